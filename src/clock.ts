@@ -1,0 +1,26 @@
+/** The only reader of time, timers and randomness. Everything that is measured in seconds, hours or days takes a `Clock`,
+ *  so that a test can advance it and a simulation can seed it. */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  nowMs(): number;
+  now(): Date;
+  /** Resolves after `ms`, or at once (never rejects) when the signal aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Uniform in [0, 1): jitter only, never secrets. */
+  random(): number;
+  /** Cryptographically strong outside of simulations. */
+  randomBytes(size: number): Buffer;
+}
+
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  now: () => new Date(),
+  sleep: async (ms, signal) => {
+    await delay(ms, undefined, { signal }).catch(() => undefined);
+  },
+  random: () => Math.random(),
+  randomBytes: (size) => randomBytes(size),
+};

@@ -1,0 +1,24 @@
+/** Money is an integer number of stroops (1 unit = 10^7 stroops) in a BigInt. Text is the only other form; a float never exists. */
+
+/** int64 max: the largest amount the ledger can hold, `922337203685.4775807`. */
+export const MAX_STROOPS = 9_223_372_036_854_775_807n;
+const SCALE = 10_000_000n;
+
+/** Plain decimal text, at most 7 decimals, no sign, no exponent, no superfluous leading zero. */
+export const AMOUNT_PATTERN = /^(0|[1-9]\d{0,11})(\.\d{1,7})?$/;
+
+/** `"10.50"` → `105000000n`. Returns null for anything that is no amount or exceeds int64. Zero is allowed; callers judge it. */
+export function parseAmount(text: string): bigint | null {
+  if (!AMOUNT_PATTERN.test(text)) return null;
+  const [whole = '0', fraction = ''] = text.split('.');
+  const stroops = BigInt(whole) * SCALE + BigInt(fraction.padEnd(7, '0'));
+  return stroops <= MAX_STROOPS ? stroops : null;
+}
+
+/** `105000000n` → `"10.5"`: canonical, without trailing zeros. */
+export function formatAmount(stroops: bigint): string {
+  if (stroops < 0n) throw new RangeError(`negative amount: ${stroops}`);
+  const fraction = (stroops % SCALE).toString().padStart(7, '0').replace(/0+$/, '');
+  const whole = (stroops / SCALE).toString();
+  return fraction === '' ? whole : `${whole}.${fraction}`;
+}
