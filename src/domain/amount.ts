@@ -1,11 +1,10 @@
 /** Money is an integer number of stroops (1 unit = 10^7 stroops) in a BigInt. Text is the only other form; a float never exists. */
 
+import { AMOUNT_PATTERN } from '../../contracts/primitives.js';
+
 /** int64 max: the largest amount the ledger can hold, `922337203685.4775807`. */
 export const MAX_STROOPS = 9_223_372_036_854_775_807n;
 const SCALE = 10_000_000n;
-
-/** Plain decimal text, at most 7 decimals, no sign, no exponent, no superfluous leading zero. */
-export const AMOUNT_PATTERN = /^(0|[1-9]\d{0,11})(\.\d{1,7})?$/;
 
 /** `"10.50"` → `105000000n`. Returns null for anything that is no amount or exceeds int64. Zero is allowed; callers judge it. */
 export function parseAmount(text: string): bigint | null {

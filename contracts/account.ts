@@ -1,0 +1,14 @@
+/** The account: owner of everything that its API keys can reach. */
+import { z } from 'zod';
+import { operation } from './operation.js';
+import { idOf, timestamp } from './primitives.js';
+
+export const accountSchema = z
+  .object({ id: idOf('acct', 'account'), name: z.string(), createdAt: timestamp })
+  .meta({ id: 'Account' });
+
+const tag = 'Account';
+
+export const account = {
+  get: operation({ method: 'GET', path: '/account', summary: "The caller's account", tag, output: accountSchema }),
+};

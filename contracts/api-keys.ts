@@ -1,0 +1,74 @@
+/** API keys: who may call. A key is shown once; only its SHA-256 is kept. */
+import { z } from 'zod';
+import { deletedSchema, listOf } from './envelope.js';
+import { operation } from './operation.js';
+import { idInput, idOf, momentInput, nameInput, pageQuery, timestamp } from './primitives.js';
+
+export const scopeSchema = z
+  .enum(['FULL', 'READ'])
+  .meta({ id: 'ApiKeyScope', description: 'READ keys get 403 `forbidden` on anything that writes.' });
+
+const apiKeyShape = {
+  id: idOf('key', 'API key'),
+  name: z.string(),
+  scope: scopeSchema,
+  keyMasked: z.string().meta({ description: 'First 6 and last 4 characters.', examples: ['sk_4fT…x9Qz'] }),
+  lastUsedAt: timestamp.nullable().meta({ description: 'Accurate to about a minute; null while unused.' }),
+  expiresAt: timestamp.nullable(),
+  createdAt: timestamp,
+};
+
+export const apiKeySchema = z.object(apiKeyShape).meta({ id: 'ApiKey' });
+export const apiKeyWithSecretSchema = z
+  .object({ ...apiKeyShape, key: z.string().meta({ description: 'The full key. Returned in this answer only.' }) })
+  .meta({ id: 'ApiKeyWithKey' });
+
+const tag = 'API keys';
+const params = { id: idInput('key', 'API key') };
+
+export const apiKeys = {
+  create: operation({
+    method: 'POST',
+    path: '/api-keys',
+    summary: 'Create an API key',
+    description: 'The answer carries the full `key`, once.',
+    tag,
+    status: 201,
+    body: {
+      name: nameInput.meta({ description: 'Label.' }),
+      scope: scopeSchema.default('FULL'),
+      expiresAt: momentInput.nullish().meta({ description: 'When the key stops working; in the future.' }),
+    },
+    output: apiKeyWithSecretSchema,
+    secretField: 'key',
+    examples: { body: { name: 'shop server', scope: 'FULL' } },
+  }),
+  list: operation({
+    method: 'GET',
+    path: '/api-keys',
+    summary: 'List API keys',
+    tag,
+    query: pageQuery,
+    output: listOf(apiKeySchema),
+  }),
+  rotate: operation({
+    method: 'POST',
+    path: '/api-keys/{id}/rotate',
+    summary: 'Replace the key',
+    description: 'The old key stops working at once; the answer carries the new `key`, once.',
+    tag,
+    params,
+    output: apiKeyWithSecretSchema,
+    secretField: 'key',
+  }),
+  delete: operation({
+    method: 'DELETE',
+    path: '/api-keys/{id}',
+    summary: 'Revoke an API key',
+    description: 'It gets 401 at once, in every process. The last FULL key cannot be revoked (409).',
+    tag,
+    params,
+    output: deletedSchema,
+    errors: ['conflict'],
+  }),
+};

@@ -1,0 +1,58 @@
+/** Deliveries: one event on its way to one webhook, with every attempt. */
+import { z } from 'zod';
+import { eventTypeSchema } from './events.js';
+import { operation } from './operation.js';
+import { idInput, idOf, timestamp } from './primitives.js';
+
+export const deliveryStatusSchema = z
+  .enum(['PENDING', 'DELIVERED', 'FAILED', 'CANCELLED'])
+  .meta({ id: 'DeliveryStatus' });
+
+const attemptSchema = z
+  .object({
+    at: timestamp,
+    durationMs: z.int(),
+    responseStatus: z.int().nullable().meta({ description: 'Null when no answer came.' }),
+    error: z.string().nullable(),
+  })
+  .meta({ id: 'DeliveryAttempt' });
+
+export const deliverySchema = z
+  .object({
+    id: idOf('dlv', 'delivery'),
+    webhookId: idOf('hook', 'webhook'),
+    eventId: idOf('evt', 'event'),
+    eventType: eventTypeSchema,
+    status: deliveryStatusSchema,
+    attemptCount: z.int(),
+    nextAttemptAt: timestamp.nullable(),
+    lastResponseStatus: z.int().nullable(),
+    lastError: z.string().nullable(),
+    attempts: z.array(attemptSchema),
+    createdAt: timestamp,
+  })
+  .meta({ id: 'Delivery' });
+
+const tag = 'Deliveries';
+const params = { id: idInput('dlv', 'delivery') };
+
+export const deliveries = {
+  get: operation({
+    method: 'GET',
+    path: '/deliveries/{id}',
+    summary: 'One delivery',
+    tag,
+    params,
+    output: deliverySchema,
+  }),
+  redeliver: operation({
+    method: 'POST',
+    path: '/deliveries/{id}/redeliver',
+    summary: 'Send a delivery again',
+    description: 'The same delivery, with the same event id; its attempts go on counting.',
+    tag,
+    params,
+    output: deliverySchema,
+    errors: ['conflict'],
+  }),
+};

@@ -1,0 +1,62 @@
+/** The one table of failures: code, HTTP status and tRPC code. Everything that answers an error reads it here. */
+import { z } from 'zod';
+
+export const ERRORS = {
+  bad_request: {
+    status: 400,
+    trpc: 'BAD_REQUEST',
+    description: 'The request is malformed, or a query parameter is invalid.',
+  },
+  unauthorized: {
+    status: 401,
+    trpc: 'UNAUTHORIZED',
+    description: 'The API key is missing, unknown, revoked or expired.',
+  },
+  forbidden: { status: 403, trpc: 'FORBIDDEN', description: 'The API key has scope READ and the operation writes.' },
+  not_found: {
+    status: 404,
+    trpc: 'NOT_FOUND',
+    description: 'There is no such resource, or it belongs to someone else.',
+  },
+  conflict: { status: 409, trpc: 'CONFLICT', description: 'The state of the resource does not allow the operation.' },
+  validation_error: {
+    status: 422,
+    trpc: 'UNPROCESSABLE_CONTENT',
+    description: 'The body breaks the schema; `details` has one entry per fault.',
+  },
+  rate_limited: {
+    status: 429,
+    trpc: 'TOO_MANY_REQUESTS',
+    description: 'Too many requests with this API key; `Retry-After` says for how many seconds to wait.',
+  },
+  internal: {
+    status: 500,
+    trpc: 'INTERNAL_SERVER_ERROR',
+    description: 'An unexpected fault; the message names the request id.',
+  },
+} as const;
+
+export type ErrorCode = keyof typeof ERRORS;
+export const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
+
+/** One fault of a request. `path` is dotted (`"price"`, `"events.0"`), `""` for the body as a whole. */
+export const faultSchema = z
+  .object({
+    path: z.string().meta({ description: 'Where the fault is, dotted: `price`, `events.0`.', examples: ['price'] }),
+    message: z.string().meta({ description: 'What is wrong, for a person.' }),
+    code: z.string().meta({
+      description: 'What is wrong, for a program: `required`, `invalid_type`, `too_big`, `unrecognized_key`, …',
+      examples: ['required'],
+    }),
+  })
+  .meta({ id: 'Fault' });
+export type Fault = z.infer<typeof faultSchema>;
+
+export const errorSchema = z
+  .object({
+    message: z.string(),
+    code: z.enum(ERROR_CODES),
+    details: z.array(faultSchema).optional().meta({ description: 'Only with `validation_error`.' }),
+  })
+  .meta({ id: 'Error' });
+export type ErrorBody = z.infer<typeof errorSchema>;

@@ -1,0 +1,13 @@
+/** The tree of operations: the names are the tRPC procedures, the operations carry the REST paths. */
+import { account } from './account.js';
+import { apiKeys } from './api-keys.js';
+import { deliveries } from './deliveries.js';
+import { events } from './events.js';
+import { paymentLinks } from './payment-links.js';
+import { payments } from './payments.js';
+import { products } from './products.js';
+import { wallets } from './wallets.js';
+import { webhooks } from './webhooks.js';
+
+export const contract = { account, apiKeys, wallets, products, paymentLinks, payments, events, webhooks, deliveries };
+export type Contract = typeof contract;

@@ -1,0 +1,83 @@
+/** One object per operation, from which the tRPC procedure, the REST route and the OpenAPI operation are all built. */
+import { z } from 'zod';
+import type { ErrorCode, Fault } from './errors.js';
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export type Shape = z.ZodRawShape;
+
+/** Faults that concern several fields at once. It sees the body as it was sent, valid or not, so that all faults come in one answer. */
+export type Rules = (body: Readonly<Record<string, unknown>>) => Fault[];
+
+interface OperationDefinition<P extends Shape, Q extends Shape, B extends Shape, O extends z.ZodType> {
+  method: Method;
+  /** Below `/api/v1`, parameters in braces. */
+  path: `/${string}`;
+  summary: string;
+  description?: string;
+  tag: string;
+  /** 201 for a create, 200 otherwise. */
+  status?: 200 | 201;
+  params?: P;
+  query?: Q;
+  body?: B;
+  rules?: Rules;
+  /** What the procedure returns; of a list `listOf(item)`. */
+  output: O;
+  /** Failures beyond those that follow from the rest: `conflict`, mostly. */
+  errors?: readonly ErrorCode[];
+  /** Answers a secret that a replay (Idempotency-Key) must leave out: the name of its field, dotted. */
+  secretField?: string;
+  examples?: { body?: Record<string, unknown> };
+}
+
+export interface Operation<
+  P extends Shape = Shape,
+  Q extends Shape = Shape,
+  B extends Shape = Shape,
+  O extends z.ZodType = z.ZodType,
+> extends Omit<OperationDefinition<P, Q, B, O>, 'params' | 'query' | 'body' | 'status'> {
+  status: 200 | 201;
+  params: P;
+  query: Q;
+  body: B;
+  hasBody: boolean;
+  /** A READ key may call it. */
+  readOnly: boolean;
+  /** It answers `{items, meta}`, over REST as `data` and `meta`. */
+  isList: boolean;
+  /** Parameters, query and body in one object: what tRPC takes and REST is turned into. */
+  input: z.ZodObject<P & Q & B>;
+}
+
+/** Turns a definition into an operation. Unknown fields are faults where there is a body, and are ignored in a query. */
+export function operation<
+  O extends z.ZodType,
+  P extends Shape = Record<never, never>,
+  Q extends Shape = Record<never, never>,
+  B extends Shape = Record<never, never>,
+>(definition: OperationDefinition<P, Q, B, O>): Operation<P, Q, B, O> {
+  const { params = {} as P, query = {} as Q, body = {} as B, rules, status = 200 } = definition;
+  const hasBody = definition.body !== undefined;
+  const shape = { ...params, ...query, ...body } as P & Q & B;
+  const plain = hasBody ? z.strictObject(shape) : z.object(shape);
+  const input = (rules ? withRules(plain, rules) : plain) as z.ZodObject<P & Q & B>;
+  const isList = definition.output instanceof z.ZodObject && 'items' in definition.output.shape;
+  return { ...definition, isList, status, params, query, body, hasBody, readOnly: definition.method === 'GET', input };
+}
+
+/** Zod leaves out refinements of an object with a faulty field; these rules run always. */
+function withRules<T extends z.ZodType>(schema: T, rules: Rules): T {
+  const check = z.superRefine((value, ctx) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+    for (const { path, message, code } of rules(value as Record<string, unknown>)) {
+      ctx.addIssue({ code: 'custom', path: path.split('.'), message, params: { code } });
+    }
+  });
+  check._zod.def.when = () => true;
+  return schema.check(check) as T;
+}
+
+export type InputOf<Op> = Op extends { input: infer I extends z.ZodType } ? z.input<I> : never;
+/** The input after Zod: defaults filled in. */
+export type ParsedInputOf<Op> = Op extends { input: infer I extends z.ZodType } ? z.output<I> : never;
+export type OutputOf<Op> = Op extends { output: infer O extends z.ZodType } ? z.output<O> : never;

@@ -1,0 +1,80 @@
+/** Payment links: a hosted page each, and the memo by which a payment finds its way to the link. */
+import { z } from 'zod';
+import { deletedSchema, listOf } from './envelope.js';
+import { operation } from './operation.js';
+import { idInput, idOf, pageQuery, searchQuery, timestamp } from './primitives.js';
+import { productSummarySchema } from './products.js';
+
+export const paymentLinkSchema = z
+  .object({
+    id: idOf('link', 'payment link'),
+    slug: z.string().meta({ description: 'Last part of the hosted page’s URL.' }),
+    memo: z
+      .string()
+      .meta({ description: 'Text memo that a payment must carry; no two links share one.', examples: ['7K3M9QX2TZ'] }),
+    url: z.string().meta({ description: 'The hosted payment page.', examples: ['https://pay.example/p/h2x7q0w4tz'] }),
+    active: z.boolean().meta({ description: 'An inactive link rejects payments.' }),
+    paymentCount: z.int().meta({ description: 'Payments that were not rejected.' }),
+    product: productSummarySchema,
+    createdAt: timestamp,
+  })
+  .meta({ id: 'PaymentLink' });
+
+const tag = 'Payment links';
+const params = { id: idInput('link', 'payment link') };
+
+export const paymentLinks = {
+  create: operation({
+    method: 'POST',
+    path: '/payment-links',
+    summary: 'Create a payment link',
+    tag,
+    status: 201,
+    body: { productId: idInput('prod', 'product to pay for') },
+    output: paymentLinkSchema,
+    examples: { body: { productId: 'prod_01jd3k5v9ye6rbh2x7q0w4tznc' } },
+  }),
+  list: operation({
+    method: 'GET',
+    path: '/payment-links',
+    summary: 'List payment links',
+    tag,
+    query: {
+      ...pageQuery,
+      productId: z.string().optional(),
+      active: z.boolean().optional(),
+      search: searchQuery.meta({
+        description: 'Case-insensitive substring of the product’s name, the memo or the slug.',
+      }),
+    },
+    output: listOf(paymentLinkSchema),
+  }),
+  get: operation({
+    method: 'GET',
+    path: '/payment-links/{id}',
+    summary: 'One payment link',
+    tag,
+    params,
+    output: paymentLinkSchema,
+  }),
+  update: operation({
+    method: 'PATCH',
+    path: '/payment-links/{id}',
+    summary: 'Switch a payment link on or off',
+    tag,
+    params,
+    body: { active: z.boolean().optional() },
+    output: paymentLinkSchema,
+    examples: { body: { active: false } },
+  }),
+  delete: operation({
+    method: 'DELETE',
+    path: '/payment-links/{id}',
+    summary: 'Delete a payment link',
+    description: 'Refused (409) when it has payments: make it inactive instead.',
+    tag,
+    params,
+    output: deletedSchema,
+    errors: ['conflict'],
+  }),
+};

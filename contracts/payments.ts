@@ -1,0 +1,124 @@
+/** Payments: money that came to a wallet, and how it was judged. */
+import { z } from 'zod';
+import { listOf } from './envelope.js';
+import { networkSchema } from './networks.js';
+import { operation } from './operation.js';
+import { amount, idInput, idOf, momentInput, pageQuery, timestamp } from './primitives.js';
+import { productSummarySchema } from './products.js';
+
+export const PAYMENT_STATUSES = ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'] as const;
+export const PAYMENT_REASONS = [
+  'overpaid',
+  'below_price',
+  'below_minimum',
+  'link_inactive',
+  'product_inactive',
+  'wrong_asset',
+  'no_memo',
+  'unknown_memo',
+  'unsupported_memo',
+] as const;
+
+export const paymentStatusSchema = z.enum(PAYMENT_STATUSES).meta({ id: 'PaymentStatus' });
+export const paymentReasonSchema = z.enum(PAYMENT_REASONS).meta({ id: 'PaymentReason' });
+export type PaymentStatus = z.infer<typeof paymentStatusSchema>;
+export type PaymentReason = z.infer<typeof paymentReasonSchema>;
+
+export const paymentSchema = z
+  .object({
+    id: idOf('pay', 'payment'),
+    status: paymentStatusSchema,
+    reason: paymentReasonSchema
+      .nullable()
+      .meta({ description: 'Why the payment has its status; null for a plain COMPLETED.' }),
+    amount,
+    assetCode: z.string(),
+    assetIssuer: z.string().nullable(),
+    expectedAmount: amount.nullable().meta({ description: 'The price, or the minimum of a CUSTOM product.' }),
+    excessAmount: amount.nullable().meta({ description: 'Paid beyond the price.' }),
+    shortfallAmount: amount.nullable().meta({ description: 'Missing to the price or minimum.' }),
+    memo: z.string().nullable().meta({ description: 'As it stands on the ledger.' }),
+    senderAddress: z.string().meta({ description: 'G… account, or C… contract; of a mint the issuer.' }),
+    receiverAddress: z.string().meta({ description: "The wallet's address." }),
+    network: networkSchema,
+    transactionHash: z.string(),
+    operationId: z.string().meta({ description: "Horizon's id of the operation." }),
+    ledger: z.int(),
+    ledgerClosedAt: timestamp,
+    paymentLinkId: z.string().nullable(),
+    product: productSummarySchema.nullable(),
+    walletId: idOf('wallet', 'wallet'),
+    explorerUrl: z.string().nullable().meta({ description: 'The transaction in a block explorer; null on LOCAL.' }),
+    createdAt: timestamp,
+  })
+  .meta({ id: 'Payment' });
+
+const refundSchema = z
+  .object({
+    uri: z.string().meta({ description: 'SEP-7 `web+stellar:pay` request that any wallet can open.' }),
+    destination: z.string(),
+    amount,
+    assetCode: z.string(),
+    assetIssuer: z.string().nullable(),
+    memo: z.string().nullable(),
+    memoType: z.enum(['MEMO_TEXT']).nullable(),
+  })
+  .meta({ id: 'Refund' });
+
+const tag = 'Payments';
+const params = { id: idInput('pay', 'payment') };
+
+export const payments = {
+  list: operation({
+    method: 'GET',
+    path: '/payments',
+    summary: 'List payments',
+    description: 'Newest first. Unmatched payments are listed only when asked for with `status=UNMATCHED`.',
+    tag,
+    query: {
+      ...pageQuery,
+      status: z.array(paymentStatusSchema).optional().meta({ description: 'Repeatable.' }),
+      productId: z.string().optional(),
+      paymentLinkId: z.string().optional(),
+      walletId: z.string().optional(),
+      assetCode: z.string().optional(),
+      senderAddress: z.string().optional(),
+      transactionHash: z.string().optional(),
+      createdFrom: momentInput.optional().meta({ description: 'Inclusive; of the record.' }),
+      createdTo: momentInput.optional().meta({ description: 'Exclusive; of the record.' }),
+    },
+    output: listOf(paymentSchema),
+  }),
+  get: operation({ method: 'GET', path: '/payments/{id}', summary: 'One payment', tag, params, output: paymentSchema }),
+  accept: operation({
+    method: 'POST',
+    path: '/payments/{id}/accept',
+    summary: 'Take an UNDERPAID or REJECTED payment after all',
+    description: 'It becomes COMPLETED and `payment.completed` fires.',
+    tag,
+    params,
+    output: paymentSchema,
+    errors: ['conflict'],
+  }),
+  assign: operation({
+    method: 'POST',
+    path: '/payments/{id}/assign',
+    summary: 'Give an UNMATCHED payment to a link',
+    description: "It is judged by the link's and product's terms of when its ledger closed, and its events fire.",
+    tag,
+    params,
+    body: { paymentLinkId: idInput('link', 'payment link') },
+    output: paymentSchema,
+    errors: ['conflict'],
+    examples: { body: { paymentLinkId: 'link_01jd3k5v9ye6rbh2x7q0w4tznc' } },
+  }),
+  refund: operation({
+    method: 'GET',
+    path: '/payments/{id}/refund',
+    summary: 'A request that sends the payment back',
+    description: 'No keys are held here: open `uri` in the wallet that received the payment.',
+    tag,
+    params,
+    output: refundSchema,
+  }),
+};

@@ -1,0 +1,160 @@
+/** The value types that every contract is made of: ids, texts, amounts, assets, addresses, timestamps, query parameters. */
+import { z } from 'zod';
+import { isAccountAddress } from './address.js';
+
+/** Plain decimal text, at most 7 decimals, without sign, exponent or superfluous leading zero. */
+export const AMOUNT_PATTERN = /^(0|[1-9]\d{0,11})(\.\d{1,7})?$/;
+/** int64 max in stroops: the largest amount the ledger can hold. */
+const MAX_STROOPS = 9_223_372_036_854_775_807n;
+
+const stroopsOf = (text: string): bigint => {
+  const [whole = '0', fraction = ''] = text.split('.');
+  return BigInt(whole + fraction.padEnd(7, '0'));
+};
+
+/** A fault that Zod's own codes do not name; `code` reaches the caller as it is. */
+const faultCode = (code: string) => ({ params: { code } });
+
+/** An amount that a caller sends: text, > 0, ≤ `922337203685.4775807`. A JSON number is refused: it may have been rounded. */
+export const amountInput = z
+  .string({
+    error: (issue) => (issue.input === undefined ? undefined : 'An amount is a decimal string, such as "10.5".'),
+  })
+  .superRefine((text, ctx) => {
+    if (!AMOUNT_PATTERN.test(text)) {
+      ctx.addIssue({
+        code: 'custom',
+        message: 'An amount is a plain decimal with at most 7 decimals, such as "10.5".',
+        ...faultCode('invalid_format'),
+      });
+      return;
+    }
+    const stroops = stroopsOf(text);
+    if (stroops <= 0n) {
+      ctx.addIssue({ code: 'custom', message: 'The amount must be greater than 0.', ...faultCode('too_small') });
+    } else if (stroops > MAX_STROOPS) {
+      ctx.addIssue({
+        code: 'custom',
+        message: 'The amount is larger than the ledger can hold (922337203685.4775807).',
+        ...faultCode('too_big'),
+      });
+    }
+  })
+  .meta({
+    id: 'AmountInput',
+    description: 'Decimal string, at most 7 decimals, greater than 0, at most 922337203685.4775807.',
+    examples: ['10.5'],
+  });
+
+/** An amount that the service returns, in canonical form. */
+export const amount = z.string().meta({
+  id: 'Amount',
+  description: 'Decimal string in canonical form, at most 7 decimals: `10.5`, never `10.5000000`.',
+  examples: ['10.5'],
+});
+
+/** Text whose length is counted in characters (code points). Lone surrogates and NUL are refused: no database or page shows them faithfully. */
+export function text(limits: { min?: number; max: number }) {
+  const { min = 0, max } = limits;
+  return z
+    .string()
+    .superRefine((value, ctx) => {
+      const length = [...value].length;
+      if (min > 0 && value.trim() === '') {
+        ctx.addIssue({ code: 'custom', message: 'Must not be empty or blank.', ...faultCode('too_small') });
+      }
+      if (length > max) {
+        ctx.addIssue({ code: 'custom', message: `Must have at most ${max} characters.`, ...faultCode('too_big') });
+      }
+      if (!value.isWellFormed() || value.includes('\0')) {
+        ctx.addIssue({
+          code: 'custom',
+          message: 'Contains characters that are no text.',
+          ...faultCode('invalid_format'),
+        });
+      }
+    })
+    .meta({ ...(min > 0 ? { minLength: min } : {}), maxLength: max });
+}
+
+export const nameInput = text({ min: 1, max: 120 });
+
+/** An https URL of at most 2,048 characters, without credentials. */
+export const httpsUrlInput = text({ max: 2048 })
+  .superRefine((value, ctx) => {
+    const url = URL.canParse(value) ? new URL(value) : null;
+    // The WHATWG parser drops tabs, line ends and surrounding blanks; what is stored must be what was meant.
+    if (!url || /[\s\\]/.test(value)) {
+      ctx.addIssue({ code: 'custom', message: 'Must be a URL.', ...faultCode('invalid_format') });
+    } else if (url.protocol !== 'https:') {
+      ctx.addIssue({ code: 'custom', message: 'Must be an https URL.', ...faultCode('invalid_format') });
+    } else if (url.username !== '' || url.password !== '') {
+      ctx.addIssue({ code: 'custom', message: 'Must not contain credentials.', ...faultCode('invalid_format') });
+    }
+  })
+  .meta({ format: 'uri', examples: ['https://shop.example/hook'] });
+
+export const accountAddress = z
+  .string()
+  .refine(isAccountAddress, {
+    message: 'Must be a G… account address with a valid checksum.',
+    ...faultCode('invalid_format'),
+  })
+  .meta({
+    id: 'AccountAddress',
+    description: 'Stellar account address: G… with a valid checksum.',
+    examples: ['GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ'],
+  });
+
+export const assetCodeInput = z
+  .string()
+  .refine((code) => /^[A-Za-z0-9]{1,12}$/.test(code), {
+    message: 'An asset code has 1 to 12 letters and digits.',
+    ...faultCode('invalid_format'),
+  })
+  .meta({ pattern: '^[A-Za-z0-9]{1,12}$', description: '`XLM` for the native asset.', examples: ['XLM', 'USDC'] });
+
+export const timestamp = z.iso
+  .datetime()
+  .meta({ description: 'ISO 8601, UTC.', examples: ['2026-11-21T09:30:00.000Z'] });
+
+/** The id of a resource in an answer: a TypeID. */
+export const idOf = (prefix: string, what: string) =>
+  z.string().meta({ description: `Id of the ${what}.`, examples: [`${prefix}_01jd3k5v9ye6rbh2x7q0w4tznc`] });
+
+/** An id that a caller sends. Its form is not checked: one that is no id belongs to nothing, and is answered like one that is unknown. */
+export const idInput = (prefix: string, what: string) => idOf(prefix, what);
+
+/** A moment that a caller sends: ISO 8601 with an offset, or a date (midnight UTC). */
+export const momentInput = z
+  .union([z.iso.datetime({ offset: true }), z.iso.date()], { error: 'Must be an ISO 8601 date or timestamp.' })
+  .meta({ type: 'string', format: 'date-time', examples: ['2026-11-21T00:00:00Z'] });
+
+export const pageQuery = {
+  page: z
+    .int({ error: 'Must be a whole number from 1.' })
+    .min(1)
+    .max(1_000_000_000)
+    .default(1)
+    .meta({ description: 'Page, from 1.' }),
+  pageSize: z
+    .int({ error: 'Must be a whole number from 1 to 100.' })
+    .min(1)
+    .max(100)
+    .default(20)
+    .meta({ description: 'Items per page, at most 100.' }),
+};
+
+export const searchQuery = text({ max: 200 })
+  .optional()
+  .meta({ description: 'Case-insensitive substring; no character has a special meaning.' });
+
+export const metaSchema = z
+  .object({
+    page: z.int(),
+    pageSize: z.int(),
+    total: z.int().meta({ description: 'Count of all items that the filters let through.' }),
+    totalPages: z.int().meta({ description: '0 when there are none.' }),
+  })
+  .meta({ id: 'ListMeta' });
+export type ListMeta = z.infer<typeof metaSchema>;

@@ -1,0 +1,155 @@
+/** Products: what is sold, at a fixed price or one that the customer chooses, in one asset, to one wallet. */
+import { z } from 'zod';
+import { deletedSchema, listOf } from './envelope.js';
+import type { Fault } from './errors.js';
+import { operation } from './operation.js';
+import {
+  accountAddress,
+  amount,
+  amountInput,
+  assetCodeInput,
+  httpsUrlInput,
+  idInput,
+  idOf,
+  nameInput,
+  pageQuery,
+  searchQuery,
+  text,
+  timestamp,
+} from './primitives.js';
+import { walletSummarySchema } from './wallets.js';
+
+export const priceTypeSchema = z.enum(['FIXED', 'CUSTOM']).meta({
+  id: 'PriceType',
+  description: 'FIXED: `price`. CUSTOM: the customer chooses, at least `minAmount` if there is one.',
+});
+
+export const productSummarySchema = z
+  .object({
+    id: idOf('prod', 'product'),
+    name: z.string(),
+    assetCode: z.string(),
+    priceType: priceTypeSchema,
+    price: amount.nullable(),
+  })
+  .meta({ id: 'ProductSummary' });
+
+export const productSchema = z
+  .object({
+    id: idOf('prod', 'product'),
+    name: z.string(),
+    description: z.string().nullable(),
+    imageUrl: z.string().nullable(),
+    assetCode: z.string().meta({ description: '`XLM` for the native asset.' }),
+    assetIssuer: z.string().nullable().meta({ description: 'Null for the native asset.' }),
+    priceType: priceTypeSchema,
+    price: amount.nullable().meta({ description: 'Of a FIXED product.' }),
+    minAmount: amount.nullable().meta({ description: 'Of a CUSTOM product.' }),
+    active: z.boolean().meta({ description: 'An inactive product rejects payments.' }),
+    wallet: walletSummarySchema,
+    paymentLinkCount: z.int(),
+    createdAt: timestamp,
+  })
+  .meta({ id: 'Product' });
+
+const productFields = {
+  name: nameInput.meta({ description: 'Display name.' }),
+  walletId: idInput('wallet', 'wallet that receives the payments'),
+  assetCode: assetCodeInput,
+  priceType: priceTypeSchema,
+  price: amountInput.nullish().meta({ description: 'Required for FIXED, refused for CUSTOM.' }),
+  minAmount: amountInput.nullish().meta({ description: 'Optional for CUSTOM, refused for FIXED.' }),
+  assetIssuer: accountAddress.nullish().meta({ description: 'Required for every asset but XLM, refused for XLM.' }),
+  description: text({ max: 2000 }).nullish(),
+  imageUrl: httpsUrlInput.nullish().meta({ description: 'https URL.' }),
+  active: z.boolean(),
+};
+
+/** The rules between a product's fields. It takes a body to create one, or a product with a PATCH merged in. */
+export function productFaults(product: Readonly<Record<string, unknown>>): Fault[] {
+  const faults: Fault[] = [];
+  const { priceType, price, minAmount, assetCode, assetIssuer } = product;
+  const given = (value: unknown) => value !== undefined && value !== null;
+  if (priceType === 'FIXED') {
+    if (!given(price))
+      faults.push({ path: 'price', message: 'A FIXED product needs a price greater than 0.', code: 'required' });
+    if (given(minAmount))
+      faults.push({ path: 'minAmount', message: 'Only a CUSTOM product has a minimum.', code: 'not_allowed' });
+  }
+  if (priceType === 'CUSTOM' && given(price)) {
+    faults.push({ path: 'price', message: 'Only a FIXED product has a price.', code: 'not_allowed' });
+  }
+  if (assetCode === 'XLM' && given(assetIssuer)) {
+    faults.push({
+      path: 'assetIssuer',
+      message: 'XLM has no issuer; with one it would be a different asset.',
+      code: 'not_allowed',
+    });
+  }
+  if (typeof assetCode === 'string' && assetCode !== 'XLM' && !given(assetIssuer)) {
+    faults.push({ path: 'assetIssuer', message: 'Every asset but XLM needs its issuer.', code: 'required' });
+  }
+  return faults;
+}
+
+const tag = 'Products';
+const params = { id: idInput('prod', 'product') };
+
+export const products = {
+  create: operation({
+    method: 'POST',
+    path: '/products',
+    summary: 'Create a product',
+    tag,
+    status: 201,
+    body: { ...productFields, active: productFields.active.default(true) },
+    rules: productFaults,
+    output: productSchema,
+    examples: {
+      body: {
+        name: 'T-shirt',
+        walletId: 'wallet_01jd3k5v9ye6rbh2x7q0w4tznc',
+        assetCode: 'XLM',
+        priceType: 'FIXED',
+        price: '25',
+      },
+    },
+  }),
+  list: operation({
+    method: 'GET',
+    path: '/products',
+    summary: 'List products',
+    tag,
+    query: {
+      ...pageQuery,
+      active: z.boolean().optional(),
+      search: searchQuery.meta({ description: 'Case-insensitive substring of the name.' }),
+      sortBy: z.enum(['createdAt', 'name']).default('createdAt'),
+      sortOrder: z.enum(['asc', 'desc']).default('desc'),
+    },
+    output: listOf(productSchema),
+  }),
+  get: operation({ method: 'GET', path: '/products/{id}', summary: 'One product', tag, params, output: productSchema }),
+  update: operation({
+    method: 'PATCH',
+    path: '/products/{id}',
+    summary: 'Change a product',
+    description:
+      'The product with the changes merged in must be valid. Null clears a field. New terms count from the first ledger that closes after the change; payments before it are judged by the old ones.',
+    tag,
+    params,
+    body: z.object(productFields).partial().shape,
+    output: productSchema,
+    examples: { body: { price: '30' } },
+  }),
+  delete: operation({
+    method: 'DELETE',
+    path: '/products/{id}',
+    summary: 'Delete a product and its payment links',
+    description: 'Refused (409) when it has payments: make it inactive instead.',
+    tag,
+    params,
+    output: deletedSchema,
+    errors: ['conflict'],
+  }),
+};

@@ -1,0 +1,90 @@
+/** Wallets: Stellar accounts whose incoming payments the service reads. */
+import { z } from 'zod';
+import { deletedSchema, listOf } from './envelope.js';
+import { networkSchema } from './networks.js';
+import { operation } from './operation.js';
+import { accountAddress, idInput, idOf, nameInput, pageQuery, timestamp } from './primitives.js';
+
+export const SYNC_STATES = ['SYNCING', 'OK', 'LAGGING', 'GAP'] as const;
+
+const syncSchema = z
+  .object({
+    ledger: z
+      .int()
+      .nullable()
+      .meta({ description: 'Every payment up to this ledger has been read; null before the first reading.' }),
+    at: timestamp.nullable().meta({ description: 'When that was found; null before the first reading.' }),
+    state: z.enum(SYNC_STATES).meta({
+      description:
+        'SYNCING: first reading under way. LAGGING: more than 60 s behind the newest ledger. GAP: Horizon no longer has ledgers that were missed; make the wallet inactive and active again to acknowledge it.',
+    }),
+  })
+  .meta({ id: 'WalletSync', description: 'How far the ledger has been read for this wallet.' });
+
+export const walletSummarySchema = z
+  .object({ id: idOf('wallet', 'wallet'), name: z.string(), address: accountAddress, network: networkSchema })
+  .meta({ id: 'WalletSummary' });
+
+export const walletSchema = z
+  .object({
+    ...walletSummarySchema.shape,
+    active: z.boolean().meta({ description: 'An inactive wallet is not watched.' }),
+    sync: syncSchema,
+    createdAt: timestamp,
+  })
+  .meta({ id: 'Wallet' });
+
+const tag = 'Wallets';
+const params = { id: idInput('wallet', 'wallet') };
+
+export const wallets = {
+  create: operation({
+    method: 'POST',
+    path: '/wallets',
+    summary: 'Register a wallet',
+    description:
+      'The address is watched from the first ledger that closes after this; history before it is never replayed. An address can be registered once per account and network (409).',
+    tag,
+    status: 201,
+    body: {
+      name: nameInput.meta({ description: 'Label.' }),
+      address: accountAddress,
+      network: networkSchema.meta({ description: 'One of the networks that this service watches.' }),
+    },
+    output: walletSchema,
+    errors: ['conflict'],
+    examples: {
+      body: { name: 'Shop', address: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ', network: 'LOCAL' },
+    },
+  }),
+  list: operation({
+    method: 'GET',
+    path: '/wallets',
+    summary: 'List wallets',
+    tag,
+    query: pageQuery,
+    output: listOf(walletSchema),
+  }),
+  get: operation({ method: 'GET', path: '/wallets/{id}', summary: 'One wallet', tag, params, output: walletSchema }),
+  update: operation({
+    method: 'PATCH',
+    path: '/wallets/{id}',
+    summary: 'Rename a wallet, or stop and start watching it',
+    description: 'What came while a wallet was inactive is not replayed.',
+    tag,
+    params,
+    body: { name: nameInput.optional(), active: z.boolean().optional() },
+    output: walletSchema,
+    examples: { body: { active: false } },
+  }),
+  delete: operation({
+    method: 'DELETE',
+    path: '/wallets/{id}',
+    summary: 'Delete a wallet',
+    description: 'Refused (409) while a product uses it, or when it has payments.',
+    tag,
+    params,
+    output: deletedSchema,
+    errors: ['conflict'],
+  }),
+};

@@ -1,0 +1,120 @@
+/** Webhooks: https endpoints of a merchant, told of events by signed requests (Standard Webhooks 1.0). */
+import { z } from 'zod';
+import { deliverySchema, deliveryStatusSchema } from './deliveries.js';
+import { deletedSchema, listOf } from './envelope.js';
+import { eventTypeSchema } from './events.js';
+import { operation } from './operation.js';
+import { httpsUrlInput, idInput, idOf, nameInput, pageQuery, timestamp } from './primitives.js';
+
+export const webhookStatusSchema = z.enum(['ACTIVE', 'PAUSED']).meta({
+  id: 'WebhookStatus',
+  description: "A PAUSED webhook's deliveries wait and go out when it is made ACTIVE again.",
+});
+
+const webhookShape = {
+  id: idOf('hook', 'webhook'),
+  name: z.string(),
+  url: z.string(),
+  events: z.array(eventTypeSchema),
+  status: webhookStatusSchema,
+  secretMasked: z
+    .string()
+    .meta({ description: 'First 6 and last 4 characters of the signing secret.', examples: ['whsec_…wxyz'] }),
+  createdAt: timestamp,
+};
+
+export const webhookSchema = z.object(webhookShape).meta({ id: 'Webhook' });
+export const webhookWithSecretSchema = z
+  .object({
+    ...webhookShape,
+    secret: z.string().meta({ description: 'The signing secret, `whsec_` + base64. Returned in this answer only.' }),
+  })
+  .meta({ id: 'WebhookWithSecret' });
+
+const testResultSchema = z
+  .object({
+    responseStatus: z.int().nullable().meta({ description: 'Null when no answer came.' }),
+    durationMs: z.int(),
+    error: z.string().nullable(),
+  })
+  .meta({ id: 'WebhookTestResult' });
+
+const webhookFields = {
+  name: nameInput.meta({ description: 'Label.' }),
+  url: httpsUrlInput.meta({ description: 'https endpoint to deliver to.' }),
+  events: z.array(eventTypeSchema).min(1).max(20).meta({ description: 'Event kinds to deliver.' }),
+};
+
+const tag = 'Webhooks';
+const params = { id: idInput('hook', 'webhook') };
+
+export const webhooks = {
+  create: operation({
+    method: 'POST',
+    path: '/webhooks',
+    summary: 'Create a webhook',
+    description: 'The answer carries the signing `secret`, once.',
+    tag,
+    status: 201,
+    body: webhookFields,
+    output: webhookWithSecretSchema,
+    secretField: 'secret',
+    examples: { body: { name: 'shop', url: 'https://shop.example/hook', events: ['payment.completed'] } },
+  }),
+  list: operation({
+    method: 'GET',
+    path: '/webhooks',
+    summary: 'List webhooks',
+    tag,
+    query: pageQuery,
+    output: listOf(webhookSchema),
+  }),
+  get: operation({ method: 'GET', path: '/webhooks/{id}', summary: 'One webhook', tag, params, output: webhookSchema }),
+  update: operation({
+    method: 'PATCH',
+    path: '/webhooks/{id}',
+    summary: 'Change a webhook',
+    tag,
+    params,
+    body: { ...z.object(webhookFields).partial().shape, status: webhookStatusSchema.optional() },
+    output: webhookSchema,
+    examples: { body: { status: 'PAUSED' } },
+  }),
+  delete: operation({
+    method: 'DELETE',
+    path: '/webhooks/{id}',
+    summary: 'Delete a webhook',
+    description: 'Its pending deliveries are cancelled; all stay readable by id.',
+    tag,
+    params,
+    output: deletedSchema,
+  }),
+  deliveries: operation({
+    method: 'GET',
+    path: '/webhooks/{id}/deliveries',
+    summary: "List a webhook's deliveries",
+    tag,
+    params,
+    query: { ...pageQuery, status: deliveryStatusSchema.optional() },
+    output: listOf(deliverySchema),
+  }),
+  test: operation({
+    method: 'POST',
+    path: '/webhooks/{id}/test',
+    summary: 'Send a signed sample event now',
+    description: 'A sample `payment.completed`; works while PAUSED, makes no delivery.',
+    tag,
+    params,
+    output: testResultSchema,
+  }),
+  rotateSecret: operation({
+    method: 'POST',
+    path: '/webhooks/{id}/rotate-secret',
+    summary: 'Replace the signing secret',
+    description: 'The answer carries the new `secret`, once. For 24 h deliveries carry signatures of both.',
+    tag,
+    params,
+    output: webhookWithSecretSchema,
+    secretField: 'secret',
+  }),
+};

@@ -1,0 +1,16 @@
+/** Who calls, as every service learns it from the API key; and the shape that all services together have. */
+import type { Contract } from '../../contracts/index.js';
+import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
+
+export interface Caller {
+  accountId: string;
+  keyId: string;
+  scope: 'FULL' | 'READ';
+}
+
+/** One function per operation of a resource: takes the caller first, returns the resource or `{items, meta}`, throws `Failure`. */
+export type ServiceOf<Resource> = {
+  [Name in keyof Resource]: (caller: Caller, input: ParsedInputOf<Resource[Name]>) => Promise<OutputOf<Resource[Name]>>;
+};
+
+export type Services = { [Name in keyof Contract]: ServiceOf<Contract[Name]> };
