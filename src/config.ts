@@ -1,0 +1,173 @@
+/** The only reader of `process.env`. Every setting is checked at the start; a bad one is one clear line that names it. */
+import { NETWORKS, type Network, networkInfo } from '../contracts/networks.js';
+import { StartupError } from './startup-error.js';
+
+export interface Config {
+  host: string;
+  port: number;
+  /** Base of the links' urls, without a trailing slash; null until the port is known when `port` is 0. */
+  publicUrl: string | null;
+  mongodbUri: string | null;
+  dataDir: string;
+  networks: readonly Network[];
+  /** Empty for LOCAL when the built-in ledger serves it. */
+  horizonUrls: Readonly<Record<Network, readonly string[]>>;
+  horizonRequestsPerHour: number;
+  pollIntervalMs: number;
+  localLedgerPort: number;
+  localLedgerCloseMs: number;
+  /** 32 bytes, or null: generated into `dataDir`. */
+  secretsKey: Buffer | null;
+  webhookAllowPrivate: boolean;
+  webhookTimeoutMs: number;
+  webhookRetryBaseMs: number;
+  webhookMaxAttempts: number;
+  /** 0 turns the limit off. */
+  rateLimitPerMinute: number;
+  logLevel: LogLevel;
+}
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Name, default and meaning of every setting: the README's table is checked against it. */
+export const SETTINGS: Readonly<Record<string, { default: string; meaning: string }>> = {
+  HOST: { default: '127.0.0.1', meaning: 'Address the API listens on' },
+  PORT: { default: '3000', meaning: 'Port the API listens on' },
+  PUBLIC_URL: { default: 'http://HOST:PORT', meaning: "Base of the links' `url`" },
+  MONGODB_URI: {
+    default: 'none',
+    meaning: 'A MongoDB to use: version 7 or newer, a replica set. Without it an embedded one runs in `DATA_DIR`',
+  },
+  DATA_DIR: { default: './data', meaning: 'Embedded database, generated secrets' },
+  NETWORKS: { default: 'LOCAL', meaning: 'Comma list of `LOCAL`, `TESTNET`, `PUBLIC` that this service watches' },
+  HORIZON_URLS_LOCAL: {
+    default: 'the built-in ledger',
+    meaning: 'Comma list of Horizon URLs; the next is used when one fails. When set, no built-in ledger starts',
+  },
+  HORIZON_URLS_TESTNET: { default: networkInfo.TESTNET.horizonUrls.join(','), meaning: 'The same for TESTNET' },
+  HORIZON_URLS_PUBLIC: { default: networkInfo.PUBLIC.horizonUrls.join(','), meaning: 'The same for PUBLIC' },
+  HORIZON_REQUESTS_PER_HOUR: {
+    default: '3600',
+    meaning: 'Request budget per network, shared by all processes, never exceeded. LOCAL has no limit',
+  },
+  POLL_INTERVAL_MS: { default: '1000', meaning: 'The shortest time between two reads of one source' },
+  LOCAL_LEDGER_PORT: { default: '8000', meaning: 'Port of the built-in ledger' },
+  LOCAL_LEDGER_CLOSE_MS: { default: '1000', meaning: 'Time between two ledgers of the built-in ledger' },
+  SECRETS_KEY: {
+    default: 'generated into `DATA_DIR`; required with `MONGODB_URI`',
+    meaning: '32 bytes, base64: encrypts webhook secrets at rest',
+  },
+  WEBHOOK_ALLOW_PRIVATE: {
+    default: '`false`; `true` when only LOCAL is watched',
+    meaning: 'Allow webhook targets on private and loopback addresses',
+  },
+  WEBHOOK_TIMEOUT_MS: { default: '15000', meaning: 'Time that an endpoint has to answer' },
+  WEBHOOK_RETRY_BASE_MS: {
+    default: '5000',
+    meaning: 'Wait before the first retry; each further one is 4 times as long',
+  },
+  WEBHOOK_MAX_ATTEMPTS: { default: '11', meaning: 'Attempts before a delivery is FAILED' },
+  RATE_LIMIT_PER_MINUTE: { default: '1200', meaning: 'Requests per API key; `0` turns the limit off' },
+  LOG_LEVEL: { default: 'info', meaning: `One of ${LOG_LEVELS.map((level) => `\`${level}\``).join(', ')}` },
+};
+
+/** @throws StartupError naming the setting and what is wrong with it. */
+export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
+  // An empty variable counts as absent: compose files and shells produce them.
+  const raw = (name: keyof typeof SETTINGS & string) => env[name]?.trim() || undefined;
+  const bad = (name: string, what: string) => new StartupError(`${name} ${what}`);
+
+  const integer = (name: string, fallback: number, min: number, max: number) => {
+    const value = raw(name);
+    if (value === undefined) return fallback;
+    const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
+    if (!(number >= min && number <= max))
+      throw bad(name, `must be a whole number from ${min} to ${max}, not "${value}".`);
+    return number;
+  };
+  const boolean = (name: string, fallback: boolean) => {
+    const value = raw(name);
+    if (value === undefined) return fallback;
+    if (value !== 'true' && value !== 'false') throw bad(name, `must be true or false, not "${value}".`);
+    return value === 'true';
+  };
+  const oneOf = <T extends string>(name: string, value: string, allowed: readonly T[]): T => {
+    const found = allowed.find((each) => each === value);
+    if (found === undefined) throw bad(name, `must be one of ${allowed.join(', ')}, not "${value}".`);
+    return found;
+  };
+  const httpUrl = (name: string, value: string) => {
+    const url = URL.canParse(value) ? new URL(value) : null;
+    // The value itself is not repeated: a Horizon URL may carry an access key.
+    if (!url || !/^https?:$/.test(url.protocol)) throw bad(name, 'must hold http or https URLs only.');
+    return value.replace(/\/+$/, '');
+  };
+  const list = (value: string) =>
+    [...new Set(value.split(',').map((item) => item.trim()))].filter((item) => item !== '');
+
+  const networks = list(raw('NETWORKS') ?? 'LOCAL').map((name) => oneOf('NETWORKS', name, NETWORKS));
+  if (networks.length === 0) throw bad('NETWORKS', `must name at least one of ${NETWORKS.join(', ')}.`);
+  const horizonUrls = Object.fromEntries(
+    NETWORKS.map((network) => {
+      const name = `HORIZON_URLS_${network}`;
+      const value = raw(name);
+      return [
+        network,
+        value === undefined ? networkInfo[network].horizonUrls : list(value).map((url) => httpUrl(name, url)),
+      ];
+    }),
+  ) as Record<Network, readonly string[]>;
+
+  const host = raw('HOST') ?? '127.0.0.1';
+  if (/[\s/]/.test(host)) throw bad('HOST', `must be a host name or address, not "${host}".`);
+  const port = integer('PORT', 3000, 0, 65_535);
+  const publicUrl = raw('PUBLIC_URL');
+  const mongodbUri = raw('MONGODB_URI') ?? null;
+  if (mongodbUri !== null && !/^mongodb(\+srv)?:\/\/./.test(mongodbUri)) {
+    throw bad('MONGODB_URI', 'must begin with mongodb:// or mongodb+srv://.');
+  }
+
+  return {
+    host,
+    port,
+    publicUrl: publicUrl !== undefined ? httpUrl('PUBLIC_URL', publicUrl) : port === 0 ? null : originOf(host, port),
+    mongodbUri,
+    dataDir: raw('DATA_DIR') ?? './data',
+    networks,
+    horizonUrls,
+    horizonRequestsPerHour: integer('HORIZON_REQUESTS_PER_HOUR', 3600, 1, 1_000_000_000),
+    pollIntervalMs: integer('POLL_INTERVAL_MS', 1000, 10, 3_600_000),
+    localLedgerPort: integer('LOCAL_LEDGER_PORT', 8000, 0, 65_535),
+    localLedgerCloseMs: integer('LOCAL_LEDGER_CLOSE_MS', 1000, 10, 3_600_000),
+    secretsKey: secretsKey(raw('SECRETS_KEY'), mongodbUri),
+    webhookAllowPrivate: boolean(
+      'WEBHOOK_ALLOW_PRIVATE',
+      networks.every((network) => network === 'LOCAL'),
+    ),
+    webhookTimeoutMs: integer('WEBHOOK_TIMEOUT_MS', 15_000, 10, 600_000),
+    webhookRetryBaseMs: integer('WEBHOOK_RETRY_BASE_MS', 5000, 1, 86_400_000),
+    webhookMaxAttempts: integer('WEBHOOK_MAX_ATTEMPTS', 11, 1, 100),
+    rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 1200, 0, 1_000_000_000),
+    logLevel: oneOf('LOG_LEVEL', raw('LOG_LEVEL') ?? 'info', LOG_LEVELS),
+  };
+}
+
+function secretsKey(value: string | undefined, mongodbUri: string | null): Buffer | null {
+  if (value === undefined) {
+    if (mongodbUri === null) return null;
+    throw new StartupError(
+      'SECRETS_KEY is required with MONGODB_URI: 32 random bytes in base64, the same for every process (for example from `openssl rand -base64 32`).',
+    );
+  }
+  const key = Buffer.from(value, 'base64');
+  // Buffer.from ignores what is no base64; what was meant must be what is used.
+  if (key.length !== 32 || key.toString('base64').replace(/=+$/, '') !== value.replace(/=+$/, '')) {
+    throw new StartupError('SECRETS_KEY must be exactly 32 bytes in base64 (44 characters).');
+  }
+  return key;
+}
+
+export function originOf(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
