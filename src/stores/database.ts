@@ -1,0 +1,65 @@
+/** The connection to MongoDB, and transactions on it. Writes are acknowledged by a majority before anybody is told of them. */
+import mongoose from 'mongoose';
+
+export type Session = mongoose.mongo.ClientSession;
+
+export interface Database {
+  connection: mongoose.Connection;
+  /** Runs `work` in one transaction: all of its writes or none. It is run again when another transaction was in the way, so it must be repeatable. */
+  transaction<T>(work: (session: Session) => Promise<T>): Promise<T>;
+  /** @throws when MongoDB does not answer within a second. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const DATABASE_NAME = 'stellar-collect';
+
+/** What all schemas share: no hidden fields, no indexes made behind our back, nothing stored that the schema does not name. */
+export const SCHEMA_OPTIONS = {
+  versionKey: false,
+  autoIndex: false,
+  autoCreate: false,
+  minimize: false,
+  strict: 'throw',
+  strictQuery: 'throw',
+} as const;
+
+/** Of documents within documents. */
+export const PART_OPTIONS = { _id: false, strict: 'throw' } as const;
+
+/** @param uri of a replica set; the database it names, else `stellar-collect`. */
+export async function connectDatabase(uri: string): Promise<Database> {
+  const named = /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(uri)?.[1];
+  const connection = mongoose.createConnection(uri, {
+    ...(named === undefined ? { dbName: DATABASE_NAME } : {}),
+    appName: 'stellar-collect',
+    autoIndex: false,
+    autoCreate: false,
+    // A request must fail rather than wait for a database that is away.
+    bufferCommands: false,
+    serverSelectionTimeoutMS: 5000,
+    writeConcern: { w: 'majority' },
+    retryWrites: true,
+  });
+  await connection.asPromise();
+  return {
+    connection,
+    transaction: (work) =>
+      connection.getClient().withSession((session) =>
+        session.withTransaction(() => work(session), {
+          readConcern: { level: 'snapshot' },
+          writeConcern: { w: 'majority' },
+        }),
+      ),
+    ping: async () => {
+      await connection.db!.command({ ping: 1 }, { timeoutMS: 1000 });
+    },
+    close: () => connection.close(),
+  };
+}
+
+const DUPLICATE_KEY = 11_000;
+
+/** True when a unique index refused a write. */
+export const isDuplicateKey = (error: unknown): boolean =>
+  error instanceof mongoose.mongo.MongoServerError && error.code === DUPLICATE_KEY;

@@ -1,0 +1,153 @@
+/** Payment links. Memo and slug are unique over all accounts; a link with payments is never deleted. */
+import mongoose from 'mongoose';
+import type { Mark } from '../domain/terms.js';
+import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { type PageRequest, page } from './paging.js';
+import { containing } from './products.js';
+import { markSchema } from './wallets.js';
+
+export interface PaymentLinkDoc {
+  _id: string;
+  accountId: string;
+  productId: string;
+  slug: string;
+  /** In canonical form: what `normalizeMemo` makes of what a payer types. */
+  memo: string;
+  active: boolean;
+  /** Oldest first; the first holds from ever. */
+  history: { from: Mark | null; terms: { active: boolean } }[];
+  /** Payments that are not REJECTED. */
+  paymentCount: number;
+  /** All payments. */
+  receivedCount: number;
+  createdAt: Date;
+}
+
+const paymentLinkSchema = new mongoose.Schema<PaymentLinkDoc>(
+  {
+    _id: String,
+    accountId: String,
+    productId: String,
+    slug: String,
+    memo: String,
+    active: Boolean,
+    history: [
+      new mongoose.Schema(
+        {
+          from: { type: markSchema, default: null },
+          terms: new mongoose.Schema({ active: Boolean }, PART_OPTIONS),
+        },
+        PART_OPTIONS,
+      ),
+    ],
+    paymentCount: Number,
+    receivedCount: Number,
+    createdAt: Date,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'paymentLinks' },
+);
+paymentLinkSchema.index({ memo: 1 }, { unique: true });
+paymentLinkSchema.index({ slug: 1 }, { unique: true });
+paymentLinkSchema.index({ accountId: 1, _id: -1 });
+paymentLinkSchema.index({ accountId: 1, active: 1, _id: -1 });
+paymentLinkSchema.index({ accountId: 1, productId: 1, _id: -1 });
+
+export interface PaymentLinkFilter {
+  productId?: string;
+  active?: boolean;
+  /** Links whose memo or slug contains `text`, or that are of one of these products. */
+  search?: { text: string; productIds: readonly string[] };
+}
+
+export type PaymentLinkStore = ReturnType<typeof createPaymentLinkStore>;
+
+export function createPaymentLinkStore(connection: mongoose.Connection) {
+  const links = connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema);
+  return {
+    ensureIndexes: () => links.createIndexes(),
+
+    /** False when its memo or slug is taken: then a new one is drawn. */
+    async insert(link: PaymentLinkDoc, session: Session): Promise<boolean> {
+      try {
+        await links.collection.insertOne(link as never, { session });
+        return true;
+      } catch (error) {
+        if (isDuplicateKey(error)) return false;
+        throw error;
+      }
+    },
+    byId: (accountId: string, id: string, session?: Session) =>
+      links
+        .findOne({ _id: id, accountId })
+        .session(session ?? null)
+        .lean<PaymentLinkDoc>()
+        .exec(),
+    list: (accountId: string, filter: PaymentLinkFilter, request: PageRequest) =>
+      page<PaymentLinkDoc>(
+        links,
+        {
+          accountId,
+          ...(filter.productId === undefined ? {} : { productId: filter.productId }),
+          ...(filter.active === undefined ? {} : { active: filter.active }),
+          ...(filter.search
+            ? {
+                $or: [
+                  // Memos are upper case, slugs lower case.
+                  { memo: containing(filter.search.text.toUpperCase()) },
+                  { slug: containing(filter.search.text.toLowerCase()) },
+                  ...(filter.search.productIds.length > 0
+                    ? [{ productId: { $in: [...filter.search.productIds] } }]
+                    : []),
+                ],
+              }
+            : {}),
+        },
+        { ...request, sort: { _id: -1 } },
+      ),
+    /** Null when the link is `active` already or not there. */
+    setActive: (accountId: string, id: string, active: boolean, from: Mark) =>
+      links
+        .findOneAndUpdate(
+          { _id: id, accountId, active: !active },
+          { $set: { active }, $push: { history: { from, terms: { active } } } },
+          { returnDocument: 'after' },
+        )
+        .lean<PaymentLinkDoc>()
+        .exec(),
+    async removeUnpaid(accountId: string, id: string, session: Session): Promise<boolean> {
+      const { deletedCount } = await links.deleteOne({ _id: id, accountId, receivedCount: 0 }, { session });
+      return deletedCount === 1;
+    },
+    /** False when one of them has payments. */
+    async removeUnpaidOfProduct(accountId: string, productId: string, session: Session): Promise<boolean> {
+      await links.deleteMany({ accountId, productId, receivedCount: 0 }, { session });
+      return (await links.exists({ accountId, productId }).session(session)) === null;
+    },
+    /** Adds to the counts of links. In the transaction that stores the payments; it also keeps the links from vanishing meanwhile. */
+    async count(
+      changes: readonly { id: string; payments: number; received: number }[],
+      session: Session,
+    ): Promise<void> {
+      if (changes.length === 0) return;
+      await links.collection.bulkWrite(
+        changes.map(({ id, payments, received }) => ({
+          updateOne: {
+            filter: { _id: id as never },
+            update: { $inc: { paymentCount: payments, receivedCount: received } },
+          },
+        })),
+        { session, ordered: false },
+      );
+    },
+
+    // What follows works for all accounts: the hosted page, which knows a link by its slug, and the watcher, which knows it by its memo.
+
+    bySlug: (slug: string) => links.findOne({ slug }).lean<PaymentLinkDoc>().exec(),
+    byMemos: (memos: readonly string[], session: Session) =>
+      links
+        .find({ memo: { $in: [...memos] } })
+        .session(session)
+        .lean<PaymentLinkDoc[]>()
+        .exec(),
+  };
+}

@@ -1,0 +1,161 @@
+/** Payments. What the ledger says of one never changes, nor does its judgement by itself; `keyOf` makes each one exist once per wallet. */
+import mongoose from 'mongoose';
+import type { Network } from '../../contracts/networks.js';
+import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
+import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { type PageRequest, page } from './paging.js';
+
+export interface PaymentDoc {
+  _id: string;
+  accountId: string;
+  walletId: string;
+  network: Network;
+  /** Horizon's operation id, a 64-bit number in text. */
+  operationId: string;
+  /** Which balance change of the operation: 0 but for Soroban operations with several. */
+  changeIndex: number;
+  transactionHash: string;
+  ledger: number;
+  ledgerClosedAt: Date;
+  receiverAddress: string;
+  senderAddress: string;
+  assetCode: string;
+  assetIssuer: string | null;
+  /** Canonical decimal text, as are the amounts below. */
+  amount: string;
+  memo: string | null;
+  memoType: 'none' | 'text' | 'id' | 'hash' | 'return';
+  status: PaymentStatus;
+  reason: PaymentReason | null;
+  expectedAmount: string | null;
+  excessAmount: string | null;
+  shortfallAmount: string | null;
+  paymentLinkId: string | null;
+  productId: string | null;
+  createdAt: Date;
+}
+
+const nullable = { type: String, default: null };
+const paymentSchema = new mongoose.Schema<PaymentDoc>(
+  {
+    _id: String,
+    accountId: String,
+    walletId: String,
+    network: String,
+    operationId: String,
+    changeIndex: Number,
+    transactionHash: String,
+    ledger: Number,
+    ledgerClosedAt: Date,
+    receiverAddress: String,
+    senderAddress: String,
+    assetCode: String,
+    assetIssuer: nullable,
+    amount: String,
+    memo: nullable,
+    memoType: String,
+    status: String,
+    reason: nullable,
+    expectedAmount: nullable,
+    excessAmount: nullable,
+    shortfallAmount: nullable,
+    paymentLinkId: nullable,
+    productId: nullable,
+    createdAt: Date,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'payments' },
+);
+// The transaction's hash is part of the key because operation ids begin anew when a test network is reset.
+paymentSchema.index({ walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 }, { unique: true });
+paymentSchema.index({ accountId: 1, status: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, productId: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, paymentLinkId: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, walletId: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, senderAddress: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, transactionHash: 1 });
+paymentSchema.index({ accountId: 1, assetCode: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, createdAt: -1, _id: -1 });
+paymentSchema.index({ paymentLinkId: 1, createdAt: -1 });
+
+export interface PaymentFilter {
+  status: readonly PaymentStatus[];
+  productId?: string;
+  paymentLinkId?: string;
+  walletId?: string;
+  assetCode?: string;
+  senderAddress?: string;
+  transactionHash?: string;
+  /** Inclusive. */
+  createdFrom?: Date;
+  /** Exclusive. */
+  createdTo?: Date;
+}
+
+/** What makes a payment the same payment, however often it is read. */
+export const keyOf = (
+  payment: Pick<PaymentDoc, 'walletId' | 'operationId' | 'changeIndex' | 'transactionHash'>,
+): string => `${payment.walletId}:${payment.operationId}:${payment.changeIndex}:${payment.transactionHash}`;
+
+export type PaymentStore = ReturnType<typeof createPaymentStore>;
+
+export function createPaymentStore(connection: mongoose.Connection) {
+  const payments = connection.model<PaymentDoc>('Payment', paymentSchema);
+  return {
+    /** For change streams. */
+    collection: payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>,
+    ensureIndexes: () => payments.createIndexes(),
+
+    byId: (accountId: string, id: string, session?: Session) =>
+      payments
+        .findOne({ _id: id, accountId })
+        .session(session ?? null)
+        .lean<PaymentDoc>()
+        .exec(),
+    list: (accountId: string, filter: PaymentFilter, request: PageRequest) => {
+      const { status, createdFrom, createdTo, ...equal } = filter;
+      const createdAt = { ...(createdFrom ? { $gte: createdFrom } : {}), ...(createdTo ? { $lt: createdTo } : {}) };
+      return page<PaymentDoc>(
+        payments,
+        {
+          accountId,
+          status: { $in: [...status] },
+          ...Object.fromEntries(Object.entries(equal).filter(([, value]) => value !== undefined)),
+          ...(createdFrom || createdTo ? { createdAt } : {}),
+        },
+        { ...request, sort: { _id: -1 } },
+      );
+    },
+    /** Only when its status is one of `from`; null otherwise. */
+    judge: (
+      accountId: string,
+      id: string,
+      from: readonly PaymentStatus[],
+      changes: Partial<PaymentDoc>,
+      session: Session,
+    ) =>
+      payments
+        .findOneAndUpdate(
+          { _id: id, accountId, status: { $in: [...from] } },
+          { $set: changes },
+          { returnDocument: 'after', session },
+        )
+        .lean<PaymentDoc>()
+        .exec(),
+
+    // What follows serves the watcher, which works for all accounts at once.
+
+    /** Keys of those payments among `walletIds` × `operationIds` that are stored already. */
+    async known(walletIds: readonly string[], operationIds: readonly string[], session: Session): Promise<Set<string>> {
+      const found = await payments.collection
+        .find(
+          { walletId: { $in: [...walletIds] }, operationId: { $in: [...operationIds] } },
+          { session, projection: { _id: 0, walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 } },
+        )
+        .toArray();
+      return new Set(found.map((each) => keyOf(each as never)));
+    },
+    async insert(batch: readonly PaymentDoc[], session: Session): Promise<void> {
+      await payments.collection.insertMany(batch as never[], { session });
+    },
+  };
+}

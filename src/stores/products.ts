@@ -1,0 +1,149 @@
+/** Products with the history of their terms. A product is changed only by whoever read its latest `revision`. */
+import mongoose from 'mongoose';
+import type { Mark } from '../domain/terms.js';
+import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { type PageRequest, page } from './paging.js';
+import { markSchema } from './wallets.js';
+
+/** What a payment is judged by. Amounts in canonical decimal text. */
+export interface StoredTerms {
+  active: boolean;
+  assetCode: string;
+  assetIssuer: string | null;
+  priceType: 'FIXED' | 'CUSTOM';
+  price: string | null;
+  minAmount: string | null;
+}
+
+export interface ProductDoc extends StoredTerms {
+  _id: string;
+  accountId: string;
+  name: string;
+  /** Lower case, for search and sorting. */
+  nameKey: string;
+  description: string | null;
+  imageUrl: string | null;
+  walletId: string;
+  /** Oldest first; the first holds from ever, the last is what the fields above say. */
+  history: { from: Mark | null; terms: StoredTerms }[];
+  paymentLinkCount: number;
+  revision: number;
+  createdAt: Date;
+}
+
+const termsShape = {
+  active: Boolean,
+  assetCode: String,
+  assetIssuer: { type: String, default: null },
+  priceType: String,
+  price: { type: String, default: null },
+  minAmount: { type: String, default: null },
+};
+
+const productSchema = new mongoose.Schema<ProductDoc>(
+  {
+    _id: String,
+    accountId: String,
+    name: String,
+    nameKey: String,
+    description: { type: String, default: null },
+    imageUrl: { type: String, default: null },
+    walletId: String,
+    ...termsShape,
+    history: [
+      new mongoose.Schema(
+        { from: { type: markSchema, default: null }, terms: new mongoose.Schema(termsShape, PART_OPTIONS) },
+        PART_OPTIONS,
+      ),
+    ],
+    paymentLinkCount: Number,
+    revision: Number,
+    createdAt: Date,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'products' },
+);
+productSchema.index({ accountId: 1, _id: -1 });
+productSchema.index({ accountId: 1, active: 1, _id: -1 });
+productSchema.index({ accountId: 1, nameKey: 1, _id: 1 });
+
+export interface ProductFilter {
+  active?: boolean;
+  search?: string;
+  sortBy: 'createdAt' | 'name';
+  sortOrder: 'asc' | 'desc';
+}
+
+export type ProductStore = ReturnType<typeof createProductStore>;
+
+export function createProductStore(connection: mongoose.Connection) {
+  const products = connection.model<ProductDoc>('Product', productSchema);
+  return {
+    ensureIndexes: () => products.createIndexes(),
+
+    async insert(product: ProductDoc, session: Session): Promise<void> {
+      await products.collection.insertOne(product as never, { session });
+    },
+    byId: (accountId: string, id: string, session?: Session) =>
+      products
+        .findOne({ _id: id, accountId })
+        .session(session ?? null)
+        .lean<ProductDoc>()
+        .exec(),
+    byIds: (accountId: string, ids: readonly string[]) =>
+      products
+        .find({ _id: { $in: [...ids] }, accountId })
+        .lean<ProductDoc[]>()
+        .exec(),
+    list: (accountId: string, filter: ProductFilter, request: PageRequest) => {
+      const direction = filter.sortOrder === 'asc' ? 1 : -1;
+      return page<ProductDoc>(
+        products,
+        {
+          accountId,
+          ...(filter.active === undefined ? {} : { active: filter.active }),
+          ...(filter.search ? { nameKey: containing(filter.search.toLowerCase()) } : {}),
+        },
+        { ...request, sort: filter.sortBy === 'name' ? { nameKey: direction, _id: direction } : { _id: direction } },
+      );
+    },
+    idsByName: async (accountId: string, search: string): Promise<string[]> =>
+      (await products.find({ accountId, nameKey: containing(search.toLowerCase()) }, { _id: 1 }).lean()).map(
+        ({ _id }) => _id,
+      ),
+    /** Null when somebody else changed the product since `revision` was read. */
+    replace: (product: ProductDoc, session?: Session) =>
+      products
+        .findOneAndReplace(
+          { _id: product._id, accountId: product.accountId, revision: product.revision },
+          { ...product, revision: product.revision + 1 },
+          { returnDocument: 'after', session: session ?? null },
+        )
+        .lean<ProductDoc>()
+        .exec(),
+    async remove(accountId: string, id: string, session: Session): Promise<boolean> {
+      const { deletedCount } = await products.deleteOne({ _id: id, accountId }, { session });
+      return deletedCount === 1;
+    },
+    /** Called in the transaction that makes or deletes a link, so that its product cannot vanish meanwhile. */
+    countLink: (accountId: string, id: string, change: 1 | -1, session: Session) =>
+      products
+        .findOneAndUpdate(
+          { _id: id, accountId },
+          { $inc: { paymentLinkCount: change } },
+          { returnDocument: 'after', session },
+        )
+        .lean<ProductDoc>()
+        .exec(),
+
+    /** For the watcher, which works for all accounts at once. */
+    ofAllAccounts: (ids: readonly string[], session: Session) =>
+      products
+        .find({ _id: { $in: [...ids] } })
+        .session(session)
+        .lean<ProductDoc[]>()
+        .exec(),
+  };
+}
+
+/** A filter for a literal substring: no character of it is a pattern. */
+export const containing = (text: string) => ({ $regex: text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&') });

@@ -1,0 +1,173 @@
+/** Wallets, and the windows of the ledger in which each one counts. `takenUp` is false until the watcher has seen the newest window. */
+import mongoose from 'mongoose';
+import type { Network } from '../../contracts/networks.js';
+import type { Mark, WatchWindow } from '../domain/terms.js';
+import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { type PageRequest, page } from './paging.js';
+
+export interface Gap {
+  fromLedger: number;
+  toLedger: number;
+  at: Date;
+}
+
+export interface WalletDoc {
+  _id: string;
+  accountId: string;
+  name: string;
+  address: string;
+  network: Network;
+  active: boolean;
+  /** Oldest first; the last is open while the wallet is active. */
+  windows: WatchWindow[];
+  /** The watcher knows the newest window. */
+  takenUp: boolean;
+  /** Some window is not read to its end. */
+  watching: boolean;
+  /** Ledgers that Horizon no longer had when they were to be read. */
+  gap: Gap | null;
+  productCount: number;
+  hasPayments: boolean;
+  createdAt: Date;
+}
+
+export const markSchema = new mongoose.Schema<Mark>({ at: Date, ledger: Number }, PART_OPTIONS);
+
+const walletSchema = new mongoose.Schema<WalletDoc>(
+  {
+    _id: String,
+    accountId: String,
+    name: String,
+    address: String,
+    network: String,
+    active: Boolean,
+    windows: [new mongoose.Schema({ from: markSchema, until: { type: markSchema, default: null } }, PART_OPTIONS)],
+    takenUp: Boolean,
+    watching: Boolean,
+    gap: { type: new mongoose.Schema({ fromLedger: Number, toLedger: Number, at: Date }, PART_OPTIONS), default: null },
+    productCount: Number,
+    hasPayments: Boolean,
+    createdAt: Date,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'wallets' },
+);
+walletSchema.index({ accountId: 1, network: 1, address: 1 }, { unique: true });
+walletSchema.index({ accountId: 1, _id: -1 });
+walletSchema.index({ network: 1, address: 1 });
+walletSchema.index({ network: 1, watching: 1, address: 1 });
+walletSchema.index({ network: 1, takenUp: 1 }, { partialFilterExpression: { takenUp: false } });
+
+export type WalletStore = ReturnType<typeof createWalletStore>;
+
+export function createWalletStore(connection: mongoose.Connection) {
+  const wallets = connection.model<WalletDoc>('Wallet', walletSchema);
+  return {
+    ensureIndexes: () => wallets.createIndexes(),
+
+    /** False when the account has this address on this network already. */
+    async insert(wallet: WalletDoc): Promise<boolean> {
+      try {
+        await wallets.collection.insertOne(wallet as never);
+        return true;
+      } catch (error) {
+        if (isDuplicateKey(error)) return false;
+        throw error;
+      }
+    },
+    byId: (accountId: string, id: string) => wallets.findOne({ _id: id, accountId }).lean<WalletDoc>().exec(),
+    byIds: (accountId: string, ids: readonly string[]) =>
+      wallets
+        .find({ _id: { $in: [...ids] }, accountId })
+        .lean<WalletDoc[]>()
+        .exec(),
+    list: (accountId: string, request: PageRequest) =>
+      page<WalletDoc>(wallets, { accountId }, { ...request, sort: { _id: -1 } }),
+
+    rename: (accountId: string, id: string, name: string) =>
+      wallets
+        .findOneAndUpdate({ _id: id, accountId }, { $set: { name } }, { returnDocument: 'after' })
+        .lean<WalletDoc>()
+        .exec(),
+    /** Opens a window; null when the wallet is active already or not there. */
+    activate: (accountId: string, id: string, from: Mark) =>
+      wallets
+        .findOneAndUpdate(
+          { _id: id, accountId, active: false },
+          {
+            $set: { active: true, takenUp: false, watching: true, gap: null },
+            $push: { windows: { from, until: null } },
+          },
+          { returnDocument: 'after' },
+        )
+        .lean<WalletDoc>()
+        .exec(),
+    /** Closes the open window; null when the wallet is inactive already or not there. What it holds is still read to its end. */
+    deactivate: (accountId: string, id: string, until: Mark) =>
+      wallets
+        .findOneAndUpdate(
+          { _id: id, accountId, active: true },
+          { $set: { active: false, 'windows.$[open].until': until } },
+          { returnDocument: 'after', arrayFilters: [{ 'open.until': null }] },
+        )
+        .lean<WalletDoc>()
+        .exec(),
+    /** Only while no product uses it and no payment came to it. */
+    async removeUnused(accountId: string, id: string): Promise<boolean> {
+      const { deletedCount } = await wallets.deleteOne({ _id: id, accountId, productCount: 0, hasPayments: false });
+      return deletedCount === 1;
+    },
+    /** Called in the transaction that makes, moves or deletes a product, so that a wallet in use cannot vanish meanwhile. */
+    async countProduct(accountId: string, id: string, change: 1 | -1, session: Session): Promise<boolean> {
+      const { matchedCount } = await wallets.updateOne(
+        { _id: id, accountId },
+        { $inc: { productCount: change } },
+        { session },
+      );
+      return matchedCount === 1;
+    },
+
+    // What follows serves the watcher, which works for all accounts at once.
+
+    at: (network: Network, addresses: readonly string[], session?: Session) =>
+      wallets
+        .find({ network, address: { $in: [...addresses] } })
+        .session(session ?? null)
+        .lean<WalletDoc[]>()
+        .exec(),
+    /** Addresses with an unread window, each once, in order. */
+    async watchedAddresses(network: Network, options: { after?: string; limit: number }): Promise<string[]> {
+      const groups = await wallets.aggregate<{ _id: string }>([
+        { $match: { network, watching: true, ...(options.after ? { address: { $gt: options.after } } : {}) } },
+        { $sort: { address: 1 } },
+        { $group: { _id: '$address' } },
+        { $sort: { _id: 1 } },
+        { $limit: options.limit },
+      ]);
+      return groups.map((group) => group._id);
+    },
+    notTakenUp: (network: Network, limit: number) =>
+      wallets.find({ network, takenUp: false }).limit(limit).lean<WalletDoc[]>().exec(),
+    async takeUp(ids: readonly string[]): Promise<void> {
+      await wallets.updateMany({ _id: { $in: [...ids] } }, { $set: { takenUp: true } });
+    },
+    inactiveButWatching: (network: Network, limit: number) =>
+      wallets.find({ network, watching: true, active: false }).limit(limit).lean<WalletDoc[]>().exec(),
+    async stopWatching(ids: readonly string[]): Promise<void> {
+      await wallets.updateMany({ _id: { $in: [...ids] }, active: false }, { $set: { watching: false } });
+    },
+    /** Addresses null: every watched wallet of the network. A gap that stands is kept. */
+    async flagGap(network: Network, addresses: readonly string[] | null, gap: Gap): Promise<void> {
+      await wallets.updateMany(
+        { network, watching: true, gap: null, ...(addresses ? { address: { $in: [...addresses] } } : {}) },
+        { $set: { gap } },
+      );
+    },
+    async noteHasPayments(ids: readonly string[], session: Session): Promise<void> {
+      await wallets.collection.updateMany(
+        { _id: { $in: [...ids] as never[] }, hasPayments: false },
+        { $set: { hasPayments: true } },
+        { session },
+      );
+    },
+  };
+}
