@@ -1,11 +1,14 @@
 /** Who calls, as every service learns it from the API key; and the shape that all services together have. */
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
+import type { IdPrefix } from '../domain/ids.js';
 
 export interface Caller {
   accountId: string;
   keyId: string;
   scope: 'FULL' | 'READ';
+  /** With an Idempotency-Key: the id that a created resource must get, the same if the creation is done again after a crash. */
+  reservedId?: (prefix: IdPrefix) => string;
 }
 
 /** One function per operation of a resource: takes the caller first, returns the resource or `{items, meta}`, throws `Failure`. */

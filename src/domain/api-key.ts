@@ -1,0 +1,24 @@
+/** API keys: `sk_` + 256 random bits in base62, always 46 characters. A key is shown once; what is kept of it is its SHA-256 and its mask. */
+import { createHash } from 'node:crypto';
+import type { Clock } from '../clock.js';
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** 62^43 is the first power of 62 above 2^256. */
+const DIGITS = 43;
+const FORM = new RegExp(`^sk_[0-9A-Za-z]{${DIGITS}}$`);
+
+export function newApiKey(clock: Pick<Clock, 'randomBytes'>): string {
+  let rest = BigInt(`0x${clock.randomBytes(32).toString('hex')}`);
+  let digits = '';
+  for (; rest > 0n; rest /= 62n) digits = ALPHABET[Number(rest % 62n)] + digits;
+  return `sk_${digits.padStart(DIGITS, '0')}`;
+}
+
+/** Whether the text can be a key at all. What cannot is not looked for in the database. */
+export const isApiKey = (text: string): boolean => FORM.test(text);
+
+/** Hex. No salt and no stretching: 256 random bits cannot be guessed. */
+export const hashApiKey = (key: string): string => createHash('sha256').update(key).digest('hex');
+
+/** `sk_4fT…x9Qz`: the first 6 and the last 4 characters. */
+export const maskApiKey = (key: string): string => `${key.slice(0, 6)}…${key.slice(-4)}`;
