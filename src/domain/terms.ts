@@ -1,0 +1,57 @@
+/** When something holds, as the ledger sees it: marks in time, versions of terms, windows of watching. Ledgers are compared first, because
+ *  their order is certain while two clocks never quite agree. */
+import type { Asset } from './asset.js';
+
+/** A moment. */
+export interface Mark {
+  at: Date;
+  /** The newest ledger known to have closed before the moment: a lower bound. Null when none is known. */
+  ledger: number | null;
+}
+
+/** A ledger and when it closed. */
+export interface Position {
+  ledger: number;
+  closedAt: Date;
+}
+
+/** Whether the ledger closed at or after the moment. Close times have whole seconds, so that the moment's fraction does not count. */
+export function isAtOrAfter(position: Position, mark: Mark): boolean {
+  const second = Math.floor(mark.at.getTime() / 1000) * 1000;
+  return (mark.ledger === null || position.ledger > mark.ledger) && position.closedAt.getTime() >= second;
+}
+
+/** Oldest first, never empty. The first has no beginning: its terms hold from ever. */
+export type Versioned<T> = ReadonlyArray<{ from: Mark | null; terms: T }>;
+
+/** The terms of the last version that the position has reached. */
+export function inForce<T>(history: Versioned<T>, position: Position): T {
+  const version = history.findLast(({ from }) => from === null || isAtOrAfter(position, from));
+  if (!version) throw new RangeError('a history of terms must begin with terms that hold from ever');
+  return version.terms;
+}
+
+export interface LinkTerms {
+  active: boolean;
+}
+
+/** Amounts in stroops. */
+export interface ProductTerms {
+  active: boolean;
+  asset: Asset;
+  priceType: 'FIXED' | 'CUSTOM';
+  /** Of FIXED; null for CUSTOM. */
+  price: bigint | null;
+  /** Of CUSTOM, where null lets any amount through; null for FIXED. */
+  minAmount: bigint | null;
+}
+
+export interface WatchWindow {
+  from: Mark;
+  /** Null while the window is open. */
+  until: Mark | null;
+}
+
+/** Whether a payment in this ledger counts: a window has begun and not ended. */
+export const isWatched = (windows: readonly WatchWindow[], position: Position): boolean =>
+  windows.some(({ from, until }) => isAtOrAfter(position, from) && (until === null || !isAtOrAfter(position, until)));

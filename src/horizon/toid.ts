@@ -1,0 +1,21 @@
+/** TOIDs (SEP-35): 64-bit ids `ledger << 32 | transaction << 12 | operation`, always as decimal text or BigInt: they exceed 2^53. */
+
+const MAX_INT64 = 9_223_372_036_854_775_807n;
+
+/** Null for anything but the canonical decimal text of an id greater than 0. */
+export function parseToid(text: string): bigint | null {
+  if (!/^[1-9]\d{0,18}$/.test(text)) return null;
+  const id = BigInt(text);
+  return id <= MAX_INT64 ? id : null;
+}
+
+export const ledgerOf = (toid: bigint): number => Number(toid >> 32n);
+
+/** 1-based place of the operation within its transaction; 0 is the transaction itself. */
+export const operationOrderOf = (toid: bigint): number => Number(toid & 0xfffn);
+
+/** The cursor behind everything in `ledger`; `now` becomes this, with Horizon's newest ledger. */
+export const cursorAfter = (ledger: number): string => ((BigInt(ledger) << 32n) | 0xffff_ffffn).toString();
+
+/** The ledger that a cursor or paging token lies in. */
+export const ledgerOfCursor = (cursor: string): number => ledgerOf(BigInt(cursor));
