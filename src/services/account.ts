@@ -3,12 +3,12 @@ import type { Contract } from '../../contracts/index.js';
 import type { Clock } from '../clock.js';
 import { notFound } from '../domain/failure.js';
 import type { NewId } from '../domain/ids.js';
-import type { AccountDoc, AccountsStore } from '../stores/accounts.js';
+import type { AccountDoc, AccountStore } from '../stores/accounts.js';
 import type { ServiceOf } from './caller.js';
 
-export function createAccountService(deps: { accounts: AccountsStore }): ServiceOf<Contract['account']> {
+export function createAccountService(deps: { accounts: AccountStore }): ServiceOf<Contract['account']> {
   return {
-    get: async ({ accountId }) => {
+    async get({ accountId }) {
       const account = await deps.accounts.byId(accountId);
       if (!account) throw notFound('account');
       return toAccount(account);
@@ -25,7 +25,7 @@ export const toAccount = (account: AccountDoc) => ({
 /** A new account with a FULL key that does not expire. `key` is nowhere else from then on. */
 export async function openAccount(
   deps: {
-    accounts: AccountsStore;
+    accounts: AccountStore;
     apiKeys: Pick<ServiceOf<Contract['apiKeys']>, 'create'>;
     clock: Clock;
     newId: NewId;

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { hashApiKey, isApiKey } from '../domain/api-key.js';
-import type { ApiKeyGrant, ApiKeysStore } from '../stores/api-keys.js';
+import type { ApiKeyGrant, ApiKeyStore } from '../stores/api-keys.js';
 import type { Caller } from './caller.js';
 
 /** `lastUsedAt` is at most this much behind. */
@@ -10,7 +10,7 @@ const USE_RECORDED_EVERY_MS = 60_000;
 
 export type Authentication = ReturnType<typeof createAuthentication>;
 
-export function createAuthentication(deps: { apiKeys: ApiKeysStore; clock: Clock; log: Logger }) {
+export function createAuthentication(deps: { apiKeys: ApiKeyStore; clock: Clock; log: Logger }) {
   const { apiKeys, clock, log } = deps;
   const recording = new Map<string, Promise<void>>();
 
@@ -27,7 +27,7 @@ export function createAuthentication(deps: { apiKeys: ApiKeysStore; clock: Clock
 
   return {
     /** `token`: what follows `Bearer `. Null: no such key, or one that has expired. */
-    authenticate: async (token: string): Promise<Caller | null> => {
+    async authenticate(token: string): Promise<Caller | null> {
       if (!isApiKey(token)) return null;
       const grant = await apiKeys.grantOf(hashApiKey(token));
       const now = clock.now();
@@ -37,7 +37,7 @@ export function createAuthentication(deps: { apiKeys: ApiKeysStore; clock: Clock
     },
 
     /** Resolves when nothing is being recorded any more. */
-    close: async (): Promise<void> => {
+    async close(): Promise<void> {
       await Promise.all(recording.values());
     },
   };

@@ -1,5 +1,6 @@
-/** Collection `accounts`: the owners of everything. An account is never changed or deleted. */
-import { type Connection, Schema } from 'mongoose';
+/** Accounts: the owners of everything. An account is never changed or deleted. */
+import mongoose from 'mongoose';
+import { SCHEMA_OPTIONS } from './database.js';
 import { type PageRequest, page } from './paging.js';
 
 export interface AccountDoc {
@@ -8,28 +9,22 @@ export interface AccountDoc {
   createdAt: Date;
 }
 
-const schema = new Schema<AccountDoc>(
-  {
-    _id: { type: String, required: true },
-    name: { type: String, required: true },
-    createdAt: { type: Date, required: true },
-  },
-  { collection: 'accounts', versionKey: false, autoIndex: false, autoCreate: false, strict: 'throw' },
+const accountSchema = new mongoose.Schema<AccountDoc>(
+  { _id: String, name: String, createdAt: Date },
+  { ...SCHEMA_OPTIONS, collection: 'accounts' },
 );
 
-export type AccountsStore = ReturnType<typeof createAccountsStore>;
+export type AccountStore = ReturnType<typeof createAccountStore>;
 
-export function createAccountsStore(connection: Connection) {
-  const model = connection.model<AccountDoc>('Account', schema);
+export function createAccountStore(connection: mongoose.Connection) {
+  const accounts = connection.model<AccountDoc>('Account', accountSchema);
   return {
-    ensureIndexes: (): Promise<void> => model.createIndexes(),
+    ensureIndexes: () => accounts.createIndexes(),
 
-    insert: async (account: AccountDoc): Promise<void> => {
-      await model.create(account);
+    async insert(account: AccountDoc): Promise<void> {
+      await accounts.collection.insertOne(account as never);
     },
-
-    byId: (id: string): Promise<AccountDoc | null> => model.findById(id).lean<AccountDoc>().exec(),
-
-    list: (request: PageRequest) => page(model, {}, request),
+    byId: (id: string) => accounts.findOne({ _id: id }).lean<AccountDoc>().exec(),
+    list: (request: PageRequest) => page<AccountDoc>(accounts, {}, request),
   };
 }
