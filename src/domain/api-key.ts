@@ -19,6 +19,3 @@ export const isApiKey = (text: string): boolean => FORM.test(text);
 
 /** Hex. No salt and no stretching: 256 random bits cannot be guessed. */
 export const hashApiKey = (key: string): string => createHash('sha256').update(key).digest('hex');
-
-/** `sk_4fT…x9Qz`: the first 6 and the last 4 characters. */
-export const maskApiKey = (key: string): string => `${key.slice(0, 6)}…${key.slice(-4)}`;

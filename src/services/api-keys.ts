@@ -1,9 +1,10 @@
 /** API keys of the caller's account. A full key is in the answer that made it and nowhere else. */
 import type { Contract } from '../../contracts/index.js';
 import type { Clock } from '../clock.js';
-import { hashApiKey, maskApiKey, newApiKey } from '../domain/api-key.js';
+import { hashApiKey, newApiKey } from '../domain/api-key.js';
 import { conflict, invalid, notFound } from '../domain/failure.js';
 import type { NewId } from '../domain/ids.js';
+import { mask } from '../domain/signature.js';
 import type { ApiKeyDoc, ApiKeyStore } from '../stores/api-keys.js';
 import type { Database } from '../stores/database.js';
 import type { ServiceOf } from './caller.js';
@@ -17,7 +18,7 @@ export function createApiKeyService(deps: {
   const { apiKeys, transaction, clock, newId } = deps;
   const make = () => {
     const key = newApiKey(clock);
-    return { key, kept: { hash: hashApiKey(key), keyMasked: maskApiKey(key) } };
+    return { key, kept: { hash: hashApiKey(key), keyMasked: mask(key) } };
   };
 
   return {

@@ -1,0 +1,96 @@
+/** What all commands share: how arguments are checked, how results are printed, and that whatever fails is one line on stderr and exit code 1. */
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import type { z } from 'zod';
+import type { Contract } from '../../contracts/index.js';
+import type { Clock } from '../clock.js';
+import { Failure } from '../domain/failure.js';
+import type { NewId } from '../domain/ids.js';
+import type { ServiceOf } from '../services/caller.js';
+import type { AccountStore } from '../stores/accounts.js';
+import type { ApiKeyStore } from '../stores/api-keys.js';
+import type { Page, PageRequest } from '../stores/paging.js';
+
+/** What the commands work with, connected. */
+export interface Administration {
+  accounts: AccountStore;
+  apiKeys: ApiKeyStore;
+  apiKeyService: ServiceOf<Contract['apiKeys']>;
+  clock: Clock;
+  newId: NewId;
+  close(): Promise<void>;
+}
+export type Connect = () => Promise<Administration>;
+
+/** Commands are registered on it, then `runProgram` runs it. */
+export function createProgram(name: string, description: string): Command {
+  return new Command(name)
+    .description(description)
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined })
+    .showSuggestionAfterError(false);
+}
+
+/** @param args without node and script. @returns the exit code */
+export async function runProgram(program: Command, args: readonly string[]): Promise<0 | 1> {
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    process.stderr.write(`${oneLine(reasonOf(error))}\n`);
+    return 1;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof CommanderError && error.code === 'commander.help') return 'error: no command; --help lists all.';
+  if (error instanceof Failure && error.details?.[0]) return `${error.details[0].path}: ${error.details[0].message}`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Runs a command on a connection of its own. */
+export async function connected(connect: Connect, command: (admin: Administration) => Promise<void>): Promise<void> {
+  const admin = await connect();
+  try {
+    await command(admin);
+  } finally {
+    await admin.close();
+  }
+}
+
+/** For commander: the value of an option, checked as the API would check it. */
+export const checkedBy =
+  <T>(schema: z.ZodType<T>) =>
+  (text: string): T => {
+    const result = schema.safeParse(text);
+    if (result.success) return result.data;
+    throw new InvalidArgumentError(result.error.issues[0]?.message ?? '');
+  };
+
+export const print = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
+
+export function printTable(rows: readonly (readonly string[])[]): void {
+  const texts = rows.map((row) => row.map(oneLine));
+  const widths = texts[0]?.map((_, column) => Math.max(...texts.map((row) => row[column]!.length))) ?? [];
+  for (const row of texts)
+    print(
+      row
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    );
+}
+
+/** Names are chosen by others; a terminal must not take them for commands. */
+const oneLine = (text: string): string => text.replace(/\p{Cc}+/gu, ' ').trim();
+
+export async function allOf<Doc>(list: (request: PageRequest) => Promise<Page<Doc>>): Promise<Doc[]> {
+  const items: Doc[] = [];
+  for (let page = 1; ; page += 1) {
+    const answer = await list({ page, pageSize: 100 });
+    items.push(...answer.items);
+    if (page >= answer.meta.totalPages) return items;
+  }
+}

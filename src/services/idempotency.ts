@@ -1,0 +1,152 @@
+/** Idempotency-Key: for 24 h the same request gets the first one's answer again.
+ *
+ *  Of the requests with one key, account, method and path one runs at a time, in whatever process. Only a 2xx answer is kept; after a failure
+ *  the key is free again. Effect and answer are not stored in one step: if the process dies between the two, the next request runs again.
+ *  A creation gets the same `reservedId` then and makes no second thing; what is no creation is done twice. */
+import { createHash } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.js';
+import { conflict, Failure } from '../domain/failure.js';
+import type { NewId } from '../domain/ids.js';
+import type { ClaimDoc, IdempotencyStore } from '../stores/idempotency.js';
+import type { Caller } from './caller.js';
+
+const KEPT_MS = 24 * 3_600_000;
+/** A runner that has not prolonged its claim for so long has died. */
+const LEASE_MS = 10_000;
+const WAIT_MS = 30_000;
+const POLL_MS = 50;
+
+export interface IdempotentRequest {
+  method: string;
+  /** As requested, ids filled in. */
+  path: string;
+  /** The header's value. */
+  key: string;
+  /** The JSON as it was sent, found valid already. */
+  body: unknown;
+  /** Field of the answer's body that is shown once only, dotted: `Operation.secretField`. */
+  secretField?: string;
+}
+
+export interface Answer {
+  status: number;
+  /** The resource, without envelope. */
+  body: unknown;
+}
+
+export type Idempotency = ReturnType<typeof createIdempotency>;
+
+export function createIdempotency(deps: { store: IdempotencyStore; clock: Clock; newId: NewId; log: Logger }) {
+  const { store, clock, newId, log } = deps;
+  /** Turns of this process: those who wait here need not ask the database. */
+  const turns = new Map<string, Promise<unknown>>();
+
+  type Execute = (caller: Caller) => Promise<Answer>;
+
+  /** Null while another process runs the request. */
+  async function attempt(caller: Caller, claim: ClaimDoc, secretField: string | undefined, execute: Execute) {
+    const seen = await store.claim(claim);
+    if (!seen) return perform(caller, claim, secretField, execute);
+    const now = clock.now();
+    const hasExpired = seen.expiresAt <= now;
+    if (!hasExpired && seen.bodyHash !== claim.bodyHash) {
+      throw conflict('This Idempotency-Key was used with another body.');
+    }
+    if (!hasExpired && seen.answer !== null) return { ...(JSON.parse(seen.answer) as Answer), replayed: true };
+    if (!hasExpired && seen.runsUntil > now) return null;
+    const next = hasExpired ? claim : { ...claim, reservedSuffix: seen.reservedSuffix, expiresAt: seen.expiresAt };
+    return (await store.replace(seen, next)) ? perform(caller, next, secretField, execute) : null;
+  }
+
+  async function perform(caller: Caller, claim: ClaimDoc, secretField: string | undefined, execute: Execute) {
+    const { _id, runner } = claim;
+    const done = new AbortController();
+    void prolong(claim, done.signal);
+    try {
+      const answer = await execute({ ...caller, reservedId: (prefix) => `${prefix}_${claim.reservedSuffix}` });
+      if (answer.status < 200 || answer.status > 299) await store.release(_id, runner);
+      else {
+        const body = secretField === undefined ? answer.body : leaveOut(answer.body, secretField.split('.'));
+        await store.answer(_id, runner, JSON.stringify({ status: answer.status, body }));
+      }
+      return { ...answer, replayed: false };
+    } catch (error) {
+      // After a fault nobody knows whether there was an effect: the claim stays, and whoever takes it over reserves the same id.
+      const giveUp = error instanceof Failure ? store.release(_id, runner) : store.prolong(_id, runner, clock.now());
+      await giveUp.catch((cause: unknown) => log.warn({ err: cause }, 'claim on an Idempotency-Key not given up'));
+      throw error;
+    } finally {
+      done.abort();
+    }
+  }
+
+  async function prolong({ _id, runner }: ClaimDoc, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await clock.sleep(LEASE_MS / 3, signal);
+      if (signal.aborted) return;
+      await store
+        .prolong(_id, runner, new Date(clock.nowMs() + LEASE_MS))
+        .catch((error: unknown) => log.warn({ err: error }, 'claim on an Idempotency-Key not prolonged'));
+    }
+  }
+
+  return {
+    /** Executes the request or replays its first answer, then without the secret that this showed.
+     *  @throws Failure `bad_request` for a key that is no key, `conflict` for another body or a first request that does not end; whatever `execute` throws. */
+    async run(caller: Caller, request: IdempotentRequest, execute: Execute): Promise<Answer & { replayed: boolean }> {
+      const { method, path, key, body, secretField } = request;
+      if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
+        throw new Failure('bad_request', 'Idempotency-Key must have 1 to 255 printable ASCII characters.');
+      }
+      const id = sha256([caller.accountId, method, path, key]);
+      const giveUpAtMs = clock.nowMs() + WAIT_MS;
+      for (;;) {
+        if (!turns.has(id)) {
+          const nowMs = clock.nowMs();
+          const claim: ClaimDoc = {
+            _id: id,
+            accountId: caller.accountId,
+            bodyHash: sha256(body),
+            reservedSuffix: newId('key').slice('key_'.length),
+            runner: clock.randomBytes(12).toString('hex'),
+            runsUntil: new Date(nowMs + LEASE_MS),
+            answer: null,
+            expiresAt: new Date(nowMs + KEPT_MS),
+          };
+          const turn = attempt(caller, claim, secretField, execute);
+          turns.set(id, turn);
+          try {
+            const answer = await turn;
+            if (answer) return answer;
+          } finally {
+            turns.delete(id);
+          }
+        }
+        if (clock.nowMs() >= giveUpAtMs)
+          throw conflict('The first request with this Idempotency-Key is still running.');
+        const polled = clock.sleep(POLL_MS);
+        await (turns.has(id) ? Promise.race([turns.get(id)?.catch(() => undefined), polled]) : polled);
+      }
+    },
+  };
+}
+
+/** Of JSON, whatever the order of its names. */
+function sha256(json: unknown): string {
+  const text = JSON.stringify(json, (_name, value: unknown) =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+  );
+  return createHash('sha256')
+    .update(text ?? '')
+    .digest('hex');
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function leaveOut(value: unknown, [name, ...path]: string[]): unknown {
+  if (!isObject(value) || name === undefined) return value;
+  const { [name]: inner, ...rest } = value;
+  return path.length === 0 ? rest : { ...rest, [name]: leaveOut(inner, path) };
+}

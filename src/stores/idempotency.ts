@@ -1,0 +1,68 @@
+/** Claims on Idempotency-Keys: one document for each method, path, account and key; who runs the request, and then its answer. */
+import mongoose from 'mongoose';
+import { SCHEMA_OPTIONS } from './database.js';
+
+export interface ClaimDoc {
+  /** Names account, method, path and key. */
+  _id: string;
+  accountId: string;
+  bodyHash: string;
+  /** What the id of the created resource ends with, whoever runs the request in the end. */
+  reservedSuffix: string;
+  /** Names the run that may store the answer. */
+  runner: string;
+  /** Without an answer by then, the runner has died, and another may take over. */
+  runsUntil: Date;
+  /** JSON `{status, body}`; null while the request runs. */
+  answer: string | null;
+  expiresAt: Date;
+}
+
+const claimSchema = new mongoose.Schema<ClaimDoc>(
+  {
+    _id: String,
+    accountId: String,
+    bodyHash: String,
+    reservedSuffix: String,
+    runner: String,
+    runsUntil: Date,
+    answer: { type: String, default: null },
+    expiresAt: Date,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'idempotency' },
+);
+// Clean-up only, an hour late so that no difference between clocks matters: that a claim has expired is judged by the service's clock.
+claimSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 3600 });
+
+export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
+
+export function createIdempotencyStore(connection: mongoose.Connection) {
+  const claims = connection.model<ClaimDoc>('IdempotencyClaim', claimSchema);
+  return {
+    ensureIndexes: () => claims.createIndexes(),
+
+    /** Null: the claim is made. Else the one that is there. */
+    claim: (claim: ClaimDoc) =>
+      claims
+        .findOneAndUpdate({ _id: claim._id }, { $setOnInsert: claim }, { upsert: true, returnDocument: 'before' })
+        .lean<ClaimDoc>()
+        .exec(),
+    /** Puts `next` in the place of a claim that nobody has touched since it was seen. */
+    async replace({ _id, runner, runsUntil }: ClaimDoc, next: ClaimDoc): Promise<boolean> {
+      const { matchedCount } = await claims.replaceOne({ _id, runner, runsUntil }, next);
+      return matchedCount === 1;
+    },
+
+    // What follows does nothing when another runner has taken over.
+
+    async prolong(id: string, runner: string, runsUntil: Date): Promise<void> {
+      await claims.updateOne({ _id: id, runner }, { $set: { runsUntil } });
+    },
+    async answer(id: string, runner: string, answer: string): Promise<void> {
+      await claims.updateOne({ _id: id, runner }, { $set: { answer } });
+    },
+    async release(id: string, runner: string): Promise<void> {
+      await claims.deleteOne({ _id: id, runner });
+    },
+  };
+}
