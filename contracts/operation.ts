@@ -8,8 +8,14 @@ export type Shape = z.ZodRawShape;
 /** Faults that concern several fields at once. It sees the body as it was sent, valid or not, so that all faults come in one answer. */
 export type Rules = (body: Readonly<Record<string, unknown>>) => Fault[];
 
-interface OperationDefinition<P extends Shape, Q extends Shape, B extends Shape, O extends z.ZodType> {
-  method: Method;
+interface OperationDefinition<
+  M extends Method,
+  P extends Shape,
+  Q extends Shape,
+  B extends Shape,
+  O extends z.ZodType,
+> {
+  method: M;
   /** Below `/api/v1`, parameters in braces. */
   path: `/${string}`;
   summary: string;
@@ -31,11 +37,12 @@ interface OperationDefinition<P extends Shape, Q extends Shape, B extends Shape,
 }
 
 export interface Operation<
+  M extends Method = Method,
   P extends Shape = Shape,
   Q extends Shape = Shape,
   B extends Shape = Shape,
   O extends z.ZodType = z.ZodType,
-> extends Omit<OperationDefinition<P, Q, B, O>, 'params' | 'query' | 'body' | 'status'> {
+> extends Omit<OperationDefinition<M, P, Q, B, O>, 'params' | 'query' | 'body' | 'status'> {
   status: 200 | 201;
   params: P;
   query: Q;
@@ -51,11 +58,12 @@ export interface Operation<
 
 /** Turns a definition into an operation. Unknown fields are faults where there is a body, and are ignored in a query. */
 export function operation<
+  M extends Method,
   O extends z.ZodType,
   P extends Shape = Record<never, never>,
   Q extends Shape = Record<never, never>,
   B extends Shape = Record<never, never>,
->(definition: OperationDefinition<P, Q, B, O>): Operation<P, Q, B, O> {
+>(definition: OperationDefinition<M, P, Q, B, O>): Operation<M, P, Q, B, O> {
   const { params = {} as P, query = {} as Q, body = {} as B, rules, status = 200 } = definition;
   const hasBody = definition.body !== undefined;
   const shape = { ...params, ...query, ...body } as P & Q & B;

@@ -1,0 +1,41 @@
+/** Query text to typed values, by the contract's types. What is no number, boolean or single value stays as it is, for the contract to refuse. */
+import { z } from 'zod';
+import type { Operation } from '../../contracts/operation.js';
+
+export type QueryReader = (query: string) => Record<string, unknown>;
+
+const NOTHING: QueryReader = () => ({});
+
+/** Parameters that the contract does not name are ignored. */
+export function queryReader(operation: Operation): QueryReader {
+  const kinds = Object.entries(operation.query).map(([name, schema]) => [name, kindOf(schema as z.ZodType)] as const);
+  if (kinds.length === 0) return NOTHING;
+  return (query) => {
+    if (query === '') return {};
+    const sent = new URLSearchParams(query);
+    const values: Record<string, unknown> = {};
+    for (const [name, kind] of kinds) {
+      const texts = sent.getAll(name);
+      if (texts.length === 0) continue;
+      if (kind === 'array') values[name] = texts;
+      // A parameter that was sent twice has no single value: the contract refuses the array.
+      else values[name] = texts.length === 1 ? typedValue(texts[0]!, kind) : texts;
+    }
+    return values;
+  };
+}
+
+type Kind = 'array' | 'number' | 'boolean' | 'text';
+
+function kindOf(schema: z.ZodType): Kind {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodOptional) return kindOf(schema.unwrap() as z.ZodType);
+  if (schema instanceof z.ZodArray) return 'array';
+  if (schema instanceof z.ZodNumber) return 'number';
+  return schema instanceof z.ZodBoolean ? 'boolean' : 'text';
+}
+
+function typedValue(text: string, kind: Kind): unknown {
+  if (kind === 'number' && /^\d+$/.test(text)) return Number(text);
+  if (kind === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
+  return text;
+}

@@ -1,0 +1,131 @@
+/** REST as a thin adapter over the tRPC procedures: it turns a request into their input, and what they return into the envelope. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { callTRPCProcedure } from '@trpc/server';
+import { ERRORS } from '../../contracts/errors.js';
+import type { Operation } from '../../contracts/operation.js';
+import { Failure, notFound } from '../domain/failure.js';
+import type { Caller } from '../services/caller.js';
+import { errorBodyOf, failureIn } from './failures.js';
+import { faultsOf, refusal, unknownField } from './input.js';
+import { readBody } from './rest-body.js';
+import { findRoute, type Route } from './rest-routes.js';
+import type { AppRouter } from './router.js';
+import type { ApiContext } from './trpc.js';
+
+export interface RestDeps {
+  router: AppRouter;
+  /** @throws Failure `unauthorized` */
+  callerOf: (req: IncomingMessage) => Promise<Caller>;
+  /** Told of every fault of ours. */
+  onFault: (error: unknown, requestId: string) => void;
+}
+
+/** Answers a request whose url is relative to `/api/v1`. Never rejects.
+ *  @returns the operation's name for the metrics, null when there is none */
+export function createRest(deps: RestDeps) {
+  const { router, callerOf, onFault } = deps;
+
+  return async (req: IncomingMessage, res: ServerResponse, requestId: string): Promise<string | null> => {
+    let route: Route | null = null;
+    try {
+      // First of all, even on a path that does not exist: who has no key learns nothing.
+      const caller = await callerOf(req);
+      const [path, query] = splitUrl(req.url ?? '/');
+      const found = findRoute(req.method ?? '', path);
+      if (!found) throw notFound('endpoint');
+      route = found.route;
+      const { operation, name, type } = route;
+      const ctx: ApiContext = { caller, requestId, idempotencyKey: idempotencyKeyOf(req) };
+      const getRawInput = () => readInput(req, res, found.route, found.params, query);
+      const result = await callTRPCProcedure({
+        router,
+        path: name,
+        type,
+        ctx,
+        getRawInput,
+        signal: undefined,
+        batchIndex: 0,
+      });
+      sendJson(res, operation.status, envelopeOf(operation, result));
+    } catch (error) {
+      sendError(res, error, requestId, onFault);
+    }
+    return route?.name ?? null;
+  };
+}
+
+/** Called by the procedure after it has let the caller in, so a stranger's or a reader's body is never read. */
+async function readInput(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { operation, readQuery }: Route,
+  encodedParams: Record<string, string>,
+  query: string,
+): Promise<Record<string, unknown>> {
+  const params = decodeAll(encodedParams);
+  if (operation.method === 'GET' || operation.method === 'DELETE') {
+    if (query.includes('%')) decode(query);
+    return { ...readQuery(query), ...params };
+  }
+  const body = await readBody(req, res);
+  if (!operation.hasBody) {
+    const faults = Object.keys(body ?? {}).map(unknownField);
+    if (faults.length > 0) throw new Failure('validation_error', 'This operation takes no body.', faults);
+    return params;
+  }
+  if (body === null) throw new Failure('bad_request', 'The request needs a JSON body.');
+  // A body may not speak for the path; the contract itself cannot see the difference.
+  const clashes = Object.keys(params).filter((name) => Object.hasOwn(body, name));
+  if (clashes.length === 0) return { ...body, ...params };
+  const checked = operation.input.safeParse({ ...body, ...params }, { reportInput: true });
+  throw refusal(operation, [...clashes.map(unknownField), ...(checked.success ? [] : faultsOf(checked.error))]);
+}
+
+function envelopeOf(operation: Operation, result: unknown): string {
+  if (!operation.isList) return JSON.stringify({ data: result, error: null });
+  const { items, meta } = result as { items: unknown[]; meta: unknown };
+  return JSON.stringify({ data: items, error: null, meta });
+}
+
+/** Answers any error with the envelope, or drops the connection when an answer has already begun. */
+export function sendError(res: ServerResponse, error: unknown, requestId: string, onFault: RestDeps['onFault']): void {
+  const { body, isFault } = errorBodyOf(error, requestId);
+  if (isFault) onFault(error, requestId);
+  if (res.headersSent) {
+    res.destroy();
+    return;
+  }
+  if (body.code === 'unauthorized') res.setHeader('WWW-Authenticate', 'Bearer');
+  const retryAfterSeconds = failureIn(error)?.retryAfterSeconds;
+  if (retryAfterSeconds !== undefined) res.setHeader('Retry-After', retryAfterSeconds);
+  sendJson(res, ERRORS[body.code].status, JSON.stringify({ data: null, error: body }));
+}
+
+export function sendJson(res: ServerResponse, status: number, json: string): void {
+  res.statusCode = status;
+  res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  res.setHeader('Content-Length', Buffer.byteLength(json));
+  res.end(json);
+}
+
+function splitUrl(url: string): [path: string, query: string] {
+  const mark = url.indexOf('?');
+  return mark < 0 ? [url, ''] : [url.slice(0, mark), url.slice(mark + 1)];
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Failure('bad_request', 'The URL is not encoded correctly.');
+  }
+}
+
+const decodeAll = (params: Record<string, string>) =>
+  Object.fromEntries(Object.entries(params).map(([name, text]) => [name, decode(text)]));
+
+/** Duplicates arrive joined, which is as good a key as any. */
+export const idempotencyKeyOf = (req: IncomingMessage): string | null => {
+  const key = req.headers['idempotency-key'];
+  return typeof key === 'string' ? key : null;
+};

@@ -1,0 +1,86 @@
+/** The tRPC router, built from the contract: one procedure per operation, and nothing that the contract does not name. */
+import type { TRPCBuiltRouter, TRPCMutationProcedure, TRPCQueryProcedure } from '@trpc/server';
+import { z } from 'zod';
+import { type Contract, contract } from '../../contracts/index.js';
+import type { InputOf, Operation, OutputOf } from '../../contracts/operation.js';
+import { Failure } from '../domain/failure.js';
+import type { Caller, Services } from '../services/caller.js';
+import type { Idempotency } from '../services/idempotency.js';
+import { parseInput } from './input.js';
+import { type ApiContext, type Root, t } from './trpc.js';
+
+export interface RouterDeps {
+  services: Services;
+  /** Counts one call; answers the seconds to wait before the next one is let through, 0 when this one is. */
+  rateLimit: (keyId: string) => number;
+  idempotency: Pick<Idempotency, 'run'>;
+}
+
+type Callable<Input> = Record<never, never> extends Input ? Input | undefined : Input;
+interface Typed<Op> {
+  input: Callable<InputOf<Op>>;
+  output: OutputOf<Op>;
+  meta: object;
+  errorShape: Root['errorShape'];
+}
+type Procedure<Op> = Op extends { method: 'GET' } ? TRPCQueryProcedure<Typed<Op>> : TRPCMutationProcedure<Typed<Op>>;
+type Procedures = { [R in keyof Contract]: { [N in keyof Contract[R]]: Procedure<Contract[R][N]> } };
+
+export type AppRouter = TRPCBuiltRouter<Root, Procedures>;
+
+/** The same router serves REST and tRPC. The order of checks is that of the middlewares: rate, scope, input, then the service. */
+export function createRouter(deps: RouterDeps): AppRouter {
+  const records = Object.entries(contract).map(([resource, operations]) => {
+    const procedures = Object.entries(operations as Record<string, Operation>).map(([name, operation]) => {
+      const service = (deps.services as unknown as LooseServices)[resource]![name]!;
+      return [name, procedureOf(operation, service, deps)] as const;
+    });
+    return [resource, Object.fromEntries(procedures)] as const;
+  });
+  return t.router(Object.fromEntries(records)) as unknown as AppRouter;
+}
+
+type LooseService = (caller: Caller, input: never) => Promise<unknown>;
+type LooseServices = Record<string, Record<string, LooseService>>;
+
+function procedureOf(operation: Operation, service: LooseService, deps: RouterDeps) {
+  const { rateLimit, idempotency } = deps;
+
+  const authorized = t.procedure.use(({ ctx: { caller }, next }) => {
+    const waitSeconds = rateLimit(caller.keyId);
+    if (waitSeconds > 0) {
+      throw new Failure('rate_limited', `Too many requests: try again in ${waitSeconds} s.`, undefined, waitSeconds);
+    }
+    if (caller.scope === 'READ' && !operation.readOnly) {
+      throw new Failure('forbidden', 'This API key may only read.');
+    }
+    return next();
+  });
+
+  const checked = authorized
+    .input({ parse: (input: unknown) => parseInput(operation, input) as Record<string, unknown> })
+    .output(outputOf(operation));
+
+  const resolve = async ({ ctx, input }: { ctx: ApiContext; input: Record<string, unknown> }) => {
+    const { caller, idempotencyKey: key } = ctx;
+    if (key === null || operation.method !== 'POST') return service(caller, input as never);
+    const { method, status, secretField } = operation;
+    // The path is REST's, so a key means the same request whichever way it is sent.
+    const request = { method, path: pathOf(operation, input), key, body: input, secretField };
+    const answer = await idempotency.run(caller, request, async (as) => ({
+      status,
+      body: await service(as, input as never),
+    }));
+    return answer.body;
+  };
+
+  return operation.readOnly ? checked.query(resolve) : checked.mutation(resolve);
+}
+
+/** Strips what the contract does not name. A replay leaves the secret out. */
+function outputOf({ output, secretField }: Operation): z.ZodType {
+  return secretField && output instanceof z.ZodObject ? output.partial({ [secretField]: true } as never) : output;
+}
+
+const pathOf = (operation: Operation, input: Record<string, unknown>) =>
+  operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(input[name])));

@@ -1,0 +1,46 @@
+/** tRPC over HTTP: the same router, key, limits and error objects as REST. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http';
+import type { Caller } from '../services/caller.js';
+import { errorBodyOf, failureIn } from './failures.js';
+import { idempotencyKeyOf, type RestDeps } from './rest.js';
+import { MAX_BODY_BYTES } from './rest-body.js';
+import type { AppRouter } from './router.js';
+import type { ApiContext } from './trpc.js';
+
+export const MAX_BATCH_SIZE = 20;
+
+/** Answers a request whose url is relative to `/trpc`. Never rejects. */
+export function createTrpcHttp(deps: RestDeps) {
+  const { router, callerOf, onFault } = deps;
+
+  return async (req: IncomingMessage, res: ServerResponse, requestId: string): Promise<void> => {
+    let caller: Caller | null = null;
+    let refusal: unknown;
+    try {
+      caller = await callerOf(req);
+    } catch (error) {
+      refusal = error;
+    }
+    const path = (req.url ?? '/').split('?', 1)[0]!.slice(1);
+    await nodeHTTPRequestHandler<AppRouter, IncomingMessage, ServerResponse>({
+      req,
+      res,
+      path,
+      router,
+      maxBatchSize: MAX_BATCH_SIZE,
+      maxBodySize: MAX_BATCH_SIZE * MAX_BODY_BYTES,
+      // An error given here answers every call of the request before its procedure is even looked up, so no call ever sees a missing caller.
+      middleware: (_req, _res, next) => next(refusal as Error | undefined),
+      createContext: (): ApiContext => ({ caller: caller as Caller, requestId, idempotencyKey: idempotencyKeyOf(req) }),
+      onError: ({ error }) => {
+        if (errorBodyOf(error, requestId).isFault) onFault(error.cause ?? error, requestId);
+      },
+      responseMeta: ({ errors }) => {
+        const waits = errors.map((error) => failureIn(error)?.retryAfterSeconds ?? 0);
+        const longest = Math.max(0, ...waits);
+        return longest > 0 ? { headers: { 'retry-after': String(longest) } } : {};
+      },
+    });
+  };
+}

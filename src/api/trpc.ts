@@ -1,0 +1,31 @@
+/** The root of tRPC: what a call carries, and how a failure looks to a tRPC client. No stack and no cause ever leaves. */
+import { initTRPC } from '@trpc/server';
+import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
+import { ERRORS } from '../../contracts/errors.js';
+import type { Caller } from '../services/caller.js';
+import { errorBodyOf, failureIn } from './failures.js';
+
+/** What every call carries, whichever way it came. Nobody gets here without a valid API key. */
+export interface ApiContext {
+  caller: Caller;
+  requestId: string;
+  /** Header `Idempotency-Key`. */
+  idempotencyKey: string | null;
+}
+
+export const t = initTRPC.context<ApiContext>().create({
+  isDev: false,
+  /** A failure takes its codes from the table; what tRPC itself refuses keeps tRPC's. Both carry REST's error object in `data.error`. */
+  errorFormatter({ error, shape, ctx }) {
+    const { body } = errorBodyOf(error, ctx?.requestId ?? 'unknown');
+    const known = failureIn(error) ? ERRORS[body.code] : null;
+    const code = known?.trpc ?? shape.data.code;
+    return {
+      message: body.message,
+      code: TRPC_ERROR_CODES_BY_KEY[code],
+      data: { code, httpStatus: known?.status ?? shape.data.httpStatus, path: shape.data.path, error: body },
+    };
+  },
+});
+
+export type Root = (typeof t)['_config']['$types'];

@@ -1,0 +1,26 @@
+/** Swagger UI over the committed openapi.json. The API key is entered once and kept by the browser. */
+import { type RequestHandler, Router } from 'express';
+import helmet from 'helmet';
+import swaggerUi from 'swagger-ui-express';
+
+/** Serves `/docs` and `/openapi.json`, the latter byte for byte. */
+export function createDocs(openapiJson: Buffer): Router {
+  const docs = Router();
+  const sendDocument: RequestHandler = (_req, res) => {
+    // Tools of other origins may read it: it holds nothing that is not public.
+    res.setHeader('Access-Control-Allow-Origin', '*');
+    res.type('application/json').send(openapiJson);
+  };
+  docs.get('/openapi.json', sendDocument);
+  // With upgradeInsecureRequests the page would stay blank over plain http on any host but localhost.
+  const security = helmet({
+    contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } },
+    strictTransportSecurity: false,
+  });
+  const page = swaggerUi.setup(undefined, {
+    customSiteTitle: 'stellar-collect API',
+    swaggerOptions: { url: '/openapi.json', persistAuthorization: true, displayRequestDuration: true },
+  });
+  docs.use('/docs', security, swaggerUi.serve, page);
+  return docs;
+}
