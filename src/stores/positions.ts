@@ -79,8 +79,8 @@ export function createPositionStore(connection: mongoose.Connection) {
         { ordered: false },
       );
     },
-    async remove(id: string): Promise<void> {
-      await positions.deleteOne({ _id: id });
+    async remove(ids: readonly string[]): Promise<void> {
+      if (ids.length > 0) await positions.deleteMany({ _id: { $in: [...ids] } });
     },
     /** Account positions behind a ledger, the furthest behind first. */
     behind: (network: Network, ledger: number, limit: number) =>

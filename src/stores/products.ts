@@ -110,13 +110,18 @@ export function createProductStore(connection: mongoose.Connection) {
       (await products.find({ accountId, nameKey: containing(search.toLowerCase()) }, { _id: 1 }).lean()).map(
         ({ _id }) => _id,
       ),
-    /** Null when somebody else changed the product since `revision` was read. */
-    replace: (product: ProductDoc, session?: Session) =>
+    /** Null when somebody else changed the product since `revision` was read. `version` opens new terms. */
+    change: (
+      { _id, accountId, revision }: Pick<ProductDoc, '_id' | 'accountId' | 'revision'>,
+      fields: Partial<ProductDoc>,
+      version: ProductDoc['history'][number] | null,
+      session: Session,
+    ) =>
       products
-        .findOneAndReplace(
-          { _id: product._id, accountId: product.accountId, revision: product.revision },
-          { ...product, revision: product.revision + 1 },
-          { returnDocument: 'after', session: session ?? null },
+        .findOneAndUpdate(
+          { _id, accountId, revision },
+          { $set: fields, $inc: { revision: 1 }, ...(version ? { $push: { history: version } } : {}) },
+          { returnDocument: 'after', session },
         )
         .lean<ProductDoc>()
         .exec(),

@@ -24,6 +24,8 @@ export interface WalletDoc {
   takenUp: boolean;
   /** Some window is not read to its end. */
   watching: boolean;
+  /** How far it was read when its last window had been read to the end; null before. */
+  readTo: { ledger: number; at: Date } | null;
   /** Ledgers that Horizon no longer had when they were to be read. */
   gap: Gap | null;
   productCount: number;
@@ -44,6 +46,7 @@ const walletSchema = new mongoose.Schema<WalletDoc>(
     windows: [new mongoose.Schema({ from: markSchema, until: { type: markSchema, default: null } }, PART_OPTIONS)],
     takenUp: Boolean,
     watching: Boolean,
+    readTo: { type: new mongoose.Schema({ ledger: Number, at: Date }, PART_OPTIONS), default: null },
     gap: { type: new mongoose.Schema({ fromLedger: Number, toLedger: Number, at: Date }, PART_OPTIONS), default: null },
     productCount: Number,
     hasPayments: Boolean,
@@ -55,6 +58,7 @@ walletSchema.index({ accountId: 1, network: 1, address: 1 }, { unique: true });
 walletSchema.index({ accountId: 1, _id: -1 });
 walletSchema.index({ network: 1, address: 1 });
 walletSchema.index({ network: 1, watching: 1, address: 1 });
+walletSchema.index({ network: 1, active: 1 }, { partialFilterExpression: { watching: true, active: false } });
 walletSchema.index({ network: 1, takenUp: 1 }, { partialFilterExpression: { takenUp: false } });
 
 export type WalletStore = ReturnType<typeof createWalletStore>;
@@ -147,13 +151,30 @@ export function createWalletStore(connection: mongoose.Connection) {
     },
     notTakenUp: (network: Network, limit: number) =>
       wallets.find({ network, takenUp: false }).limit(limit).lean<WalletDoc[]>().exec(),
-    async takeUp(ids: readonly string[]): Promise<void> {
-      await wallets.updateMany({ _id: { $in: [...ids] } }, { $set: { takenUp: true } });
+    /** A wallet that got a further window since it was read is left for the next time. */
+    async takeUp(batch: readonly WalletDoc[]): Promise<void> {
+      if (batch.length === 0) return;
+      await wallets.collection.bulkWrite(
+        batch.map(({ _id, windows }) => ({
+          updateOne: {
+            filter: { _id: _id as never, windows: { $size: windows.length } },
+            update: { $set: { takenUp: true } },
+          },
+        })),
+        { ordered: false },
+      );
     },
+    ofAllAccounts: (ids: readonly string[], session: Session) =>
+      wallets
+        .find({ _id: { $in: [...ids] } })
+        .session(session)
+        .lean<WalletDoc[]>()
+        .exec(),
     inactiveButWatching: (network: Network, limit: number) =>
       wallets.find({ network, watching: true, active: false }).limit(limit).lean<WalletDoc[]>().exec(),
-    async stopWatching(ids: readonly string[]): Promise<void> {
-      await wallets.updateMany({ _id: { $in: [...ids] }, active: false }, { $set: { watching: false } });
+    /** `readTo`: how far its payments have been read, for good. */
+    async stopWatching(id: string, readTo: NonNullable<WalletDoc['readTo']>): Promise<void> {
+      await wallets.updateOne({ _id: id, active: false }, { $set: { watching: false, readTo } });
     },
     /** Addresses null: every watched wallet of the network. A gap that stands is kept. */
     async flagGap(network: Network, addresses: readonly string[] | null, gap: Gap): Promise<void> {

@@ -1,0 +1,80 @@
+/** One page of Horizon → what it means for the wallets of this service. What a record lacks and a second request can fetch is fetched;
+ *  a record that cannot be understood is set aside and holds up nothing. */
+import { createHash } from 'node:crypto';
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import type { ParsedPage } from '../horizon/page.js';
+import { type Credit, parseRecord, type RecordOutcome, type Supplement } from '../horizon/record.js';
+import type { HorizonSession } from '../horizon/source.js';
+import type { ParkedRecordDoc } from '../stores/parked-records.js';
+
+export interface Reading {
+  credits: Credit[];
+  parked: ParkedRecordDoc[];
+}
+
+/** @param isOurs tells which of some addresses have a wallet here; it must be asked after the page was fetched, so that a wallet made before
+ *  a ledger closed is never overlooked in that ledger. */
+export async function readRecords(
+  deps: {
+    network: Network;
+    session: HorizonSession;
+    clock: Clock;
+    isOurs: (addresses: readonly string[]) => Promise<ReadonlySet<string>>;
+  },
+  records: ParsedPage['records'],
+): Promise<Reading> {
+  const { network, session, clock, isOurs } = deps;
+  const ours = await isOurs([...new Set(records.flatMap(({ outcome }) => addressesOf(outcome)))]);
+  const concernsUs = (receivers: readonly string[] | null) =>
+    receivers === null || receivers.some((address) => ours.has(address));
+
+  const reading: Reading = { credits: [], parked: [] };
+  const park = (raw: unknown, id: string, reason: string) =>
+    reading.parked.push({ _id: `${network}:${id}`, network, reason, raw: JSON.stringify(raw), createdAt: clock.now() });
+
+  for (const { raw, outcome: first } of records) {
+    let outcome = first;
+    const supplement: Supplement = {};
+    // A transaction may turn out to lack what only the effects tell.
+    while (outcome.kind === 'incomplete' && concernsUs(outcome.receivers) && !(outcome.needs in supplement)) {
+      supplement[outcome.needs] =
+        outcome.needs === 'transaction'
+          ? await session.transaction(outcome.transactionHash)
+          : await session.operationEffects(outcome.operationId);
+      outcome = parseRecord(raw, supplement);
+    }
+    if (outcome.kind === 'incomplete') {
+      if (concernsUs(outcome.receivers)) park(raw, outcome.pagingToken, `its ${outcome.needs} cannot be had`);
+    } else if (outcome.kind === 'parked') {
+      if (concernsUs(outcome.receivers)) park(raw, outcome.pagingToken ?? fingerprint(raw), outcome.reason);
+    } else if (outcome.kind === 'credits') {
+      reading.credits.push(...outcome.credits.filter((credit) => ours.has(credit.receiver)));
+      for (const change of outcome.parked) {
+        if (concernsUs(change.receivers)) park(raw, `${outcome.pagingToken}:${change.changeIndex}`, change.reason);
+      }
+    }
+  }
+  return reading;
+}
+
+function addressesOf(outcome: RecordOutcome): readonly string[] {
+  switch (outcome.kind) {
+    case 'credits':
+      return [
+        ...outcome.credits.map((credit) => credit.receiver),
+        ...outcome.parked.flatMap((change) => change.receivers ?? []),
+      ];
+    case 'incomplete':
+      return outcome.receivers;
+    case 'parked':
+      return outcome.receivers ?? [];
+    case 'ignored':
+      return [];
+  }
+}
+
+const fingerprint = (raw: unknown) =>
+  createHash('sha256')
+    .update(JSON.stringify(raw) ?? 'undefined')
+    .digest('hex');

@@ -1,0 +1,93 @@
+/** Keeps watching a network: round after round while this process holds the lease. The lease saves requests; what is stored once is held by the data. */
+import type { Logger } from 'pino';
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import type { Horizon } from '../horizon/source.js';
+import { HorizonUnavailable, WrongNetwork } from '../horizon/unavailable.js';
+import type { LeaseStore } from '../stores/leases.js';
+import type { NetworkStateStore } from '../stores/network-states.js';
+import { Superseded } from './recorder.js';
+import type { Watcher } from './watcher.js';
+
+const LEASE_MS = 5000;
+const MAX_WAIT_MS = 10_000;
+
+export interface WatchDeps {
+  network: Network;
+  watcher: Watcher;
+  horizon: Horizon;
+  leases: LeaseStore;
+  networkStates: NetworkStateStore;
+  /** Of this process. */
+  holder: string;
+  pollIntervalMs: number;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Until the signal aborts. Never rejects. */
+export async function watch(deps: WatchDeps, signal: AbortSignal): Promise<void> {
+  const { network, leases, holder, clock } = deps;
+  const lease = `watch:${network}`;
+  while (!signal.aborted) {
+    try {
+      if (await leases.hold(lease, holder, LEASE_MS)) await holdAndWatch(deps, lease, signal);
+    } catch (error) {
+      deps.log.error({ network, err: error }, 'watching stopped; it is taken up again');
+    }
+    await clock.sleep(1000, signal);
+  }
+  await leases.release(lease, holder).catch(() => undefined);
+}
+
+/** Until the signal aborts or the lease is lost. */
+async function holdAndWatch(deps: WatchDeps, lease: string, signal: AbortSignal): Promise<void> {
+  const lost = new AbortController();
+  const ended = AbortSignal.any([signal, lost.signal]);
+  const renewing = renew(deps, lease, lost, ended);
+  try {
+    await watchRounds(deps, ended);
+  } finally {
+    lost.abort();
+    await renewing;
+  }
+}
+
+async function renew(
+  { leases, holder, clock }: WatchDeps,
+  lease: string,
+  lost: AbortController,
+  ended: AbortSignal,
+): Promise<void> {
+  while (!ended.aborted) {
+    await clock.sleep(LEASE_MS / 3, ended);
+    if (ended.aborted) return;
+    if (!(await leases.hold(lease, holder, LEASE_MS).catch(() => false))) lost.abort();
+  }
+}
+
+async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> {
+  const { network, watcher, horizon, networkStates, pollIntervalMs, clock, log } = deps;
+  let failures = 0;
+  while (!signal.aborted) {
+    const startedMs = clock.nowMs();
+    let waitMs = pollIntervalMs;
+    try {
+      await watcher.round(horizon.session(), signal);
+      if (failures > 0) log.info({ network }, 'Horizon answers again');
+      failures = 0;
+    } catch (error) {
+      if (signal.aborted) return;
+      failures += 1;
+      waitMs = Math.min(MAX_WAIT_MS, pollIntervalMs * 2 ** Math.min(failures - 1, 6));
+      if (error instanceof HorizonUnavailable || error instanceof WrongNetwork) {
+        if (error instanceof HorizonUnavailable) waitMs = Math.max(waitMs, error.retryAfterMs);
+        if (failures === 1) log.warn({ network, reason: error.message }, 'Horizon does not answer');
+        await networkStates.noteTrouble(network, error.message, clock.now()).catch(() => undefined);
+      } else if (!(error instanceof Superseded)) {
+        log.error({ network, err: error }, 'a round of watching failed');
+      }
+    }
+    await clock.sleep(Math.max(0, startedMs + waitMs - clock.nowMs()), signal);
+  }
+}

@@ -1,0 +1,342 @@
+/** Watches one network: finds out how far it has come, reads what is new for the wallets, stores it, and only then moves the position.
+ *
+ *  A few addresses are read one by one, each by its own position. Beyond that the network's feed of all payments is read instead, at a cost that
+ *  does not grow with the wallets; an address joins the feed as soon as its own position has reached what the feed covers without a hole.
+ *  Reading a stretch twice is harmless, so every change of the way of reading overlaps rather than leaves a gap. */
+import type { Logger } from 'pino';
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import type { WatchWindow } from '../domain/terms.js';
+import type { HorizonSession, Root } from '../horizon/source.js';
+import { cursorAfter, ledgerOf } from '../horizon/toid.js';
+import { HorizonUnavailable } from '../horizon/unavailable.js';
+import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
+import type { ParkedRecordStore } from '../stores/parked-records.js';
+import type { PositionDoc, PositionStore, Progress } from '../stores/positions.js';
+import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import { readRecords } from './reading.js';
+import type { Recorder } from './recorder.js';
+
+const PAGE_LIMIT = 200;
+/** More addresses than this are read by the feed; half as many or fewer one by one again. */
+const READ_ONE_BY_ONE = 4;
+const TAKE_UP_LIMIT = 1000;
+/** Stragglers read in one round besides the feed. */
+const STRAGGLERS_PER_ROUND = 20;
+const ANCHOR_EVERY_LEDGERS = 1000;
+
+export interface WatcherMetrics {
+  payments(count: number): void;
+  parked(count: number): void;
+}
+
+export interface WatcherDeps {
+  network: Network;
+  wallets: WalletStore;
+  positions: PositionStore;
+  networkStates: NetworkStateStore;
+  parkedRecords: ParkedRecordStore;
+  recorder: Recorder;
+  clock: Clock;
+  log: Logger;
+  metrics: WatcherMetrics;
+  /** Called when payments, and with them perhaps deliveries, were stored. */
+  paymentsStored: () => void;
+}
+
+export type Watcher = ReturnType<typeof createWatcher>;
+
+export function createWatcher(deps: WatcherDeps) {
+  const { network, wallets, positions, networkStates, parkedRecords, recorder, clock, log, metrics } = deps;
+  const idOf = (source: string) => `${network}:${source}`;
+  const feedId = idOf('feed');
+
+  /** The moment up to which everything has been read when a page is not full. */
+  const newest = (root: Root, position: PositionDoc, cursor: string): Progress => ({
+    cursor,
+    ledger: Math.max(position.ledger, root.latestLedger),
+    closedAt: root.latestLedger > position.ledger ? root.latestClosedAt : position.closedAt,
+    readAt: clock.now(),
+  });
+
+  async function isOurs(addresses: readonly string[]): Promise<ReadonlySet<string>> {
+    if (addresses.length === 0) return new Set();
+    return new Set((await wallets.at(network, addresses)).map((wallet) => wallet.address));
+  }
+
+  /** Reads a source from its position to its end. */
+  async function readSource(
+    session: HorizonSession,
+    root: Root,
+    start: PositionDoc,
+    signal: AbortSignal,
+  ): Promise<void> {
+    let position = start;
+    while (!signal.aborted) {
+      const page =
+        position.address === null
+          ? await session.payments(position.cursor, PAGE_LIMIT)
+          : await session.accountPayments(position.address, position.cursor, PAGE_LIMIT);
+      const reading = await readRecords({ network, session, clock, isOurs }, page.records);
+      const cursor = page.cursor === null ? position.cursor : larger(position.cursor, page.cursor);
+      if (page.full && cursor === position.cursor)
+        throw new HorizonUnavailable('it answers a full page that leads nowhere', 5000);
+      const to: Progress = page.full
+        ? // The last ledger of a full page may go on in the next one.
+          {
+            ...progressOf(position),
+            cursor,
+            ledger: Math.max(position.ledger, ledgerOf(BigInt(cursor)) - 1),
+            readAt: clock.now(),
+          }
+        : newest(root, position, cursor);
+
+      if (reading.parked.length > 0) {
+        await parkedRecords.park(reading.parked);
+        metrics.parked(reading.parked.length);
+        for (const { _id, reason } of reading.parked) log.warn({ network, record: _id, reason }, 'record parked');
+      }
+      if (reading.credits.length === 0) {
+        if (!(await positions.advance(position, to))) return;
+      } else {
+        const stored = await recorder.record(network, reading.credits, { from: position, to });
+        metrics.payments(stored.length);
+        for (const { _id, status, reason, ledger } of stored)
+          log.info({ network, payment: _id, status, reason, ledger }, 'payment');
+        if (stored.length > 0) deps.paymentsStored();
+      }
+      position = { ...position, ...to };
+      if (!page.full) return;
+    }
+  }
+
+  /** Ledgers that Horizon dropped before they were read: said aloud, then passed over. */
+  async function passGap(root: Root, position: PositionDoc): Promise<PositionDoc> {
+    if (position.ledger + 1 >= root.elderLedger) return position;
+    const gap = { fromLedger: position.ledger + 1, toLedger: root.elderLedger - 1, at: clock.now() };
+    log.error({ network, source: position._id, ...gap }, 'Horizon no longer has ledgers that were not read');
+    await wallets.flagGap(network, position.address === null ? null : [position.address], gap);
+    const cursor = larger(position.cursor, cursorAfter(gap.toLedger));
+    const moved = { ...position, cursor, ledger: gap.toLedger, readAt: clock.now() };
+    await positions.put([moved]);
+    return moved;
+  }
+
+  /** A test network that began anew: what came before it is lost, and watching goes on from its newest ledger. */
+  async function startAnew(root: Root, state: NetworkStateDoc): Promise<void> {
+    const gap = { fromLedger: 1, toLedger: root.latestLedger, at: clock.now() };
+    log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: root.latestLedger }, 'the network was reset');
+    await wallets.flagGap(network, null, gap);
+    const feed = await positions.byId(feedId);
+    if (feed) await positions.put([newPosition(null, root)]);
+    for (let after: string | undefined; ; ) {
+      const addresses = await wallets.watchedAddresses(network, { ...(after ? { after } : {}), limit: TAKE_UP_LIMIT });
+      if (addresses.length === 0) break;
+      await positions.put(addresses.map((address) => newPosition(address, root)));
+      after = addresses.at(-1);
+    }
+    await networkStates.put(network, { anchor: null });
+  }
+
+  const newPosition = (address: string | null, root: Root): PositionDoc => ({
+    _id: idOf(address ?? 'feed'),
+    network,
+    address,
+    cursor: cursorAfter(root.latestLedger),
+    ledger: root.latestLedger,
+    closedAt: root.latestClosedAt,
+    readAt: clock.now(),
+    fromLedger: address === null ? root.latestLedger : null,
+  });
+
+  /** Whether the network has begun anew. A base that merely lags shows an old ledger that closed long ago, not a young one with a low number. */
+  async function wasReset(session: HorizonSession, root: Root, state: NetworkStateDoc): Promise<boolean> {
+    if (root.latestLedger < state.latestLedger) return root.latestClosedAt > state.latestClosedAt;
+    if (!state.anchor) return false;
+    // After a silence the new network may have outgrown the old one: only a hash tells.
+    if (clock.nowMs() - state.seenAt.getTime() < 60_000) return false;
+    const ledger = await session.ledger(state.anchor.ledger);
+    return ledger !== null && ledger !== 'gone' && ledger.hash !== state.anchor.hash;
+  }
+
+  async function keepAnchor(session: HorizonSession, root: Root, state: NetworkStateDoc | null): Promise<void> {
+    if (state?.anchor && root.latestLedger - state.anchor.ledger < ANCHOR_EVERY_LEDGERS) return;
+    const ledger = await session.ledger(root.latestLedger);
+    if (ledger && ledger !== 'gone') {
+      await networkStates.put(network, { anchor: { ledger: ledger.sequence, hash: ledger.hash } });
+    }
+  }
+
+  /** Gives positions to wallets that were made or made active since the last round. */
+  async function takeUpWallets(session: HorizonSession): Promise<void> {
+    for (;;) {
+      const batch = await wallets.notTakenUp(network, TAKE_UP_LIMIT);
+      if (batch.length > 0) await takeUp(session, batch);
+      if (batch.length < TAKE_UP_LIMIT) return;
+    }
+  }
+
+  async function takeUp(session: HorizonSession, batch: readonly WalletDoc[]): Promise<void> {
+    const known = new Map(
+      (await positions.byIds(batch.map(({ address }) => idOf(address)))).map((position) => [position._id, position]),
+    );
+    const others = await wallets.at(network, [...new Set(batch.map((wallet) => wallet.address))]);
+    const starts: PositionDoc[] = [];
+    for (const address of new Set(batch.map((wallet) => wallet.address))) {
+      const position = known.get(idOf(address));
+      const unread = others
+        .filter((wallet) => wallet.address === address)
+        .flatMap((wallet) => wallet.windows)
+        .filter(
+          ({ until }) => until === null || !position || (until.ledger ?? Number.POSITIVE_INFINITY) > position.ledger,
+        );
+      const start = await startOf(session, unread);
+      if (start !== null && (!position || position.ledger < start.ledger)) {
+        starts.push({
+          _id: idOf(address),
+          network,
+          address,
+          cursor: cursorAfter(start.ledger),
+          ledger: start.ledger,
+          closedAt: start.closedAt,
+          readAt: clock.now(),
+          fromLedger: null,
+        });
+      }
+    }
+    await positions.put(starts);
+    await wallets.takeUp(batch);
+  }
+
+  /** The last ledger before the first of some windows. */
+  async function startOf(session: HorizonSession, windows: readonly WatchWindow[]) {
+    let earliest: { ledger: number; closedAt: Date } | null = null;
+    for (const { from } of windows) {
+      let start: { ledger: number; closedAt: Date };
+      if (from.ledger !== null) {
+        start = { ledger: from.ledger, closedAt: from.at };
+      } else {
+        // Horizon was away when the window was opened. Ledgers of the same second count.
+        const before = new Date(Math.floor(from.at.getTime() / 1000) * 1000 - 1);
+        const found = await session.ledgerAtOrBefore(before);
+        start = { ledger: found?.sequence ?? 0, closedAt: found?.closedAt ?? before };
+      }
+      if (!earliest || start.ledger < earliest.ledger) earliest = start;
+    }
+    return earliest;
+  }
+
+  /** Lets go of inactive wallets that are read to the end of their last window. */
+  async function letGo(feed: PositionDoc | null): Promise<void> {
+    const batch = await wallets.inactiveButWatching(network, TAKE_UP_LIMIT);
+    if (batch.length === 0) return;
+    const own = new Map(
+      (await positions.byIds(batch.map(({ address }) => idOf(address)))).map((each) => [each._id, each]),
+    );
+    const done = batch.filter((wallet) => {
+      const position = covering(own.get(idOf(wallet.address)), feed);
+      const until = wallet.windows.at(-1)?.until;
+      if (!until || !position) return false;
+      return until.ledger === null ? position.closedAt > until.at : position.ledger >= until.ledger;
+    });
+    for (const wallet of done) {
+      const { ledger, readAt } = covering(own.get(idOf(wallet.address)), feed)!;
+      await wallets.stopWatching(wallet._id, {
+        ledger: Math.min(ledger, wallet.windows.at(-1)?.until?.ledger ?? ledger),
+        at: readAt,
+      });
+    }
+    await forget(done.map((wallet) => wallet.address));
+  }
+
+  /** Removes the positions of addresses that nobody watches any more. @returns the addresses that somebody does. */
+  async function forget(addresses: readonly string[]): Promise<Set<string>> {
+    const watched = new Set(
+      (await wallets.at(network, addresses)).filter((wallet) => wallet.watching).map((wallet) => wallet.address),
+    );
+    await positions.remove(addresses.filter((address) => !watched.has(address)).map(idOf));
+    return watched;
+  }
+
+  /** Addresses whose own position has not yet reached what the feed covers. */
+  async function stragglers(feed: PositionDoc): Promise<PositionDoc[]> {
+    const behind = await positions.behind(network, feed.fromLedger!, STRAGGLERS_PER_ROUND);
+    if (behind.length === 0) return [];
+    const watched = await forget(behind.map((position) => position.address!));
+    return behind.filter((position) => watched.has(position.address!));
+  }
+
+  /** Decides the way of reading. @returns the feed's position, or null while addresses are read one by one. */
+  async function chooseWay(root: Root, addresses: readonly string[]): Promise<PositionDoc | null> {
+    const feed = await positions.byId(feedId);
+    if (!feed && addresses.length > READ_ONE_BY_ONE) {
+      const started = newPosition(null, root);
+      await positions.put([started]);
+      log.info({ network, fromLedger: started.ledger }, "reading the network's feed");
+      return started;
+    }
+    if (feed && addresses.length <= READ_ONE_BY_ONE / 2) {
+      const own = await positions.byIds(addresses.map(idOf));
+      await positions.put(
+        own
+          .filter((position) => covering(position, feed) === feed)
+          .map((position) => ({ ...position, ...progressOf(feed) })),
+      );
+      await positions.remove([feedId]);
+      log.info({ network }, 'reading addresses one by one');
+      return null;
+    }
+    return feed;
+  }
+
+  return {
+    /** One round: reads everything that is new. Rejects when Horizon or MongoDB cannot be had; what was stored by then stays.
+     *  @returns the newest ledger. */
+    async round(session: HorizonSession, signal: AbortSignal): Promise<Root> {
+      const root = await session.root();
+      const state = await networkStates.byNetwork(network);
+      if (state && (await wasReset(session, root, state))) {
+        await startAnew(root, state);
+        await networkStates.put(network, { latestLedger: root.latestLedger, latestClosedAt: root.latestClosedAt });
+      }
+      await takeUpWallets(session);
+      const addresses = await wallets.watchedAddresses(network, { limit: READ_ONE_BY_ONE + 1 });
+      const feed = await chooseWay(root, addresses);
+      const sources = feed ? [feed, ...(await stragglers(feed))] : await positions.byIds(addresses.map(idOf));
+      for (const source of sources) {
+        if (signal.aborted) break;
+        const position = await passGap(root, source);
+        // Nothing can be new while no ledger is.
+        if (position.ledger < root.latestLedger) await readSource(session, root, position, signal);
+      }
+      await letGo(feed && (await positions.byId(feedId)));
+      await keepAnchor(session, root, state);
+      if (!state || root.latestLedger >= state.latestLedger || root.latestClosedAt > state.latestClosedAt) {
+        await networkStates.put(network, {
+          latestLedger: root.latestLedger,
+          latestClosedAt: root.latestClosedAt,
+          elderLedger: root.elderLedger,
+          seenAt: clock.now(),
+          trouble: null,
+        });
+      } else {
+        // A base that lags: it answers, and what it does not show yet comes later.
+        await networkStates.put(network, { seenAt: clock.now(), trouble: null });
+      }
+      return root;
+    },
+  };
+}
+
+const progressOf = ({ cursor, ledger, closedAt, readAt }: PositionDoc): Progress => ({
+  cursor,
+  ledger,
+  closedAt,
+  readAt,
+});
+
+/** The feed speaks for an address whose own position has reached what the feed covers. */
+const covering = (own: PositionDoc | undefined, feed: PositionDoc | null): PositionDoc | undefined =>
+  own && feed && own.ledger >= feed.fromLedger! && feed.ledger > own.ledger ? feed : own;
+
+const larger = (a: string, b: string): string => (BigInt(a) >= BigInt(b) ? a : b);

@@ -1,0 +1,56 @@
+/** The outbox: events and their deliveries are stored in the transaction that stores what happened, so neither exists without the other. */
+import type { EventType } from '../contracts/events.js';
+import type { Clock } from './clock.js';
+import type { NewId } from './domain/ids.js';
+import { toPayment, toPaymentLink, toProduct } from './resources.js';
+import type { Session } from './stores/database.js';
+import type { DeliveryStore } from './stores/deliveries.js';
+import type { EventDoc, EventStore } from './stores/events.js';
+import type { PaymentLinkDoc } from './stores/payment-links.js';
+import type { PaymentDoc } from './stores/payments.js';
+import type { ProductDoc } from './stores/products.js';
+import type { WalletDoc } from './stores/wallets.js';
+
+export interface Happening {
+  type: EventType;
+  payment: PaymentDoc;
+  link: PaymentLinkDoc;
+  product: ProductDoc;
+  /** The product's wallet. */
+  wallet: WalletDoc;
+}
+
+export type Outbox = ReturnType<typeof createOutbox>;
+
+export function createOutbox(deps: {
+  events: EventStore;
+  deliveries: DeliveryStore;
+  clock: Clock;
+  newId: NewId;
+  publicUrl: string;
+}) {
+  const { events, deliveries, clock, newId, publicUrl } = deps;
+  return {
+    /** In the order given. */
+    async publish(happenings: readonly Happening[], session: Session): Promise<void> {
+      if (happenings.length === 0) return;
+      const createdAt = clock.now();
+      const docs = happenings.map(
+        ({ type, payment, link, product, wallet }): EventDoc => ({
+          _id: newId('evt'),
+          accountId: payment.accountId,
+          type,
+          createdAt,
+          paymentId: payment._id,
+          data: {
+            payment: toPayment(payment, product),
+            paymentLink: toPaymentLink(link, product, publicUrl),
+            product: toProduct(product, wallet),
+          },
+        }),
+      );
+      await events.insert(docs, session);
+      await deliveries.fanOut(docs, session);
+    },
+  };
+}

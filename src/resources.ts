@@ -1,0 +1,89 @@
+/** Stored documents → the shapes that the contracts promise. The API and the events say the same because both come from here. */
+
+import type { Contract } from '../contracts/index.js';
+import { networkInfo } from '../contracts/networks.js';
+import type { OutputOf } from '../contracts/operation.js';
+import type { PaymentLinkDoc } from './stores/payment-links.js';
+import type { PaymentDoc } from './stores/payments.js';
+import type { ProductDoc } from './stores/products.js';
+import type { WalletDoc } from './stores/wallets.js';
+
+export type Wallet = OutputOf<Contract['wallets']['get']>;
+export type Product = OutputOf<Contract['products']['get']>;
+export type PaymentLink = OutputOf<Contract['paymentLinks']['get']>;
+export type Payment = OutputOf<Contract['payments']['get']>;
+
+export const toWallet = (wallet: WalletDoc, sync: Wallet['sync']): Wallet => ({
+  ...toWalletSummary(wallet),
+  active: wallet.active,
+  sync,
+  createdAt: wallet.createdAt.toISOString(),
+});
+
+const toWalletSummary = ({ _id, name, address, network }: WalletDoc): Product['wallet'] => ({
+  id: _id,
+  name,
+  address,
+  network,
+});
+
+export const toProduct = (product: ProductDoc, wallet: WalletDoc): Product => ({
+  id: product._id,
+  name: product.name,
+  description: product.description,
+  imageUrl: product.imageUrl,
+  assetCode: product.assetCode,
+  assetIssuer: product.assetIssuer,
+  priceType: product.priceType,
+  price: product.price,
+  minAmount: product.minAmount,
+  active: product.active,
+  wallet: toWalletSummary(wallet),
+  paymentLinkCount: product.paymentLinkCount,
+  createdAt: product.createdAt.toISOString(),
+});
+
+const toProductSummary = ({ _id, name, assetCode, priceType, price }: ProductDoc): PaymentLink['product'] => ({
+  id: _id,
+  name,
+  assetCode,
+  priceType,
+  price,
+});
+
+export const toPaymentLink = (link: PaymentLinkDoc, product: ProductDoc, publicUrl: string): PaymentLink => ({
+  id: link._id,
+  slug: link.slug,
+  memo: link.memo,
+  url: `${publicUrl}/p/${link.slug}`,
+  active: link.active,
+  paymentCount: link.paymentCount,
+  product: toProductSummary(product),
+  createdAt: link.createdAt.toISOString(),
+});
+
+/** @param product of the payment's link; null for an unmatched payment. */
+export const toPayment = (payment: PaymentDoc, product: ProductDoc | null): Payment => ({
+  id: payment._id,
+  status: payment.status,
+  reason: payment.reason,
+  amount: payment.amount,
+  assetCode: payment.assetCode,
+  assetIssuer: payment.assetIssuer,
+  expectedAmount: payment.expectedAmount,
+  excessAmount: payment.excessAmount,
+  shortfallAmount: payment.shortfallAmount,
+  memo: payment.memo,
+  senderAddress: payment.senderAddress,
+  receiverAddress: payment.receiverAddress,
+  network: payment.network,
+  transactionHash: payment.transactionHash,
+  operationId: payment.operationId,
+  ledger: payment.ledger,
+  ledgerClosedAt: payment.ledgerClosedAt.toISOString(),
+  paymentLinkId: payment.paymentLinkId,
+  product: product && toProductSummary(product),
+  walletId: payment.walletId,
+  explorerUrl: networkInfo[payment.network].explorerUrl?.(payment.transactionHash) ?? null,
+  createdAt: payment.createdAt.toISOString(),
+});

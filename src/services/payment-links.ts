@@ -1,0 +1,117 @@
+/** What the API does with payment links. */
+import type { Contract } from '../../contracts/index.js';
+import type { Clock } from '../clock.js';
+import { conflict, invalid, notFound } from '../domain/failure.js';
+import type { NewId } from '../domain/ids.js';
+import { createMemo } from '../domain/memo.js';
+import { createSlug } from '../domain/slug.js';
+import { toPaymentLink } from '../resources.js';
+import type { Database } from '../stores/database.js';
+import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
+import type { ProductDoc, ProductStore } from '../stores/products.js';
+import type { WalletStore } from '../stores/wallets.js';
+import type { ServiceOf } from './caller.js';
+import type { Marks } from './marks.js';
+
+/** Its memo or slug was drawn before. */
+class Taken extends Error {}
+
+export function createPaymentLinkService(deps: {
+  paymentLinks: PaymentLinkStore;
+  products: ProductStore;
+  wallets: WalletStore;
+  transaction: Database['transaction'];
+  marks: Marks;
+  clock: Clock;
+  newId: NewId;
+  publicUrl: string;
+}): ServiceOf<Contract['paymentLinks']> {
+  const { paymentLinks, products, wallets, transaction, marks, clock, newId, publicUrl } = deps;
+
+  const productOf = async (link: PaymentLinkDoc): Promise<ProductDoc> => {
+    const product = await products.byId(link.accountId, link.productId);
+    if (!product) throw notFound('payment link');
+    return product;
+  };
+
+  return {
+    async create({ accountId }, { productId }) {
+      for (;;) {
+        const link: PaymentLinkDoc = {
+          _id: newId('link'),
+          accountId,
+          productId,
+          slug: createSlug(clock),
+          memo: createMemo(clock),
+          active: true,
+          history: [{ from: null, terms: { active: true } }],
+          paymentCount: 0,
+          receivedCount: 0,
+          createdAt: clock.now(),
+        };
+        try {
+          const product = await transaction(async (session) => {
+            const counted = await products.countLink(accountId, productId, 1, session);
+            if (!counted) throw invalid({ path: 'productId', message: 'There is no such product.', code: 'not_found' });
+            if (!(await paymentLinks.insert(link, session))) throw new Taken();
+            return counted;
+          });
+          return toPaymentLink(link, product, publicUrl);
+        } catch (error) {
+          if (!(error instanceof Taken)) throw error;
+        }
+      }
+    },
+
+    async list({ accountId }, { search, productId, active, ...request }) {
+      const filter = {
+        productId,
+        active,
+        ...(search ? { search: { text: search, productIds: await products.idsByName(accountId, search) } } : {}),
+      };
+      const { items, meta } = await paymentLinks.list(accountId, filter, request);
+      const used = await products.byIds(accountId, [...new Set(items.map((link) => link.productId))]);
+      const productById = new Map(used.map((product) => [product._id, product]));
+      return {
+        // A link whose product was deleted between the two reads is gone as well.
+        items: items.flatMap((link) => {
+          const product = productById.get(link.productId);
+          return product ? [toPaymentLink(link, product, publicUrl)] : [];
+        }),
+        meta,
+      };
+    },
+
+    async get({ accountId }, { id }) {
+      const link = await paymentLinks.byId(accountId, id);
+      if (!link) throw notFound('payment link');
+      return toPaymentLink(link, await productOf(link), publicUrl);
+    },
+
+    async update({ accountId }, { id, active }) {
+      const before = await paymentLinks.byId(accountId, id);
+      if (!before) throw notFound('payment link');
+      const product = await productOf(before);
+      if (active === undefined || active === before.active) return toPaymentLink(before, product, publicUrl);
+      const wallet = await wallets.byId(accountId, product.walletId);
+      if (!wallet) throw new Error(`product ${product._id} has no wallet`);
+      const after =
+        (await paymentLinks.setActive(accountId, id, active, await marks.mark(wallet.network))) ??
+        (await paymentLinks.byId(accountId, id));
+      if (!after) throw notFound('payment link');
+      return toPaymentLink(after, product, publicUrl);
+    },
+
+    async delete({ accountId }, { id }) {
+      await transaction(async (session) => {
+        const link = await paymentLinks.byId(accountId, id, session);
+        if (!link) throw notFound('payment link');
+        if (!(await paymentLinks.removeUnpaid(accountId, id, session))) {
+          throw conflict('This payment link has payments: make it inactive instead.');
+        }
+        await products.countLink(accountId, link.productId, -1, session);
+      });
+      return { id, deleted: true };
+    },
+  };
+}

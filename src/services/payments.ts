@@ -1,0 +1,169 @@
+/** What the API does with payments: reading them, and what a merchant decides about those that were not taken. */
+import type { Contract } from '../../contracts/index.js';
+import { PAYMENT_STATUSES } from '../../contracts/payments.js';
+import { parseAmount } from '../domain/amount.js';
+import { conflict, invalid, notFound } from '../domain/failure.js';
+import { payUri } from '../domain/sep7.js';
+import type { Happening, Outbox } from '../outbox.js';
+import { toPayment } from '../resources.js';
+import type { Database, Session } from '../stores/database.js';
+import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
+import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
+import type { ProductDoc, ProductStore } from '../stores/products.js';
+import type { WalletStore } from '../stores/wallets.js';
+import { judgeByHistory } from '../verdict.js';
+import type { ServiceOf } from './caller.js';
+
+const MATCHED = PAYMENT_STATUSES.filter((status) => status !== 'UNMATCHED');
+
+export function createPaymentService(deps: {
+  payments: PaymentStore;
+  paymentLinks: PaymentLinkStore;
+  products: ProductStore;
+  wallets: WalletStore;
+  outbox: Outbox;
+  transaction: Database['transaction'];
+  /** Called when deliveries may have been stored. */
+  deliveriesStored: () => void;
+}): ServiceOf<Contract['payments']> {
+  const { payments, paymentLinks, products, wallets, outbox, transaction, deliveriesStored } = deps;
+
+  const show = async (payment: PaymentDoc) =>
+    toPayment(payment, (payment.productId && (await products.byId(payment.accountId, payment.productId))) || null);
+
+  /** Stores the events of a payment that a merchant decided about, and counts it for its link. */
+  async function conclude(
+    payment: PaymentDoc,
+    types: readonly Happening['type'][],
+    counted: { payments: number; received: number },
+    session: Session,
+  ): Promise<void> {
+    const { accountId } = payment;
+    await paymentLinks.count([{ id: payment.paymentLinkId!, ...counted }], session);
+    const link = (await paymentLinks.byId(accountId, payment.paymentLinkId!, session)) as PaymentLinkDoc;
+    const product = (await products.byId(accountId, link.productId, session)) as ProductDoc;
+    const [wallet] = await wallets.byIds(accountId, [product.walletId]);
+    await outbox.publish(
+      types.map((type) => ({ type, payment, link, product, wallet: wallet! })),
+      session,
+    );
+  }
+
+  return {
+    async list({ accountId }, { page, pageSize, status, createdFrom, createdTo, ...filter }) {
+      const { items, meta } = await payments.list(
+        accountId,
+        {
+          ...filter,
+          status: status && status.length > 0 ? status : MATCHED,
+          createdFrom: createdFrom === undefined ? undefined : new Date(createdFrom),
+          createdTo: createdTo === undefined ? undefined : new Date(createdTo),
+        },
+        { page, pageSize },
+      );
+      const ids = [...new Set(items.flatMap((payment) => payment.productId ?? []))];
+      const productById = new Map((await products.byIds(accountId, ids)).map((product) => [product._id, product]));
+      return {
+        items: items.map((payment) => toPayment(payment, productById.get(payment.productId ?? '') ?? null)),
+        meta,
+      };
+    },
+
+    async get({ accountId }, { id }) {
+      const payment = await payments.byId(accountId, id);
+      if (!payment) throw notFound('payment');
+      return show(payment);
+    },
+
+    async accept({ accountId }, { id }) {
+      const accepted = await transaction(async (session) => {
+        const before = await payments.byId(accountId, id, session);
+        if (!before) throw notFound('payment');
+        const after = await payments.judge(
+          accountId,
+          id,
+          ['UNDERPAID', 'REJECTED'],
+          { status: 'COMPLETED', reason: null },
+          session,
+        );
+        if (!after)
+          throw conflict(`Only an UNDERPAID or REJECTED payment can be accepted; this one is ${before.status}.`);
+        await conclude(
+          after,
+          ['payment.completed'],
+          { payments: before.status === 'REJECTED' ? 1 : 0, received: 0 },
+          session,
+        );
+        return after;
+      });
+      deliveriesStored();
+      return show(accepted);
+    },
+
+    async assign({ accountId }, { id, paymentLinkId }) {
+      const assigned = await transaction(async (session) => {
+        const payment = await payments.byId(accountId, id, session);
+        if (!payment) throw notFound('payment');
+        const link = await paymentLinks.byId(accountId, paymentLinkId, session);
+        const product = link && (await products.byId(accountId, link.productId, session));
+        if (!link || !product) {
+          throw invalid({ path: 'paymentLinkId', message: 'There is no such payment link.', code: 'not_found' });
+        }
+        const wallet = await wallets.byId(accountId, product.walletId);
+        if (wallet?.network !== payment.network) {
+          throw invalid({
+            path: 'paymentLinkId',
+            message: `The link takes payments on ${wallet?.network}; this payment is on ${payment.network}.`,
+            code: 'not_allowed',
+          });
+        }
+        const verdict = judgeByHistory(
+          link,
+          product,
+          { ledger: payment.ledger, closedAt: payment.ledgerClosedAt },
+          { asset: { code: payment.assetCode, issuer: payment.assetIssuer }, amount: parseAmount(payment.amount)! },
+        );
+        const after = await payments.judge(
+          accountId,
+          id,
+          ['UNMATCHED'],
+          { ...verdict, paymentLinkId: link._id, productId: product._id },
+          session,
+        );
+        if (!after) throw conflict(`Only an UNMATCHED payment can be assigned; this one is ${payment.status}.`);
+        await conclude(
+          after,
+          verdict.status === 'COMPLETED' ? ['payment.received', 'payment.completed'] : ['payment.received'],
+          { payments: verdict.status === 'REJECTED' ? 0 : 1, received: 1 },
+          session,
+        );
+        return after;
+      });
+      deliveriesStored();
+      return show(assigned);
+    },
+
+    async refund({ accountId }, { id }) {
+      const payment = await payments.byId(accountId, id);
+      if (!payment) throw notFound('payment');
+      // Tells the payer what comes back, and is no memo of a link, should the payer's account be a watched wallet itself.
+      const memo =
+        payment.paymentLinkId === null || payment.memo === null ? null : `refund ${payment.memo}`.slice(0, 28);
+      return {
+        uri: payUri({
+          destination: payment.senderAddress,
+          amount: payment.amount,
+          asset: { code: payment.assetCode, issuer: payment.assetIssuer },
+          memo,
+          network: payment.network,
+        }),
+        destination: payment.senderAddress,
+        amount: payment.amount,
+        assetCode: payment.assetCode,
+        assetIssuer: payment.assetIssuer,
+        memo,
+        memoType: memo === null ? null : 'MEMO_TEXT',
+      };
+    },
+  };
+}

@@ -1,0 +1,150 @@
+/** What the API does with products. */
+import type { Contract } from '../../contracts/index.js';
+import { productFaults } from '../../contracts/products.js';
+import type { Clock } from '../clock.js';
+import { formatAmount, parseAmount } from '../domain/amount.js';
+import { conflict, invalid, notFound } from '../domain/failure.js';
+import type { NewId } from '../domain/ids.js';
+import { toProduct } from '../resources.js';
+import type { Database } from '../stores/database.js';
+import type { PaymentLinkStore } from '../stores/payment-links.js';
+import type { ProductDoc, ProductStore, StoredTerms } from '../stores/products.js';
+import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import type { ServiceOf } from './caller.js';
+import type { Marks } from './marks.js';
+
+const TERMS = [
+  'active',
+  'assetCode',
+  'assetIssuer',
+  'priceType',
+  'price',
+  'minAmount',
+] as const satisfies (keyof StoredTerms)[];
+
+const termsOf = ({ active, assetCode, assetIssuer, priceType, price, minAmount }: StoredTerms): StoredTerms => ({
+  active,
+  assetCode,
+  assetIssuer,
+  priceType,
+  price,
+  minAmount,
+});
+
+/** `"10.50"` → `"10.5"`. The contract has checked it. */
+const canonical = (amount: string | null | undefined): string | null =>
+  amount === null || amount === undefined ? null : formatAmount(parseAmount(amount)!);
+
+const unknownWallet = () => invalid({ path: 'walletId', message: 'There is no such wallet.', code: 'not_found' });
+
+export function createProductService(deps: {
+  products: ProductStore;
+  paymentLinks: PaymentLinkStore;
+  wallets: WalletStore;
+  transaction: Database['transaction'];
+  marks: Marks;
+  clock: Clock;
+  newId: NewId;
+}): ServiceOf<Contract['products']> {
+  const { products, paymentLinks, wallets, transaction, marks, clock, newId } = deps;
+
+  const walletOf = async (product: ProductDoc): Promise<WalletDoc> => {
+    const wallet = await wallets.byId(product.accountId, product.walletId);
+    if (!wallet) throw new Error(`product ${product._id} has no wallet`);
+    return wallet;
+  };
+
+  return {
+    async create({ accountId }, input) {
+      const wallet = await wallets.byId(accountId, input.walletId);
+      if (!wallet) throw unknownWallet();
+      const terms: StoredTerms = {
+        active: input.active,
+        assetCode: input.assetCode,
+        assetIssuer: input.assetIssuer ?? null,
+        priceType: input.priceType,
+        price: canonical(input.price),
+        minAmount: canonical(input.minAmount),
+      };
+      const product: ProductDoc = {
+        _id: newId('prod'),
+        accountId,
+        name: input.name,
+        nameKey: input.name.toLowerCase(),
+        description: input.description ?? null,
+        imageUrl: input.imageUrl ?? null,
+        walletId: wallet._id,
+        ...terms,
+        history: [{ from: null, terms }],
+        paymentLinkCount: 0,
+        revision: 0,
+        createdAt: clock.now(),
+      };
+      await transaction(async (session) => {
+        if (!(await wallets.countProduct(accountId, wallet._id, 1, session))) throw unknownWallet();
+        await products.insert(product, session);
+      });
+      return toProduct(product, wallet);
+    },
+
+    async list({ accountId }, input) {
+      const { items, meta } = await products.list(accountId, input, input);
+      const used = await wallets.byIds(accountId, [...new Set(items.map((product) => product.walletId))]);
+      const walletById = new Map(used.map((wallet) => [wallet._id, wallet]));
+      return { items: items.map((product) => toProduct(product, walletById.get(product.walletId)!)), meta };
+    },
+
+    async get({ accountId }, { id }) {
+      const product = await products.byId(accountId, id);
+      if (!product) throw notFound('product');
+      return toProduct(product, await walletOf(product));
+    },
+
+    async update({ accountId }, { id, ...changes }) {
+      // Somebody else may change the product meanwhile: then what was validated is no longer what would be stored.
+      for (;;) {
+        const before = await products.byId(accountId, id);
+        if (!before) throw notFound('product');
+        const given = Object.fromEntries(
+          Object.entries(changes).filter(([, value]) => value !== undefined),
+        ) as typeof changes;
+        const merged = { ...before, ...given } as ProductDoc;
+        const faults = productFaults({ ...merged });
+        if (faults.length > 0) throw invalid(faults[0]!, ...faults.slice(1));
+
+        const [oldWallet, wallet] = await Promise.all([walletOf(before), wallets.byId(accountId, merged.walletId)]);
+        if (!wallet) throw unknownWallet();
+        merged.price = canonical(merged.price);
+        merged.minAmount = canonical(merged.minAmount);
+        merged.nameKey = merged.name.toLowerCase();
+        const fields = Object.fromEntries(
+          [...Object.keys(given), 'nameKey'].map((name) => [name, merged[name as keyof ProductDoc]]),
+        ) as Partial<ProductDoc>;
+        const newTerms = TERMS.some((name) => merged[name] !== before[name]);
+        const version = newTerms ? { from: await marks.mark(oldWallet.network), terms: termsOf(merged) } : null;
+
+        const after = await transaction(async (session) => {
+          if (wallet._id !== oldWallet._id) {
+            if (!(await wallets.countProduct(accountId, wallet._id, 1, session))) throw unknownWallet();
+            await wallets.countProduct(accountId, oldWallet._id, -1, session);
+          }
+          return products.change(before, fields, version, session);
+        });
+        if (after) return toProduct(after, wallet);
+      }
+    },
+
+    async delete({ accountId }, { id }) {
+      await transaction(async (session) => {
+        const product = await products.byId(accountId, id, session);
+        if (!product) throw notFound('product');
+        if (!(await paymentLinks.removeUnpaidOfProduct(accountId, id, session))) {
+          throw conflict('This product has payments: make it inactive instead.');
+        }
+        await products.remove(accountId, id, session);
+        await wallets.countProduct(accountId, product.walletId, -1, session);
+      });
+      return { id, deleted: true };
+    },
+  };
+}

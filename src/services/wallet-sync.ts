@@ -1,0 +1,69 @@
+/** How far the ledger has been read for a wallet, from the positions that the watcher keeps. */
+import type { Clock } from '../clock.js';
+import type { Wallet } from '../resources.js';
+import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
+import type { PositionDoc, PositionStore } from '../stores/positions.js';
+import type { WalletDoc } from '../stores/wallets.js';
+
+export const LAGGING_AFTER_MS = 60_000;
+
+export type ReadSync = (wallets: readonly WalletDoc[]) => Promise<Map<string, Wallet['sync']>>;
+
+export function createReadSync(deps: {
+  positions: PositionStore;
+  networkStates: NetworkStateStore;
+  clock: Clock;
+}): ReadSync {
+  const { positions, networkStates, clock } = deps;
+  return async (wallets) => {
+    const networks = [...new Set(wallets.map((wallet) => wallet.network))];
+    const ids = [
+      ...wallets.map(({ network, address }) => `${network}:${address}`),
+      ...networks.map((network) => `${network}:feed`),
+    ];
+    const [found, states] = await Promise.all([positions.byIds(ids), networkStates.all()]);
+    const positionById = new Map(found.map((position) => [position._id, position]));
+    const stateByNetwork = new Map(states.map((state) => [state._id, state]));
+    return new Map(
+      wallets.map((wallet) => {
+        const own = positionById.get(`${wallet.network}:${wallet.address}`);
+        const feed = positionById.get(`${wallet.network}:feed`);
+        return [wallet._id, syncOf(wallet, own, feed, stateByNetwork.get(wallet.network), clock.nowMs())];
+      }),
+    );
+  };
+}
+
+/** The feed speaks for a wallet once the wallet's own position has reached what the feed covers. */
+export function effectivePosition(
+  own: PositionDoc | undefined,
+  feed: PositionDoc | undefined,
+): PositionDoc | undefined {
+  if (own && feed && feed.fromLedger !== null && own.ledger >= feed.fromLedger && feed.ledger > own.ledger) return feed;
+  return own;
+}
+
+export function syncOf(
+  wallet: WalletDoc,
+  own: PositionDoc | undefined,
+  feed: PositionDoc | undefined,
+  state: NetworkStateDoc | undefined,
+  nowMs: number,
+): Wallet['sync'] {
+  const position = wallet.takenUp ? effectivePosition(own, feed) : undefined;
+  const read = { ledger: position?.ledger ?? null, at: position?.readAt.toISOString() ?? null };
+  if (!wallet.watching) {
+    // It is read to the end of its last window: it cannot lag.
+    const { readTo } = wallet;
+    return { ledger: readTo?.ledger ?? null, at: readTo?.at.toISOString() ?? null, state: wallet.gap ? 'GAP' : 'OK' };
+  }
+  if (wallet.gap) return { ...read, state: 'GAP' };
+  const horizonAway = state !== undefined && nowMs - state.seenAt.getTime() > LAGGING_AFTER_MS;
+  const behind =
+    state !== undefined &&
+    position !== undefined &&
+    state.latestClosedAt.getTime() - position.closedAt.getTime() > LAGGING_AFTER_MS;
+  const stuck = position !== undefined && nowMs - position.readAt.getTime() > LAGGING_AFTER_MS;
+  if (horizonAway || behind || stuck) return { ...read, state: 'LAGGING' };
+  return { ...read, state: position ? 'OK' : 'SYNCING' };
+}

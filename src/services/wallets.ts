@@ -1,0 +1,89 @@
+/** What the API does with wallets. */
+import type { Contract } from '../../contracts/index.js';
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import { conflict, invalid, notFound } from '../domain/failure.js';
+import type { NewId } from '../domain/ids.js';
+import { toWallet } from '../resources.js';
+import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import type { ServiceOf } from './caller.js';
+import type { Marks } from './marks.js';
+import type { ReadSync } from './wallet-sync.js';
+
+export function createWalletService(deps: {
+  wallets: WalletStore;
+  readSync: ReadSync;
+  marks: Marks;
+  networks: readonly Network[];
+  clock: Clock;
+  newId: NewId;
+}): ServiceOf<Contract['wallets']> {
+  const { wallets, readSync, marks, networks, clock, newId } = deps;
+  const show = async (wallet: WalletDoc) => toWallet(wallet, (await readSync([wallet])).get(wallet._id)!);
+
+  return {
+    async create({ accountId }, { name, address, network }) {
+      if (!networks.includes(network)) {
+        throw invalid({
+          path: 'network',
+          message: `This service watches ${networks.join(', ')}, not ${network}.`,
+          code: 'invalid_value',
+        });
+      }
+      const from = await marks.mark(network);
+      const wallet: WalletDoc = {
+        _id: newId('wallet'),
+        accountId,
+        name,
+        address,
+        network,
+        active: true,
+        windows: [{ from, until: null }],
+        takenUp: false,
+        watching: true,
+        readTo: null,
+        gap: null,
+        productCount: 0,
+        hasPayments: false,
+        createdAt: clock.now(),
+      };
+      if (!(await wallets.insert(wallet))) throw conflict(`This address is registered on ${network} already.`);
+      return show(wallet);
+    },
+
+    async list({ accountId }, request) {
+      const { items, meta } = await wallets.list(accountId, request);
+      const syncs = await readSync(items);
+      return { items: items.map((wallet) => toWallet(wallet, syncs.get(wallet._id)!)), meta };
+    },
+
+    async get({ accountId }, { id }) {
+      const wallet = await wallets.byId(accountId, id);
+      if (!wallet) throw notFound('wallet');
+      return show(wallet);
+    },
+
+    async update({ accountId }, { id, name, active }) {
+      const before = await wallets.byId(accountId, id);
+      if (!before) throw notFound('wallet');
+      if (active !== undefined && active !== before.active) {
+        const mark = await marks.mark(before.network);
+        await (active ? wallets.activate(accountId, id, mark) : wallets.deactivate(accountId, id, mark));
+      }
+      const after = name === undefined ? await wallets.byId(accountId, id) : await wallets.rename(accountId, id, name);
+      if (!after) throw notFound('wallet');
+      return show(after);
+    },
+
+    async delete({ accountId }, { id }) {
+      if (await wallets.removeUnused(accountId, id)) return { id, deleted: true };
+      const wallet = await wallets.byId(accountId, id);
+      if (!wallet) throw notFound('wallet');
+      throw conflict(
+        wallet.productCount > 0
+          ? 'A product uses this wallet: delete the product or give it another wallet first.'
+          : 'This wallet has payments: make it inactive instead.',
+      );
+    },
+  };
+}

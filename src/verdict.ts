@@ -1,0 +1,48 @@
+/** The judgement of a payment to a link, from the stored histories of link and product, in the form in which it is stored. */
+import { formatAmount, parseAmount } from './domain/amount.js';
+import type { Asset } from './domain/asset.js';
+import { judge, type Verdict } from './domain/judge.js';
+import { inForce, type Position, type ProductTerms } from './domain/terms.js';
+import type { PaymentLinkDoc } from './stores/payment-links.js';
+import type { PaymentDoc } from './stores/payments.js';
+import type { ProductDoc, StoredTerms } from './stores/products.js';
+
+export type StoredVerdict = Pick<
+  PaymentDoc,
+  'status' | 'reason' | 'expectedAmount' | 'excessAmount' | 'shortfallAmount'
+>;
+
+const toStroops = (amount: string | null) => (amount === null ? null : parseAmount(amount));
+const toText = (stroops: bigint | null) => (stroops === null ? null : formatAmount(stroops));
+
+const toProductTerms = (terms: StoredTerms): ProductTerms => ({
+  active: terms.active,
+  asset: { code: terms.assetCode, issuer: terms.assetIssuer },
+  priceType: terms.priceType,
+  price: toStroops(terms.price),
+  minAmount: toStroops(terms.minAmount),
+});
+
+/** By the terms that were in force when the payment's ledger closed. */
+export function judgeByHistory(
+  link: Pick<PaymentLinkDoc, 'history'>,
+  product: Pick<ProductDoc, 'history'>,
+  position: Position,
+  paid: { asset: Asset; amount: bigint },
+): StoredVerdict {
+  return toStored(
+    judge({
+      link: inForce(link.history, position),
+      product: toProductTerms(inForce(product.history, position)),
+      ...paid,
+    }),
+  );
+}
+
+export const toStored = (verdict: Verdict): StoredVerdict => ({
+  status: verdict.status,
+  reason: verdict.reason,
+  expectedAmount: toText(verdict.expectedAmount),
+  excessAmount: toText(verdict.excessAmount),
+  shortfallAmount: toText(verdict.shortfallAmount),
+});
