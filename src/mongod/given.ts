@@ -1,0 +1,52 @@
+/** Checks the operator's own MongoDB before anything is built on it: reachable, new enough, a replica set or a sharded cluster. */
+import { mongo } from 'mongoose';
+import { StartupError } from '../startup-error.js';
+
+export const OLDEST_MAJOR = 7;
+const SELECTION_TIMEOUT_MS = 5_000;
+const AUTHENTICATION_FAILED = 18;
+
+/** @throws StartupError in one line that never repeats the connection string: it may hold a password. */
+export async function checkMongo(uri: string): Promise<void> {
+  let client: mongo.MongoClient;
+  try {
+    client = new mongo.MongoClient(uri, { serverSelectionTimeoutMS: SELECTION_TIMEOUT_MS });
+  } catch {
+    throw new StartupError(
+      'MONGODB_URI is not a valid connection string (mongodb://user:password@host:port/database).',
+    );
+  }
+  const hosts = client.options.srvHost ?? client.options.hosts.map(String).join(',');
+  const admin = client.db('admin');
+  try {
+    const hello = await admin.command({ hello: 1 });
+    const sharded = hello.msg === 'isdbgrid';
+    if (!sharded && !hello.setName) {
+      throw new StartupError(
+        `MongoDB at ${hosts} is a standalone, but a replica set is needed: start mongod with --replSet rs0 and run rs.initiate() in mongosh once.`,
+      );
+    }
+    const { version } = await admin.command({ buildInfo: 1 });
+    if (Number.parseInt(version, 10) < OLDEST_MAJOR) {
+      throw new StartupError(
+        `MongoDB at ${hosts} is version ${version}, but version ${OLDEST_MAJOR} or newer is needed.`,
+      );
+    }
+  } catch (error) {
+    if (error instanceof StartupError) throw error;
+    if ((error as { code?: unknown }).code === AUTHENTICATION_FAILED) {
+      throw new StartupError(`MongoDB at ${hosts} refuses the credentials in MONGODB_URI.`);
+    }
+    throw new StartupError(`MongoDB at ${hosts} (MONGODB_URI) cannot be used: ${reasonOf(error)}`);
+  } finally {
+    await client.close();
+  }
+}
+
+/** One line. A server selection error names the addresses it tried, not the credentials. */
+function reasonOf(error: unknown): string {
+  const { message } = error as Error;
+  return error instanceof mongo.MongoServerSelectionError
+    ? `no primary was found in ${SELECTION_TIMEOUT_MS / 1000} s (${message})`
+    : message.replace(/\s+/g, ' ');
+}

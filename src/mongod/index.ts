@@ -1,0 +1,34 @@
+/** The MongoDB that this process works on: the operator's, or an embedded one that is shared by every process with the same data directory. */
+import type { Logger } from 'pino';
+import { joinEmbeddedMongo } from './embedded.js';
+import { findMongod } from './find.js';
+import { checkMongo } from './given.js';
+
+export interface OpenMongo {
+  /** A connection string; for the embedded one it carries its credentials, so it must not be logged. */
+  uri: string;
+  embedded: boolean;
+  /** Leaves the embedded mongod, which ends when nobody is left. Close the connections before. */
+  close(): Promise<void>;
+}
+
+/** Resolves when MongoDB accepts writes.
+ *  @param deps.uri the operator's MongoDB, or null for the embedded one in `dataDir`
+ *  @param deps.cacheDir where the downloaded mongod is kept; `~/.cache/stellar-collect` by default
+ *  @param deps.onProgress lines for a person while mongod is fetched
+ *  @throws StartupError when there is no MongoDB to be had, with what to do about it */
+export async function openMongo(deps: {
+  uri: string | null;
+  dataDir: string;
+  cacheDir?: string;
+  log: Logger;
+  onProgress?: (line: string) => void;
+}): Promise<OpenMongo> {
+  const { uri, dataDir, cacheDir, log, onProgress = () => undefined } = deps;
+  if (uri !== null) {
+    await checkMongo(uri);
+    return { uri, embedded: false, close: async () => undefined };
+  }
+  const mongo = await joinEmbeddedMongo({ dataDir, log, findMongod: () => findMongod({ cacheDir, log, onProgress }) });
+  return { ...mongo, embedded: true };
+}

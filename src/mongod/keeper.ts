@@ -1,0 +1,179 @@
+/** The detached process that owns the embedded mongod: it restarts it on the same port when it dies and ends it with its last member.
+ *
+ *  Why a process of its own: services and cli commands come and go in any order and each may be killed, so none of them can be mongod's parent.
+ *  Why an open socket is the membership: the kernel closes it however a process ends, so there are no pids to compare and nothing goes stale.
+ *  Why there is no lock of our own: mongod's lock on its data is the one that counts and dies with its holder. Whoever has a running mongod is the
+ *  keeper and may replace `keeper.sock`; a second keeper sees its mongod refused and leaves when it finds that the first one serves.
+ *  If the keeper itself is killed, the kernel ends its mongod (pdeathsig) and the members start another keeper.
+ *
+ *  `node keeper.js <port, or 0 for any> <mongod command…>`, run in the directory with `keeper.sock`, `keyfile`, `port`, `data/` and `mongod.log`.
+ *  A member connects and reads `{"port":n}` once mongod listens; it leaves by ending its side, and the keeper ends the other side when it is
+ *  through: for the last member that is when mongod has ended. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { systemClock as clock } from '../clock.js';
+import { connectTo, freePort, isFree } from './sockets.js';
+
+/** mongod's exit codes: https://www.mongodb.com/docs/manual/reference/exit-codes/ */
+const EXIT_PORT_TAKEN = 48;
+const EXIT_DATA_IN_USE = 100;
+/** A predecessor's mongod may need this long to write its last checkpoint and let go of data and port. */
+const PATIENCE_MS = 30_000;
+/** Nobody came: the process that started this keeper was killed in between. */
+const LONELY_MS = 10_000;
+const LOG_BYTES = 4_000_000;
+
+const [portArgument = '0', ...command] = process.argv.slice(2);
+const fixedPort = Number(portArgument);
+const dieWithParent =
+  process.platform === 'linux' && spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true']).status === 0
+    ? ['setpriv', '--pdeathsig', 'TERM']
+    : [];
+
+/** The mongod that runs or is about to. */
+let mongod: ChildProcess | null = null;
+
+type Start = 'listening' | { exitCode: number | null; reason: string };
+
+function startMongod(port: number): Promise<Start> {
+  const args = [
+    ...['--dbpath', 'data', '--port', `${port}`, '--bind_ip', '127.0.0.1', '--nounixsocket', '--replSet', 'embedded'],
+    // Loopback is shared by every user of the machine: only who can read the key file gets in, and nobody can be first to make a user.
+    ...['--keyFile', 'keyfile', '--setParameter', 'enableLocalhostAuthBypass=false'],
+    ...['--quiet', '--wiredTigerCacheSizeGB', '0.5', '--oplogSize', '512'],
+    ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
+  ];
+  // mongod's allocator and newer glibc both claim the threads' rseq area; mongod's own start-up warning asks for this setting.
+  const [program, ...rest] = [...dieWithParent, 'env', 'GLIBC_TUNABLES=glibc.pthread.rseq=0', ...command, ...args];
+  return new Promise((resolve) => {
+    const child = spawn(program!, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
+    mongod = child;
+    let reason = 'it did not start';
+    const onLine = (line: string) => {
+      log(line);
+      // The stable id of "Waiting for connections".
+      if (line.includes('"id":23016,')) resolve('listening');
+      reason = reasonIn(line) ?? reason;
+    };
+    createInterface({ input: child.stdout }).on('line', onLine);
+    createInterface({ input: child.stderr }).on('line', onLine);
+    child.on('error', (error) => resolve({ exitCode: null, reason: error.message }));
+    child.on('close', (exitCode) => resolve({ exitCode, reason }));
+  });
+}
+
+/** What a line of mongod's log, or of the loader before it, says about a failure. */
+function reasonIn(line: string): string | null {
+  if (!line.startsWith('{')) return line.trim() || null;
+  if (!/"s":"[FE]"/.test(line)) return null;
+  const { msg, attr } = JSON.parse(line) as { msg: string; attr?: { error?: unknown } };
+  const error = attr?.error;
+  return error === undefined ? msg : `${msg}: ${typeof error === 'string' ? error : JSON.stringify(error)}`;
+}
+
+function log(line: string): void {
+  const size = statSync('mongod.log', { throwIfNoEntry: false })?.size ?? 0;
+  if (size > LOG_BYTES) renameSync('mongod.log', 'mongod.log.1');
+  appendFileSync('mongod.log', `${line}\n`, { mode: 0o600 });
+}
+
+function fail(reason: string): never {
+  process.stderr.write(`${reason}\n`);
+  process.exit(1);
+}
+
+function rememberedPort(): number {
+  try {
+    return Number(readFileSync('port', 'utf8'));
+  } catch {
+    return 0;
+  }
+}
+
+/** The port of the first mongod, or null when another keeper serves this directory. */
+async function begin(): Promise<number | null> {
+  const deadline = clock.nowMs() + PATIENCE_MS;
+  for (;;) {
+    const served = await connectTo('keeper.sock');
+    served?.destroy();
+    if (served) return null;
+    // The same port as last time when it can be had, so that connection strings and the replica set's own address stay.
+    const wanted = fixedPort || rememberedPort();
+    const port = fixedPort || (wanted && (await isFree(wanted)) ? wanted : await freePort());
+    const start = await startMongod(port);
+    if (start === 'listening') return port;
+    if (start.exitCode !== EXIT_DATA_IN_USE && start.exitCode !== EXIT_PORT_TAKEN) fail(`mongod: ${start.reason}`);
+    if (clock.nowMs() > deadline) {
+      fail(`mongod: ${start.exitCode === EXIT_DATA_IN_USE ? 'another one uses its data' : `port ${port} is taken`}`);
+    }
+    await clock.sleep(200);
+  }
+}
+
+async function main(): Promise<void> {
+  mkdirSync('data', { recursive: true, mode: 0o700 });
+  const port = await begin();
+  if (port === null) return;
+  writeFileSync('port', `${port}\n`, { mode: 0o600 });
+
+  const members = new Set<Socket>();
+  let listening = true;
+  let ending: Promise<void> | null = null;
+  const lonely = new AbortController();
+
+  const greet = (member: Socket) => void member.write(`${JSON.stringify({ port })}\n`);
+  const server = createServer({ allowHalfOpen: true }, (member) => {
+    members.add(member);
+    member.on('error', () => undefined);
+    for (const event of ['end', 'close']) member.on(event, () => leave(member));
+    member.resume();
+    if (listening) greet(member);
+  });
+
+  const leave = async (member: Socket) => {
+    if (!members.delete(member)) return;
+    if (members.size === 0) await end();
+    member.end();
+  };
+
+  const end = () => {
+    ending ??= new Promise((resolve) => {
+      // Closing removes keeper.sock before mongod lets go of its data, so this cannot hit the socket of the next keeper.
+      server.close();
+      if (!mongod || mongod.exitCode !== null || mongod.signalCode !== null) return resolve();
+      mongod.once('exit', () => resolve());
+      mongod.kill('SIGTERM');
+    });
+    return ending;
+  };
+
+  const restartWhenItDies = () => {
+    mongod?.once('exit', async () => {
+      listening = false;
+      const deadline = clock.nowMs() + PATIENCE_MS;
+      while (!ending) {
+        if ((await startMongod(port)) === 'listening') {
+          listening = true;
+          members.forEach(greet);
+          return restartWhenItDies();
+        }
+        // The members start another keeper and hear from it what is wrong.
+        if (clock.nowMs() > deadline) process.exit(1);
+        await clock.sleep(500);
+      }
+    });
+  };
+
+  // A supervisor that signals the whole process group means the service; what this process does depends on its members alone.
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
+  restartWhenItDies();
+  rmSync('keeper.sock', { force: true });
+  server.listen('keeper.sock');
+  server.once('connection', () => lonely.abort());
+  await clock.sleep(LONELY_MS, lonely.signal);
+  if (members.size === 0) await end();
+}
+
+await main();

@@ -1,0 +1,44 @@
+/** What the embedded MongoDB needs of loopback ports and unix sockets. */
+import { closeSync, constants, openSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { basename, dirname } from 'node:path';
+import { systemClock as clock } from '../clock.js';
+
+/** A unix socket's address holds this many bytes on every system that is supported. */
+const MAX_SOCKET_PATH = 103;
+
+/** The open connection, or null when nobody listens there. */
+export function connectTo(path: string): Promise<Socket | null> {
+  // On Linux a longer path is reached through its open directory.
+  const directory =
+    Buffer.byteLength(path) > MAX_SOCKET_PATH && process.platform === 'linux'
+      ? openSync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY)
+      : null;
+  const address = directory === null ? path : `/proc/self/fd/${directory}/${basename(path)}`;
+  return new Promise((resolve) => {
+    const socket = connect({ path: address, allowHalfOpen: true });
+    const settle = (result: Socket | null) => {
+      socket.removeAllListeners();
+      if (directory !== null) closeSync(directory);
+      resolve(result);
+    };
+    socket.once('connect', () => settle(socket));
+    socket.once('error', () => settle(null));
+  });
+}
+
+export function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}
+
+/** A free loopback port below the ones that systems hand out by themselves, so that it stays free while its owner restarts. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(clock.random() * 12_000);
+    if (await isFree(port)) return port;
+  }
+}

@@ -1,0 +1,37 @@
+/** A database of its own for each test, on one real mongod that all test processes of this checkout share. */
+import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { mongo } from 'mongoose';
+import { pino } from 'pino';
+import { openMongo } from '../../src/mongod/index.js';
+
+export { freePort } from '../../src/mongod/sockets.js';
+
+export interface TestDatabase {
+  /** A connection string with `name` as its default database. */
+  uri: string;
+  name: string;
+  /** A plain connection of the test's own, closed at the teardown. */
+  db: mongo.Db;
+}
+
+/** Where the shared mongod keeps its data when no test runner started one. */
+export const TEST_DATA_DIR = fileURLToPath(new URL('../../node_modules/.cache/stellar-collect-test', import.meta.url));
+
+/** A fresh, empty database; it is dropped at the teardown of `t` (tap runs teardowns in reverse order: ask for it first). */
+export async function testDatabase(t: { teardown(end: () => unknown): void }): Promise<TestDatabase> {
+  const given = process.env.TEST_MONGODB_URI;
+  const shared = given
+    ? { uri: given, close: async () => undefined }
+    : await openMongo({ uri: null, dataDir: TEST_DATA_DIR, log: pino({ level: 'warn' }) });
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  const url = new URL(shared.uri);
+  url.pathname = `/${name}`;
+  const client = await mongo.MongoClient.connect(url.href);
+  t.teardown(async () => {
+    await client.db(name).dropDatabase();
+    await client.close();
+    await shared.close();
+  });
+  return { uri: url.href, name, db: client.db(name) };
+}
