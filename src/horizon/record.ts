@@ -1,6 +1,11 @@
 /** One payment-class record of Horizon, which is untrusted JSON, becomes exactly one outcome. Nothing that it holds makes the parser throw. */
+import { z } from 'zod';
 import type { Asset } from '../domain/asset.js';
 import type { CreditMemo } from '../domain/memo.js';
+import { faultOf, hash, isObject, moment, toid } from './fields.js';
+import { isKnownType, type Movement, possibleReceivers, readMovements } from './movements.js';
+import { ledgerOf, operationOrderOf } from './toid.js';
+import { memoOf, mergedByEffects, mergedByResult, readTransaction } from './transaction.js';
 
 /** Money that came to an account. */
 export interface Credit {
@@ -29,50 +34,118 @@ interface NotUnderstood {
   fault: RecordFault;
   /** One short line, without any of the record's content. */
   reason: string;
-  /** Whom it may have paid: G addresses. Null when that cannot be told, so that it may concern anybody. */
+  /** Whom it may have paid: G addresses; of an `unknown_type` all that it names. Null when that cannot be told, so that it may concern anybody. */
   receivers: readonly string[] | null;
 }
 
 /** A balance change of a Soroban operation that cannot be understood; those beside it are. */
-export interface ParkedChange extends NotUnderstood {
-  changeIndex: number;
+export type ParkedChange = NotUnderstood & { changeIndex: number };
+
+/** Known of every record that has been understood so far. */
+interface Place {
+  operationId: string;
+  pagingToken: string;
+  transactionHash: string;
+  ledger: number;
 }
 
 export type RecordOutcome =
-  | {
-      kind: 'credits';
-      operationId: string;
-      pagingToken: string;
-      ledger: number;
-      /** Whoever received them: the caller looks for its own wallets. */
-      credits: Credit[];
-      parked: ParkedChange[];
-    }
+  /** Whoever received them: the caller looks for its own wallets. Never are both lists empty. */
+  | ({ kind: 'credits'; credits: Credit[]; parked: ParkedChange[] } & Place)
   | { kind: 'ignored'; reason: IgnoredReason; pagingToken: string }
-  | {
-      /** Something is missing that a second request can fetch: call `parseRecord` again with it. */
-      kind: 'incomplete';
-      needs: 'transaction' | 'effects';
-      operationId: string;
-      pagingToken: string;
-      transactionHash: string;
-      ledger: number;
-      /** Whom it paid; when none of them matters, there is nothing to fetch. */
-      receivers: readonly string[];
-    }
-  | ({
-      kind: 'parked';
-      pagingToken: string | null;
-      operationId: string | null;
-      transactionHash: string | null;
-    } & NotUnderstood);
+  /** Something is missing that a second request can fetch: call `parseRecord` again with it. When none of the receivers matters, there is nothing to fetch. */
+  | ({ kind: 'incomplete'; needs: 'transaction' | 'effects'; receivers: readonly string[] } & Place)
+  | ({ kind: 'parked' } & { [Key in Exclude<keyof Place, 'ledger'>]: string | null } & NotUnderstood);
 
 export type IgnoredReason = 'failed' | 'to_itself' | 'nothing_moved' | 'no_account_credited';
 
-/** What a second request fetched for an incomplete record: the raw answers. */
+/** What second requests fetched for an incomplete record: the raw answers, null where Horizon had none. */
 export interface Supplement {
   transaction?: unknown;
   effects?: unknown;
 }
 
-export declare function parseRecord(raw: unknown, supplement?: Supplement): RecordOutcome;
+const recordSchema = z.object({
+  paging_token: toid,
+  id: toid,
+  transaction_hash: hash,
+  transaction_successful: z.boolean().optional(),
+  created_at: moment,
+  type: z.string(),
+});
+
+/** @param supplement all that has been fetched for this record so far. */
+export function parseRecord(raw: unknown, supplement: Supplement = {}): RecordOutcome {
+  if (!isObject(raw)) return park({}, { fault: 'not_a_record', reason: 'is no JSON object' });
+  const { data: record, error } = recordSchema.safeParse(raw);
+  if (error) return park(raw, faultOf(error));
+  if (record.id !== record.paging_token) return park(raw, malformed('id is not the paging token'));
+
+  const pagingToken = record.id.toString();
+  const { transaction_hash: transactionHash, transaction_successful: successful } = record;
+  const place: Place = { operationId: pagingToken, pagingToken, transactionHash, ledger: ledgerOf(record.id) };
+  const ignored = (reason: IgnoredReason): RecordOutcome => ({ kind: 'ignored', reason, pagingToken });
+
+  if (successful === false) return ignored('failed');
+  if (!isKnownType(record.type)) return park(raw, { fault: 'unknown_type', reason: 'is of an unknown type' });
+  const read = readMovements(record.type, raw);
+  if ('fault' in read) return park(raw, read);
+  const parked = read.faults;
+  const moved = read.movements.filter((each) => each.receiver !== each.sender && each.amount !== 0n);
+  if (moved.length === 0) {
+    return parked.length === 0 ? ignored(whyNone(read.movements)) : { kind: 'credits', credits: [], parked, ...place };
+  }
+
+  const receivers = [...new Set(moved.map((each) => each.receiver))];
+  const joined = readTransaction(raw.transaction, transactionHash);
+  const transaction = 'fault' in joined ? readTransaction(supplement.transaction, transactionHash) : joined;
+  if ('fault' in transaction) {
+    if (supplement.transaction === undefined) return { kind: 'incomplete', needs: 'transaction', receivers, ...place };
+    return park(raw, { fault: transaction.fault, reason: `transaction: ${transaction.reason}` });
+  }
+  if (transaction.successful === false) {
+    return successful ? park(raw, malformed('is successful in a failed transaction')) : ignored('failed');
+  }
+  if (!(successful ?? transaction.successful)) return park(raw, malformed('does not tell whether it was successful'));
+
+  const credits: Credit[] = [];
+  for (const { amount: shown, ...movement } of moved) {
+    const amount =
+      shown ??
+      mergedByResult(transaction.result_xdr, operationOrderOf(record.id)) ??
+      mergedByEffects(supplement.effects, movement.receiver);
+    if (amount === 0n) return ignored('nothing_moved');
+    if (amount === null) {
+      if (supplement.effects === undefined) return { kind: 'incomplete', needs: 'effects', receivers, ...place };
+      return park(raw, malformed('neither result nor effects tell the amount of the merge'));
+    }
+    const { operationId, ledger } = place;
+    const memo = memoOf(transaction);
+    credits.push({ ...movement, amount, operationId, transactionHash, ledger, closedAt: record.created_at, memo });
+  }
+  return { kind: 'credits', credits, parked, ...place };
+}
+
+function whyNone(movements: readonly Movement[]): IgnoredReason {
+  if (movements.length === 0) return 'no_account_credited';
+  return movements.every((each) => each.receiver === each.sender) ? 'to_itself' : 'nothing_moved';
+}
+
+type Fault = Pick<NotUnderstood, 'fault' | 'reason'>;
+
+const malformed = (reason: string): Fault => ({ fault: 'malformed', reason });
+
+/** With as much as can be read of where it stands and whom it concerns. */
+function park(raw: Record<string, unknown>, { fault, reason }: Fault): RecordOutcome {
+  const [id, token] = [toid.safeParse(raw.id).data, toid.safeParse(raw.paging_token).data];
+  const contradictory = id !== undefined && token !== undefined && id !== token;
+  return {
+    kind: 'parked',
+    pagingToken: contradictory ? null : ((token ?? id)?.toString() ?? null),
+    operationId: contradictory ? null : ((id ?? token)?.toString() ?? null),
+    transactionHash: hash.safeParse(raw.transaction_hash).data ?? null,
+    fault,
+    reason,
+    receivers: possibleReceivers(raw),
+  };
+}

@@ -14,6 +14,10 @@ export const ledgerOf = (toid: bigint): number => Number(toid >> 32n);
 /** 1-based place of the operation within its transaction; 0 is the transaction itself. */
 export const operationOrderOf = (toid: bigint): number => Number(toid & 0xfffn);
 
+/** Ledgers, transactions within them and operations within those count from 1. */
+export const isOperation = (toid: bigint): boolean =>
+  ledgerOf(toid) > 0 && ((toid >> 12n) & 0xf_ffffn) > 0n && operationOrderOf(toid) > 0;
+
 /** The cursor behind everything in `ledger`; `now` becomes this, with Horizon's newest ledger. */
 export const cursorAfter = (ledger: number): string => ((BigInt(ledger) << 32n) | 0xffff_ffffn).toString();
 

@@ -1,0 +1,13 @@
+/** Addresses as Horizon writes them (SEP-23): money belongs to base accounts, whatever form their address has. */
+import { extractBaseAddress, StrKey } from '@stellar/stellar-sdk';
+import { isAccountAddress } from '../../contracts/address.js';
+
+/** The base account, G…, of a G… or M… address; null for anything else. */
+export function accountOf(text: string): string | null {
+  if (isAccountAddress(text)) return text;
+  return StrKey.isValidMed25519PublicKey(text) ? extractBaseAddress(text) : null;
+}
+
+/** Whoever else can hold a balance: contracts (C…), claimable balances (B…), liquidity pools (L…). */
+export const isOtherHolder = (text: string): boolean =>
+  StrKey.isValidContract(text) || StrKey.isValidClaimableBalance(text) || StrKey.isValidLiquidityPool(text);

@@ -1,0 +1,82 @@
+/** The fields that Horizon's answers share, each checked and turned into what the domain works with. */
+import { z } from 'zod';
+import { isAccountAddress } from '../../contracts/address.js';
+import { parseAmount } from '../domain/amount.js';
+import { type Asset, NATIVE } from '../domain/asset.js';
+import { accountOf, isOtherHolder } from './address.js';
+import { isOperation, parseToid } from './toid.js';
+
+/** Marks the one fault that is more than a malformed field. */
+const OUT_OF_RANGE = { fault: 'out_of_range' } as const;
+
+export const hash = z.string().regex(/^[0-9a-f]{64}$/, 'is no hash');
+
+/** Of an operation: within a transaction, within a ledger. */
+export const toid = z.string().transform((text, ctx) => {
+  const id = parseToid(text);
+  if (id !== null && isOperation(id)) return id;
+  ctx.addIssue({ code: 'custom', message: 'is no operation id' });
+  return z.NEVER;
+});
+
+export const moment = z.iso.datetime({ offset: true, error: 'is no time' }).transform((text) => new Date(text));
+
+/** Stroops, 0 included. */
+export const amount = z.string().transform((text, ctx) => {
+  const stroops = parseAmount(text);
+  if (stroops !== null) return stroops;
+  const numeric = /^-?\d{1,60}(\.\d{1,60})?$/.test(text);
+  ctx.addIssue({
+    code: 'custom',
+    message: numeric ? 'is no amount that the ledger can hold' : 'is no amount',
+    ...(numeric ? { params: OUT_OF_RANGE } : {}),
+  });
+  return z.NEVER;
+});
+
+/** G…, or the G… of an M…. */
+export const account = z.string().transform((text, ctx) => {
+  const base = accountOf(text);
+  if (base !== null) return base;
+  ctx.addIssue({ code: 'custom', message: 'is no account' });
+  return z.NEVER;
+});
+
+/** An account as above, or the address of another holder as it stands. */
+export const holder = z.string().transform((text, ctx) => {
+  const base = accountOf(text) ?? (isOtherHolder(text) ? text : null);
+  if (base !== null) return base;
+  ctx.addIssue({ code: 'custom', message: 'is no address' });
+  return z.NEVER;
+});
+
+/** The triple `asset_type`, `asset_code`, `asset_issuer`. */
+export const asset = z
+  .discriminatedUnion('asset_type', [
+    z.object({ asset_type: z.literal('native') }),
+    z.object({
+      asset_type: z.enum(['credit_alphanum4', 'credit_alphanum12']),
+      asset_code: z.string().regex(/^[A-Za-z0-9]{1,12}$/, 'is no asset code'),
+      asset_issuer: z.string().refine(isAccountAddress, 'is no account'),
+    }),
+  ])
+  .transform((triple): Asset => {
+    return triple.asset_type === 'native' ? NATIVE : { code: triple.asset_code, issuer: triple.asset_issuer };
+  });
+
+/** What is wrong, in words that hold none of the record's content. */
+export interface FieldFault {
+  fault: 'malformed' | 'out_of_range';
+  reason: string;
+}
+
+/** The first fault that the schema found. */
+export function faultOf(error: z.ZodError): FieldFault {
+  const issue = error.issues[0];
+  const reason = [issue?.path.join('.'), issue?.message].filter(Boolean).join(': ');
+  const outOfRange = issue?.code === 'custom' && issue.params?.fault === OUT_OF_RANGE.fault;
+  return { fault: outOfRange ? 'out_of_range' : 'malformed', reason };
+}
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

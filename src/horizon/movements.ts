@@ -1,0 +1,175 @@
+/** What a payment-class operation moved, by its type: the table of all ways in which money comes to an account through Horizon's payments. */
+import { z } from 'zod';
+import { type Asset, NATIVE } from '../domain/asset.js';
+import { accountOf } from './address.js';
+import { account, amount, asset, type FieldFault, faultOf, holder } from './fields.js';
+
+export interface Movement {
+  /** Which balance change of a Soroban operation; 0 for all others. */
+  changeIndex: number;
+  /** G… */
+  receiver: string;
+  /** G… or another holder's address. */
+  sender: string;
+  asset: Asset;
+  /** Stroops, perhaps 0. Null for account_merge, whose record does not tell. */
+  amount: bigint | null;
+}
+
+/** A balance change that cannot be understood. */
+export interface ChangeFault {
+  changeIndex: number;
+  fault: FieldFault['fault'] | 'unknown_type';
+  reason: string;
+  /** Null when that cannot be told. */
+  receivers: readonly string[] | null;
+}
+
+export interface Movements {
+  movements: Movement[];
+  faults: ChangeFault[];
+}
+
+type Fields = Record<string, unknown>;
+
+interface OperationType {
+  read(fields: Fields): Movements | FieldFault;
+  /** Whom a record may have paid whose other fields are broken; null when that cannot be told. */
+  receivers(fields: Fields): readonly string[] | null;
+}
+
+const transferSchema = z.object({ from: account, to: account, amount });
+const creationSchema = z.object({ funder: account, account, starting_balance: amount });
+const mergeSchema = z.object({ account, into: account });
+const hostFunctionSchema = z.object({ asset_balance_changes: z.array(z.unknown()).nullable() });
+
+const namedIn =
+  (field: string) =>
+  (fields: Fields): readonly string[] | null => {
+    const text = fields[field];
+    const receiver = typeof text === 'string' ? accountOf(text) : null;
+    return receiver === null ? null : [receiver];
+  };
+
+const one = (movement: Omit<Movement, 'changeIndex'>): Movements => ({
+  movements: [{ ...movement, changeIndex: 0 }],
+  faults: [],
+});
+
+const transfer: OperationType = {
+  receivers: namedIn('to'),
+  read(fields) {
+    const parsed = transferSchema.safeParse(fields);
+    const what = asset.safeParse(fields);
+    if (!parsed.success) return faultOf(parsed.error);
+    if (!what.success) return faultOf(what.error);
+    const { from, to, amount } = parsed.data;
+    return one({ receiver: to, sender: from, asset: what.data, amount });
+  },
+};
+
+const creation: OperationType = {
+  receivers: namedIn('account'),
+  read(fields) {
+    const { data, error } = creationSchema.safeParse(fields);
+    if (error) return faultOf(error);
+    return one({ receiver: data.account, sender: data.funder, asset: NATIVE, amount: data.starting_balance });
+  },
+};
+
+const merge: OperationType = {
+  receivers: namedIn('into'),
+  read(fields) {
+    const { data, error } = mergeSchema.safeParse(fields);
+    if (error) return faultOf(error);
+    return one({ receiver: data.into, sender: data.account, asset: NATIVE, amount: null });
+  },
+};
+
+const hostFunction: OperationType = {
+  receivers({ asset_balance_changes: changes }) {
+    return Array.isArray(changes) || changes === null ? accountsNamedBy(changes) : null;
+  },
+  read(fields) {
+    const { data, error } = hostFunctionSchema.safeParse(fields);
+    if (error) return faultOf(error);
+    const all: Movements = { movements: [], faults: [] };
+    for (const [changeIndex, raw] of (data.asset_balance_changes ?? []).entries()) {
+      const read = readChange(raw);
+      if (read === null) continue;
+      if ('fault' in read) all.faults.push({ ...read, changeIndex });
+      else all.movements.push({ ...read, changeIndex });
+    }
+    return all;
+  },
+};
+
+const changeTypeSchema = z.object({ type: z.string() });
+const receiverSchema = z.object({ to: holder });
+const sentSchema = z.object({ type: z.literal('transfer'), from: holder, amount });
+const mintedSchema = z.object({ type: z.literal('mint'), amount });
+
+/** One entry of `asset_balance_changes`; null when it credits no account. */
+function readChange(raw: unknown): Omit<Movement, 'changeIndex'> | Omit<ChangeFault, 'changeIndex'> | null {
+  const kind = changeTypeSchema.safeParse(raw);
+  if (!kind.success) return { ...faultOf(kind.error), receivers: null };
+  const { type } = kind.data;
+  if (type === 'burn' || type === 'clawback') return null;
+
+  const whom = receiverSchema.safeParse(raw);
+  if (!whom.success) return { ...faultOf(whom.error), receivers: null };
+  const receiver = accountOf(whom.data.to);
+  // Before the amount is looked at: what a contract holds may exceed int64.
+  if (receiver === null) return null;
+  if (type !== 'transfer' && type !== 'mint') {
+    return { fault: 'unknown_type', reason: 'is a balance change of an unknown type', receivers: [receiver] };
+  }
+
+  const what = asset.safeParse(raw);
+  if (!what.success) return { ...faultOf(what.error), receivers: [receiver] };
+  if (type === 'mint') {
+    const { data, error } = mintedSchema.safeParse(raw);
+    if (error) return { ...faultOf(error), receivers: [receiver] };
+    const { issuer } = what.data;
+    if (issuer === null) return { fault: 'malformed', reason: 'mints the native asset', receivers: [receiver] };
+    return { receiver, sender: issuer, asset: what.data, amount: data.amount };
+  }
+  const { data, error } = sentSchema.safeParse(raw);
+  if (error) return { ...faultOf(error), receivers: [receiver] };
+  return { receiver, sender: data.from, asset: what.data, amount: data.amount };
+}
+
+const OPERATION_TYPES: ReadonlyMap<string, OperationType> = new Map([
+  ['payment', transfer],
+  ['path_payment_strict_receive', transfer],
+  ['path_payment_strict_send', transfer],
+  // What path_payment_strict_receive was called before Horizon 1.0.
+  ['path_payment', transfer],
+  ['create_account', creation],
+  ['account_merge', merge],
+  ['invoke_host_function', hostFunction],
+]);
+
+export const isKnownType = (type: string): boolean => OPERATION_TYPES.has(type);
+
+/** @param type a known one. */
+export function readMovements(type: string, fields: Fields): Movements | FieldFault {
+  return OPERATION_TYPES.get(type)!.read(fields);
+}
+
+/** Whom a record may have paid that cannot be read as a whole: for an unknown type every account that it names. Null when that cannot be told. */
+export function possibleReceivers(fields: Fields): readonly string[] | null {
+  const type = typeof fields.type === 'string' ? OPERATION_TYPES.get(fields.type) : undefined;
+  if (type) return type.receivers(fields);
+  const { transaction: _transaction, _links, ...own } = fields;
+  const named = accountsNamedBy(own);
+  return named.length === 0 ? null : named;
+}
+
+const MAX_DEPTH = 4;
+
+function accountsNamedBy(value: unknown, depth = MAX_DEPTH): string[] {
+  if (typeof value === 'string') return [accountOf(value)].filter((each) => each !== null);
+  if (depth === 0 || typeof value !== 'object' || value === null) return [];
+  return [...new Set(Object.values(value).flatMap((each) => accountsNamedBy(each, depth - 1)))];
+}

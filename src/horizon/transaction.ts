@@ -1,0 +1,105 @@
+/** What a payment needs of its transaction: the memo, and the amount of a merge, which the operation's own record does not tell. */
+import { isUtf8 } from 'node:buffer';
+import { xdr } from '@stellar/stellar-sdk';
+import { z } from 'zod';
+import type { CreditMemo } from '../domain/memo.js';
+import { account, amount, type FieldFault, faultOf, hash } from './fields.js';
+
+/** A text memo has at most 28 bytes, hence at most as many characters, those shown as U+FFFD included. */
+const MAX_TEXT_BYTES = 28;
+const MAX_UINT64 = 18_446_744_073_709_551_615n;
+
+const base64Bytes = z.base64({ error: 'is no base64' }).transform((text) => Buffer.from(text, 'base64'));
+const textBytes = base64Bytes.refine((bytes) => bytes.length <= MAX_TEXT_BYTES, 'is too long for a text memo');
+const hashMemo = z.base64().refine((text) => Buffer.from(text, 'base64').length === 32, 'is no hash memo');
+
+const transactionSchema = z
+  .object({
+    hash: hash.optional(),
+    successful: z.boolean().optional(),
+    result_xdr: z.string().optional(),
+  })
+  .and(
+    z.discriminatedUnion('memo_type', [
+      z.object({ memo_type: z.literal('none') }),
+      z
+        .object({
+          memo_type: z.literal('text'),
+          memo: z.string().max(MAX_TEXT_BYTES).optional(),
+          memo_bytes: textBytes.optional(),
+        })
+        .refine(({ memo, memo_bytes }) => memo !== undefined || memo_bytes !== undefined, 'has no memo'),
+      z.object({
+        memo_type: z.literal('id'),
+        memo: z
+          .string()
+          .regex(/^\d{1,20}$/, 'is no id memo')
+          .refine((text) => BigInt(text) <= MAX_UINT64, 'is no id memo'),
+      }),
+      z.object({ memo_type: z.enum(['hash', 'return']), memo: hashMemo }),
+    ]),
+  );
+
+export type Transaction = z.infer<typeof transactionSchema>;
+
+/** @param expectedHash of the operation's transaction: another transaction is refused. */
+export function readTransaction(raw: unknown, expectedHash: string): Transaction | FieldFault {
+  const { data, error } = transactionSchema.safeParse(raw);
+  if (error) return faultOf(error);
+  if (data.hash === undefined || data.hash === expectedHash) return data;
+  return { fault: 'malformed', reason: 'is another transaction' };
+}
+
+export function memoOf(transaction: Transaction): CreditMemo {
+  switch (transaction.memo_type) {
+    case 'none':
+      return { type: 'none', text: null };
+    case 'text':
+      return textMemo(transaction.memo, transaction.memo_bytes);
+    default:
+      return { type: transaction.memo_type, text: transaction.memo };
+  }
+}
+
+/** Horizon's `memo` deletes NUL and shows U+FFFD for each byte that is no UTF-8; `memo_bytes`, which old versions lack, is the truth. */
+function textMemo(shown: string | undefined, bytes: Buffer | undefined): CreditMemo {
+  if (bytes === undefined) return { type: 'text', text: shown ?? '', valid: !shown?.includes('\u{FFFD}') };
+  const text = bytes.toString('utf8');
+  return isUtf8(bytes) ? { type: 'text', text, valid: true } : { type: 'text', text: shown ?? text, valid: false };
+}
+
+/** Stroops that the merge at this 1-based place in the transaction moved; null when the result does not tell. */
+export function mergedByResult(resultXdr: string | undefined, operationOrder: number): bigint | null {
+  if (resultXdr === undefined) return null;
+  try {
+    const outer = xdr.TransactionResult.fromXDR(resultXdr, 'base64').result();
+    const result =
+      outer.switch() === xdr.TransactionResultCode.txFeeBumpInnerSuccess()
+        ? outer.innerResultPair().result().result()
+        : outer;
+    const merge = result.results()[operationOrder - 1]?.tr().accountMergeResult();
+    return merge === undefined ? null : inRange(BigInt(merge.sourceAccountBalance().toString()));
+  } catch {
+    // The accessors of the SDK's unions throw where another arm is set.
+    return null;
+  }
+}
+
+const inRange = (stroops: bigint): bigint | null => (stroops >= 0n ? stroops : null);
+
+const creditEffect = z.object({
+  type: z.literal('account_credited'),
+  asset_type: z.literal('native'),
+  account,
+  amount,
+});
+const effectPage = z.object({ _embedded: z.object({ records: z.array(z.unknown()) }) });
+
+/** The same from the operation's effects: what `into` was credited. */
+export function mergedByEffects(effects: unknown, into: string): bigint | null {
+  const page = effectPage.safeParse(effects);
+  const credits = (page.data?._embedded.records ?? [])
+    .map((raw) => creditEffect.safeParse(raw).data)
+    .filter((effect) => effect?.account === into);
+  return credits.length === 1 ? credits[0]!.amount : null;
+}
