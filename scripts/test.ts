@@ -1,0 +1,88 @@
+/** `npm test [files…]`: all tests on one real mongod and a real browser; the last line is `N passed, N failed`, and nothing that ran is a failure too. */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { openMongo } from '../src/mongod/index.js';
+import { StartupError } from '../src/startup-error.js';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const files = process.argv.slice(2);
+
+/** The path of Debian's chromium; installed first where that is possible without asking. */
+function chromium(): string | null {
+  const find = () => spawnSync('sh', ['-c', 'command -v chromium']).stdout.toString().trim() || null;
+  const found = find();
+  if (found) return found;
+  if (process.getuid?.() !== 0 || spawnSync('apt-get', ['--version']).status !== 0) {
+    console.log('The browser tests will fail: chromium is missing. As root: apt-get install chromium');
+    return null;
+  }
+  console.log('Installing chromium for the browser tests (apt-get install chromium).');
+  for (const args of [['update'], ['install', '--yes', '--no-install-recommends', 'chromium']]) {
+    spawnSync('apt-get', ['-qq', ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
+  }
+  return find();
+}
+
+async function runTap(env: Record<string, string>, tapFile: string): Promise<number> {
+  const args = ['run', '--reporter=base', `--output-file=${tapFile}`, ...files];
+  // With CI set the reporter prints each result once instead of redrawing the screen.
+  const tap = spawn(join(root, 'node_modules/.bin/tap'), args, {
+    cwd: root,
+    env: { ...process.env, CI: 'true', ...env },
+    stdio: 'inherit',
+  });
+  // A Ctrl-C reaches tap by itself; this process stays until tap is through, to clean up.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tap.kill(signal));
+  return new Promise((resolve) => tap.on('close', (code) => resolve(code ?? 1)));
+}
+
+/** Every failed test of a TAP text with its diagnostics. */
+function failures(tap: string): string[] {
+  return [
+    ...tap.matchAll(/^( *)not ok (?!.*# (?:TODO|SKIP)).*\n(?:\1 {2}---\n(?:\1 {2}.*\n|\s*\n)*?\1 {2}\.\.\.\n)?/gm),
+  ].map(([all]) => all);
+}
+
+/** From tap's last lines: `# { total: 7, pass: 2, fail: 3, skip: 1 }`, where what is 0 may be missing. */
+function totals(tap: string): { passed: number; failed: number } {
+  const summary = [...tap.matchAll(/^# \{ total: .*\}$/gm)].at(-1)?.[0] ?? '';
+  const number = (name: string) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(summary)?.[1] ?? 0);
+  return { passed: number('pass'), failed: number('fail') };
+}
+
+async function main(): Promise<number> {
+  const workDir = mkdtempSync(join(tmpdir(), 'stellar-collect-test-'));
+  const tapFile = join(workDir, 'results.tap');
+  const withBrowser = files.length === 0 || files.some((file) => file.includes('browser'));
+  const browser = withBrowser ? chromium() : null;
+  const mongo = await openMongo({
+    uri: null,
+    dataDir: workDir,
+    log: pino({ level: 'warn' }, process.stderr),
+    onProgress: (line) => console.log(line),
+  });
+  try {
+    const code = await runTap({ TEST_MONGODB_URI: mongo.uri, ...(browser ? { TEST_CHROMIUM: browser } : {}) }, tapFile);
+    const tap = existsSync(tapFile) ? readFileSync(tapFile, 'utf8') : '';
+    const { passed, failed } = totals(tap);
+    for (const failure of failures(tap)) console.log(`\n${failure.trimEnd()}`);
+    console.log(`\n${passed} passed, ${failed} failed`);
+    return passed === 0 || failed > 0 ? 1 : code;
+  } finally {
+    await mongo.close();
+    rmSync(workDir, { recursive: true, force: true });
+  }
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof StartupError)) throw error;
+  console.log(error.message);
+  console.log('0 passed, 1 failed');
+  process.exitCode = 1;
+}
