@@ -1,0 +1,103 @@
+/** One GET: bounded in time and size, its body included. Whatever goes wrong on the way is a `BaseFault`; a status is an answer. */
+import { Agent, fetch as undiciFetch } from 'undici';
+import type { Clock } from '../clock.js';
+import { BaseFault } from './base.js';
+
+/** What is used of `fetch`, so that a test may stand in for it. */
+export type Fetch = (
+  url: string,
+  init: { headers: Record<string, string>; redirect: 'manual'; signal: AbortSignal },
+) => Promise<{
+  status: number;
+  headers: { get(name: string): string | null };
+  body: AsyncIterable<Uint8Array> | null;
+}>;
+
+export interface Response {
+  status: number;
+  /** Undefined for a body that is no JSON. */
+  body: unknown;
+  /** What `Retry-After` asks for; null without it. */
+  retryAfterMs: number | null;
+}
+
+export interface Requester {
+  /** @throws BaseFault */
+  get(url: string, headers: Record<string, string>, timeoutMs: number): Promise<Response>;
+  /** Ends what is in flight. */
+  close(): Promise<void>;
+}
+
+/** 200 joined records take about 1 MB; those with large Soroban results some ten times that. */
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
+
+/** @param fetch to use in place of undici's. */
+export function createRequester(clock: Clock, fetch?: Fetch): Requester {
+  const agent = fetch ? null : new Agent({ connections: 16 });
+  const send: Fetch = fetch ?? ((url, init) => undiciFetch(url, { ...init, dispatcher: agent! }));
+  const inFlight = new Set<AbortController>();
+  let closed = false;
+
+  return {
+    async get(url, headers, timeoutMs) {
+      if (closed) throw new BaseFault('closed');
+      const request = new AbortController();
+      const done = new AbortController();
+      inFlight.add(request);
+      void clock.sleep(timeoutMs, done.signal).then(() => request.abort());
+      try {
+        const response = await send(url, { headers, redirect: 'manual', signal: request.signal });
+        const body = await readJson(response.body);
+        return {
+          status: response.status,
+          body,
+          retryAfterMs: retryAfterMs(response.headers.get('retry-after'), clock),
+        };
+      } catch (error) {
+        if (error instanceof BaseFault) throw error;
+        if (closed) throw new BaseFault('closed');
+        throw new BaseFault(request.signal.aborted ? `no answer within ${timeoutMs} ms` : transportFault(error));
+      } finally {
+        inFlight.delete(request);
+        done.abort();
+      }
+    },
+    async close() {
+      closed = true;
+      for (const request of inFlight) request.abort();
+      await agent?.destroy();
+    },
+  };
+}
+
+async function readJson(body: AsyncIterable<Uint8Array> | null): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  // Leaving the loop early cancels the body.
+  for await (const chunk of body ?? []) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) throw new BaseFault(`an answer of more than ${MAX_BODY_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Seconds or an HTTP date. */
+function retryAfterMs(header: string | null, clock: Clock): number | null {
+  if (header === null) return null;
+  const ms = /^\s*\d{1,9}\s*$/.test(header) ? Number(header) * 1000 : Date.parse(header) - clock.nowMs();
+  return Number.isNaN(ms) ? null : Math.max(ms, 0);
+}
+
+/** The code of the network's error, such as ECONNRESET; messages may hold the URL. */
+function transportFault(error: unknown): string {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const code = (cause as { code?: unknown }).code;
+    if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{2,40}$/.test(code)) return `connection failed (${code})`;
+  }
+  return 'connection failed';
+}
