@@ -43,8 +43,10 @@ export const events = {
       ...pageQuery,
       type: eventTypeSchema.optional(),
       paymentId: z.string().optional(),
-      createdFrom: momentInput.optional().meta({ description: 'Inclusive.' }),
-      createdTo: momentInput.optional().meta({ description: 'Exclusive.' }),
+      createdFrom: momentInput
+        .optional()
+        .meta({ description: 'Made at or after: ISO 8601 with an offset, or a date (midnight UTC).' }),
+      createdTo: momentInput.optional().meta({ description: 'Made before.' }),
       order: z.enum(['asc', 'desc']).default('desc'),
     },
     output: listOf(eventSchema),

@@ -84,8 +84,10 @@ export const payments = {
       assetCode: z.string().optional(),
       senderAddress: z.string().optional(),
       transactionHash: z.string().optional(),
-      createdFrom: momentInput.optional().meta({ description: 'Inclusive; of the record.' }),
-      createdTo: momentInput.optional().meta({ description: 'Exclusive; of the record.' }),
+      createdFrom: momentInput
+        .optional()
+        .meta({ description: 'Made at or after: ISO 8601 with an offset, or a date (midnight UTC).' }),
+      createdTo: momentInput.optional().meta({ description: 'Made before.' }),
     },
     output: listOf(paymentSchema),
   }),

@@ -128,7 +128,11 @@ export const idInput = (prefix: string, what: string) => idOf(prefix, what);
 /** A moment that a caller sends: ISO 8601 with an offset, or a date (midnight UTC). */
 export const momentInput = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], { error: 'Must be an ISO 8601 date or timestamp.' })
-  .meta({ type: 'string', format: 'date-time', examples: ['2026-11-21T00:00:00Z'] });
+  .meta({
+    type: 'string',
+    description: 'ISO 8601 with an offset, or a date (midnight UTC).',
+    examples: ['2026-11-21T00:00:00Z'],
+  });
 
 export const pageQuery = {
   page: z

@@ -1,0 +1,316 @@
+/** Writes openapi.json from the contracts; with `--check` it writes nothing and exits with 1 when the committed file is stale. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { initTRPC } from '@trpc/server';
+import { generateOpenApiDocument, type OpenApiMeta } from 'trpc-to-openapi';
+import { z } from 'zod';
+import { errorEnvelope } from '../contracts/envelope.js';
+import { ERRORS, type ErrorCode } from '../contracts/errors.js';
+import { EVENT_TYPES, webhookPayloadSchema } from '../contracts/events.js';
+import { contract } from '../contracts/index.js';
+import type { Operation } from '../contracts/operation.js';
+import { metaSchema } from '../contracts/primitives.js';
+
+const FILE = new URL('../openapi.json', import.meta.url);
+const PREFIX = '/api/v1';
+
+const DESCRIPTION = `Payment collection on Stellar: products, payment links with a memo each, hosted payment pages, signed webhooks.
+
+**Authentication.** Every request carries \`Authorization: Bearer <API key>\`; what a key sees belongs to its account.
+
+**Answers.** Every body is one envelope: \`{data, error: null}\` or \`{data: null, error: {message, code, details?}}\`; lists add \`meta\`. Every answer has \`X-Request-Id\`.
+
+**Amounts** are decimal strings with at most 7 decimals. **Timestamps** are ISO 8601 in UTC. **Ids** have a prefix for their type and sort by creation time.
+
+**Repeating a POST safely.** Send an \`Idempotency-Key\`: for 24 h the same key and body get the first answer again, without a secret that it showed.
+
+The same operations are served over tRPC at \`/trpc\`, under the names that are the operation ids here.`;
+
+const TAGS: Record<string, string> = {
+  Account: 'Owner of everything that its API keys can reach.',
+  'API keys': 'Who may call. A key is shown once, when it is made or rotated.',
+  Wallets: 'Stellar accounts whose incoming payments are read.',
+  Products: 'What is sold: at a fixed price or one that the customer chooses, in one asset, to one wallet.',
+  'Payment links': 'Hosted payment pages. The memo of a link tells which payments are for it.',
+  Payments: 'Money that came to a wallet, and how it was judged.',
+  Events: 'What happened, kept for consumers that catch up by reading.',
+  Webhooks: 'Endpoints that are told of events by signed requests (Standard Webhooks 1.0).',
+  Deliveries: 'One event on its way to one webhook, with every attempt.',
+};
+
+type Json = Record<string, unknown>;
+interface OperationObject extends Json {
+  parameters?: { name: string; schema: Json; [key: string]: unknown }[];
+  requestBody?: { required?: boolean; content: { 'application/json': { schema: Json; examples?: Json } } };
+  responses: Record<string, { content: unknown; [key: string]: unknown }>;
+}
+
+const operations = Object.entries(contract).flatMap(([resource, byName]) =>
+  Object.entries(byName as Record<string, Operation>).map(([name, operation]) => ({
+    id: `${resource}.${name}`,
+    operation,
+  })),
+);
+
+const envelopes = new Map<string, z.ZodType>();
+
+/** The envelope around what the procedure returns: one component for each kind of resource and of list. */
+function envelopeOf(operation: Operation): z.ZodType {
+  const { output, isList } = operation;
+  const items = isList && output instanceof z.ZodObject ? (output.shape.items as z.ZodArray<z.ZodType>) : null;
+  const id = `${String((items ? items.element : output).meta()?.id)}${items ? 'List' : ''}Response`;
+  const envelope = items
+    ? z.object({ data: items, error: z.null(), meta: metaSchema })
+    : z.object({ data: output, error: z.null() });
+  // Two schemas with one id would clash.
+  if (!envelopes.has(id)) envelopes.set(id, envelope.meta({ id }));
+  return envelopes.get(id)!;
+}
+
+/** The generator takes no arrays in a query: it gets their items, and `mended` puts the array around them again. */
+function itemsOf(schema: z.ZodType): z.ZodType {
+  if (schema instanceof z.ZodOptional) return itemsOf(schema.unwrap() as z.ZodType).optional();
+  return schema instanceof z.ZodArray ? (schema.element as z.ZodType) : schema;
+}
+const isArray = (schema: unknown): boolean =>
+  schema instanceof z.ZodArray || (schema instanceof z.ZodOptional && isArray(schema.unwrap()));
+
+function generated(): Json {
+  const t = initTRPC.meta<OpenApiMeta>().create();
+  const procedures = operations.map(({ id, operation }) => {
+    const { method, path, summary, description, tag, params, query, body } = operation;
+    const queryItems = Object.entries(query).map(([name, schema]) => [name, itemsOf(schema as z.ZodType)]);
+    const route = { method, path: `${PREFIX}${path}`, operationId: id } as const;
+    const procedure = t.procedure
+      .meta({ openapi: { ...route, tags: [tag], errorResponses: [], summary, description } })
+      .input(z.strictObject({ ...params, ...Object.fromEntries(queryItems), ...body }))
+      .output(envelopeOf(operation));
+    const unused = async () => undefined as never;
+    return [id, operation.readOnly ? procedure.query(unused) : procedure.mutation(unused)] as const;
+  });
+  const document = generateOpenApiDocument(t.router(Object.fromEntries(procedures)) as never, {
+    title: 'stellar-collect',
+    description: DESCRIPTION,
+    version: '1.0.0',
+    openApiVersion: '3.1.0',
+    baseUrl: '/',
+    license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    securitySchemes: {
+      apiKey: {
+        type: 'http',
+        scheme: 'bearer',
+        description: 'An API key: `sk_…`. The cli makes the first one of an account.',
+      },
+    },
+    defs: { ErrorResponse: errorEnvelope, WebhookPayload: webhookPayloadSchema },
+  });
+  // What follows mends the plain JSON.
+  return JSON.parse(JSON.stringify(document)) as Json;
+}
+
+/** The failures that an operation can answer, as they follow from its contract. */
+function errorsOf(operation: Operation): ErrorCode[] {
+  const { method, readOnly, hasBody, query, params, errors = [] } = operation;
+  const possible: Record<ErrorCode, boolean> = {
+    bad_request: method === 'POST' || hasBody || Object.keys(query).length > 0 || Object.keys(params).length > 0,
+    unauthorized: true,
+    forbidden: !readOnly,
+    not_found: Object.keys(params).length > 0,
+    conflict: method === 'POST' || errors.includes('conflict'),
+    validation_error: hasBody || method === 'POST' || errors.includes('validation_error'),
+    rate_limited: true,
+    internal: true,
+  };
+  return (Object.keys(possible) as ErrorCode[]).filter((code) => possible[code]);
+}
+
+const pascal = (name: string) =>
+  name.replace(/(^|[._-])(\w)/g, (_, _separator, letter: string) => letter.toUpperCase());
+const REQUEST_ID = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } };
+
+function mended(document: Json): Json {
+  const { components, paths, ...head } = document as {
+    components: { schemas: Record<string, Json>; [key: string]: unknown };
+    paths: Record<string, Record<string, OperationObject>>;
+  } & Json;
+  const { schemas, ...otherComponents } = components;
+
+  for (const { id, operation } of operations) {
+    const target = paths[`${PREFIX}${operation.path}`]![operation.method.toLowerCase()]!;
+    for (const parameter of target.parameters ?? []) {
+      const { name, schema } = parameter;
+      const { description = schema.description } = metaOf(operation.params[name] ?? operation.query[name]);
+      delete schema.description;
+      if (description !== undefined) parameter.description = description;
+      if (isArray(operation.query[name])) parameter.schema = { type: 'array', items: schema };
+    }
+    if (operation.method === 'POST') {
+      target.parameters = [...(target.parameters ?? []), { $ref: '#/components/parameters/IdempotencyKey' } as never];
+    }
+    if (target.requestBody) {
+      const content = target.requestBody.content['application/json'];
+      const name = `${pascal(id)}Body`;
+      schemas[name] = content.schema;
+      content.schema = { $ref: `#/components/schemas/${name}` };
+      target.requestBody.required = true;
+      if (operation.examples?.body) content.examples = { example: { value: operation.examples.body } };
+    }
+    // The generator knows only 200, and errors of another shape.
+    const { content } = target.responses['200']!;
+    const description = answerDescription(operation);
+    target.responses = { [operation.status]: { description, headers: REQUEST_ID, content } };
+    for (const code of errorsOf(operation)) {
+      target.responses[ERRORS[code].status] = { $ref: `#/components/responses/${pascal(code)}` } as never;
+    }
+    if (operation.secretField) {
+      const named = schemas[schemaNameOf(operation)]!;
+      named.required = (named.required as string[]).filter((field) => field !== operation.secretField);
+    }
+  }
+
+  const tags = Object.entries(TAGS).map(([name, description]) => ({ name, description }));
+  const used = new Set(operations.map(({ operation }) => operation.tag));
+  const odd = [...used].filter((tag) => !(tag in TAGS));
+  if (odd.length > 0) throw new Error(`no description of the tags ${odd.join(', ')}`);
+
+  return tidy({
+    ...head,
+    tags,
+    paths: paths,
+    webhooks: webhookRequests(),
+    components: {
+      ...otherComponents,
+      schemas: componentsOf(schemas),
+      responses: errorResponses(),
+      parameters: {
+        IdempotencyKey: {
+          name: 'Idempotency-Key',
+          in: 'header',
+          description: 'Makes repeating the request safe for 24 h. The same key with another body is a `conflict`.',
+          schema: { type: 'string', minLength: 1, maxLength: 255 },
+        },
+      },
+      headers: {
+        RequestId: { description: 'Names this request in the logs.', schema: { type: 'string' } },
+        RetryAfter: {
+          description: 'Seconds to wait before the next request.',
+          schema: { type: 'integer', minimum: 1 },
+        },
+      },
+    },
+  }) as Json;
+}
+
+const metaOf = (schema: unknown): Json => (schema instanceof z.ZodType ? (schema.meta() ?? {}) : {});
+const schemaNameOf = ({ output }: Operation): string => String(metaOf(output).id);
+
+function answerDescription({ method, status, isList }: Operation): string {
+  if (isList) return 'One page.';
+  if (status === 201) return 'Created.';
+  return method === 'DELETE' ? 'Deleted.' : method === 'GET' ? 'Found.' : 'Done.';
+}
+
+function errorResponses(): Json {
+  return Object.fromEntries(
+    (Object.keys(ERRORS) as ErrorCode[]).map((code) => {
+      const details =
+        code === 'validation_error' ? { details: [{ path: 'price', message: 'Required.', code: 'required' }] } : {};
+      const error = { message: ERRORS[code].description, code, ...details };
+      const retryAfter = code === 'rate_limited' ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {};
+      const answer = {
+        description: ERRORS[code].description,
+        headers: { ...REQUEST_ID, ...retryAfter },
+        content: {
+          'application/json': {
+            schema: { $ref: '#/components/schemas/ErrorResponse' },
+            examples: { [code]: { value: { data: null, error } } },
+          },
+        },
+      };
+      return [pascal(code), answer];
+    }),
+  );
+}
+
+/** The requests that the service sends to a webhook. */
+function webhookRequests(): Json {
+  const header = (name: string, description: string, example: string) => ({
+    name,
+    in: 'header',
+    required: true,
+    description,
+    schema: { type: 'string' },
+    example,
+  });
+  const request = (type: (typeof EVENT_TYPES)[number]) => ({
+    post: {
+      operationId: `deliver.${type}`,
+      summary: type,
+      description:
+        'Signed after Standard Webhooks 1.0. Any 2xx answer within the timeout counts as delivered; anything else is tried again.',
+      tags: ['Webhooks'],
+      security: [],
+      parameters: [
+        header('webhook-id', "The event's id, the same on every attempt.", 'evt_01jd3k5v9ye6rbh2x7q0w4tznc'),
+        header('webhook-timestamp', 'Seconds since the epoch, of the attempt.', '1763717400'),
+        header(
+          'webhook-signature',
+          '`v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, separated by a blank, for 24 h after a rotation.',
+          'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
+        ),
+      ],
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/WebhookPayload' } } },
+      },
+      responses: {
+        '2XX': { description: 'Received.' },
+        '410': { description: 'Gone: the webhook is paused.' },
+        default: { description: 'Tried again later. `Retry-After` of a 429 or 503 is honoured up to 24 h.' },
+      },
+    },
+  });
+  return Object.fromEntries(EVENT_TYPES.map((type) => [type, request(type)]));
+}
+
+/** The generator writes a schema twice when it is used in a list and in `defs`: the second one is called XOutput. */
+function componentsOf(schemas: Record<string, Json>): Json {
+  const once = Object.entries(schemas).filter(
+    ([name]) => !(name.endsWith(OUTPUT) && name.slice(0, -OUTPUT.length) in schemas),
+  );
+  const components = once.map(([name, schema]) => [name, name.endsWith('Body') ? schema : open(schema)] as const);
+  return Object.fromEntries(components.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+const OUTPUT = 'Output';
+
+/** Answers may get more fields one day, and a client must not trip over them. */
+function open(schema: unknown): unknown {
+  return mapped(schema, (name, value) => !(name === 'additionalProperties' && value === false));
+}
+
+/** Leaves out what says nothing about the interface: the limits of JavaScript's integers, Zod's patterns of dates. */
+function tidy(document: Json): unknown {
+  return mapped(document, (name, value, siblings) => {
+    if (name === 'maximum') return value !== Number.MAX_SAFE_INTEGER;
+    if (name === 'minimum') return value !== Number.MIN_SAFE_INTEGER;
+    if (name === 'pattern') return !('format' in siblings);
+    // A contract that states a union's type has said all there is to say.
+    return !(name === 'anyOf' && 'type' in siblings);
+  });
+}
+
+function mapped(value: unknown, keep: (name: string, value: unknown, siblings: Json) => boolean): unknown {
+  if (Array.isArray(value)) return value.map((item) => mapped(item, keep));
+  if (typeof value !== 'object' || value === null) return value;
+  const kept = Object.entries(value).filter(([name, inner]) => keep(name, inner, value as Json));
+  return Object.fromEntries(
+    kept.map(([name, inner]) => [name, name === '$ref' ? String(inner).replace(/Output$/, '') : mapped(inner, keep)]),
+  );
+}
+
+const text = `${JSON.stringify(mended(generated()), null, 2)}\n`;
+if (!process.argv.includes('--check')) {
+  writeFileSync(FILE, text);
+} else if (readFileSync(FILE, { encoding: 'utf8', flag: 'a+' }) !== text) {
+  console.error('openapi.json is stale: run `npm run openapi` and commit the file.');
+  process.exit(1);
+}

@@ -1,0 +1,9 @@
+/** The package: a typed client, the router's type, and the contracts with the type of what webhooks receive. */
+export type { ErrorBody, ErrorCode, Fault } from '../contracts/errors.js';
+export type { EventType, WebhookPayload } from '../contracts/events.js';
+export { type Contract, contract } from '../contracts/index.js';
+export type { Network } from '../contracts/networks.js';
+export type { InputOf, Operation, OutputOf } from '../contracts/operation.js';
+export type { PaymentReason, PaymentStatus } from '../contracts/payments.js';
+export type { AppRouter } from './api/router.js';
+export { type ClientOptions, createClient } from './client.js';
