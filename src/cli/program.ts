@@ -9,11 +9,13 @@ import type { ServiceOf } from '../services/caller.js';
 import type { AccountStore } from '../stores/accounts.js';
 import type { ApiKeyStore } from '../stores/api-keys.js';
 import type { Page, PageRequest } from '../stores/paging.js';
+import type { ParkedRecordStore } from '../stores/parked-records.js';
 
 /** What the commands work with, connected. */
 export interface Administration {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
+  parkedRecords: ParkedRecordStore;
   apiKeyService: ServiceOf<Contract['apiKeys']>;
   clock: Clock;
   newId: NewId;

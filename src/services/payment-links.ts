@@ -35,10 +35,13 @@ export function createPaymentLinkService(deps: {
   };
 
   return {
-    async create({ accountId }, { productId }) {
+    async create({ accountId, reservedId }, { productId }) {
+      const _id = reservedId?.('link') ?? newId('link');
+      const made = reservedId && (await paymentLinks.byId(accountId, _id));
+      if (made) return toPaymentLink(made, await productOf(made), publicUrl);
       for (;;) {
         const link: PaymentLinkDoc = {
-          _id: newId('link'),
+          _id,
           accountId,
           productId,
           slug: createSlug(clock),

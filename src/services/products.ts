@@ -55,7 +55,10 @@ export function createProductService(deps: {
   };
 
   return {
-    async create({ accountId }, input) {
+    async create({ accountId, reservedId }, input) {
+      const _id = reservedId?.('prod') ?? newId('prod');
+      const made = reservedId && (await products.byId(accountId, _id));
+      if (made) return toProduct(made, await walletOf(made));
       const wallet = await wallets.byId(accountId, input.walletId);
       if (!wallet) throw unknownWallet();
       const terms: StoredTerms = {
@@ -67,7 +70,7 @@ export function createProductService(deps: {
         minAmount: canonical(input.minAmount),
       };
       const product: ProductDoc = {
-        _id: newId('prod'),
+        _id,
         accountId,
         name: input.name,
         nameKey: input.name.toLowerCase(),

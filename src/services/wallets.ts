@@ -22,7 +22,7 @@ export function createWalletService(deps: {
   const show = async (wallet: WalletDoc) => toWallet(wallet, (await readSync([wallet])).get(wallet._id)!);
 
   return {
-    async create({ accountId }, { name, address, network }) {
+    async create({ accountId, reservedId }, { name, address, network }) {
       if (!networks.includes(network)) {
         throw invalid({
           path: 'network',
@@ -30,9 +30,12 @@ export function createWalletService(deps: {
           code: 'invalid_value',
         });
       }
+      const _id = reservedId?.('wallet') ?? newId('wallet');
+      const made = reservedId && (await wallets.byId(accountId, _id));
+      if (made) return show(made);
       const from = await marks.mark(network);
       const wallet: WalletDoc = {
-        _id: newId('wallet'),
+        _id,
         accountId,
         name,
         address,

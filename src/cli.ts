@@ -1,0 +1,36 @@
+/** Administration from the shell, on the same database as the service, whether or not the service runs. */
+import { pino } from 'pino';
+import { registerAccountCommands } from './cli/account.js';
+import { registerKeyCommands } from './cli/key.js';
+import { registerParkedCommands } from './cli/parked.js';
+import { type Administration, createProgram, runProgram } from './cli/program.js';
+import { systemClock } from './clock.js';
+import { originOf, readConfig } from './config.js';
+import { openDatabase } from './database.js';
+import { createIds } from './domain/ids.js';
+import { registerLedgerCommands } from './local-ledger/cli.js';
+import { createApiKeyService } from './services/api-keys.js';
+
+const clock = systemClock;
+const newId = createIds(clock);
+
+async function connect(): Promise<Administration> {
+  const config = readConfig();
+  const log = pino({ level: 'silent' });
+  // Progress goes to stderr: stdout belongs to the command's answer.
+  const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
+  const { database, stores, close } = await openDatabase({ clock, newId, log, onProgress }, config);
+  const apiKeyService = createApiKeyService({ ...stores, transaction: database.transaction, clock, newId });
+  return { ...stores, apiKeyService, clock, newId, close };
+}
+
+const program = createProgram('npm run cli --', 'Administration of stellar-collect.');
+registerAccountCommands(program, connect);
+registerKeyCommands(program, connect);
+registerParkedCommands(program, connect);
+registerLedgerCommands(program, () => {
+  const { host, localLedgerPort, horizonUrls } = readConfig();
+  return { url: horizonUrls.LOCAL[0] ?? originOf(host, localLedgerPort) };
+});
+
+process.exitCode = await runProgram(program, process.argv.slice(2));

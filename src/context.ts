@@ -1,0 +1,290 @@
+/** Wires everything by hand, in order; what was opened last is closed first. */
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { Logger } from 'pino';
+import { type Network, networkInfo } from '../contracts/networks.js';
+import type { Clock } from './clock.js';
+import { createHorizonMarks } from './collect/horizon-marks.js';
+import { createRecorder } from './collect/recorder.js';
+import { watch } from './collect/watch.js';
+import { createWatcher } from './collect/watcher.js';
+import { type Config, originOf } from './config.js';
+import { openDatabase } from './database.js';
+import { createIds } from './domain/ids.js';
+import { createSecretBox } from './domain/secrets.js';
+import { createHorizon, type Horizon } from './horizon/source.js';
+import { WrongNetwork } from './horizon/unavailable.js';
+import { createHttpApp } from './http/app.js';
+import { listen } from './http/server.js';
+import { removeOrphans, startJobs, type Work } from './jobs/agenda.js';
+import { createLedgerClient, type LedgerClient } from './local-ledger/client.js';
+import { serveLocalLedger } from './local-ledger/serve.js';
+import { createMetrics } from './metrics.js';
+import { createOutbox } from './outbox.js';
+import { createPageRouter } from './page/router.js';
+import { createStatusFeed } from './page/status-feed.js';
+import type { TestPayer } from './page/types.js';
+import { createPageSource, toPagePayment } from './page-source.js';
+import { createReadiness } from './readiness.js';
+import { openSecretsKey } from './secrets-key.js';
+import { createAccountService } from './services/account.js';
+import { createApiKeyService } from './services/api-keys.js';
+import { createAuthentication } from './services/authentication.js';
+import type { Services } from './services/caller.js';
+import { createDeliveryService } from './services/deliveries.js';
+import { createEventService } from './services/events.js';
+import { createIdempotency } from './services/idempotency.js';
+import { createPaymentLinkService } from './services/payment-links.js';
+import { createPaymentService } from './services/payments.js';
+import { createProductService } from './services/products.js';
+import { createReadSync } from './services/wallet-sync.js';
+import { createWalletService } from './services/wallets.js';
+import { createWebhookService } from './services/webhooks.js';
+import { StartupError } from './startup-error.js';
+import type { Stores } from './stores/index.js';
+import { createDispatcher } from './webhooks/dispatch.js';
+import { createPoster } from './webhooks/poster.js';
+
+export type Role = 'all' | 'api' | 'worker';
+export const ROLES: readonly Role[] = ['all', 'api', 'worker'];
+
+export interface Context {
+  config: Config;
+  /** Where this process listens. */
+  url: string;
+  publicUrl: string;
+  services: Services;
+  stores: Stores;
+  /** Null when LOCAL is not watched, or is served by somebody else's Horizon. */
+  localLedger: { url: string; client: LedgerClient } | null;
+  /** Lets what is in flight finish, for at most `graceMs`. */
+  close(graceMs?: number): Promise<void>;
+}
+
+const GRACE_MS = 8000;
+const HOUR_MS = 3_600_000;
+
+/** @throws StartupError with one line for the operator. What was opened before is closed again. */
+export async function createContext(deps: {
+  config: Config;
+  role: Role;
+  clock: Clock;
+  log: Logger;
+  onProgress?: (line: string) => void;
+}): Promise<Context> {
+  const { config, role, clock, log, onProgress = () => undefined } = deps;
+  const opened: ((graceMs: number) => unknown)[] = [];
+  const onClose = (close: (graceMs: number) => unknown) => void opened.push(close);
+  const close = async (graceMs = GRACE_MS) => {
+    for (;;) {
+      const next = opened.pop();
+      if (!next) return;
+      try {
+        await next(graceMs);
+      } catch (error) {
+        log.warn({ err: error }, 'not closed cleanly');
+      }
+    }
+  };
+
+  try {
+    const newId = createIds(clock);
+    const processId = `p${clock.randomBytes(8).toString('hex')}`;
+    const port = config.port === 0 ? await freePort(config.host) : config.port;
+    const url = originOf(config.host, port);
+    const publicUrl = config.publicUrl ?? url;
+    await refuseTakenPort(config.host, port);
+
+    const { database, stores, close: closeDatabase } = await openDatabase({ clock, newId, log, onProgress }, config);
+    onClose(closeDatabase);
+    const { connection, transaction } = database;
+    const secrets = createSecretBox(await openSecretsKey(config.secretsKey, config.dataDir), clock);
+
+    const localLedger = await openLocalLedger();
+    const horizons = new Map<Network, Horizon>();
+    for (const network of config.networks) {
+      const urls = config.horizonUrls[network].length > 0 ? config.horizonUrls[network] : [localLedger!.url];
+      const budget = network === 'LOCAL' ? null : stores.requestBudgets.of(network, config.horizonRequestsPerHour);
+      const horizon = createHorizon({ network, urls, passphrase: networkInfo[network].passphrase, budget, clock, log });
+      onClose(() => horizon.close());
+      horizons.set(network, horizon);
+    }
+
+    const poster = createPoster({
+      allowPrivate: config.webhookAllowPrivate,
+      timeoutMs: config.webhookTimeoutMs,
+      clock,
+    });
+    onClose(() => poster.close());
+    const dispatcher = createDispatcher({
+      ...stores,
+      poster,
+      secrets,
+      clock,
+      log,
+      newId,
+      settings: {
+        timeoutMs: config.webhookTimeoutMs,
+        retryBaseMs: config.webhookRetryBaseMs,
+        maxAttempts: config.webhookMaxAttempts,
+      },
+    });
+    const outbox = createOutbox({ ...stores, clock, newId, publicUrl });
+    const marks = createHorizonMarks({ ...stores, horizons, clock });
+    const { networks } = config;
+    const deliveriesStored = () => dispatcher.wake();
+    const services: Services = {
+      account: createAccountService(stores),
+      apiKeys: createApiKeyService({ ...stores, transaction, clock, newId }),
+      wallets: createWalletService({
+        ...stores,
+        readSync: createReadSync({ ...stores, clock }),
+        marks,
+        networks,
+        clock,
+        newId,
+      }),
+      products: createProductService({ ...stores, transaction, marks, clock, newId }),
+      paymentLinks: createPaymentLinkService({ ...stores, transaction, marks, clock, newId, publicUrl }),
+      payments: createPaymentService({ ...stores, outbox, transaction, deliveriesStored }),
+      events: createEventService(stores),
+      webhooks: createWebhookService({ ...stores, secrets, poster, clock, newId, publicUrl, deliveriesStored }),
+      deliveries: createDeliveryService({ ...stores, deliveriesStored }),
+    };
+
+    const metrics = createMetrics({ ...stores, clock });
+    const readiness = createReadiness({ database, ...stores, networks, clock });
+
+    if (role !== 'api') {
+      await Promise.all([...horizons.values()].map(refuseWrongNetwork));
+      const works: Work[] = networks.map((network) => {
+        const watcher = createWatcher({
+          ...stores,
+          network,
+          recorder: createRecorder({ ...stores, outbox, transaction, clock, newId }),
+          clock,
+          log,
+          metrics: metrics.ofWatcher(network),
+          paymentsStored: deliveriesStored,
+        });
+        const horizon = horizons.get(network)!;
+        const { pollIntervalMs } = config;
+        const watching = { ...stores, network, watcher, horizon, holder: processId, pollIntervalMs, clock, log };
+        return { name: `watch ${network}`, run: (signal) => watch(watching, signal), everyMs: null };
+      });
+      works.push({ name: 'deliver webhooks', run: (signal) => dispatcher.drain(signal), everyMs: null });
+      const db = connection.db!;
+      works.push({
+        name: 'housekeeping',
+        run: () => removeOrphans(db, new Date(clock.nowMs() - HOUR_MS)),
+        everyMs: HOUR_MS,
+      });
+      const jobs = await startJobs({ db, works, processId, clock, log });
+      onClose(() => jobs.close());
+    }
+
+    let api: Parameters<typeof createHttpApp>[0]['api'];
+    if (role !== 'worker') {
+      const authentication = createAuthentication({ ...stores, clock, log });
+      onClose(() => authentication.close());
+      const status = createStatusFeed({ payments: stores.payments.collection, toPagePayment, clock, log });
+      onClose(() => status.close());
+      const pages = createPageRouter({
+        pages: createPageSource(stores),
+        status,
+        testPayer: localLedger && toTestPayer(localLedger.client),
+        clock,
+        log,
+        publicUrl,
+      });
+      onClose(() => pages.close());
+      api = {
+        services,
+        authenticate: authentication.authenticate,
+        idempotency: createIdempotency({ store: stores.idempotency, clock, newId, log }),
+        rateLimitPerMinute: config.rateLimitPerMinute,
+        openapiJson: await readOpenApi(),
+        pages,
+      };
+    }
+    const app = createHttpApp({ unreadiness: readiness.reasons, metrics: metrics.registry, log, clock, api });
+    const server = await listen(app, config.host, port, clock);
+    onClose((graceMs) => server.close(graceMs));
+    onClose(() => readiness.stop());
+    return { config, url, publicUrl, services, stores, localLedger, close };
+
+    async function openLocalLedger() {
+      if (!config.networks.includes('LOCAL') || config.horizonUrls.LOCAL.length > 0) return null;
+      const served = await serveLocalLedger({
+        db: connection.db!,
+        clock,
+        log,
+        host: config.host,
+        port: config.localLedgerPort,
+        closeMs: config.localLedgerCloseMs,
+      });
+      onClose(() => served.close());
+      const client = createLedgerClient({ url: served.url, passphrase: networkInfo.LOCAL.passphrase });
+      return { url: served.url, client };
+    }
+  } catch (error) {
+    await close(0);
+    throw error;
+  }
+}
+
+function toTestPayer(client: LedgerClient): TestPayer {
+  return {
+    async pay({ destination, ...payment }) {
+      try {
+        const { hash } = await client.pay({ to: destination, ...payment });
+        return { paid: true, transactionHash: hash };
+      } catch (error) {
+        return { paid: false, message: (error as Error).message };
+      }
+    },
+  };
+}
+
+/** Refused at the start: money of another network must never be taken for money of this one. An absent Horizon is no reason not to start. */
+async function refuseWrongNetwork(horizon: Horizon): Promise<void> {
+  try {
+    await horizon.checkNetwork();
+  } catch (error) {
+    if (error instanceof WrongNetwork) throw new StartupError(`${error.message}: check HORIZON_URLS and NETWORKS.`);
+    throw error;
+  }
+}
+
+/** Before anything is started or written: a second service that was started by mistake should say so at once. */
+async function refuseTakenPort(host: string, port: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE')
+        reject(new StartupError(`PORT ${port} is taken on ${host}: set PORT to a free one.`));
+      else resolve();
+    });
+    probe.listen({ host, port }, () => probe.close(() => resolve()));
+  });
+}
+
+async function freePort(host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen({ host, port: 0 }, () => {
+      const { port } = probe.address() as { port: number };
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** The committed file, whether this runs from the sources or from dist. */
+async function readOpenApi(): Promise<Buffer> {
+  for (const path of ['../openapi.json', '../../openapi.json']) {
+    const found = await readFile(new URL(path, import.meta.url)).catch(() => null);
+    if (found) return found;
+  }
+  throw new Error('openapi.json is missing');
+}

@@ -1,0 +1,47 @@
+/** What the service and the cli both begin with: MongoDB found or started, connected, its collections and indexes made. */
+import { resolve } from 'node:path';
+import type { Logger } from 'pino';
+import type { Clock } from './clock.js';
+import type { Config } from './config.js';
+import type { NewId } from './domain/ids.js';
+import { openMongo } from './mongod/index.js';
+import { connectDatabase, type Database } from './stores/database.js';
+import { createStores, ensureIndexes, type Stores } from './stores/index.js';
+
+export interface OpenDatabase {
+  database: Database;
+  stores: Stores;
+  /** MongoDB runs in the data directory. */
+  embedded: boolean;
+  close(): Promise<void>;
+}
+
+/** @throws StartupError when there is no MongoDB to be had. */
+export async function openDatabase(
+  deps: { clock: Clock; newId: NewId; log: Logger; onProgress: (line: string) => void },
+  { mongodbUri, dataDir }: Pick<Config, 'mongodbUri' | 'dataDir'>,
+): Promise<OpenDatabase> {
+  const mongo = await openMongo({
+    uri: mongodbUri,
+    dataDir: resolve(dataDir),
+    log: deps.log,
+    onProgress: deps.onProgress,
+  });
+  try {
+    const database = await connectDatabase(mongo.uri);
+    const stores = createStores(database.connection, deps);
+    await ensureIndexes(stores);
+    return {
+      database,
+      stores,
+      embedded: mongo.embedded,
+      close: async () => {
+        await database.close();
+        await mongo.close();
+      },
+    };
+  } catch (error) {
+    await mongo.close();
+    throw error;
+  }
+}

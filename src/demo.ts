@@ -1,0 +1,48 @@
+/** The demo of a first start: an account with an API key, a wallet that exists on the local ledger, products, a link. */
+
+import type { Clock } from './clock.js';
+import type { Context } from './context.js';
+import type { NewId } from './domain/ids.js';
+import { openAccount } from './services/account.js';
+
+export interface Demo {
+  apiKey: string;
+  /** The link's hosted page. */
+  pageUrl: string;
+}
+
+const LEASE_MS = 60_000;
+
+/** Null when there is an account already, or no built-in ledger to play on. */
+export async function createDemo(
+  { services, stores, localLedger }: Pick<Context, 'services' | 'stores' | 'localLedger'>,
+  { clock, newId }: { clock: Clock; newId: NewId },
+): Promise<Demo | null> {
+  if (!localLedger) return null;
+  const isEmpty = async () => (await stores.accounts.list({ page: 1, pageSize: 1 })).meta.total === 0;
+  if (!(await isEmpty()) || !(await stores.leases.hold('demo', newId('acct'), LEASE_MS))) return null;
+  if (!(await isEmpty())) return null;
+
+  const { address } = await localLedger.client.fund();
+  const { account, apiKey } = await openAccount({ ...stores, apiKeys: services.apiKeys, clock, newId }, 'Demo');
+  const caller = { accountId: account.id, keyId: apiKey.id, scope: 'FULL' } as const;
+  const wallet = await services.wallets.create(caller, { name: 'Demo wallet', address, network: 'LOCAL' });
+  const common = { walletId: wallet.id, assetCode: 'XLM', active: true };
+  const coffee = await services.products.create(caller, {
+    ...common,
+    name: 'Bag of coffee',
+    description: 'One kilogram of beans, roasted yesterday.',
+    priceType: 'FIXED',
+    price: '25',
+  });
+  const tip = await services.products.create(caller, {
+    ...common,
+    name: 'Tip jar',
+    description: 'As much as you like, from 1 XLM.',
+    priceType: 'CUSTOM',
+    minAmount: '1',
+  });
+  const link = await services.paymentLinks.create(caller, { productId: coffee.id });
+  await services.paymentLinks.create(caller, { productId: tip.id });
+  return { apiKey: apiKey.key, pageUrl: link.url };
+}

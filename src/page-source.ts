@@ -1,0 +1,54 @@
+/** What the hosted page knows of a link and its payments. */
+import { networkInfo } from '../contracts/networks.js';
+import type { PageLink, PagePayment, PageSource } from './page/types.js';
+import type { PaymentLinkStore } from './stores/payment-links.js';
+import type { PaymentDoc } from './stores/payments.js';
+import type { ProductStore } from './stores/products.js';
+import type { WalletStore } from './stores/wallets.js';
+
+export function createPageSource(deps: {
+  paymentLinks: PaymentLinkStore;
+  products: ProductStore;
+  wallets: WalletStore;
+}): PageSource {
+  const { paymentLinks, products, wallets } = deps;
+  return {
+    async linkBySlug(slug): Promise<PageLink | null> {
+      const link = await paymentLinks.bySlug(slug);
+      const product = link && (await products.byId(link.accountId, link.productId));
+      const wallet = product && (await wallets.byId(product.accountId, product.walletId));
+      if (!link || !product || !wallet) return null;
+      const { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active } = product;
+      return {
+        linkId: link._id,
+        slug: link.slug,
+        memo: link.memo,
+        active: link.active,
+        product: { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active },
+        wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
+      };
+    },
+  };
+}
+
+/** Null for a payment that belongs to no link: no page shows it. */
+export function toPagePayment(payment: PaymentDoc): PagePayment | null {
+  if (payment.status === 'UNMATCHED') return null;
+  const { status, reason, amount, assetCode, assetIssuer, expectedAmount, excessAmount, shortfallAmount } = payment;
+  const { senderAddress, transactionHash, createdAt } = payment;
+  return {
+    id: payment._id,
+    status,
+    reason,
+    amount,
+    assetCode,
+    assetIssuer,
+    expectedAmount,
+    excessAmount,
+    shortfallAmount,
+    senderShort: `${senderAddress.slice(0, 4)}…${senderAddress.slice(-4)}`,
+    transactionHash,
+    explorerUrl: networkInfo[payment.network].explorerUrl?.(transactionHash) ?? null,
+    createdAt,
+  };
+}

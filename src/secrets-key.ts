@@ -1,0 +1,27 @@
+/** The key that encrypts webhook secrets at rest: the operator's, or one generated into the data directory, once. */
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { StartupError } from './startup-error.js';
+
+const BYTES = 32;
+
+export async function openSecretsKey(configured: Buffer | null, dataDir: string): Promise<Buffer> {
+  if (configured) return configured;
+  const path = join(dataDir, 'secrets-key');
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    // Written aside and linked: two processes that start at once end up with one key, and a crash leaves no half of one.
+    const aside = `${path}.${process.pid}`;
+    await writeFile(aside, `${randomBytes(BYTES).toString('base64')}\n`, { mode: 0o600 });
+    await link(aside, path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+    await rm(aside);
+  } catch (error) {
+    throw new StartupError(`DATA_DIR ${dataDir} cannot be written: ${(error as Error).message}`);
+  }
+  const key = Buffer.from((await readFile(path, 'utf8')).trim(), 'base64');
+  if (key.length !== BYTES) throw new StartupError(`${path} does not hold ${BYTES} bytes in base64.`);
+  return key;
+}

@@ -1,0 +1,47 @@
+/** All stores on one connection. */
+import type mongoose from 'mongoose';
+import type { Clock } from '../clock.js';
+import type { NewId } from '../domain/ids.js';
+import { createAccountStore } from './accounts.js';
+import { createApiKeyStore } from './api-keys.js';
+import { createDeliveryStore } from './deliveries.js';
+import { createEventStore } from './events.js';
+import { createIdempotencyStore } from './idempotency.js';
+import { createLeaseStore } from './leases.js';
+import { createNetworkStateStore } from './network-states.js';
+import { createParkedRecordStore } from './parked-records.js';
+import { createPaymentLinkStore } from './payment-links.js';
+import { createPaymentStore } from './payments.js';
+import { createPositionStore } from './positions.js';
+import { createProductStore } from './products.js';
+import { createRequestBudgetStore } from './request-budgets.js';
+import { createWalletStore } from './wallets.js';
+import { createWebhookStore } from './webhooks.js';
+
+export type Stores = ReturnType<typeof createStores>;
+
+export function createStores(connection: mongoose.Connection, { clock, newId }: { clock: Clock; newId: NewId }) {
+  const webhooks = createWebhookStore(connection);
+  return {
+    accounts: createAccountStore(connection),
+    apiKeys: createApiKeyStore(connection),
+    wallets: createWalletStore(connection),
+    products: createProductStore(connection),
+    paymentLinks: createPaymentLinkStore(connection),
+    payments: createPaymentStore(connection),
+    events: createEventStore(connection),
+    webhooks,
+    deliveries: createDeliveryStore(connection, { webhooks, newId, clock }),
+    idempotency: createIdempotencyStore(connection),
+    positions: createPositionStore(connection),
+    networkStates: createNetworkStateStore(connection),
+    parkedRecords: createParkedRecordStore(connection),
+    requestBudgets: createRequestBudgetStore(connection, clock),
+    leases: createLeaseStore(connection, clock),
+  };
+}
+
+/** Makes what is missing; what is there is left as it is. */
+export async function ensureIndexes(stores: Stores): Promise<void> {
+  for (const store of Object.values(stores)) await store.ensureIndexes();
+}
