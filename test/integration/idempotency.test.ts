@@ -1,0 +1,210 @@
+import { pino } from 'pino';
+import t from 'tap';
+import { type Clock, systemClock } from '../../src/clock.js';
+import { Failure } from '../../src/domain/failure.js';
+import { createIds } from '../../src/domain/ids.js';
+import type { Caller } from '../../src/services/caller.js';
+import { createIdempotency } from '../../src/services/idempotency.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import { createIdempotencyStore } from '../../src/stores/idempotency.js';
+import { testDatabase } from '../helpers/mongo.js';
+
+const log = pino({ level: 'silent' });
+const HOUR_MS = 3_600_000;
+
+let nowMs = Date.parse('2026-11-21T09:30:00Z');
+const clock: Clock = { ...systemClock, nowMs: () => nowMs, now: () => new Date(nowMs) };
+/** The clock of a process that has died: nothing of it goes on. */
+const stopped: Clock = { ...clock, sleep: () => new Promise(() => undefined) };
+
+const { uri, db } = await testDatabase(t);
+const databases = [await connectDatabase(uri), await connectDatabase(uri)] as const;
+t.teardown(() => Promise.all(databases.map((database) => database.close())));
+const storeOf = (n: 0 | 1) => createIdempotencyStore(databases[n].connection);
+const stores = [storeOf(0), storeOf(1)] as const;
+const processOf = (n: 0 | 1, processClock = clock) =>
+  createIdempotency({ store: stores[n], clock: processClock, newId: createIds(processClock), log });
+const [one, two] = [processOf(0), processOf(1)];
+await stores[0].ensureIndexes();
+
+const caller: Caller = { accountId: 'acct_one', keyId: 'key_one', scope: 'FULL' };
+let keys = 0;
+const request = (changes = {}) => ({
+  method: 'POST',
+  path: '/products',
+  key: `key ${++keys}`,
+  body: { name: 'tea', price: '1' },
+  ...changes,
+});
+
+/** Counts its runs; each makes something. */
+function creation() {
+  const made: string[] = [];
+  const execute = async ({ reservedId }: Caller) => {
+    made.push(reservedId!('prod'));
+    await systemClock.sleep(20);
+    return { status: 201, body: { id: reservedId!('prod'), nth: made.length } };
+  };
+  return { made, execute };
+}
+
+t.test('20 requests at once in two processes create one thing and get one answer', async (t) => {
+  const { made, execute } = creation();
+  const same = request();
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).run(caller, same, execute)),
+  );
+  t.equal(made.length, 1);
+  t.match(made[0], /^prod_[0-9a-z]{26}$/);
+  for (const { status, body } of answers) t.same({ status, body }, { status: 201, body: { id: made[0], nth: 1 } });
+  t.equal(answers.filter(({ replayed }) => !replayed).length, 1);
+});
+
+t.test('a key means a request of one account, method, path and body', async (t) => {
+  const { made, execute } = creation();
+  const first = request();
+  await one.run(caller, first, execute);
+  const reordered = { ...first, body: { price: '1', name: 'tea' } };
+  t.match(await two.run(caller, reordered, execute), { replayed: true, body: { nth: 1 } });
+  for (const body of [
+    { name: 'tea', price: '2' },
+    { name: 'tea' },
+    { name: 'tea', price: '1', active: true },
+    undefined,
+  ]) {
+    await t.rejects(two.run(caller, { ...first, body }, execute), { code: 'conflict' });
+  }
+  t.equal(made.length, 1);
+  await one.run({ ...caller, accountId: 'acct_two' }, first, execute);
+  await one.run(caller, { ...first, path: '/webhooks' }, execute);
+  await one.run(caller, { ...first, method: 'PUT' }, execute);
+  await one.run(caller, { ...first, key: `${first.key}!` }, execute);
+  t.equal(new Set(made).size, 5);
+
+  const slow = request();
+  const running = one.run(caller, slow, async (as) => {
+    await t.rejects(two.run(caller, { ...slow, body: {} }, execute), { code: 'conflict' }, 'also while the first runs');
+    return execute(as);
+  });
+  await running;
+});
+
+t.test('the first answer shows the secret, a replay has the rest, and the secret is stored nowhere', async (t) => {
+  const same = request({ secretField: 'secret' });
+  const execute = async () => ({ status: 201, body: { id: 'hook_1', secret: 'whsec_hidden', status: 'ACTIVE' } });
+  t.match(await one.run(caller, same, execute), { body: { secret: 'whsec_hidden' } });
+  t.same(await two.run(caller, same, execute), {
+    status: 201,
+    body: { id: 'hook_1', status: 'ACTIVE' },
+    replayed: true,
+  });
+  t.notOk(JSON.stringify(await db.collection('idempotency').find().toArray()).includes('hidden'));
+
+  const nested = request({ secretField: 'apiKey.key' });
+  await one.run(caller, nested, async () => ({ status: 200, body: { apiKey: { id: 1, key: 'sk_hidden' } } }));
+  t.same((await one.run(caller, nested, execute)).body, { apiKey: { id: 1 } });
+});
+
+t.test('a failure is not kept: the next request runs, with whatever body', async (t) => {
+  const same = request();
+  const refuse = async () => {
+    throw new Failure('conflict', 'taken');
+  };
+  await t.rejects(one.run(caller, same, refuse), { message: 'taken' });
+  t.match(await one.run(caller, same, async () => ({ status: 409, body: null })), { status: 409, replayed: false });
+  const { made, execute } = creation();
+  let waiting: Promise<unknown> | null = null;
+  const refused = one.run(caller, same, async () => {
+    waiting = Promise.all([one.run(caller, same, execute), two.run(caller, same, execute)]);
+    await systemClock.sleep(60);
+    return refuse();
+  });
+  await t.rejects(refused, { message: 'taken' });
+  t.match(await waiting, [{ body: { nth: 1 } }, { body: { nth: 1 } }], 'those who waited for the failed one run');
+  t.equal(made.length, 1);
+  t.match(await one.run(caller, { ...request(), body: {} }, execute), { status: 201 });
+});
+
+t.test('a key is free again after 24 hours', async (t) => {
+  const { made, execute } = creation();
+  const same = request();
+  await one.run(caller, same, execute);
+  nowMs += 24 * HOUR_MS - 1;
+  t.match(await one.run(caller, same, execute), { replayed: true });
+  nowMs += 1;
+  t.match(await two.run(caller, { ...same, body: {} }, execute), { replayed: false });
+  t.match(await one.run(caller, { ...same, body: {} }, execute), { replayed: true });
+  t.equal(new Set(made).size, 2);
+});
+
+t.test('when the first process dies, one other takes over and reserves the same id', async (t) => {
+  const { made, execute } = creation();
+  const same = request();
+  let reserved = '';
+  void processOf(0, stopped).run(caller, same, ({ reservedId }) => {
+    reserved = reservedId!('prod');
+    return new Promise(() => undefined);
+  });
+  while (reserved === '') await systemClock.sleep(5);
+  const waiting = Promise.all([one.run(caller, same, execute), two.run(caller, same, execute)]);
+  await systemClock.sleep(120);
+  t.equal(made.length, 0, 'it may still be alive');
+  nowMs += 10_001;
+  const answers = await waiting;
+  t.same(made, [reserved]);
+  t.same(answers.map(({ replayed }) => replayed).sort(), [false, true]);
+});
+
+t.test('after a fault the next request runs at once and reserves the same id', async (t) => {
+  const same = request();
+  const ids: string[] = [];
+  const faulty = async ({ reservedId }: Caller) => {
+    ids.push(reservedId!('link'));
+    if (ids.length === 1) throw new Error('the connection broke, after the effect or before');
+    return { status: 201, body: {} };
+  };
+  await t.rejects(one.run(caller, same, faulty), { message: /connection broke/ });
+  t.match(await two.run(caller, same, faulty), { status: 201 });
+  t.equal(ids.length, 2);
+  t.equal(ids[0], ids[1]);
+});
+
+t.test('a slow first request is waited for while it lives, but not for ever', async (t) => {
+  const { made, execute } = creation();
+  const same = request();
+  await db.collection('idempotency').deleteMany({});
+  let beat = (): void => undefined;
+  let finish = (): void => undefined;
+  const beating: Clock = { ...clock, sleep: () => new Promise((resolve) => (beat = resolve)) };
+  const first = processOf(0, beating).run(caller, same, async () => {
+    await new Promise<void>((resolve) => (finish = resolve));
+    return { status: 201, body: 'slow' };
+  });
+  const prolonged = () => db.collection('idempotency').findOne({ runsUntil: new Date(nowMs + 10_000) });
+  while (!(await prolonged())) await systemClock.sleep(5);
+  const second = t.rejects(two.run(caller, same, execute), { code: 'conflict', message: /still running/ });
+  for (let n = 0; n < 6; n += 1) {
+    nowMs += 6000;
+    while (!(await prolonged())) {
+      beat();
+      await systemClock.sleep(5);
+    }
+    await systemClock.sleep(60);
+  }
+  await second;
+  finish();
+  t.match(await first, { body: 'slow', replayed: false });
+  t.match(await two.run(caller, same, execute), { body: 'slow', replayed: true });
+  t.equal(made.length, 0);
+});
+
+t.test('what is no key is refused', async (t) => {
+  const { made, execute } = creation();
+  for (const key of ['', 'x'.repeat(256), 'schlüssel', 'a\nb', '\u007f']) {
+    await t.rejects(one.run(caller, request({ key }), execute), { code: 'bad_request' }, JSON.stringify(key));
+  }
+  t.equal(made.length, 0);
+  await one.run(caller, request({ key: 'x'.repeat(255) }), execute);
+  await one.run(caller, request({ key: '~ !' }), execute);
+  t.equal(made.length, 2);
+});
