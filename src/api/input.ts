@@ -7,7 +7,11 @@ import { Failure, invalid } from '../domain/failure.js';
 /** The input with defaults filled in. An absent one counts as `{}`.
  *  @throws Failure `validation_error` for an operation with a body, `bad_request` for one without. */
 export function parseInput<Op extends Operation>(operation: Op, input: unknown): ParsedInputOf<Op> {
-  const result = operation.input.safeParse(input === undefined ? {} : input, { reportInput: true });
+  const given = input === undefined ? {} : input;
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw new Failure('bad_request', 'The input must be an object.');
+  }
+  const result = operation.input.safeParse(given, CHECK);
   if (result.success) return result.data as ParsedInputOf<Op>;
   throw refusal(operation, faultsOf(result.error));
 }
@@ -31,10 +35,19 @@ export function faultsOf(error: z.ZodError): Fault[] {
       const code: unknown = issue.params?.code;
       return [{ path, message: issue.message, code: typeof code === 'string' ? code : 'invalid' }];
     }
-    if (issue.input === undefined && path !== '') return [{ path, message: 'Required.', code: 'required' }];
-    return [{ path, message: issue.message, code: issue.code }];
+    return [{ path, message: issue.message, code: issue.input === undefined ? 'required' : issue.code }];
   });
 }
+
+/** Messages where a contract has none of its own. */
+const messageOf: z.core.$ZodErrorMap = (issue) => {
+  if (issue.input === undefined) return 'Required.';
+  if (issue.code === 'invalid_value') return `Must be one of ${issue.values.join(', ')}.`;
+  if (issue.code !== 'invalid_type') return undefined;
+  if (issue.expected === 'boolean') return 'Must be true or false.';
+  return `Must be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}.`;
+};
+export const CHECK = { reportInput: true, error: messageOf };
 
 export const unknownField = (path: string): Fault => ({
   path,

@@ -6,7 +6,7 @@ import type { Operation } from '../../contracts/operation.js';
 import { Failure, notFound } from '../domain/failure.js';
 import type { Caller } from '../services/caller.js';
 import { errorBodyOf, failureIn } from './failures.js';
-import { faultsOf, refusal, unknownField } from './input.js';
+import { CHECK, faultsOf, refusal, unknownField } from './input.js';
 import { readBody } from './rest-body.js';
 import { findRoute, type Route } from './rest-routes.js';
 import type { AppRouter } from './router.js';
@@ -77,7 +77,7 @@ async function readInput(
   // A body may not speak for the path; the contract itself cannot see the difference.
   const clashes = Object.keys(params).filter((name) => Object.hasOwn(body, name));
   if (clashes.length === 0) return { ...body, ...params };
-  const checked = operation.input.safeParse({ ...body, ...params }, { reportInput: true });
+  const checked = operation.input.safeParse({ ...body, ...params }, CHECK);
   throw refusal(operation, [...clashes.map(unknownField), ...(checked.success ? [] : faultsOf(checked.error))]);
 }
 

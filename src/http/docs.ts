@@ -21,6 +21,7 @@ export function createDocs(openapiJson: Buffer): Router {
     customSiteTitle: 'stellar-collect API',
     swaggerOptions: { url: '/openapi.json', persistAuthorization: true, displayRequestDuration: true },
   });
-  docs.use('/docs', security, swaggerUi.serve, page);
+  docs.use('/docs', security, swaggerUi.serve);
+  docs.get('/docs', page);
   return docs;
 }
