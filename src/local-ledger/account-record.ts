@@ -1,0 +1,70 @@
+/** Horizon's account record, without links: trustlines first, lumens last. */
+import { assetFields } from './asset.js';
+import {
+  type AccountEntry,
+  AUTH_CLAWBACK,
+  AUTH_IMMUTABLE,
+  AUTH_REQUIRED,
+  AUTH_REVOCABLE,
+  type Entry,
+  LINE_AUTHORIZED,
+  LINE_CLAWBACK,
+  LINE_MAINTAIN,
+} from './entries.js';
+import { toTimestamp } from './headers.js';
+import { toAmount } from './stroops.js';
+
+const NO_LIABILITIES = { buying_liabilities: toAmount(0n), selling_liabilities: toAmount(0n) };
+
+/** `owned` are the account's trustlines and data. */
+export function accountRecord(account: AccountEntry, owned: Entry[]): Record<string, unknown> {
+  const { owner, flags, thresholds } = account;
+  const has = (flag: number) => (flags & flag) !== 0;
+  const signers = account.signers.map(({ key, weight }) => ({
+    weight,
+    key,
+    type: key.startsWith('X') ? 'sha256_hash' : 'ed25519_public_key',
+  }));
+  return {
+    id: owner,
+    account_id: owner,
+    sequence: account.sequence.toString(),
+    ...(account.sequenceLedger === null
+      ? {}
+      : { sequence_ledger: account.sequenceLedger, sequence_time: String(account.sequenceTime) }),
+    subentry_count: account.subentries,
+    ...(account.inflationDestination === null ? {} : { inflation_destination: account.inflationDestination }),
+    ...(account.homeDomain === '' ? {} : { home_domain: account.homeDomain }),
+    last_modified_ledger: account.modified.ledger,
+    last_modified_time: toTimestamp(account.modified.time),
+    thresholds: { low_threshold: thresholds.low, med_threshold: thresholds.medium, high_threshold: thresholds.high },
+    flags: {
+      auth_required: has(AUTH_REQUIRED),
+      auth_revocable: has(AUTH_REVOCABLE),
+      auth_immutable: has(AUTH_IMMUTABLE),
+      auth_clawback_enabled: has(AUTH_CLAWBACK),
+    },
+    balances: [
+      ...owned.flatMap((entry) => (entry.kind === 'trustline' ? [trustlineBalance(entry)] : [])),
+      { balance: toAmount(account.balance), ...NO_LIABILITIES, asset_type: 'native' },
+    ],
+    signers: [...signers, { weight: thresholds.master, key: owner, type: 'ed25519_public_key' }],
+    data: Object.fromEntries(owned.flatMap((entry) => (entry.kind === 'data' ? [[entry.name, entry.value]] : []))),
+    num_sponsoring: 0,
+    num_sponsored: 0,
+    paging_token: owner,
+  };
+}
+
+function trustlineBalance(line: Extract<Entry, { kind: 'trustline' }>): Record<string, unknown> {
+  return {
+    balance: toAmount(line.balance),
+    limit: toAmount(line.limit),
+    ...NO_LIABILITIES,
+    last_modified_ledger: line.modified.ledger,
+    is_authorized: (line.flags & LINE_AUTHORIZED) !== 0,
+    is_authorized_to_maintain_liabilities: (line.flags & (LINE_AUTHORIZED | LINE_MAINTAIN)) !== 0,
+    ...((line.flags & LINE_CLAWBACK) === 0 ? {} : { is_clawback_enabled: true }),
+    ...assetFields({ code: line.code, issuer: line.issuer }),
+  };
+}

@@ -1,0 +1,166 @@
+/** Core's order of checks (HORIZON.md 7.2) and the application of a transaction to a view of the ledger: all or nothing. */
+import { xdr } from '@stellar/stellar-sdk';
+import { type AccountEntry, accountKey, availableBalance, type View } from './entries.js';
+import type { Envelope } from './envelope.js';
+import { type Effect, isSuccess } from './operations/kind.js';
+import type { TransactionOutcome, Verdict } from './results.js';
+import { checkSignatures } from './signatures.js';
+import { BASE_FEE } from './stroops.js';
+import { ledgerStart } from './toid.js';
+
+export interface LedgerMoment {
+  sequence: number;
+  /** Seconds since the epoch. */
+  closeTime: number;
+}
+
+export interface Applied extends TransactionOutcome {
+  successful: boolean;
+  /** One list an operation, empty for what was undone. */
+  effects: Effect[][];
+}
+
+type Accounts = (id: string) => Readonly<AccountEntry> | null;
+
+/** Accounts that the checks before application look at. */
+export function checkedAccounts({ inner, feeBump }: Envelope): string[] {
+  const sources = inner.operations.flatMap(({ source }) => (source === null ? [] : [source.id]));
+  return [...new Set([inner.source.id, ...(feeBump === null ? [] : [feeBump.source.id]), ...sources])];
+}
+
+/** Every entry that the transaction may read or change. Only for an envelope that passed `check`. */
+export function touchedKeys(envelope: Envelope): string[] {
+  const { inner } = envelope;
+  const touched = inner.operations.flatMap((operation) => operation.keys((operation.source ?? inner.source).id));
+  return [...new Set([...checkedAccounts(envelope).map(accountKey), ...touched])];
+}
+
+/** Null if the transaction may enter the ledger that closes at `at`; else why not. `sequenceOf` may count what waits already. */
+export function check(
+  envelope: Envelope,
+  account: Accounts,
+  at: LedgerMoment,
+  sequenceOf = (source: Readonly<AccountEntry>): bigint => source.sequence,
+): TransactionOutcome | null {
+  const { inner, feeBump, hash } = envelope;
+  const operationCount = BigInt(inner.operations.length);
+  if (feeBump === null) {
+    const verdict = checkInner(true);
+    const feeCharged = verdict?.code === 'txFailed' ? BASE_FEE * operationCount : 0n;
+    return verdict && { verdict, feeCharged, innerHash: null };
+  }
+  const outer = checkOuter(feeBump);
+  if (outer !== null) return { verdict: outer, feeCharged: 0n, innerHash: null };
+  const verdict = checkInner(false);
+  return verdict && { verdict, feeCharged: BASE_FEE * (operationCount + 1n), innerHash: inner.hash };
+
+  function checkOuter({ source, fee, signatures }: NonNullable<Envelope['feeBump']>): Verdict | null {
+    const minimum = BASE_FEE * (operationCount + 1n);
+    const isRateLower = fee * (BASE_FEE * operationCount) < inner.fee * minimum;
+    if (fee < minimum || isRateLower) return { code: 'txInsufficientFee' };
+    const payer = account(source.id);
+    if (payer === null) return { code: 'txNoAccount' };
+    const signed = checkSignatures(hash, signatures);
+    if (!signed.reaches(payer, 'low')) return { code: 'txBadAuth' };
+    if (availableBalance(payer) < fee) return { code: 'txInsufficientBalance' };
+    return signed.areAllUsed() ? null : { code: 'txBadAuthExtra' };
+  }
+
+  function checkInner(paysFee: boolean): Verdict | null {
+    const { preconditions, operations } = inner;
+    if (inner.version === 0) return { code: 'txNotSupported' };
+    if (operations.length === 0) return { code: 'txMissingOperation' };
+    const { time, ledgers } = preconditions;
+    const [now, sequence] = [BigInt(at.closeTime), BigInt(at.sequence)];
+    if ((time && time.min > now) || (ledgers && ledgers.min > sequence)) return { code: 'txTooEarly' };
+    if ((time && time.max !== 0n && time.max < now) || (ledgers && ledgers.max !== 0n && ledgers.max <= sequence)) {
+      return { code: 'txTooLate' };
+    }
+    if (paysFee && inner.fee < BASE_FEE * operationCount) return { code: 'txInsufficientFee' };
+    const source = account(inner.source.id);
+    if (source === null) return { code: 'txNoAccount' };
+    if (!isNextSequence(source)) return { code: 'txBadSeq' };
+    if (!isOldEnough(source)) return { code: 'txBadMinSeqAgeOrGap' };
+    const signed = checkSignatures(inner.hash, inner.signatures);
+    if (!signed.reaches(source, 'low')) return { code: 'txBadAuth' };
+    if (!preconditions.extraSigners.every((signer) => signed.hasExtraSigner(signer))) return { code: 'txBadAuth' };
+    if (paysFee && availableBalance(source) < inner.fee) return { code: 'txInsufficientBalance' };
+    for (const [index, operation] of operations.entries()) {
+      const failure = checkOperation(operation);
+      if (failure === null) continue;
+      // Core stops at the first; the others keep the result that they began with, a success.
+      const untouched = () => xdr.OperationResult.opInner(UNTOUCHED);
+      return { code: 'txFailed', operations: operations.map((_, other) => (other === index ? failure : untouched())) };
+    }
+    return signed.areAllUsed() ? null : { code: 'txBadAuthExtra' };
+
+    function checkOperation(operation: (typeof operations)[number]): xdr.OperationResult | null {
+      const id = (operation.source ?? inner.source).id;
+      const owner = account(id);
+      if (owner === null) {
+        // An operation before this one may create its source; then the key of its address must sign.
+        if (operation.source === null) return xdr.OperationResult.opNoAccount();
+        if (!signed.isSignedBy(id)) return xdr.OperationResult.opBadAuth();
+      } else if (!signed.reaches(owner, operation.level)) {
+        return xdr.OperationResult.opBadAuth();
+      }
+      return operation.check(id);
+    }
+  }
+
+  function isNextSequence(source: Readonly<AccountEntry>): boolean {
+    const { sequence, preconditions } = inner;
+    const current = sequenceOf(source);
+    if (sequence === ledgerStart(at.sequence)) return false;
+    if (preconditions.minimumSequence === null) return sequence === current + 1n;
+    return current >= preconditions.minimumSequence && current < sequence;
+  }
+
+  function isOldEnough(source: Readonly<AccountEntry>): boolean {
+    const { minimumSequenceAge, minimumSequenceLedgerGap } = inner.preconditions;
+    return (
+      BigInt(at.closeTime - (source.sequenceTime ?? 0)) >= minimumSequenceAge &&
+      at.sequence - (source.sequenceLedger ?? 0) >= minimumSequenceLedgerGap
+    );
+  }
+}
+
+/** Takes fee and sequence number, then applies the operations; `view` keeps only fee and sequence if one of them fails. */
+export function apply(envelope: Envelope, view: View, at: LedgerMoment): Applied {
+  const { inner, feeBump } = envelope;
+  const feeCharged = BASE_FEE * BigInt(inner.operations.length + (feeBump === null ? 0 : 1));
+  view.update(view.account((feeBump?.source ?? inner.source).id)!, (payer) => {
+    payer.balance -= feeCharged;
+  });
+  view.update(view.account(inner.source.id)!, (source) => {
+    source.sequence = inner.sequence;
+    source.sequenceLedger = at.sequence;
+    source.sequenceTime = at.closeTime;
+  });
+  const attempt = view.child();
+  const done: Effect[][] = [];
+  const operations = inner.operations.map((operation) => {
+    const id = (operation.source ?? inner.source).id;
+    const layer = attempt.child();
+    const effects: Effect[] = [];
+    const result =
+      layer.account(id) === null
+        ? xdr.OperationResult.opNoAccount()
+        : operation.apply(id, { view: layer, ledger: at, effects });
+    // Core goes on after a failure, on a state that is thrown away, so that every operation has a code of its own.
+    if (isSuccess(result)) layer.commit();
+    done.push(effects);
+    return result;
+  });
+  const successful = operations.every(isSuccess);
+  if (successful) attempt.commit();
+  return {
+    successful,
+    verdict: { code: successful ? 'txSuccess' : 'txFailed', operations },
+    feeCharged,
+    innerHash: feeBump === null ? null : inner.hash,
+    effects: successful ? done : done.map(() => []),
+  };
+}
+
+const UNTOUCHED = xdr.OperationResultTr.payment(xdr.PaymentResult.paymentSuccess());

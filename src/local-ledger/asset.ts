@@ -1,0 +1,43 @@
+/** Assets by code and issuer; the native one is null. */
+import { StrKey, type xdr } from '@stellar/stellar-sdk';
+
+export interface IssuedAsset {
+  code: string;
+  issuer: string;
+}
+export type LedgerAsset = IssuedAsset | null;
+
+type XdrAsset = xdr.Asset | xdr.ChangeTrustAsset;
+
+/** An asset as an operation names it, or undefined where core would call it invalid (bad code, pool shares). */
+export function fromXdrAsset(asset: XdrAsset): LedgerAsset | undefined {
+  switch (asset.switch().name) {
+    case 'assetTypeNative':
+      return null;
+    case 'assetTypeCreditAlphanum4':
+      return issued(asset.alphaNum4(), /^[A-Za-z0-9]{1,4}$/);
+    case 'assetTypeCreditAlphanum12':
+      return issued(asset.alphaNum12(), /^[A-Za-z0-9]{5,12}$/);
+    default:
+      return undefined;
+  }
+}
+
+function issued(asset: xdr.AlphaNum4 | xdr.AlphaNum12, pattern: RegExp): IssuedAsset | undefined {
+  const code = asset.assetCode().toString('latin1').replace(/\0+$/, '');
+  return pattern.test(code) ? { code, issuer: StrKey.encodeEd25519PublicKey(asset.issuer().ed25519()) } : undefined;
+}
+
+export const isSameAsset = (a: LedgerAsset, b: LedgerAsset): boolean =>
+  a === b || (a !== null && b !== null && a.code === b.code && a.issuer === b.issuer);
+
+export const assetType = (asset: LedgerAsset): string =>
+  asset === null ? 'native' : asset.code.length <= 4 ? 'credit_alphanum4' : 'credit_alphanum12';
+
+/** Horizon's `asset_type`, `asset_code`, `asset_issuer`; `source_` and the like go in front. */
+export function assetFields(asset: LedgerAsset, prefix = ''): Record<string, string> {
+  const type = { [`${prefix}asset_type`]: assetType(asset) };
+  return asset === null
+    ? type
+    : { ...type, [`${prefix}asset_code`]: asset.code, [`${prefix}asset_issuer`]: asset.issuer };
+}

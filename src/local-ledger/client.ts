@@ -1,0 +1,282 @@
+/** Uses a local ledger from outside, over HTTP with the official SDK: test accounts, test assets, real signed payments, faults.
+ *  Test keys are derived or made on the spot, so any process can pay with any asset that was issued here. */
+import { createHash } from 'node:crypto';
+import {
+  Asset,
+  Horizon,
+  Keypair,
+  Memo,
+  NotFoundError,
+  Operation,
+  TimeoutInfinite,
+  TransactionBuilder,
+  type xdr,
+} from '@stellar/stellar-sdk';
+import type { ActiveFault, FaultInput } from './faults.js';
+import type { Injection } from './injection.js';
+import { BASE_FEE } from './stroops.js';
+
+export interface PayRequest {
+  /** G… or M… */
+  to: string;
+  /** Decimal text, at most 7 decimals. */
+  amount: string;
+  /** XLM (the default) or the code of an asset. */
+  assetCode?: string;
+  assetIssuer?: string | null;
+  /** Text, or any memo of the SDK. */
+  memo?: string | Memo | null;
+  /** Pays from this account; else from a test account that gets what it needs. */
+  fromSecret?: string;
+}
+
+export interface Submitted {
+  hash: string;
+  ledger: number;
+}
+
+export interface TestAccount {
+  address: string;
+  secret: string;
+}
+
+export interface LedgerStatus {
+  databaseId: string;
+  sequence: number;
+  closeMs: number;
+  passphrase: string;
+  isClosing: boolean;
+  faults: ActiveFault[];
+}
+
+/** The ledger turned something down; the message is one line, `codes` are Horizon's result codes where there are any. */
+export class LedgerRefusedError extends Error {
+  override readonly name = 'LedgerRefusedError';
+
+  constructor(
+    message: string,
+    readonly codes: string[] = [],
+  ) {
+    super(message);
+  }
+}
+
+/** A test account has 10,000 lumens; more than this much comes from the root account on the way. */
+const PAYER_LIMIT = 5_000;
+/** A little more than the ledger itself waits. */
+const TIMEOUT_MS = 35_000;
+
+export type LedgerClient = ReturnType<typeof createLedgerClient>;
+
+export function createLedgerClient({ url, passphrase }: { url: string; passphrase: string }) {
+  const server = new Horizon.Server(url, { allowHttp: true });
+  server.httpClient.defaults.timeout = TIMEOUT_MS;
+  const root = Keypair.master(passphrase);
+  /** Test accounts that pay for nobody at the moment: one payment at a time each, or their sequence numbers would clash. */
+  const idlePayers: Keypair[] = [];
+  /** The end of the line of those who use an account's sequence numbers. */
+  const lines = new Map<string, Promise<unknown>>();
+
+  async function control<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const response = await fetch(new URL(path, url), {
+      method,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    }).catch((error: unknown) => {
+      throw new LedgerRefusedError(`no local ledger answers at ${url}: ${(error as Error).message}`);
+    });
+    const answer = (await response.json().catch(() => ({}))) as T & { title?: string; detail?: string };
+    if (response.ok) return answer;
+    throw new LedgerRefusedError(`the ledger refused: ${answer.detail ?? answer.title ?? response.statusText}`);
+  }
+
+  function inLine<T>(account: string, use: () => Promise<T>): Promise<T> {
+    const before = lines.get(account) ?? Promise.resolve();
+    const mine = before.then(use, use);
+    const end = mine.catch(() => undefined);
+    lines.set(account, end);
+    void end.then(() => {
+      if (lines.get(account) === end) lines.delete(account);
+    });
+    return mine;
+  }
+
+  async function exists(address: string): Promise<boolean> {
+    try {
+      await server.loadAccount(address);
+      return true;
+    } catch (error) {
+      if (error instanceof NotFoundError) return false;
+      throw refusal(error);
+    }
+  }
+
+  /** Makes an account with 10,000 lumens, or gives the address that much. */
+  async function fund(): Promise<TestAccount>;
+  async function fund(address: string): Promise<{ address: string; secret?: undefined }>;
+  async function fund(address?: string): Promise<{ address: string; secret?: string }>;
+  async function fund(address?: string) {
+    const fresh = address === undefined ? Keypair.random() : null;
+    const to = address ?? fresh!.publicKey();
+    await control('POST', `/friendbot/fund?addr=${encodeURIComponent(to)}`);
+    return fresh === null ? { address: to } : { address: to, secret: fresh.secret() };
+  }
+
+  /** Signs and submits, and resolves once it is in a ledger. Waits for its turn where the account is in use. */
+  function submit(request: {
+    from: Keypair;
+    operations: xdr.Operation[];
+    memo?: string | Memo | null;
+    /** Who must sign besides `from`. */
+    signers?: Keypair[];
+  }): Promise<Submitted> {
+    const { from, operations, memo, signers = [] } = request;
+    return inLine(from.publicKey(), async () => {
+      try {
+        const account = await server.loadAccount(from.publicKey());
+        const builder = new TransactionBuilder(account, {
+          fee: BASE_FEE.toString(),
+          networkPassphrase: passphrase,
+          memo: typeof memo === 'string' ? Memo.text(memo) : (memo ?? Memo.none()),
+        });
+        for (const operation of operations) builder.addOperation(operation);
+        const transaction = builder.setTimeout(TimeoutInfinite).build();
+        transaction.sign(from, ...signers.filter((signer) => signer.publicKey() !== from.publicKey()));
+        const record = await server.submitTransaction(transaction, { skipMemoRequiredCheck: true });
+        return { hash: record.hash, ledger: record.ledger };
+      } catch (error) {
+        throw refusal(error);
+      }
+    });
+  }
+
+  /** The issuer of a test asset: everybody who knows its code and name knows its key. */
+  const issuerKey = (code: string, name: string): Keypair =>
+    Keypair.fromRawEd25519Seed(createHash('sha256').update(`${passphrase}:issuer:${code}:${name}`).digest());
+
+  async function knownIssuer(code: string, address: string): Promise<Keypair | null> {
+    const issuer = await server.loadAccount(address).catch((error: unknown) => {
+      if (error instanceof NotFoundError) return null;
+      throw refusal(error);
+    });
+    const name = Buffer.from(issuer?.data_attr[ISSUER_NAME] ?? '', 'base64').toString();
+    const key = issuerKey(code, name);
+    return key.publicKey() === address ? key : null;
+  }
+
+  async function withPayer<T>(pay: (payer: Keypair) => Promise<T>): Promise<T> {
+    // After a reset of the ledger the test accounts are gone.
+    let payer = idlePayers.pop();
+    while (payer !== undefined && !(await exists(payer.publicKey()))) payer = idlePayers.pop();
+    payer ??= Keypair.fromSecret((await fund()).secret);
+    const result = await pay(payer);
+    // Not after a failure: whatever state it is in, the next payment shall not meet it.
+    idlePayers.push(payer);
+    return result;
+  }
+
+  return {
+    url,
+    passphrase,
+    server,
+    root,
+    fund,
+    submit,
+
+    /** Creates the issuer of `code` (one an issuer name), and pays `amount` out to an account that trusts it: to the account of
+     *  `toSecret`, to `to` where it trusts the asset already, else to a new account. */
+    async issue(request: { code: string; amount: string; to?: string; toSecret?: string; name?: string }) {
+      const { code, amount, name = '' } = request;
+      const issuer = issuerKey(code, name);
+      const asset = new Asset(code, issuer.publicKey());
+      if (!(await exists(issuer.publicKey()))) {
+        await fund(issuer.publicKey());
+        if (name !== '') {
+          await submit({ from: issuer, operations: [Operation.manageData({ name: ISSUER_NAME, value: name })] });
+        }
+      }
+      const issued = { assetCode: code, assetIssuer: issuer.publicKey(), issuerSecret: issuer.secret() };
+      const pays = (to: string) => Operation.payment({ source: issuer.publicKey(), destination: to, asset, amount });
+      if (request.to !== undefined && request.toSecret === undefined) {
+        const done = await submit({ from: issuer, operations: [pays(request.to)] });
+        return { ...issued, ...done, address: request.to };
+      }
+      const holder = Keypair.fromSecret(request.toSecret ?? (await fund()).secret);
+      if (!(await exists(holder.publicKey()))) await fund(holder.publicKey());
+      const done = await submit({
+        from: holder,
+        operations: [Operation.changeTrust({ asset }), pays(holder.publicKey())],
+        signers: [issuer],
+      });
+      return { ...issued, ...done, address: holder.publicKey(), secret: holder.secret() };
+    },
+
+    /** Lets the account of `secret` hold the asset; `limit` 0 ends that. */
+    trust(request: { secret: string; assetCode: string; assetIssuer: string; limit?: string }): Promise<Submitted> {
+      const { secret, assetCode, assetIssuer, limit } = request;
+      const operation = Operation.changeTrust({ asset: new Asset(assetCode, assetIssuer), limit });
+      return submit({ from: Keypair.fromSecret(secret), operations: [operation] });
+    },
+
+    /** One payment in a transaction of its own. */
+    async pay(request: PayRequest): Promise<Submitted> {
+      const { to, amount, assetIssuer = null, assetCode = 'XLM', memo = null, fromSecret } = request;
+      const asset = assetIssuer === null ? Asset.native() : new Asset(assetCode, assetIssuer);
+      const payment = Operation.payment({ destination: to, asset, amount });
+      if (fromSecret !== undefined) {
+        return await submit({ from: Keypair.fromSecret(fromSecret), operations: [payment], memo });
+      }
+      if (assetIssuer === null) {
+        return await withPayer((payer) => {
+          const isLarge = Number(amount) > PAYER_LIMIT;
+          const gift = { source: root.publicKey(), destination: payer.publicKey(), asset, amount };
+          const operations = isLarge ? [Operation.payment(gift), payment] : [payment];
+          return submit({ from: payer, operations, memo, signers: isLarge ? [root] : [] });
+        });
+      }
+      const issuer = await knownIssuer(assetCode, assetIssuer);
+      if (issuer === null) {
+        throw new LedgerRefusedError(`no test account can pay ${assetCode} of ${assetIssuer}: it was not issued here`);
+      }
+      return await withPayer((payer) => {
+        const gift = { source: issuer.publicKey(), destination: payer.publicKey(), asset, amount };
+        const operations = [Operation.changeTrust({ asset }), Operation.payment(gift), payment];
+        return submit({ from: payer, operations, memo, signers: [issuer] });
+      });
+    },
+
+    /** Ends the account of `secret` (or a new test account) and gives all of its lumens to `into`. */
+    async merge(request: { into: string; secret?: string; memo?: string | Memo | null }): Promise<Submitted> {
+      const from = Keypair.fromSecret(request.secret ?? (await fund()).secret);
+      const operations = [Operation.accountMerge({ destination: request.into })];
+      return await submit({ from, operations, memo: request.memo });
+    },
+
+    status: () => control<LedgerStatus>('GET', '/local-ledger'),
+    faults: {
+      add: (fault: FaultInput) => control<ActiveFault>('POST', '/faults', fault),
+      list: async () => (await control<{ faults: ActiveFault[] }>('GET', '/faults')).faults,
+      remove: (id: number) => control<unknown>('DELETE', `/faults/${id}`),
+      clear: () => control<unknown>('DELETE', '/faults'),
+    },
+    /** Begins a new chain at ledger 1. */
+    reset: () => control<unknown>('POST', '/faults', { kind: 'reset' }),
+    /** Puts a made-up record into the next ledger; resolves with its operation id. */
+    inject: async (injection: Injection) => (await control<{ id: string }>('POST', '/records', injection)).id,
+  };
+}
+
+/** The data entry that tells which of a code's test issuers an account is. */
+const ISSUER_NAME = 'issuer_name';
+
+function refusal(error: unknown): unknown {
+  if (error instanceof LedgerRefusedError) return error;
+  const { response } = error as { response?: { data?: unknown } };
+  const body = (response?.data ?? response) as
+    | { title?: string; detail?: string; extras?: { result_codes?: Record<string, string | string[]> } }
+    | undefined;
+  const codes = Object.values(body?.extras?.result_codes ?? {}).flat();
+  if (codes.length > 0) return new LedgerRefusedError(`the ledger refused the transaction: ${codes.join(', ')}`, codes);
+  if (body?.title !== undefined) return new LedgerRefusedError(`the ledger refused: ${body.detail ?? body.title}`);
+  return error;
+}

@@ -1,0 +1,50 @@
+/** One close: the waiting transactions are checked again, applied in order, and written together with the new head. */
+import { type Applied, apply, check, type LedgerMoment, touchedKeys } from './apply.js';
+import { type AccountEntry, createView, type Entry } from './entries.js';
+import { type LedgerCounts, toCloseTime } from './headers.js';
+import { type Injection, toInjected } from './injection.js';
+import type { Settled, Waiting } from './queue.js';
+import { type LedgerDocuments, toDocuments } from './records.js';
+import type { ClosedLedger, Head, Store } from './store.js';
+
+export interface Close {
+  ledger: ClosedLedger;
+  /** To be told to those who wait, once the ledger is written. */
+  settlements: Settled[];
+}
+
+export async function prepareClose(
+  store: Store,
+  head: Head,
+  atMs: number,
+  batch: Waiting[],
+  injections: Injection[],
+): Promise<Close> {
+  const at: LedgerMoment = { sequence: head.sequence + 1, closeTime: toCloseTime(atMs) };
+  const keys = new Set(batch.flatMap(({ envelope }) => touchedKeys(envelope)));
+  const ledger = createView(await store.loadEntries([...keys])).child();
+  const documents: LedgerDocuments[] = [];
+  const counts: LedgerCounts = { successful: 0, failed: 0, operations: 0, setOperations: 0 };
+  let fees = 0n;
+  const settlements = batch.map(({ envelope }): Settled => {
+    const rejected = check(envelope, (id) => ledger.account(id) as AccountEntry | null, at);
+    if (rejected !== null) return { kind: 'rejected', outcome: rejected };
+    const layer = ledger.child();
+    const applied: Applied = apply(envelope, layer, at);
+    layer.commit();
+    fees += applied.feeCharged;
+    documents.push(toDocuments(envelope, applied, at, documents.length + 1));
+    return { kind: 'closed', ledger: at.sequence, successful: applied.successful, outcome: applied };
+  });
+  for (const injection of injections) documents.push(toInjected(injection, at, documents.length + 1));
+  for (const { transaction, operations } of documents) {
+    counts[transaction.successful ? 'successful' : 'failed'] += 1;
+    counts.operations += transaction.successful ? operations.length : 0;
+    counts.setOperations += operations.length;
+  }
+  const entries = new Map<string, Entry | null>();
+  for (const [key, entry] of ledger.changes()) {
+    entries.set(key, entry && { ...entry, modified: { ledger: at.sequence, time: at.closeTime } });
+  }
+  return { ledger: { atMs, fees, counts, entries, documents }, settlements };
+}

@@ -1,0 +1,136 @@
+/** What the ledger knows about accounts, trustlines and data, and the layers in which a transaction changes them: nothing reaches
+ *  the layer below before it is committed, so a failed operation or transaction leaves no trace. */
+import type { IssuedAsset } from './asset.js';
+import { BASE_RESERVE } from './stroops.js';
+
+export const AUTH_REQUIRED = 1;
+export const AUTH_REVOCABLE = 2;
+export const AUTH_IMMUTABLE = 4;
+export const AUTH_CLAWBACK = 8;
+
+export const LINE_AUTHORIZED = 1;
+export const LINE_MAINTAIN = 2;
+export const LINE_CLAWBACK = 4;
+
+export interface Signer {
+  /** G… or X… (a hash whose preimage signs). */
+  key: string;
+  weight: number;
+}
+
+export interface AccountEntry {
+  _id: string;
+  kind: 'account';
+  owner: string;
+  balance: bigint;
+  sequence: bigint;
+  /** Ledger and close time (seconds) of the last change of `sequence`; null while the account has not used it. */
+  sequenceLedger: number | null;
+  sequenceTime: number | null;
+  subentries: number;
+  flags: number;
+  homeDomain: string;
+  inflationDestination: string | null;
+  thresholds: { master: number; low: number; medium: number; high: number };
+  signers: Signer[];
+  modified: { ledger: number; time: number };
+}
+
+export interface TrustlineEntry {
+  _id: string;
+  kind: 'trustline';
+  owner: string;
+  code: string;
+  issuer: string;
+  balance: bigint;
+  limit: bigint;
+  flags: number;
+  modified: { ledger: number; time: number };
+}
+
+export interface DataEntry {
+  _id: string;
+  kind: 'data';
+  owner: string;
+  name: string;
+  /** Base64. */
+  value: string;
+  modified: { ledger: number; time: number };
+}
+
+export type Entry = AccountEntry | TrustlineEntry | DataEntry;
+
+export const accountKey = (id: string): string => `account:${id}`;
+export const trustlineKey = (owner: string, { code, issuer }: IssuedAsset): string =>
+  `trust:${owner}:${code}:${issuer}`;
+export const dataKey = (owner: string, name: string): string => `data:${owner}:${name}`;
+
+export const minimumBalance = (account: AccountEntry, moreEntries = 0): bigint =>
+  BigInt(2 + account.subentries + moreEntries) * BASE_RESERVE;
+
+export const availableBalance = (account: AccountEntry): bigint => account.balance - minimumBalance(account);
+
+export interface View {
+  account(id: string): Readonly<AccountEntry> | null;
+  trustline(owner: string, asset: IssuedAsset): Readonly<TrustlineEntry> | null;
+  data(owner: string, name: string): Readonly<DataEntry> | null;
+  read(key: string): Readonly<Entry> | null;
+  /** Puts a changed copy in place; `change` sees a copy of its own. */
+  update<E extends Entry>(entry: Readonly<E>, change: (copy: E) => void): void;
+  put(entry: Entry): void;
+  remove(key: string): void;
+  child(): View;
+  /** Hands this layer's changes to the layer below. */
+  commit(): void;
+  /** This layer's own changes: null where an entry was removed. */
+  changes(): ReadonlyMap<string, Entry | null>;
+}
+
+/** The lowest layer: entries as loaded from the store. Asking for a key that was not loaded is a fault of the caller. */
+export function createView(loaded: ReadonlyMap<string, Entry | null>): View {
+  return createLayer((key) => {
+    const entry = loaded.get(key);
+    if (entry === undefined) throw new Error(`ledger entry was not loaded: ${key}`);
+    return entry;
+  });
+}
+
+function createLayer(
+  below: (key: string) => Readonly<Entry> | null,
+  commitTo?: (key: string, entry: Entry | null) => void,
+): View {
+  const own = new Map<string, Entry | null>();
+  const read = (key: string) => {
+    const entry = own.get(key);
+    return entry === undefined ? below(key) : entry;
+  };
+  return {
+    read,
+    account: (id) => read(accountKey(id)) as AccountEntry | null,
+    trustline: (owner, asset) => read(trustlineKey(owner, asset)) as TrustlineEntry | null,
+    data: (owner, name) => read(dataKey(owner, name)) as DataEntry | null,
+    update(entry, change) {
+      const copy = copyOf(entry);
+      change(copy);
+      own.set(copy._id, copy);
+    },
+    put: (entry) => void own.set(entry._id, entry),
+    remove: (key) => void own.set(key, null),
+    child: () => createLayer(read, (key, entry) => own.set(key, entry)),
+    commit() {
+      if (commitTo === undefined) throw new Error('the lowest layer has nothing below');
+      for (const [key, entry] of own) commitTo(key, entry);
+      own.clear();
+    },
+    changes: () => own,
+  };
+}
+
+function copyOf<E extends Entry>(entry: Readonly<E>): E {
+  const copy: E = { ...entry, modified: { ...entry.modified } };
+  if (copy.kind === 'account') {
+    copy.thresholds = { ...copy.thresholds };
+    copy.signers = copy.signers.map((signer) => ({ ...signer }));
+  }
+  return copy;
+}

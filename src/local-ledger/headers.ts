@@ -1,0 +1,101 @@
+/** Ledger headers in little room: ledgers that close one step after another with nothing in them are one document, a span, however many
+ *  they are; a ledger with transactions is a span of its own. Every header can still be told from its span. */
+import { createHash } from 'node:crypto';
+import { xdr } from '@stellar/stellar-sdk';
+import { BASE_FEE, BASE_RESERVE, TOTAL_COINS, toAmount } from './stroops.js';
+import { ledgerStart } from './toid.js';
+
+export const PROTOCOL_VERSION = 23;
+/** Operations that one ledger takes at most. */
+export const MAX_OPERATIONS = 1000;
+
+export interface LedgerCounts {
+  successful: number;
+  failed: number;
+  operations: number;
+  /** Operations of the failed transactions included. */
+  setOperations: number;
+}
+
+export interface Span {
+  /** Sequence of its first ledger. */
+  _id: number;
+  /** Close of its first ledger, and from there the time between two; milliseconds. */
+  atMs: number;
+  stepMs: number;
+  /** All fees so far, this ledger's included. */
+  feePool: bigint;
+  /** Null for empty ledgers. */
+  counts: LedgerCounts | null;
+}
+
+/** The span with the next ledger in it, or null if a new one must begin. `last` is the newest ledger of the span. */
+export function extendSpan(span: Span, last: number, atMs: number): Span | null {
+  if (span.counts !== null) return null;
+  if (last === span._id) return { ...span, stepMs: atMs - span.atMs };
+  return span.atMs + (last + 1 - span._id) * span.stepMs === atMs ? span : null;
+}
+
+export const closedAtMs = (span: Span, sequence: number): number => span.atMs + (sequence - span._id) * span.stepMs;
+
+/** Whole seconds, rounded up: whoever acted before the close never sees an earlier time on the ledger. */
+export const toCloseTime = (atMs: number): number => Math.ceil(atMs / 1000);
+
+/** Seconds since the epoch in Horizon's form, `2025-12-01T08:35:09Z`. */
+export const toTimestamp = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
+
+/** The hash of a ledger; there is no bucket list to take it from, but no two ledgers of any chain share one. */
+export const ledgerHash = (chain: string, sequence: number): Buffer =>
+  sequence < 1 ? Buffer.alloc(32) : createHash('sha256').update(`${chain}:${sequence}`).digest();
+
+/** Horizon's ledger record without links. */
+export function ledgerRecord(chain: string, span: Span, sequence: number): Record<string, unknown> {
+  const hash = ledgerHash(chain, sequence).toString('hex');
+  const closeTime = toCloseTime(closedAtMs(span, sequence));
+  const counts = span.counts ?? { successful: 0, failed: 0, operations: 0, setOperations: 0 };
+  return {
+    id: hash,
+    paging_token: ledgerStart(sequence).toString(),
+    hash,
+    prev_hash: ledgerHash(chain, sequence - 1).toString('hex'),
+    sequence,
+    successful_transaction_count: counts.successful,
+    failed_transaction_count: counts.failed,
+    operation_count: counts.operations,
+    tx_set_operation_count: counts.setOperations,
+    closed_at: toTimestamp(closeTime),
+    total_coins: toAmount(TOTAL_COINS),
+    fee_pool: toAmount(span.feePool),
+    base_fee_in_stroops: Number(BASE_FEE),
+    base_reserve_in_stroops: Number(BASE_RESERVE),
+    max_tx_set_size: MAX_OPERATIONS,
+    protocol_version: PROTOCOL_VERSION,
+    header_xdr: headerXdr(chain, sequence, closeTime, span.feePool),
+  };
+}
+
+function headerXdr(chain: string, sequence: number, closeTime: number, feePool: bigint): string {
+  const nothing = Buffer.alloc(32);
+  return new xdr.LedgerHeader({
+    ledgerVersion: PROTOCOL_VERSION,
+    previousLedgerHash: ledgerHash(chain, sequence - 1),
+    scpValue: new xdr.StellarValue({
+      txSetHash: nothing,
+      closeTime: xdr.Uint64.fromString(closeTime.toString()),
+      upgrades: [],
+      ext: xdr.StellarValueExt.stellarValueBasic(),
+    }),
+    txSetResultHash: nothing,
+    bucketListHash: nothing,
+    ledgerSeq: sequence,
+    totalCoins: xdr.Int64.fromString(TOTAL_COINS.toString()),
+    feePool: xdr.Int64.fromString(feePool.toString()),
+    inflationSeq: 0,
+    idPool: xdr.Uint64.fromString('0'),
+    baseFee: Number(BASE_FEE),
+    baseReserve: Number(BASE_RESERVE),
+    maxTxSetSize: MAX_OPERATIONS,
+    skipList: [nothing, nothing, nothing, nothing],
+    ext: new xdr.LedgerHeaderExt(0),
+  }).toXDR('base64');
+}

@@ -1,0 +1,53 @@
+/** How an answer is written: Horizon's headers, its indentation and escapes, gzip where it is asked for. */
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { Request, Response } from 'express';
+import { Problem } from './problem.js';
+
+const compress = promisify(gzip);
+/** Smaller bodies are not worth the work (Horizon leaves them alone too). */
+const GZIP_FROM_BYTES = 1400;
+
+const ESCAPES: Record<string, string> = { '&': '\\u0026', '<': '\\u003c', '>': '\\u003e' };
+
+/** Go's JSON: what could be HTML is escaped. */
+export const toJson = (body: unknown, indent = 2): string =>
+  JSON.stringify(body, null, indent).replace(/[&<>]/g, (character) => ESCAPES[character]!);
+
+export async function sendHal(req: Request, res: Response, body: unknown, status = 200): Promise<void> {
+  const text = toJson(body);
+  res.status(status);
+  res.setHeader('Content-Type', 'application/hal+json; charset=utf-8');
+  res.setHeader('Content-Disposition', 'inline');
+  if (text.length >= GZIP_FROM_BYTES && /\bgzip\b/.test(req.headers['accept-encoding'] ?? '')) {
+    const packed = await compress(text, { level: 1 });
+    res.setHeader('Content-Encoding', 'gzip');
+    res.end(packed);
+  } else {
+    res.end(text);
+  }
+}
+
+export function sendProblem(res: Response, problem: Problem): void {
+  res.status(problem.status);
+  res.setHeader('Content-Type', 'application/problem+json; charset=utf-8');
+  res.end(toJson(problem.body()));
+}
+
+/** Scheme and host that the client used. */
+export const baseUrl = (req: Request): string => {
+  const scheme = req.headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
+  return `${scheme}://${req.headers.host ?? 'localhost'}`;
+};
+
+export type Format = 'json' | 'stream';
+
+/** What the client accepts; throws `not_acceptable` where nothing fits. */
+export function negotiate(req: Request, canStream: boolean): Format {
+  const accepted = (req.headers.accept ?? '*/*').split(',').map((type) => type.split(';')[0]!.trim().toLowerCase());
+  for (const type of accepted) {
+    if (type === 'text/event-stream' && canStream) return 'stream';
+    if (['*/*', 'application/*', 'application/json', 'application/hal+json', ''].includes(type)) return 'json';
+  }
+  throw new Problem('not_acceptable');
+}

@@ -1,0 +1,63 @@
+/** The ledger's HTTP face: Horizon's endpoints behind the fault gate, the control endpoints before it. */
+import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
+import type { Logger } from 'pino';
+import type { Ledger } from '../ledger.js';
+import { sendProblem } from './answer.js';
+import { controlRoutes } from './control-routes.js';
+import { faultGate } from './fault-gate.js';
+import { friendbotRoutes } from './friendbot-routes.js';
+import { historyRoutes } from './history-routes.js';
+import { Problem } from './problem.js';
+import { rateLimit } from './rate-limit.js';
+import { stateRoutes } from './state-routes.js';
+import { submitRoutes } from './submit-routes.js';
+
+export function createApp(ledger: Ledger, log: Logger): express.Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.use(commonHeaders);
+  app.use(controlRoutes(ledger));
+  app.use(rateLimit(ledger));
+  app.use(faultGate(ledger));
+  app.use(stateRoutes(ledger));
+  app.use(historyRoutes(ledger));
+  app.use(submitRoutes(ledger));
+  app.use(friendbotRoutes(ledger));
+  app.use(() => {
+    throw new Problem('not_found');
+  });
+  app.use(onError(log));
+  return app;
+}
+
+const commonHeaders: RequestHandler = (req, res, next) => {
+  res.setHeader('Cache-Control', 'no-cache, no-store, max-age=0');
+  res.setHeader('Vary', 'Origin');
+  if (req.headers.origin !== undefined) {
+    res.setHeader('Access-Control-Allow-Origin', '*');
+    res.setHeader('Access-Control-Expose-Headers', 'Date, Latest-Ledger');
+  }
+  if (req.method !== 'OPTIONS') return next();
+  res.setHeader('Access-Control-Allow-Methods', 'GET, POST, DELETE');
+  res.setHeader('Access-Control-Allow-Headers', req.headers['access-control-request-headers'] ?? '*');
+  res.status(200).end();
+};
+
+function onError(log: Logger): ErrorRequestHandler {
+  return (error, _req, res, _next) => {
+    if (res.headersSent) return void res.socket?.destroy();
+    sendProblem(res, toProblem(error));
+  };
+
+  function toProblem(error: unknown): Problem {
+    if (error instanceof Problem) return error;
+    const { type } = error as { type?: unknown };
+    if (type === 'entity.too.large') return new Problem('request_too_large');
+    // Express and its body parsers name what the client did wrong with a status below 500.
+    const { status } = error as { status?: unknown };
+    if (typeof status === 'number' && status < 500) return new Problem('bad_request');
+    log.error({ err: error }, 'the local ledger could not answer');
+    return new Problem('server_error');
+  }
+}

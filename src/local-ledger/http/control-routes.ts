@@ -1,0 +1,68 @@
+/** What Horizon does not have: faults on demand, injected records, a reset. Not subject to the faults themselves. */
+import express, { Router } from 'express';
+import { z } from 'zod';
+import { faultSchema } from '../faults.js';
+import type { Ledger } from '../ledger.js';
+import { Problem } from './problem.js';
+
+const resetSchema = z.strictObject({ kind: z.literal('reset') });
+
+const injectionSchema = z.strictObject({
+  accounts: z.array(z.string()).min(1),
+  record: z.record(z.string(), z.unknown()).default({}),
+  transaction: z.record(z.string(), z.unknown()).optional(),
+  omit: z.array(z.string()).optional(),
+  omitTransaction: z.array(z.string()).optional(),
+  isPayment: z.boolean().optional(),
+});
+
+function parse<T>(schema: z.ZodType<T>, body: unknown): T {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  throw new Problem('bad_request', undefined, z.prettifyError(parsed.error));
+}
+
+export function controlRoutes(ledger: Ledger): Router {
+  const router = Router();
+  const json = express.json({ limit: '1mb' });
+
+  /** Tells this ledger from any other server on the port, whatever faults are in force. */
+  router.get('/local-ledger', (_req, res) => {
+    const { databaseId, sequence } = ledger.head();
+    res.json({
+      databaseId,
+      sequence,
+      closeMs: ledger.closeMs,
+      passphrase: ledger.passphrase,
+      isClosing: ledger.isMine(),
+      faults: ledger.faults.list(),
+    });
+  });
+
+  router.get('/faults', (_req, res) => {
+    res.json({ faults: ledger.faults.list() });
+  });
+  router.post('/faults', json, async (req, res) => {
+    if (resetSchema.safeParse(req.body).success) {
+      await ledger.reset();
+      res.status(201).json({ kind: 'reset', sequence: ledger.head().sequence });
+      return;
+    }
+    res.status(201).json(ledger.faults.add(parse(faultSchema, req.body)));
+  });
+  router.delete('/faults', (_req, res) => {
+    ledger.faults.clear();
+    res.json({ faults: [] });
+  });
+  router.delete('/faults/:id', (req, res) => {
+    if (!ledger.faults.remove(Number(req.params.id))) throw new Problem('not_found');
+    res.json({ faults: ledger.faults.list() });
+  });
+
+  router.post('/records', json, async (req, res) => {
+    const id = await ledger.inject(parse(injectionSchema, req.body));
+    res.status(201).json({ id });
+  });
+
+  return router;
+}

@@ -1,0 +1,92 @@
+/** What a request may say in path and query, and Horizon's words for what is wrong with it. */
+import { StrKey } from '@stellar/stellar-sdk';
+import type { Request } from 'express';
+import { MAX_INT64 } from '../stroops.js';
+import { badParameter } from './problem.js';
+
+export interface PageQuery {
+  /** As sent; empty begins at the end that `order` begins at, `now` after the newest ledger. */
+  cursor: string;
+  order: 'asc' | 'desc';
+  limit: number;
+}
+
+const MAX_LIMIT = 200;
+const DEFAULT_LIMIT = 10;
+
+export function parameter(req: Request, name: string): string {
+  const value = req.query[name];
+  return typeof value === 'string' ? value : Array.isArray(value) && typeof value[0] === 'string' ? value[0] : '';
+}
+
+export function pageQuery(req: Request): PageQuery {
+  const order = parameter(req, 'order') || 'asc';
+  if (order !== 'asc' && order !== 'desc') throw badParameter('order', 'order: invalid value');
+  const lastSeen = req.headers['last-event-id'];
+  return {
+    cursor: typeof lastSeen === 'string' && lastSeen !== '' ? lastSeen : parameter(req, 'cursor'),
+    order,
+    limit: limitOf(parameter(req, 'limit')),
+  };
+}
+
+function limitOf(text: string): number {
+  if (text === '') return DEFAULT_LIMIT;
+  if (!/^[+-]?\d+$/.test(text)) throw badParameter('limit', 'unparseable value');
+  const limit = Number(text);
+  if (limit <= 0) throw badParameter('limit', 'invalid limit: non-positive value provided');
+  if (limit > MAX_LIMIT) {
+    throw badParameter('limit', `invalid limit: value provided that is over limit max of ${MAX_LIMIT}`);
+  }
+  return limit;
+}
+
+/** A TOID cursor; null for an empty one. */
+export function toidCursor(text: string): bigint | null {
+  if (text === '') return null;
+  if (!/^[+-]?\d+$/.test(text)) throw badParameter('cursor', 'cursor: invalid value');
+  const value = BigInt(text);
+  if (value < 0n) throw badParameter('cursor', `the cursor ${value} is a negative number: `);
+  if (value > MAX_INT64) throw badParameter('cursor', 'cursor: invalid value');
+  return value;
+}
+
+/** An effect cursor, `operation-order`; a lone operation id means all of its effects, or none of them going backwards. */
+export function effectCursor(text: string, order: 'asc' | 'desc'): { operation: bigint; order: number } | null {
+  if (text === '') return null;
+  const [id = '', index] = text.split('-');
+  if (id === '' || (index !== undefined && !/^\d+$/.test(index))) throw badParameter('cursor', 'cursor: invalid value');
+  const operation = toidCursor(id)!;
+  return { operation, order: index === undefined ? (order === 'asc' ? Number.MAX_SAFE_INTEGER : 0) : Number(index) };
+}
+
+export function joinsTransactions(req: Request): boolean {
+  const join = parameter(req, 'join');
+  if (join !== '' && join !== 'transactions') throw badParameter('join', 'Accepted values: transactions');
+  return join === 'transactions';
+}
+
+export function includesFailed(req: Request): boolean {
+  const value = parameter(req, 'include_failed');
+  if (!['', 'true', 'false'].includes(value)) throw badParameter('include_failed', 'Filter should be true or false');
+  return value === 'true';
+}
+
+export function accountId(req: Request): string {
+  const id = String(req.params.account_id);
+  if (StrKey.isValidEd25519PublicKey(id)) return id;
+  throw badParameter('account_id', 'Account ID must start with `G` and contain 56 alphanum characters');
+}
+
+export function transactionHash(req: Request): string {
+  const hash = String(req.params.tx_id);
+  if (/^[0-9a-f]{64}$/.test(hash)) return hash;
+  throw badParameter('tx_id', 'Transaction hash must be a hex-encoded, lowercase SHA-256 hash');
+}
+
+/** A positive integer in the path. */
+export function integerId(req: Request, name: string): bigint {
+  const text = String(req.params[name]);
+  if (!/^\d+$/.test(text) || BigInt(text) > MAX_INT64) throw badParameter(name, 'invalid value');
+  return BigInt(text);
+}

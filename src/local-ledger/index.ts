@@ -1,0 +1,89 @@
+/** The local ledger: a development stand-in for Horizon that takes real signed transactions and keeps its state in MongoDB. */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Express } from 'express';
+import type { mongo } from 'mongoose';
+import type { Logger } from 'pino';
+import { networkInfo } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import type { Faults } from './faults.js';
+import { createApp } from './http/app.js';
+import type { Injection } from './injection.js';
+import { createLedger, type Ledger } from './ledger.js';
+
+export interface LocalLedgerDeps {
+  db: mongo.Db;
+  clock: Clock;
+  log: Logger;
+  /** Time between two ledgers, in milliseconds. */
+  closeMs: number;
+  passphrase?: string;
+}
+
+export interface LocalLedger {
+  app: Express;
+  ledger: Ledger;
+  faults: Faults;
+  passphrase: string;
+  /** Serves and takes the right to close ledgers on this database. Rejects with the error of `listen`, such as EADDRINUSE. */
+  listen(address: { host: string; port: number }): Promise<{ url: string }>;
+  /** As `listen`, on a server that listens already and that is the ledger's from here on. */
+  serve(server: Server, url: string): Promise<void>;
+  /** Closes one ledger now; resolves with its sequence. */
+  closeLedger(): Promise<number>;
+  /** Closes a ledger at every whole multiple of `closeMs`. */
+  startTimer(): void;
+  stopTimer(): void;
+  /** Begins a new chain at ledger 1. */
+  reset(): Promise<void>;
+  /** Puts a made-up record into the next ledger; resolves with its operation id. */
+  inject(injection: Injection): Promise<string>;
+  close(): Promise<void>;
+}
+
+export async function createLocalLedger(deps: LocalLedgerDeps): Promise<LocalLedger> {
+  const passphrase = deps.passphrase ?? networkInfo.LOCAL.passphrase;
+  const ledger = await createLedger({ ...deps, passphrase });
+  const app = createApp(ledger, deps.log);
+  let server: Server | null = null;
+
+  async function serve(listening: Server, url: string): Promise<void> {
+    server = listening;
+    await ledger.claim(url);
+    listening.on('request', app);
+  }
+
+  return {
+    app,
+    ledger,
+    passphrase,
+    faults: ledger.faults,
+
+    async listen({ host, port }) {
+      const opening = createServer();
+      opening.listen(port, host);
+      await once(opening, 'listening');
+      const url = `http://${host.includes(':') ? `[${host}]` : host}:${(opening.address() as AddressInfo).port}`;
+      await serve(opening, url);
+      return { url };
+    },
+    serve,
+
+    closeLedger: ledger.closeLedger,
+    startTimer: ledger.startTimer,
+    stopTimer: ledger.stopTimer,
+    reset: ledger.reset,
+    inject: ledger.inject,
+
+    async close() {
+      await ledger.close();
+      if (server === null) return;
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+      server = null;
+    },
+  };
+}

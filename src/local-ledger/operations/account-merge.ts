@@ -1,0 +1,47 @@
+/** account_merge: the source account ends, and its lumens go to the destination. */
+import { xdr } from '@stellar/stellar-sdk';
+import { AUTH_IMMUTABLE, accountKey } from '../entries.js';
+import { partyFields, toParty } from '../party.js';
+import { MAX_INT64, toAmount } from '../stroops.js';
+import { ledgerStart } from '../toid.js';
+import { effects, inner, type OperationKind } from './kind.js';
+
+const { AccountMergeResult } = xdr;
+const result = (of: xdr.AccountMergeResult) => inner(xdr.OperationResultTr.accountMerge(of));
+
+export const accountMerge: OperationKind<xdr.MuxedAccount> = {
+  type: 'account_merge',
+  typeIndex: 8,
+  isPayment: true,
+  level: () => 'high',
+  keys: (body) => [accountKey(toParty(body).id)],
+  participants: (body) => [toParty(body).id],
+  check: (body, source) => (toParty(body).id === source ? result(AccountMergeResult.accountMergeMalformed()) : null),
+  apply(body, source, { view, ledger, effects: done }) {
+    const heir = view.account(toParty(body).id);
+    if (heir === null) return result(AccountMergeResult.accountMergeNoAccount());
+    const account = view.account(source)!;
+    if ((account.flags & AUTH_IMMUTABLE) !== 0) return result(AccountMergeResult.accountMergeImmutableSet());
+    if (account.subentries !== account.signers.length) {
+      return result(AccountMergeResult.accountMergeHasSubEntries());
+    }
+    // Made again in this ledger, the account would begin with the same sequence number and could be replayed.
+    if (account.sequence >= ledgerStart(ledger.sequence)) {
+      return result(AccountMergeResult.accountMergeSeqnumTooFar());
+    }
+    const moved = account.balance;
+    if (heir.balance > MAX_INT64 - moved) return result(AccountMergeResult.accountMergeDestFull());
+    view.update(heir, (copy) => {
+      copy.balance += moved;
+    });
+    view.remove(account._id);
+    const native = { asset_type: 'native' };
+    done.push(
+      effects.debited(source, native, toAmount(moved)),
+      effects.credited(heir.owner, native, toAmount(moved)),
+      effects.accountRemoved(source),
+    );
+    return result(AccountMergeResult.accountMergeSuccess(xdr.Int64.fromString(moved.toString())));
+  },
+  details: (body, source) => ({ ...partyFields('account', source), ...partyFields('into', toParty(body)) }),
+};

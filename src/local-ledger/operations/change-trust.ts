@@ -1,0 +1,92 @@
+/** change_trust: a line of trust is opened, its limit changed, or (limit 0) closed. */
+import { xdr } from '@stellar/stellar-sdk';
+import { assetFields, fromXdrAsset, type IssuedAsset } from '../asset.js';
+import {
+  AUTH_CLAWBACK,
+  AUTH_REQUIRED,
+  accountKey,
+  availableBalance,
+  LINE_AUTHORIZED,
+  LINE_CLAWBACK,
+  trustlineKey,
+} from '../entries.js';
+import { partyFields } from '../party.js';
+import { BASE_RESERVE, toAmount, toBigInt } from '../stroops.js';
+import { inner, type OperationKind } from './kind.js';
+
+/** Core's limit on what one account may own. */
+export const MAX_SUBENTRIES = 1000;
+
+const { ChangeTrustResult } = xdr;
+const result = (of: xdr.ChangeTrustResult) => inner(xdr.OperationResultTr.changeTrust(of));
+
+const lineOf = (body: xdr.ChangeTrustOp): IssuedAsset => {
+  const asset = fromXdrAsset(body.line());
+  if (!asset) throw new Error('an invalid line passed the check');
+  return asset;
+};
+
+export const changeTrust: OperationKind<xdr.ChangeTrustOp> = {
+  type: 'change_trust',
+  typeIndex: 6,
+  isPayment: false,
+  level: () => 'medium',
+  keys: (body, source) => [trustlineKey(source, lineOf(body)), accountKey(lineOf(body).issuer)],
+  participants: () => [],
+  check(body) {
+    const isSound = toBigInt(body.limit()) >= 0n && Boolean(fromXdrAsset(body.line()));
+    return isSound ? null : result(ChangeTrustResult.changeTrustMalformed());
+  },
+  apply(body, source, { view, ledger, effects: done }) {
+    const asset = lineOf(body);
+    const limit = toBigInt(body.limit());
+    if (asset.issuer === source) return result(ChangeTrustResult.changeTrustSelfNotAllowed());
+    const owner = view.account(source)!;
+    const line = view.trustline(source, asset);
+    // Closing a line that is not there is the same fault as pressing a limit below the balance.
+    if (limit < (line === null ? 1n : line.balance)) return result(ChangeTrustResult.changeTrustInvalidLimit());
+    const effect = { account: source, ...assetFields(asset), limit: toAmount(limit) };
+    if (line !== null && limit === 0n) {
+      view.remove(line._id);
+      view.update(owner, (copy) => {
+        copy.subentries -= 1;
+      });
+      done.push({ type: 'trustline_removed', type_i: 21, ...effect });
+      return result(ChangeTrustResult.changeTrustSuccess());
+    }
+    const issuer = view.account(asset.issuer);
+    if (issuer === null) return result(ChangeTrustResult.changeTrustNoIssuer());
+    if (line !== null) {
+      view.update(line, (copy) => {
+        copy.limit = limit;
+      });
+      done.push({ type: 'trustline_updated', type_i: 22, ...effect });
+      return result(ChangeTrustResult.changeTrustSuccess());
+    }
+    if (owner.subentries >= MAX_SUBENTRIES) return xdr.OperationResult.opTooManySubentries();
+    if (availableBalance(owner) < BASE_RESERVE) return result(ChangeTrustResult.changeTrustLowReserve());
+    view.put({
+      _id: trustlineKey(source, asset),
+      kind: 'trustline',
+      owner: source,
+      ...asset,
+      balance: 0n,
+      limit,
+      flags:
+        ((issuer.flags & AUTH_REQUIRED) === 0 ? LINE_AUTHORIZED : 0) |
+        ((issuer.flags & AUTH_CLAWBACK) === 0 ? 0 : LINE_CLAWBACK),
+      modified: { ledger: ledger.sequence, time: ledger.closeTime },
+    });
+    view.update(owner, (copy) => {
+      copy.subentries += 1;
+    });
+    done.push({ type: 'trustline_created', type_i: 20, ...effect });
+    return result(ChangeTrustResult.changeTrustSuccess());
+  },
+  details: (body, source) => ({
+    ...assetFields(lineOf(body)),
+    limit: toAmount(toBigInt(body.limit())),
+    trustee: lineOf(body).issuer,
+    ...partyFields('trustor', source),
+  }),
+};

@@ -1,0 +1,76 @@
+/** The operations of this ledger by their XDR name, and the stand-in for all others, which core would know. */
+import { xdr } from '@stellar/stellar-sdk';
+import { type Party, toParty } from '../party.js';
+import { accountMerge } from './account-merge.js';
+import { changeTrust } from './change-trust.js';
+import { createAccount } from './create-account.js';
+import type { Context, OperationKind, Outcome } from './kind.js';
+import { manageData } from './manage-data.js';
+import { pathPaymentStrictReceive, pathPaymentStrictSend } from './path-payment.js';
+import { payment } from './payment.js';
+import { setOptions } from './set-options.js';
+import { setTrustLineFlags } from './trust-line-flags.js';
+
+const kinds: Partial<Record<string, OperationKind<never>>> = {
+  createAccount,
+  payment,
+  pathPaymentStrictReceive,
+  pathPaymentStrictSend,
+  setOptions,
+  changeTrust,
+  accountMerge,
+  manageData,
+  setTrustLineFlags,
+};
+
+/** An operation of a transaction: its kind bound to its body. */
+export interface BoundOperation {
+  type: string;
+  typeIndex: number;
+  isPayment: boolean;
+  level: ReturnType<OperationKind<never>['level']>;
+  /** Null where the transaction's source is meant. */
+  source: Party | null;
+  keys(source: string): string[];
+  participants(): string[];
+  check(source: string): xdr.OperationResult | null;
+  apply(source: string, context: Context): xdr.OperationResult;
+  details(source: Party, outcome: Outcome): Record<string, unknown>;
+}
+
+export function bindOperation(operation: xdr.Operation): BoundOperation {
+  const body = operation.body();
+  const kind = kinds[body.switch().name];
+  const source = operation.sourceAccount();
+  const party = source ? toParty(source) : null;
+  if (kind === undefined) return unsupported(party);
+  const value = body.value() as never;
+  return {
+    type: kind.type,
+    typeIndex: kind.typeIndex,
+    isPayment: kind.isPayment,
+    level: kind.level(value),
+    source: party,
+    keys: (from) => kind.keys(value, from),
+    participants: () => kind.participants(value),
+    check: (from) => kind.check(value, from),
+    apply: (from, context) => kind.apply(value, from, context),
+    details: (from, outcome) => kind.details(value, from, outcome),
+  };
+}
+
+function unsupported(source: Party | null): BoundOperation {
+  const refuse = () => xdr.OperationResult.opNotSupported();
+  return {
+    type: 'unsupported',
+    typeIndex: -1,
+    isPayment: false,
+    level: 'low',
+    source,
+    keys: () => [],
+    participants: () => [],
+    check: refuse,
+    apply: refuse,
+    details: () => ({}),
+  };
+}

@@ -1,0 +1,88 @@
+/** What the ledger must know of a kind of operation; one file a kind (or a family) fills it in. */
+import { xdr } from '@stellar/stellar-sdk';
+import type { LedgerAsset } from '../asset.js';
+import type { View } from '../entries.js';
+import type { Party } from '../party.js';
+
+export type Level = 'low' | 'medium' | 'high';
+
+export interface Effect {
+  type: string;
+  type_i: number;
+  account: string;
+  [field: string]: unknown;
+}
+
+export interface Context {
+  view: View;
+  ledger: { sequence: number; closeTime: number };
+  /** Where an operation that succeeds says what it did. */
+  effects: Effect[];
+}
+
+export interface Outcome {
+  successful: boolean;
+  result: xdr.OperationResult;
+}
+
+export interface OperationKind<Body> {
+  /** Horizon's `type` and `type_i`. */
+  type: string;
+  typeIndex: number;
+  /** Whether its records are in `/payments`. */
+  isPayment: boolean;
+  /** The threshold that the signers of its source must reach. */
+  level(body: Body): Level;
+  /** Every entry that `apply` may touch besides the source account. */
+  keys(body: Body, source: string): string[];
+  /** Accounts whose history shows the operation, besides its source. */
+  participants(body: Body): string[];
+  /** Faults of the operation by itself, whatever the state of the ledger; null if it has none. */
+  check(body: Body, source: string): xdr.OperationResult | null;
+  /** Changes `context.view`, which is thrown away unless the result is a success. */
+  apply(body: Body, source: string, context: Context): xdr.OperationResult;
+  /** The record's fields besides the common ones. */
+  details(body: Body, source: Party, outcome: Outcome): Record<string, unknown>;
+}
+
+export const inner = (result: xdr.OperationResultTr): xdr.OperationResult => xdr.OperationResult.opInner(result);
+
+/** The code of a result: the operation's own one if it got that far. */
+export function codeOf(result: xdr.OperationResult): { name: string; value: number } {
+  if (result.switch().name !== 'opInner') return result.switch();
+  // Each arm of the union is a result with its own `switch()`; their types have no common ancestor.
+  return (result.tr().value() as unknown as { switch(): { name: string; value: number } }).switch();
+}
+
+export const isSuccess = (result: xdr.OperationResult): boolean =>
+  result.switch().name === 'opInner' && codeOf(result).value === 0;
+
+export const effects = {
+  accountCreated: (account: string, startingBalance: string): Effect => ({
+    type: 'account_created',
+    type_i: 0,
+    account,
+    starting_balance: startingBalance,
+  }),
+  accountRemoved: (account: string): Effect => ({ type: 'account_removed', type_i: 1, account }),
+  credited: (account: string, asset: Record<string, string>, amount: string): Effect => ({
+    type: 'account_credited',
+    type_i: 2,
+    account,
+    ...asset,
+    amount,
+  }),
+  debited: (account: string, asset: Record<string, string>, amount: string): Effect => ({
+    type: 'account_debited',
+    type_i: 3,
+    account,
+    ...asset,
+    amount,
+  }),
+};
+
+/** An invalid asset reads as undefined; after `check` it cannot be. */
+export function valid(asset: LedgerAsset | undefined): LedgerAsset {
+  if (asset === undefined) throw new Error('an invalid asset passed the check');
+  return asset;
+}

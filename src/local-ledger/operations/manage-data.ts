@@ -1,0 +1,58 @@
+/** manage_data: a named value of an account is set or removed; `config.memo_required` (SEP-29) is the one that matters here. */
+import { xdr } from '@stellar/stellar-sdk';
+import { availableBalance, dataKey } from '../entries.js';
+import { BASE_RESERVE } from '../stroops.js';
+import { MAX_SUBENTRIES } from './change-trust.js';
+import { inner, type OperationKind } from './kind.js';
+
+const { ManageDataResult } = xdr;
+const result = (of: xdr.ManageDataResult) => inner(xdr.OperationResultTr.manageData(of));
+
+const nameOf = (body: xdr.ManageDataOp): string => Buffer.from(body.dataName()).toString('latin1');
+const valueIn = (body: xdr.ManageDataOp): string | null => body.dataValue()?.toString('base64') ?? null;
+
+export const manageData: OperationKind<xdr.ManageDataOp> = {
+  type: 'manage_data',
+  typeIndex: 10,
+  isPayment: false,
+  level: () => 'medium',
+  keys: (body, source) => [dataKey(source, nameOf(body))],
+  participants: () => [],
+  check: (body) => (/^[\x20-\x7e]{1,64}$/.test(nameOf(body)) ? null : result(ManageDataResult.manageDataInvalidName())),
+  apply(body, source, { view, ledger, effects: done }) {
+    const name = nameOf(body);
+    const value = valueIn(body);
+    const owner = view.account(source)!;
+    const entry = view.data(source, name);
+    if (value === null) {
+      if (entry === null) return result(ManageDataResult.manageDataNameNotFound());
+      view.remove(entry._id);
+      view.update(owner, (copy) => {
+        copy.subentries -= 1;
+      });
+      done.push({ type: 'data_removed', type_i: 41, account: source, name });
+    } else if (entry !== null) {
+      view.update(entry, (copy) => {
+        copy.value = value;
+      });
+      done.push({ type: 'data_updated', type_i: 42, account: source, name, value });
+    } else {
+      if (owner.subentries >= MAX_SUBENTRIES) return xdr.OperationResult.opTooManySubentries();
+      if (availableBalance(owner) < BASE_RESERVE) return result(ManageDataResult.manageDataLowReserve());
+      view.put({
+        _id: dataKey(source, name),
+        kind: 'data',
+        owner: source,
+        name,
+        value,
+        modified: { ledger: ledger.sequence, time: ledger.closeTime },
+      });
+      view.update(owner, (copy) => {
+        copy.subentries += 1;
+      });
+      done.push({ type: 'data_created', type_i: 40, account: source, name, value });
+    }
+    return result(ManageDataResult.manageDataSuccess());
+  },
+  details: (body) => ({ name: nameOf(body), value: valueIn(body) ?? '' }),
+};

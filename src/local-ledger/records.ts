@@ -1,0 +1,165 @@
+/** Transactions and operations as they are kept: Horizon's records without their links, with what pages are found by. */
+import { StrKey, type xdr } from '@stellar/stellar-sdk';
+import type { Applied, LedgerMoment } from './apply.js';
+import type { Envelope, Preconditions, Signature } from './envelope.js';
+import { toTimestamp } from './headers.js';
+import { memoFields } from './memo.js';
+import type { Effect } from './operations/kind.js';
+import { isSuccess } from './operations/kind.js';
+import { partyFields } from './party.js';
+import { type ResultCodes, resultCodes, resultXdr } from './results.js';
+import { toid } from './toid.js';
+
+export interface TransactionDocument {
+  /** TOID. */
+  _id: bigint;
+  ledger: number;
+  hash: string;
+  /** Of the transaction inside a fee bump. */
+  innerHash: string | null;
+  accounts: string[];
+  successful: boolean;
+  resultCodes: ResultCodes;
+  record: Record<string, unknown>;
+}
+
+export interface OperationDocument {
+  /** TOID. */
+  _id: bigint;
+  transaction: bigint;
+  accounts: string[];
+  successful: boolean;
+  isPayment: boolean;
+  record: Record<string, unknown>;
+  effects: Effect[];
+}
+
+export interface LedgerDocuments {
+  transaction: TransactionDocument;
+  operations: OperationDocument[];
+}
+
+/** An empty LedgerEntryChanges: the changes that the fee made are not reproduced here. */
+const NO_CHANGES = 'AAAAAA==';
+
+/** What a transaction leaves in the history; `order` counts from 1 in each ledger. */
+export function toDocuments(envelope: Envelope, applied: Applied, at: LedgerMoment, order: number): LedgerDocuments {
+  const { inner, feeBump } = envelope;
+  const createdAt = toTimestamp(at.closeTime);
+  const transactionId = toid(at.sequence, order);
+  const hash = envelope.hash.toString('hex');
+  const payer = feeBump?.source ?? inner.source;
+  const results = 'operations' in applied.verdict ? applied.verdict.operations : [];
+  const operations = inner.operations.map((operation, index): OperationDocument => {
+    const source = operation.source ?? inner.source;
+    const id = toid(at.sequence, order, index + 1);
+    const outcome = { successful: applied.successful && isSuccess(results[index]!), result: results[index]! };
+    return {
+      _id: id,
+      transaction: transactionId,
+      accounts: [...new Set([source.id, ...operation.participants()])],
+      successful: applied.successful,
+      isPayment: operation.isPayment,
+      record: {
+        id: id.toString(),
+        paging_token: id.toString(),
+        transaction_successful: applied.successful,
+        ...partyFields('source_account', source),
+        type: operation.type,
+        type_i: operation.typeIndex,
+        created_at: createdAt,
+        transaction_hash: hash,
+        ...operation.details(source, outcome),
+      },
+      effects: applied.effects[index] ?? [],
+    };
+  });
+  const { memo_type, ...memo } = memoFields(inner.memo);
+  const signatures = (of: Signature[]) => of.map(({ bytes }) => bytes.toString('base64'));
+  const record = {
+    ...memo,
+    id: hash,
+    paging_token: transactionId.toString(),
+    successful: applied.successful,
+    hash,
+    ledger: at.sequence,
+    created_at: createdAt,
+    ...partyFields('source_account', inner.source, 'account'),
+    source_account_sequence: inner.sequence.toString(),
+    ...partyFields('fee_account', payer),
+    fee_charged: applied.feeCharged.toString(),
+    max_fee: (feeBump?.fee ?? inner.fee).toString(),
+    operation_count: inner.operations.length,
+    envelope_xdr: envelope.xdr,
+    result_xdr: resultXdr(applied),
+    fee_meta_xdr: NO_CHANGES,
+    memo_type,
+    signatures: signatures(feeBump?.signatures ?? inner.signatures),
+    ...preconditionFields(inner.preconditions),
+    ...(feeBump === null
+      ? {}
+      : {
+          fee_bump_transaction: { hash, signatures: signatures(feeBump.signatures) },
+          inner_transaction: {
+            hash: inner.hash.toString('hex'),
+            signatures: signatures(inner.signatures),
+            max_fee: inner.fee.toString(),
+          },
+        }),
+  };
+  return {
+    transaction: {
+      _id: transactionId,
+      ledger: at.sequence,
+      hash,
+      innerHash: feeBump === null ? null : inner.hash.toString('hex'),
+      accounts: [...new Set([inner.source.id, payer.id, ...operations.flatMap(({ accounts }) => accounts)])],
+      successful: applied.successful,
+      resultCodes: resultCodes(applied),
+      record,
+    },
+    operations,
+  };
+}
+
+/** A fee bump that is asked for by the hash of the transaction inside answers in that one's name. */
+export function asInner(record: Record<string, unknown>): Record<string, unknown> {
+  const inner = record.inner_transaction as { hash: string; signatures: string[] };
+  return { ...record, id: inner.hash, hash: inner.hash, signatures: inner.signatures };
+}
+
+function preconditionFields(conditions: Preconditions): Record<string, unknown> {
+  const { time, ledgers, minimumSequence, minimumSequenceAge, minimumSequenceLedgerGap, extraSigners } = conditions;
+  const fields = {
+    ...(time && {
+      timebounds: {
+        min_time: time.min.toString(),
+        ...(time.max === 0n ? {} : { max_time: time.max.toString() }),
+      },
+    }),
+    ...(ledgers && {
+      ledgerbounds: {
+        min_ledger: Number(ledgers.min),
+        ...(ledgers.max === 0n ? {} : { max_ledger: Number(ledgers.max) }),
+      },
+    }),
+    ...(minimumSequence !== null && { min_account_sequence: minimumSequence.toString() }),
+    ...(minimumSequenceAge !== 0n && { min_account_sequence_age: minimumSequenceAge.toString() }),
+    ...(minimumSequenceLedgerGap !== 0 && { min_account_sequence_ledger_gap: minimumSequenceLedgerGap }),
+    ...(extraSigners.length !== 0 && { extra_signers: extraSigners.map(signerAddress) }),
+  };
+  return Object.keys(fields).length === 0 ? {} : { preconditions: fields };
+}
+
+function signerAddress(key: xdr.SignerKey): string {
+  switch (key.switch().name) {
+    case 'signerKeyTypeEd25519':
+      return StrKey.encodeEd25519PublicKey(key.ed25519());
+    case 'signerKeyTypeHashX':
+      return StrKey.encodeSha256Hash(key.hashX());
+    case 'signerKeyTypePreAuthTx':
+      return StrKey.encodePreAuthTx(key.preAuthTx());
+    default:
+      return StrKey.encodeSignedPayload(key.ed25519SignedPayload().toXDR());
+  }
+}

@@ -1,0 +1,93 @@
+/** Results of transactions, as XDR and in Horizon's words. */
+import { xdr } from '@stellar/stellar-sdk';
+import { codeOf } from './operations/kind.js';
+
+/** Failures of a transaction as a whole, by the name of their XDR arm. */
+export type TransactionFailure =
+  | 'txTooEarly'
+  | 'txTooLate'
+  | 'txMissingOperation'
+  | 'txBadSeq'
+  | 'txBadAuth'
+  | 'txInsufficientBalance'
+  | 'txNoAccount'
+  | 'txInsufficientFee'
+  | 'txBadAuthExtra'
+  | 'txNotSupported'
+  | 'txBadMinSeqAgeOrGap';
+
+/** What became of a transaction: whole-transaction failures never reach a ledger, `txFailed` may. */
+export type Verdict =
+  | { code: 'txSuccess' | 'txFailed'; operations: xdr.OperationResult[] }
+  | { code: TransactionFailure };
+
+export interface ResultCodes {
+  transaction: string;
+  inner_transaction?: string;
+  operations?: string[];
+}
+
+export interface TransactionOutcome {
+  verdict: Verdict;
+  feeCharged: bigint;
+  /** Set for a fee bump whose own checks passed: the verdict is then the inner transaction's. */
+  innerHash: Buffer | null;
+}
+
+export function resultXdr({ verdict, feeCharged, innerHash }: TransactionOutcome): string {
+  const ext = new xdr.TransactionResultExt(0);
+  const fee = xdr.Int64.fromString(feeCharged.toString());
+  if (innerHash === null) {
+    const { TransactionResultResult: Result } = xdr;
+    const result = 'operations' in verdict ? Result[verdict.code](verdict.operations) : Result[verdict.code]();
+    return new xdr.TransactionResult({ feeCharged: fee, result, ext }).toXDR('base64');
+  }
+  const { InnerTransactionResultResult: Result } = xdr;
+  const inner = 'operations' in verdict ? Result[verdict.code](verdict.operations) : Result[verdict.code]();
+  const pair = new xdr.InnerTransactionResultPair({
+    transactionHash: innerHash,
+    result: new xdr.InnerTransactionResult({
+      feeCharged: xdr.Int64.fromString('0'),
+      result: inner,
+      ext: new xdr.InnerTransactionResultExt(0),
+    }),
+  });
+  const result =
+    verdict.code === 'txSuccess'
+      ? xdr.TransactionResultResult.txFeeBumpInnerSuccess(pair)
+      : xdr.TransactionResultResult.txFeeBumpInnerFailed(pair);
+  return new xdr.TransactionResult({ feeCharged: fee, result, ext }).toXDR('base64');
+}
+
+export function resultCodes({ verdict, innerHash }: TransactionOutcome): ResultCodes {
+  const code = transactionCode(verdict.code);
+  const operations = 'operations' in verdict ? { operations: verdict.operations.map(operationCode) } : {};
+  if (innerHash === null) return { transaction: code, ...operations };
+  const outer = verdict.code === 'txSuccess' ? 'tx_fee_bump_inner_success' : 'tx_fee_bump_inner_failed';
+  return { transaction: outer, inner_transaction: code, ...operations };
+}
+
+/** Where Horizon's word is not the XDR name in other letters. */
+const SPECIAL: Record<string, string> = {
+  txNoAccount: 'tx_no_source_account',
+  txBadMinSeqAgeOrGap: 'tx_bad_minseq_age_or_gap',
+  opNoAccount: 'op_no_source_account',
+  createAccountAlreadyExist: 'op_already_exists',
+  pathPaymentStrictReceiveOverSendmax: 'op_over_source_max',
+  pathPaymentStrictSendUnderDestmin: 'op_under_dest_min',
+  accountMergeSeqnumTooFar: 'op_seq_num_too_far',
+  manageDataNameNotFound: 'op_data_name_not_found',
+  manageDataInvalidName: 'op_data_invalid_name',
+};
+
+const OPERATION_NAME =
+  /^(createAccount|payment|pathPaymentStrict(Receive|Send)|setOptions|changeTrust|accountMerge|manageData|setTrustLineFlags|op)/;
+
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+const transactionCode = (name: string): string => SPECIAL[name] ?? snakeCase(name);
+
+function operationCode(result: xdr.OperationResult): string {
+  const { name } = codeOf(result);
+  return SPECIAL[name] ?? `op${snakeCase(name.replace(OPERATION_NAME, ''))}`;
+}

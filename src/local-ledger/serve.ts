@@ -1,0 +1,193 @@
+/** One ledger for all processes on one database: whoever gets the port serves and closes, the others use it and take over when it dies.
+ *  That two never close at once does not hang on this file: the store's fence sees to it. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
+import type { mongo } from 'mongoose';
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.js';
+import { StartupError } from '../startup-error.js';
+import { createLocalLedger, type LocalLedger } from './index.js';
+
+export interface ServedLedger {
+  /** Where the ledger is served now; changes only if processes on one database are given different ports. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export interface ServeDeps {
+  db: mongo.Db;
+  clock: Clock;
+  log: Logger;
+  host: string;
+  /** 0 takes any free port. */
+  port: number;
+  closeMs: number;
+}
+
+/** How long a follower waits between two looks at whether the ledger is still served. */
+const RETRY_MS = 1000;
+/** An owner on another machine, who cannot be asked, is taken for dead after so long without a ledger. */
+const STALE_MS = 10_000;
+const PROBE_TIMEOUT_MS = 2000;
+/** A port that does not say at once whose it is may belong to a ledger that is just starting. */
+const PROBE_ATTEMPTS = 3;
+
+type Probe = 'ours' | 'dead' | 'foreign' | 'silent';
+
+/** Resolves once the ledger is served, here or by another process.
+ *  @throws StartupError when the port belongs to something else */
+export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
+  const { db, clock, log, host, port, closeMs } = deps;
+  const ended = new AbortController();
+  let local: LocalLedger = await createLocalLedger({ db, clock, log, closeMs });
+  const { databaseId } = local.ledger.head();
+  let url = '';
+  let lost: Promise<void> | null = null;
+
+  /** Serves, or finds who does. Null: the port is somebody else's. */
+  async function attempt(): Promise<string | null> {
+    const bound = await bind(host, port);
+    if (bound === null) {
+      const taken = urlOf(host, port);
+      for (let left = PROBE_ATTEMPTS; left > 0; left--) {
+        const probe = await probeLedger(taken, databaseId);
+        if (probe === 'ours') return taken;
+        if (probe === 'foreign') return null;
+        await clock.sleep(RETRY_MS, ended.signal);
+        // It has just ended: the port is free again.
+        if (probe === 'dead') return await attempt();
+      }
+      return null;
+    }
+    const { server, letIn } = bound;
+    const mine = urlOf(host, (server.address() as AddressInfo).port);
+    const other = await livingOwner(mine);
+    if (other !== null) {
+      await closeServer(server);
+      return other;
+    }
+    lost = new Promise((resolve) => local.ledger.whenLost(resolve));
+    await local.serve(server, mine);
+    letIn();
+    local.startTimer();
+    log.info({ url: mine }, 'the local ledger is served');
+    return mine;
+  }
+
+  /** The ledger of another process that is alive, though this one got its port. */
+  async function livingOwner(mine: string): Promise<string | null> {
+    const owner = await local.ledger.liveOwner(Math.max(STALE_MS, 3 * closeMs));
+    // This process has the port, so whoever served on it is gone.
+    if (owner === null || owner.url === '') return null;
+    if (owner.host !== hostname()) return owner.url;
+    if (owner.url === mine) return null;
+    const probe = await probeLedger(owner.url, databaseId);
+    return probe === 'ours' || probe === 'silent' ? owner.url : null;
+  }
+
+  async function keepServed(): Promise<void> {
+    while (!ended.signal.aborted) {
+      if (lost !== null) {
+        await Promise.race([lost, aborted(ended.signal)]);
+        if (ended.signal.aborted) return;
+        lost = null;
+        await local.close();
+        local = await createLocalLedger({ db, clock, log, closeMs });
+      }
+      await clock.sleep(RETRY_MS, ended.signal);
+      if (ended.signal.aborted) return;
+      try {
+        url = (await attempt()) ?? url;
+      } catch (error) {
+        log.warn({ err: error }, 'the local ledger could not be looked at');
+      }
+    }
+  }
+
+  try {
+    const first = await attempt();
+    if (first === null) {
+      throw new StartupError(`Port ${port} is taken by something else: choose another with LOCAL_LEDGER_PORT.`);
+    }
+    url = first;
+  } catch (error) {
+    await local.close();
+    throw error;
+  }
+  const keeping = keepServed();
+
+  return {
+    get url() {
+      return url;
+    },
+    async close() {
+      ended.abort();
+      await keeping;
+      await local.close();
+    },
+  };
+}
+
+interface Bound {
+  server: Server;
+  /** Gives the requests that came early to whoever answers by now. */
+  letIn(): void;
+}
+
+/** Listens, and holds requests back until it is known who answers them; null where the port is taken. */
+async function bind(host: string, port: number): Promise<Bound | null> {
+  const early: [IncomingMessage, ServerResponse][] = [];
+  const hold = (req: IncomingMessage, res: ServerResponse) => void early.push([req, res]);
+  const server = createServer(hold);
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+    return {
+      server,
+      letIn() {
+        server.off('request', hold);
+        for (const [req, res] of early) server.emit('request', req, res);
+      },
+    };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE') return null;
+    throw new StartupError(
+      `The local ledger cannot listen on ${host} port ${port} (${code}): check HOST and LOCAL_LEDGER_PORT.`,
+    );
+  }
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}
+
+/** Who answers there. */
+async function probeLedger(url: string, databaseId: string): Promise<Probe> {
+  try {
+    const response = await fetch(new URL('/local-ledger', url), { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+    const answer = (await response.json()) as { databaseId?: unknown };
+    return answer.databaseId === databaseId ? 'ours' : 'foreign';
+  } catch (error) {
+    const { name, cause } = error as Error & { cause?: NodeJS.ErrnoException };
+    if (name === 'TimeoutError') return 'silent';
+    return cause?.code === 'ECONNREFUSED' || cause?.code === 'ECONNRESET' ? 'dead' : 'foreign';
+  }
+}
+
+/** Where a client on this machine reaches a server that listens on `host`. */
+function urlOf(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });

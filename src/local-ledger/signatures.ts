@@ -1,0 +1,80 @@
+/** Whose signatures a transaction carries, and whether each was needed. */
+import { createHash, verify } from 'node:crypto';
+import { StrKey, type xdr } from '@stellar/stellar-sdk';
+import type { AccountEntry, Signer } from './entries.js';
+import type { Signature } from './envelope.js';
+import type { Level } from './operations/kind.js';
+
+/** The DER of an Ed25519 public key is this and its 32 bytes (RFC 8410). */
+const ED25519_SPKI = Buffer.from('302a300506032b6570032100', 'hex');
+
+export interface SignatureCheck {
+  reaches(account: Readonly<AccountEntry>, level: Level): boolean;
+  /** For an account that does not exist yet: its own key must have signed. */
+  isSignedBy(id: string): boolean;
+  hasExtraSigner(signer: xdr.SignerKey): boolean;
+  areAllUsed(): boolean;
+}
+
+/** Signatures over `hash`; a signature is used up by the first signer that it verifies, in any of the calls. */
+export function checkSignatures(hash: Buffer, signatures: Signature[]): SignatureCheck {
+  const used = signatures.map(() => false);
+  const verified = new Map<string, number>();
+
+  /** Index of the signature that this key made, or -1. */
+  function find(key: string): number {
+    const known = verified.get(key);
+    if (known !== undefined) return known;
+    const index = signatures.findIndex((signature) => isMadeBy(key, signature, hash));
+    verified.set(key, index);
+    return index;
+  }
+
+  function reachesWeight(signers: Signer[], needed: number): boolean {
+    let weight = 0;
+    for (const signer of signers) {
+      const index = find(signer.key);
+      if (index === -1) continue;
+      used[index] = true;
+      weight += Math.min(signer.weight, 255);
+      if (weight >= needed) return true;
+    }
+    return false;
+  }
+
+  return {
+    reaches(account, level) {
+      const { master } = account.thresholds;
+      const signers = master > 0 ? [...account.signers, { key: account.owner, weight: master }] : account.signers;
+      return reachesWeight(signers, account.thresholds[level]);
+    },
+    isSignedBy: (id) => reachesWeight([{ key: id, weight: 1 }], 0),
+    hasExtraSigner(signer) {
+      const key = extraSignerKey(signer);
+      return key !== null && reachesWeight([{ key, weight: 1 }], 1);
+    },
+    areAllUsed: () => used.every(Boolean),
+  };
+}
+
+function isMadeBy(key: string, { hint, bytes }: Signature, hash: Buffer): boolean {
+  if (key.startsWith('X')) {
+    const digest = StrKey.decodeSha256Hash(key);
+    return digest.subarray(-4).equals(hint) && createHash('sha256').update(bytes).digest().equals(digest);
+  }
+  const publicKey = StrKey.decodeEd25519PublicKey(key);
+  if (!publicKey.subarray(-4).equals(hint)) return false;
+  const der = Buffer.concat([ED25519_SPKI, publicKey]);
+  return verify(null, hash, { key: der, format: 'der', type: 'spki' }, bytes);
+}
+
+function extraSignerKey(signer: xdr.SignerKey): string | null {
+  switch (signer.switch().name) {
+    case 'signerKeyTypeEd25519':
+      return StrKey.encodeEd25519PublicKey(signer.ed25519());
+    case 'signerKeyTypeHashX':
+      return StrKey.encodeSha256Hash(signer.hashX());
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,234 @@
+/** The ledger's state in MongoDB. The head says which ledger is the newest and who may close the next; every close is one atomic write
+ *  that moves the head from the ledger before, so a crash leaves a whole ledger or none, and a process that lost the head closes nothing. */
+import { mongo } from 'mongoose';
+import type { Clock } from '../clock.js';
+import { accountKey, type Entry } from './entries.js';
+import { extendSpan, type LedgerCounts, type Span } from './headers.js';
+import { newAccount } from './operations/create-account.js';
+import type { LedgerDocuments, OperationDocument, TransactionDocument } from './records.js';
+import { TOTAL_COINS } from './stroops.js';
+
+export interface Owner {
+  token: string;
+  host: string;
+  url: string;
+  /** By MongoDB's clock. */
+  renewedAt: Date;
+}
+
+export interface Head {
+  _id: 'head';
+  /** Names this database, to tell its ledger from another's on the same port. */
+  databaseId: string;
+  /** Changes with a reset, and with it every ledger hash. */
+  chain: string;
+  sequence: number;
+  atMs: number;
+  /** The span of the newest ledger, which is not among the archived ones yet. */
+  tail: Span;
+  /** Who holds the newest fence may close; each owner takes a higher one. */
+  fence: number;
+  owner: Owner | null;
+  isResetting: boolean;
+}
+
+/** Somebody else closes ledgers on this database now. */
+export class LostLedgerError extends Error {
+  constructor() {
+    super('another process has taken the local ledger over');
+  }
+}
+
+export interface ClosedLedger {
+  atMs: number;
+  fees: bigint;
+  counts: LedgerCounts;
+  entries: ReadonlyMap<string, Entry | null>;
+  documents: LedgerDocuments[];
+}
+
+export type Store = Awaited<ReturnType<typeof openStore>>;
+
+const COLLECTIONS = ['entries', 'transactions', 'operations', 'spans'] as const;
+
+export async function openStore(db: mongo.Db, clock: Clock, root: string) {
+  // 64-bit integers stay exact: amounts, sequence numbers and ids pass 2^53.
+  const exact = { useBigInt64: true };
+  const heads = db.collection<Head>('ledger_head', exact);
+  const entries = db.collection<Entry>('ledger_entries', exact);
+  const transactions = db.collection<TransactionDocument>('ledger_transactions', exact);
+  const operations = db.collection<OperationDocument>('ledger_operations', exact);
+  const spans = db.collection<Span>('ledger_spans', exact);
+
+  const randomId = () => clock.randomBytes(16).toString('hex');
+
+  async function createIndexes(): Promise<void> {
+    await entries.createIndex({ owner: 1 });
+    await transactions.createIndex({ hash: 1 }, { unique: true });
+    await transactions.createIndex({ innerHash: 1 }, { partialFilterExpression: { innerHash: { $type: 'string' } } });
+    await transactions.createIndex({ accounts: 1, _id: 1 });
+    await operations.createIndex({ accounts: 1, _id: 1 });
+  }
+
+  function firstSpan(): Span {
+    return { _id: 1, atMs: Math.ceil(clock.nowMs() / 1000) * 1000, stepMs: 0, feePool: 0n, counts: null };
+  }
+
+  /** The state of ledger 1: every lumen on the root account. */
+  async function writeGenesis(tail: Span): Promise<void> {
+    const entry: Entry = newAccount(root, TOTAL_COINS, { sequence: 1, closeTime: tail.atMs / 1000 });
+    entry.sequence = 0n;
+    await entries.replaceOne({ _id: accountKey(root) }, entry, { upsert: true });
+  }
+
+  async function load(): Promise<Head> {
+    const head = await heads.findOne({ _id: 'head' });
+    if (head === null) throw new Error('the local ledger has no head');
+    return head;
+  }
+
+  /** Drops what a chain has written and begins another. Safe to repeat, so a crash in the middle is finished at the next start. */
+  async function finishReset(head: Head): Promise<Head> {
+    const existing = new Set((await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name));
+    for (const name of COLLECTIONS) {
+      if (existing.has(`ledger_${name}`)) await db.dropCollection(`ledger_${name}`);
+    }
+    await createIndexes();
+    const tail = firstSpan();
+    await writeGenesis(tail);
+    const next = { chain: randomId(), sequence: 1, atMs: tail.atMs, tail, isResetting: false };
+    await moveHead(head, next);
+    return { ...head, ...next };
+  }
+
+  /** Fails unless the head is still where `head` says, in the hands that it says. */
+  async function moveHead(head: Head, change: Partial<Head>, session?: mongo.ClientSession): Promise<void> {
+    const { fence, chain, sequence } = head;
+    const moved = await heads.updateOne(
+      { _id: 'head', fence, chain, sequence },
+      [{ $set: { ...literal(change), 'owner.renewedAt': '$$NOW' } }],
+      { session },
+    );
+    if (moved.matchedCount === 0) throw new LostLedgerError();
+  }
+
+  async function atomically(write: (session: mongo.ClientSession) => Promise<void>): Promise<void> {
+    await db.client.withSession((session) =>
+      session.withTransaction(() => write(session), { writeConcern: { w: 'majority' } }),
+    );
+  }
+
+  await createIndexes();
+  if ((await heads.findOne({ _id: 'head' })) === null) {
+    const tail = firstSpan();
+    await writeGenesis(tail);
+    const first: Head = {
+      _id: 'head',
+      databaseId: randomId(),
+      chain: randomId(),
+      sequence: 1,
+      atMs: tail.atMs,
+      tail,
+      fence: 0,
+      owner: null,
+      isResetting: false,
+    };
+    await heads.insertOne(first).catch((error: unknown) => {
+      // Another process was quicker; its genesis is the same.
+      if (!(error instanceof mongo.MongoServerError && error.code === 11000)) throw error;
+    });
+  }
+
+  return {
+    entries,
+    transactions,
+    operations,
+    spans,
+    load,
+
+    /** From now on only the holder of this head closes ledgers. */
+    async claim(owner: Omit<Owner, 'renewedAt'>): Promise<Head> {
+      const head = await heads.findOneAndUpdate(
+        { _id: 'head' },
+        [{ $set: { fence: { $add: ['$fence', 1] }, owner: { ...literal(owner), renewedAt: '$$NOW' } } }],
+        { returnDocument: 'after' },
+      );
+      if (head === null) throw new Error('the local ledger has no head');
+      return head.isResetting ? await finishReset(head) : head;
+    },
+
+    /** Whether an owner has shown itself within `withinMs`, by MongoDB's clock. */
+    async liveOwner(withinMs: number): Promise<Owner | null> {
+      const head = await heads.findOne({
+        _id: 'head',
+        $expr: { $gt: ['$owner.renewedAt', { $subtract: ['$$NOW', withinMs] }] },
+      });
+      return head?.owner ?? null;
+    },
+
+    async release({ fence }: Head): Promise<void> {
+      await heads.updateOne({ _id: 'head', fence }, { $set: { owner: null } });
+    },
+
+    async reset(head: Head): Promise<Head> {
+      await moveHead(head, { isResetting: true });
+      return await finishReset({ ...head, isResetting: true });
+    },
+
+    async loadEntries(keys: string[]): Promise<Map<string, Entry | null>> {
+      const loaded = new Map<string, Entry | null>(keys.map((key) => [key, null]));
+      for await (const entry of entries.find({ _id: { $in: keys } })) loaded.set(entry._id, entry);
+      return loaded;
+    },
+
+    /** Closes a ledger with nothing in it: as a rule one small update. */
+    async closeEmpty(head: Head, atMs: number): Promise<Head> {
+      const sequence = head.sequence + 1;
+      const extended = extendSpan(head.tail, head.sequence, atMs);
+      if (extended !== null) {
+        const next = { sequence, atMs, tail: extended };
+        await moveHead(head, next);
+        return { ...head, ...next };
+      }
+      const tail: Span = { _id: sequence, atMs, stepMs: 0, feePool: head.tail.feePool, counts: null };
+      const next = { sequence, atMs, tail };
+      await atomically(async (session) => {
+        await moveHead(head, next, session);
+        await spans.insertOne(head.tail, { session });
+      });
+      return { ...head, ...next };
+    },
+
+    async close(head: Head, ledger: ClosedLedger): Promise<Head> {
+      const sequence = head.sequence + 1;
+      const feePool = head.tail.feePool + ledger.fees;
+      const tail: Span = { _id: sequence, atMs: ledger.atMs, stepMs: 0, feePool, counts: ledger.counts };
+      const next = { sequence, atMs: ledger.atMs, tail };
+      const changes = [...ledger.entries].map(([_id, entry]) =>
+        entry === null
+          ? { deleteOne: { filter: { _id } } }
+          : { replaceOne: { filter: { _id }, replacement: entry, upsert: true } },
+      );
+      const done = ledger.documents;
+      await atomically(async (session) => {
+        await moveHead(head, next, session);
+        await spans.insertOne(head.tail, { session });
+        if (changes.length > 0) await entries.bulkWrite(changes, { session, ordered: false });
+        if (done.length > 0) {
+          await transactions.insertMany(
+            done.map(({ transaction }) => transaction),
+            { session },
+          );
+        }
+        const rows = done.flatMap((documents) => documents.operations);
+        if (rows.length > 0) await operations.insertMany(rows, { session });
+      });
+      return { ...head, ...next };
+    },
+  };
+}
+
+/** Values as they are, in an update that is a pipeline, where text that begins with `$` would be an expression. */
+function literal(values: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, { $literal: value }]));
+}

@@ -1,0 +1,21 @@
+/** Amounts of the ledger: integer stroops in a BigInt, written as Horizon writes them, always with seven decimals. */
+
+export const MAX_INT64 = 9_223_372_036_854_775_807n;
+export const STROOPS_PER_UNIT = 10_000_000n;
+
+/** Stroops per operation, in a ledger that is not congested. */
+export const BASE_FEE = 100n;
+/** Half a lumen is locked for an account's each entry; an account itself counts as two. */
+export const BASE_RESERVE = 5_000_000n;
+/** What the ledger starts with: a hundred billion lumens, all of them the root account's. */
+export const TOTAL_COINS = 100_000_000_000n * STROOPS_PER_UNIT;
+
+/** `15000000n` → `"1.5000000"`. */
+export function toAmount(stroops: bigint): string {
+  const sign = stroops < 0n ? '-' : '';
+  const digits = (stroops < 0n ? -stroops : stroops).toString().padStart(8, '0');
+  return `${sign}${digits.slice(0, -7)}.${digits.slice(-7)}`;
+}
+
+/** Any 64-bit integer of the SDK's XDR types. */
+export const toBigInt = (integer: { toString(): string }): bigint => BigInt(integer.toString());

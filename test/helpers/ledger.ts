@@ -1,0 +1,46 @@
+/** A local ledger of a test's own: on a free port, closing every 50 ms or on demand, gone when the test ends. */
+import { mongo } from 'mongoose';
+import pino from 'pino';
+import { type Clock, systemClock } from '../../src/clock.js';
+import { createLedgerClient, type LedgerClient } from '../../src/local-ledger/client.js';
+import { createLocalLedger, type LocalLedger } from '../../src/local-ledger/index.js';
+
+export interface TestLedger {
+  url: string;
+  ledger: LocalLedger;
+  client: LedgerClient;
+  close(): Promise<void>;
+}
+
+export interface TestLedgerOptions {
+  /** One of the two. */
+  db?: mongo.Db;
+  uri?: string;
+  /** Time between ledgers, 50 by default; null closes only on `ledger.closeLedger()`. */
+  closeMs?: number | null;
+  clock?: Clock;
+}
+
+export async function startTestLedger(
+  t: { teardown(end: () => unknown): unknown },
+  { db, uri, closeMs = 50, clock = systemClock }: TestLedgerOptions,
+): Promise<TestLedger> {
+  const mongoClient = db === undefined ? new mongo.MongoClient(uri!) : null;
+  const ledger = await createLocalLedger({
+    db: db ?? mongoClient!.db(),
+    clock,
+    log: pino({ level: 'silent' }),
+    closeMs: closeMs ?? 1000,
+  });
+  const { url } = await ledger.listen({ host: '127.0.0.1', port: 0 });
+  if (closeMs !== null) ledger.startTimer();
+  let isClosed = false;
+  const close = async () => {
+    if (isClosed) return;
+    isClosed = true;
+    await ledger.close();
+    await mongoClient?.close();
+  };
+  t.teardown(close);
+  return { url, ledger, client: createLedgerClient({ url, passphrase: ledger.passphrase }), close };
+}
