@@ -1,0 +1,66 @@
+/** What follows from an attempt: pure, so that the whole schedule can be read and tested here. */
+
+const HOUR_MS = 3_600_000;
+/** No wait is longer, neither ours nor one that a `Retry-After` asks for. */
+export const MAX_WAIT_MS = 24 * HOUR_MS;
+/** A webhook to which nothing was delivered for this long, while attempts failed, is paused. */
+export const PAUSE_AFTER_MS = 5 * 24 * HOUR_MS;
+const JITTER = 0.1;
+
+export interface RetrySettings {
+  retryBaseMs: number;
+  maxAttempts: number;
+}
+
+/** What came of one attempt. `error` is null for a complete 2xx answer, else a short reason. */
+export interface Answer {
+  responseStatus: number | null;
+  error: string | null;
+  /** What the endpoint asked for with `Retry-After`. */
+  retryAfterMs: number | null;
+}
+
+/** `gone`: the endpoint wants nothing more (410); the delivery waits until its webhook is made ACTIVE again. */
+export type Verdict =
+  | { status: 'DELIVERED'; nextAttemptAt: null; gone: false }
+  | { status: 'FAILED'; nextAttemptAt: null; gone: false }
+  | { status: 'PENDING'; nextAttemptAt: Date; gone: boolean };
+
+/**
+ * How long after a failure retry `n` (from 1) comes: `base·4^(n-1)`, ±10 %, never more than 24 h.
+ * @param random in [0, 1)
+ */
+export function retryDelayMs(n: number, baseMs: number, random: number): number {
+  const delay = Math.min(baseMs * 4 ** (n - 1), MAX_WAIT_MS);
+  const shortest = delay * (1 - JITTER);
+  const longest = Math.min(delay * (1 + JITTER), MAX_WAIT_MS);
+  return Math.round(shortest + (longest - shortest) * random);
+}
+
+/** @param attempt counts this attempt, from 1; @param nowMs when it ended */
+export function judgeAttempt(
+  answer: Answer,
+  attempt: number,
+  nowMs: number,
+  random: number,
+  settings: RetrySettings,
+): Verdict {
+  if (answer.error === null) return { status: 'DELIVERED', nextAttemptAt: null, gone: false };
+  const gone = answer.responseStatus === 410;
+  if (attempt >= settings.maxAttempts && !gone) return { status: 'FAILED', nextAttemptAt: null, gone: false };
+  const own = retryDelayMs(attempt, settings.retryBaseMs, random);
+  const asked = Math.min(answer.retryAfterMs ?? 0, MAX_WAIT_MS);
+  return { status: 'PENDING', nextAttemptAt: new Date(nowMs + Math.max(own, asked)), gone };
+}
+
+/** True when a failure at `nowMs` is one too many. @param failingSince first failure since the last delivery */
+export const isTimeToPause = (failingSince: Date | null, nowMs: number): boolean =>
+  failingSince !== null && nowMs - failingSince.getTime() >= PAUSE_AFTER_MS;
+
+/** `Retry-After` in ms from now: seconds or an HTTP date (RFC 9110, 10.2.3); null when it is neither. */
+export function parseRetryAfter(value: string, nowMs: number): number | null {
+  const text = value.trim();
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const at = /^[A-Z][a-z]{2,}, /.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? null : Math.max(0, at - nowMs);
+}

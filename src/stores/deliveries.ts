@@ -1,0 +1,224 @@
+/** Deliveries: the outbox. One exists per webhook and event; `nextAttemptAt` is a date exactly while it is PENDING, and then says when it is due. */
+import mongoose from 'mongoose';
+import { deliveryStatusSchema } from '../../contracts/deliveries.js';
+import type { EventType } from '../../contracts/events.js';
+import type { Clock } from '../clock.js';
+import type { NewId } from '../domain/ids.js';
+import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import type { EventDoc } from './events.js';
+import { type PageRequest, page } from './paging.js';
+import type { WebhookStore } from './webhooks.js';
+
+const STATUSES = deliveryStatusSchema.options;
+export type DeliveryStatus = (typeof STATUSES)[number];
+
+export interface Attempt {
+  at: Date;
+  durationMs: number;
+  responseStatus: number | null;
+  error: string | null;
+}
+
+export interface DeliveryDoc {
+  _id: string;
+  accountId: string;
+  webhookId: string;
+  eventId: string;
+  eventType: EventType;
+  paymentId: string;
+  status: DeliveryStatus;
+  /** Of all attempts; `attempts` keeps the latest of them, oldest first. */
+  attemptCount: number;
+  attempts: Attempt[];
+  nextAttemptAt: Date | null;
+  lastResponseStatus: number | null;
+  lastError: string | null;
+  createdAt: Date;
+}
+
+/** What one attempt made of a delivery. */
+export interface AttemptRecord {
+  id: string;
+  /** As it was before the attempt: the record of anybody who saw an older state is ignored. */
+  attemptCount: number;
+  attempt: Attempt;
+  status: DeliveryStatus;
+  nextAttemptAt: Date | null;
+}
+
+const MAX_ATTEMPTS_KEPT = 50;
+
+const deliverySchema = new mongoose.Schema<DeliveryDoc>(
+  {
+    _id: String,
+    accountId: String,
+    webhookId: String,
+    eventId: String,
+    eventType: String,
+    paymentId: String,
+    status: String,
+    attemptCount: Number,
+    attempts: [
+      new mongoose.Schema({ at: Date, durationMs: Number, responseStatus: Number, error: String }, PART_OPTIONS),
+    ],
+    nextAttemptAt: { type: Date, default: null },
+    lastResponseStatus: { type: Number, default: null },
+    lastError: { type: String, default: null },
+    createdAt: Date,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'deliveries' },
+);
+/** A date at all: the condition of the partial index, which every query that uses it has to repeat. */
+const EPOCH = new Date(0);
+// As good as {webhookId, eventId}, because an event kind exists once per payment; and it finds what has to go before.
+deliverySchema.index({ webhookId: 1, paymentId: 1, eventType: 1 }, { unique: true });
+deliverySchema.index(
+  { webhookId: 1, nextAttemptAt: 1, _id: 1 },
+  { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } } },
+);
+deliverySchema.index({ webhookId: 1, status: 1, _id: -1 });
+
+const dueBy = (now: Date) => ({ nextAttemptAt: { $gte: EPOCH, $lte: now } });
+
+export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
+
+export function createDeliveryStore(
+  connection: mongoose.Connection,
+  deps: { webhooks: Pick<WebhookStore, 'subscribed'>; newId: NewId; clock: Clock },
+) {
+  const { webhooks, newId, clock } = deps;
+  const deliveries = connection.model<DeliveryDoc>('Delivery', deliverySchema);
+  const collection = deliveries.collection as unknown as mongoose.mongo.Collection<DeliveryDoc>;
+
+  return {
+    ensureIndexes: () => deliveries.createIndexes(),
+
+    byId: (accountId: string, id: string) => deliveries.findOne({ _id: id, accountId }).lean<DeliveryDoc>().exec(),
+    list: (accountId: string, webhookId: string, filter: { status?: DeliveryStatus }, request: PageRequest) =>
+      page<DeliveryDoc>(
+        deliveries,
+        { accountId, webhookId, status: { $in: filter.status ? [filter.status] : STATUSES } },
+        request,
+      ),
+    /** Due at once, whatever became of it; its attempts go on counting. Null when it was cancelled or does not exist. */
+    redeliver: (accountId: string, id: string): Promise<DeliveryDoc | null> =>
+      collection.findOneAndUpdate(
+        { _id: id, accountId, status: { $ne: 'CANCELLED' } },
+        { $set: { status: 'PENDING', nextAttemptAt: clock.now() } },
+        { returnDocument: 'after' },
+      ),
+    /** Whatever waits for this webhook is due at once: for one that was made ACTIVE again. */
+    async expedite(webhookId: string): Promise<void> {
+      const now = clock.now();
+      await collection.updateMany(
+        { webhookId, status: 'PENDING', nextAttemptAt: { $gt: now } },
+        { $set: { nextAttemptAt: now } },
+      );
+    },
+    /** For webhooks that were deleted. */
+    async cancelPending(webhookIds: readonly string[]): Promise<void> {
+      await collection.updateMany(
+        { webhookId: { $in: [...webhookIds] }, status: 'PENDING' },
+        { $set: { status: 'CANCELLED', nextAttemptAt: null } },
+      );
+    },
+
+    // What follows serves the watcher and the dispatchers, which work for all accounts at once.
+
+    /** Opens the deliveries of these events, in the transaction that stores them. PAUSED webhooks get theirs too: they wait.
+     *  @returns how many */
+    async fanOut(events: readonly EventDoc[], session: Session): Promise<number> {
+      const accountIds = [...new Set(events.map(({ accountId }) => accountId))];
+      const subscribers = await webhooks.subscribed(accountIds, session);
+      const now = clock.now();
+      const opened = events.flatMap((event) =>
+        subscribers
+          .filter((webhook) => webhook.accountId === event.accountId && webhook.events.includes(event.type))
+          .map((webhook) => openDelivery(newId('dlv'), webhook._id, event, now)),
+      );
+      if (opened.length > 0) await collection.insertMany(opened, { session });
+      return opened.length;
+    },
+
+    /** Ids of the webhooks for which something is due: one look into the index for each, however much is due. */
+    dueWebhooks: (now: Date): Promise<string[]> =>
+      // Without a condition on the first field the planner would read the whole index.
+      collection.distinct('webhookId', { webhookId: { $gt: '' }, ...dueBy(now) }),
+
+    /** What is due for each of these webhooks, at most `limit` each, oldest first. */
+    dueOf: (webhookIds: readonly string[], now: Date, limit: number): Promise<DeliveryDoc[]> =>
+      connection
+        .db!.aggregate<DeliveryDoc>([
+          { $documents: webhookIds.map((_id) => ({ _id })) },
+          {
+            $lookup: {
+              from: collection.collectionName,
+              localField: '_id',
+              foreignField: 'webhookId',
+              pipeline: [{ $match: dueBy(now) }, { $sort: { nextAttemptAt: 1, _id: 1 } }, { $limit: limit }],
+              as: 'due',
+            },
+          },
+          { $unwind: '$due' },
+          { $replaceRoot: { newRoot: '$due' } },
+        ])
+        .toArray(),
+
+    /** Of these payments' deliveries of one kind to these webhooks, those that were never attempted. */
+    unattempted: (
+      webhookIds: readonly string[],
+      paymentIds: readonly string[],
+      eventType: EventType,
+    ): Promise<DeliveryDoc[]> =>
+      collection
+        .find({
+          webhookId: { $in: [...webhookIds] },
+          paymentId: { $in: [...paymentIds] },
+          eventType,
+          status: 'PENDING',
+          attemptCount: 0,
+        })
+        .toArray(),
+
+    /** @returns how many of the records were written: the others were overtaken by a cancellation or another dispatcher. */
+    async record(records: readonly AttemptRecord[]): Promise<number> {
+      const { modifiedCount } = await collection.bulkWrite(
+        records.map(({ id, attemptCount, attempt, status, nextAttemptAt }) => ({
+          updateOne: {
+            filter: { _id: id, attemptCount, status: 'PENDING' },
+            update: {
+              $set: {
+                status,
+                nextAttemptAt,
+                attemptCount: attemptCount + 1,
+                lastResponseStatus: attempt.responseStatus,
+                lastError: attempt.error,
+              },
+              $push: { attempts: { $each: [attempt], $slice: -MAX_ATTEMPTS_KEPT } },
+            },
+          },
+        })),
+        { ordered: false },
+      );
+      return modifiedCount;
+    },
+  };
+}
+
+function openDelivery(_id: string, webhookId: string, event: EventDoc, now: Date): DeliveryDoc {
+  return {
+    _id,
+    accountId: event.accountId,
+    webhookId,
+    eventId: event._id,
+    eventType: event.type,
+    paymentId: event.paymentId,
+    status: 'PENDING',
+    attemptCount: 0,
+    attempts: [],
+    nextAttemptAt: now,
+    lastResponseStatus: null,
+    lastError: null,
+    createdAt: now,
+  };
+}

@@ -1,0 +1,75 @@
+/** Events: what happened to a payment, as it was told to webhooks. A kind exists once per payment, and never changes. */
+import mongoose from 'mongoose';
+import type { EventType } from '../../contracts/events.js';
+import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { type PageRequest, page } from './paging.js';
+
+export interface EventDoc {
+  _id: string;
+  accountId: string;
+  type: EventType;
+  paymentId: string;
+  /** `data` of the API and of the deliveries' body: JSON values only. */
+  data: object;
+  createdAt: Date;
+}
+
+const eventSchema = new mongoose.Schema<EventDoc>(
+  {
+    _id: String,
+    accountId: String,
+    type: String,
+    paymentId: String,
+    data: mongoose.Schema.Types.Mixed,
+    createdAt: Date,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'events' },
+);
+eventSchema.index({ paymentId: 1, type: 1 }, { unique: true });
+eventSchema.index({ accountId: 1, createdAt: -1, _id: -1 });
+eventSchema.index({ accountId: 1, type: 1, createdAt: -1, _id: -1 });
+
+export interface EventFilter {
+  type?: EventType;
+  paymentId?: string;
+  /** Inclusive. */
+  createdFrom?: Date;
+  /** Exclusive. */
+  createdTo?: Date;
+  order: 'asc' | 'desc';
+}
+
+export type EventStore = ReturnType<typeof createEventStore>;
+
+export function createEventStore(connection: mongoose.Connection) {
+  const events = connection.model<EventDoc>('Event', eventSchema);
+  const collection = events.collection as unknown as mongoose.mongo.Collection<EventDoc>;
+  return {
+    ensureIndexes: () => events.createIndexes(),
+
+    byId: (accountId: string, id: string) => events.findOne({ _id: id, accountId }).lean<EventDoc>().exec(),
+    list: (accountId: string, filter: EventFilter, request: PageRequest) => {
+      const { type, paymentId, createdFrom, createdTo } = filter;
+      const direction = filter.order === 'asc' ? 1 : -1;
+      const createdAt = { ...(createdFrom ? { $gte: createdFrom } : {}), ...(createdTo ? { $lt: createdTo } : {}) };
+      return page<EventDoc>(
+        events,
+        {
+          accountId,
+          ...(type === undefined ? {} : { type }),
+          ...(paymentId === undefined ? {} : { paymentId }),
+          ...(createdFrom || createdTo ? { createdAt } : {}),
+        },
+        { ...request, sort: { createdAt: direction, _id: direction } },
+      );
+    },
+
+    // What follows serves the watcher and the dispatcher, which work for all accounts at once.
+
+    /** @throws a duplicate key error when the payment has an event of that kind already */
+    async insert(batch: readonly EventDoc[], session: Session): Promise<void> {
+      await collection.insertMany([...batch], { session });
+    },
+    byIds: (ids: readonly string[]): Promise<EventDoc[]> => collection.find({ _id: { $in: [...ids] } }).toArray(),
+  };
+}

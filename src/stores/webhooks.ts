@@ -1,0 +1,176 @@
+/** Webhooks, and the lane of each: which dispatcher sends its deliveries now. A lane has one holder at a time, until its lease ends by the database's clock. */
+import mongoose from 'mongoose';
+import type { EventType } from '../../contracts/events.js';
+import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { type PageRequest, page } from './paging.js';
+
+export interface WebhookDoc {
+  _id: string;
+  accountId: string;
+  name: string;
+  url: string;
+  events: EventType[];
+  status: 'ACTIVE' | 'PAUSED';
+  secretMasked: string;
+  /** Newest first, sealed for this webhook; `until` is null for the current one, else when it stops to sign. */
+  secrets: { sealed: string; until: Date | null }[];
+  /** First failed attempt since the last delivery. */
+  failingSince: Date | null;
+  lane: { by: string; until: Date } | null;
+  createdAt: Date;
+}
+
+export type WebhookChanges = Partial<Pick<WebhookDoc, 'name' | 'url' | 'events' | 'status'>>;
+
+const webhookSchema = new mongoose.Schema<WebhookDoc>(
+  {
+    _id: String,
+    accountId: String,
+    name: String,
+    url: String,
+    events: [String],
+    status: String,
+    secretMasked: String,
+    secrets: [new mongoose.Schema({ sealed: String, until: { type: Date, default: null } }, PART_OPTIONS)],
+    failingSince: { type: Date, default: null },
+    lane: { type: new mongoose.Schema({ by: String, until: Date }, PART_OPTIONS), default: null },
+    createdAt: Date,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'webhooks' },
+);
+webhookSchema.index({ accountId: 1, _id: -1 });
+
+const ROTATION_MS = 24 * 3_600_000;
+/** A secret rotated away signs for 24 h, but never more than these at once. */
+const MAX_SECRETS = 5;
+const LONG_AGO = new Date(0);
+
+export type WebhookStore = ReturnType<typeof createWebhookStore>;
+
+export function createWebhookStore(connection: mongoose.Connection) {
+  const webhooks = connection.model<WebhookDoc>('Webhook', webhookSchema);
+  const collection = webhooks.collection as unknown as mongoose.mongo.Collection<WebhookDoc>;
+
+  return {
+    ensureIndexes: () => webhooks.createIndexes(),
+
+    async insert(webhook: WebhookDoc): Promise<void> {
+      await collection.insertOne(webhook);
+    },
+    byId: (accountId: string, id: string) => webhooks.findOne({ _id: id, accountId }).lean<WebhookDoc>().exec(),
+    list: (accountId: string, request: PageRequest) => page<WebhookDoc>(webhooks, { accountId }, request),
+    /** `resumed`: it was PAUSED and is ACTIVE now, and its waiting deliveries are to be expedited. Null when there is no such webhook. */
+    async update(
+      accountId: string,
+      id: string,
+      changes: WebhookChanges,
+    ): Promise<{ webhook: WebhookDoc; resumed: boolean } | null> {
+      // A new address or a new start is not blamed for what failed before.
+      const fresh = changes.status === 'ACTIVE' || changes.url !== undefined ? { failingSince: null } : {};
+      const before = await collection.findOneAndUpdate({ _id: id, accountId }, { $set: { ...changes, ...fresh } });
+      if (!before) return null;
+      const webhook = { ...before, ...changes, ...fresh };
+      return { webhook, resumed: before.status === 'PAUSED' && webhook.status === 'ACTIVE' };
+    },
+    /** The secrets so far go on signing for 24 h. Null when there is no such webhook. */
+    rotate: (accountId: string, id: string, secret: { sealed: string; masked: string }, now: Date) =>
+      collection.findOneAndUpdate(
+        { _id: id, accountId },
+        [
+          {
+            $set: {
+              secretMasked: { $literal: secret.masked },
+              secrets: {
+                $slice: [
+                  {
+                    $concatArrays: [
+                      [{ sealed: { $literal: secret.sealed }, until: null }],
+                      {
+                        $filter: {
+                          input: {
+                            $map: {
+                              input: '$secrets',
+                              in: {
+                                sealed: '$$this.sealed',
+                                until: { $ifNull: ['$$this.until', new Date(now.getTime() + ROTATION_MS)] },
+                              },
+                            },
+                          },
+                          cond: { $gt: ['$$this.until', now] },
+                        },
+                      },
+                    ],
+                  },
+                  MAX_SECRETS,
+                ],
+              },
+            },
+          },
+        ],
+        { returnDocument: 'after' },
+      ),
+    /** What was pending for it is to be cancelled after this. */
+    async remove(accountId: string, id: string): Promise<boolean> {
+      const { deletedCount } = await collection.deleteOne({ _id: id, accountId });
+      return deletedCount === 1;
+    },
+
+    // What follows serves the watcher and the dispatchers, which work for all accounts at once.
+
+    subscribed: (
+      accountIds: readonly string[],
+      session: Session,
+    ): Promise<Pick<WebhookDoc, '_id' | 'accountId' | 'events'>[]> =>
+      collection
+        .find({ accountId: { $in: [...accountIds] } }, { session, projection: { accountId: 1, events: 1 } })
+        .toArray(),
+
+    /** Takes those lanes of ACTIVE webhooks that nobody holds. `gone`: ids of no webhook. */
+    async claimLanes(
+      ids: readonly string[],
+      by: string,
+      leaseMs: number,
+    ): Promise<{ held: WebhookDoc[]; gone: string[] }> {
+      await collection.updateMany(
+        {
+          _id: { $in: [...ids] },
+          status: 'ACTIVE',
+          $or: [{ 'lane.by': by }, { $expr: { $lte: [{ $ifNull: ['$lane.until', LONG_AGO] }, '$$NOW'] } }],
+        },
+        [leaseFromNow(by, leaseMs)],
+      );
+      const found = await collection.find({ _id: { $in: [...ids] } }).toArray();
+      const known = new Set(found.map(({ _id }) => _id));
+      const held = found.filter(({ lane, status }) => lane?.by === by && status === 'ACTIVE');
+      return { held, gone: ids.filter((id) => !known.has(id)) };
+    },
+    /** Prolongs what is still held; answers it, as it is now. */
+    async renewLanes(ids: readonly string[], by: string, leaseMs: number): Promise<WebhookDoc[]> {
+      await collection.updateMany({ _id: { $in: [...ids] }, 'lane.by': by }, [leaseFromNow(by, leaseMs)]);
+      return collection.find({ _id: { $in: [...ids] }, 'lane.by': by }).toArray();
+    },
+    async releaseLanes(ids: readonly string[], by: string): Promise<void> {
+      await collection.updateMany({ _id: { $in: [...ids] }, 'lane.by': by }, { $set: { lane: null } });
+    },
+    /** Each only while `by` holds its lane. */
+    async recordHealth(changes: readonly WebhookHealth[], by: string): Promise<void> {
+      await collection.bulkWrite(
+        changes.map(({ id, ...health }) => ({
+          updateOne: { filter: { _id: id, 'lane.by': by }, update: { $set: health } },
+        })),
+        { ordered: false },
+      );
+    },
+  };
+}
+
+export interface WebhookHealth {
+  id: string;
+  failingSince: Date | null;
+  status?: 'PAUSED';
+}
+
+/** By the database's clock, because those of several workers differ. */
+const leaseFromNow = (by: string, leaseMs: number) => ({
+  $set: { lane: { by: { $literal: by }, until: { $add: ['$$NOW', leaseMs] } } },
+});

@@ -1,0 +1,55 @@
+/** The address guard: while private targets are not allowed, a connection is opened only to an address that was looked at and is public. */
+import { lookup as systemLookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** Refused: no address that a webhook may reach. Its message says nothing of what is there. */
+export class AddressNotAllowed extends Error {
+  readonly code = 'ADDRESS_NOT_ALLOWED';
+}
+
+/** The global unicast block of IANA; everything of IPv6 outside of it (mapped, compatible, NAT64, …) is special. */
+const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
+/** Public by its number, but answered by the host of a virtual machine in Azure: metadata and credentials. */
+const AZURE_HOST = '168.63.129.16';
+
+/** True only for global unicast: whatever is no plain public address is refused, not the other way round. */
+export function isPublicAddress(text: string): boolean {
+  if (!ipaddr.isValid(text) || text.includes('%')) return false;
+  const address = ipaddr.parse(text);
+  if (address.range() !== 'unicast') return false;
+  return address.kind() === 'ipv6' ? address.match(GLOBAL_UNICAST) : address.toString() !== AZURE_HOST;
+}
+
+export type Resolve = (
+  hostname: string,
+  callback: (error: Error | null, addresses: readonly { address: string; family: number }[]) => void,
+) => void;
+
+const resolveWithSystem: Resolve = (hostname, callback) => systemLookup(hostname, { all: true }, callback);
+
+export interface AddressGuard {
+  /** For hosts that are addresses: those are connected to without a look-up. */
+  allowsHost(hostname: string): boolean;
+  /** For `net.connect`: resolves once, and hands over exactly the addresses that were checked. A second answer of the DNS is never asked for. */
+  lookup: LookupFunction;
+}
+
+/** @param isAllowed decides on each address; one that is refused refuses the whole answer */
+export function createAddressGuard(
+  isAllowed: (address: string) => boolean,
+  resolve: Resolve = resolveWithSystem,
+): AddressGuard {
+  return {
+    allowsHost: (hostname) => isIP(hostname) === 0 || isAllowed(hostname),
+    lookup: (hostname, options, callback) => {
+      resolve(hostname, (error, addresses) => {
+        const [first] = addresses ?? [];
+        if (error || !first) return callback(error ?? new Error('no address'), []);
+        if (!addresses.every(({ address }) => isAllowed(address))) return callback(new AddressNotAllowed(), []);
+        if (options.all) return callback(null, [...addresses]);
+        callback(null, first.address, first.family);
+      });
+    },
+  };
+}

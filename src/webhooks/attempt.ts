@@ -1,0 +1,72 @@
+/** One attempt of a delivery: sign, post, judge. It never rejects, and says what to record of the delivery and of its webhook. */
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.js';
+import { isTimeToPause, judgeAttempt, type RetrySettings } from '../domain/retry.js';
+import type { SecretBox } from '../domain/secrets.js';
+import type { AttemptRecord } from '../stores/deliveries.js';
+import type { WebhookDoc, WebhookHealth } from '../stores/webhooks.js';
+import type { Job, Lane } from './lane.js';
+import type { Poster, PostResult } from './poster.js';
+import { signedHeaders } from './request.js';
+
+export interface AttemptDeps {
+  poster: Poster;
+  secrets: SecretBox;
+  clock: Clock;
+  log: Logger;
+  settings: RetrySettings;
+}
+
+/** `health` is null when the attempt says nothing new of the webhook. */
+export async function attempt(
+  lane: Lane,
+  job: Job,
+  deps: AttemptDeps,
+): Promise<{ record: AttemptRecord; health: WebhookHealth | null }> {
+  const { clock, settings, log } = deps;
+  const { _id: id, eventId, attemptCount } = job.delivery;
+  const at = clock.now();
+  const result = await signAndPost(lane.webhook, { eventId, body: job.body, at }, deps);
+  const nowMs = clock.nowMs();
+  const { status, nextAttemptAt, gone } = judgeAttempt(result, attemptCount + 1, nowMs, clock.random(), settings);
+  const { durationMs, responseStatus, error } = result;
+  const health = healthAfter(lane, status === 'DELIVERED', gone, at, nowMs);
+  if (health?.status === 'PAUSED') {
+    log.warn(
+      { webhookId: lane.webhook._id },
+      gone ? 'webhook paused: it answered 410' : 'webhook paused: 5 days of failures',
+    );
+  }
+  const record = { id, attemptCount, attempt: { at, durationMs, responseStatus, error }, status, nextAttemptAt };
+  return { record, health };
+}
+
+/** Never rejects. @param request.at when it is sent, by which it is signed */
+export async function signAndPost(
+  webhook: WebhookDoc,
+  request: { eventId: string; body: Buffer; at: Date },
+  deps: Pick<AttemptDeps, 'poster' | 'secrets' | 'log'>,
+): Promise<PostResult> {
+  const { eventId, body, at } = request;
+  try {
+    const headers = signedHeaders(webhook, deps.secrets, eventId, body, at);
+    return await deps.poster.post(webhook.url, { ...headers }, body);
+  } catch (err) {
+    deps.log.error({ err, webhookId: webhook._id }, 'webhook request not signed');
+    return { responseStatus: null, error: 'not signed', durationMs: 0, retryAfterMs: null };
+  }
+}
+
+function healthAfter(lane: Lane, delivered: boolean, gone: boolean, at: Date, nowMs: number): WebhookHealth | null {
+  const { webhook, failingSince } = lane;
+  if (delivered) {
+    lane.failingSince = null;
+    return failingSince === null ? null : { id: webhook._id, failingSince: null };
+  }
+  lane.failingSince = failingSince ?? at;
+  if (gone || isTimeToPause(failingSince, nowMs)) {
+    lane.stop();
+    return { id: webhook._id, failingSince: lane.failingSince, status: 'PAUSED' };
+  }
+  return failingSince === null ? { id: webhook._id, failingSince: at } : null;
+}

@@ -1,0 +1,147 @@
+/** Posts to endpoints of strangers: https only, checked addresses, verified certificates, no redirects, and never longer than the time-out as a whole. */
+import { Agent, type Dispatcher } from 'undici';
+import type { Clock } from '../clock.js';
+import { type Answer, parseRetryAfter } from '../domain/retry.js';
+import { createAddressGuard, isPublicAddress, type Resolve } from './address.js';
+import { createConnector } from './connect.js';
+import { reasonOf, reasonOfStatus } from './reason.js';
+
+/** More of an answer is not read; what was read is dropped. */
+const MAX_BODY_BYTES = 4096;
+const USER_AGENT = 'stellar-collect-webhooks/1';
+const ASKS_TO_WAIT = new Set([429, 503]);
+
+export interface PostResult extends Answer {
+  durationMs: number;
+}
+
+export interface Poster {
+  /** One attempt; never rejects. */
+  post(url: string, headers: Readonly<Record<string, string>>, body: Buffer): Promise<PostResult>;
+  /** Cuts what is still open. */
+  close(): Promise<void>;
+}
+
+export interface PosterOptions {
+  /** Allows targets on private and loopback addresses. */
+  allowPrivate: boolean;
+  /** For the whole attempt: look-up, connection, handshake, answer. */
+  timeoutMs: number;
+  clock: Clock;
+  /** PEM trusted in addition for loopback hosts, and only while private targets are allowed. Asked whenever a certificate there is not trusted. */
+  developmentCa?: () => string | null;
+  /** For tests. */
+  resolve?: Resolve;
+  isAllowed?: (address: string) => boolean;
+}
+
+export function createPoster(options: PosterOptions): Poster {
+  const { allowPrivate, timeoutMs, clock, developmentCa = null, resolve, isAllowed = isPublicAddress } = options;
+  // An open connection leads to the address that was checked when it was opened, whatever the DNS says since: reusing it needs no second check.
+  const agent = new Agent({
+    connect: createConnector({
+      guard: allowPrivate ? null : createAddressGuard(isAllowed, resolve),
+      timeoutMs,
+      developmentCa: allowPrivate ? developmentCa : null,
+    }),
+    // The time-out below covers the attempt as a whole.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+
+  return {
+    post: (url, headers, body) =>
+      new Promise((settle) => {
+        const startedMs = clock.nowMs();
+        const target = URL.canParse(url) ? new URL(url) : null;
+        if (target?.protocol !== 'https:') {
+          return settle({ responseStatus: null, error: 'not an https URL', retryAfterMs: null, durationMs: 0 });
+        }
+        const exchange = new Exchange(timeoutMs, ({ responseStatus, error, retryAfter }) => {
+          const nowMs = clock.nowMs();
+          const asksToWait = retryAfter !== null && ASKS_TO_WAIT.has(responseStatus ?? 0);
+          const retryAfterMs = asksToWait ? parseRetryAfter(retryAfter, nowMs) : null;
+          settle({ responseStatus, error, retryAfterMs, durationMs: Math.max(0, nowMs - startedMs) });
+        });
+        try {
+          agent.dispatch(
+            {
+              origin: target.origin,
+              path: target.pathname + target.search,
+              method: 'POST',
+              headers: { 'content-type': 'application/json', 'user-agent': USER_AGENT, ...headers },
+              body,
+            },
+            exchange,
+          );
+        } catch (error) {
+          exchange.end(reasonOf(error));
+        }
+      }),
+    close: () => agent.destroy(),
+  };
+}
+
+interface Exchanged {
+  responseStatus: number | null;
+  error: string | null;
+  retryAfter: string | null;
+}
+
+/** One request and its answer. Ends once: with the answer, a fault of the connection or the time-out, whichever comes first. */
+class Exchange implements Dispatcher.DispatchHandler {
+  #controller: Dispatcher.DispatchController | null = null;
+  #status: number | null = null;
+  #retryAfter: string | null = null;
+  #bodyBytes = 0;
+  #ended = false;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(
+    timeoutMs: number,
+    private readonly onEnd: (exchanged: Exchanged) => void,
+  ) {
+    // A deadline of the network, not of the service: it runs in real time whatever the clock of the service says.
+    this.#timer = setTimeout(() => this.#cut('timed out'), timeoutMs);
+  }
+
+  end(error: string | null): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    this.onEnd({ responseStatus: this.#status, error, retryAfter: this.#retryAfter });
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // The connection came too late: what was given up is not sent behind everybody's back.
+    if (this.#ended) controller.abort(new Error('given up'));
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Record<string, unknown>): void {
+    this.#status = status;
+    this.#retryAfter = typeof headers['retry-after'] === 'string' ? headers['retry-after'] : null;
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bodyBytes += chunk.length;
+    if (this.#bodyBytes > MAX_BODY_BYTES) this.#cut(this.#verdict());
+  }
+
+  onResponseEnd(): void {
+    this.end(this.#verdict());
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.end(reasonOf(error));
+  }
+
+  #verdict(): string | null {
+    return this.#status === null ? 'invalid answer' : reasonOfStatus(this.#status);
+  }
+
+  #cut(error: string | null): void {
+    this.end(error);
+    this.#controller?.abort(new Error('cut'));
+  }
+}

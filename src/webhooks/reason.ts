@@ -1,0 +1,52 @@
+/** Why an attempt failed, in few stable words: they reach the merchant, so they say nothing of addresses, certificates or code behind. */
+
+const REASONS: Readonly<Record<string, string>> = {
+  ADDRESS_NOT_ALLOWED: 'address not allowed',
+  ENOTFOUND: 'host not found',
+  EAI_AGAIN: 'host not found',
+  EAI_FAIL: 'host not found',
+  ENODATA: 'host not found',
+  ECONNREFUSED: 'connection refused',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'host unreachable',
+  EADDRNOTAVAIL: 'host unreachable',
+  ETIMEDOUT: 'timed out',
+  UND_ERR_CONNECT_TIMEOUT: 'timed out',
+  UND_ERR_HEADERS_TIMEOUT: 'timed out',
+  UND_ERR_BODY_TIMEOUT: 'timed out',
+  ECONNRESET: 'connection closed',
+  EPIPE: 'connection closed',
+  UND_ERR_SOCKET: 'connection closed',
+  UND_ERR_HEADERS_OVERFLOW: 'invalid answer',
+  CERT_HAS_EXPIRED: 'certificate expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate is for another host',
+};
+
+/** OpenSSL's verdicts on a chain that ends in nothing we trust. */
+const UNTRUSTED = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+]);
+
+const codeOf = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+
+export const isUntrustedCertificate = (error: unknown): boolean => UNTRUSTED.has(codeOf(error));
+
+export function reasonOf(error: unknown): string {
+  const code = codeOf(error);
+  if (UNTRUSTED.has(code) || code.startsWith('CERT_')) return REASONS[code] ?? 'certificate not trusted';
+  if (code.startsWith('HPE_')) return 'invalid answer';
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_'))
+    return REASONS[code] ?? 'TLS failed';
+  return REASONS[code] ?? 'request failed';
+}
+
+/** @returns null for a success */
+export function reasonOfStatus(status: number): string | null {
+  if (status >= 200 && status < 300) return null;
+  return status >= 300 && status < 400 ? 'redirect not followed' : `answered ${status}`;
+}

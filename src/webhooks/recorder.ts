@@ -1,0 +1,66 @@
+/** Writes the results of attempts in batches: what comes in while a batch is being written is the next batch. Nothing is dropped before it is written. */
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.js';
+import type { AttemptRecord, DeliveryStore } from '../stores/deliveries.js';
+import type { WebhookHealth, WebhookStore } from '../stores/webhooks.js';
+
+const MAX_BATCH = 500;
+const WAIT_AFTER_FAULT_MS = 500;
+
+export interface Result {
+  record: AttemptRecord;
+  /** Called once it is written. */
+  onRecorded(): void;
+}
+
+export function createRecorder(deps: {
+  deliveries: Pick<DeliveryStore, 'record'>;
+  webhooks: Pick<WebhookStore, 'recordHealth'>;
+  by: string;
+  clock: Clock;
+  log: Logger;
+}) {
+  const { deliveries, webhooks, by, clock, log } = deps;
+  const waiting: Result[] = [];
+  const health = new Map<string, WebhookHealth>();
+  const abandoned = new AbortController();
+  let writing: Promise<void> | null = null;
+
+  async function write(): Promise<void> {
+    while (waiting.length > 0 && !abandoned.signal.aborted) {
+      const batch = waiting.splice(0, MAX_BATCH);
+      const changes = [...health.values()];
+      health.clear();
+      try {
+        const written = await deliveries.record(batch.map(({ record }) => record));
+        if (written < batch.length) log.debug({ overtaken: batch.length - written }, 'webhook attempts overtaken');
+        if (changes.length > 0) await webhooks.recordHealth(changes, by);
+        for (const { onRecorded } of batch) onRecorded();
+      } catch (err) {
+        log.error({ err, attempts: batch.length }, 'webhook attempts not recorded yet');
+        // Writing a record twice changes nothing: its second time it is overtaken by itself.
+        waiting.unshift(...batch);
+        for (const change of changes) if (!health.has(change.id)) health.set(change.id, change);
+        await clock.sleep(WAIT_AFTER_FAULT_MS, abandoned.signal);
+      }
+    }
+    writing = null;
+  }
+
+  return {
+    add(result: Result, change: WebhookHealth | null): void {
+      waiting.push(result);
+      // The latest word on a webhook counts, but a pause is never taken back here.
+      if (change) health.set(change.id, { ...health.get(change.id), ...change });
+      writing ??= write();
+    },
+    /** Resolves when everything is written. */
+    async settled(): Promise<void> {
+      while (writing) await writing;
+    },
+    /** Gives up on what is not written: it will be sent again. */
+    abandon(): void {
+      abandoned.abort();
+    },
+  };
+}
