@@ -1,6 +1,6 @@
 /** A typed client for programs that call the service, in Node and in browsers. It carries no server code. */
 import { createTRPCClient, httpBatchLink, type TRPCClient } from '@trpc/client';
-import type { AppRouter } from './api/router.js';
+import type { AppRouter } from './api/app-router.js';
 
 export interface ClientOptions {
   /** Base of the service, such as `http://127.0.0.1:3000`. */

@@ -5,5 +5,5 @@ export { type Contract, contract } from '../contracts/index.js';
 export type { Network } from '../contracts/networks.js';
 export type { InputOf, Operation, OutputOf } from '../contracts/operation.js';
 export type { PaymentReason, PaymentStatus } from '../contracts/payments.js';
-export type { AppRouter } from './api/router.js';
+export type { AppRouter } from './api/app-router.js';
 export { type ClientOptions, createClient } from './client.js';

@@ -5,11 +5,11 @@ import { ERRORS } from '../../contracts/errors.js';
 import type { Operation } from '../../contracts/operation.js';
 import { Failure, notFound } from '../domain/failure.js';
 import type { Caller } from '../services/caller.js';
+import type { AppRouter } from './app-router.js';
 import { errorBodyOf, failureIn } from './failures.js';
 import { CHECK, faultsOf, refusal, unknownField } from './input.js';
 import { readBody } from './rest-body.js';
 import { findRoute, type Route } from './rest-routes.js';
-import type { AppRouter } from './router.js';
 import type { ApiContext } from './trpc.js';
 
 export interface RestDeps {

@@ -1,13 +1,13 @@
 /** The tRPC router, built from the contract: one procedure per operation, and nothing that the contract does not name. */
-import type { TRPCBuiltRouter, TRPCMutationProcedure, TRPCQueryProcedure } from '@trpc/server';
 import { z } from 'zod';
-import { type Contract, contract } from '../../contracts/index.js';
-import type { InputOf, Operation, OutputOf } from '../../contracts/operation.js';
+import { contract } from '../../contracts/index.js';
+import type { Operation } from '../../contracts/operation.js';
 import { Failure } from '../domain/failure.js';
 import type { Caller, Services } from '../services/caller.js';
 import type { Idempotency } from '../services/idempotency.js';
+import type { AppRouter } from './app-router.js';
 import { parseInput } from './input.js';
-import { type ApiContext, type Root, t } from './trpc.js';
+import { type ApiContext, t } from './trpc.js';
 
 export interface RouterDeps {
   services: Services;
@@ -15,18 +15,6 @@ export interface RouterDeps {
   rateLimit: (keyId: string) => number;
   idempotency: Pick<Idempotency, 'run'>;
 }
-
-type Callable<Input> = Record<never, never> extends Input ? Input | undefined : Input;
-interface Typed<Op> {
-  input: Callable<InputOf<Op>>;
-  output: OutputOf<Op>;
-  meta: object;
-  errorShape: Root['errorShape'];
-}
-type Procedure<Op> = Op extends { method: 'GET' } ? TRPCQueryProcedure<Typed<Op>> : TRPCMutationProcedure<Typed<Op>>;
-type Procedures = { [R in keyof Contract]: { [N in keyof Contract[R]]: Procedure<Contract[R][N]> } };
-
-export type AppRouter = TRPCBuiltRouter<Root, Procedures>;
 
 /** The same router serves REST and tRPC. The order of checks is that of the middlewares: rate, scope, input, then the service. */
 export function createRouter(deps: RouterDeps): AppRouter {

@@ -3,6 +3,7 @@ import { initTRPC } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import { ERRORS } from '../../contracts/errors.js';
 import type { Caller } from '../services/caller.js';
+import type { ApiErrorShape } from './app-router.js';
 import { errorBodyOf, failureIn } from './failures.js';
 
 /** What every call carries, whichever way it came. Nobody gets here without a valid API key. */
@@ -16,7 +17,7 @@ export interface ApiContext {
 export const t = initTRPC.context<ApiContext>().create({
   isDev: false,
   /** A failure takes its codes from the table; what tRPC itself refuses keeps tRPC's. Both carry REST's error object in `data.error`. */
-  errorFormatter({ error, shape, ctx }) {
+  errorFormatter({ error, shape, ctx }): ApiErrorShape {
     const { body } = errorBodyOf(error, ctx?.requestId ?? 'unknown');
     const known = failureIn(error) ? ERRORS[body.code] : null;
     const code = known?.trpc ?? shape.data.code;
@@ -27,5 +28,3 @@ export const t = initTRPC.context<ApiContext>().create({
     };
   },
 });
-
-export type Root = (typeof t)['_config']['$types'];
