@@ -1,0 +1,55 @@
+/** What the API does with deliveries. */
+import type { Contract } from '../../contracts/index.js';
+import { conflict, notFound } from '../domain/failure.js';
+import type { DeliveryDoc, DeliveryStore } from '../stores/deliveries.js';
+import type { WebhookStore } from '../stores/webhooks.js';
+import type { ServiceOf } from './caller.js';
+
+export function createDeliveryService(deps: {
+  deliveries: DeliveryStore;
+  webhooks: WebhookStore;
+  /** Called when a delivery has become due. */
+  deliveriesDue: () => void;
+}): ServiceOf<Contract['deliveries']> {
+  const { deliveries, webhooks, deliveriesDue } = deps;
+
+  const get = async (accountId: string, id: string): Promise<DeliveryDoc> => {
+    const delivery = await deliveries.byId(accountId, id);
+    if (!delivery) throw notFound('delivery');
+    return delivery;
+  };
+
+  return {
+    async get({ accountId }, { id }) {
+      return toDelivery(await get(accountId, id));
+    },
+
+    async redeliver({ accountId }, { id }) {
+      const { webhookId } = await get(accountId, id);
+      const webhook = await webhooks.byId(accountId, webhookId);
+      const delivery = webhook && (await deliveries.redeliver(accountId, id));
+      if (!delivery) throw conflict('The webhook of this delivery was deleted.');
+      deliveriesDue();
+      return toDelivery(delivery);
+    },
+  };
+}
+
+export const toDelivery = (delivery: DeliveryDoc) => ({
+  id: delivery._id,
+  webhookId: delivery.webhookId,
+  eventId: delivery.eventId,
+  eventType: delivery.eventType,
+  status: delivery.status,
+  attemptCount: delivery.attemptCount,
+  nextAttemptAt: delivery.nextAttemptAt?.toISOString() ?? null,
+  lastResponseStatus: delivery.lastResponseStatus,
+  lastError: delivery.lastError,
+  attempts: delivery.attempts.map(({ at, durationMs, responseStatus, error }) => ({
+    at: at.toISOString(),
+    durationMs,
+    responseStatus,
+    error,
+  })),
+  createdAt: delivery.createdAt.toISOString(),
+});

@@ -1,0 +1,36 @@
+/** What the API does with events: reading them. */
+import type { WebhookPayload } from '../../contracts/events.js';
+import type { Contract } from '../../contracts/index.js';
+import { notFound } from '../domain/failure.js';
+import type { EventDoc, EventStore } from '../stores/events.js';
+import type { ServiceOf } from './caller.js';
+
+export function createEventService({ events }: { events: EventStore }): ServiceOf<Contract['events']> {
+  return {
+    async list({ accountId }, { page, pageSize, createdFrom, createdTo, ...filter }) {
+      const { items, meta } = await events.list(
+        accountId,
+        {
+          ...filter,
+          createdFrom: createdFrom === undefined ? undefined : new Date(createdFrom),
+          createdTo: createdTo === undefined ? undefined : new Date(createdTo),
+        },
+        { page, pageSize },
+      );
+      return { items: items.map(toEvent), meta };
+    },
+
+    async get({ accountId }, { id }) {
+      const event = await events.byId(accountId, id);
+      if (!event) throw notFound('event');
+      return toEvent(event);
+    },
+  };
+}
+
+const toEvent = (event: EventDoc) => ({
+  id: event._id,
+  type: event.type,
+  createdAt: event.createdAt.toISOString(),
+  data: event.data as WebhookPayload['data'],
+});

@@ -1,0 +1,76 @@
+/** The event that a webhook is tested with: a `payment.completed` that looks like a real one, about things that do not exist. */
+import type { WebhookPayload } from '../../contracts/events.js';
+import type { NewId } from '../domain/ids.js';
+
+const WALLET_ADDRESS = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
+const CUSTOMER_ADDRESS = 'GDW6AUTBXTOC7FIKUO5BOO3OGLK4SF7ZPOBLMQHMZDI45J2Z6VXRB5NR';
+
+export interface SampleEvent {
+  _id: string;
+  type: 'payment.completed';
+  data: WebhookPayload['data'];
+  createdAt: Date;
+}
+
+export function sampleEvent(newId: NewId, now: Date, publicUrl: string): SampleEvent {
+  const createdAt = now.toISOString();
+  const wallet = { id: newId('wallet'), name: 'Sample wallet', address: WALLET_ADDRESS, network: 'TESTNET' } as const;
+  const summary = {
+    id: newId('prod'),
+    name: 'Sample product',
+    assetCode: 'XLM',
+    priceType: 'FIXED',
+    price: '10.5',
+  } as const;
+  const link = { id: newId('link'), slug: 'sample', memo: 'SAMPLE0000' };
+  return {
+    _id: newId('evt'),
+    type: 'payment.completed',
+    data: {
+      payment: {
+        id: newId('pay'),
+        status: 'COMPLETED',
+        reason: null,
+        amount: summary.price,
+        assetCode: summary.assetCode,
+        assetIssuer: null,
+        expectedAmount: summary.price,
+        excessAmount: null,
+        shortfallAmount: null,
+        memo: link.memo,
+        senderAddress: CUSTOMER_ADDRESS,
+        receiverAddress: wallet.address,
+        network: wallet.network,
+        transactionHash: '0'.repeat(64),
+        operationId: '0',
+        ledger: 0,
+        ledgerClosedAt: createdAt,
+        paymentLinkId: link.id,
+        product: summary,
+        walletId: wallet.id,
+        explorerUrl: null,
+        createdAt,
+      },
+      paymentLink: {
+        ...link,
+        url: `${publicUrl}/p/${link.slug}`,
+        active: true,
+        paymentCount: 1,
+        product: summary,
+        createdAt,
+      },
+      product: {
+        ...summary,
+        description: null,
+        imageUrl: null,
+        assetIssuer: null,
+        minAmount: null,
+        active: true,
+        wallet,
+        paymentLinkCount: 1,
+        createdAt,
+      },
+    },
+    createdAt: now,
+  };
+}

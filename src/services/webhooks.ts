@@ -1,0 +1,120 @@
+/** What the API does with webhooks. A signing secret is in the answer that made it and, sealed, in the store. */
+import type { Contract } from '../../contracts/index.js';
+import type { OutputOf } from '../../contracts/operation.js';
+import type { Clock } from '../clock.js';
+import { notFound } from '../domain/failure.js';
+import type { NewId } from '../domain/ids.js';
+import type { SecretBox } from '../domain/secrets.js';
+import { mask, newWebhookSecret } from '../domain/signature.js';
+import type { DeliveryStore } from '../stores/deliveries.js';
+import type { WebhookDoc, WebhookStore } from '../stores/webhooks.js';
+import type { ServiceOf } from './caller.js';
+import { toDelivery } from './deliveries.js';
+import { type SampleEvent, sampleEvent } from './sample-event.js';
+
+export type TestResult = OutputOf<Contract['webhooks']['test']>;
+
+export function createWebhookService(deps: {
+  webhooks: WebhookStore;
+  deliveries: DeliveryStore;
+  secrets: SecretBox;
+  /** Signs the event and posts it once, whatever the status of the webhook. */
+  send: (webhook: WebhookDoc, event: SampleEvent) => Promise<TestResult>;
+  /** Called when deliveries have become due. */
+  deliveriesDue: () => void;
+  clock: Clock;
+  newId: NewId;
+  publicUrl: string;
+}): ServiceOf<Contract['webhooks']> {
+  const { webhooks, deliveries, secrets, send, deliveriesDue, clock, newId, publicUrl } = deps;
+
+  const get = async (accountId: string, id: string): Promise<WebhookDoc> => {
+    const webhook = await webhooks.byId(accountId, id);
+    if (!webhook) throw notFound('webhook');
+    return webhook;
+  };
+  const withSecret = (webhook: WebhookDoc) => ({
+    ...toWebhook(webhook),
+    secret: secrets.open(webhook.secrets[0]!.sealed, webhook._id),
+  });
+
+  return {
+    async create({ accountId, reservedId }, { name, url, events }) {
+      const id = (reservedId ?? newId)('hook');
+      // Made already by a run of this very request that did not live to answer.
+      const made = reservedId && (await webhooks.byId(accountId, id));
+      if (made) return withSecret(made);
+      const secret = newWebhookSecret(clock);
+      const webhook: WebhookDoc = {
+        _id: id,
+        accountId,
+        name,
+        url,
+        events: [...new Set(events)],
+        status: 'ACTIVE',
+        secretMasked: mask(secret),
+        secrets: [{ sealed: secrets.seal(secret, id), until: null }],
+        failingSince: null,
+        lane: null,
+        createdAt: clock.now(),
+      };
+      await webhooks.insert(webhook);
+      return withSecret(webhook);
+    },
+
+    async list({ accountId }, request) {
+      const { items, meta } = await webhooks.list(accountId, request);
+      return { items: items.map(toWebhook), meta };
+    },
+
+    async get({ accountId }, { id }) {
+      return toWebhook(await get(accountId, id));
+    },
+
+    async update({ accountId }, { id, events, ...fields }) {
+      const given = { ...fields, events: events && [...new Set(events)] };
+      const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+      const updated = await webhooks.update(accountId, id, changes);
+      if (!updated) throw notFound('webhook');
+      if (updated.resumed) {
+        await deliveries.expedite(id);
+        deliveriesDue();
+      }
+      return toWebhook(updated.webhook);
+    },
+
+    async delete({ accountId }, { id }) {
+      if (!(await webhooks.remove(accountId, id))) throw notFound('webhook');
+      await deliveries.cancelPending([id]);
+      return { id, deleted: true };
+    },
+
+    async deliveries({ accountId }, { id, status, ...request }) {
+      await get(accountId, id);
+      const { items, meta } = await deliveries.list(accountId, id, { status }, request);
+      return { items: items.map(toDelivery), meta };
+    },
+
+    async test({ accountId }, { id }) {
+      return send(await get(accountId, id), sampleEvent(newId, clock.now(), publicUrl));
+    },
+
+    async rotateSecret({ accountId }, { id }) {
+      const secret = newWebhookSecret(clock);
+      const kept = { sealed: secrets.seal(secret, id), masked: mask(secret) };
+      const webhook = await webhooks.rotate(accountId, id, kept, clock.now());
+      if (!webhook) throw notFound('webhook');
+      return { ...toWebhook(webhook), secret };
+    },
+  };
+}
+
+const toWebhook = (webhook: WebhookDoc) => ({
+  id: webhook._id,
+  name: webhook.name,
+  url: webhook.url,
+  events: webhook.events,
+  status: webhook.status,
+  secretMasked: webhook.secretMasked,
+  createdAt: webhook.createdAt.toISOString(),
+});
