@@ -1,6 +1,7 @@
 /** API keys: who may call. A key is shown once; only its SHA-256 is kept. */
 import { z } from 'zod';
 import { deletedSchema, listOf } from './envelope.js';
+import { apiKeyExample } from './examples.js';
 import { operation } from './operation.js';
 import { idInput, idOf, momentInput, nameInput, pageQuery, timestamp } from './primitives.js';
 
@@ -18,10 +19,13 @@ const apiKeyShape = {
   createdAt: timestamp,
 };
 
-export const apiKeySchema = z.object(apiKeyShape).meta({ id: 'ApiKey' });
+export const apiKeySchema = z.object(apiKeyShape).meta({ id: 'ApiKey', examples: [apiKeyExample] });
 export const apiKeyWithSecretSchema = z
   .object({ ...apiKeyShape, key: z.string().meta({ description: 'The full key. Returned in this answer only.' }) })
-  .meta({ id: 'ApiKeyWithKey' });
+  .meta({
+    id: 'ApiKeyWithKey',
+    description: 'The API key with its full `key`, which is shown once: a replay (Idempotency-Key) leaves it out.',
+  });
 
 const tag = 'API keys';
 const params = { id: idInput('key', 'API key') };

@@ -1,12 +1,17 @@
 /** Deliveries: one event on its way to one webhook, with every attempt. */
 import { z } from 'zod';
 import { eventTypeSchema } from './events.js';
+import { deliveryExample } from './examples.js';
 import { operation } from './operation.js';
 import { idInput, idOf, timestamp } from './primitives.js';
 
 export const deliveryStatusSchema = z
   .enum(['PENDING', 'DELIVERED', 'FAILED', 'CANCELLED'])
-  .meta({ id: 'DeliveryStatus' });
+  .meta({
+    id: 'DeliveryStatus',
+    description:
+      'PENDING: not yet delivered, to be tried (again). FAILED: after the last attempt. CANCELLED: the webhook was deleted.',
+  });
 
 const attemptSchema = z
   .object({
@@ -31,7 +36,7 @@ export const deliverySchema = z
     attempts: z.array(attemptSchema),
     createdAt: timestamp,
   })
-  .meta({ id: 'Delivery' });
+  .meta({ id: 'Delivery', examples: [deliveryExample] });
 
 const tag = 'Deliveries';
 const params = { id: idInput('dlv', 'delivery') };

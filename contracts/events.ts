@@ -1,6 +1,7 @@
 /** Events: what is told to webhooks, kept for consumers that catch up by reading. */
 import { z } from 'zod';
 import { listOf } from './envelope.js';
+import { eventDataExample, eventExample } from './examples.js';
 import { operation } from './operation.js';
 import { paymentLinkSchema } from './payment-links.js';
 import { paymentSchema } from './payments.js';
@@ -18,11 +19,15 @@ export const eventTypeSchema = z.enum(EVENT_TYPES).meta({
 
 export const eventDataSchema = z
   .object({ payment: paymentSchema, paymentLink: paymentLinkSchema, product: productSchema })
-  .meta({ id: 'EventData', description: 'The resources as they were when the event happened.' });
+  .meta({
+    id: 'EventData',
+    description: 'The resources as they were when the event happened.',
+    examples: [eventDataExample],
+  });
 
 export const eventSchema = z
   .object({ id: idOf('evt', 'event'), type: eventTypeSchema, createdAt: timestamp, data: eventDataSchema })
-  .meta({ id: 'Event' });
+  .meta({ id: 'Event', examples: [eventExample] });
 
 /** The JSON body of a delivery. */
 export const webhookPayloadSchema = z

@@ -1,6 +1,7 @@
 /** Payment links: a hosted page each, and the memo by which a payment finds its way to the link. */
 import { z } from 'zod';
 import { deletedSchema, listOf } from './envelope.js';
+import { paymentLinkExample } from './examples.js';
 import { operation } from './operation.js';
 import { idInput, idOf, pageQuery, searchQuery, timestamp } from './primitives.js';
 import { productSummarySchema } from './products.js';
@@ -18,7 +19,7 @@ export const paymentLinkSchema = z
     product: productSummarySchema,
     createdAt: timestamp,
   })
-  .meta({ id: 'PaymentLink' });
+  .meta({ id: 'PaymentLink', examples: [paymentLinkExample] });
 
 const tag = 'Payment links';
 const params = { id: idInput('link', 'payment link') };

@@ -1,6 +1,7 @@
 /** Payments: money that came to a wallet, and how it was judged. */
 import { z } from 'zod';
 import { listOf } from './envelope.js';
+import { paymentExample } from './examples.js';
 import { networkSchema } from './networks.js';
 import { operation } from './operation.js';
 import { amount, idInput, idOf, momentInput, pageQuery, timestamp } from './primitives.js';
@@ -19,8 +20,16 @@ export const PAYMENT_REASONS = [
   'unsupported_memo',
 ] as const;
 
-export const paymentStatusSchema = z.enum(PAYMENT_STATUSES).meta({ id: 'PaymentStatus' });
-export const paymentReasonSchema = z.enum(PAYMENT_REASONS).meta({ id: 'PaymentReason' });
+export const paymentStatusSchema = z
+  .enum(PAYMENT_STATUSES)
+  .meta({
+    id: 'PaymentStatus',
+    description:
+      'COMPLETED: enough, in the right asset. UNDERPAID: less than the price or minimum. REJECTED: the link, the product or the asset was wrong. UNMATCHED: belongs to no link.',
+  });
+export const paymentReasonSchema = z
+  .enum(PAYMENT_REASONS)
+  .meta({ id: 'PaymentReason', description: 'The first that applies, in the order link, product, asset, amount.' });
 export type PaymentStatus = z.infer<typeof paymentStatusSchema>;
 export type PaymentReason = z.infer<typeof paymentReasonSchema>;
 
@@ -51,7 +60,7 @@ export const paymentSchema = z
     explorerUrl: z.string().nullable().meta({ description: 'The transaction in a block explorer; null on LOCAL.' }),
     createdAt: timestamp,
   })
-  .meta({ id: 'Payment' });
+  .meta({ id: 'Payment', examples: [paymentExample] });
 
 const refundSchema = z
   .object({

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { deletedSchema, listOf } from './envelope.js';
 import type { Fault } from './errors.js';
+import { productExample } from './examples.js';
 import { operation } from './operation.js';
 import {
   accountAddress,
@@ -50,7 +51,7 @@ export const productSchema = z
     paymentLinkCount: z.int(),
     createdAt: timestamp,
   })
-  .meta({ id: 'Product' });
+  .meta({ id: 'Product', examples: [productExample] });
 
 const productFields = {
   name: nameInput.meta({ description: 'Display name.' }),

@@ -1,6 +1,7 @@
 /** Wallets: Stellar accounts whose incoming payments the service reads. */
 import { z } from 'zod';
 import { deletedSchema, listOf } from './envelope.js';
+import { walletExample } from './examples.js';
 import { networkSchema } from './networks.js';
 import { operation } from './operation.js';
 import { accountAddress, idInput, idOf, nameInput, pageQuery, timestamp } from './primitives.js';
@@ -32,7 +33,7 @@ export const walletSchema = z
     sync: syncSchema,
     createdAt: timestamp,
   })
-  .meta({ id: 'Wallet' });
+  .meta({ id: 'Wallet', examples: [walletExample] });
 
 const tag = 'Wallets';
 const params = { id: idInput('wallet', 'wallet') };

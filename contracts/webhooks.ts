@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { deliverySchema, deliveryStatusSchema } from './deliveries.js';
 import { deletedSchema, listOf } from './envelope.js';
 import { eventTypeSchema } from './events.js';
+import { webhookExample } from './examples.js';
 import { operation } from './operation.js';
 import { httpsUrlInput, idInput, idOf, nameInput, pageQuery, timestamp } from './primitives.js';
 
@@ -23,13 +24,17 @@ const webhookShape = {
   createdAt: timestamp,
 };
 
-export const webhookSchema = z.object(webhookShape).meta({ id: 'Webhook' });
+export const webhookSchema = z.object(webhookShape).meta({ id: 'Webhook', examples: [webhookExample] });
 export const webhookWithSecretSchema = z
   .object({
     ...webhookShape,
     secret: z.string().meta({ description: 'The signing secret, `whsec_` + base64. Returned in this answer only.' }),
   })
-  .meta({ id: 'WebhookWithSecret' });
+  .meta({
+    id: 'WebhookWithSecret',
+    description:
+      'The webhook with its signing `secret`, which is shown once: a replay (Idempotency-Key) leaves it out.',
+  });
 
 const testResultSchema = z
   .object({

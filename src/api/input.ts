@@ -35,7 +35,9 @@ export function faultsOf(error: z.ZodError): Fault[] {
       const code: unknown = issue.params?.code;
       return [{ path, message: issue.message, code: typeof code === 'string' ? code : 'invalid' }];
     }
-    return [{ path, message: issue.message, code: issue.input === undefined ? 'required' : issue.code }];
+    // Only moments are unions: they have several formats.
+    const code = issue.code === 'invalid_union' ? 'invalid_format' : issue.code;
+    return [{ path, message: issue.message, code: issue.input === undefined ? 'required' : code }];
   });
 }
 

@@ -1,0 +1,113 @@
+/** One shop's resources, as the documentation shows them: they belong together, and each is valid by its own contract. */
+const createdAt = '2026-11-21T09:30:00.000Z';
+const address = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
+
+export const accountExample = { id: 'acct_01jd3k5v9ye6rbh2x7q0w4tzaa', name: 'T-shirt shop', createdAt };
+
+export const apiKeyExample = {
+  id: 'key_01jd3k5v9ye6rbh2x7q0w4tzab',
+  name: 'shop server',
+  scope: 'FULL' as const,
+  keyMasked: 'sk_4fT…x9Qz',
+  lastUsedAt: '2026-11-21T10:02:11.000Z',
+  expiresAt: null,
+  createdAt,
+};
+
+const walletSummary = { id: 'wallet_01jd3k5v9ye6rbh2x7q0w4tzac', name: 'Shop', address, network: 'LOCAL' as const };
+
+export const walletExample = {
+  ...walletSummary,
+  active: true,
+  sync: { ledger: 61234567, at: '2026-11-21T10:05:00.000Z', state: 'OK' as const },
+  createdAt,
+};
+
+const productSummary = {
+  id: 'prod_01jd3k5v9ye6rbh2x7q0w4tzad',
+  name: 'T-shirt',
+  assetCode: 'XLM',
+  priceType: 'FIXED' as const,
+  price: '25',
+};
+
+export const productExample = {
+  ...productSummary,
+  description: 'Cotton, all sizes',
+  imageUrl: 'https://shop.example/shirt.png',
+  assetIssuer: null,
+  minAmount: null,
+  active: true,
+  wallet: walletSummary,
+  paymentLinkCount: 1,
+  createdAt,
+};
+
+export const paymentLinkExample = {
+  id: 'link_01jd3k5v9ye6rbh2x7q0w4tzae',
+  slug: 'h2x7q0w4tz',
+  memo: '7K3M9QX2TZ',
+  url: 'https://pay.example/p/h2x7q0w4tz',
+  active: true,
+  paymentCount: 1,
+  product: productSummary,
+  createdAt,
+};
+
+export const paymentExample = {
+  id: 'pay_01jd3k5v9ye6rbh2x7q0w4tzaf',
+  status: 'COMPLETED' as const,
+  reason: 'overpaid' as const,
+  amount: '25.5',
+  assetCode: 'XLM',
+  assetIssuer: null,
+  expectedAmount: '25',
+  excessAmount: '0.5',
+  shortfallAmount: null,
+  memo: '7K3M9QX2TZ',
+  senderAddress: 'GAAZI4TCR3TY5OJHCTJC2A4QSY6CJWJH5IAJTGKIN2ER7LBNVKOCCWN7',
+  receiverAddress: address,
+  network: 'LOCAL' as const,
+  transactionHash: '3389e9f0f1a65f19736cacf544c2e825313e8447f569233bb8db39aa607c8889',
+  operationId: '263000455919345665',
+  ledger: 61234501,
+  ledgerClosedAt: '2026-11-21T09:59:55.000Z',
+  paymentLinkId: paymentLinkExample.id,
+  product: productSummary,
+  walletId: walletSummary.id,
+  explorerUrl: null,
+  createdAt: '2026-11-21T09:59:56.000Z',
+};
+
+export const eventDataExample = { payment: paymentExample, paymentLink: paymentLinkExample, product: productExample };
+
+export const eventExample = {
+  id: 'evt_01jd3k5v9ye6rbh2x7q0w4tzag',
+  type: 'payment.completed' as const,
+  createdAt: '2026-11-21T09:59:56.000Z',
+  data: eventDataExample,
+};
+
+export const webhookExample = {
+  id: 'hook_01jd3k5v9ye6rbh2x7q0w4tzah',
+  name: 'shop server',
+  url: 'https://shop.example/hook',
+  events: ['payment.completed' as const],
+  status: 'ACTIVE' as const,
+  secretMasked: 'whsec_…wxyz',
+  createdAt,
+};
+
+export const deliveryExample = {
+  id: 'dlv_01jd3k5v9ye6rbh2x7q0w4tzaj',
+  webhookId: webhookExample.id,
+  eventId: eventExample.id,
+  eventType: eventExample.type,
+  status: 'DELIVERED' as const,
+  attemptCount: 1,
+  nextAttemptAt: null,
+  lastResponseStatus: 200,
+  lastError: null,
+  attempts: [{ at: '2026-11-21T09:59:56.200Z', durationMs: 84, responseStatus: 200, error: null }],
+  createdAt: '2026-11-21T09:59:56.000Z',
+};
