@@ -1,6 +1,8 @@
 /** Wires everything by hand, in order; what was opened last is closed first. */
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../contracts/networks.js';
 import type { Clock } from './clock.js';
@@ -16,12 +18,12 @@ import { createHorizon, type Horizon } from './horizon/source.js';
 import { WrongNetwork } from './horizon/unavailable.js';
 import { createHttpApp } from './http/app.js';
 import { listen } from './http/server.js';
-import { removeOrphans, startJobs, type Work } from './jobs/agenda.js';
+import { type Jobs, removeOrphans, startJobs, type Work } from './jobs/agenda.js';
 import { createLedgerClient, type LedgerClient } from './local-ledger/client.js';
 import { serveLocalLedger } from './local-ledger/serve.js';
 import { createMetrics } from './metrics.js';
 import { createOutbox } from './outbox.js';
-import { createPageRouter } from './page/router.js';
+import { createPageRouter, type PageRouter } from './page/router.js';
 import { createStatusFeed } from './page/status-feed.js';
 import type { TestPayer } from './page/types.js';
 import { createPageSource, toPagePayment } from './page-source.js';
@@ -37,13 +39,17 @@ import { createIdempotency } from './services/idempotency.js';
 import { createPaymentLinkService } from './services/payment-links.js';
 import { createPaymentService } from './services/payments.js';
 import { createProductService } from './services/products.js';
+import type { SampleEvent } from './services/sample-event.js';
 import { createReadSync } from './services/wallet-sync.js';
 import { createWalletService } from './services/wallets.js';
 import { createWebhookService } from './services/webhooks.js';
 import { StartupError } from './startup-error.js';
 import type { Stores } from './stores/index.js';
+import type { WebhookDoc } from './stores/webhooks.js';
+import { signAndPost } from './webhooks/attempt.js';
 import { createDispatcher } from './webhooks/dispatch.js';
 import { createPoster } from './webhooks/poster.js';
+import { toBody } from './webhooks/request.js';
 
 export type Role = 'all' | 'api' | 'worker';
 export const ROLES: readonly Role[] = ['all', 'api', 'worker'];
@@ -62,6 +68,8 @@ export interface Context {
 }
 
 const GRACE_MS = 8000;
+/** In the data directory. */
+export const DEVELOPMENT_CA_FILE = 'development-ca.pem';
 const HOUR_MS = 3_600_000;
 
 /** @throws StartupError with one line for the operator. What was opened before is closed again. */
@@ -114,6 +122,7 @@ export async function createContext(deps: {
       allowPrivate: config.webhookAllowPrivate,
       timeoutMs: config.webhookTimeoutMs,
       clock,
+      developmentCa: () => readDevelopmentCa(config.dataDir),
     });
     onClose(() => poster.close());
     const dispatcher = createDispatcher({
@@ -122,7 +131,6 @@ export async function createContext(deps: {
       secrets,
       clock,
       log,
-      newId,
       settings: {
         timeoutMs: config.webhookTimeoutMs,
         retryBaseMs: config.webhookRetryBaseMs,
@@ -132,7 +140,12 @@ export async function createContext(deps: {
     const outbox = createOutbox({ ...stores, clock, newId, publicUrl });
     const marks = createHorizonMarks({ ...stores, horizons, clock });
     const { networks } = config;
-    const deliveriesStored = () => dispatcher.wake();
+    const send = async (webhook: WebhookDoc, event: SampleEvent) => {
+      const request = { eventId: event._id, body: toBody(event), at: clock.now() };
+      const { responseStatus, durationMs, error } = await signAndPost(webhook, request, { poster, secrets, log });
+      return { responseStatus, durationMs, error };
+    };
+    const deliveriesDue = () => dispatcher.wake();
     const services: Services = {
       account: createAccountService(stores),
       apiKeys: createApiKeyService({ ...stores, transaction, clock, newId }),
@@ -146,15 +159,16 @@ export async function createContext(deps: {
       }),
       products: createProductService({ ...stores, transaction, marks, clock, newId }),
       paymentLinks: createPaymentLinkService({ ...stores, transaction, marks, clock, newId, publicUrl }),
-      payments: createPaymentService({ ...stores, outbox, transaction, deliveriesStored }),
+      payments: createPaymentService({ ...stores, outbox, transaction, deliveriesDue }),
       events: createEventService(stores),
-      webhooks: createWebhookService({ ...stores, secrets, poster, clock, newId, publicUrl, deliveriesStored }),
-      deliveries: createDeliveryService({ ...stores, deliveriesStored }),
+      webhooks: createWebhookService({ ...stores, secrets, send, deliveriesDue, clock, newId, publicUrl }),
+      deliveries: createDeliveryService({ ...stores, deliveriesDue }),
     };
 
     const metrics = createMetrics({ ...stores, clock });
     const readiness = createReadiness({ database, ...stores, networks, clock });
 
+    let jobs: Jobs | null = null;
     if (role !== 'api') {
       await Promise.all([...horizons.values()].map(refuseWrongNetwork));
       const works: Work[] = networks.map((network) => {
@@ -165,7 +179,7 @@ export async function createContext(deps: {
           clock,
           log,
           metrics: metrics.ofWatcher(network),
-          paymentsStored: deliveriesStored,
+          paymentsStored: deliveriesDue,
         });
         const horizon = horizons.get(network)!;
         const { pollIntervalMs } = config;
@@ -179,17 +193,17 @@ export async function createContext(deps: {
         run: () => removeOrphans(db, new Date(clock.nowMs() - HOUR_MS)),
         everyMs: HOUR_MS,
       });
-      const jobs = await startJobs({ db, works, processId, clock, log });
-      onClose(() => jobs.close());
+      jobs = await startJobs({ db, works, processId, clock, log });
     }
 
+    let pages: PageRouter | null = null;
     let api: Parameters<typeof createHttpApp>[0]['api'];
     if (role !== 'worker') {
       const authentication = createAuthentication({ ...stores, clock, log });
       onClose(() => authentication.close());
       const status = createStatusFeed({ payments: stores.payments.collection, toPagePayment, clock, log });
       onClose(() => status.close());
-      const pages = createPageRouter({
+      pages = createPageRouter({
         pages: createPageSource(stores),
         status,
         testPayer: localLedger && toTestPayer(localLedger.client),
@@ -197,7 +211,6 @@ export async function createContext(deps: {
         log,
         publicUrl,
       });
-      onClose(() => pages.close());
       api = {
         services,
         authenticate: authentication.authenticate,
@@ -209,8 +222,12 @@ export async function createContext(deps: {
     }
     const app = createHttpApp({ unreadiness: readiness.reasons, metrics: metrics.registry, log, clock, api });
     const server = await listen(app, config.host, port, clock);
-    onClose((graceMs) => server.close(graceMs));
-    onClose(() => readiness.stop());
+    onClose(async (graceMs) => {
+      readiness.stop();
+      // Open event streams would keep the server waiting.
+      pages?.close();
+      await Promise.all([server.close(graceMs), jobs?.close()]);
+    });
     return { config, url, publicUrl, services, stores, localLedger, close };
 
     async function openLocalLedger() {
@@ -278,6 +295,15 @@ async function freePort(host: string): Promise<number> {
       probe.close(() => resolve(port));
     });
   });
+}
+
+/** The certificate authority of `webhook listen`, where somebody listens on this machine. */
+function readDevelopmentCa(dataDir: string): string | null {
+  try {
+    return readFileSync(join(dataDir, DEVELOPMENT_CA_FILE), 'utf8');
+  } catch {
+    return null;
+  }
 }
 
 /** The committed file, whether this runs from the sources or from dist. */

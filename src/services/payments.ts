@@ -23,10 +23,10 @@ export function createPaymentService(deps: {
   wallets: WalletStore;
   outbox: Outbox;
   transaction: Database['transaction'];
-  /** Called when deliveries may have been stored. */
-  deliveriesStored: () => void;
+  /** Called when deliveries may have become due. */
+  deliveriesDue: () => void;
 }): ServiceOf<Contract['payments']> {
-  const { payments, paymentLinks, products, wallets, outbox, transaction, deliveriesStored } = deps;
+  const { payments, paymentLinks, products, wallets, outbox, transaction, deliveriesDue } = deps;
 
   const show = async (payment: PaymentDoc) =>
     toPayment(payment, (payment.productId && (await products.byId(payment.accountId, payment.productId))) || null);
@@ -96,7 +96,7 @@ export function createPaymentService(deps: {
         );
         return after;
       });
-      deliveriesStored();
+      deliveriesDue();
       return show(accepted);
     },
 
@@ -139,7 +139,7 @@ export function createPaymentService(deps: {
         );
         return after;
       });
-      deliveriesStored();
+      deliveriesDue();
       return show(assigned);
     },
 

@@ -1,0 +1,139 @@
+/** The whole service in the test's own process, on a database of its own, with the built-in ledger closing quickly. */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { type Clock, systemClock } from '../../src/clock.js';
+import { readConfig } from '../../src/config.js';
+import { type Context, createContext, DEVELOPMENT_CA_FILE, type Role } from '../../src/context.js';
+import { createIds } from '../../src/domain/ids.js';
+import { openAccount } from '../../src/services/account.js';
+import { testDatabase } from './mongo.js';
+import { testAuthority } from './receiver.js';
+
+interface Test {
+  teardown(end: () => unknown): void;
+}
+
+export interface TestService {
+  url: string;
+  context: Context;
+  dataDir: string;
+  /** Of a fresh account with a FULL key. */
+  apiKey: string;
+  accountId: string;
+  /** A further account. */
+  openAccount(name?: string): Promise<{ apiKey: string; accountId: string }>;
+  /** Calls REST; `path` is below `/api/v1`. */
+  api<Data = any>(method: string, path: string, body?: unknown, key?: string): Promise<Answer<Data>>;
+  /** A process more on the same database. */
+  join(role: Role): Promise<Context>;
+}
+
+export interface Answer<Data = any> {
+  status: number;
+  headers: Headers;
+  data: Data;
+  error: { message: string; code: string; details?: { path: string; message: string; code: string }[] } | null;
+  meta?: { page: number; pageSize: number; total: number; totalPages: number };
+}
+
+export interface TestServiceOptions {
+  /** Settings as environment variables. */
+  env?: Record<string, string>;
+  role?: Role;
+  clock?: Clock;
+  logLevel?: string;
+  /** Given when a test starts the service again on the same database. */
+  database?: { uri: string };
+}
+
+export const CLOSE_MS = 100;
+
+export async function startTestService(t: Test, options: TestServiceOptions = {}): Promise<TestService> {
+  const { env = {}, role = 'all', clock = systemClock, logLevel = process.env.TEST_LOG_LEVEL ?? 'silent' } = options;
+  const database = options.database ?? (await testDatabase(t));
+  const dataDir = await mkdtemp(join(tmpdir(), 'stellar-collect-test-'));
+  t.teardown(() => rm(dataDir, { recursive: true, force: true }));
+  // Receivers of the tests are trusted as `webhook listen` is.
+  await writeFile(join(dataDir, DEVELOPMENT_CA_FILE), (await testAuthority()).cert);
+  const config = readConfig({
+    PORT: '0',
+    MONGODB_URI: database.uri,
+    SECRETS_KEY: randomBytes(32).toString('base64'),
+    DATA_DIR: dataDir,
+    LOCAL_LEDGER_PORT: '0',
+    LOCAL_LEDGER_CLOSE_MS: String(CLOSE_MS),
+    POLL_INTERVAL_MS: '100',
+    RATE_LIMIT_PER_MINUTE: '0',
+    ...env,
+  });
+  const log = pino({ level: logLevel });
+  const start = async (as: Role) => {
+    const context = await createContext({ config, role: as, clock, log });
+    t.teardown(() => context.close(500));
+    return context;
+  };
+  const context = await start(role);
+  const newId = createIds(clock);
+  const open = async (name = 'Test') => {
+    const { account, apiKey } = await openAccount(
+      { ...context.stores, apiKeys: context.services.apiKeys, clock, newId },
+      name,
+    );
+    return { apiKey: apiKey.key, accountId: account.id };
+  };
+  const first = await open();
+  return {
+    url: context.url,
+    context,
+    dataDir,
+    ...first,
+    openAccount: open,
+    join: start,
+    async api(method, path, body, key = first.apiKey) {
+      const response = await fetch(`${context.url}/api/v1${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${key}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      return { status: response.status, headers: response.headers, ...((await response.json()) as object) } as Answer;
+    },
+  };
+}
+
+/** Asks again until the answer is there; fails with what it saw last. */
+export async function eventually<T>(
+  ask: () => Promise<T | null | undefined | false>,
+  what: string,
+  withinMs = 10_000,
+): Promise<T> {
+  const end = Date.now() + withinMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer) return answer;
+    if (Date.now() > end) throw new Error(`not within ${withinMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+/** A wallet on the local ledger, a product, a link: what most tests begin with. */
+export async function startSelling(service: TestService, product: Record<string, unknown> = {}) {
+  const { address } = await service.context.localLedger!.client.fund();
+  const wallet = (await service.api('POST', '/wallets', { name: 'Shop', address, network: 'LOCAL' })).data;
+  const made = await service.api('POST', '/products', {
+    name: 'T-shirt',
+    walletId: wallet.id,
+    assetCode: 'XLM',
+    priceType: 'FIXED',
+    price: '25',
+    ...product,
+  });
+  if (made.status !== 201) throw new Error(JSON.stringify(made.error));
+  const link = (await service.api('POST', '/payment-links', { productId: made.data.id })).data;
+  return { wallet, product: made.data, link };
+}
