@@ -12,7 +12,7 @@ export interface ParsedPage {
 
 const pageSchema = z.object({
   _embedded: z.object({ records: z.array(z.unknown()) }),
-  _links: z.unknown(),
+  _links: z.unknown().optional(),
 });
 
 /** Null when the body is no page of records. */

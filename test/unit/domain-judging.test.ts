@@ -1,0 +1,299 @@
+/** Every outcome of SPEC 5.5, one test each, and what stands before the judgement: the memo's meaning, the terms in force, the windows of watching. */
+import t from 'tap';
+import { formatAmount, MAX_STROOPS, parseAmount } from '../../src/domain/amount.js';
+import { type Asset, assetName, NATIVE, sameAsset } from '../../src/domain/asset.js';
+import { judge, unmatched, type Verdict } from '../../src/domain/judge.js';
+import { type CreditMemo, createMemo, namedMemo, normalizeMemo } from '../../src/domain/memo.js';
+import {
+  inForce,
+  isAtOrAfter,
+  isWatched,
+  type Mark,
+  type ProductTerms,
+  type Versioned,
+} from '../../src/domain/terms.js';
+
+const ISSUER = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
+const OTHER_ISSUER = 'GDI53A4VSMMYMVVTLO3X4SMZXWIPWN3ETEKTFVPOYO67A5FPLLK4T3YR';
+const USDC: Asset = { code: 'USDC', issuer: ISSUER };
+
+const amount = (text: string): bigint => parseAmount(text)!;
+const fixed = (price: string, terms: Partial<ProductTerms> = {}): ProductTerms => {
+  return { active: true, asset: NATIVE, priceType: 'FIXED', price: amount(price), minAmount: null, ...terms };
+};
+const custom = (minAmount: string | null, terms: Partial<ProductTerms> = {}): ProductTerms => {
+  return {
+    ...fixed('1'),
+    priceType: 'CUSTOM',
+    price: null,
+    minAmount: minAmount && amount(minAmount),
+    ...terms,
+  } as ProductTerms;
+};
+
+interface Outcome {
+  guarantee: string;
+  product: ProductTerms;
+  linkActive?: boolean;
+  pays: string;
+  asset?: Asset;
+  expect: [
+    status: Verdict['status'],
+    reason: Verdict['reason'],
+    expected: string | null,
+    excess?: string,
+    shortfall?: string,
+  ];
+}
+
+const outcomes: Outcome[] = [
+  { guarantee: 'the exact price is COMPLETED', product: fixed('10'), pays: '10', expect: ['COMPLETED', null, '10'] },
+  {
+    guarantee: 'one stroop more than the price is COMPLETED, overpaid by it',
+    product: fixed('10'),
+    pays: '10.0000001',
+    expect: ['COMPLETED', 'overpaid', '10', '0.0000001'],
+  },
+  {
+    guarantee: 'one stroop less than the price is UNDERPAID by it',
+    product: fixed('10'),
+    pays: '9.9999999',
+    expect: ['UNDERPAID', 'below_price', '10', undefined, '0.0000001'],
+  },
+  {
+    guarantee: 'the largest price is compared to the stroop',
+    product: fixed('922337203685.4775807'),
+    pays: '922337203685.4775806',
+    expect: ['UNDERPAID', 'below_price', '922337203685.4775807', undefined, '0.0000001'],
+  },
+  {
+    guarantee: 'the largest amount for the smallest price is overpaid exactly',
+    product: fixed('0.0000001'),
+    pays: '922337203685.4775807',
+    expect: ['COMPLETED', 'overpaid', '0.0000001', '922337203685.4775806'],
+  },
+  { guarantee: 'the exact minimum is COMPLETED', product: custom('5'), pays: '5', expect: ['COMPLETED', null, '5'] },
+  {
+    guarantee: 'more than the minimum is COMPLETED and not overpaid',
+    product: custom('5'),
+    pays: '500',
+    expect: ['COMPLETED', null, '5'],
+  },
+  {
+    guarantee: 'less than the minimum is UNDERPAID',
+    product: custom('5'),
+    pays: '4',
+    expect: ['UNDERPAID', 'below_minimum', '5', undefined, '1'],
+  },
+  {
+    guarantee: 'without a minimum one stroop is COMPLETED',
+    product: custom(null),
+    pays: '0.0000001',
+    expect: ['COMPLETED', null, null],
+  },
+  {
+    guarantee: 'an inactive link is REJECTED',
+    product: fixed('10'),
+    linkActive: false,
+    pays: '10',
+    expect: ['REJECTED', 'link_inactive', '10'],
+  },
+  {
+    guarantee: 'an inactive product is REJECTED',
+    product: fixed('10', { active: false }),
+    pays: '10',
+    expect: ['REJECTED', 'product_inactive', '10'],
+  },
+  {
+    guarantee: 'another asset is REJECTED',
+    product: fixed('10', { asset: USDC }),
+    pays: '10',
+    expect: ['REJECTED', 'wrong_asset', '10'],
+  },
+  {
+    guarantee: 'the code of another issuer is REJECTED',
+    product: fixed('10', { asset: USDC }),
+    asset: { code: 'USDC', issuer: OTHER_ISSUER },
+    pays: '10',
+    expect: ['REJECTED', 'wrong_asset', '10'],
+  },
+  {
+    guarantee: 'an asset that only calls itself XLM is REJECTED',
+    product: fixed('10'),
+    asset: { code: 'XLM', issuer: ISSUER },
+    pays: '10',
+    expect: ['REJECTED', 'wrong_asset', '10'],
+  },
+  {
+    guarantee: 'a code in another case is another asset',
+    product: fixed('10', { asset: USDC }),
+    asset: { code: 'usdc', issuer: ISSUER },
+    pays: '10',
+    expect: ['REJECTED', 'wrong_asset', '10'],
+  },
+  {
+    guarantee: 'of all reasons at once the link comes first',
+    product: fixed('10', { active: false, asset: USDC }),
+    linkActive: false,
+    pays: '1',
+    expect: ['REJECTED', 'link_inactive', '10'],
+  },
+  {
+    guarantee: 'then the product',
+    product: fixed('10', { active: false, asset: USDC }),
+    pays: '1',
+    expect: ['REJECTED', 'product_inactive', '10'],
+  },
+  {
+    guarantee: 'then the asset, before the amount',
+    product: fixed('10', { asset: USDC }),
+    pays: '1',
+    expect: ['REJECTED', 'wrong_asset', '10'],
+  },
+];
+
+for (const { guarantee, product, linkActive = true, pays, asset = NATIVE, expect } of outcomes) {
+  t.test(guarantee, async (t) => {
+    const verdict = judge({ link: { active: linkActive }, product, asset, amount: amount(pays) });
+    const [status, reason, expected, excess = null, shortfall = null] = expect;
+    const text = (stroops: bigint | null) => (stroops === null ? null : formatAmount(stroops));
+    t.strictSame(
+      [
+        verdict.status,
+        verdict.reason,
+        text(verdict.expectedAmount),
+        text(verdict.excessAmount),
+        text(verdict.shortfallAmount),
+      ],
+      [status, reason, expected, excess, shortfall],
+    );
+  });
+}
+
+t.test('a FIXED product without a price judges nothing', async (t) => {
+  const product = { ...fixed('1'), price: null };
+  t.throws(() => judge({ link: { active: true }, product, asset: NATIVE, amount: 1n }), RangeError);
+});
+
+t.test('an unmatched payment has a reason and no amounts', async (t) => {
+  t.strictSame(unmatched('unknown_memo'), {
+    status: 'UNMATCHED',
+    reason: 'unknown_memo',
+    expectedAmount: null,
+    excessAmount: null,
+    shortfallAmount: null,
+  });
+});
+
+t.test('an asset is its code and its issuer', async (t) => {
+  t.ok(sameAsset(NATIVE, { code: 'XLM', issuer: null }));
+  t.notOk(sameAsset(NATIVE, { code: 'XLM', issuer: ISSUER }));
+  t.equal(assetName(NATIVE), 'XLM');
+  t.equal(assetName(USDC), `USDC:${ISSUER}`);
+});
+
+t.test('an amount is plain decimal text up to what the ledger can hold', async (t) => {
+  t.equal(parseAmount('922337203685.4775807'), MAX_STROOPS);
+  t.equal(parseAmount('922337203685.4775808'), null);
+  for (const text of ['.5', '5.', '007', '1e3', '-1', '+1', ' 1', '1 ', '', '1.00000000', '0x1', '1,5', 'NaN', '١']) {
+    t.equal(parseAmount(text), null, JSON.stringify(text));
+  }
+  t.throws(() => formatAmount(-1n), RangeError);
+});
+
+const memoFrom = (bytes: number[]) => createMemo({ randomBytes: (size) => Buffer.from(bytes).subarray(0, size) });
+
+t.test('a memo as a person writes it down', async (t) => {
+  const memo = memoFrom([0, 1, 10, 11, 22, 31, 5, 7, 0, 1, 29]);
+  t.match(memo, /^01ABPZ5701X[0-9A-HJKMNP-TV-Z]$/);
+  const byHand = memo.toLowerCase().replaceAll('0', 'o').replace('1', 'l').replace('1', 'I');
+  t.not(byHand, memo);
+  t.equal(normalizeMemo(byHand), memo, 'O for 0, l and I for 1, small letters');
+  t.equal(normalizeMemo(` \t${memo}\n`), memo, 'blanks around it');
+  t.equal(normalizeMemo(`\u00a0${memo}\u3000`), memo, 'whatever blanks');
+});
+
+t.test('what is none of our memos stays none', async (t) => {
+  const memo = memoFrom([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 31]);
+  const swapped = memo[1]! + memo[0] + memo.slice(2);
+  for (const text of [
+    '',
+    ' ',
+    memo.slice(1),
+    `${memo}0`,
+    `${memo.slice(0, 5)} ${memo.slice(5)}`,
+    `${memo}\0`,
+    swapped,
+    `U${memo.slice(1)}`,
+  ]) {
+    t.equal(normalizeMemo(text), null, JSON.stringify(text));
+  }
+  // 'ı'.toUpperCase() is 'I' and 'ſ'.toUpperCase() is 'S': letters of other alphabets must not become ours.
+  const withOne = memoFrom([1, 25, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  t.equal(normalizeMemo(withOne.replace('1', 'ı')), null);
+  t.equal(normalizeMemo(withOne.replace('S', 'ſ')), null);
+  t.equal(normalizeMemo(withOne.replace('1', '１')), null);
+});
+
+t.test('what a memo of the ledger names', async (t) => {
+  const memo = memoFrom([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 31]);
+  const cases: [CreditMemo, string][] = [
+    [{ type: 'none', text: null }, 'no_memo'],
+    [{ type: 'text', text: '', valid: true }, 'no_memo'],
+    [{ type: 'text', text: '\u{FFFD}', valid: false }, 'unknown_memo'],
+    [{ type: 'text', text: memo, valid: false }, 'unknown_memo'],
+    [{ type: 'text', text: 'thanks', valid: true }, 'unknown_memo'],
+    [{ type: 'text', text: '   ', valid: true }, 'unknown_memo'],
+    [{ type: 'id', text: '123' }, 'unsupported_memo'],
+    [{ type: 'hash', text: 'AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=' }, 'unsupported_memo'],
+    [{ type: 'return', text: 'AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=' }, 'unsupported_memo'],
+  ];
+  for (const [given, reason] of cases) t.strictSame(namedMemo(given), { memo: null, reason }, JSON.stringify(given));
+  t.strictSame(namedMemo({ type: 'text', text: memo.toLowerCase(), valid: true }), { memo });
+});
+
+const at = (iso: string, ledger: number | null): Mark => ({ at: new Date(iso), ledger });
+const closed = (ledger: number, iso: string) => ({ ledger, closedAt: new Date(iso) });
+
+t.test('terms count from the first ledger that closes at or after them', async (t) => {
+  const mark = at('2026-01-01T00:00:10.900Z', 100);
+  t.notOk(
+    isAtOrAfter(closed(100, '2026-01-01T00:00:10Z'), mark),
+    'a ledger that had closed before the moment, in the same second',
+  );
+  t.ok(isAtOrAfter(closed(101, '2026-01-01T00:00:10Z'), mark), 'the next one, which shows the same whole second');
+  t.notOk(isAtOrAfter(closed(101, '2026-01-01T00:00:09Z'), mark), 'one that closed a second before');
+  t.ok(isAtOrAfter(closed(102, '2026-01-01T00:00:11Z'), mark));
+  t.ok(
+    isAtOrAfter(closed(1, '2026-01-01T00:00:10Z'), at('2026-01-01T00:00:10.900Z', null)),
+    'by time alone when no ledger is known',
+  );
+});
+
+t.test('the terms in force are those of the last version that was reached', async (t) => {
+  const history: Versioned<string> = [
+    { from: null, terms: 'first' },
+    { from: at('2026-01-01T00:00:10Z', 100), terms: 'second' },
+    { from: at('2026-01-01T00:00:20Z', 102), terms: 'third' },
+  ];
+  t.equal(inForce(history, closed(1, '2015-01-01T00:00:00Z')), 'first', 'a payment older than the product');
+  t.equal(inForce(history, closed(100, '2026-01-01T00:00:10Z')), 'first');
+  t.equal(inForce(history, closed(101, '2026-01-01T00:00:15Z')), 'second');
+  t.equal(inForce(history, closed(103, '2026-01-01T00:00:20Z')), 'third');
+  t.throws(() => inForce([], closed(1, '2026-01-01T00:00:00Z')), RangeError);
+});
+
+t.test('a wallet counts what came in its windows, no more and no less', async (t) => {
+  const windows = [
+    { from: at('2026-01-01T00:00:10Z', 100), until: at('2026-01-01T00:00:30Z', 104) },
+    { from: at('2026-01-01T00:01:00Z', 110), until: null },
+  ];
+  const watched = (ledger: number, iso: string) => isWatched(windows, closed(ledger, iso));
+  t.notOk(watched(100, '2026-01-01T00:00:09Z'), 'before its creation');
+  t.ok(watched(101, '2026-01-01T00:00:14Z'));
+  t.ok(watched(104, '2026-01-01T00:00:29Z'), 'in the last ledger before it was made inactive');
+  t.notOk(watched(105, '2026-01-01T00:00:34Z'), 'while inactive');
+  t.notOk(watched(110, '2026-01-01T00:00:59Z'));
+  t.ok(watched(111, '2026-01-01T00:01:04Z'), 'active again');
+  t.notOk(isWatched([], closed(1, '2026-01-01T00:00:00Z')));
+});
