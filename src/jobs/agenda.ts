@@ -17,8 +17,9 @@ export interface Work {
 }
 
 const PROCESS_EVERY_MS = 1000;
-const LOCK_LIFETIME_MS = 60_000;
-const TOUCH_EVERY_MS = 20_000;
+/** Agenda looks after a job's lock at half of its life, also once more after its end: a longer one would delay the end of the process. */
+const LOCK_LIFETIME_MS = 4000;
+const TOUCH_EVERY_MS = 1500;
 const COLLECTION = 'agendaJobs';
 
 export interface Jobs {
@@ -36,7 +37,7 @@ export async function startJobs(deps: {
 }): Promise<Jobs> {
   const { db, works, processId, clock, log } = deps;
   const ended = new AbortController();
-  const running = new Set<Promise<void>>();
+  const running = new Map<string, Promise<void>>();
   const agenda = new Agenda({
     backend: new MongoBackend({ mongo: db as never, collection: COLLECTION }),
     name: processId,
@@ -53,17 +54,24 @@ export async function startJobs(deps: {
       async (job) => {
         const done = new AbortController();
         const touching = keepTouching(job, AbortSignal.any([ended.signal, done.signal]));
-        const run = work
-          .run(ended.signal)
-          .catch((error: unknown) => log.error({ err: error, work: work.name }, 'work failed'));
-        running.add(run);
-        await run;
-        running.delete(run);
+        await runOnce(work);
         done.abort();
         await touching;
       },
       { concurrency: 1, lockLimit: 1 },
     );
+  }
+
+  /** Agenda may call a handler again that still runs, because its lock expired or was cleared: then there is one run all the same. */
+  function runOnce(work: Work): Promise<void> {
+    const started =
+      running.get(work.name) ??
+      work
+        .run(ended.signal)
+        .catch((error: unknown) => log.error({ err: error, work: work.name }, 'work failed'))
+        .finally(() => running.delete(work.name));
+    running.set(work.name, started);
+    return started;
   }
 
   async function keepTouching(job: { touch(): Promise<unknown> }, signal: AbortSignal): Promise<void> {
@@ -82,7 +90,7 @@ export async function startJobs(deps: {
   return {
     async close() {
       ended.abort();
-      await Promise.all(running);
+      await Promise.all(running.values());
       await agenda.cancel({ names: works.filter((work) => work.everyMs === null).map(nameOf) }).catch(() => undefined);
       await agenda.stop().catch((error: unknown) => log.warn({ err: error }, 'Agenda did not stop cleanly'));
     },
