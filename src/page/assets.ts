@@ -1,0 +1,37 @@
+/** Style, script and icon of the page, named after their content: a name once served never means anything else. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { RequestHandler } from 'express';
+
+const FILES = { 'page.css': 'text/css', 'page.js': 'text/javascript', 'icon.svg': 'image/svg+xml' } as const;
+export type AssetName = keyof typeof FILES;
+
+const ONE_YEAR = 'public, max-age=31536000, immutable';
+
+export function createAssets() {
+  const assets = Object.entries(FILES).map(([file, type]) => {
+    const body = readFileSync(new URL(`./client/${file}`, import.meta.url));
+    const [name, extension] = file.split('.');
+    const hash = createHash('sha256').update(body).digest('hex').slice(0, 10);
+    return {
+      file,
+      type,
+      body,
+      hashed: `${name}-${hash}.${extension}`,
+      anyHash: new RegExp(`^${name}-\\w+\\.${extension}$`),
+    };
+  });
+  return {
+    /** The name under `/page/`. */
+    nameOf: (file: AssetName): string => assets.find((asset) => asset.file === file)!.hashed,
+    /** For `/page/:file`. While versions change, a page of the other version gets what is here, which then nobody keeps. */
+    serve: ((req, res, next) => {
+      const asked = String(req.params.file);
+      const asset = assets.find(({ anyHash }) => anyHash.test(asked));
+      if (!asset) return next();
+      res.set('cache-control', asked === asset.hashed ? ONE_YEAR : 'no-store');
+      res.type(asset.type).send(asset.body);
+    }) satisfies RequestHandler,
+  };
+}
+export type Assets = ReturnType<typeof createAssets>;

@@ -1,0 +1,230 @@
+// The page comes alive: it copies, redraws the code for an amount, pays on LOCAL, and notices the payment. Without it, all of this works by forms.
+
+const POLL_MS = 4_000;
+/** The server's heartbeat is quicker than this. */
+const SILENCE_MS = 25_000;
+const TYPING_MS = 350;
+
+const byId = (id) => document.getElementById(id);
+document.documentElement.classList.add('js');
+
+const main = document.querySelector('main.checkout');
+if (main) {
+  document.addEventListener('click', copyOnClick);
+  dropBrokenPicture(main.querySelector('.picture'));
+  showLocalTimes();
+  followPayments(main.dataset.address);
+  redrawOnEntry(main.dataset.address, document.querySelector('form.amount'));
+  document.addEventListener('submit', payFromTestAccount);
+}
+
+/** @param {MouseEvent} event */
+async function copyOnClick(event) {
+  const button = event.target.closest('.copy');
+  if (!button) return;
+  const copied = await copyText(button.dataset.copy);
+  const label = button.querySelector('span');
+  label.textContent = copied ? 'Copied' : 'Select it';
+  button.classList.toggle('done', copied);
+  say(copied ? 'Copied' : 'Copying is not possible here');
+  setTimeout(() => {
+    label.textContent = 'Copy';
+    button.classList.remove('done');
+  }, 2_000);
+}
+
+async function copyText(text) {
+  // Browsers offer the clipboard only to https and localhost.
+  if (navigator.clipboard) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {}
+  }
+  const field = document.createElement('textarea');
+  field.value = text;
+  field.className = 'unseen';
+  document.body.append(field);
+  field.select();
+  const copied = document.execCommand('copy');
+  field.remove();
+  return copied;
+}
+
+function say(words) {
+  byId('announcement').textContent = words;
+}
+
+function dropBrokenPicture(picture) {
+  if (!picture) return;
+  const drop = () => picture.remove();
+  if (picture.complete && picture.naturalWidth === 0) drop();
+  else picture.addEventListener('error', drop);
+}
+
+function showLocalTimes() {
+  for (const time of document.querySelectorAll('time')) {
+    const moment = new Date(time.dateTime);
+    time.textContent = moment.toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' });
+  }
+}
+
+function followPayments(address) {
+  // Kept with the entry in the history: a reload goes on with the same visit, a click on the link begins a new one.
+  const opened = history.state?.opened ?? main.dataset.opened;
+  history.replaceState({ ...history.state, opened }, '');
+
+  let source;
+  let sourceAt = 0;
+  let heardAt = 0;
+  let polling = false;
+  let failures = 0;
+  let shown;
+
+  function take(snapshot) {
+    failures = 0;
+    delete main.dataset.offline;
+    if (snapshot.payable && !byId('details')) return location.reload();
+    const unchanged = snapshot.state === main.dataset.state && (shown ?? snapshot.html) === snapshot.html;
+    const first = shown === undefined;
+    shown = snapshot.html;
+    if (unchanged && !(first && snapshot.payments.length > 0)) return;
+    const ask = byId('ask').querySelector('details');
+    if (!snapshot.payable) byId('ask').replaceChildren();
+    else if (main.dataset.state === 'WAITING') ask.open = snapshot.state === 'WAITING';
+    main.dataset.state = snapshot.state;
+    byId('status').innerHTML = snapshot.html;
+    document.title = snapshot.title;
+    say(snapshot.announcement);
+    showLocalTimes();
+    if (snapshot.payments.length > 0) byId('status').scrollIntoView({ block: 'nearest' });
+  }
+
+  function listen() {
+    source?.close();
+    sourceAt = Date.now();
+    source = new EventSource(`${address}/events?since=${opened}`);
+    const hear = () => {
+      heardAt = Date.now();
+    };
+    source.addEventListener('beat', hear);
+    source.addEventListener('status', (event) => {
+      hear();
+      take(JSON.parse(event.data));
+    });
+    source.addEventListener('error', () => {
+      heardAt = 0;
+      poll();
+    });
+  }
+
+  async function poll() {
+    if (polling) return;
+    polling = true;
+    try {
+      const answer = await fetch(`${address}/status?since=${opened}`, { signal: AbortSignal.timeout(10_000) });
+      if (!answer.ok) throw new Error(answer.statusText);
+      take(await answer.json());
+    } catch {
+      failures += 1;
+      if (failures > 1) main.dataset.offline = '';
+    }
+    polling = false;
+  }
+
+  function look() {
+    if (document.hidden) return;
+    const silentMs = Date.now() - heardAt;
+    if (silentMs < SILENCE_MS) return;
+    poll();
+    const given = Date.now() - sourceAt;
+    // A refused stream does not come back by itself; one that connects and says nothing is no better.
+    if (given > 30_000) listen();
+  }
+
+  function wake() {
+    if (document.hidden) return;
+    poll();
+    if (source.readyState === EventSource.CLOSED) listen();
+  }
+
+  listen();
+  setInterval(look, POLL_MS);
+  document.addEventListener('visibilitychange', wake);
+  window.addEventListener('pageshow', (event) => event.persisted && wake());
+  window.addEventListener('online', wake);
+}
+
+function redrawOnEntry(address, form) {
+  if (!form) return;
+  const field = form.elements.amount;
+  let timer;
+  let request = new AbortController();
+  let drawn = field.value;
+
+  async function redraw(done) {
+    clearTimeout(timer);
+    request.abort();
+    request = new AbortController();
+    const entered = field.value;
+    const query = entered.trim() === '' ? '' : `?amount=${encodeURIComponent(entered)}`;
+    try {
+      const answer = await fetch(address + query, { signal: request.signal });
+      if (answer.status !== 200 && answer.status !== 422) throw new Error(answer.statusText);
+      const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
+      const wrong = answer.status === 422;
+      for (const id of ['price', 'details']) byId(id).replaceChildren(...fresh.getElementById(id).childNodes);
+      const problem = fresh.getElementById('amount-problem');
+      // Nobody is told off in the middle of a number.
+      if (done || !wrong) {
+        byId('amount-problem').replaceChildren(...problem.childNodes);
+        if (wrong) field.setAttribute('aria-invalid', 'true');
+        else field.removeAttribute('aria-invalid');
+      }
+      drawn = wrong && !done ? undefined : entered;
+      byId('details').classList.remove('stale');
+      if (!wrong) history.replaceState(history.state, '', address + query);
+    } catch (error) {
+      if (error.name !== 'AbortError' && done) form.submit();
+    }
+  }
+
+  field.addEventListener('input', () => {
+    // What is on the screen no longer is what the field says: nobody may pay by it.
+    byId('details').classList.add('stale');
+    clearTimeout(timer);
+    timer = setTimeout(redraw, TYPING_MS, false);
+  });
+  field.addEventListener('change', () => field.value !== drawn && redraw(true));
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    redraw(true);
+  });
+}
+
+/** @param {SubmitEvent} event */
+async function payFromTestAccount(event) {
+  const form = event.target;
+  if (!form.matches('form.test')) return;
+  event.preventDefault();
+  const button = form.querySelector('button');
+  const problem = form.querySelector('.problem');
+  const label = button.innerHTML;
+  button.disabled = true;
+  button.textContent = 'Paying…';
+  problem.textContent = '';
+  try {
+    const body = new URLSearchParams(new FormData(form));
+    const answer = await fetch(form.action, { method: 'POST', body, headers: { accept: 'application/json' } });
+    const payment = await answer.json();
+    if (payment.paid) {
+      button.textContent = 'Paid. Waiting for it to arrive…';
+      return;
+    }
+    problem.textContent = payment.message;
+  } catch {
+    problem.textContent = 'The payment could not be sent. Try again.';
+  }
+  button.innerHTML = label;
+  button.disabled = false;
+}

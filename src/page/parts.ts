@@ -1,0 +1,40 @@
+/** The small parts that the page's views are made of: amounts, addresses, copy buttons, icons. */
+import { type Html, html, trusted } from './html.js';
+
+/** `GABCDE…UVWXYZ`. */
+export const shorten = (address: string): string => `${address.slice(0, 6)}…${address.slice(-6)}`;
+
+/** An amount with its thousands set apart by style alone: what is selected and copied stays a plain number. */
+export function figure(amount: string): Html {
+  const [whole = '', fraction] = amount.split('.');
+  if (whole.length < 5) return html`<span class="figure">${amount}</span>`;
+  const groups = whole.split(/(?=(?:\d{3})+$)/).map((digits) => html`<span>${digits}</span>`);
+  return html`<span class="figure">${groups}${fraction !== undefined && `.${fraction}`}</span>`;
+}
+
+/** `25 XLM`, the number and the asset's code. */
+export const money = (amount: string, assetCode: string): Html =>
+  html`<span class="money${amount.length + assetCode.length > 14 && ' long'}">${figure(amount)} <span class="code">${assetCode}</span></span>`;
+
+/** Groups of four to compare by eye, which may wrap between groups; copied, it is whole. */
+export const spelled = (address: string): Html =>
+  html`<code class="spelled">${(address.match(/.{1,4}/g) ?? []).map((four) => html`<span>${four}</span><wbr>`)}</code>`;
+
+/** Works only with the script, and is shown only then. */
+export const copyButton = (value: string, what: string): Html =>
+  html`<button type="button" class="copy" data-copy="${value}" aria-label="Copy the ${what}">${icon('copy')}<span>Copy</span></button>`;
+
+const ICONS = {
+  copy: '<path d="M9 9h10v10H9zM5 15H4V5h10v1"/>',
+  check: '<path d="m5 12.5 4.5 4.5L19 7.5"/>',
+  warning: '<path d="M12 4 2.8 20h18.4zM12 10v4.5M12 17v.3"/>',
+  cross: '<path d="M6.5 6.5l11 11m0-11-11 11"/>',
+  pause: '<path d="M9 6.5v11m6-11v11"/>',
+  part: '<path d="M12 6.5v7M12 17v.3"/>',
+  wallet: '<path d="M4 7.5h14.5v11H4zM4 7.5l11-3v3M15 13h3.5"/>',
+  search: '<path d="M10.5 5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11zm4 9.5 4.5 4.5"/>',
+} as const;
+
+/** Says nothing by itself: words always stand beside it. */
+export const icon = (name: keyof typeof ICONS): Html =>
+  html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">${trusted(ICONS[name])}</svg>`;

@@ -1,0 +1,201 @@
+/** The hosted page over HTTP: the page, its QR code, its status to follow or to poll, and on LOCAL a button that pays. */
+import express, { type ErrorRequestHandler, type Request, type Response, type Router } from 'express';
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.js';
+import { payUri } from '../domain/sep7.js';
+import { createAssets } from './assets.js';
+import { faultView, unknownView } from './document.js';
+import { judgeEntered } from './entered-amount.js';
+import { contentSecurityPolicy, shownImage, strictHeaders } from './headers.js';
+import type { Html } from './html.js';
+import { qrCode } from './qr.js';
+import { closedBecause, situationOf } from './situation.js';
+import { createStreams } from './streams.js';
+import type { PageLink, PagePayment, PageSource, StatusFeed, TestPayer, TestPayment } from './types.js';
+import { PAGE_MEMORY_MS, PAYMENTS_SHOWN } from './types.js';
+import { pageView } from './view.js';
+
+/** Whatever a slug was ever made of; nothing else is looked up. */
+const SLUG = /^[A-Za-z0-9_-]{1,64}$/;
+const MAX_STREAMS = 10_000;
+
+export interface PageDeps {
+  pages: PageSource;
+  status: StatusFeed;
+  /** Null where nobody may pay from a test account. */
+  testPayer: TestPayer | null;
+  clock: Clock;
+  log: Logger;
+  /** Base of the links' URLs; may have a path. */
+  publicUrl: string;
+  /** Event streams at once; beyond them, pages poll. */
+  maxStreams?: number;
+}
+
+/** `close` ends the event streams, and must come before the server waits for its connections to end. */
+export type PageRouter = Router & { close(): void; openStreams(): number };
+
+/** @returns a router for the root: `/p/…` and `/page/…`. */
+export function createPageRouter(deps: PageDeps): PageRouter {
+  const { pages, status, testPayer, clock, log, maxStreams = MAX_STREAMS } = deps;
+  const base = new URL(deps.publicUrl).pathname.replace(/\/+$/, '');
+  const frame = { assets: createAssets(), base };
+  const streams = createStreams({ clock, limit: maxStreams, fed: status.live });
+
+  const send = (res: Response, code: number, view: Html) => void res.status(code).type('html').send(view.text);
+  const addressOf = (link: PageLink) => `${base}/p/${link.slug}`;
+  const testPayable = (link: PageLink) => testPayer !== null && link.wallet.network === 'LOCAL';
+
+  /** Answers 404 unless there is such a link. */
+  const withLink =
+    (handle: (req: Request, res: Response, link: PageLink) => void | Promise<void>) =>
+    async (req: Request, res: Response): Promise<void> => {
+      const slug = String(req.params.slug);
+      const link = SLUG.test(slug) ? await pages.linkBySlug(slug) : null;
+      return link ? handle(req, res, link) : send(res, 404, unknownView(frame));
+    };
+
+  /** The time from which on a page wants to know, if it says one: never in the future, at most a day back. */
+  function sinceOf(value: unknown): Date | null {
+    if (typeof value !== 'string' || !/^\d{1,15}$/.test(value)) return null;
+    const nowMs = clock.nowMs();
+    return new Date(Math.min(nowMs, Math.max(Number(value), nowMs - PAGE_MEMORY_MS)));
+  }
+
+  async function showPage(
+    res: Response,
+    link: PageLink,
+    given: { amount?: unknown; since?: unknown; problem?: string },
+  ): Promise<void> {
+    const since = sinceOf(given.since);
+    const opened = since ?? clock.now();
+    const payments = since ? await status.since(link.linkId, since) : [];
+    const terms = termsOf(link, given.amount);
+    const uri = uriOf(link, terms.amount);
+    const image = shownImage(link.product.imageUrl);
+    const view = pageView(frame, {
+      link,
+      ...terms,
+      situation: situationOf(link, payments, addressOf(link)),
+      uri,
+      qr: await qrCode(uri),
+      image,
+      address: addressOf(link),
+      opened: opened.getTime(),
+      looked: since !== null,
+      testPayable: testPayable(link),
+      problem: given.problem ?? null,
+    });
+    res.set(contentSecurityPolicy(image));
+    send(res, given.problem !== undefined ? 502 : terms.entered.state === 'wrong' ? 422 : 200, view);
+  }
+
+  /** What the script takes over: the whole state each time, so that nothing is lost between two of them. */
+  function snapshot(link: PageLink, payments: readonly PagePayment[]) {
+    const { html, ...situation } = situationOf(link, payments, addressOf(link));
+    return { ...situation, html: html.text, payments: payments.map(({ id: _, ...known }) => known) };
+  }
+
+  async function follow(req: Request, res: Response, link: PageLink): Promise<void> {
+    if (streams.closed()) return void res.status(503).end();
+    // Who left while the link was looked up will never be heard to leave.
+    if (res.destroyed || req.method === 'HEAD') return void res.end();
+    const since = sinceOf(req.query.since) ?? clock.now();
+    const stream = streams.start(res);
+    const payments = new Map<string, PagePayment>();
+    let caughtUp = false;
+    const tell = () => stream.send('status', snapshot(link, [...payments.values()]));
+    const unsubscribe = status.subscribe(link.linkId, (payment) => {
+      if (payment.createdAt < since) return;
+      payments.set(payment.id, payment);
+      if (payments.size > PAYMENTS_SHOWN) payments.delete(payments.keys().next().value!);
+      // The page's link is not what it was when the stream began: the page asks anew.
+      if (payment.reason === 'link_inactive' || payment.reason === 'product_inactive') stream.end();
+      else if (caughtUp) tell();
+    });
+    res.on('close', unsubscribe);
+    for (const payment of (await status.since(link.linkId, since)).reverse()) {
+      // What was told meanwhile is newer.
+      if (!payments.has(payment.id)) payments.set(payment.id, payment);
+    }
+    caughtUp = true;
+    tell();
+  }
+
+  async function payFromTestAccount(req: Request, res: Response, link: PageLink): Promise<void> {
+    const { body = {} } = req as { body?: { amount?: unknown; since?: unknown } };
+    const foreign = !['same-origin', 'none', undefined].includes(req.get('sec-fetch-site'));
+    if (!testPayer || !testPayable(link) || foreign) return send(res, 404, unknownView(frame));
+    const { amount } = termsOf(link, body.amount);
+    if (amount === null || closedBecause(link) !== null) return showPage(res, link, body);
+
+    const { wallet, memo, product } = link;
+    const { assetCode, assetIssuer } = product;
+    const payment: TestPayment = await testPayer
+      .pay({ destination: wallet.address, amount, assetCode, assetIssuer, memo })
+      .catch((error: unknown) => {
+        log.error({ err: error, linkId: link.linkId }, 'test payment failed');
+        return { paid: false, message: 'The local ledger does not answer. Try again in a moment.' };
+      });
+    if (req.accepts(['html', 'json']) === 'json') return void res.status(payment.paid ? 200 : 502).json(payment);
+    if (!payment.paid) return showPage(res, link, { ...body, problem: payment.message });
+    const since = sinceOf(body.since) ?? clock.now();
+    const query = new URLSearchParams({
+      since: String(since.getTime()),
+      ...(product.price === null ? { amount } : {}),
+    });
+    res.redirect(303, `${addressOf(link)}?${query}`);
+  }
+
+  const fault: ErrorRequestHandler = (error, req, res, _next) => {
+    if (error?.status >= 400 && error?.status < 500) return send(res, 404, unknownView(frame));
+    log.error({ err: error, path: req.path }, 'page failed');
+    if (res.headersSent) return void res.destroy();
+    send(res, 500, faultView(frame, (res.get('x-request-id') as string | undefined) ?? null));
+  };
+
+  const router = express.Router();
+  router.use(['/p', '/page'], strictHeaders);
+  router.get('/page/:file', frame.assets.serve);
+  router.get(
+    '/p/:slug',
+    withLink((req, res, link) => showPage(res, link, req.query)),
+  );
+  router.get(
+    '/p/:slug/qr',
+    withLink(async (req, res, link) => {
+      const { entered, amount } = termsOf(link, req.query.amount);
+      if (closedBecause(link) !== null || entered.state === 'wrong') return send(res, 404, unknownView(frame));
+      res.type('svg').send((await qrCode(uriOf(link, amount))).text);
+    }),
+  );
+  router.get(
+    '/p/:slug/status',
+    withLink(async (req, res, link) => {
+      const since = sinceOf(req.query.since);
+      res.json(snapshot(link, since ? await status.since(link.linkId, since) : []));
+    }),
+  );
+  router.get('/p/:slug/events', withLink(follow));
+  router.post('/p/:slug/pay', express.urlencoded({ extended: false, limit: '4kb' }), withLink(payFromTestAccount));
+  router.use(['/p', '/page'], (_req, res) => send(res, 404, unknownView(frame)));
+  router.use(['/p', '/page'], fault);
+
+  return Object.assign(router, { close: streams.close, openStreams: streams.count });
+}
+
+/** What is to be paid: the price, or what the payer entered. */
+function termsOf({ product }: PageLink, enteredAmount: unknown) {
+  if (product.priceType === 'FIXED') return { entered: { state: 'none' } as const, amount: product.price };
+  const entered = judgeEntered(enteredAmount, product);
+  return { entered, amount: entered.state === 'valid' ? entered.amount : null };
+}
+
+const uriOf = ({ product, wallet, memo }: PageLink, amount: string | null): string =>
+  payUri({
+    destination: wallet.address,
+    amount,
+    asset: { code: product.assetCode, issuer: product.assetIssuer },
+    memo,
+    network: wallet.network,
+  });

@@ -1,0 +1,148 @@
+/** The page as HTML: what is bought, how it is paid, and where the payment stands. Complete without the script. */
+
+import { documentOf, type Frame } from './document.js';
+import type { EnteredAmount } from './entered-amount.js';
+import type { ShownImage } from './headers.js';
+import { type Html, html } from './html.js';
+import { copyButton, figure, icon, money, shorten, spelled } from './parts.js';
+import type { Situation } from './situation.js';
+import type { PageLink } from './types.js';
+
+export interface PageModel {
+  link: PageLink;
+  situation: Situation;
+  entered: EnteredAmount;
+  /** What is to be paid, canonical; null while the payer has not chosen. */
+  amount: string | null;
+  uri: string;
+  qr: Html;
+  image: ShownImage | null;
+  /** Path of this page. */
+  address: string;
+  /** When it was opened, milliseconds since the epoch. */
+  opened: number;
+  /** Whether somebody without the script has asked if the payment has arrived. */
+  looked: boolean;
+  testPayable: boolean;
+  /** What became of a press on the test button, if it failed. */
+  problem: string | null;
+}
+
+export function pageView(frame: Frame, model: PageModel): Html {
+  const { link, situation, image, address, opened } = model;
+  const { name, description } = link.product;
+  return documentOf(
+    frame,
+    situation.title,
+    html`
+${networkNotice(link)}
+<main class="checkout" data-address="${address}" data-opened="${opened}" data-state="${situation.state}">
+  <header class="summary">
+    ${image && html`<img class="picture" src="${image.url}" alt="" referrerpolicy="no-referrer" width="320" height="320">`}
+    <div>
+      <h1 dir="auto">${name}</h1>
+      <div id="price">${price(model)}</div>
+    </div>
+  </header>
+  <section class="card" aria-label="Payment">
+    <p id="announcement" class="unseen" role="status" aria-live="polite"></p>
+    <div id="status">${situation.html}</div>
+    <div id="ask">${situation.payable && ask(model)}</div>
+  </section>
+  ${description !== null && description.trim() !== '' && html`<section class="about" aria-label="Description"><p dir="auto">${description}</p></section>`}
+</main>`,
+  );
+}
+
+function networkNotice({ wallet: { network } }: PageLink): Html | null {
+  if (network === 'PUBLIC') return null;
+  const where = network === 'TESTNET' ? 'Stellar’s test network' : 'A local test ledger';
+  return html`<p class="network"><strong>${where}.</strong> No real money moves here.</p>`;
+}
+
+function price({ link: { product }, amount }: PageModel): Html {
+  const { assetCode, assetIssuer, minAmount } = product;
+  return html`
+<p class="price">${amount === null ? html`<span class="open">You choose the amount</span>` : money(amount, assetCode)}</p>
+${product.priceType === 'CUSTOM' && minAmount !== null && html`<p class="least">At least ${money(minAmount, assetCode)}</p>`}
+${
+  assetIssuer === null
+    ? html`<p class="asset">Stellar lumens, the native asset</p>`
+    : html`<details class="asset"><summary>${assetCode} issued by <code>${shorten(assetIssuer)}</code></summary>
+<p>Assets of other issuers may also be called ${assetCode}. Only this issuer’s is accepted:</p>
+<p>${spelled(assetIssuer)} ${copyButton(assetIssuer, 'issuer')}</p></details>`
+}`;
+}
+
+function ask(model: PageModel): Html {
+  const { link, entered, situation } = model;
+  const waiting = situation.state === 'WAITING';
+  return html`
+<details class="ask"${waiting && html` open`}>
+<summary>Make a new payment</summary>
+${waiting && check(model)}
+${link.product.priceType === 'CUSTOM' && amountForm(model)}
+<div id="details">${entered.state !== 'wrong' && details(model)}</div>
+</details>`;
+}
+
+const check = ({ address, opened, amount, looked }: PageModel): Html => html`
+<form class="check scriptless" action="${address}" method="get">
+  <input type="hidden" name="since" value="${opened}">${amount !== null && html`<input type="hidden" name="amount" value="${amount}">`}
+  <p>${looked ? 'Nothing has arrived yet. A payment takes a few seconds.' : 'When you have paid, look here whether it has arrived.'}</p>
+  <button class="plain">${looked ? 'Look again' : 'Has my payment arrived?'}</button>
+</form>`;
+
+function amountForm({ link: { product }, entered, address }: PageModel): Html {
+  const wrong = entered.state === 'wrong';
+  const value = wrong ? entered.text : entered.state === 'valid' ? entered.amount : '';
+  return html`
+<form class="amount" action="${address}" method="get" novalidate>
+  <label for="amount">Amount in ${product.assetCode}</label>
+  <div class="entry">
+    <span><input id="amount" name="amount" value="${value}" inputmode="decimal" autocomplete="off" spellcheck="false" maxlength="40"
+      aria-describedby="amount-problem"${wrong && html` aria-invalid="true"`}><span class="code" aria-hidden="true">${product.assetCode}</span></span>
+    <button>${entered.state === 'none' ? 'Set amount' : 'Change'}</button>
+  </div>
+  <p id="amount-problem" class="problem" role="alert">${wrong && html`${icon('warning')}${entered.problem}`}</p>
+</form>`;
+}
+
+function details(model: PageModel): Html {
+  const { link, uri, qr, amount } = model;
+  const { product, wallet, memo, warnings = [] } = link;
+  return html`
+${warnings.map((warning) => html`<p class="callout">${icon('warning')}<span>${warning}</span></p>`)}
+<div class="scan">
+  <div class="qr" role="img" aria-label="QR code of the payment request, for a Stellar wallet">${qr}</div>
+  <a class="button" href="${uri}">${icon('wallet')}Open in wallet</a>
+  <p class="hint">Scan with a Stellar wallet, or open the wallet on this device. Address${amount !== null && ', amount'} and memo are filled in.</p>
+</div>
+${testButton(model)}
+<h2 class="or"><span>or pay by hand</span></h2>
+<dl class="by-hand">
+  <div><dt>Amount</dt><dd>${
+    amount === null
+      ? html`<span>Your choice${product.minAmount !== null && html`, at least ${money(product.minAmount, product.assetCode)}`}</span>`
+      : html`${money(amount, product.assetCode)} ${copyButton(amount, 'amount')}`
+  }</dd></div>
+  <div><dt>To</dt><dd>${spelled(wallet.address)} ${copyButton(wallet.address, 'address')}</dd></div>
+  <div class="memo"><dt>Memo <b>required</b></dt><dd><code>${memo}</code> ${copyButton(memo, 'memo')}</dd></div>
+</dl>
+<p class="callout">${icon('warning')}<span><strong>Do not leave out the memo.</strong> Without it nobody can tell that the payment is yours. From an exchange, enter it as a text memo.</span></p>`;
+}
+
+function testButton({ testPayable, link, amount, address, opened, problem }: PageModel): Html | null {
+  if (!testPayable) return null;
+  return html`
+<form class="test" action="${address}/pay" method="post">
+  <input type="hidden" name="since" value="${opened}">
+  ${
+    amount === null
+      ? html`<p>Set an amount to pay it from a test account.</p>`
+      : html`<input type="hidden" name="amount" value="${amount}">
+  <button><span>Pay ${figure(amount)} ${link.product.assetCode} from a test account</span></button>`
+  }
+  <p class="problem" role="alert">${problem !== null && html`${icon('warning')}${problem}`}</p>
+</form>`;
+}

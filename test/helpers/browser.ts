@@ -1,0 +1,164 @@
+/** A real Chromium, and the hosted page served from memory to look at it with. */
+import { accessSync, constants } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { delimiter, join } from 'node:path';
+import express from 'express';
+import jsQR from 'jsqr';
+import { pino } from 'pino';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { PNG } from 'pngjs';
+import type { Test } from 'tap';
+import { systemClock } from '../../src/clock.js';
+import { createPageRouter, type PageDeps } from '../../src/page/router.js';
+import type { PageLink, PagePayment, StatusFeed } from '../../src/page/types.js';
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+
+/** @throws Error that says what to install, when there is none. */
+export function findChromium(): string {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const candidates = [
+    process.env.CHROMIUM_PATH,
+    ...NAMES.flatMap((name) => folders.map((folder) => join(folder, name))),
+  ];
+  for (const path of candidates) {
+    if (!path) continue;
+    try {
+      accessSync(path, constants.X_OK);
+      return path;
+    } catch {
+      if (path === process.env.CHROMIUM_PATH) throw new Error(`CHROMIUM_PATH names no program: ${path}`);
+    }
+  }
+  throw new Error(
+    'The browser tests need Chromium: install it (Debian and Ubuntu: apt-get install chromium), or set CHROMIUM_PATH to a Chromium or Chrome.',
+  );
+}
+
+/** Ends with the test. */
+export async function openBrowser(t: Test): Promise<Browser> {
+  const browser = await chromium.launch({
+    executablePath: findChromium(),
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+  t.teardown(() => browser.close());
+  return browser;
+}
+
+export type MemoryFeed = StatusFeed & {
+  pay(linkId: string, payment: Partial<PagePayment>): PagePayment;
+  listeners(): number;
+  alive: boolean;
+};
+
+export function createMemoryFeed(): MemoryFeed {
+  const payments: { linkId: string; payment: PagePayment }[] = [];
+  const subscribed = new Set<{ linkId: string; listener: (payment: PagePayment) => void }>();
+  return {
+    alive: true,
+    live() {
+      return this.alive;
+    },
+    subscribe(linkId, listener) {
+      const subscription = { linkId, listener };
+      subscribed.add(subscription);
+      return () => subscribed.delete(subscription);
+    },
+    since: async (linkId, since) =>
+      payments
+        .filter((each) => each.linkId === linkId && each.payment.createdAt >= since)
+        .map((each) => each.payment)
+        .reverse(),
+    pay(linkId, given) {
+      const payment: PagePayment = {
+        id: `pay_${payments.length}`,
+        status: 'COMPLETED',
+        reason: null,
+        amount: '25',
+        assetCode: 'XLM',
+        assetIssuer: null,
+        expectedAmount: '25',
+        excessAmount: null,
+        shortfallAmount: null,
+        senderShort: 'GDQP…Z4KM',
+        transactionHash: '3389e9f0f1a65f19736cacf544c2e825313e8447f569233bb8db39aa607c8889',
+        explorerUrl: null,
+        createdAt: new Date(),
+        ...given,
+      };
+      const known = payments.find((each) => each.payment.id === payment.id);
+      if (known) known.payment = payment;
+      else payments.push({ linkId, payment });
+      for (const each of subscribed) if (each.linkId === linkId) each.listener(payment);
+      return payment;
+    },
+    listeners: () => subscribed.size,
+  };
+}
+
+export const ADDRESS = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
+export const ISSUER = 'GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN';
+
+type PageLinkChanges = Partial<Omit<PageLink, 'product' | 'wallet'>> & {
+  product?: Partial<PageLink['product']>;
+  wallet?: Partial<PageLink['wallet']>;
+};
+
+export const pageLink = (slug: string, { product, wallet, ...link }: PageLinkChanges = {}): PageLink => ({
+  linkId: `link_${slug}`,
+  slug,
+  memo: '7K3M9QX2TZ4A',
+  active: true,
+  ...link,
+  product: {
+    name: 'Coffee beans, 1 kg',
+    description: null,
+    imageUrl: null,
+    assetCode: 'XLM',
+    assetIssuer: null,
+    priceType: 'FIXED',
+    price: '25',
+    minAmount: null,
+    active: true,
+    ...product,
+  },
+  wallet: { address: ADDRESS, network: 'PUBLIC', active: true, ...wallet },
+});
+
+/** Serves the links' pages on loopback until the test ends. */
+export async function servePages(t: Test, links: PageLink[], deps: Partial<PageDeps> = {}) {
+  const feed = createMemoryFeed();
+  const router = createPageRouter({
+    pages: { linkBySlug: async (slug) => links.find((link) => link.slug === slug) ?? null },
+    status: feed,
+    testPayer: null,
+    clock: systemClock,
+    log: pino({ level: 'silent' }),
+    publicUrl: 'http://localhost:3000',
+    ...deps,
+  });
+  const app = express().disable('x-powered-by').use(router);
+  const server = createServer(app).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  t.teardown(() => {
+    router.close();
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, feed, router, server };
+}
+
+/** What a reader makes of the code on the page's screenshot; null when it finds none. */
+export async function scan(page: Page): Promise<string | null> {
+  const { data, width, height } = PNG.sync.read(await page.screenshot({ fullPage: true }));
+  return jsQR.default(new Uint8ClampedArray(data), width, height)?.data ?? null;
+}
