@@ -27,8 +27,8 @@ export interface Credit {
   memo: CreditMemo;
 }
 
-/** For logs and metrics; `malformed` covers missing fields and fields that contradict each other. */
-export type RecordFault = 'not_a_record' | 'unknown_type' | 'malformed' | 'out_of_range';
+/** For logs and metrics; `malformed` covers missing fields and fields that contradict each other, `parser_failed` is a fault of ours. */
+export type RecordFault = 'not_a_record' | 'unknown_type' | 'malformed' | 'out_of_range' | 'parser_failed';
 
 interface NotUnderstood {
   fault: RecordFault;
@@ -76,6 +76,17 @@ const recordSchema = z.object({
 
 /** @param supplement all that has been fetched for this record so far. */
 export function parseRecord(raw: unknown, supplement: Supplement = {}): RecordOutcome {
+  try {
+    return toOutcome(raw, supplement);
+  } catch (error) {
+    // A fault of ours, which must not hold up the records behind this one either.
+    const { id, paging_token, transaction_hash } = Object(raw);
+    const reason = error instanceof Error ? error.name : 'unknown';
+    return park({ id, paging_token, transaction_hash }, { fault: 'parser_failed', reason });
+  }
+}
+
+function toOutcome(raw: unknown, supplement: Supplement): RecordOutcome {
   if (!isObject(raw)) return park({}, { fault: 'not_a_record', reason: 'is no JSON object' });
   const { data: record, error } = recordSchema.safeParse(raw);
   if (error) return park(raw, faultOf(error));

@@ -13,6 +13,8 @@ const base64Bytes = z.base64({ error: 'is no base64' }).transform((text) => Buff
 const textBytes = base64Bytes.refine((bytes) => bytes.length <= MAX_TEXT_BYTES, 'is too long for a text memo');
 const hashMemo = z.base64().refine((text) => Buffer.from(text, 'base64').length === 32, 'is no hash memo');
 
+const isUint64 = (text: string): boolean => /^\d{1,20}$/.test(text) && BigInt(text) <= MAX_UINT64;
+
 const transactionSchema = z
   .object({
     hash: hash.optional(),
@@ -31,10 +33,7 @@ const transactionSchema = z
         .refine(({ memo, memo_bytes }) => memo !== undefined || memo_bytes !== undefined, 'has no memo'),
       z.object({
         memo_type: z.literal('id'),
-        memo: z
-          .string()
-          .regex(/^\d{1,20}$/, 'is no id memo')
-          .refine((text) => BigInt(text) <= MAX_UINT64, 'is no id memo'),
+        memo: z.string().refine(isUint64, 'is no id memo'),
       }),
       z.object({ memo_type: z.enum(['hash', 'return']), memo: hashMemo }),
     ]),

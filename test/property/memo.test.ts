@@ -1,0 +1,99 @@
+/** Memos for all inputs: what is made is read back however it is typed, and what is mistyped is never another memo. */
+import fc from 'fast-check';
+import t from 'tap';
+import { createMemo, MEMO_LENGTH, normalizeMemo } from '../../src/domain/memo.js';
+
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const memo = fc
+  .uint8Array({ minLength: 11, maxLength: 11 })
+  .map((bytes) => createMemo({ randomBytes: () => Buffer.from(bytes) }));
+const index = (length: number) => fc.nat({ max: length - 1 });
+const put = (text: string, at: number, symbol: string) => text.slice(0, at) + symbol + text.slice(at + 1);
+
+t.test('a memo is 12 symbols that are their own canonical form', async () => {
+  fc.assert(fc.property(memo, (made) => made.length === MEMO_LENGTH && normalizeMemo(made) === made));
+});
+
+/** All ways in which a symbol may be written down. */
+const WRITTEN: Record<string, string> = { 0: '0Oo', 1: '1IiLl' };
+const byHand = memo.chain((made) =>
+  fc
+    .record({
+      before: fc.stringMatching(/^[ \t\n\r\u00a0]{0,6}$/),
+      after: fc.stringMatching(/^[ \t\n\r\u00a0]{0,6}$/),
+      symbols: fc.tuple(
+        ...[...made].map((symbol) => fc.constantFrom(...(WRITTEN[symbol] ?? symbol + symbol.toLowerCase()))),
+      ),
+    })
+    .map(({ before, after, symbols }) => ({ made, typed: before + symbols.join('') + after })),
+);
+
+t.test('a memo typed by hand, in any case, with any mix-up and surrounding blanks, is the memo', async () => {
+  fc.assert(
+    fc.property(byHand, ({ made, typed }) => normalizeMemo(typed) === made),
+    { numRuns: 1000 },
+  );
+});
+
+t.test('every single wrong symbol is noticed', async (t) => {
+  fc.assert(
+    fc.property(memo, index(MEMO_LENGTH), (made, at) =>
+      [...ALPHABET].every((symbol) => symbol === made[at] || normalizeMemo(put(made, at, symbol)) === null),
+    ),
+    { numRuns: 500 },
+  );
+  t.pass('all 31 wrong symbols at each place tried');
+});
+
+t.test('every two swapped symbols are noticed, neighbours or not', async () => {
+  fc.assert(
+    fc.property(memo, index(MEMO_LENGTH), index(MEMO_LENGTH), (made, i, j) => {
+      const swapped = put(put(made, i, made[j]!), j, made[i]!);
+      return swapped === made || normalizeMemo(swapped) === null;
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+t.test('a symbol left out or added is noticed', async () => {
+  fc.assert(
+    fc.property(memo, index(MEMO_LENGTH), fc.constantFrom(...ALPHABET), (made, at, symbol) => {
+      const [shorter, longer] = [made.slice(0, at) + made.slice(at + 1), made.slice(0, at) + symbol + made.slice(at)];
+      return normalizeMemo(shorter) === null && normalizeMemo(longer) === null;
+    }),
+  );
+});
+
+t.test('what normalises at all is a fixed point: two different memos never become one', async () => {
+  const text = fc.oneof(
+    fc.string(),
+    fc.string({ unit: 'binary', maxLength: 14 }),
+    fc.string({ unit: fc.constantFrom(...'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZoilıſ '), minLength: 11, maxLength: 13 }),
+    byHand.map(({ typed }) => typed),
+  );
+  fc.assert(
+    fc.property(text, (typed) => {
+      const read = normalizeMemo(typed);
+      return read === null || (/^[0-9A-HJKMNP-TV-Z]{12}$/.test(read) && normalizeMemo(read) === read);
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+t.test('of random texts of the right length and alphabet 1 in 32 could be a memo at all', async (t) => {
+  const runs = 64_000;
+  let read = 0;
+  const random = fc.sample(fc.uint8Array({ minLength: 12, maxLength: 12 }), { numRuns: runs, seed: 20260101 });
+  for (const bytes of random) if (normalizeMemo([...bytes].map((byte) => ALPHABET[byte & 31]).join(''))) read += 1;
+  // Mean 2,000, standard deviation 44: five of them.
+  t.ok(Math.abs(read - runs / 32) < 220, `${read} of ${runs}`);
+});
+
+t.test('the check symbol makes 2^55 memos of 2^60 texts: each payload has exactly one', async () => {
+  fc.assert(
+    fc.property(memo, (made) => {
+      const valid = [...ALPHABET].filter((symbol) => normalizeMemo(made.slice(0, -1) + symbol) !== null);
+      return valid.length === 1 && valid[0] === made.at(-1);
+    }),
+  );
+});
