@@ -25,6 +25,7 @@ const stores = [storeOf(0), storeOf(1)] as const;
 const processOf = (n: 0 | 1, processClock = clock) =>
   createIdempotency({ store: stores[n], clock: processClock, newId: createIds(processClock), log });
 const [one, two] = [processOf(0), processOf(1)];
+const processWithoutTimers = processOf(0, stopped);
 await stores[0].ensureIndexes();
 
 const caller: Caller = { accountId: 'acct_one', keyId: 'key_one', scope: 'FULL' };
@@ -58,6 +59,10 @@ t.test('20 requests at once in two processes create one thing and get one answer
   t.match(made[0], /^prod_[0-9a-z]{26}$/);
   for (const { status, body } of answers) t.same({ status, body }, { status: 201, body: { id: made[0], nth: 1 } });
   t.equal(answers.filter(({ replayed }) => !replayed).length, 1);
+
+  const another = request();
+  const quick = await Promise.all([1, 2, 3].map(() => processWithoutTimers.run(caller, another, execute)));
+  t.equal(quick.filter(({ replayed }) => replayed).length, 2, 'within a process nobody waits for a timer');
 });
 
 t.test('a key means a request of one account, method, path and body', async (t) => {
@@ -122,7 +127,10 @@ t.test('a failure is not kept: the next request runs, with whatever body', async
   await t.rejects(refused, { message: 'taken' });
   t.match(await waiting, [{ body: { nth: 1 } }, { body: { nth: 1 } }], 'those who waited for the failed one run');
   t.equal(made.length, 1);
-  t.match(await one.run(caller, { ...request(), body: {} }, execute), { status: 201 });
+
+  const mended = request();
+  await t.rejects(one.run(caller, mended, refuse), { message: 'taken' });
+  t.match(await two.run(caller, { ...mended, body: {} }, execute), { status: 201, replayed: false });
 });
 
 t.test('a key is free again after 24 hours', async (t) => {

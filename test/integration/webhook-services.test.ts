@@ -107,7 +107,8 @@ async function settled(webhook: { id: string }, status: string, attemptCount: nu
 t.test('a secret is shown when it is made, and kept sealed', async (t) => {
   const { secret, ...webhook } = await subscribe(caller, { events: ['payment.received', 'payment.received'] });
   t.match(secret, /^whsec_[0-9A-Za-z+/]{43}=$/);
-  t.match(webhook, { status: 'ACTIVE', events: ['payment.received'], secretMasked: `whsec_…${secret.slice(-4)}` });
+  t.same(webhook.events, ['payment.received']);
+  t.match(webhook, { status: 'ACTIVE', secretMasked: `whsec_…${secret.slice(-4)}` });
   t.same(await webhooks.get(caller, { id: webhook.id }), webhook);
   t.same((await webhooks.list(caller, firstPage)).items[0], webhook);
   t.same(await webhooks.update(caller, { id: webhook.id }), webhook, 'an empty change changes nothing');
