@@ -183,7 +183,18 @@ export async function createContext(deps: {
         });
         const horizon = horizons.get(network)!;
         const { pollIntervalMs } = config;
-        const watching = { ...stores, network, watcher, horizon, holder: processId, pollIntervalMs, clock, log };
+        const frugal = network !== 'LOCAL';
+        const watching = {
+          ...stores,
+          network,
+          watcher,
+          horizon,
+          holder: processId,
+          pollIntervalMs,
+          frugal,
+          clock,
+          log,
+        };
         return { name: `watch ${network}`, run: (signal) => watch(watching, signal), everyMs: null };
       });
       works.push({ name: 'deliver webhooks', run: (signal) => dispatcher.drain(signal), everyMs: null });

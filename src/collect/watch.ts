@@ -6,11 +6,13 @@ import type { Horizon } from '../horizon/source.js';
 import { HorizonUnavailable, WrongNetwork } from '../horizon/unavailable.js';
 import type { LeaseStore } from '../stores/leases.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
+import { createPace } from './pace.js';
 import { Superseded } from './recorder.js';
 import type { Watcher } from './watcher.js';
 
 const LEASE_MS = 5000;
 const MAX_WAIT_MS = 10_000;
+const IDLE_ROUND_MS = 1000;
 
 export interface WatchDeps {
   network: Network;
@@ -20,7 +22,10 @@ export interface WatchDeps {
   networkStates: NetworkStateStore;
   /** Of this process. */
   holder: string;
+  /** Between two readings of what came. */
   pollIntervalMs: number;
+  /** Requests are counted. */
+  frugal: boolean;
   clock: Clock;
   log: Logger;
 }
@@ -68,16 +73,31 @@ async function renew(
 
 async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   const { network, watcher, horizon, networkStates, pollIntervalMs, clock, log } = deps;
+  const pace = createPace({ pollIntervalMs, frugal: deps.frugal });
   let failures = 0;
+  let read = { ledger: 0, atMs: 0 };
   while (!signal.aborted) {
-    const startedMs = clock.nowMs();
-    let waitMs = pollIntervalMs;
+    let waitMs = 0;
     try {
-      await watcher.round(horizon.session(), signal);
+      const session = horizon.session();
+      const root = await session.root();
+      pace.saw(root.latestLedger, clock.nowMs());
+      const sinceReadMs = clock.nowMs() - read.atMs;
+      if (root.latestLedger !== read.ledger && sinceReadMs < pollIntervalMs) {
+        waitMs = pollIntervalMs - sinceReadMs;
+      } else {
+        // Without a new ledger there may be new wallets.
+        if (root.latestLedger !== read.ledger || sinceReadMs >= IDLE_ROUND_MS) {
+          read = { ledger: root.latestLedger, atMs: clock.nowMs() };
+          await watcher.round(session, root, signal);
+        }
+        waitMs = pace.waitMs(clock.nowMs());
+      }
       if (failures > 0) log.info({ network }, 'Horizon answers again');
       failures = 0;
     } catch (error) {
       if (signal.aborted) return;
+      read.ledger = 0;
       failures += 1;
       waitMs = Math.min(MAX_WAIT_MS, pollIntervalMs * 2 ** Math.min(failures - 1, 6));
       if (error instanceof HorizonUnavailable || error instanceof WrongNetwork) {
@@ -88,6 +108,6 @@ async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> 
         log.error({ network, err: error }, 'a round of watching failed');
       }
     }
-    await clock.sleep(Math.max(0, startedMs + waitMs - clock.nowMs()), signal);
+    await clock.sleep(waitMs, signal);
   }
 }

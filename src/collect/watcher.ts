@@ -291,9 +291,8 @@ export function createWatcher(deps: WatcherDeps) {
 
   return {
     /** One round: reads everything that is new. Rejects when Horizon or MongoDB cannot be had; what was stored by then stays.
-     *  @returns the newest ledger. */
-    async round(session: HorizonSession, signal: AbortSignal): Promise<Root> {
-      const root = await session.root();
+     *  @param root asked in this session, before */
+    async round(session: HorizonSession, root: Root, signal: AbortSignal): Promise<void> {
       const state = await networkStates.byNetwork(network);
       if (state && (await wasReset(session, root, state))) {
         await startAnew(root, state);
@@ -323,7 +322,6 @@ export function createWatcher(deps: WatcherDeps) {
         // A base that lags: it answers, and what it does not show yet comes later.
         await networkStates.put(network, { seenAt: clock.now(), trouble: null });
       }
-      return root;
     },
   };
 }
