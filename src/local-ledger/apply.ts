@@ -52,7 +52,8 @@ export function check(
   const outer = checkOuter(feeBump);
   if (outer !== null) return { verdict: outer, feeCharged: 0n, innerHash: null };
   const verdict = checkInner(false);
-  return verdict && { verdict, feeCharged: BASE_FEE * (operationCount + 1n), innerHash: inner.hash };
+  const feeCharged = verdict?.code === 'txFailed' ? BASE_FEE * (operationCount + 1n) : 0n;
+  return verdict && { verdict, feeCharged, innerHash: inner.hash };
 
   function checkOuter({ source, fee, signatures }: NonNullable<Envelope['feeBump']>): Verdict | null {
     const minimum = BASE_FEE * (operationCount + 1n);

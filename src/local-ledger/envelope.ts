@@ -8,6 +8,8 @@ import { toBigInt } from './stroops.js';
 export interface Signature {
   hint: Buffer;
   bytes: Buffer;
+  /** Keys that were tried on it, and whether they made it: a transaction is checked at its submission and again at the close. */
+  tried: Map<string, boolean>;
 }
 
 export interface Bounds {
@@ -128,6 +130,7 @@ function hashOf(tagged: xdr.TransactionSignaturePayloadTaggedTransaction, networ
 const toSignature = (signature: xdr.DecoratedSignature): Signature => ({
   hint: Buffer.from(signature.hint()),
   bytes: Buffer.from(signature.signature()),
+  tried: new Map(),
 });
 
 const toTimeBounds = (bounds: xdr.TimeBounds): Bounds => ({

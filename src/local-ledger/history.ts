@@ -112,10 +112,10 @@ export function createHistory(store: Store, visible: () => Visible, head: () => 
 
     /** By its hash, or by the hash of the transaction inside a fee bump. */
     async transactionByHash(hash: string): Promise<TransactionDocument | null> {
-      const { latest } = visible();
+      const { elder, latest } = visible();
       const found =
         (await store.transactions.findOne({ hash })) ?? (await store.transactions.findOne({ innerHash: hash }));
-      return found !== null && found.ledger <= latest ? found : null;
+      return found !== null && found.ledger >= elder && found.ledger <= latest ? found : null;
     },
 
     async operation(id: bigint): Promise<OperationDocument | null> {

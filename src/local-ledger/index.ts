@@ -50,7 +50,7 @@ export async function createLocalLedger(deps: LocalLedgerDeps): Promise<LocalLed
 
   async function serve(listening: Server, url: string): Promise<void> {
     server = listening;
-    await ledger.claim(url);
+    await ledger.closer.claim(url);
     listening.on('request', app);
   }
 
@@ -70,14 +70,15 @@ export async function createLocalLedger(deps: LocalLedgerDeps): Promise<LocalLed
     },
     serve,
 
-    closeLedger: ledger.closeLedger,
-    startTimer: ledger.startTimer,
-    stopTimer: ledger.stopTimer,
-    reset: ledger.reset,
-    inject: ledger.inject,
+    closeLedger: ledger.closer.closeLedger,
+    startTimer: ledger.closer.startTimer,
+    stopTimer: ledger.closer.stopTimer,
+    reset: ledger.closer.reset,
+    inject: ledger.closer.inject,
 
     async close() {
-      await ledger.close();
+      for (const stream of ledger.streams) stream.abort();
+      await ledger.closer.close();
       if (server === null) return;
       const closed = once(server, 'close');
       server.close();

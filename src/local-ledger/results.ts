@@ -1,6 +1,7 @@
 /** Results of transactions, as XDR and in Horizon's words. */
 import { xdr } from '@stellar/stellar-sdk';
 import { codeOf } from './operations/kind.js';
+import { BASE_FEE } from './stroops.js';
 
 /** Failures of a transaction as a whole, by the name of their XDR arm. */
 export type TransactionFailure =
@@ -47,7 +48,8 @@ export function resultXdr({ verdict, feeCharged, innerHash }: TransactionOutcome
   const pair = new xdr.InnerTransactionResultPair({
     transactionHash: innerHash,
     result: new xdr.InnerTransactionResult({
-      feeCharged: xdr.Int64.fromString('0'),
+      // The fee bump itself costs one operation more than what is inside.
+      feeCharged: xdr.Int64.fromString((feeCharged === 0n ? 0n : feeCharged - BASE_FEE).toString()),
       result: inner,
       ext: new xdr.InnerTransactionResultExt(0),
     }),

@@ -45,6 +45,8 @@ export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
   const { databaseId } = local.ledger.head();
   let url = '';
   let lost: Promise<void> | null = null;
+  /** It was taken over, so its state is of then. */
+  let isStale = false;
 
   /** Serves, or finds who does. Null: the port is somebody else's. */
   async function attempt(): Promise<string | null> {
@@ -68,7 +70,7 @@ export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
       await closeServer(server);
       return other;
     }
-    lost = new Promise((resolve) => local.ledger.whenLost(resolve));
+    lost = new Promise((resolve) => local.ledger.closer.whenLost(resolve));
     await local.serve(server, mine);
     letIn();
     local.startTimer();
@@ -94,11 +96,13 @@ export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
         if (ended.signal.aborted) return;
         lost = null;
         await local.close();
-        local = await createLocalLedger({ db, clock, log, closeMs });
+        isStale = true;
       }
       await clock.sleep(RETRY_MS, ended.signal);
       if (ended.signal.aborted) return;
       try {
+        if (isStale) local = await createLocalLedger({ db, clock, log, closeMs });
+        isStale = false;
         url = (await attempt()) ?? url;
       } catch (error) {
         log.warn({ err: error }, 'the local ledger could not be looked at');

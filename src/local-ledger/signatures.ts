@@ -19,21 +19,10 @@ export interface SignatureCheck {
 /** Signatures over `hash`; a signature is used up by the first signer that it verifies, in any of the calls. */
 export function checkSignatures(hash: Buffer, signatures: Signature[]): SignatureCheck {
   const used = signatures.map(() => false);
-  const verified = new Map<string, number>();
-
-  /** Index of the signature that this key made, or -1. */
-  function find(key: string): number {
-    const known = verified.get(key);
-    if (known !== undefined) return known;
-    const index = signatures.findIndex((signature) => isMadeBy(key, signature, hash));
-    verified.set(key, index);
-    return index;
-  }
-
   function reachesWeight(signers: Signer[], needed: number): boolean {
     let weight = 0;
     for (const signer of signers) {
-      const index = find(signer.key);
+      const index = signatures.findIndex((signature) => isMadeBy(signer.key, signature, hash));
       if (index === -1) continue;
       used[index] = true;
       weight += Math.min(signer.weight, 255);
@@ -57,7 +46,15 @@ export function checkSignatures(hash: Buffer, signatures: Signature[]): Signatur
   };
 }
 
-function isMadeBy(key: string, { hint, bytes }: Signature, hash: Buffer): boolean {
+function isMadeBy(key: string, signature: Signature, hash: Buffer): boolean {
+  const known = signature.tried.get(key);
+  if (known !== undefined) return known;
+  const isMade = verifies(key, signature, hash);
+  signature.tried.set(key, isMade);
+  return isMade;
+}
+
+function verifies(key: string, { hint, bytes }: Signature, hash: Buffer): boolean {
   if (key.startsWith('X')) {
     const digest = StrKey.decodeSha256Hash(key);
     return digest.subarray(-4).equals(hint) && createHash('sha256').update(bytes).digest().equals(digest);

@@ -29,7 +29,7 @@ export async function startTestLedger(
   const ledger = await createLocalLedger({
     db: db ?? mongoClient!.db(),
     clock,
-    log: pino({ level: 'silent' }),
+    log: pino({ level: 'error' }),
     closeMs: closeMs ?? 1000,
   });
   const { url } = await ledger.listen({ host: '127.0.0.1', port: 0 });

@@ -1,5 +1,6 @@
 /** The ledger's HTTP face: Horizon's endpoints behind the fault gate, the control endpoints before it. */
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
+import { mongo } from 'mongoose';
 import type { Logger } from 'pino';
 import type { Ledger } from '../ledger.js';
 import { sendProblem } from './answer.js';
@@ -16,8 +17,9 @@ export function createApp(ledger: Ledger, log: Logger): express.Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  app.use(commonHeaders);
+  // Before the CORS headers: no web page may make a developer's ledger misbehave.
   app.use(controlRoutes(ledger));
+  app.use(commonHeaders);
   app.use(rateLimit(ledger));
   app.use(faultGate(ledger));
   app.use(stateRoutes(ledger));
@@ -52,6 +54,10 @@ function onError(log: Logger): ErrorRequestHandler {
 
   function toProblem(error: unknown): Problem {
     if (error instanceof Problem) return error;
+    if (error instanceof mongo.MongoError) {
+      log.warn({ err: error }, 'the local ledger has no database at the moment');
+      return new Problem('service_unavailable');
+    }
     const { type } = error as { type?: unknown };
     if (type === 'entity.too.large') return new Problem('request_too_large');
     // Express and its body parsers name what the client did wrong with a status below 500.

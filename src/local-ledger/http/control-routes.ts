@@ -34,7 +34,7 @@ export function controlRoutes(ledger: Ledger): Router {
       sequence,
       closeMs: ledger.closeMs,
       passphrase: ledger.passphrase,
-      isClosing: ledger.isMine(),
+      isClosing: ledger.closer.isClosing(),
       faults: ledger.faults.list(),
     });
   });
@@ -44,7 +44,7 @@ export function controlRoutes(ledger: Ledger): Router {
   });
   router.post('/faults', json, async (req, res) => {
     if (resetSchema.safeParse(req.body).success) {
-      await ledger.reset();
+      await ledger.closer.reset();
       res.status(201).json({ kind: 'reset', sequence: ledger.head().sequence });
       return;
     }
@@ -60,7 +60,7 @@ export function controlRoutes(ledger: Ledger): Router {
   });
 
   router.post('/records', json, async (req, res) => {
-    const id = await ledger.inject(parse(injectionSchema, req.body));
+    const id = await ledger.closer.inject(parse(injectionSchema, req.body));
     res.status(201).json({ id });
   });
 

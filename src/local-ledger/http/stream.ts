@@ -38,7 +38,7 @@ export async function streamRecords(
   ledger.streams.add(ended);
   try {
     while (!ended.signal.aborted) {
-      const closed = ledger.nextClose(ended.signal);
+      const closed = ledger.closer.nextClose(ended.signal);
       for (const record of records) {
         res.write(event(record));
         cursor = record.paging_token;

@@ -85,7 +85,7 @@ export function submitRoutes(ledger: Ledger): Router {
     if (ledger.visible().latest >= sequence) return true;
     const waiting = new AbortController();
     void ledger.clock.sleep(SUBMISSION_TIMEOUT_MS, waiting.signal).then(() => waiting.abort());
-    while (!waiting.signal.aborted && ledger.visible().latest < sequence) await ledger.nextClose(waiting.signal);
+    while (!waiting.signal.aborted && ledger.visible().latest < sequence) await ledger.closer.nextClose(waiting.signal);
     waiting.abort();
     return ledger.visible().latest >= sequence;
   }

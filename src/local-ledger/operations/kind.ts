@@ -47,6 +47,9 @@ export interface OperationKind<Body> {
 
 export const inner = (result: xdr.OperationResultTr): xdr.OperationResult => xdr.OperationResult.opInner(result);
 
+/** The decoder leaves absent optional fields undefined, whatever its types say. */
+export const given = <T>(field: T | null | undefined): T | null => field ?? null;
+
 /** The code of a result: the operation's own one if it got that far. */
 export function codeOf(result: xdr.OperationResult): { name: string; value: number } {
   if (result.switch().name !== 'opInner') return result.switch();

@@ -12,7 +12,7 @@ import {
 import { toAddress } from '../party.js';
 import { BASE_RESERVE } from '../stroops.js';
 import { MAX_SUBENTRIES } from './change-trust.js';
-import { inner, type OperationKind } from './kind.js';
+import { given, inner, type OperationKind } from './kind.js';
 
 const { SetOptionsResult } = xdr;
 const result = (of: xdr.SetOptionsResult) => inner(xdr.OperationResultTr.setOptions(of));
@@ -27,15 +27,15 @@ const FLAG_NAMES: [number, string][] = [
 ];
 
 const homeDomainOf = (body: xdr.SetOptionsOp): string | null => {
-  const domain = body.homeDomain();
+  const domain = given(body.homeDomain());
   return domain === null ? null : Buffer.from(domain).toString('latin1');
 };
 
 const weightsOf = (body: xdr.SetOptionsOp) => ({
-  master: body.masterWeight(),
-  low: body.lowThreshold(),
-  medium: body.medThreshold(),
-  high: body.highThreshold(),
+  master: given(body.masterWeight()),
+  low: given(body.lowThreshold()),
+  medium: given(body.medThreshold()),
+  high: given(body.highThreshold()),
 });
 
 /** The strkey of a signer of a kind that this ledger can verify, else null. */
@@ -55,9 +55,11 @@ export const setOptions: OperationKind<xdr.SetOptionsOp> = {
   typeIndex: 5,
   isPayment: false,
   level: (body) =>
-    body.signer() !== null || Object.values(weightsOf(body)).some((weight) => weight !== null) ? 'high' : 'medium',
+    given(body.signer()) !== null || Object.values(weightsOf(body)).some((weight) => weight !== null)
+      ? 'high'
+      : 'medium',
   keys(body) {
-    const heir = body.inflationDest();
+    const heir = given(body.inflationDest());
     return heir === null ? [] : [accountKey(toAddress(heir))];
   },
   participants: () => [],
@@ -68,7 +70,7 @@ export const setOptions: OperationKind<xdr.SetOptionsOp> = {
     if (Object.values(weightsOf(body)).some((weight) => weight !== null && weight > 255)) {
       return result(SetOptionsResult.setOptionsThresholdOutOfRange());
     }
-    const signer = body.signer();
+    const signer = given(body.signer());
     if (signer !== null) {
       const key = signerKey(signer.key());
       if (key === null || key === source || signer.weight() > 255) {
@@ -81,7 +83,7 @@ export const setOptions: OperationKind<xdr.SetOptionsOp> = {
   },
   apply(body, source, { view, effects: done }) {
     const account = structuredClone(view.account(source)!) as AccountEntry;
-    const heir = body.inflationDest();
+    const heir = given(body.inflationDest());
     if (heir !== null) {
       if (view.account(toAddress(heir)) === null) return result(SetOptionsResult.setOptionsInvalidInflation());
       account.inflationDestination = toAddress(heir);
@@ -120,14 +122,14 @@ export const setOptions: OperationKind<xdr.SetOptionsOp> = {
         high_threshold: high,
       });
     }
-    const failure = changeSigner(body.signer(), account);
+    const failure = changeSigner(given(body.signer()), account);
     if (failure !== null) return failure;
     view.put(account);
     return result(SetOptionsResult.setOptionsSuccess());
   },
   details(body) {
-    const signer = body.signer();
-    const heir = body.inflationDest();
+    const signer = given(body.signer());
+    const heir = given(body.inflationDest());
     const domain = homeDomainOf(body);
     const { master, low, medium, high } = weightsOf(body);
     return {
