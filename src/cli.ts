@@ -1,14 +1,19 @@
 /** Administration from the shell, on the same database as the service, whether or not the service runs. */
 import { pino } from 'pino';
+import { type Network, networkInfo } from '../contracts/networks.js';
 import { registerAccountCommands } from './cli/account.js';
 import { registerKeyCommands } from './cli/key.js';
 import { registerParkedCommands } from './cli/parked.js';
 import { type Administration, createProgram, runProgram } from './cli/program.js';
 import { systemClock } from './clock.js';
+import { retryParked } from './collect/parked.js';
+import { createRecorder } from './collect/recorder.js';
 import { originOf, readConfig } from './config.js';
 import { openDatabase } from './database.js';
 import { createIds } from './domain/ids.js';
+import { createHorizon } from './horizon/source.js';
 import { registerLedgerCommands } from './local-ledger/cli.js';
+import { createOutbox } from './outbox.js';
 import { createApiKeyService } from './services/api-keys.js';
 
 const clock = systemClock;
@@ -21,16 +26,37 @@ async function connect(): Promise<Administration> {
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
   const { database, stores, close } = await openDatabase({ clock, newId, log, onProgress }, config);
   const apiKeyService = createApiKeyService({ ...stores, transaction: database.transaction, clock, newId });
-  return { ...stores, apiKeyService, clock, newId, close };
+  const publicUrl = config.publicUrl ?? originOf(config.host, config.port);
+  const outbox = createOutbox({ ...stores, clock, newId, publicUrl });
+  const recorder = createRecorder({ ...stores, outbox, transaction: database.transaction, clock, newId });
+  const horizonOf = (network: Network) =>
+    createHorizon({
+      network,
+      urls: network === 'LOCAL' ? [localLedgerUrl()] : config.horizonUrls[network],
+      passphrase: networkInfo[network].passphrase,
+      budget: network === 'LOCAL' ? null : stores.requestBudgets.of(network, config.horizonRequestsPerHour),
+      clock,
+      log,
+    });
+  return {
+    ...stores,
+    apiKeyService,
+    retryParked: (record) => retryParked({ ...stores, horizonOf, recorder, clock }, record),
+    clock,
+    newId,
+    close,
+  };
+}
+
+function localLedgerUrl(): string {
+  const { host, localLedgerPort, horizonUrls } = readConfig();
+  return horizonUrls.LOCAL[0] ?? originOf(host, localLedgerPort);
 }
 
 const program = createProgram('npm run cli --', 'Administration of stellar-collect.');
 registerAccountCommands(program, connect);
 registerKeyCommands(program, connect);
 registerParkedCommands(program, connect);
-registerLedgerCommands(program, () => {
-  const { host, localLedgerPort, horizonUrls } = readConfig();
-  return { url: horizonUrls.LOCAL[0] ?? originOf(host, localLedgerPort) };
-});
+registerLedgerCommands(program, () => ({ url: localLedgerUrl() }));
 
 process.exitCode = await runProgram(program, process.argv.slice(2));

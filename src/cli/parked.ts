@@ -1,4 +1,4 @@
-/** `parked list`: records of the ledger that could not be understood. */
+/** `parked list`, `parked retry`: records of the ledger that could not be understood. */
 import type { Command } from 'commander';
 import { allOf, type Connect, connected, print, printTable } from './program.js';
 
@@ -12,9 +12,24 @@ export function registerParkedCommands(program: Command, connect: Connect): void
     .action((options: { json?: true }) =>
       connected(connect, async ({ parkedRecords }) => {
         const items = await allOf(parkedRecords.list);
-        if (options.json)
+        if (options.json) {
           return print(JSON.stringify({ parked: items.map(({ _id, ...rest }) => ({ id: _id, ...rest })) }));
+        }
         printTable(items.map(({ _id, createdAt, reason }) => [_id, createdAt.toISOString(), reason]));
+      }),
+    );
+
+  parked
+    .command('retry')
+    .description('try them all again, as after an upgrade')
+    .option('--json', 'print one line of JSON and nothing else')
+    .action((options: { json?: true }) =>
+      connected(connect, async ({ parkedRecords, retryParked }) => {
+        const results = [];
+        for (const record of await allOf(parkedRecords.list))
+          results.push({ id: record._id, ...(await retryParked(record)) });
+        if (options.json) return print(JSON.stringify({ retried: results }));
+        printTable(results.map(({ id, payments, reason }) => [id, reason ?? `understood, ${payments} payments`]));
       }),
     );
 }

@@ -3,19 +3,21 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
 import type { Contract } from '../../contracts/index.js';
 import type { Clock } from '../clock.js';
+import type { ParkedRetry } from '../collect/parked.js';
 import { Failure } from '../domain/failure.js';
 import type { NewId } from '../domain/ids.js';
 import type { ServiceOf } from '../services/caller.js';
 import type { AccountStore } from '../stores/accounts.js';
 import type { ApiKeyStore } from '../stores/api-keys.js';
 import type { Page, PageRequest } from '../stores/paging.js';
-import type { ParkedRecordStore } from '../stores/parked-records.js';
+import type { ParkedRecordDoc, ParkedRecordStore } from '../stores/parked-records.js';
 
 /** What the commands work with, connected. */
 export interface Administration {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   parkedRecords: ParkedRecordStore;
+  retryParked: (record: ParkedRecordDoc) => Promise<ParkedRetry>;
   apiKeyService: ServiceOf<Contract['apiKeys']>;
   clock: Clock;
   newId: NewId;
