@@ -21,6 +21,15 @@ export const amountInput = z
     error: (issue) => (issue.input === undefined ? undefined : 'An amount is a decimal string, such as "10.5".'),
   })
   .superRefine((text, ctx) => {
+    const tooBig = {
+      code: 'custom',
+      message: 'The amount is larger than the ledger can hold (922337203685.4775807).',
+      ...faultCode('too_big'),
+    } as const;
+    if (/^[1-9]\d{12,}(\.\d{1,7})?$/.test(text)) {
+      ctx.addIssue(tooBig);
+      return;
+    }
     if (!AMOUNT_PATTERN.test(text)) {
       ctx.addIssue({
         code: 'custom',
@@ -33,11 +42,7 @@ export const amountInput = z
     if (stroops <= 0n) {
       ctx.addIssue({ code: 'custom', message: 'The amount must be greater than 0.', ...faultCode('too_small') });
     } else if (stroops > MAX_STROOPS) {
-      ctx.addIssue({
-        code: 'custom',
-        message: 'The amount is larger than the ledger can hold (922337203685.4775807).',
-        ...faultCode('too_big'),
-      });
+      ctx.addIssue(tooBig);
     }
   })
   .meta({

@@ -1,6 +1,7 @@
 /** Query text to typed values, by the contract's types. What is no number, boolean or single value stays as it is, for the contract to refuse. */
 import { z } from 'zod';
 import type { Operation } from '../../contracts/operation.js';
+import { Failure } from '../domain/failure.js';
 
 export type QueryReader = (query: string) => Record<string, unknown>;
 
@@ -12,6 +13,8 @@ export function queryReader(operation: Operation): QueryReader {
   if (kinds.length === 0) return NOTHING;
   return (query) => {
     if (query === '') return {};
+    // URLSearchParams puts U+FFFD where it cannot decode.
+    if (query.includes('%')) decode(query);
     const sent = new URLSearchParams(query);
     const values: Record<string, unknown> = {};
     for (const [name, kind] of kinds) {
@@ -23,6 +26,15 @@ export function queryReader(operation: Operation): QueryReader {
     }
     return values;
   };
+}
+
+/** @throws Failure `bad_request` */
+export function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Failure('bad_request', 'The URL is not encoded correctly.');
+  }
 }
 
 type Kind = 'array' | 'number' | 'boolean' | 'text';

@@ -9,6 +9,7 @@ import type { AppRouter } from './app-router.js';
 import { errorBodyOf, failureIn } from './failures.js';
 import { CHECK, faultsOf, refusal, unknownField } from './input.js';
 import { readBody } from './rest-body.js';
+import { decode } from './rest-query.js';
 import { findRoute, type Route } from './rest-routes.js';
 import type { ApiContext } from './trpc.js';
 
@@ -64,7 +65,6 @@ async function readInput(
 ): Promise<Record<string, unknown>> {
   const params = decodeAll(encodedParams);
   if (operation.method === 'GET' || operation.method === 'DELETE') {
-    if (query.includes('%')) decode(query);
     return { ...readQuery(query), ...params };
   }
   const body = await readBody(req, res);
@@ -111,14 +111,6 @@ export function sendJson(res: ServerResponse, status: number, json: string): voi
 function splitUrl(url: string): [path: string, query: string] {
   const mark = url.indexOf('?');
   return mark < 0 ? [url, ''] : [url.slice(0, mark), url.slice(mark + 1)];
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw new Failure('bad_request', 'The URL is not encoded correctly.');
-  }
 }
 
 const decodeAll = (params: Record<string, string>) =>

@@ -1,0 +1,786 @@
+/** One table of cases, run over REST and over tRPC on the real service: what is accepted, what is refused, and every fault by its path and code. */
+import t from 'tap';
+import type { ErrorCode } from '../../contracts/errors.js';
+import { answered, call, type Outcome, operations, TRANSPORTS, type Transport } from '../helpers/api.js';
+import { eventually, startTestService } from '../helpers/service.js';
+
+const ISSUER = 'GDSH3DACNUIXAE2E6WBWUFMO3Y4COGCXJVWNKWU5GL5UJVSBFDYOGUY4';
+const service = await startTestService(t);
+const ledger = service.context.localLedger!.client;
+
+type Tap = Parameters<Parameters<typeof t.test>[0]>[0];
+type Input = Record<string, unknown>;
+
+/** What the cases of one transport begin with: an account of its own, with one of everything. */
+interface World {
+  call: (name: string, input?: Input, key?: string) => Promise<Outcome>;
+  /** Calls, and fails unless it is accepted. */
+  make: (name: string, input?: Input) => Promise<any>;
+  wallet: any;
+  product: any;
+  custom: any;
+  link: any;
+  webhook: any;
+  readKey: string;
+  /** Payments by what became of them. */
+  completed: any;
+  underpaid: any;
+  rejected: any;
+  unmatched: any;
+}
+
+async function createWorld(transport: Transport): Promise<World> {
+  const { apiKey } = await service.openAccount();
+  const ask: World['call'] = (name, input, key = apiKey) => call(transport, service.url, key, name, input);
+  const make: World['make'] = async (name, input) => {
+    const { outcome, data, error } = await ask(name, input);
+    if (outcome !== 'ok') throw new Error(`${name}: ${JSON.stringify(error)}`);
+    return data;
+  };
+  const { address } = await ledger.fund();
+  const wallet = await make('wallets.create', { name: 'Shop', address, network: 'LOCAL' });
+  const fixed = { name: 'T-shirt', walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '25' };
+  const product = await make('products.create', fixed);
+  const custom = await make('products.create', {
+    name: 'Donation',
+    walletId: wallet.id,
+    assetCode: 'USDC',
+    assetIssuer: ISSUER,
+    priceType: 'CUSTOM',
+    minAmount: '1.5000000',
+  });
+  const link = await make('paymentLinks.create', { productId: product.id });
+  const off = await make('paymentLinks.create', { productId: product.id });
+  await make('paymentLinks.update', { id: off.id, active: false });
+  const webhook = await make('webhooks.create', {
+    name: 'shop',
+    url: 'https://127.0.0.1:1/hook',
+    events: ['payment.completed', 'payment.received'],
+  });
+  const readKey = (await make('apiKeys.create', { name: 'reader', scope: 'READ' })).key;
+
+  const hashes: string[] = [];
+  for (const [amount, memo] of [
+    ['25', link.memo],
+    ['24.5', link.memo],
+    ['25', off.memo],
+    ['3', 'nobody knows'],
+  ] as const) {
+    hashes.push((await ledger.pay({ to: address, amount, memo })).hash);
+  }
+  const paid = await eventually(async () => {
+    const all = await Promise.all(
+      hashes.map((transactionHash) =>
+        ask('payments.list', { transactionHash, status: ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'] }),
+      ),
+    );
+    return all.every(({ data }) => data.length === 1) && all.map(({ data }) => data[0]);
+  }, 'four payments');
+  const [completed, underpaid, rejected, unmatched] = paid;
+  return {
+    ...{ call: ask, make, wallet, product, custom, link, webhook, readKey },
+    ...{ completed, underpaid, rejected, unmatched },
+  };
+}
+
+type Expected =
+  | { match: unknown }
+  | { code: ErrorCode; faults?: [path: string, code: string][] }
+  | { check: (answer: Outcome, world: World, t: Tap) => unknown };
+type Case = [
+  title: string,
+  name: string,
+  input: Input | ((world: World) => Input | Promise<Input>),
+  expected: Expected,
+];
+
+const ok = (match: unknown = {}): Expected => ({ match });
+const refused = (code: ErrorCode): Expected => ({ code });
+const faults = (...all: [path: string, code: string][]): Expected => ({ code: 'validation_error', faults: all });
+
+const shirt =
+  (changes: Input = {}) =>
+  ({ wallet }: World): Input => ({
+    ...{ name: 'T-shirt', walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '25' },
+    ...changes,
+  });
+const donation = (changes: Input = {}) => shirt({ priceType: 'CUSTOM', price: undefined, ...changes });
+const token = (changes: Input = {}) => shirt({ assetCode: 'USDC', assetIssuer: ISSUER, ...changes });
+/** A new product, and changes to it. */
+const changed =
+  (from: (world: World) => Input, changes: Input) =>
+  async (world: World): Promise<Input> => ({ id: (await world.make('products.create', from(world))).id, ...changes });
+const newAddress = async () => (await ledger.fund()).address;
+const hook = (changes: Input = {}): Input => ({
+  ...{ name: 'shop', url: 'https://shop.example/hook', events: ['payment.completed'] },
+  ...changes,
+});
+const madeHook =
+  (changes: Input = {}) =>
+  async (world: World): Promise<Input> => ({ id: (await world.make('webhooks.create', hook())).id, ...changes });
+const everyStatus = { status: ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'] };
+
+// biome-ignore format: one case a line
+const products: Case[] = [
+  [
+    'a FIXED product in XLM has exactly the documented fields',
+    'products.create',
+    shirt(),
+    {
+      check: ({ data }, { wallet }, t) => {
+        const { id, createdAt, ...rest } = data;
+        t.match(id, /^prod_[0-7][0-9a-hjkmnp-tv-z]{25}$/);
+        t.equal(new Date(createdAt).toISOString(), createdAt);
+        t.strictSame(rest, {
+          name: 'T-shirt',
+          description: null,
+          imageUrl: null,
+          assetCode: 'XLM',
+          assetIssuer: null,
+          priceType: 'FIXED',
+          price: '25',
+          minAmount: null,
+          active: true,
+          wallet: { id: wallet.id, name: wallet.name, address: wallet.address, network: 'LOCAL' },
+          paymentLinkCount: 0,
+        });
+      },
+    },
+  ],
+  ['all optional fields are kept', 'products.create', shirt({ description: 'd', imageUrl: 'https://x.example/i.png', active: false }), ok({ description: 'd', imageUrl: 'https://x.example/i.png', active: false })],
+  ['null is accepted for every nullable field of a FIXED product', 'products.create', shirt({ minAmount: null, assetIssuer: null, description: null, imageUrl: null }), ok({ minAmount: null, description: null })],
+  ['null is accepted as the price of a CUSTOM product', 'products.create', donation({ price: null, minAmount: null }), ok({ price: null, minAmount: null })],
+  ['a CUSTOM product needs no minimum', 'products.create', donation(), ok({ priceType: 'CUSTOM', minAmount: null })],
+  ['a CUSTOM product may have a minimum', 'products.create', donation({ minAmount: '0.0000001' }), ok({ minAmount: '0.0000001' })],
+  ['an issued asset keeps its issuer', 'products.create', token(), ok({ assetCode: 'USDC', assetIssuer: ISSUER })],
+  ['an asset code has up to 12 letters and digits', 'products.create', token({ assetCode: 'aBcDeF123456' }), ok({ assetCode: 'aBcDeF123456' })],
+  ['xlm in small letters is an issued asset', 'products.create', token({ assetCode: 'xlm' }), ok({ assetCode: 'xlm' })],
+  ['amounts come back in canonical form', 'products.create', shirt({ price: '10.5000000' }), ok({ price: '10.5' })],
+  ['a whole amount loses its decimals', 'products.create', shirt({ price: '10.0' }), ok({ price: '10' })],
+  ['the largest amount is accepted', 'products.create', shirt({ price: '922337203685.4775807' }), ok({ price: '922337203685.4775807' })],
+  ['one stroop is accepted', 'products.create', shirt({ price: '0.0000001' }), ok({ price: '0.0000001' })],
+  ['120 characters of name are accepted, counted as characters', 'products.create', shirt({ name: '👕'.repeat(120) }), ok({ name: '👕'.repeat(120) })],
+  ['2,000 characters of description are accepted', 'products.create', shirt({ description: 'é'.repeat(2000) }), ok()],
+  ['a name keeps its blanks', 'products.create', shirt({ name: '  a  ' }), ok({ name: '  a  ' })],
+  ['a name that looks like an operator is text', 'products.create', shirt({ name: '{"$gt":""}' }), ok({ name: '{"$gt":""}' })],
+
+  ['without anything, every required field is missing', 'products.create', {}, faults(['name', 'required'], ['walletId', 'required'], ['assetCode', 'required'], ['priceType', 'required'])],
+  ['a FIXED product needs a price', 'products.create', shirt({ price: undefined }), faults(['price', 'required'])],
+  ['the price of a FIXED product is not null', 'products.create', shirt({ price: null }), faults(['price', 'required'])],
+  ['a FIXED product has no minimum', 'products.create', shirt({ minAmount: '1' }), faults(['minAmount', 'not_allowed'])],
+  ['a CUSTOM product has no price', 'products.create', donation({ price: '1' }), faults(['price', 'not_allowed'])],
+  ['XLM has no issuer', 'products.create', shirt({ assetIssuer: ISSUER }), faults(['assetIssuer', 'not_allowed'])],
+  ['every other asset has one', 'products.create', shirt({ assetCode: 'USDC' }), faults(['assetIssuer', 'required'])],
+  ['null is no issuer', 'products.create', token({ assetIssuer: null }), faults(['assetIssuer', 'required'])],
+  ...(['0', '0.0', '0.0000000'].map((price) => [
+    `the price ${price} is too small`,
+    'products.create',
+    shirt({ price }),
+    faults(['price', 'too_small']),
+  ]) as Case[]),
+  ...(['922337203685.4775808', '999999999999', '1'.repeat(500)].map((price) => [
+    `the price ${price} is too big`,
+    'products.create',
+    shirt({ price }),
+    faults(['price', 'too_big']),
+  ]) as Case[]),
+  ...([
+    '-1',
+    '+1',
+    '.5',
+    '5.',
+    '007',
+    '1e3',
+    '0x10',
+    '1,5',
+    ' 1',
+    '1 ',
+    '',
+    'NaN',
+    'Infinity',
+    '1.00000001',
+    '٣',
+  ].map((price) => [
+    `"${price}" is no amount`,
+    'products.create',
+    shirt({ price }),
+    faults(['price', 'invalid_format']),
+  ]) as Case[]),
+  ...([25, 0.5, true, {}, [], ['25']].map((price) => [
+    `the price ${JSON.stringify(price)} is no text`,
+    'products.create',
+    shirt({ price }),
+    faults(['price', 'invalid_type']),
+  ]) as Case[]),
+  ['an operator is no price', 'products.create', shirt({ price: { $gt: '0' } }), faults(['price', 'invalid_type'])],
+  ['an operator is no name', 'products.create', shirt({ name: { $ne: null } }), faults(['name', 'invalid_type'])],
+  ['an operator is no wallet', 'products.create', shirt({ walletId: { $ne: null } }), faults(['walletId', 'invalid_type'])],
+  ['a blank name is refused', 'products.create', shirt({ name: ' \t ' }), faults(['name', 'too_small'])],
+  ['an empty name is refused', 'products.create', shirt({ name: '' }), faults(['name', 'too_small'])],
+  ['a name of null is refused', 'products.create', shirt({ name: null }), faults(['name', 'invalid_type'])],
+  ['121 characters of name are too many', 'products.create', shirt({ name: 'a'.repeat(121) }), faults(['name', 'too_big'])],
+  ['2,001 characters of description are too many', 'products.create', shirt({ description: 'a'.repeat(2001) }), faults(['description', 'too_big'])],
+  ['NUL is no text', 'products.create', shirt({ name: 'a\0b' }), faults(['name', 'invalid_format'])],
+  ['half a surrogate pair is no text', 'products.create', shirt({ name: 'a\ud83d' }), faults(['name', 'invalid_format'])],
+  ...([
+    'http://x.example/i.png',
+    'javascript:alert(1)',
+    'ftp://x.example',
+    'x.example/i.png',
+    '//x.example',
+    'https://',
+    'https://u:p@x.example',
+    'data:image/png;base64,AA',
+    '',
+  ].map((imageUrl) => [
+    `"${imageUrl}" is no image URL`,
+    'products.create',
+    shirt({ imageUrl }),
+    faults(['imageUrl', 'invalid_format']),
+  ]) as Case[]),
+  ['2,049 characters of URL are too many', 'products.create', shirt({ imageUrl: `https://x.example/${'a'.repeat(2031)}` }), faults(['imageUrl', 'too_big'])],
+  ...(['', 'US DC', 'USDC!', 'ABCDEFGHIJKLM', 'ÄÖ', '$gt'].map((assetCode) => [
+    `"${assetCode}" is no asset code`,
+    'products.create',
+    token({ assetCode }),
+    faults(['assetCode', 'invalid_format']),
+  ]) as Case[]),
+  ...([ISSUER.toLowerCase(), `${ISSUER.slice(0, -1)}X`, ISSUER.slice(1), 'SAAA', ''].map((assetIssuer) => [
+    `"${assetIssuer}" is no issuer`,
+    'products.create',
+    token({ assetIssuer }),
+    faults(['assetIssuer', 'invalid_format']),
+  ]) as Case[]),
+  ['"yes" is no boolean', 'products.create', shirt({ active: 'yes' }), faults(['active', 'invalid_type'])],
+  ['null is no boolean', 'products.create', shirt({ active: null }), faults(['active', 'invalid_type'])],
+  ['FREE is no price type', 'products.create', shirt({ priceType: 'FREE' }), faults(['priceType', 'invalid_value'])],
+  ['unknown fields are faults, one each', 'products.create', shirt({ foo: 1, createdAt: 'x' }), faults(['foo', 'unrecognized_key'], ['createdAt', 'unrecognized_key'])],
+  ['fields of the answer are no fields of the body', 'products.create', shirt({ paymentLinkCount: 5, wallet: {} }), faults(['paymentLinkCount', 'unrecognized_key'], ['wallet', 'unrecognized_key'])],
+  ['prototype names are unknown fields', 'products.create', shirt(JSON.parse('{"__proto__": {"active": false}, "constructor": 1, "toString": 2}')), faults(['__proto__', 'unrecognized_key'], ['constructor', 'unrecognized_key'], ['toString', 'unrecognized_key'])],
+  [
+    'all faults come in one answer, those between fields too',
+    'products.create',
+    {
+      name: '',
+      walletId: 7,
+      assetCode: 'XLM',
+      assetIssuer: 'x',
+      priceType: 'FIXED',
+      minAmount: 1,
+      description: 5,
+      imageUrl: 'http://x',
+      active: 1,
+      more: 1,
+    },
+    faults(
+      ['name', 'too_small'],
+      ['walletId', 'invalid_type'],
+      ['assetIssuer', 'invalid_format'],
+      ['assetIssuer', 'not_allowed'],
+      ['price', 'required'],
+      ['minAmount', 'invalid_type'],
+      ['minAmount', 'not_allowed'],
+      ['description', 'invalid_type'],
+      ['imageUrl', 'invalid_format'],
+      ['active', 'invalid_type'],
+      ['more', 'unrecognized_key'],
+    ),
+  ],
+  ['an unknown wallet is a fault of the body', 'products.create', shirt({ walletId: 'wallet_01jd3k5v9ye6rbh2x7q0w4tznc' }), faults(['walletId', 'not_found'])],
+  ['a wallet id of the wrong form is answered alike', 'products.create', shirt({ walletId: 'x' }), faults(['walletId', 'not_found'])],
+
+  ['a product is read by its id', 'products.get', ({ product }) => ({ id: product.id }), ok({ name: 'T-shirt', paymentLinkCount: 2 })],
+  ['an unknown product is not found', 'products.get', { id: 'prod_01jd3k5v9ye6rbh2x7q0w4tznc' }, refused('not_found')],
+  ['an id of the wrong form is not found', 'products.get', { id: 'nonsense' }, refused('not_found')],
+  ['an id of another kind is not found', 'products.get', ({ wallet }) => ({ id: wallet.id }), refused('not_found')],
+  ['an id with odd characters is not found', 'products.get', { id: 'a/b?c#d%e$f é' }, refused('not_found')],
+
+  ['an empty PATCH changes nothing', 'products.update', changed(shirt({ description: 'd' }), {}), ok({ name: 'T-shirt', description: 'd', price: '25' })],
+  ['a PATCH changes only what it names', 'products.update', changed(shirt({ description: 'd' }), { name: 'New' }), ok({ name: 'New', description: 'd', price: '25' })],
+  ['null clears a field', 'products.update', changed(shirt({ description: 'd', imageUrl: 'https://x.example/i' }), { description: null, imageUrl: null }), ok({ description: null, imageUrl: null })],
+  ['a product is switched off', 'products.update', changed(shirt(), { active: false }), ok({ active: false })],
+  ['a price is changed, and canonical', 'products.update', changed(shirt(), { price: '30.50' }), ok({ price: '30.5' })],
+  ['FIXED becomes CUSTOM when the price goes', 'products.update', changed(shirt(), { priceType: 'CUSTOM', price: null, minAmount: '2' }), ok({ priceType: 'CUSTOM', price: null, minAmount: '2' })],
+  ['CUSTOM becomes FIXED when a price comes', 'products.update', changed(donation({ minAmount: '1' }), { priceType: 'FIXED', price: '9', minAmount: null }), ok({ priceType: 'FIXED', price: '9', minAmount: null })],
+  ['XLM becomes an issued asset with an issuer', 'products.update', changed(shirt(), { assetCode: 'EURC', assetIssuer: ISSUER }), ok({ assetCode: 'EURC', assetIssuer: ISSUER })],
+  ['an issued asset becomes XLM when the issuer goes', 'products.update', changed(token(), { assetCode: 'XLM', assetIssuer: null }), ok({ assetCode: 'XLM', assetIssuer: null })],
+  ['the merged product is validated: CUSTOM with a price', 'products.update', changed(shirt(), { priceType: 'CUSTOM' }), faults(['price', 'not_allowed'])],
+  ['the merged product is validated: FIXED without a price', 'products.update', changed(donation({ minAmount: '1' }), { priceType: 'FIXED' }), faults(['price', 'required'], ['minAmount', 'not_allowed'])],
+  ['the price of a FIXED product cannot be cleared', 'products.update', changed(shirt(), { price: null }), faults(['price', 'required'])],
+  ['the merged product is validated: an issuer for XLM', 'products.update', changed(shirt(), { assetIssuer: ISSUER }), faults(['assetIssuer', 'not_allowed'])],
+  ['the merged product is validated: an asset without issuer', 'products.update', changed(shirt(), { assetCode: 'USDC' }), faults(['assetIssuer', 'required'])],
+  ['the merged product is validated: XLM with the old issuer', 'products.update', changed(token(), { assetCode: 'XLM' }), faults(['assetIssuer', 'not_allowed'])],
+  ['a PATCH has the faults of a create', 'products.update', changed(shirt(), { name: '', price: 3, foo: 1 }), faults(['name', 'too_small'], ['price', 'invalid_type'], ['foo', 'unrecognized_key'])],
+  ['an unknown wallet in a PATCH is a fault of the body', 'products.update', changed(shirt(), { walletId: 'wallet_x' }), faults(['walletId', 'not_found'])],
+  ['what a PATCH says is checked before the product is looked up', 'products.update', { id: 'prod_x', name: '' }, faults(['name', 'too_small'])],
+  ['an unknown product cannot be changed', 'products.update', { id: 'prod_x', name: 'a' }, refused('not_found')],
+
+  ['a product is deleted, and says so', 'products.delete', changed(shirt(), {}), { check: ({ data }, _world, t) => t.match(data, { id: /^prod_/, deleted: true }) }],
+  ['a product with payments is not deleted', 'products.delete', ({ product }) => ({ id: product.id }), refused('conflict')],
+  ['an unknown product is not deleted', 'products.delete', { id: 'prod_x' }, refused('not_found')],
+  [
+    'the links of a deleted product are gone',
+    'paymentLinks.get',
+    async (world) => {
+      const { id } = await world.make('products.create', shirt()(world));
+      const link = await world.make('paymentLinks.create', { productId: id });
+      await world.make('products.delete', { id });
+      return { id: link.id };
+    },
+    refused('not_found'),
+  ],
+];
+
+// biome-ignore format: one case a line
+const wallets: Case[] = [
+  [
+    'a wallet has exactly the documented fields',
+    'wallets.create',
+    async () => ({ name: 'Till', address: await newAddress(), network: 'LOCAL' }),
+    {
+      check: ({ data }, _world, t) => {
+        t.same(Object.keys(data).sort(), ['active', 'address', 'createdAt', 'id', 'name', 'network', 'sync']);
+        t.same(Object.keys(data.sync).sort(), ['at', 'ledger', 'state']);
+        t.match(data, { id: /^wallet_/, active: true, network: 'LOCAL' });
+      },
+    },
+  ],
+  ['an address is registered once', 'wallets.create', ({ wallet }) => ({ name: 'Again', address: wallet.address, network: 'LOCAL' }), refused('conflict')],
+  ['a network that is not watched is refused', 'wallets.create', { name: 'a', address: ISSUER, network: 'PUBLIC' }, faults(['network', 'invalid_value'])],
+  ['an unknown network is refused', 'wallets.create', { name: 'a', address: ISSUER, network: 'MOON' }, faults(['network', 'invalid_value'])],
+  ['an address must have its checksum', 'wallets.create', { name: 'a', address: `${ISSUER.slice(0, -1)}A`, network: 'LOCAL' }, faults(['address', 'invalid_format'])],
+  ['a muxed address is no wallet', 'wallets.create', { name: 'a', address: 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUQ', network: 'LOCAL' }, faults(['address', 'invalid_format'])],
+  ['everything that is missing is named', 'wallets.create', {}, faults(['name', 'required'], ['address', 'required'], ['network', 'required'])],
+  ['a wallet is read', 'wallets.get', ({ wallet }) => ({ id: wallet.id }), ok({ name: 'Shop', network: 'LOCAL' })],
+  ['an unknown wallet is not found', 'wallets.get', { id: 'wallet_x' }, refused('not_found')],
+  ['a wallet is renamed', 'wallets.update', async ({ make }) => ({ id: (await make('wallets.create', { name: 'a', address: await newAddress(), network: 'LOCAL' })).id, name: 'b' }), ok({ name: 'b', active: true })],
+  ['a wallet is switched off', 'wallets.update', async ({ make }) => ({ id: (await make('wallets.create', { name: 'a', address: await newAddress(), network: 'LOCAL' })).id, active: false }), ok({ name: 'a', active: false })],
+  ['an empty PATCH of a wallet changes nothing', 'wallets.update', ({ wallet }) => ({ id: wallet.id }), ok({ name: 'Shop', active: true })],
+  ['the address of a wallet is for good', 'wallets.update', ({ wallet }) => ({ id: wallet.id, address: ISSUER, network: 'LOCAL' }), faults(['address', 'unrecognized_key'], ['network', 'unrecognized_key'])],
+  ['an unknown wallet is not changed', 'wallets.update', { id: 'wallet_x', name: 'a' }, refused('not_found')],
+  ['a wallet in use is not deleted', 'wallets.delete', ({ wallet }) => ({ id: wallet.id }), refused('conflict')],
+  ['an unused wallet is deleted', 'wallets.delete', async ({ make }) => ({ id: (await make('wallets.create', { name: 'a', address: await newAddress(), network: 'LOCAL' })).id }), ok({ deleted: true })],
+  ['an unknown wallet is not deleted', 'wallets.delete', { id: 'wallet_x' }, refused('not_found')],
+];
+
+// biome-ignore format: one case a line
+const links: Case[] = [
+  [
+    'a link has exactly the documented fields',
+    'paymentLinks.create',
+    ({ product }) => ({ productId: product.id }),
+    {
+      check: ({ data }, { product }, t) => {
+        const { id, slug, memo, url, createdAt, ...rest } = data;
+        t.match({ id, createdAt }, { id: /^link_/, createdAt: /Z$/ });
+        t.match(memo, /^[0-9A-HJKMNP-TV-Z]{8,12}$/);
+        t.equal(url, `${service.url}/p/${slug}`);
+        t.strictSame(rest, {
+          active: true,
+          paymentCount: 0,
+          product: { id: product.id, name: 'T-shirt', assetCode: 'XLM', priceType: 'FIXED', price: '25' },
+        });
+      },
+    },
+  ],
+  ['a link of a CUSTOM product has no price', 'paymentLinks.create', ({ custom }) => ({ productId: custom.id }), ok({ product: { priceType: 'CUSTOM', price: null } })],
+  ['a link needs a product', 'paymentLinks.create', {}, faults(['productId', 'required'])],
+  ['an unknown product is a fault of the body', 'paymentLinks.create', { productId: 'prod_x' }, faults(['productId', 'not_found'])],
+  ['nothing else about a link is chosen', 'paymentLinks.create', ({ product }) => ({ productId: product.id, memo: 'MINE', slug: 'mine', active: false }), faults(['memo', 'unrecognized_key'], ['slug', 'unrecognized_key'], ['active', 'unrecognized_key'])],
+  ['a link is read', 'paymentLinks.get', ({ link }) => ({ id: link.id }), ok({ active: true, paymentCount: 2 })],
+  ['an unknown link is not found', 'paymentLinks.get', { id: 'link_x' }, refused('not_found')],
+  ['a link is switched off', 'paymentLinks.update', async ({ make, product }) => ({ id: (await make('paymentLinks.create', { productId: product.id })).id, active: false }), ok({ active: false })],
+  ['an empty PATCH of a link changes nothing', 'paymentLinks.update', ({ link }) => ({ id: link.id }), ok({ active: true })],
+  ['a link is switched by a boolean', 'paymentLinks.update', ({ link }) => ({ id: link.id, active: 'false' }), faults(['active', 'invalid_type'])],
+  ['an unknown link is not changed', 'paymentLinks.update', { id: 'link_x', active: true }, refused('not_found')],
+  ['a link with payments is not deleted', 'paymentLinks.delete', ({ link }) => ({ id: link.id }), refused('conflict')],
+  ['a link without payments is deleted', 'paymentLinks.delete', async ({ make, product }) => ({ id: (await make('paymentLinks.create', { productId: product.id })).id }), ok({ deleted: true })],
+  ['an unknown link is not deleted', 'paymentLinks.delete', { id: 'link_x' }, refused('not_found')],
+];
+
+// biome-ignore format: one case a line
+const webhooks: Case[] = [
+  [
+    'a new webhook shows its secret',
+    'webhooks.create',
+    hook(),
+    {
+      check: ({ data }, _world, t) => {
+        const { id, secret, secretMasked, createdAt, ...rest } = data;
+        t.match({ id, createdAt }, { id: /^hook_/, createdAt: /Z$/ });
+        t.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+        t.equal(secretMasked, `whsec_…${secret.slice(-4)}`);
+        t.strictSame(rest, { ...hook(), status: 'ACTIVE' });
+      },
+    },
+  ],
+  ['a webhook that is read shows no secret', 'webhooks.get', madeHook(), { check: ({ data }, _world, t) => t.same(Object.keys(data).sort(), ['createdAt', 'events', 'id', 'name', 'secretMasked', 'status', 'url']) }],
+  ['everything that is missing is named', 'webhooks.create', {}, faults(['name', 'required'], ['url', 'required'], ['events', 'required'])],
+  ['a webhook is told of something', 'webhooks.create', hook({ events: [] }), faults(['events', 'too_small'])],
+  ['an unknown event kind is named by its place', 'webhooks.create', hook({ events: ['payment.completed', 'payment.lost', 7] }), faults(['events.1', 'invalid_value'], ['events.2', 'invalid_value'])],
+  ['events are a list', 'webhooks.create', hook({ events: 'payment.completed' }), faults(['events', 'invalid_type'])],
+  ['an event kind that is named twice counts once', 'webhooks.create', hook({ events: ['payment.received', 'payment.received'] }), ok({ events: ['payment.received'] })],
+  ...(['http://shop.example/hook', 'https://user:pass@shop.example/', 'ftp://shop.example', 'shop', ''].map((url) => [
+    `"${url}" is no webhook URL`,
+    'webhooks.create',
+    hook({ url }),
+    faults(['url', 'invalid_format']),
+  ]) as Case[]),
+  ['a private address is refused when it is called, not when it is made', 'webhooks.create', hook({ url: 'https://10.0.0.1/hook' }), ok({ url: 'https://10.0.0.1/hook' })],
+  ['a webhook is paused', 'webhooks.update', madeHook({ status: 'PAUSED' }), ok({ status: 'PAUSED' })],
+  ['a webhook is changed', 'webhooks.update', madeHook({ name: 'b', url: 'https://b.example/', events: ['payment.received'] }), ok({ name: 'b', url: 'https://b.example/', events: ['payment.received'], status: 'ACTIVE' })],
+  ['an empty PATCH of a webhook changes nothing', 'webhooks.update', madeHook(), ok(hook())],
+  ['a secret is not chosen', 'webhooks.update', madeHook({ secret: 'whsec_x', secretMasked: 'x' }), faults(['secret', 'unrecognized_key'], ['secretMasked', 'unrecognized_key'])],
+  ['OFF is no status', 'webhooks.update', madeHook({ status: 'OFF' }), faults(['status', 'invalid_value'])],
+  ['an unknown webhook is not found', 'webhooks.get', { id: 'hook_x' }, refused('not_found')],
+  ['an unknown webhook is not changed', 'webhooks.update', { id: 'hook_x', name: 'a' }, refused('not_found')],
+  ['rotating shows a new secret', 'webhooks.rotateSecret', madeHook(), ok({ secret: /^whsec_/ })],
+  ['an unknown webhook has no secret to rotate', 'webhooks.rotateSecret', { id: 'hook_x' }, refused('not_found')],
+  ['a test says what came back', 'webhooks.test', ({ webhook }) => ({ id: webhook.id }), ok({ responseStatus: null, error: String })],
+  ['an unknown webhook is not tested', 'webhooks.test', { id: 'hook_x' }, refused('not_found')],
+  ['a webhook is deleted', 'webhooks.delete', madeHook(), ok({ deleted: true })],
+  ['an unknown webhook is not deleted', 'webhooks.delete', { id: 'hook_x' }, refused('not_found')],
+  ['deliveries of a webhook are listed', 'webhooks.deliveries', ({ webhook }) => ({ id: webhook.id }), { check: ({ data, meta }, _world, t) => t.ok(data.length >= 4 && meta!.total === data.length) }],
+  ['deliveries are filtered by status', 'webhooks.deliveries', ({ webhook }) => ({ id: webhook.id, status: 'CANCELLED' }), ok([])],
+  ['an unknown status of deliveries is refused', 'webhooks.deliveries', ({ webhook }) => ({ id: webhook.id, status: 'LOST' }), refused('bad_request')],
+  ['deliveries of an unknown webhook are not found', 'webhooks.deliveries', { id: 'hook_x' }, refused('not_found')],
+  ['a delivery is read', 'deliveries.get', async ({ make, webhook }) => ({ id: (await make('webhooks.deliveries', { id: webhook.id }))[0].id }), { check: ({ data }, { webhook }, t) => t.match(data, { id: /^dlv_/, webhookId: webhook.id, status: 'PENDING' }) }],
+  ['a delivery is sent again', 'deliveries.redeliver', async ({ make, webhook }) => ({ id: (await make('webhooks.deliveries', { id: webhook.id }))[0].id }), ok({ status: 'PENDING' })],
+  ['an unknown delivery is not found', 'deliveries.get', { id: 'dlv_x' }, refused('not_found')],
+  ['an unknown delivery is not sent', 'deliveries.redeliver', { id: 'dlv_x' }, refused('not_found')],
+];
+
+// biome-ignore format: one case a line
+const money: Case[] = [
+  [
+    'a payment has exactly the documented fields',
+    'payments.get',
+    ({ completed }) => ({ id: completed.id }),
+    {
+      check: ({ data }, { link, product, wallet }, t) => {
+        const {
+          id,
+          senderAddress,
+          transactionHash,
+          operationId,
+          ledger: sequence,
+          ledgerClosedAt,
+          createdAt,
+          ...rest
+        } = data;
+        t.match({ id, operationId, senderAddress }, { id: /^pay_/, operationId: /^\d+$/, senderAddress: /^G/ });
+        t.match({ transactionHash, sequence }, { transactionHash: /^[0-9a-f]{64}$/, sequence: Number });
+        t.match({ ledgerClosedAt, createdAt }, { ledgerClosedAt: /Z$/, createdAt: /Z$/ });
+        t.strictSame(rest, {
+          status: 'COMPLETED',
+          reason: null,
+          amount: '25',
+          assetCode: 'XLM',
+          assetIssuer: null,
+          expectedAmount: '25',
+          excessAmount: null,
+          shortfallAmount: null,
+          memo: link.memo,
+          receiverAddress: wallet.address,
+          network: 'LOCAL',
+          paymentLinkId: link.id,
+          product: { id: product.id, name: 'T-shirt', assetCode: 'XLM', priceType: 'FIXED', price: '25' },
+          walletId: wallet.id,
+          explorerUrl: null,
+        });
+      },
+    },
+  ],
+  ['an unknown payment is not found', 'payments.get', { id: 'pay_x' }, refused('not_found')],
+  [
+    'a refund is a request that sends the payment back',
+    'payments.refund',
+    ({ completed }) => ({ id: completed.id }),
+    {
+      check: ({ data }, { completed }, t) =>
+        t.match(data, {
+          uri: /^web\+stellar:pay\?/,
+          destination: completed.senderAddress,
+          amount: '25',
+          assetCode: 'XLM',
+          assetIssuer: null,
+        }),
+    },
+  ],
+  ['an unknown payment has no refund', 'payments.refund', { id: 'pay_x' }, refused('not_found')],
+  [
+    'unmatched payments are listed only when asked for',
+    'payments.list',
+    {},
+    {
+      check: ({ data, meta }, _world, t) => {
+        t.same(data.map((payment: any) => payment.status).sort(), ['COMPLETED', 'REJECTED', 'UNDERPAID']);
+        t.equal(meta!.total, 3);
+      },
+    },
+  ],
+  ['several statuses are asked for at once', 'payments.list', { status: ['UNMATCHED', 'UNDERPAID'] }, { check: ({ data }, _world, t) => t.same(data.map((payment: any) => payment.status).sort(), ['UNDERPAID', 'UNMATCHED']) }],
+  [
+    'payments come newest first',
+    'payments.list',
+    everyStatus,
+    {
+      check: ({ data }, _world, t) => {
+        const ids = data.map((payment: any) => payment.id);
+        t.same(ids, [...ids].sort().reverse());
+      },
+    },
+  ],
+  ['payments of a product', 'payments.list', ({ custom }) => ({ productId: custom.id }), ok([])],
+  ['payments of a link', 'payments.list', ({ link }) => ({ paymentLinkId: link.id }), { check: ({ data }, _world, t) => t.equal(data.length, 2) }],
+  ['payments of a wallet', 'payments.list', ({ wallet }) => ({ walletId: wallet.id, ...everyStatus }), { check: ({ data }, _world, t) => t.equal(data.length, 4) }],
+  ['payments of an asset', 'payments.list', { assetCode: 'USDC' }, ok([])],
+  ['payments of a sender', 'payments.list', ({ completed }) => ({ senderAddress: completed.senderAddress, transactionHash: completed.transactionHash }), { check: ({ data }, _world, t) => t.equal(data.length, 1) }],
+  [
+    'createdFrom counts, createdTo does not',
+    'payments.list',
+    ({ completed }) => ({
+      createdFrom: completed.createdAt,
+      createdTo: new Date(Date.parse(completed.createdAt) + 1).toISOString(),
+    }),
+    { check: ({ data }, { completed }, t) => t.ok(data.some((payment: any) => payment.id === completed.id)) },
+  ],
+  ['createdTo is exclusive', 'payments.list', ({ completed }) => ({ createdTo: completed.createdAt, transactionHash: completed.transactionHash }), ok([])],
+  ['a date alone is midnight', 'payments.list', { createdFrom: '2000-01-01', createdTo: '2000-01-02' }, ok([])],
+  ['an offset is understood', 'payments.list', { createdFrom: '2000-01-01T00:00:00+02:00', createdTo: '2000-01-02T00:00:00Z' }, ok([])],
+  ['a moment must be one', 'payments.list', { createdFrom: 'yesterday' }, refused('bad_request')],
+  ['the 30th of February is no date', 'payments.list', { createdFrom: '2026-02-30' }, refused('bad_request')],
+  ['an unknown status is refused', 'payments.list', { status: ['LOST'] }, refused('bad_request')],
+  ['a COMPLETED payment cannot be accepted', 'payments.accept', ({ completed }) => ({ id: completed.id }), refused('conflict')],
+  ['an UNMATCHED payment cannot be accepted', 'payments.accept', ({ unmatched }) => ({ id: unmatched.id }), refused('conflict')],
+  ['an unknown payment cannot be accepted', 'payments.accept', { id: 'pay_x' }, refused('not_found')],
+  ['an UNDERPAID payment is accepted', 'payments.accept', ({ underpaid }) => ({ id: underpaid.id }), ok({ status: 'COMPLETED', reason: null, shortfallAmount: '0.5' })],
+  ['a REJECTED payment is accepted', 'payments.accept', ({ rejected }) => ({ id: rejected.id }), ok({ status: 'COMPLETED', reason: null })],
+  ['a matched payment is not assigned', 'payments.assign', ({ completed, link }) => ({ id: completed.id, paymentLinkId: link.id }), refused('conflict')],
+  ['a payment is assigned to a link', 'payments.assign', ({ unmatched }) => ({ id: unmatched.id }), faults(['paymentLinkId', 'required'])],
+  ['an unknown link is a fault of the body', 'payments.assign', ({ unmatched }) => ({ id: unmatched.id, paymentLinkId: 'link_x' }), faults(['paymentLinkId', 'not_found'])],
+  ['an unknown payment is not assigned', 'payments.assign', ({ link }) => ({ id: 'pay_x', paymentLinkId: link.id }), refused('not_found')],
+  ['an UNMATCHED payment is judged when it is assigned', 'payments.assign', ({ unmatched, link }) => ({ id: unmatched.id, paymentLinkId: link.id }), ok({ status: 'UNDERPAID', reason: 'below_price', shortfallAmount: '22' })],
+  [
+    'events come newest first',
+    'events.list',
+    {},
+    {
+      check: ({ data }, _world, t) => {
+        const ids = data.map((event: any) => event.id);
+        t.ok(ids.length >= 4);
+        t.same(ids, [...ids].sort().reverse());
+      },
+    },
+  ],
+  [
+    'events come oldest first when asked for',
+    'events.list',
+    { order: 'asc', type: 'payment.received' },
+    {
+      check: ({ data }, _world, t) => {
+        const ids = data.map((event: any) => event.id);
+        t.same(ids, [...ids].sort());
+        t.ok(data.every((event: any) => event.type === 'payment.received'));
+      },
+    },
+  ],
+  [
+    'events of a payment',
+    'events.list',
+    ({ completed }) => ({ paymentId: completed.id }),
+    {
+      check: ({ data }, { completed }, t) => {
+        t.same(data.map((event: any) => event.type).sort(), ['payment.completed', 'payment.received']);
+        t.ok(data.every((event: any) => event.data.payment.id === completed.id));
+      },
+    },
+  ],
+  ['events of a time', 'events.list', { createdTo: '2000-01-01' }, ok([])],
+  ['an unknown event kind is refused', 'events.list', { type: 'payment.lost' }, refused('bad_request')],
+  ['an unknown order is refused', 'events.list', { order: 'random' }, refused('bad_request')],
+  ['an event is read', 'events.get', async ({ make }) => ({ id: (await make('events.list'))[0].id }), ok({ id: /^evt_/, data: { payment: {}, paymentLink: {}, product: {} } })],
+  ['an unknown event is not found', 'events.get', { id: 'evt_x' }, refused('not_found')],
+];
+
+// biome-ignore format: one case a line
+const keys: Case[] = [
+  [
+    'the account is the caller’s',
+    'account.get',
+    {},
+    {
+      check: ({ data }, _world, t) => {
+        t.same(Object.keys(data).sort(), ['createdAt', 'id', 'name']);
+        t.match(data.id, /^acct_/);
+      },
+    },
+  ],
+  [
+    'a new API key is shown once',
+    'apiKeys.create',
+    { name: 'shop', expiresAt: '2099-01-01T00:00:00Z' },
+    {
+      check: ({ data }, _world, t) => {
+        t.match(data.key, /^sk_[0-9A-Za-z]{43}$/);
+        t.equal(data.keyMasked, `${data.key.slice(0, 6)}…${data.key.slice(-4)}`);
+        t.match(data, { id: /^key_/, scope: 'FULL', lastUsedAt: null, expiresAt: '2099-01-01T00:00:00.000Z' });
+      },
+    },
+  ],
+  ['a key may only read', 'apiKeys.create', { name: 'r', scope: 'READ', expiresAt: null }, ok({ scope: 'READ', expiresAt: null })],
+  ['a key needs a name', 'apiKeys.create', {}, faults(['name', 'required'])],
+  ['a key has a known scope', 'apiKeys.create', { name: 'a', scope: 'WRITE' }, faults(['scope', 'invalid_value'])],
+  ['a key does not expire in the past', 'apiKeys.create', { name: 'a', expiresAt: '2001-01-01T00:00:00Z' }, faults(['expiresAt', 'too_small'])],
+  ['an expiry is a moment', 'apiKeys.create', { name: 'a', expiresAt: 'soon' }, faults(['expiresAt', 'invalid_format'])],
+  ['a key is not chosen', 'apiKeys.create', { name: 'a', key: 'sk_mine' }, faults(['key', 'unrecognized_key'])],
+  ['listed keys are masked', 'apiKeys.list', {}, { check: ({ data }, _world, t) => t.ok(data.length > 1 && data.every((key: any) => !('key' in key))) }],
+  ['a key is rotated', 'apiKeys.rotate', async ({ make }) => ({ id: (await make('apiKeys.create', { name: 'a' })).id }), ok({ key: /^sk_/ })],
+  ['a key is revoked', 'apiKeys.delete', async ({ make }) => ({ id: (await make('apiKeys.create', { name: 'a' })).id }), ok({ deleted: true })],
+  ['an unknown key is not rotated', 'apiKeys.rotate', { id: 'key_x' }, refused('not_found')],
+  ['an unknown key is not revoked', 'apiKeys.delete', { id: 'key_x' }, refused('not_found')],
+];
+
+const bad = refused('bad_request');
+const pages: Case[] = [...operations]
+  .filter(([, { isList }]) => isList)
+  .flatMap(([name, operation]): Case[] => {
+    const at = (query: Input) => (world: World) =>
+      'id' in operation.params ? { id: world.webhook.id, ...query } : query;
+    return [
+      [
+        `${name}: the first page has 20 items at most`,
+        name,
+        at({}),
+        {
+          check: ({ data, meta }, _world, t) =>
+            t.match(meta, { page: 1, pageSize: 20, total: Number, totalPages: Math.ceil(meta!.total / 20) }) &&
+            t.equal(data.length, Math.min(20, meta!.total)),
+        },
+      ],
+      [
+        `${name}: a page past the end is empty, with the right meta`,
+        name,
+        at({ page: 900, pageSize: 1 }),
+        {
+          check: ({ data, meta }, _world, t) => {
+            t.same(data, []);
+            t.match(meta, { page: 900, pageSize: 1 });
+            t.equal(meta!.totalPages, meta!.total);
+          },
+        },
+      ],
+      [
+        `${name}: 100 items are a page`,
+        name,
+        at({ pageSize: 100 }),
+        { check: ({ meta }, _world, t) => t.equal(meta!.pageSize, 100) },
+      ],
+      [`${name}: page 0 is refused`, name, at({ page: 0 }), bad],
+      [`${name}: page -1 is refused`, name, at({ page: -1 }), bad],
+      [`${name}: page 1.5 is refused`, name, at({ page: 1.5 }), bad],
+      [`${name}: page "x" is refused`, name, at({ page: 'x' }), bad],
+      [`${name}: 0 items are no page`, name, at({ pageSize: 0 }), bad],
+      [`${name}: 101 items are too many`, name, at({ pageSize: 101 }), bad],
+      [`${name}: an unknown parameter is ignored`, name, at({ foo: 'bar' }), ok()],
+    ];
+  });
+
+// biome-ignore format: one case a line
+const lists: Case[] = [
+  ['products are found by a part of their name, whatever its case', 'products.list', { search: 'dONAT' }, { check: ({ data }, _world, t) => t.same(data.map((product: any) => product.name), ['Donation']) }],
+  ...(['.*', '^T', '[a-z]', '(', '\\', '$', 'T|D', '%', '_', 'T-shirt$'].map((search) => [
+    `"${search}" is searched as it is`,
+    'products.list',
+    { search },
+    ok([]),
+  ]) as Case[]),
+  ['an empty search finds everything', 'products.list', { search: '' }, { check: ({ meta }, _world, t) => t.ok(meta!.total > 1) }],
+  ['a search of 201 characters is refused', 'products.list', { search: 'a'.repeat(201) }, bad],
+  ['active products', 'products.list', { active: true, pageSize: 100 }, { check: ({ data }, _world, t) => t.ok(data.length > 0 && data.every((product: any) => product.active)) }],
+  ['inactive products', 'products.list', { active: false }, { check: ({ data }, _world, t) => t.ok(data.length > 0 && data.every((product: any) => !product.active)) }],
+  ['banana is no boolean', 'products.list', { active: 'banana' }, bad],
+  [
+    'products are sorted by name',
+    'products.list',
+    { sortBy: 'name', sortOrder: 'asc', pageSize: 100 },
+    {
+      check: ({ data }, _world, t) => {
+        const names = data.map((product: any) => product.name.toLowerCase());
+        t.same(names, [...names].sort());
+      },
+    },
+  ],
+  [
+    'products come newest first',
+    'products.list',
+    { pageSize: 100 },
+    {
+      check: ({ data }, _world, t) => {
+        const ids = data.map((product: any) => product.id);
+        t.same(ids, [...ids].sort().reverse());
+      },
+    },
+  ],
+  [
+    'oldest first',
+    'products.list',
+    { sortOrder: 'asc', pageSize: 100 },
+    {
+      check: ({ data }, _world, t) => {
+        const ids = data.map((product: any) => product.id);
+        t.same(ids, [...ids].sort());
+      },
+    },
+  ],
+  ['an unknown sort field is refused', 'products.list', { sortBy: 'price' }, bad],
+  ['an unknown sort direction is refused', 'products.list', { sortOrder: 'up' }, bad],
+  ['links of a product', 'paymentLinks.list', ({ custom }) => ({ productId: custom.id }), { check: ({ data }, { custom }, t) => t.ok(data.length > 0 && data.every((link: any) => link.product.id === custom.id)) }],
+  ['links are found by their memo', 'paymentLinks.list', ({ link }) => ({ search: link.memo.slice(1).toLowerCase() }), { check: ({ data }, { link }, t) => t.same(data.map(({ id }: any) => id), [link.id]) }],
+  ['links are found by their slug', 'paymentLinks.list', ({ link }) => ({ search: link.slug }), { check: ({ data }, { link }, t) => t.same(data.map(({ id }: any) => id), [link.id]) }],
+  ['links are found by their product’s name', 'paymentLinks.list', { search: 'nation' }, { check: ({ data }, _world, t) => t.ok(data.length > 0 && data.every((link: any) => link.product.name === 'Donation')) }],
+  ['inactive links', 'paymentLinks.list', { active: false }, { check: ({ data }, _world, t) => t.ok(data.length > 0 && data.every((link: any) => !link.active)) }],
+  ['links of an unknown product', 'paymentLinks.list', { productId: 'prod_x' }, ok([])],
+];
+
+const cases = [...pages, ...products, ...wallets, ...links, ...webhooks, ...money, ...keys, ...lists];
+
+for (const transport of TRANSPORTS) {
+  t.test(`${cases.length} cases over ${transport}`, async (t) => {
+    const world = await createWorld(transport);
+    for (const [title, name, input, expected] of cases) {
+      const answer = await world.call(name, typeof input === 'function' ? await input(world) : input);
+      const said = `${title}: ${JSON.stringify(answer.error ?? answer.data)?.slice(0, 300)}`;
+      if ('code' in expected) {
+        t.equal(answer.outcome, expected.code, said);
+        if (expected.faults) {
+          const found = answer.error?.details?.map(({ path, code }) => [path, code]).sort();
+          t.same(found, [...expected.faults].sort(), said);
+        }
+      } else {
+        t.equal(answer.outcome, 'ok', said);
+        if (answer.outcome !== 'ok') continue;
+        if ('match' in expected) t.match(answer.data, expected.match, said);
+        else await t.test(title, async (t) => void expected.check(answer, world, t));
+      }
+    }
+    t.test('a READ key reads everything and writes nothing', async (t) => {
+      for (const [name, operation] of operations) {
+        const { outcome } = await world.call(name, { id: 'x' }, world.readKey);
+        if (operation.readOnly) t.not(outcome, 'forbidden', name);
+        else t.equal(outcome, 'forbidden', `${name}, before its input is looked at`);
+      }
+    });
+    t.test('without a valid key nothing is said but that', async (t) => {
+      for (const [name] of operations) {
+        for (const key of ['sk_unknown', `sk_${'a'.repeat(43)}`, 'x y', `${world.readKey}x`]) {
+          t.equal((await world.call(name, { id: 'x' }, key)).outcome, 'unauthorized', name);
+        }
+      }
+    });
+  });
+}
+
+t.test('every operation was accepted once at least', async (t) => {
+  for (const [name, { status }] of operations) t.ok(answered.get(`${name} ${status}`), name);
+});
