@@ -127,6 +127,7 @@ export function createWatcher(deps: WatcherDeps) {
     const gap = { fromLedger: 1, toLedger: root.latestLedger, at: clock.now() };
     log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: root.latestLedger }, 'the network was reset');
     await wallets.flagGap(network, null, gap);
+    await wallets.forgetLedgers(network);
     const feed = await positions.byId(feedId);
     if (feed) await positions.put([newPosition(null, root)]);
     for (let after: string | undefined; ; ) {
