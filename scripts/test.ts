@@ -1,6 +1,6 @@
 /** `npm test [files…]`: all tests on one real mongod and a real browser; the last line is `N passed, N failed`, and nothing that ran is a failure too. */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,9 @@ import { openMongo } from '../src/mongod/index.js';
 import { StartupError } from '../src/startup-error.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const files = process.argv.slice(2);
+const files = process.argv
+  .slice(2)
+  .map((path) => (statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, '**/*.test.ts') : path));
 
 /** The path of Debian's chromium; installed first where that is possible without asking. */
 function chromium(): string | null {
@@ -40,11 +42,18 @@ async function runTap(env: Record<string, string>, tapFile: string): Promise<num
   return new Promise((resolve) => tap.on('close', (code) => resolve(code ?? 1)));
 }
 
-/** Every failed test of a TAP text with its diagnostics. */
+/** The failed assertions of a TAP text with their diagnostics, and the names of the tests and files they are in. */
 function failures(tap: string): string[] {
-  return [
-    ...tap.matchAll(/^( *)not ok (?!.*# (?:TODO|SKIP)).*\n(?:\1 {2}---\n(?:\1 {2}.*\n|\s*\n)*?\1 {2}\.\.\.\n)?/gm),
-  ].map(([all]) => all);
+  const shown: string[] = [];
+  let diagnosticsEnd: string | null = null;
+  for (const line of tap.split('\n')) {
+    const failed = /^( *)not ok (?!.*# (?:TODO|SKIP))/.exec(line);
+    if (failed || diagnosticsEnd !== null) shown.push(line);
+    if (line === diagnosticsEnd) diagnosticsEnd = null;
+    // A test that holds others has a time; what is wrong is said by what it holds.
+    if (failed && !line.includes('# time=')) diagnosticsEnd = `${failed[1]}  ...`;
+  }
+  return shown;
 }
 
 /** From tap's last lines: `# { total: 7, pass: 2, fail: 3, skip: 1 }`, where what is 0 may be missing. */
@@ -69,7 +78,7 @@ async function main(): Promise<number> {
     const code = await runTap({ TEST_MONGODB_URI: mongo.uri, ...(browser ? { TEST_CHROMIUM: browser } : {}) }, tapFile);
     const tap = existsSync(tapFile) ? readFileSync(tapFile, 'utf8') : '';
     const { passed, failed } = totals(tap);
-    for (const failure of failures(tap)) console.log(`\n${failure.trimEnd()}`);
+    for (const line of failures(tap)) console.log(line);
     console.log(`\n${passed} passed, ${failed} failed`);
     return passed === 0 || failed > 0 ? 1 : code;
   } finally {

@@ -1,5 +1,5 @@
 /** Membership in the embedded MongoDB of a data directory: from `join` to `close` this process has a mongod, whoever started it. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -12,6 +12,7 @@ import { StartupError } from '../startup-error.js';
 import { makeReady } from './replica-set.js';
 import { connectTo } from './sockets.js';
 
+/** From the start of a keeper until its mongod listens; longer than the keeper itself tries. */
 const JOIN_TIMEOUT_MS = 90_000;
 const LEAVE_TIMEOUT_MS = 8_000;
 
@@ -20,7 +21,13 @@ export interface EmbeddedMongo {
   close(): Promise<void>;
 }
 
-/** @param findMongod the command line of a mongod; asked only when none runs for this directory yet.
+interface Member {
+  /** Open as long as this process counts. */
+  socket: Socket;
+  port: number;
+}
+
+/** @param deps.findMongod the command line of a mongod; asked only when none runs for this directory.
  *  @throws StartupError with the reason when mongod cannot run. */
 export async function joinEmbeddedMongo(deps: {
   dataDir: string;
@@ -33,12 +40,17 @@ export async function joinEmbeddedMongo(deps: {
   const leaving = new AbortController();
 
   let member = await join(0);
-  const { port } = member;
   member.socket.once('close', rejoin);
-  const uri = await makeReady({ port, key, password: createHmac('sha256', key).update('password').digest('hex') });
+  try {
+    const password = createHmac('sha256', key).update('password').digest('hex');
+    return { uri: await makeReady({ port: member.port, key, password }), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 
-  async function join(fixedPort: number): Promise<{ socket: Socket; port: number }> {
-    const deadline = clock.nowMs() + JOIN_TIMEOUT_MS;
+  /** @param port that mongod must listen on, or 0 for any. */
+  async function join(port: number): Promise<Member> {
     let keeper: Keeper | null = null;
     for (;;) {
       leaving.signal.throwIfAborted();
@@ -49,46 +61,41 @@ export async function joinEmbeddedMongo(deps: {
         socket.unref();
         return { socket, port: greeted };
       }
-      if (keeper === null) keeper = startKeeper(directory, fixedPort, await findMongod());
-      else if (keeper.process.exitCode === 0) keeper = null;
-      else if (keeper.process.exitCode !== null || keeper.process.signalCode !== null)
-        throw new StartupError(keeper.said());
-      if (clock.nowMs() > deadline)
-        throw new StartupError(
-          `The embedded MongoDB did not start in ${JOIN_TIMEOUT_MS / 1000} s; see ${directory}/mongod.log.`,
-        );
+      if (keeper?.hasLeft()) keeper = null;
+      keeper ??= startKeeper(directory, port, await findMongod());
       await clock.sleep(25);
     }
   }
 
+  /** The keeper was killed. Whoever notices first starts another, on the port that is in everybody's connection string. */
   async function rejoin(): Promise<void> {
     while (!leaving.signal.aborted) {
+      log.warn('The keeper of the embedded MongoDB is gone; another one is started.');
       try {
-        log.warn('The embedded MongoDB lost its keeper; starting another.');
+        const { port } = member;
         member = await join(port);
-        member.socket.once('close', rejoin);
+        if (leaving.signal.aborted) member.socket.destroy();
+        else member.socket.once('close', rejoin);
+        if (member.port !== port) log.fatal('The embedded MongoDB moved to another port: restart this process.');
         return;
       } catch (error) {
         if (leaving.signal.aborted) return;
-        log.error({ err: error }, 'The embedded MongoDB cannot be restarted; trying again.');
+        log.error({ reason: (error as Error).message }, 'The embedded MongoDB is down; trying again.');
         await clock.sleep(1000, leaving.signal);
       }
     }
   }
 
-  return {
-    uri,
-    async close() {
-      leaving.abort();
-      const { socket } = member;
-      if (socket.closed) return;
-      const left = new AbortController();
-      socket.once('close', () => left.abort());
-      socket.end();
-      await clock.sleep(LEAVE_TIMEOUT_MS, left.signal);
-      socket.destroy();
-    },
-  };
+  async function close(): Promise<void> {
+    leaving.abort();
+    const { socket } = member;
+    if (socket.closed) return;
+    const left = new AbortController();
+    socket.once('close', () => left.abort());
+    socket.end();
+    await clock.sleep(LEAVE_TIMEOUT_MS, left.signal);
+    socket.destroy();
+  }
 }
 
 /** Makes the directory that only this user can enter, and returns the key in it. */
@@ -114,34 +121,37 @@ function prepare(directory: string): string {
   }
 }
 
-/** The port that the keeper names once mongod listens, or null when it goes away before. */
+/** Joins the keeper; the port that it names once mongod listens, or null when it goes away before. */
 function greeting(socket: Socket): Promise<number | null> {
   return new Promise((resolve) => {
     const lines = createInterface({ input: socket });
+    // It passes on the socket's error, which shows as the close.
+    lines.on('error', () => undefined);
     lines.once('line', (line) => resolve((JSON.parse(line) as { port: number }).port));
-    socket.on('error', () => undefined);
     socket.once('close', () => resolve(null));
     socket.once('end', () => socket.end());
+    socket.write('join\n');
   });
 }
 
 interface Keeper {
-  process: ChildProcess;
-  /** Its last words. */
-  said(): string;
+  /** True when it found another one at work. @throws StartupError with its last words when it failed. */
+  hasLeft(): boolean;
 }
 
 function startKeeper(directory: string, port: number, mongod: readonly string[]): Keeper {
-  const script = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? 'keeper.ts' : 'keeper.js', import.meta.url));
-  const loader = script.endsWith('.ts') ? ['--import', import.meta.resolve('tsx')] : [];
-  // Detached: a Ctrl-C in the terminal is for the service, and the keeper outlives who started it.
+  const inSource = import.meta.url.endsWith('.ts');
+  const script = fileURLToPath(new URL(inSource ? 'keeper.ts' : 'keeper.js', import.meta.url));
+  const loader = inSource ? ['--import', import.meta.resolve('tsx')] : [];
+  const startedMs = clock.nowMs();
+  // Detached: a Ctrl-C in the terminal is for the service, and the keeper outlives whoever started it.
   const child = spawn(process.execPath, [...loader, script, `${port}`, ...mongod], {
     cwd: directory,
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let words = '';
-  child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
     words = (words + text).slice(-2000);
   });
   child.on('error', (error) => {
@@ -149,9 +159,16 @@ function startKeeper(directory: string, port: number, mongod: readonly string[])
   });
   child.unref();
   (child.stderr as Socket).unref();
+  const failed = (reason: string) =>
+    new StartupError(`The embedded MongoDB cannot start: ${reason} (its log: ${directory}/mongod.log)`);
   return {
-    process: child,
-    said: () =>
-      `The embedded MongoDB cannot start: ${words.trim().split('\n').at(-1) || 'its keeper was killed'} (log: ${directory}/mongod.log)`,
+    hasLeft() {
+      if (child.exitCode === 0) return true;
+      if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) {
+        throw failed(words.trim().split('\n').at(-1) || 'its keeper was killed');
+      }
+      if (clock.nowMs() > startedMs + JOIN_TIMEOUT_MS) throw failed(`nothing within ${JOIN_TIMEOUT_MS / 1000} s`);
+      return false;
+    },
   };
 }

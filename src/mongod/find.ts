@@ -1,36 +1,150 @@
-/** Finds a mongod that runs here: an installed one of version 7 or newer, else the official binary, fetched once and pinned by its hash. */
+/** Finds a mongod that runs here: an installed one of version 7 or newer, else MongoDB's own build with whatever libraries this system lacks. */
 import { execFile } from 'node:child_process';
-import { homedir } from 'node:os';
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
-import { fetchMongod } from './fetch.js';
+import { StartupError } from '../startup-error.js';
+import { fetchMissing, fetchNewerLibc, fetchOlderOpenssl } from './debian.js';
+import { fetchMongod, INSTEAD, type OnProgress, onceInPlace, UBUNTU_20, UBUNTU_24 } from './fetch.js';
 import { OLDEST_MAJOR } from './given.js';
 
 const run = promisify(execFile);
 
-/** @returns the command line, program first. @throws StartupError when there is none for this system. */
+const LOADER = 'ld-linux-x86-64.so.2';
+
+const PACKAGE_OF: Readonly<Record<string, string>> = {
+  'libcurl.so.4': 'libcurl4',
+  'libssl.so.3': 'libssl3',
+  'libcrypto.so.3': 'libssl3',
+  'libssl.so.1.1': 'libssl1.1',
+  'libcrypto.so.1.1': 'libssl1.1',
+  'libgcc_s.so.1': 'libgcc-s1',
+  'liblzma.so.5': 'liblzma5',
+};
+
+export interface System {
+  platform: string;
+  arch: string;
+  /** Null where node does not run on glibc (musl, macOS). */
+  glibc: string | null;
+}
+
+export function thisSystem(): System {
+  const { header } = process.report.getReport() as unknown as { header: { glibcVersionRuntime?: string } };
+  return { platform: process.platform, arch: process.arch, glibc: header.glibcVersionRuntime ?? null };
+}
+
+/** @returns a command line, program first. @throws StartupError when there is none for this system, with what to do. */
 export async function findMongod(deps: {
-  cacheDir?: string | undefined;
+  cacheDir: string;
   log: Logger;
-  onProgress: (line: string) => void;
+  onProgress: OnProgress;
+  system?: System;
 }): Promise<readonly string[]> {
-  const version = await installedVersion();
-  if (version !== null) {
-    if (Number.parseInt(version, 10) >= OLDEST_MAJOR) return ['mongod'];
-    deps.log.info({ version }, `The installed mongod is older than version ${OLDEST_MAJOR} and is not used.`);
+  const { cacheDir, log, onProgress, system = thisSystem() } = deps;
+  const installed = await installedVersion();
+  if (installed !== null) {
+    if (Number.parseInt(installed, 10) >= OLDEST_MAJOR) return ['mongod'];
+    log.info({ version: installed }, `The installed mongod is older than version ${OLDEST_MAJOR} and is not used.`);
   }
-  return fetchMongod({
-    cacheDir: deps.cacheDir ?? join(homedir(), '.cache', 'stellar-collect'),
-    onProgress: deps.onProgress,
+  if (system.platform !== 'linux' || system.arch !== 'x64' || system.glibc === null) {
+    throw new StartupError(
+      `There is no embedded MongoDB for this system, only for Linux on x64 with glibc. ${INSTEAD}`,
+    );
+  }
+  await mkdir(cacheDir, { recursive: true }).catch((error: Error) => {
+    throw new StartupError(`MongoDB cannot be cached: ${error.message}. ${INSTEAD}`);
   });
+  return ownBuild(cacheDir, system.glibc, onProgress);
 }
 
 async function installedVersion(): Promise<string | null> {
-  try {
-    const { stdout } = await run('mongod', ['--version']);
-    return /db version v(\S+)/.exec(stdout)?.[1] ?? null;
-  } catch {
-    return null;
+  const printed = await run('mongod', ['--version']).catch(() => null);
+  return /db version v(\S+)/.exec(printed?.stdout ?? '')?.[1] ?? null;
+}
+
+/** MongoDB's own build in the first way that works here. */
+async function ownBuild(cacheDir: string, glibc: string, onProgress: OnProgress): Promise<readonly string[]> {
+  const libraries = async (name: string, fetch: (workDir: string) => Promise<string>) => {
+    const path = join(cacheDir, name);
+    await onceInPlace(path, (workDir) => {
+      onProgress(`Fetching the libraries that this system lacks (${name}).`);
+      return fetch(workDir);
+    });
+    return path;
+  };
+  const lacking = (missing: readonly string[]) =>
+    libraries('libraries', (workDir) =>
+      fetchMissing(
+        workDir,
+        missing.map((name) => PACKAGE_OF[name] ?? name),
+      ),
+    );
+
+  const asItIs = async () => complete(await fetchMongod(UBUNTU_24, cacheDir, onProgress), [], lacking);
+  const withNewerLibc = async () => {
+    const libc = await libraries('libc6', fetchNewerLibc);
+    return complete(await fetchMongod(UBUNTU_24, cacheDir, onProgress), [libc], lacking);
+  };
+  const forOlderSystems = async () =>
+    complete(await fetchMongod(UBUNTU_20, cacheDir, onProgress), [], () => libraries('openssl-1.1', fetchOlderOpenssl));
+
+  const ways = isBuiltFor(glibc) ? [asItIs] : [withNewerLibc, forOlderSystems];
+  // Who had to take the second way once stays with it: apt can be slow to fail.
+  if (existsSync(join(cacheDir, 'openssl-1.1'))) ways.reverse();
+  const reasons: string[] = [];
+  for (const way of ways) {
+    try {
+      return await way();
+    } catch (error) {
+      // Without the download there is no second way.
+      if (error instanceof StartupError) throw error;
+      reasons.push(reasonOf(error));
+    }
   }
+  throw new StartupError(`The embedded MongoDB cannot be set up: ${reasons.join('; ')}. ${INSTEAD}`);
+}
+
+/** The command line of `mongod` with libraries from `directories`, and from what `lacking` fetches if some are still missing. */
+async function complete(
+  mongod: string,
+  directories: readonly string[],
+  lacking: (missing: readonly string[]) => Promise<string>,
+): Promise<readonly string[]> {
+  const missing = await missingLibraries(commandOf(mongod, directories));
+  if (missing.length === 0) return commandOf(mongod, directories);
+  const packages = [...new Set(missing.map((name) => PACKAGE_OF[name] ?? name))].join(' ');
+  const remedy = `mongod needs ${missing.join(', ')} (apt-get install ${packages})`;
+  const more = await lacking(missing).catch((error) => {
+    throw new Error(`${remedy}; ${reasonOf(error)}`);
+  });
+  const command = commandOf(mongod, [...directories, more]);
+  if ((await missingLibraries(command)).length > 0) throw new Error(remedy);
+  return command;
+}
+
+/** The loader belongs to the C library: with a library directory of our own that has one, it is taken from there. */
+function commandOf(mongod: string, directories: readonly string[]): readonly string[] {
+  if (directories.length === 0) return [mongod];
+  const own = directories.map((directory) => join(directory, LOADER)).find((path) => existsSync(path));
+  return [own ?? `/lib64/${LOADER}`, '--library-path', directories.join(':'), mongod];
+}
+
+/** As ldd does it: the loader lists what it finds instead of running the program. */
+async function missingLibraries([program, ...args]: readonly string[]): Promise<readonly string[]> {
+  const { stdout } = await run(program!, args, { env: { LD_TRACE_LOADED_OBJECTS: '1' } });
+  return [...stdout.matchAll(/(\S+) => not found/g)].map(([, name]) => name!);
+}
+
+function isBuiltFor(glibc: string): boolean {
+  const [major = 0, minor = 0] = glibc.split('.').map(Number);
+  return major > 2 || (major === 2 && minor >= 38);
+}
+
+/** One line: of a program that failed, its first words. */
+function reasonOf(error: unknown): string {
+  const { message, stderr } = error as { message: string; stderr?: string };
+  return (stderr?.trim() || message).split('\n')[0]!.replace(/\.$/, '');
 }

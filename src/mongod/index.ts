@@ -1,4 +1,6 @@
 /** The MongoDB that this process works on: the operator's, or an embedded one that is shared by every process with the same data directory. */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { joinEmbeddedMongo } from './embedded.js';
 import { findMongod } from './find.js';
@@ -24,7 +26,13 @@ export async function openMongo(deps: {
   log: Logger;
   onProgress?: (line: string) => void;
 }): Promise<OpenMongo> {
-  const { uri, dataDir, cacheDir, log, onProgress = () => undefined } = deps;
+  const {
+    uri,
+    dataDir,
+    cacheDir = join(homedir(), '.cache', 'stellar-collect'),
+    log,
+    onProgress = () => undefined,
+  } = deps;
   if (uri !== null) {
     await checkMongo(uri);
     return { uri, embedded: false, close: async () => undefined };

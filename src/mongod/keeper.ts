@@ -21,6 +21,7 @@ const EXIT_PORT_TAKEN = 48;
 const EXIT_DATA_IN_USE = 100;
 /** A predecessor's mongod may need this long to write its last checkpoint and let go of data and port. */
 const PATIENCE_MS = 30_000;
+const MOVE_AFTER_MS = 4_000;
 /** Nobody came: the process that started this keeper was killed in between. */
 const LONELY_MS = 10_000;
 const LOG_BYTES = 4_000_000;
@@ -94,20 +95,26 @@ function rememberedPort(): number {
 
 /** The port of the first mongod, or null when another keeper serves this directory. */
 async function begin(): Promise<number | null> {
-  const deadline = clock.nowMs() + PATIENCE_MS;
+  const startedMs = clock.nowMs();
   for (;;) {
     const served = await connectTo('keeper.sock');
     served?.destroy();
     if (served) return null;
-    // The same port as last time when it can be had, so that connection strings and the replica set's own address stay.
-    const wanted = fixedPort || rememberedPort();
-    const port = fixedPort || (wanted && (await isFree(wanted)) ? wanted : await freePort());
-    const start = await startMongod(port);
-    if (start === 'listening') return port;
-    if (start.exitCode !== EXIT_DATA_IN_USE && start.exitCode !== EXIT_PORT_TAKEN) fail(`mongod: ${start.reason}`);
-    if (clock.nowMs() > deadline) {
-      fail(`mongod: ${start.exitCode === EXIT_DATA_IN_USE ? 'another one uses its data' : `port ${port} is taken`}`);
+    const waitedMs = clock.nowMs() - startedMs;
+    // The same port as last time, so that connection strings stay valid. A predecessor's mongod may still have it for a moment;
+    // a stranger who has it makes us move, but not away from members.
+    const last = fixedPort || rememberedPort();
+    const taken = last !== 0 && !(await isFree(last));
+    const mayMove = fixedPort === 0 && waitedMs > MOVE_AFTER_MS;
+    let blocked = `port ${last} is taken`;
+    if (!taken || mayMove) {
+      const port = taken || last === 0 ? await freePort() : last;
+      const start = await startMongod(port);
+      if (start === 'listening') return port;
+      blocked = start.reason;
+      if (start.exitCode !== EXIT_DATA_IN_USE && start.exitCode !== EXIT_PORT_TAKEN) fail(`mongod: ${blocked}`);
     }
+    if (waitedMs > PATIENCE_MS) fail(`mongod: ${blocked}`);
     await clock.sleep(200);
   }
 }
@@ -120,38 +127,41 @@ async function main(): Promise<void> {
 
   const members = new Set<Socket>();
   let listening = true;
-  let ending: Promise<void> | null = null;
-  const lonely = new AbortController();
+  let ending = false;
 
   const greet = (member: Socket) => void member.write(`${JSON.stringify({ port })}\n`);
-  const server = createServer({ allowHalfOpen: true }, (member) => {
+  const join = (member: Socket) => {
     members.add(member);
+    if (listening) greet(member);
+  };
+  const leave = (member: Socket) => {
+    if (members.delete(member) && members.size === 0) end();
+    else member.end();
+  };
+  // Who only looks whether somebody serves here, as a second keeper does, sends nothing and is no member.
+  const server = createServer({ allowHalfOpen: true }, (member) => {
+    member.once('data', () => join(member));
     member.on('error', () => undefined);
     for (const event of ['end', 'close']) member.on(event, () => leave(member));
-    member.resume();
-    if (listening) greet(member);
   });
 
-  const leave = async (member: Socket) => {
-    if (!members.delete(member)) return;
-    if (members.size === 0) await end();
-    member.end();
-  };
-
   const end = () => {
-    ending ??= new Promise((resolve) => {
-      // Closing removes keeper.sock before mongod lets go of its data, so this cannot hit the socket of the next keeper.
-      server.close();
-      if (!mongod || mongod.exitCode !== null || mongod.signalCode !== null) return resolve();
-      mongod.once('exit', () => resolve());
-      mongod.kill('SIGTERM');
-    });
-    return ending;
+    if (ending) return;
+    ending = true;
+    // Closing removes keeper.sock before mongod lets go of its data, so this cannot hit the socket of the next keeper.
+    server.close();
+    // The last member hears of the end by its connection's.
+    if (mongod?.exitCode !== null || mongod.signalCode !== null) process.exit(0);
+    mongod.once('exit', () => process.exit(0));
+    mongod.kill('SIGTERM');
   };
 
   const restartWhenItDies = () => {
+    const startedMs = clock.nowMs();
     mongod?.once('exit', async () => {
       listening = false;
+      // At once, but not in a circle when it cannot live, on a full disk for example.
+      if (clock.nowMs() < startedMs + 5_000) await clock.sleep(1_000);
       const deadline = clock.nowMs() + PATIENCE_MS;
       while (!ending) {
         if ((await startMongod(port)) === 'listening') {
@@ -171,9 +181,8 @@ async function main(): Promise<void> {
   restartWhenItDies();
   rmSync('keeper.sock', { force: true });
   server.listen('keeper.sock');
-  server.once('connection', () => lonely.abort());
-  await clock.sleep(LONELY_MS, lonely.signal);
-  if (members.size === 0) await end();
+  await clock.sleep(LONELY_MS);
+  if (members.size === 0) end();
 }
 
 await main();

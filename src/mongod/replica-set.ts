@@ -4,7 +4,8 @@ import { systemClock as clock } from '../clock.js';
 import { StartupError } from '../startup-error.js';
 
 const USER = 'stellar-collect';
-const PRIMARY_TIMEOUT_MS = 30_000;
+/** Longer than the 30 s that mongod asks around for itself when its port has changed and a stranger at the old one is silent. */
+const PRIMARY_TIMEOUT_MS = 60_000;
 const AUTHENTICATION_FAILED = 18;
 const ALREADY_INITIALIZED = 23;
 const NOT_YET_INITIALIZED = 94;
@@ -14,54 +15,55 @@ const USER_EXISTS = 51_003;
 export async function makeReady(deps: { port: number; key: string; password: string }): Promise<string> {
   const { port, key, password } = deps;
   const host = `127.0.0.1:${port}`;
-  const uri = `mongodb://${USER}:${password}@${host}/stellar-collect?authSource=admin&replicaSet=embedded`;
-  const deadline = clock.nowMs() + PRIMARY_TIMEOUT_MS;
+  const credentials = `mongodb://${USER}:${password}@${host}`;
+  const deadlineMs = clock.nowMs() + PRIMARY_TIMEOUT_MS;
   for (;;) {
+    let reason = 'it does not become primary';
     try {
-      if (await isPrimary(uri)) return uri;
+      const ready = await withClient(`${credentials}/?authSource=admin&directConnection=true`, isUsable);
+      if (ready) return `${credentials}/stellar-collect?authSource=admin&replicaSet=embedded`;
       await setUp(host, key, password);
     } catch (error) {
-      if (!(error instanceof mongo.MongoNetworkError) || clock.nowMs() > deadline) {
-        throw new StartupError(`The embedded MongoDB does not become ready: ${(error as Error).message}`);
-      }
+      // mongod drops connections when its role changes, and may be restarted at any moment.
+      reason = (error as Error).message;
     }
-    if (clock.nowMs() > deadline) throw new StartupError('The embedded MongoDB does not become primary.');
+    if (clock.nowMs() > deadlineMs) throw new StartupError(`The embedded MongoDB cannot be used: ${reason}`);
     await clock.sleep(20);
   }
 }
 
 /** False as well when the user does not exist yet. */
-async function isPrimary(uri: string): Promise<boolean> {
-  const direct = `${uri}&directConnection=true`.replace('&replicaSet=embedded', '');
-  return withClient(direct, async (admin) => {
-    try {
-      await admin.command({ connectionStatus: 1 });
-    } catch (error) {
-      if (codeOf(error) === AUTHENTICATION_FAILED) return false;
-      throw error;
-    }
-    return (await admin.command({ hello: 1 })).isWritablePrimary === true;
+async function isUsable(admin: mongo.Db): Promise<boolean> {
+  return isPrimary(admin).catch((error) => {
+    if (codeOf(error) !== AUTHENTICATION_FAILED) throw error;
+    return false;
   });
+}
+
+async function isPrimary(admin: mongo.Db): Promise<boolean> {
+  return (await admin.command({ hello: 1 })).isWritablePrimary === true;
 }
 
 async function setUp(host: string, key: string, password: string): Promise<void> {
   // Members of a replica set know each other as this user, with the key file's content for a password.
   const uri = `mongodb://__system:${encodeURIComponent(key)}@${host}/?authSource=local&directConnection=true`;
   await withClient(uri, async (admin) => {
-    const config = { _id: 'embedded', members: [{ _id: 0, host }] };
+    const own = { _id: 'embedded', members: [{ _id: 0, host }] };
     const known = await admin.command({ replSetGetConfig: 1 }).catch(ignoring(NOT_YET_INITIALIZED));
-    if (!known) await admin.command({ replSetInitiate: config }).catch(ignoring(ALREADY_INITIALIZED));
-    else if (known.config.members[0].host !== host) {
-      // Somebody else has last time's port, so the set must learn its own new address.
-      await admin.command({
-        replSetReconfig: { ...known.config, ...config, version: known.config.version + 1 },
-        force: true,
-      });
+    if (known === null) {
+      await admin.command({ replSetInitiate: own }).catch(ignoring(ALREADY_INITIALIZED));
+    } else if (known.config.members[0].host !== host) {
+      const config = { ...known.config, ...own, version: known.config.version + 1 };
+      await admin.command({ replSetReconfig: config, force: true });
     }
-    while (!(await admin.command({ hello: 1 })).isWritablePrimary) await clock.sleep(10);
+    for (let tries = 0; !(await isPrimary(admin)); tries++) {
+      if (tries === 100) return;
+      await clock.sleep(10);
+    }
     const user = { pwd: password, roles: ['root'] };
-    const exists = await admin.command({ createUser: USER, ...user }).then(() => false, whether(USER_EXISTS));
-    if (exists) await admin.command({ updateUser: USER, ...user });
+    const created = await admin.command({ createUser: USER, ...user }).catch(ignoring(USER_EXISTS));
+    // The password follows the key file.
+    if (created === null) await admin.command({ updateUser: USER, ...user });
   });
 }
 
@@ -83,9 +85,4 @@ const codeOf = (error: unknown) => (error as { code?: unknown }).code;
 const ignoring = (code: number) => (error: unknown) => {
   if (codeOf(error) !== code) throw error;
   return null;
-};
-
-const whether = (code: number) => (error: unknown) => {
-  if (codeOf(error) !== code) throw error;
-  return true;
 };

@@ -15,16 +15,13 @@ export function connectTo(path: string): Promise<Socket | null> {
       ? openSync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY)
       : null;
   const address = directory === null ? path : `/proc/self/fd/${directory}/${basename(path)}`;
-  return new Promise((resolve) => {
-    const socket = connect({ path: address, allowHalfOpen: true });
-    const settle = (result: Socket | null) => {
-      socket.removeAllListeners();
-      if (directory !== null) closeSync(directory);
-      resolve(result);
-    };
-    socket.once('connect', () => settle(socket));
-    socket.once('error', () => settle(null));
+  const socket = connect({ path: address, allowHalfOpen: true });
+  const connected = new Promise<Socket | null>((resolve) => {
+    socket.once('connect', () => resolve(socket));
+    // What happens to the connection later shows as its close.
+    socket.on('error', () => resolve(null));
   });
+  return connected.finally(() => directory !== null && closeSync(directory));
 }
 
 export function isFree(port: number): Promise<boolean> {

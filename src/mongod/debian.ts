@@ -1,0 +1,75 @@
+/** Shared libraries out of Debian packages, unpacked beside the system's own; fetched by apt, so its signatures or a pinned hash protect them, and without root. */
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Debian 13's C library, with its loader `ld-linux-x86-64.so.2`. @returns the directory with the libraries, below `workDir`. */
+export async function fetchNewerLibc(workDir: string): Promise<string> {
+  const sources = join(workDir, 'trixie.list');
+  const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
+  await writeFile(sources, `deb [signed-by=${keyring}] ${await mirror()} trixie main\n`);
+  const apt = await privateApt(workDir, { 'Dir::Etc::sourcelist': sources, 'Dir::Etc::sourceparts': '/dev/null' });
+  await apt('update');
+  await apt('download', 'libc6:amd64');
+  return unpack(workDir, workDir);
+}
+
+/** OpenSSL 1.1, of Debian 11. @returns as above. */
+export async function fetchOlderOpenssl(workDir: string): Promise<string> {
+  const deb = 'libssl1.1_1.1.1w-0+deb11u1_amd64.deb';
+  const sha256 = 'aadf8b4b197335645b230c2839b4517aa444fd2e8f434e5438c48a18857988f7';
+  const url = new URL(`pool/main/o/openssl/${deb}`, await mirror()).href;
+  await run('/usr/lib/apt/apt-helper', ['download-file', url, join(workDir, deb), `SHA256:${sha256}`]);
+  return unpack(workDir, workDir);
+}
+
+/** `packages` of this system's own release with everything they need that is not installed. @returns as above. */
+export async function fetchMissing(workDir: string, packages: readonly string[]): Promise<string> {
+  const apt = await privateApt(workDir, { 'Dir::State::status': '/var/lib/dpkg/status', 'Debug::NoLocking': 'true' });
+  await apt('update');
+  await apt('install', '--yes', '--no-install-recommends', '--download-only', ...packages);
+  return unpack(workDir, join(workDir, 'archives'));
+}
+
+/** apt-get with lists and archives of its own. */
+async function privateApt(workDir: string, settings: Record<string, string>) {
+  await mkdir(join(workDir, 'lists/partial'), { recursive: true });
+  await mkdir(join(workDir, 'archives/partial'), { recursive: true });
+  const all = {
+    'Dir::State': workDir,
+    'Dir::Cache': workDir,
+    'Acquire::Languages': 'none',
+    // Root's apt would hand the download to a user who may not enter this directory.
+    'APT::Sandbox::User': '',
+    'Acquire::http::Timeout': '15',
+    'Acquire::Retries': '1',
+    ...settings,
+  };
+  const options = Object.entries(all).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
+  return (...args: string[]) => run('apt-get', ['-qq', ...options, ...args], { cwd: workDir });
+}
+
+async function unpack(workDir: string, archives: string): Promise<string> {
+  const root = join(workDir, 'unpacked');
+  // Packages from before Debian merged /lib into /usr/lib follow this link.
+  await mkdir(join(root, 'usr/lib'), { recursive: true });
+  await symlink('usr/lib', join(root, 'lib'));
+  for (const name of await readdir(archives)) {
+    if (name.endsWith('.deb')) await run('dpkg-deb', ['-x', join(archives, name), root]);
+  }
+  return join(root, 'usr/lib/x86_64-linux-gnu');
+}
+
+/** The mirror that this system trusts for its own packages, with a slash at the end. */
+async function mirror(): Promise<string> {
+  const codename = /^VERSION_CODENAME=(\w+)$/m.exec(await readFile('/etc/os-release', 'utf8'))?.[1];
+  const { stdout } = await run('apt-get', ['indextargets', '--format', '$(REPO_URI) $(RELEASE) $(COMPONENT)']);
+  for (const line of stdout.split('\n')) {
+    const [uri, release, component] = line.split(' ');
+    if (uri && release === codename && component === 'main') return uri.replace(/\/?$/, '/');
+  }
+  throw new Error('apt knows no Debian mirror');
+}
