@@ -1,0 +1,311 @@
+/** The reader on a real ledger that it knows nothing of, and the request budget on a real MongoDB. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  Account,
+  Asset,
+  BASE_FEE,
+  Keypair,
+  Memo,
+  MuxedAccount,
+  Operation,
+  TimeoutInfinite,
+  TransactionBuilder,
+} from '@stellar/stellar-sdk';
+import fc from 'fast-check';
+import { pino } from 'pino';
+import t from 'tap';
+import { systemClock } from '../../src/clock.js';
+import { formatAmount } from '../../src/domain/amount.js';
+import { assetName } from '../../src/domain/asset.js';
+import type { ParsedPage } from '../../src/horizon/page.js';
+import type { Credit } from '../../src/horizon/record.js';
+import { createHorizon } from '../../src/horizon/source.js';
+import { cursorAfter } from '../../src/horizon/toid.js';
+import { HorizonUnavailable } from '../../src/horizon/unavailable.js';
+import type { FaultInput } from '../../src/local-ledger/faults.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import { createRequestBudgetStore } from '../../src/stores/request-budgets.js';
+import { startTestLedger } from '../helpers/ledger.js';
+import { manualClock } from '../helpers/manual-clock.js';
+import { testDatabase } from '../helpers/mongo.js';
+
+const log = pino({ level: 'silent' });
+const keyOf = (credit: Credit): string => `${credit.operationId}:${credit.changeIndex}:${credit.transactionHash}`;
+const creditsOf = (records: ParsedPage['records'], receiver: string): Credit[] =>
+  records.flatMap(({ outcome }) =>
+    outcome.kind === 'credits' ? outcome.credits.filter((credit) => credit.receiver === receiver) : [],
+  );
+
+t.test('on a ledger of real transactions', async (t) => {
+  const { uri } = await testDatabase(t);
+  const { url, client, ledger } = await startTestLedger(t, { uri, closeMs: 40 });
+  const clock = manualClock();
+  const horizonOf = (urls: string[], timeoutMs?: number) => {
+    const { passphrase } = ledger;
+    const horizon = createHorizon({ network: 'LOCAL', urls, passphrase, budget: null, clock, log, timeoutMs });
+    t.teardown(() => horizon.close());
+    return horizon;
+  };
+  const horizon = horizonOf([url]);
+  await horizon.checkNetwork();
+
+  const shop = Keypair.random();
+  const start = cursorAfter((await horizon.session().root()).latestLedger);
+  const empty = await horizon.session().accountPayments(shop.publicKey(), start, 200);
+  t.strictSame(empty.records, [], 'an account that is not there yet has an empty page');
+
+  const to = shop.publicKey();
+  const muxed = new MuxedAccount(new Account(to, '0'), '0').accountId();
+  await client.fund(to);
+  await client.pay({ to, amount: '10.5', memo: 'hello' });
+  await client.pay({ to: muxed, amount: '0.0000001', memo: 'INV\0-1' });
+  await client.pay({ to, amount: '2', memo: Memo.id('18446744073709551615') });
+  await client.pay({ to, amount: '3', memo: Memo.text(Buffer.from([0x41, 0xff]) as never) });
+  const usdc = await client.issue({ code: 'USDC', amount: '7', toSecret: shop.secret() });
+  await client.merge({ into: to, memo: 'all of it' });
+
+  const payer = Keypair.fromSecret((await client.fund()).secret);
+  const both = Operation.payment({ destination: to, asset: Asset.native(), amount: '1' });
+  await client.submit({ from: payer, operations: [both, both], memo: 'twice' });
+  const path = { sendAsset: Asset.native(), destination: to, destAsset: Asset.native(), path: [] };
+  const receive = Operation.pathPaymentStrictReceive({ ...path, sendMax: '4', destAmount: '4' });
+  const send = Operation.pathPaymentStrictSend({ ...path, sendAmount: '5', destMin: '5' });
+  await client.submit({ from: payer, operations: [receive, send], memo: '' });
+  const account = await client.server.loadAccount(payer.publicKey());
+  const inner = new TransactionBuilder(account, {
+    fee: BASE_FEE,
+    networkPassphrase: ledger.passphrase,
+    memo: Memo.text('bumped'),
+  })
+    .addOperation(Operation.payment({ destination: to, asset: Asset.native(), amount: '6' }))
+    .setTimeout(TimeoutInfinite)
+    .build();
+  inner.sign(payer);
+  const bump = TransactionBuilder.buildFeeBumpTransaction(client.root, '400', inner, ledger.passphrase);
+  bump.sign(client.root);
+  await client.server.submitTransaction(bump);
+  await client.submit({
+    from: shop,
+    operations: [Operation.payment({ destination: to, asset: Asset.native(), amount: '8' })],
+  });
+  await client.submit({
+    from: shop,
+    operations: [Operation.payment({ destination: payer.publicKey(), asset: Asset.native(), amount: '9' })],
+  });
+  const last = Keypair.fromSecret((await client.fund()).secret);
+  await client.merge({ into: to, secret: last.secret(), memo: Memo.hash('02'.repeat(32)) });
+
+  const whole = await horizon.session().accountPayments(to, start, 200);
+  const expected = [
+    ['10000', 'XLM', 'none', null],
+    ['10.5', 'XLM', 'text', 'hello'],
+    ['0.0000001', 'XLM', 'text', 'INV\0-1'],
+    ['2', 'XLM', 'id', '18446744073709551615'],
+    ['3', 'XLM', 'text', 'A\u{FFFD}'],
+    ['7', `USDC:${usdc.assetIssuer}`, 'none', null],
+    ['9999.99999', 'XLM', 'text', 'all of it'],
+    ['1', 'XLM', 'text', 'twice'],
+    ['1', 'XLM', 'text', 'twice'],
+    ['4', 'XLM', 'text', ''],
+    ['5', 'XLM', 'text', ''],
+    ['6', 'XLM', 'text', 'bumped'],
+    ['9999.99999', 'XLM', 'hash', Buffer.alloc(32, 2).toString('base64')],
+  ];
+
+  t.test('all money in comes out of an account’s payments, and nothing else', async (t) => {
+    const credits = creditsOf(whole.records, to);
+    t.strictSame(
+      credits.map(({ amount, asset, memo }) => [formatAmount(amount), assetName(asset), memo.type, memo.text]),
+      expected,
+    );
+    t.strictSame(
+      whole.records.filter(({ outcome }) => outcome.kind !== 'credits' && outcome.kind !== 'ignored'),
+      [],
+      'and every record was understood',
+    );
+    t.equal(new Set(credits.map(keyOf)).size, credits.length);
+    const bumped = credits.find(({ memo }) => memo.text === 'bumped');
+    t.equal(bumped?.transactionHash, bump.hash().toString('hex'), 'a fee bump by its outer hash');
+  });
+
+  t.test('the feed of the whole network holds the same', async (t) => {
+    const feed = await horizon.session().payments(start, 200);
+    t.strictSame(creditsOf(feed.records, to), creditsOf(whole.records, to));
+  });
+
+  t.test('the ledger of a credit closed at its time', async (t) => {
+    const [credit] = creditsOf(whole.records, to);
+    const found = await horizon.session().ledger(credit!.ledger);
+    t.strictSame(found && found !== 'gone' && found.closedAt, credit!.closedAt);
+    const { latestLedger, latestClosedAt } = await horizon.session().root();
+    const newest = await horizon.session().ledgerAtOrBefore(new Date(latestClosedAt.getTime() + 3_600_000));
+    t.ok(newest && newest.sequence >= latestLedger);
+    t.equal(await horizon.session().ledgerAtOrBefore(new Date(0)), null);
+  });
+
+  t.test('the same pages read in any overlap give the same credits, each once', async () => {
+    const keys = creditsOf(whole.records, to).map(keyOf).sort().join();
+    const { records } = whole;
+    const reads = fc.array(fc.tuple(fc.nat({ max: records.length }), fc.nat({ max: records.length })));
+    fc.assert(
+      fc.property(reads, (windows) => {
+        const found = new Map<string, Credit>();
+        for (const [from, count] of [...windows, [0, records.length] as const]) {
+          for (const credit of creditsOf(records.slice(from, from + count), to)) found.set(keyOf(credit), credit);
+        }
+        return [...found.keys()].sort().join() === keys;
+      }),
+    );
+  });
+
+  /** Reads to the end in pages of three, whatever happens on the way. */
+  async function readAll(reader: ReturnType<typeof horizonOf>) {
+    const credits: Credit[] = [];
+    const reasons = new Set<string>();
+    for (let cursor = start; ; ) {
+      try {
+        const page = await reader.session().accountPayments(to, cursor, 3);
+        credits.push(...creditsOf(page.records, to));
+        cursor = page.cursor ?? cursor;
+        if (!page.full) return { credits, reasons };
+      } catch (error) {
+        if (!(error instanceof HorizonUnavailable)) throw error;
+        reasons.add(error.reason);
+        clock.advance(error.retryAfterMs + 1);
+      }
+    }
+  }
+
+  const faults: FaultInput[] = [
+    { kind: 'rate_limited', retryAfterSeconds: 30 },
+    { kind: 'unavailable' },
+    { kind: 'unavailable', retryAfterSeconds: 3600 },
+    { kind: 'stale_history' },
+    { kind: 'server_error' },
+    { kind: 'timeout' },
+    { kind: 'timeout', emptyBody: true },
+    { kind: 'html' },
+    { kind: 'bad_gateway' },
+    { kind: 'cut_json' },
+    { kind: 'hang' },
+    { kind: 'reset_connection' },
+    { kind: 'lost_answer' },
+    { kind: 'slow', delayMs: 20 },
+  ];
+  for (const fault of faults) {
+    t.test(`recovered without loss: ${JSON.stringify(fault)}`, async (t) => {
+      const reader = horizonOf([url], 1_000);
+      await client.faults.add({ ...fault, probability: 0.5, method: 'GET' } as FaultInput);
+      // Time goes on by itself, so that what hangs is given up.
+      const ticking = setInterval(() => clock.advance(100), 5);
+      const { credits, reasons } = await readAll(reader).finally(() => clearInterval(ticking));
+      await client.faults.clear();
+      t.strictSame(credits.map(keyOf), creditsOf(whole.records, to).map(keyOf));
+      t.comment([...reasons].join(' | '));
+    });
+  }
+
+  t.test('with a second base nothing even fails', async (t) => {
+    const unreliable = await startUnreliableBase(url);
+    t.teardown(unreliable.close);
+    const { credits, reasons } = await readAll(horizonOf([unreliable.url, url], 1_000));
+    t.strictSame(credits.map(keyOf), creditsOf(whole.records, to).map(keyOf));
+    t.strictSame([...reasons], [], 'no question failed');
+    t.ok(unreliable.asked() > 1, 'though the first base did');
+  });
+
+  t.test('another network is refused', async (t) => {
+    await client.faults.add({ kind: 'wrong_passphrase' });
+    await t.rejects(horizonOf([url]).checkNetwork(), { name: 'WrongNetwork' });
+    await client.faults.clear();
+  });
+});
+
+/** A base in front of the ledger that answers every second question with an error. */
+async function startUnreliableBase(target: string) {
+  let asked = 0;
+  const server = createServer(async (request, response) => {
+    asked += 1;
+    if (asked % 2 === 0) return void response.writeHead(503).end();
+    const answer = await fetch(new URL(request.url ?? '', target));
+    response.writeHead(answer.status, { 'content-type': 'application/hal+json' }).end(await answer.text());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked: () => asked,
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+t.test('a request budget that several processes share', async (t) => {
+  const { uri } = await testDatabase(t);
+  const clock = manualClock();
+  const databases = [await connectDatabase(uri), await connectDatabase(uri)];
+  t.teardown(() => Promise.all(databases.map((database) => database.close())));
+  const stores = databases.map(({ connection }) => createRequestBudgetStore(connection, clock));
+  const [store] = stores as [(typeof stores)[number]];
+  await store.ensureIndexes();
+
+  t.test('grants no more than its burst at once, whoever asks', async (t) => {
+    const budgets = stores.map((each) => each.of('TESTNET', 3600));
+    const waits = await Promise.all(Array.from({ length: 150 }, (_, i) => budgets[i % 2]!.take(1)));
+    t.equal(waits.filter((wait) => wait === 0).length, 100);
+    t.strictSame([...new Set(waits)].sort(), [0, 1029], 'the others are told when the next one comes');
+    clock.advance(1028);
+    t.equal(await budgets[0]!.take(1), 1);
+    clock.advance(1);
+    t.strictSame((await Promise.all(budgets.map((each) => each.take(1)))).sort(), [0, 1029], 'and it comes once');
+  });
+
+  t.test('grants no more than its number in an hour of greed', async (t) => {
+    const budgets = stores.map((each) => each.of('PUBLIC', 200));
+    const granted: number[] = [];
+    for (const start = clock.nowMs(); clock.nowMs() < start + 2 * 3_600_000; clock.advance(7_000)) {
+      const waits = await Promise.all(budgets.map((each) => each.take(1)));
+      for (const wait of waits) if (wait === 0) granted.push(clock.nowMs());
+    }
+    const worst = Math.max(
+      ...granted.map((at) => granted.filter((each) => each >= at && each <= at + 3_600_000).length),
+    );
+    t.ok(worst <= 200, `${worst} of 200`);
+    t.ok(granted.length > 370, `and most of it is there to be used: ${granted.length} in two hours`);
+  });
+
+  t.test('one budget does not touch another, and takes several at once or none', async (t) => {
+    const budget = store.of('another', 1000);
+    t.equal(await budget.take(100), 0);
+    t.ok((await budget.take(2)) > (await budget.take(1)));
+    clock.advance(3_600_000);
+    t.equal(await budget.take(99), 0);
+    t.ok((await budget.take(2)) > 0, 'one is left, two are not had');
+    t.equal(await budget.take(1), 0);
+    await t.rejects(budget.take(101), RangeError);
+  });
+
+  t.test('survives its processes', async (t) => {
+    const budget = store.of('kept', 10);
+    t.equal(await budget.take(1), 0);
+    const reborn = createRequestBudgetStore((await reconnect()).connection, clock).of('kept', 10);
+    t.ok((await reborn.take(1)) > 0);
+    async function reconnect() {
+      const database = await connectDatabase(uri);
+      t.teardown(() => database.close());
+      return database;
+    }
+  });
+
+  t.test('a request costs one round trip', async (t) => {
+    const budget = createRequestBudgetStore(databases[1]!.connection, systemClock).of('speed', 1_000_000_000);
+    const startMs = systemClock.nowMs();
+    for (let i = 0; i < 200; i++) await budget.take(1);
+    t.comment(`${(systemClock.nowMs() - startMs) / 200} ms each`);
+    t.pass();
+  });
+});
