@@ -24,3 +24,6 @@ export const systemClock: Clock = {
   random: () => Math.random(),
   randomBytes: (size) => randomBytes(size),
 };
+
+/** Milliseconds that pass evenly whatever anybody sets the time to: for short deadlines between processes, which no `Clock` may stretch. */
+export const monotonicMs = (): number => performance.now();

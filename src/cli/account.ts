@@ -4,7 +4,10 @@ import { nameInput } from '../../contracts/primitives.js';
 import { openAccount, toAccount } from '../services/account.js';
 import { allOf, type Connect, checkedBy, connected, print, printTable } from './program.js';
 
-export function registerAccountCommands(program: Command, connect: Connect): void {
+export function registerAccountCommands(
+  program: Command,
+  connect: Connect<'accounts' | 'apiKeyService' | 'clock' | 'newId'>,
+): void {
   const account = program.command('account').description('accounts: owners of wallets, products, links and keys');
 
   account

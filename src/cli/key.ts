@@ -14,7 +14,10 @@ interface CreateOptions {
   json?: true;
 }
 
-export function registerKeyCommands(program: Command, connect: Connect): void {
+export function registerKeyCommands(
+  program: Command,
+  connect: Connect<'accounts' | 'apiKeys' | 'apiKeyService'>,
+): void {
   const key = program.command('key').description('API keys of an account');
 
   key

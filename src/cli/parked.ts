@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { allOf, type Connect, connected, print, printTable } from './program.js';
 
-export function registerParkedCommands(program: Command, connect: Connect): void {
+export function registerParkedCommands(program: Command, connect: Connect<'parkedRecords' | 'retryParked'>): void {
   const parked = program.command('parked').description('ledger records that could not be understood');
 
   parked

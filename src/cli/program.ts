@@ -23,7 +23,8 @@ export interface Administration {
   newId: NewId;
   close(): Promise<void>;
 }
-export type Connect = () => Promise<Administration>;
+/** To those parts that a group of commands needs. */
+export type Connect<Part extends keyof Administration> = () => Promise<Pick<Administration, Part | 'close'>>;
 
 /** Commands are registered on it, then `runProgram` runs it. */
 export function createProgram(name: string, description: string): Command {
@@ -53,7 +54,10 @@ function reasonOf(error: unknown): string {
 }
 
 /** Runs a command on a connection of its own. */
-export async function connected(connect: Connect, command: (admin: Administration) => Promise<void>): Promise<void> {
+export async function connected<A extends Pick<Administration, 'close'>>(
+  connect: () => Promise<A>,
+  command: (admin: A) => Promise<void>,
+): Promise<void> {
   const admin = await connect();
   try {
     await command(admin);

@@ -1,7 +1,7 @@
 /** API keys of the caller's account. A full key is in the answer that made it and nowhere else. */
 import type { Contract } from '../../contracts/index.js';
-import type { Clock } from '../clock.js';
-import { hashApiKey, newApiKey } from '../domain/api-key.js';
+import { type Clock, systemClock } from '../clock.js';
+import { hashApiKey, KEY_REMEMBERED_MS, newApiKey } from '../domain/api-key.js';
 import { conflict, invalid, notFound } from '../domain/failure.js';
 import type { NewId } from '../domain/ids.js';
 import { mask } from '../domain/signature.js';
@@ -14,8 +14,12 @@ export function createApiKeyService(deps: {
   transaction: Database['transaction'];
   clock: Clock;
   newId: NewId;
+  /** Of the authentications on this database. */
+  rememberedMs?: number;
 }): ServiceOf<Contract['apiKeys']> {
-  const { apiKeys, transaction, clock, newId } = deps;
+  const { apiKeys, transaction, clock, newId, rememberedMs = KEY_REMEMBERED_MS } = deps;
+  /** Resolves when no process knows any more what was stored before. Processes know each other's pace, not each other's time. */
+  const untilForgotten = () => systemClock.sleep(rememberedMs * 1.2);
   const make = () => {
     const key = newApiKey(clock);
     return { key, kept: { hash: hashApiKey(key), keyMasked: mask(key) } };
@@ -53,6 +57,7 @@ export function createApiKeyService(deps: {
       const { key, kept } = make();
       const apiKey = await apiKeys.replaceKey(accountId, id, kept);
       if (!apiKey) throw notFound('API key');
+      await untilForgotten();
       return { ...toApiKey(apiKey), key };
     },
 
@@ -67,6 +72,7 @@ export function createApiKeyService(deps: {
         }
         await apiKeys.remove(accountId, id, session);
       });
+      await untilForgotten();
       return { id, deleted: true };
     },
   };

@@ -1,35 +1,61 @@
-/** Who calls: an API key's owner and scope. Every look-up goes to the database, so a revoked, rotated or expired key is unknown at once in every process. */
+/** Who calls: an API key's owner and scope. What was read of a key counts for a moment only (`KEY_REMEMBERED_MS`), which revocation and
+ *  rotation outwait: once they have answered, no process takes the old key. */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
-import { hashApiKey, isApiKey } from '../domain/api-key.js';
+import { type Clock, monotonicMs } from '../clock.js';
+import { hashApiKey, isApiKey, KEY_REMEMBERED_MS } from '../domain/api-key.js';
 import type { ApiKeyGrant, ApiKeyStore } from '../stores/api-keys.js';
 import type { Caller } from './caller.js';
 
 /** `lastUsedAt` is at most this much behind. */
 const USE_RECORDED_EVERY_MS = 60_000;
+const MAX_REMEMBERED = 10_000;
 
 export type Authentication = ReturnType<typeof createAuthentication>;
 
-export function createAuthentication(deps: { apiKeys: ApiKeyStore; clock: Clock; log: Logger }) {
-  const { apiKeys, clock, log } = deps;
+export function createAuthentication(deps: { apiKeys: ApiKeyStore; clock: Clock; log: Logger; rememberedMs?: number }) {
+  const { apiKeys, clock, log, rememberedMs = KEY_REMEMBERED_MS } = deps;
+  /** By hash, oldest first. The moment is that of asking: what came back may be as old. */
+  const remembered = new Map<string, { askedMs: number; grant: Promise<ApiKeyGrant | null> }>();
   const recording = new Map<string, Promise<void>>();
 
+  function grantOf(hash: string): Promise<ApiKeyGrant | null> {
+    const known = remembered.get(hash);
+    const askedMs = monotonicMs();
+    if (known && askedMs - known.askedMs < rememberedMs) return known.grant;
+    const grant = apiKeys.grantOf(hash);
+    remembered.delete(hash);
+    remembered.set(hash, { askedMs, grant });
+    if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.keys().next().value!);
+    const forget = () => void (remembered.get(hash)?.grant === grant && remembered.delete(hash));
+    // What is no key takes no room, and a failed look-up is done again.
+    grant.then((found) => found ?? forget(), forget);
+    return grant;
+  }
+
   /** In the background: no request waits for it, and none fails with it. */
-  function recordUse({ _id, accountId, lastUsedAt }: ApiKeyGrant, now: Date): void {
+  function recordUse(grant: ApiKeyGrant, now: Date): void {
+    const { _id, lastUsedAt } = grant;
     const isRecent = lastUsedAt !== null && now.getTime() - lastUsedAt.getTime() < USE_RECORDED_EVERY_MS;
-    if (isRecent || recording.has(_id)) return;
-    const done = apiKeys
-      .markUsed(accountId, _id, now)
-      .catch((error: unknown) => log.warn({ err: error, keyId: _id }, 'use of an API key not recorded'))
-      .finally(() => recording.delete(_id));
-    recording.set(_id, done);
+    if (!isRecent && !recording.has(_id)) recording.set(_id, markUsed(grant, now));
+  }
+
+  async function markUsed(grant: ApiKeyGrant, now: Date): Promise<void> {
+    const { _id, accountId } = grant;
+    try {
+      await apiKeys.markUsed(accountId, _id, now);
+      grant.lastUsedAt = now;
+    } catch (error) {
+      log.warn({ err: error, keyId: _id }, 'use of an API key not recorded');
+    } finally {
+      recording.delete(_id);
+    }
   }
 
   return {
     /** `token`: what follows `Bearer `. Null: no such key, or one that has expired. */
     async authenticate(token: string): Promise<Caller | null> {
       if (!isApiKey(token)) return null;
-      const grant = await apiKeys.grantOf(hashApiKey(token));
+      const grant = await grantOf(hashApiKey(token));
       const now = clock.now();
       if (!grant || (grant.expiresAt !== null && grant.expiresAt <= now)) return null;
       recordUse(grant, now);

@@ -24,11 +24,11 @@ const inFuture = (ms: number) => new Date(nowMs + ms).toISOString();
 const newId = createIds(clock);
 
 /** What one process has. */
-function processOn({ connection, transaction }: Database) {
+function processOn({ connection, transaction }: Database, rememberedMs = 20) {
   const accounts = createAccountStore(connection);
   const apiKeys = createApiKeyStore(connection);
-  const keys = createApiKeyService({ apiKeys, transaction, clock, newId });
-  const authentication = createAuthentication({ apiKeys, clock, log });
+  const keys = createApiKeyService({ apiKeys, transaction, clock, newId, rememberedMs });
+  const authentication = createAuthentication({ apiKeys, clock, log, rememberedMs });
   return {
     accounts,
     apiKeys,
@@ -81,6 +81,52 @@ t.test('a revoked or rotated key is unknown at once to every process', async (t)
   await t.rejects(one.keys.delete(caller, { id: second.id }), { code: 'not_found' });
   await t.rejects(one.keys.rotate(caller, { id: second.id }), { code: 'not_found' });
   t.ok(await two.authenticate(apiKey.key));
+});
+
+t.test('what a process remembers of a key does not outlive the answer to a revocation', async (t) => {
+  const rememberedMs = 100;
+  const [revoking, serving] = [processOn(databases[0], rememberedMs), processOn(databases[1], rememberedMs)];
+  const { caller } = await revoking.open();
+  const keys = await Promise.all(['a', 'b'].map((name) => revoking.keys.create(caller, { name, ...full })));
+  let lookups = 0;
+  const apiKeys = {
+    ...serving.apiKeys,
+    grantOf: (hash: string) => {
+      lookups += 1;
+      return serving.apiKeys.grantOf(hash);
+    },
+  };
+  const { authenticate } = createAuthentication({ apiKeys, clock, log, rememberedMs });
+  await Promise.all(Array.from({ length: 50 }, () => authenticate(keys[0]!.key)));
+  t.equal(lookups, 1);
+
+  let answered = false;
+  const using = (async () => {
+    while (!answered) {
+      await Promise.all(keys.map(({ key }) => authenticate(key)));
+      await clock.sleep(1);
+    }
+  })();
+  await revoking.keys.rotate(caller, { id: keys[1]!.id });
+  t.equal(await authenticate(keys[1]!.key), null);
+  await revoking.keys.delete(caller, { id: keys[0]!.id });
+  t.equal(await authenticate(keys[0]!.key), null);
+  answered = true;
+  await using;
+
+  const { key, id: keyId } = await revoking.keys.create(caller, { name: 'c', scope: 'READ' });
+  let isAway = true;
+  const failing = {
+    ...apiKeys,
+    grantOf: async (hash: string) => {
+      if (isAway) throw new Error('MongoDB is away');
+      return serving.apiKeys.grantOf(hash);
+    },
+  };
+  const recovering = createAuthentication({ apiKeys: failing, clock, log });
+  await t.rejects(recovering.authenticate(key), { message: 'MongoDB is away' });
+  isAway = false;
+  t.match(await recovering.authenticate(key), { keyId }, 'a failed look-up is not remembered');
 });
 
 t.test('a key stops working when it expires, and must expire in the future', async (t) => {
@@ -164,7 +210,22 @@ t.test('the use of a key is recorded about once a minute, and never in the way o
 
   nowMs += MINUTE_MS;
   let writes = 0;
-  const apiKeys = {
+  const counting = {
+    ...one.apiKeys,
+    markUsed: async (accountId: string, id: string, at: Date) => {
+      writes += 1;
+      await one.apiKeys.markUsed(accountId, id, at);
+    },
+  };
+  const remembering = createAuthentication({ apiKeys: counting, clock, log, rememberedMs: MINUTE_MS });
+  for (let n = 0; n < 3; n += 1) {
+    await remembering.authenticate(apiKey.key);
+    await remembering.close();
+  }
+  t.equal(writes, 1, 'what was remembered of the key is no reason to write again');
+
+  nowMs += MINUTE_MS;
+  const failing = {
     ...one.apiKeys,
     markUsed: async () => {
       writes += 1;
@@ -172,11 +233,11 @@ t.test('the use of a key is recorded about once a minute, and never in the way o
       throw new Error('MongoDB is away');
     },
   };
-  const authentication = createAuthentication({ apiKeys, clock, log });
-  const callers = await Promise.all(Array.from({ length: 20 }, () => authentication.authenticate(apiKey.key)));
+  const undeterred = createAuthentication({ apiKeys: failing, clock, log });
+  const callers = await Promise.all(Array.from({ length: 20 }, () => undeterred.authenticate(apiKey.key)));
   t.ok(callers.every((found) => found?.keyId === apiKey.id));
-  t.equal(writes, 1);
-  await authentication.close();
+  t.equal(writes, 2);
+  await undeterred.close();
 });
 
 t.test('a creation that is done again makes one key, and shows one that works', async (t) => {
