@@ -310,7 +310,6 @@ export function createWatcher(deps: WatcherDeps) {
         if (position.ledger < root.latestLedger) await readSource(session, root, position, signal);
       }
       await letGo(feed && (await positions.byId(feedId)));
-      await keepAnchor(session, root, state);
       if (!state || root.latestLedger >= state.latestLedger || root.latestClosedAt > state.latestClosedAt) {
         await networkStates.put(network, {
           latestLedger: root.latestLedger,
@@ -323,6 +322,7 @@ export function createWatcher(deps: WatcherDeps) {
         // A base that lags: it answers, and what it does not show yet comes later.
         await networkStates.put(network, { seenAt: clock.now(), trouble: null });
       }
+      await keepAnchor(session, root, state);
     },
   };
 }
