@@ -294,9 +294,10 @@ export function createWatcher(deps: WatcherDeps) {
     /** One round: reads everything that is new. Rejects when Horizon or MongoDB cannot be had; what was stored by then stays.
      *  @param root asked in this session, before */
     async round(session: HorizonSession, root: Root, signal: AbortSignal): Promise<void> {
-      const state = await networkStates.byNetwork(network);
+      let state = await networkStates.byNetwork(network);
       if (state && (await wasReset(session, root, state))) {
         await startAnew(root, state);
+        state = { ...state, anchor: null };
         await networkStates.put(network, { latestLedger: root.latestLedger, latestClosedAt: root.latestClosedAt });
       }
       await takeUpWallets(session);
