@@ -40,7 +40,7 @@ export function createPageRouter(deps: PageDeps): PageRouter {
   const { pages, status, testPayer, clock, log, maxStreams = MAX_STREAMS } = deps;
   const base = new URL(deps.publicUrl).pathname.replace(/\/+$/, '');
   const frame = { assets: createAssets(), base };
-  const streams = createStreams({ clock, limit: maxStreams, fed: status.live });
+  const streams = createStreams({ clock, limit: maxStreams, fed: () => status.live() });
 
   const send = (res: Response, code: number, view: Html) => void res.status(code).type('html').send(view.text);
   const addressOf = (link: PageLink) => `${base}/p/${link.slug}`;

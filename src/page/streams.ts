@@ -20,11 +20,11 @@ export function createStreams({ clock, limit, fed }: { clock: Clock; limit: numb
   const closing = new AbortController();
   let beating = false;
 
-  /** Runs while anything is open. */
+  /** Runs while anything is open, and not once it is closing: aborted sleeps would leave the event loop no time to close anything. */
   async function beat(): Promise<void> {
     if (beating) return;
     beating = true;
-    while (open.size > 0) {
+    while (open.size > 0 && !closing.signal.aborted) {
       await clock.sleep(HEARTBEAT_MS, closing.signal);
       for (const stream of open) {
         if (!fed() || clock.nowMs() - stream.openedMs > MAX_AGE_MS) stream.end();
@@ -49,6 +49,7 @@ export function createStreams({ clock, limit, fed }: { clock: Clock; limit: numb
       const stream = {
         openedMs: clock.nowMs(),
         send(event: string, data: unknown) {
+          if (res.writableEnded) return;
           res.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
           if (res.writableLength > MAX_BACKLOG_BYTES) res.destroy();
         },

@@ -1,0 +1,461 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import fc from 'fast-check';
+import t from 'tap';
+import { type EnteredAmount, judgeEntered } from '../../src/page/entered-amount.js';
+import { shownImage } from '../../src/page/headers.js';
+import { html, trusted } from '../../src/page/html.js';
+import { situationOf } from '../../src/page/situation.js';
+import { PAGE_MEMORY_MS, type PagePayment } from '../../src/page/types.js';
+import { createMemoryFeed, ISSUER, pageLink, servePages } from '../helpers/browser.js';
+
+const escaped = (text: string) =>
+  text.replace(/[&<>"']/g, (mark) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' })[mark]!);
+
+t.test('a value in a template is text, whatever it holds; only markup made here is markup', async (t) => {
+  t.equal(
+    html`<p title="${'"><script>'}">${"<b>&'"}</p>`.text,
+    '<p title="&quot;&gt;&lt;script&gt;">&lt;b&gt;&amp;&#39;</p>',
+  );
+  t.equal(html`${[html`<i>${'<'}</i>`, trusted('<b>'), null, undefined, false, 0, ['x']]}`.text, '<i>&lt;</i><b>0x');
+  fc.assert(fc.property(fc.string(), (text) => html`${text}`.text === escaped(text)));
+});
+
+t.test('what a payer writes becomes an exact amount or one clear sentence', async (t) => {
+  const judge = (entered: unknown, minAmount: string | null = null) =>
+    judgeEntered(entered, pageLink('x', { product: { priceType: 'CUSTOM', price: null, minAmount } }).product);
+  const valid: [string, string][] = [
+    ['10', '10'],
+    [' 10.50 ', '10.5'],
+    ['10,5', '10.5'],
+    ['.5', '0.5'],
+    ['5.', '5'],
+    ['007', '7'],
+    ['0.1234567000', '0.1234567'],
+    ['1000,25', '1000.25'],
+    ['922337203685.4775807', '922337203685.4775807'],
+  ];
+  for (const [entered, amount] of valid) t.strictSame(judge(entered), { state: 'valid', amount }, entered);
+  const wrong: [unknown, RegExp][] = [
+    ['1,000', /1000 or 1\.000/],
+    ['1.000,5', /number/],
+    ['abc', /number/],
+    ['1e3', /number/],
+    ['-1', /number/],
+    ['+1', /number/],
+    ['٣', /number/],
+    ['0x10', /number/],
+    ['NaN', /number/],
+    ['1 000', /number/],
+    ['.', /greater than 0/],
+    ['0', /greater than 0/],
+    ['0.00000000', /greater than 0/],
+    ['0.12345678', /7 decimals/],
+    ['922337203685.4775808', /more than/],
+    ['9'.repeat(5000), /more than/],
+    [['1', '2'], /one amount/],
+  ];
+  for (const [entered, problem] of wrong)
+    t.match(judge(entered), { state: 'wrong', problem }, String(entered).slice(0, 30));
+  for (const nothing of [undefined, '', '   ']) t.strictSame(judge(nothing), { state: 'none' } satisfies EnteredAmount);
+
+  t.match(
+    judge('4.9999999', '5'),
+    { state: 'wrong', problem: 'The minimum is 5 XLM.' },
+    'one stroop below the minimum',
+  );
+  t.strictSame(judge('5', '5'), { state: 'valid', amount: '5' }, 'the minimum itself');
+  t.match(judge('9007199254740.993', '9007199254740.9930001'), { state: 'wrong' }, 'where floats would be equal');
+});
+
+t.test('an image is shown from https only, and only from an origin that can stand in a policy', async (t) => {
+  t.strictSame(shownImage('https://cdn.example:8443/a.png?x=1'), {
+    url: 'https://cdn.example:8443/a.png?x=1',
+    origin: 'https://cdn.example:8443',
+  });
+  t.equal(shownImage('https://bücher.example/a.png')?.origin, 'https://xn--bcher-kva.example');
+  for (const url of [
+    null,
+    'http://cdn.example/a.png',
+    'data:image/png;base64,AAAA',
+    'javascript:alert(1)',
+    'https://cdn.example;script-src/a.png',
+    "https://a'self'/a.png",
+    'https://*/a.png',
+    'https://a,b/',
+    'nonsense',
+  ]) {
+    t.equal(shownImage(url), null, String(url));
+  }
+});
+
+t.test('the first complete payment stays on top; before that the newest one tells', async (t) => {
+  const feed = createMemoryFeed();
+  const link = pageLink('x');
+  const at = (second: number, given: Partial<PagePayment>) =>
+    feed.pay(link.linkId, { createdAt: new Date(Date.UTC(2026, 10, 21, 9, 30, second)), ...given });
+  const short = { status: 'UNDERPAID', reason: 'below_price', amount: '20', shortfallAmount: '5' } as const;
+  const under = at(1, short);
+  const refused = at(2, { status: 'REJECTED', reason: 'wrong_asset', assetCode: 'USDC', assetIssuer: ISSUER });
+  const paid = at(3, { reason: 'overpaid', amount: '30', excessAmount: '5' });
+  const later = at(4, { amount: '26' });
+  const tell = (...payments: PagePayment[]) => situationOf(link, payments, '/p/x');
+
+  t.match(tell(), { state: 'WAITING', payable: true, announcement: '' });
+  t.match(tell(under), { state: 'UNDERPAID', payable: true, title: /^5 XLM short/, announcement: /judged on its own/ });
+  t.match(tell(refused, under), {
+    state: 'REJECTED',
+    payable: true,
+    announcement: /came in USDC, but XLM is asked for/,
+  });
+  t.match(tell(later, paid, under, refused), { state: 'PAID', payable: false, title: /^Paid, 5 XLM too much/ });
+  t.match(tell(later, paid, under, refused).html.text, '3 more payments');
+
+  const accepted: PagePayment = { ...under, status: 'COMPLETED', reason: null };
+  t.match(tell(accepted), { state: 'PAID', announcement: /accepted your payment as it came/ });
+  const sameCode = { ...refused, assetCode: 'XLM' };
+  t.match(tell(sameCode).announcement, /also called XLM, but has another issuer/);
+  for (const reason of ['link_inactive', 'product_inactive'] as const) {
+    t.match(tell({ ...refused, reason }).announcement, /merchant, who can send it back/);
+  }
+});
+
+t.test('a page that takes no payments tells neither address nor memo nor code', async (t) => {
+  const links = [
+    pageLink('off', { active: false }),
+    pageLink('gone', { product: { active: false } }),
+    pageLink('unwatched', { wallet: { active: false } }),
+  ];
+  const { url, feed } = await servePages(t, links);
+  feed.pay('link_off', { status: 'REJECTED', reason: 'link_inactive' });
+  for (const link of links) {
+    for (const query of ['', '?since=0']) {
+      const response = await fetch(`${url}/p/${link.slug}${query}`);
+      const page = await response.text();
+      t.equal(response.status, 200);
+      t.match(page, 'Payments are not accepted');
+      for (const secret of [
+        link.wallet.address,
+        link.wallet.address.slice(0, 4),
+        link.memo,
+        'web+stellar',
+        '<path stroke="#000000"',
+      ]) {
+        t.notMatch(page, secret);
+      }
+    }
+    t.equal((await fetch(`${url}/p/${link.slug}/qr`)).status, 404);
+  }
+});
+
+t.test('every answer is strict: no foreign content, no framing, nothing kept', async (t) => {
+  const image = 'https://cdn.example/a.png';
+  const links = [pageLink('plain'), pageLink('image', { product: { imageUrl: image } })];
+  const { url } = await servePages(t, links);
+  const headersOf = async (path: string) => Object.fromEntries((await fetch(url + path)).headers);
+  for (const path of ['/p/plain', '/p/image', '/p/none', '/p/plain/status', '/p/plain/qr', '/p/plain/nothing']) {
+    const headers = await headersOf(path);
+    t.match(headers, {
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+    });
+    const images = path === '/p/image' ? "img-src 'self' https://cdn.example" : "img-src 'self'";
+    t.equal(
+      headers['content-security-policy'],
+      `default-src 'none'; script-src 'self'; style-src 'self'; ${images}; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+    );
+  }
+  const page = await (await fetch(`${url}/p/image`)).text();
+  t.notMatch(page, /<script(?![^>]* src=)|<style| style="| on[a-z]+="/i, 'nothing inline');
+  const foreign = page.match(/(?:src|href|action)="(?!\/|web\+stellar:)[^"]*"/g);
+  t.strictSame(foreign, [`src="${image}"`], 'the image is the only foreign address');
+
+  const assets = [...page.matchAll(/"(\/page\/[^"]+)"/g)].map(([, path]) => path!);
+  t.equal(assets.length, 3);
+  for (const path of assets) {
+    t.match(await headersOf(path), { 'cache-control': 'public, max-age=31536000, immutable' });
+    const old = await fetch(url + path.replace(/-\w+\./, '-0000000000.'));
+    t.equal(old.status, 200, 'a page of another version is served too');
+    t.equal(old.headers.get('cache-control'), 'no-store', 'but nobody keeps it');
+  }
+  t.equal((await fetch(`${url}/page/../router.ts`)).status, 404);
+});
+
+t.test('under a path of its own, every address of the page begins with it', async (t) => {
+  const { url } = await servePages(t, [pageLink('x', { wallet: { network: 'LOCAL' } })], {
+    publicUrl: 'https://shop.example/pay/',
+    testPayer: { pay: async () => ({ paid: false, message: '' }) },
+  });
+  const page = await (await fetch(`${url}/p/x`)).text();
+  const addresses = [...page.matchAll(/(?:src|href|action|data-address)="(\/[^"]*)"/g)].map(([, path]) => path!);
+  t.ok(addresses.length > 4 && addresses.every((path) => path.startsWith('/pay/p')), addresses.join(' '));
+});
+
+t.test('a bad amount is a page with the reason beside the field, an unknown slug a page, never a fault', async (t) => {
+  const custom = pageLink('custom', { product: { priceType: 'CUSTOM', price: null, minAmount: '5' } });
+  const { url } = await servePages(t, [custom, pageLink('fixed')]);
+  for (const amount of ['4', '0', 'abc', '1e3', '%00', '%F0%9F%92%A9', '1&amount=2', '<script>', '9'.repeat(3000)]) {
+    const response = await fetch(`${url}/p/custom?amount=${amount}`);
+    t.equal(response.status, 422, amount.slice(0, 20));
+    t.match(await response.text(), /<p id="amount-problem"[^>]*>\s*<svg/);
+  }
+  const good = await (await fetch(`${url}/p/custom?amount=12.50`)).text();
+  t.match(good, '&amp;amount=12.5&amp;');
+  t.notMatch(await (await fetch(`${url}/p/custom`)).text(), '&amp;amount=', 'no amount before one is entered');
+  t.match(
+    await (await fetch(`${url}/p/fixed?amount=1`)).text(),
+    '&amp;amount=25&amp;',
+    'a price is not for the payer to change',
+  );
+  for (const path of [
+    '/p/unknown',
+    '/p/%E0%A4%A',
+    '/p/a%2Fb',
+    `/p/${'x'.repeat(500)}`,
+    '/p/x.y',
+    '/p/',
+    '/p/fixed/more',
+  ]) {
+    const response = await fetch(url + path);
+    t.equal(response.status, 404, path.slice(0, 20));
+    t.match(response.headers.get('content-type'), 'text/html');
+    t.match(await response.text(), 'This payment page does not exist');
+  }
+});
+
+t.test('while the database is away the page says so and gives nothing away', async (t) => {
+  const { url } = await servePages(t, [], {
+    pages: { linkBySlug: async () => Promise.reject(new Error('ECONNREFUSED mongodb://internal')) },
+  });
+  const response = await fetch(`${url}/p/x`);
+  t.equal(response.status, 500);
+  const page = await response.text();
+  t.match(page, 'your payment is not lost');
+  t.notMatch(page, /internal|ECONNREFUSED|Error/);
+});
+
+t.test('the status knows what came since the page was opened, and nothing of the payer or other links', async (t) => {
+  const { url, feed } = await servePages(t, [pageLink('x'), pageLink('y')]);
+  const ago = (ms: number) => new Date(Date.now() - ms);
+  feed.pay('link_x', { amount: '26', createdAt: ago(2 * PAGE_MEMORY_MS) });
+  feed.pay('link_x', { amount: '27', createdAt: ago(60_000) });
+  feed.pay('link_y', { amount: '28', createdAt: ago(60_000) });
+  const status = async (since: string) =>
+    (await (await fetch(`${url}/p/x/status${since}`)).json()) as { payments: PagePayment[] };
+  const amounts = async (since: string) => (await status(since)).payments.map(({ amount }: PagePayment) => amount);
+  t.strictSame(await amounts(`?since=${Date.now() - 120_000}`), ['27']);
+  t.strictSame(await amounts(`?since=${Date.now()}`), []);
+  t.strictSame(await amounts('?since=0'), ['27'], 'at most a day back');
+  for (const since of ['', '?since=', '?since=abc', '?since=-1', '?since=1&since=2', '?since=99999999999999999999']) {
+    t.strictSame(await amounts(since), [], `nothing for ${since}`);
+  }
+  const { payments } = await status('?since=0');
+  t.notOk('id' in payments[0]!);
+  t.equal(payments[0]!.senderShort.length, 9);
+});
+
+/** Reads an event stream by hand, as far as it is sent. */
+async function follow(url: string) {
+  const call = request(url).end();
+  const [response] = await once(call, 'response');
+  let text = '';
+  response
+    .setEncoding('utf8')
+    .on('data', (chunk: string) => (text += chunk))
+    .on('error', () => undefined);
+  call.on('error', () => undefined);
+  const states = () =>
+    [...text.matchAll(/^event: status\ndata: (.*)$/gm)].map(
+      ([, data]) => JSON.parse(data!) as { state: string; payments: PagePayment[] },
+    );
+  return {
+    response,
+    text: () => text,
+    states,
+    until: async (enough: () => boolean) => {
+      while (!enough()) await Promise.race([once(response, 'data'), once(response, 'close')]);
+    },
+    leave: () => call.destroy(),
+  };
+}
+
+t.test('a stream tells the whole state at once and at every change, and what came between two streams', async (t) => {
+  const { url, feed } = await servePages(t, [pageLink('x')]);
+  const opened = Date.now();
+  feed.pay('link_x', { amount: '1', createdAt: new Date(opened - 1000) });
+  const first = await follow(`${url}/p/x/events?since=${opened}`);
+  t.match(first.response.headers, { 'content-type': 'text/event-stream', 'cache-control': /no-store/ });
+  await first.until(() => first.states().length === 1);
+  t.match(first.states()[0], { state: 'WAITING', payments: [] }, 'what came before the page was opened is not shown');
+  feed.pay('link_x', { amount: '2', createdAt: new Date(opened - 1) });
+  const under = feed.pay('link_x', { status: 'UNDERPAID', reason: 'below_price', shortfallAmount: '5', amount: '20' });
+  await first.until(() => first.states().length === 2);
+  t.match(first.states()[1], { state: 'UNDERPAID', payments: [{ amount: '20' }] });
+  first.leave();
+
+  feed.pay('link_x', { ...under, status: 'COMPLETED', reason: null });
+  const second = await follow(`${url}/p/x/events?since=${opened}`);
+  await second.until(() => second.states().length === 1);
+  t.match(
+    second.states()[0],
+    { state: 'PAID', payments: [{ amount: '20', status: 'COMPLETED' }] },
+    'an accepted payment turned paid',
+  );
+  t.match(second.text(), /^retry: \d{4}$/m);
+  second.leave();
+});
+
+t.test('a payment that is stored while the stream begins is told once and in its newest form', async (t) => {
+  const feed = createMemoryFeed();
+  const link = pageLink('x');
+  const late = {
+    ...feed,
+    async since(linkId: string, since: Date) {
+      const found = await feed.since(linkId, since);
+      // Between the query's answer and its arrival:
+      feed.pay(linkId, { id: 'pay_a', status: 'COMPLETED', reason: null });
+      return found;
+    },
+    live: () => true,
+  };
+  const { url } = await servePages(t, [link], { status: late });
+  const opened = Date.now();
+  feed.pay(link.linkId, { id: 'pay_a', status: 'UNDERPAID', reason: 'below_price', shortfallAmount: '1' });
+  const stream = await follow(`${url}/p/x/events?since=${opened}`);
+  await stream.until(() => stream.states().length > 0);
+  t.match(stream.states(), [{ state: 'PAID', payments: { length: 1 } }]);
+  stream.leave();
+});
+
+t.test('streams are bounded, beat, leave no listener behind, and all end at shutdown', async (t) => {
+  let wake = () => {};
+  let nowMs = Date.now();
+  const clock = {
+    nowMs: () => nowMs,
+    now: () => new Date(nowMs),
+    random: () => 0.5,
+    randomBytes: (size: number) => Buffer.alloc(size),
+    sleep: (ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        wake = () => {
+          nowMs += ms;
+          resolve();
+        };
+        signal?.addEventListener('abort', () => resolve());
+      }),
+  };
+  const { url, feed, router } = await servePages(t, [pageLink('x')], { clock, maxStreams: 3 });
+  const streams = await Promise.all([1, 2, 3].map(() => follow(`${url}/p/x/events`)));
+  await Promise.all(streams.map((stream) => stream.until(() => stream.states().length === 1)));
+  t.equal((await fetch(`${url}/p/x/events`)).status, 503, 'one too many: the page polls');
+  t.equal((await fetch(`${url}/p/unknown/events`)).status, 404);
+  t.equal((await fetch(`${url}/p/x/events`, { method: 'HEAD' })).status, 503);
+  t.equal(feed.listeners(), 3);
+
+  wake();
+  await Promise.all(streams.map((stream) => stream.until(() => stream.text().includes('event: beat\n'))));
+  const [first, second, third] = streams as [(typeof streams)[0], (typeof streams)[0], (typeof streams)[0]];
+  first.leave();
+  while (feed.listeners() === 3) await new Promise((resolve) => setImmediate(resolve));
+  t.equal(router.openStreams(), 2);
+
+  const closing = once(second.response, 'close');
+  feed.pay('link_x', { status: 'REJECTED', reason: 'link_inactive', createdAt: new Date(nowMs) });
+  await closing;
+  t.pass('a link that was switched off is asked for anew');
+
+  const fourth = await follow(`${url}/p/x/events`);
+  await fourth.until(() => fourth.states().length === 1);
+  feed.alive = false;
+  wake();
+  await once(fourth.response, 'close');
+  t.equal((await fetch(`${url}/p/x/events`)).status, 503, 'without news from the database there are no streams');
+  feed.alive = true;
+
+  const last = await follow(`${url}/p/x/events`);
+  const ended = once(last.response, 'close');
+  router.close();
+  await ended;
+  t.equal(feed.listeners(), 0);
+  t.equal((await fetch(`${url}/p/x/events`)).status, 503);
+  third.leave();
+});
+
+t.test('the test button pays on LOCAL only, for the page only, and says what went wrong', async (t) => {
+  const paid: unknown[] = [];
+  const testPayer = {
+    pay: async (payment: { amount: string }) => {
+      paid.push(payment);
+      if (payment.amount === '666') throw new Error('boom');
+      if (payment.amount === '7') return { paid: false as const, message: 'op_underfunded <b>' };
+      return { paid: true as const, transactionHash: 'abc' };
+    },
+  };
+  const custom = { priceType: 'CUSTOM', price: null, minAmount: '5' } as const;
+  const links = [
+    pageLink('local', { wallet: { network: 'LOCAL' } }),
+    pageLink('custom', { product: custom, wallet: { network: 'LOCAL' } }),
+    pageLink('public'),
+    pageLink('off', { active: false, wallet: { network: 'LOCAL' } }),
+  ];
+  const { url } = await servePages(t, links, { testPayer });
+  const press = (slug: string, body: Record<string, string>, headers: Record<string, string> = {}) =>
+    fetch(`${url}/p/${slug}/pay`, { method: 'POST', body: new URLSearchParams(body), redirect: 'manual', headers });
+
+  const pressed = await press('local', { since: '1', amount: '1' });
+  t.equal(pressed.status, 303);
+  t.match(pressed.headers.get('location'), /^\/p\/local\?since=\d+$/);
+  t.match(paid.pop(), { amount: '25', memo: '7K3M9QX2TZ4A', assetCode: 'XLM', assetIssuer: null });
+  t.match((await press('custom', { amount: '8' })).headers.get('location'), /amount=8$/);
+  t.match(paid.pop(), { amount: '8' });
+  const json = await press('custom', { amount: '8' }, { accept: 'application/json' });
+  t.strictSame(await json.json(), { paid: true, transactionHash: 'abc' });
+  paid.length = 0;
+
+  t.equal((await press('custom', { amount: '4' })).status, 422, 'below the minimum');
+  t.equal((await press('custom', {})).status, 200, 'no amount: the page again');
+  t.equal((await press('public', {})).status, 404);
+  t.equal((await press('off', {})).status, 200);
+  t.equal((await press('local', {}, { 'sec-fetch-site': 'cross-site' })).status, 404, 'another site may not press it');
+  t.equal(paid.length, 0);
+
+  const refused = await press('custom', { amount: '7' });
+  t.equal(refused.status, 502);
+  t.match(await refused.text(), 'op_underfunded &lt;b&gt;');
+  t.match(await (await press('custom', { amount: '666' })).text(), 'The local ledger does not answer');
+  t.match(await (await fetch(`${url}/p/local`)).text(), 'from a test account');
+  t.notMatch(await (await fetch(`${url}/p/public`)).text(), 'from a test account');
+});
+
+t.test('a page with everything on it weighs less than 50 kB and is rendered in well under 50 ms', async (t) => {
+  const { url } = await servePages(t, [
+    pageLink('big', {
+      wallet: { network: 'LOCAL' },
+      product: {
+        name: 'W'.repeat(120),
+        description: 'd'.repeat(2000),
+        assetCode: 'ABCDEFGHIJKL',
+        assetIssuer: ISSUER,
+        price: '922337203685.4775807',
+      },
+    }),
+  ]);
+  const load = async (path: string) => (await fetch(url + path)).text();
+  const page = await load('/p/big');
+  const parts = [page, ...(await Promise.all([...page.matchAll(/"(\/page\/[^"]+)"/g)].map(([, path]) => load(path!))))];
+  const bytes = parts.map((part) => Buffer.byteLength(part));
+  t.comment(`html, icon, style, script: ${bytes.join(', ')} bytes`);
+  t.ok(bytes.reduce((sum, each) => sum + each) < 50_000);
+
+  const times: number[] = [];
+  for (let round = 0; round < 60; round++) {
+    const began = performance.now();
+    await load('/p/big');
+    times.push(performance.now() - began);
+  }
+  const median = times.sort((a, b) => a - b)[30]!;
+  t.comment(`median of a request: ${median.toFixed(1)} ms`);
+  t.ok(median < 50);
+});
