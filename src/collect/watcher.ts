@@ -18,7 +18,6 @@ import { readRecords } from './reading.js';
 import type { Recorder } from './recorder.js';
 
 const PAGE_LIMIT = 200;
-/** More addresses than this are read by the feed; half as many or fewer one by one again. */
 const READ_ONE_BY_ONE = 4;
 const TAKE_UP_LIMIT = 1000;
 /** Stragglers read in one round besides the feed. */
@@ -42,12 +41,17 @@ export interface WatcherDeps {
   metrics: WatcherMetrics;
   /** Called when payments, and with them perhaps deliveries, were stored. */
   paymentsStored: () => void;
+  /** Records of one page. Default 200, which is Horizon's largest. */
+  pageLimit?: number;
+  /** More addresses than this are read by the feed; half as many or fewer one by one again. Default 4. */
+  readOneByOne?: number;
 }
 
 export type Watcher = ReturnType<typeof createWatcher>;
 
 export function createWatcher(deps: WatcherDeps) {
   const { network, wallets, positions, networkStates, parkedRecords, recorder, clock, log, metrics } = deps;
+  const { pageLimit = PAGE_LIMIT, readOneByOne = READ_ONE_BY_ONE } = deps;
   const idOf = (source: string) => `${network}:${source}`;
   const feedId = idOf('feed');
 
@@ -75,8 +79,8 @@ export function createWatcher(deps: WatcherDeps) {
     while (!signal.aborted) {
       const page =
         position.address === null
-          ? await session.payments(position.cursor, PAGE_LIMIT)
-          : await session.accountPayments(position.address, position.cursor, PAGE_LIMIT);
+          ? await session.payments(position.cursor, pageLimit)
+          : await session.accountPayments(position.address, position.cursor, pageLimit);
       const reading = await readRecords({ network, session, clock, isOurs }, page.records);
       const cursor = page.cursor === null ? position.cursor : larger(position.cursor, page.cursor);
       if (page.full && cursor === position.cursor)
@@ -270,13 +274,13 @@ export function createWatcher(deps: WatcherDeps) {
   /** Decides the way of reading. @returns the feed's position, or null while addresses are read one by one. */
   async function chooseWay(root: Root, addresses: readonly string[]): Promise<PositionDoc | null> {
     const feed = await positions.byId(feedId);
-    if (!feed && addresses.length > READ_ONE_BY_ONE) {
+    if (!feed && addresses.length > readOneByOne) {
       const started = newPosition(null, root);
       await positions.put([started]);
       log.info({ network, fromLedger: started.ledger }, "reading the network's feed");
       return started;
     }
-    if (feed && addresses.length <= READ_ONE_BY_ONE / 2) {
+    if (feed && addresses.length <= readOneByOne / 2) {
       const own = await positions.byIds(addresses.map(idOf));
       await positions.put(
         own
@@ -301,7 +305,7 @@ export function createWatcher(deps: WatcherDeps) {
         await networkStates.put(network, { latestLedger: root.latestLedger, latestClosedAt: root.latestClosedAt });
       }
       await takeUpWallets(session);
-      const addresses = await wallets.watchedAddresses(network, { limit: READ_ONE_BY_ONE + 1 });
+      const addresses = await wallets.watchedAddresses(network, { limit: readOneByOne + 1 });
       const feed = await chooseWay(root, addresses);
       const sources = feed ? [feed, ...(await stragglers(feed))] : await positions.byIds(addresses.map(idOf));
       for (const source of sources) {

@@ -34,6 +34,8 @@ export interface DispatcherDeps {
   clock: Clock;
   log: Logger;
   settings: DispatchSettings;
+  /** Real time, which leases and the end of the process go by; another one in simulations. */
+  leaseClock?: Clock;
   /** For metrics. */
   onAttempt?: (record: AttemptRecord) => void;
 }
@@ -66,7 +68,7 @@ export function createDispatcher(deps: DispatcherDeps) {
 }
 
 function createRun(deps: DispatcherDeps) {
-  const { deliveries, clock, log, settings, onAttempt } = deps;
+  const { deliveries, clock, log, settings, onAttempt, leaseClock = systemClock } = deps;
   const { timeoutMs, pollMs = 250, leaseMarginMs: marginMs = 3000, graceMs = 7000 } = settings;
   const by = clock.randomBytes(12).toString('hex');
   const lanes = createLanes({ ...deps, by, timeoutMs, marginMs });
@@ -131,7 +133,7 @@ function createRun(deps: DispatcherDeps) {
     stopping = true;
     const enough = new AbortController();
     const ended = Promise.all(sending).then(() => recorder.settled());
-    await Promise.race([ended, systemClock.sleep(graceMs, enough.signal)]);
+    await Promise.race([ended, leaseClock.sleep(graceMs, enough.signal)]);
     enough.abort();
     recorder.abandon();
     await lanes.release(lanes.all().filter((lane) => lane.inFlight === 0));
