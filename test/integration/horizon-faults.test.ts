@@ -327,6 +327,46 @@ t.test('a session that is told to wait does not ask on', async (t) => {
   t.equal(base.requests.length, asked);
 });
 
+t.test('an answer that was on its way does not end the rest that another one asked for', async (t) => {
+  const { horizon, clock, bases } = await setUp(t, 1);
+  const [base] = bases as [TestBase];
+  await read(horizon);
+  base.misbehave(problem(503, 'stale_history'));
+  await failure(read(horizon));
+  clock.advance(5_000);
+  base.misbehave(null);
+  let release = () => {};
+  const session = horizon.session();
+  await session.root();
+  base.misbehave((response, request) => {
+    if (request.url?.startsWith('/ledgers'))
+      problem(429, 'rate_limit_exceeded', { 'retry-after': '30' })(response, request);
+    else release = () => behave(request.url!.split('?')[0]!)(response, request);
+  });
+  const asked = base.requests.length;
+  const slow = session.payments(toid(1), 200);
+  await base.until(asked + 1);
+  t.equal((await failure(session.ledger(5))).retryAfterMs, 30_000);
+  release();
+  t.match(await slow, { cursor: toid(995) });
+  t.equal((await failure(read(horizon))).retryAfterMs, 30_000, 'it is left alone all the same');
+});
+
+t.test('questions that fail side by side are one fault', async (t) => {
+  const { horizon, bases } = await setUp(t, 1);
+  const session = horizon.session();
+  await session.root();
+  bases[0]!.misbehave(problem(503, 'stale_history'));
+  await Promise.all(Array.from({ length: 8 }, (_, i) => failure(session.ledger(i + 5))));
+  t.equal((await failure(read(horizon))).retryAfterMs, 1_000);
+});
+
+t.test('only a 429 may ask for a long rest: a proxy that guesses must not prolong an outage', async (t) => {
+  const { horizon, bases } = await setUp(t, 1);
+  bases[0]!.misbehave(problem(503, 'service_unavailable', { 'retry-after': '3600' }));
+  t.equal((await failure(read(horizon))).retryAfterMs, 60_000);
+});
+
 t.test('a page and its root come from one base, though the list recovers in between', async (t) => {
   const { horizon, clock, bases } = await setUp(t, 2);
   const [first, second] = bases as [TestBase, TestBase];

@@ -284,6 +284,14 @@ t.test('each balance change of a Soroban operation counts on its own', async (t)
   t.ok(credits.every((credit) => credit.receiver === SHOP && credit.memo.text === 'soroban'));
 });
 
+t.test('a balance change of nothing takes nothing from those beside it', async (t) => {
+  const { credits } = as('credits', parseRecord(hostFunction([change({ amount: '0.0000000' }), change()])));
+  t.strictSame(
+    credits.map(({ changeIndex }) => changeIndex),
+    [1],
+  );
+});
+
 t.test('a balance change that cannot be understood harms none beside it', async (t) => {
   const record = hostFunction([
     change({ amount: '922337203685.4775808' }),
