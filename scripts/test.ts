@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { openMongo } from '../src/mongod/index.js';
 import { StartupError } from '../src/startup-error.js';
+import { CACHE_DIR } from '../test/helpers/mongo.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const files = process.argv
@@ -71,6 +72,7 @@ async function main(): Promise<number> {
   const mongo = await openMongo({
     uri: null,
     dataDir: workDir,
+    cacheDir: CACHE_DIR,
     log: pino({ level: 'warn' }, process.stderr),
     onProgress: (line) => console.log(line),
   });

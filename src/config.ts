@@ -1,4 +1,6 @@
 /** The only reader of `process.env`. Every setting is checked at the start; a bad one is one clear line that names it. */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { NETWORKS, type Network, networkInfo } from '../contracts/networks.js';
 import { StartupError } from './startup-error.js';
 
@@ -9,6 +11,8 @@ export interface Config {
   publicUrl: string | null;
   mongodbUri: string | null;
   dataDir: string;
+  /** Where a fetched mongod is kept, for every service of this user. */
+  cacheDir: string;
   networks: readonly Network[];
   /** Empty for LOCAL when the built-in ledger serves it. */
   horizonUrls: Readonly<Record<Network, readonly string[]>>;
@@ -134,6 +138,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     publicUrl: publicUrl !== undefined ? httpUrl('PUBLIC_URL', publicUrl) : port === 0 ? null : originOf(host, port),
     mongodbUri,
     dataDir: raw('DATA_DIR') ?? './data',
+    cacheDir: join(raw('XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'stellar-collect'),
     networks,
     horizonUrls,
     horizonRequestsPerHour: integer('HORIZON_REQUESTS_PER_HOUR', 3600, 1, 1_000_000_000),

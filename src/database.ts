@@ -19,11 +19,12 @@ export interface OpenDatabase {
 /** @throws StartupError when there is no MongoDB to be had. */
 export async function openDatabase(
   deps: { clock: Clock; newId: NewId; log: Logger; onProgress: (line: string) => void },
-  { mongodbUri, dataDir }: Pick<Config, 'mongodbUri' | 'dataDir'>,
+  { mongodbUri, dataDir, cacheDir }: Pick<Config, 'mongodbUri' | 'dataDir' | 'cacheDir'>,
 ): Promise<OpenDatabase> {
   const mongo = await openMongo({
     uri: mongodbUri,
     dataDir: resolve(dataDir),
+    cacheDir,
     log: deps.log,
     onProgress: deps.onProgress,
   });

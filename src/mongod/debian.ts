@@ -1,6 +1,7 @@
 /** Shared libraries out of Debian packages, unpacked beside the system's own; fetched by apt, so its signatures or a pinned hash protect them, and without root. */
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -54,13 +55,14 @@ async function privateApt(workDir: string, settings: Record<string, string>) {
 
 async function unpack(workDir: string, archives: string): Promise<string> {
   const root = join(workDir, 'unpacked');
-  // Packages from before Debian merged /lib into /usr/lib follow this link.
-  await mkdir(join(root, 'usr/lib'), { recursive: true });
-  await symlink('usr/lib', join(root, 'lib'));
   for (const name of await readdir(archives)) {
     if (name.endsWith('.deb')) await run('dpkg-deb', ['-x', join(archives, name), root]);
   }
-  return join(root, 'usr/lib/x86_64-linux-gnu');
+  const libraries = join(root, 'usr/lib/x86_64-linux-gnu');
+  // Some packages are from before Debian merged /lib into /usr/lib.
+  const older = join(root, 'lib/x86_64-linux-gnu');
+  if (existsSync(older)) await cp(older, libraries, { recursive: true, verbatimSymlinks: true });
+  return libraries;
 }
 
 /** The mirror that this system trusts for its own packages, with a slash at the end. */

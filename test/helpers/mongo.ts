@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
+import { readConfig } from '../../src/config.js';
 import { openMongo } from '../../src/mongod/index.js';
 
 export { freePort } from '../../src/mongod/sockets.js';
@@ -15,6 +16,9 @@ export interface TestDatabase {
   db: mongo.Db;
 }
 
+/** Where the service, too, keeps a fetched mongod. */
+export const CACHE_DIR = readConfig({ XDG_CACHE_HOME: process.env.XDG_CACHE_HOME }).cacheDir;
+
 /** Where the shared mongod keeps its data when no test runner started one. */
 export const TEST_DATA_DIR = fileURLToPath(new URL('../../node_modules/.cache/stellar-collect-test', import.meta.url));
 
@@ -23,7 +27,7 @@ export async function testDatabase(t: { teardown(end: () => unknown): void }): P
   const given = process.env.TEST_MONGODB_URI;
   const shared = given
     ? { uri: given, close: async () => undefined }
-    : await openMongo({ uri: null, dataDir: TEST_DATA_DIR, log: pino({ level: 'warn' }) });
+    : await openMongo({ uri: null, dataDir: TEST_DATA_DIR, cacheDir: CACHE_DIR, log: pino({ level: 'warn' }) });
   const name = `test_${randomBytes(8).toString('hex')}`;
   const url = new URL(shared.uri);
   url.pathname = `/${name}`;

@@ -30,10 +30,12 @@ import { findMongod } from '../../src/mongod/find.js';
 import { openMongo } from '../../src/mongod/index.js';
 import { freePort, isFree } from '../../src/mongod/sockets.js';
 import { StartupError } from '../../src/startup-error.js';
+import { CACHE_DIR } from '../helpers/mongo.js';
 
 const MEMBER = fileURLToPath(new URL('../helpers/mongo-member.ts', import.meta.url));
-const CACHE_DIR = join(homedir(), '.cache/stellar-collect');
 const log = pino({ level: 'silent' });
+
+const openEmbedded = (dataDir: string) => openMongo({ uri: null, dataDir, cacheDir: CACHE_DIR, log });
 
 type T = { teardown(end: () => unknown): void; comment(text: string): void };
 
@@ -209,7 +211,7 @@ t.test('a keeper that is killed takes its mongod along, so that none is left wit
 
 t.test('only who can read the data directory can use the database', async (t) => {
   const dataDir = join(dataDirectory(t), 'deep'.repeat(30), 'data');
-  const opened = await openMongo({ uri: null, dataDir, log });
+  const opened = await openEmbedded(dataDir);
   t.teardown(() => opened.close());
   t.ok(opened.embedded);
   const mode = (path: string) => (statSync(join(dataDir, path)).mode & 0o777).toString(8);
@@ -251,7 +253,7 @@ t.test('what keeps mongod from starting is said in one line', async (t) => {
   const dataDir = dataDirectory(t);
   mkdirSync(join(dataDir, 'mongodb/data'), { recursive: true });
   for (const name of ['WiredTiger', 'WiredTiger.turtle']) writeFileSync(join(dataDir, 'mongodb/data', name), 'rubbish');
-  const error = await openMongo({ uri: null, dataDir, log }).then(
+  const error = await openEmbedded(dataDir).then(
     () => null,
     (error) => error,
   );
@@ -261,7 +263,7 @@ t.test('what keeps mongod from starting is said in one line', async (t) => {
   const file = join(dataDir, 'file');
   writeFileSync(file, '');
   await t.rejects(
-    openMongo({ uri: null, dataDir: file, log }),
+    openEmbedded(file),
     new StartupError(`DATA_DIR cannot be used: ENOTDIR: not a directory, mkdir '${file}/mongodb'`),
   );
 });
@@ -321,7 +323,7 @@ t.test('a system without a build of its own is told what to do', async (t) => {
 
 t.test('the operator’s MongoDB is checked before it is used', async (t) => {
   const dataDir = dataDirectory(t);
-  const embedded = await openMongo({ uri: null, dataDir, log });
+  const embedded = await openEmbedded(dataDir);
   t.teardown(() => embedded.close());
   const refusal = async (uri: string): Promise<string> => {
     const error = await openMongo({ uri, dataDir, log }).then(
