@@ -64,6 +64,7 @@ export function createVerbs(ask: Ask, passphrase: string, label: string): Horizo
       const { body } = await ask('/');
       const root = rootSchema.safeParse(body).data;
       if (!root) throw new BaseFault('its root is none');
+      if (root.history_elder_ledger > root.history_latest_ledger) throw new BaseFault('its root contradicts itself');
       if (root.network_passphrase !== passphrase) throw new WrongNetwork(label, passphrase, root.network_passphrase);
       const latestClosedAt = root.history_latest_ledger_closed_at ?? (await closeTime(root.history_latest_ledger));
       return {

@@ -269,6 +269,30 @@ for (const { fault, respond, reason } of FAULTS) {
   });
 }
 
+t.test('a root that cannot be true is a fault, and an old one without a close time asks for its ledger', async (t) => {
+  const { horizon, clock, bases } = await setUp(t, 1);
+  const [base] = bases as [TestBase];
+  for (const [fields, reason] of [
+    [{ history_elder_ledger: LATEST + 1 }, /its root contradicts itself$/],
+    [{ history_latest_ledger: 0 }, /its root is none$/],
+    [{ history_latest_ledger: `${LATEST}` }, /its root is none$/],
+    [{ network_passphrase: undefined }, /its root is none$/],
+  ] as const) {
+    base.misbehave((response, request) =>
+      (request.url === '/' ? json(root(fields)) : problem(500, 'x'))(response, request),
+    );
+    t.match((await failure(horizon.session().root())).reason, reason);
+    clock.advance(5_000);
+  }
+  base.misbehave((response, request) =>
+    (request.url === '/' ? json(root({ history_latest_ledger_closed_at: undefined })) : behave(request.url!))(
+      response,
+      request,
+    ),
+  );
+  t.strictSame((await horizon.session().root()).latestClosedAt, new Date(closedAt(LATEST)));
+});
+
 t.test('a base that hangs is given up in time, before its headers or within its body', async (t) => {
   for (const [name, hang] of [
     ['no answer', () => undefined],
