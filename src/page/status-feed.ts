@@ -45,7 +45,8 @@ export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeed
   const { payments, toPagePayment, clock, log } = deps;
   const listeners = new Map<string, Set<(payment: PagePayment) => void>>();
   const closing = new AbortController();
-  let live = false;
+  /** Hoped at first: whoever subscribes before the stream begins is told what it missed. */
+  let live = true;
   let resumeToken: mongo.ResumeToken;
   let answeredMs = clock.nowMs();
   let stream: { close(): Promise<void> } | undefined;
@@ -79,13 +80,14 @@ export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeed
       ...(resumed ? { resumeAfter: resumeToken } : {}),
     });
     stream = changes;
+    let following = false;
     try {
       while (!closing.signal.aborted) {
         const change = await answerWithin(changes.tryNext());
-        if (!live) {
+        if (!following) {
           // From here on the stream tells everything; what came before it began, only a query does.
           if (!resumed) await catchUp();
-          live = true;
+          following = live = true;
           log.info({ resumed }, 'following payments for open pages');
         }
         if (change && 'fullDocument' in change) tell(change.fullDocument);

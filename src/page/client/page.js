@@ -3,6 +3,7 @@
 const POLL_MS = 4_000;
 /** The server's heartbeat is quicker than this. */
 const SILENCE_MS = 25_000;
+const REFUSED_MS = 10_000;
 const TYPING_MS = 350;
 
 const byId = (id) => document.getElementById(id);
@@ -137,9 +138,9 @@ function followPayments(address) {
     const silentMs = Date.now() - heardAt;
     if (silentMs < SILENCE_MS) return;
     poll();
-    const given = Date.now() - sourceAt;
     // A refused stream does not come back by itself; one that connects and says nothing is no better.
-    if (given > 30_000) listen();
+    const patienceMs = source.readyState === EventSource.CLOSED ? REFUSED_MS : SILENCE_MS;
+    if (Date.now() - sourceAt > patienceMs) listen();
   }
 
   function wake() {
