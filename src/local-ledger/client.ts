@@ -14,7 +14,8 @@ import {
 } from '@stellar/stellar-sdk';
 import type { ActiveFault, FaultInput } from './faults.js';
 import type { Injection } from './injection.js';
-import { BASE_FEE } from './stroops.js';
+import { LedgerRefusedError, toRefusal } from './refusal.js';
+import { BASE_FEE, fromAmount, STROOPS_PER_UNIT } from './stroops.js';
 
 export interface PayRequest {
   /** G… or M… */
@@ -49,20 +50,8 @@ export interface LedgerStatus {
   faults: ActiveFault[];
 }
 
-/** The ledger turned something down; the message is one line, `codes` are Horizon's result codes where there are any. */
-export class LedgerRefusedError extends Error {
-  override readonly name = 'LedgerRefusedError';
-
-  constructor(
-    message: string,
-    readonly codes: string[] = [],
-  ) {
-    super(message);
-  }
-}
-
-/** A test account has 10,000 lumens; more than this much comes from the root account on the way. */
-const PAYER_LIMIT = 5_000;
+/** What a test account keeps for its fees and reserves. */
+const PAYER_KEEPS = 100n * STROOPS_PER_UNIT;
 /** A little more than the ledger itself waits. */
 const TIMEOUT_MS = 35_000;
 
@@ -101,13 +90,21 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
     return mine;
   }
 
-  async function exists(address: string): Promise<boolean> {
+  /** Throws what went wrong, in the ledger's words where it has any. */
+  async function explain(error: unknown): Promise<never> {
+    const refusal = toRefusal(error);
+    if (refusal !== null) throw refusal;
+    // Throws by itself if nobody is there.
+    await control('GET', '/local-ledger');
+    throw error;
+  }
+
+  /** Null where there is no such account. */
+  async function find(address: string): Promise<Horizon.AccountResponse | null> {
     try {
-      await server.loadAccount(address);
-      return true;
+      return await server.loadAccount(address);
     } catch (error) {
-      if (error instanceof NotFoundError) return false;
-      throw refusal(error);
+      return error instanceof NotFoundError ? null : await explain(error);
     }
   }
 
@@ -118,7 +115,7 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
   async function fund(address?: string) {
     const fresh = address === undefined ? Keypair.random() : null;
     const to = address ?? fresh!.publicKey();
-    await control('POST', `/friendbot/fund?addr=${encodeURIComponent(to)}`);
+    await control('GET', `/friendbot?addr=${encodeURIComponent(to)}`);
     return fresh === null ? { address: to } : { address: to, secret: fresh.secret() };
   }
 
@@ -145,7 +142,7 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
         const record = await server.submitTransaction(transaction, { skipMemoRequiredCheck: true });
         return { hash: record.hash, ledger: record.ledger };
       } catch (error) {
-        throw refusal(error);
+        return await explain(error);
       }
     });
   }
@@ -155,22 +152,22 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
     Keypair.fromRawEd25519Seed(createHash('sha256').update(`${passphrase}:issuer:${code}:${name}`).digest());
 
   async function knownIssuer(code: string, address: string): Promise<Keypair | null> {
-    const issuer = await server.loadAccount(address).catch((error: unknown) => {
-      if (error instanceof NotFoundError) return null;
-      throw refusal(error);
-    });
+    const issuer = await find(address);
     const name = Buffer.from(issuer?.data_attr[ISSUER_NAME] ?? '', 'base64').toString();
     const key = issuerKey(code, name);
     return key.publicKey() === address ? key : null;
   }
 
-  async function withPayer<T>(pay: (payer: Keypair) => Promise<T>): Promise<T> {
-    // After a reset of the ledger the test accounts are gone.
+  /** Runs `pay` with a test account of its own and what that has. After a failure the account is not used again. */
+  async function withPayer<T>(pay: (payer: Keypair, lumens: bigint) => Promise<T>): Promise<T> {
     let payer = idlePayers.pop();
-    while (payer !== undefined && !(await exists(payer.publicKey()))) payer = idlePayers.pop();
-    payer ??= Keypair.fromSecret((await fund()).secret);
-    const result = await pay(payer);
-    // Not after a failure: whatever state it is in, the next payment shall not meet it.
+    let account = payer === undefined ? null : await find(payer.publicKey());
+    // The ledger may have been reset since the last payment.
+    if (payer === undefined || account === null) {
+      payer = Keypair.fromSecret((await fund()).secret);
+      account = await server.loadAccount(payer.publicKey());
+    }
+    const result = await pay(payer, fromAmount(account.balances.at(-1)!.balance)!);
     idlePayers.push(payer);
     return result;
   }
@@ -189,7 +186,7 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
       const { code, amount, name = '' } = request;
       const issuer = issuerKey(code, name);
       const asset = new Asset(code, issuer.publicKey());
-      if (!(await exists(issuer.publicKey()))) {
+      if ((await find(issuer.publicKey())) === null) {
         await fund(issuer.publicKey());
         if (name !== '') {
           await submit({ from: issuer, operations: [Operation.manageData({ name: ISSUER_NAME, value: name })] });
@@ -202,7 +199,7 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
         return { ...issued, ...done, address: request.to };
       }
       const holder = Keypair.fromSecret(request.toSecret ?? (await fund()).secret);
-      if (!(await exists(holder.publicKey()))) await fund(holder.publicKey());
+      if ((await find(holder.publicKey())) === null) await fund(holder.publicKey());
       const done = await submit({
         from: holder,
         operations: [Operation.changeTrust({ asset }), pays(holder.publicKey())],
@@ -226,12 +223,14 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
       if (fromSecret !== undefined) {
         return await submit({ from: Keypair.fromSecret(fromSecret), operations: [payment], memo });
       }
+      const stroops = fromAmount(amount);
+      if (stroops === null) throw new LedgerRefusedError(`${amount} is no amount`);
       if (assetIssuer === null) {
-        return await withPayer((payer) => {
-          const isLarge = Number(amount) > PAYER_LIMIT;
+        return await withPayer((payer, lumens) => {
+          const isPoor = lumens < stroops + PAYER_KEEPS;
           const gift = { source: root.publicKey(), destination: payer.publicKey(), asset, amount };
-          const operations = isLarge ? [Operation.payment(gift), payment] : [payment];
-          return submit({ from: payer, operations, memo, signers: isLarge ? [root] : [] });
+          const operations = isPoor ? [Operation.payment(gift), payment] : [payment];
+          return submit({ from: payer, operations, memo, signers: isPoor ? [root] : [] });
         });
       }
       const issuer = await knownIssuer(assetCode, assetIssuer);
@@ -268,15 +267,3 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
 
 /** The data entry that tells which of a code's test issuers an account is. */
 const ISSUER_NAME = 'issuer_name';
-
-function refusal(error: unknown): unknown {
-  if (error instanceof LedgerRefusedError) return error;
-  const { response } = error as { response?: { data?: unknown } };
-  const body = (response?.data ?? response) as
-    | { title?: string; detail?: string; extras?: { result_codes?: Record<string, string | string[]> } }
-    | undefined;
-  const codes = Object.values(body?.extras?.result_codes ?? {}).flat();
-  if (codes.length > 0) return new LedgerRefusedError(`the ledger refused the transaction: ${codes.join(', ')}`, codes);
-  if (body?.title !== undefined) return new LedgerRefusedError(`the ledger refused: ${body.detail ?? body.title}`);
-  return error;
-}

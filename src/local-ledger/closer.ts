@@ -60,7 +60,7 @@ export async function createCloser({ store, queue, clock, log, closeMs }: Closer
     const records = injected.map(({ injection }) => injection);
     const { ledger, settlements } = await prepareClose(store, head, atMs, batch, records);
     const sequence = head.sequence + 1;
-    await write(store.close(head, ledger), () => {
+    await write(store.closeFull(head, ledger), () => {
       queue.remove(batch);
       injections = injections.slice(injected.length);
       const firstInjected = ledger.documents.length - injected.length + 1;
@@ -189,6 +189,7 @@ export async function createCloser({ store, queue, clock, log, closeMs }: Closer
         if (state === 'closing') await store.release(head);
         state = 'lost';
       }).catch((error: unknown) => log.warn({ err: error }, 'the local ledger could not be released'));
+      await store.end();
       queue.dropAll();
     },
   };

@@ -12,6 +12,8 @@ export interface Owner {
   token: string;
   host: string;
   url: string;
+  /** The session of its transactions. */
+  session: mongo.Binary;
   /** By MongoDB's clock. */
   renewedAt: Date;
 }
@@ -102,20 +104,27 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
   }
 
   /** Fails unless the head is still where `head` says, in the hands that it says. */
-  async function moveHead(head: Head, change: Partial<Head>, session?: mongo.ClientSession): Promise<void> {
+  async function moveHead(head: Head, change: Partial<Head>, within?: mongo.ClientSession): Promise<void> {
     const { fence, chain, sequence } = head;
     const moved = await heads.updateOne(
       { _id: 'head', fence, chain, sequence },
       [{ $set: { ...literal(change), 'owner.renewedAt': '$$NOW' } }],
-      { session },
+      { session: within },
     );
     if (moved.matchedCount === 0) throw new LostLedgerError();
   }
 
-  async function atomically(write: (session: mongo.ClientSession) => Promise<void>): Promise<void> {
-    await db.client.withSession((session) =>
-      session.withTransaction(() => write(session), { writeConcern: { w: 'majority' } }),
-    );
+  // One session for all of this process's closes, known to the others by its id: see `endTransactionsOf`.
+  const session = db.client.startSession();
+
+  async function atomically(write: () => Promise<void>): Promise<void> {
+    await session.withTransaction(write, { writeConcern: { w: 'majority' } });
+  }
+
+  /** What a killed process had begun would hold the head until MongoDB gives it up, after a minute. */
+  async function endTransactionsOf(owner: Owner | null): Promise<void> {
+    if (owner === null || owner.session.toString('hex') === session.id?.id.toString('hex')) return;
+    await db.command({ killSessions: [{ id: owner.session }] });
   }
 
   await createIndexes();
@@ -147,10 +156,18 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
     load,
 
     /** From now on only the holder of this head closes ledgers. */
-    async claim(owner: Omit<Owner, 'renewedAt'>): Promise<Head> {
+    async claim(owner: Omit<Owner, 'session' | 'renewedAt'>): Promise<Head> {
+      await endTransactionsOf((await load()).owner);
       const head = await heads.findOneAndUpdate(
         { _id: 'head' },
-        [{ $set: { fence: { $add: ['$fence', 1] }, owner: { ...literal(owner), renewedAt: '$$NOW' } } }],
+        [
+          {
+            $set: {
+              fence: { $add: ['$fence', 1] },
+              owner: { ...literal({ ...owner, session: session.id?.id }), renewedAt: '$$NOW' },
+            },
+          },
+        ],
         { returnDocument: 'after' },
       );
       if (head === null) throw new Error('the local ledger has no head');
@@ -169,6 +186,9 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
     async release({ fence }: Head): Promise<void> {
       await heads.updateOne({ _id: 'head', fence }, { $set: { owner: null } });
     },
+
+    /** The store is not used after this. */
+    end: () => session.endSession(),
 
     async reset(head: Head): Promise<Head> {
       await moveHead(head, { isResetting: true });
@@ -192,14 +212,14 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
       }
       const tail: Span = { _id: sequence, atMs, stepMs: 0, feePool: head.tail.feePool, counts: null };
       const next = { sequence, atMs, tail };
-      await atomically(async (session) => {
+      await atomically(async () => {
         await moveHead(head, next, session);
         await spans.insertOne(head.tail, { session });
       });
       return { ...head, ...next };
     },
 
-    async close(head: Head, ledger: ClosedLedger): Promise<Head> {
+    async closeFull(head: Head, ledger: ClosedLedger): Promise<Head> {
       const sequence = head.sequence + 1;
       const feePool = head.tail.feePool + ledger.fees;
       const tail: Span = { _id: sequence, atMs: ledger.atMs, stepMs: 0, feePool, counts: ledger.counts };
@@ -210,7 +230,7 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
           : { replaceOne: { filter: { _id }, replacement: entry, upsert: true } },
       );
       const done = ledger.documents;
-      await atomically(async (session) => {
+      await atomically(async () => {
         await moveHead(head, next, session);
         await spans.insertOne(head.tail, { session });
         if (changes.length > 0) await entries.bulkWrite(changes, { session, ordered: false });

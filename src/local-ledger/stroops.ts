@@ -17,5 +17,11 @@ export function toAmount(stroops: bigint): string {
   return `${sign}${digits.slice(0, -7)}.${digits.slice(-7)}`;
 }
 
+/** `"1.5"` → `15000000n`; null for what is no plain decimal with at most seven decimals. */
+export function fromAmount(text: string): bigint | null {
+  const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d{1,7}))?$/.exec(text) ?? [];
+  return whole === undefined ? null : BigInt(whole + fraction.padEnd(7, '0'));
+}
+
 /** Any 64-bit integer of the SDK's XDR types. */
 export const toBigInt = (integer: { toString(): string }): bigint => BigInt(integer.toString());
