@@ -1,5 +1,5 @@
 /** Writes openapi.json from the contracts; with `--check` it writes nothing and exits with 1 when the committed file is stale. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { initTRPC } from '@trpc/server';
 import { generateOpenApiDocument, type OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
@@ -133,6 +133,7 @@ function mended(document: Json): Json {
     paths: Record<string, Record<string, OperationObject>>;
   } & Json;
   const { schemas, ...otherComponents } = components;
+  const requestBodies: Json = {};
 
   for (const { id, operation } of operations) {
     const target = paths[`${PREFIX}${operation.path}`]![operation.method.toLowerCase()]!;
@@ -148,11 +149,11 @@ function mended(document: Json): Json {
     }
     if (target.requestBody) {
       const content = target.requestBody.content['application/json'];
-      const name = `${pascal(id)}Body`;
-      schemas[name] = content.schema;
-      content.schema = { $ref: `#/components/schemas/${name}` };
-      target.requestBody.required = true;
       if (operation.examples?.body) content.examples = { example: { value: operation.examples.body } };
+      content.schema = { title: `${pascal(id)}Body`, ...content.schema };
+      // Not among the schemas: there openapi-typescript takes a field with a default for a required one.
+      requestBodies[pascal(id)] = { ...target.requestBody, required: true };
+      target.requestBody = { $ref: `#/components/requestBodies/${pascal(id)}` } as never;
     }
     // The generator knows only 200, and errors of another shape.
     const { content } = target.responses['200']!;
@@ -180,6 +181,7 @@ function mended(document: Json): Json {
     components: {
       ...otherComponents,
       schemas: componentsOf(schemas),
+      requestBodies,
       responses: errorResponses(),
       parameters: {
         IdempotencyKey: {
@@ -277,7 +279,7 @@ function componentsOf(schemas: Record<string, Json>): Json {
   const once = Object.entries(schemas).filter(
     ([name]) => !(name.endsWith(OUTPUT) && name.slice(0, -OUTPUT.length) in schemas),
   );
-  const components = once.map(([name, schema]) => [name, name.endsWith('Body') ? schema : open(schema)] as const);
+  const components = once.map(([name, schema]) => [name, open(schema)] as const);
   return Object.fromEntries(components.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 const OUTPUT = 'Output';
@@ -310,7 +312,7 @@ function mapped(value: unknown, keep: (name: string, value: unknown, siblings: J
 const text = `${JSON.stringify(mended(generated()), null, 2)}\n`;
 if (!process.argv.includes('--check')) {
   writeFileSync(FILE, text);
-} else if (readFileSync(FILE, { encoding: 'utf8', flag: 'a+' }) !== text) {
+} else if (!existsSync(FILE) || readFileSync(FILE, 'utf8') !== text) {
   console.error('openapi.json is stale: run `npm run openapi` and commit the file.');
   process.exit(1);
 }

@@ -1,0 +1,220 @@
+/** Programs of others: the packed package in another folder, and a client that a third party generates from openapi.json. Both compile strictly and run. */
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { z } from 'zod';
+import { contract } from '../../contracts/index.js';
+import { startTestService } from '../helpers/service.js';
+
+t.setTimeout(300_000);
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const bin = (name: string) => join(ROOT, 'node_modules', '.bin', name);
+const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-client-'));
+t.teardown(() => rm(folder, { recursive: true, force: true }));
+
+/** Of what a command said the last lines, for the report of a failure. */
+async function succeeds(file: string, args: string[], cwd = ROOT): Promise<string> {
+  try {
+    const { stdout } = await run(file, args, { cwd, maxBuffer: 1e8 });
+    return stdout;
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    throw new Error(`${file} ${args.join(' ')}\n${`${stdout}${stderr}`.slice(-4000)}`);
+  }
+}
+
+const PROGRAM_OF_THE_PACKAGE = `
+import { type AppRouter, contract, createClient, type WebhookPayload } from 'stellar-collect';
+import { type inferRouterOutputs } from '@trpc/server';
+import { TRPCClientError } from '@trpc/client';
+
+const [url, apiKey, address] = process.argv.slice(2) as [string, string, string];
+const client = createClient({ url, apiKey });
+const { name } = await client.account.get.query();
+const wallet = await client.wallets.create.mutate({ name: 'Shop', address, network: 'LOCAL' });
+const made = await client.products.create.mutate({ name, walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '10.50' });
+const price: string | null = made.price;
+const { items, meta } = await client.products.list.query({ active: true, sortBy: 'name' });
+const all: { items: { id: string }[]; meta: { totalPages: number } } = await client.paymentLinks.list.query();
+const [one, other] = await Promise.all([client.products.get.query({ id: made.id }), client.wallets.get.query({ id: wallet.id })]);
+type Product = inferRouterOutputs<AppRouter>['products']['get'];
+const same: Product = one;
+const paid = (payload: WebhookPayload): string | null => payload.data.payment.explorerUrl;
+
+// @ts-expect-error a product needs more than a name
+const missing = () => client.products.create.mutate({ name });
+// @ts-expect-error a price is a text
+const number = () => client.products.update.mutate({ id: made.id, price: 5 });
+// @ts-expect-error reading is no mutation
+const wrong = () => client.products.get.mutate({ id: made.id });
+// @ts-expect-error an unknown status
+const unknown = () => client.payments.list.query({ status: ['LOST'] });
+// @ts-expect-error there is no such field
+const field = made.secret;
+
+let refusal: unknown;
+try {
+  await client.products.get.query({ id: 'nothing' });
+} catch (error) {
+  if (!(error instanceof TRPCClientError)) throw error;
+  const { data } = error as TRPCClientError<AppRouter>;
+  const code: 'not_found' | string | undefined = data?.error.code;
+  refusal = { trpc: data?.code, status: data?.httpStatus, code };
+}
+console.log(JSON.stringify({ price, total: meta.total, first: items[0]?.id === made.id, links: all.items.length, same: same.id === made.id, other: other.address === address, refusal, operations: Object.keys(contract).length }));
+void [missing, number, wrong, unknown, field, paid];
+`;
+
+const PROGRAM_OF_A_THIRD_PARTY = `
+import createClient from 'openapi-fetch';
+import type { components, paths } from './generated.js';
+
+const [baseUrl, apiKey, walletId] = process.argv.slice(2) as [string, string, string];
+const client = createClient<paths>({ baseUrl, headers: { authorization: \`Bearer \${apiKey}\` } });
+const created = await client.POST('/api/v1/products', {
+  params: { header: { 'Idempotency-Key': 'once' } },
+  body: { name: 'Generated', walletId, assetCode: 'XLM', priceType: 'FIXED', price: '3' },
+});
+const product: components['schemas']['Product'] = created.data!.data;
+const listed = await client.GET('/api/v1/payments', { params: { query: { status: ['COMPLETED', 'UNDERPAID'], pageSize: 5 } } });
+const patched = await client.PATCH('/api/v1/products/{id}', { params: { path: { id: product.id } }, body: { description: null } });
+const refused = await client.POST('/api/v1/products', {
+  // @ts-expect-error a product needs more than a name
+  body: { name: '' },
+});
+const fault: components['schemas']['Fault'] | undefined = refused.error?.error.details?.[0];
+const webhook = await client.POST('/api/v1/webhooks', { body: { name: 'a', url: 'https://shop.example/hook', events: ['payment.completed'] } });
+const secret: string | undefined = webhook.data?.data.secret;
+const removed = await client.DELETE('/api/v1/products/{id}', { params: { path: { id: product.id } } });
+console.log(JSON.stringify({ name: patched.data?.data.name, pageSize: listed.data?.meta.pageSize, fault: fault?.path, secret: secret?.slice(0, 6), removed: removed.data?.data.deleted }));
+`;
+
+const TSCONFIG = {
+  compilerOptions: {
+    target: 'ES2022',
+    module: 'NodeNext',
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: false,
+    lib: ['ES2023', 'DOM', 'DOM.Iterable', 'DOM.AsyncIterable'],
+    types: ['node'],
+    outDir: 'out',
+    rootDir: '.',
+  },
+  include: ['*.ts'],
+};
+
+t.test('openapi.json is clean under redocly, and what the contracts say', async (t) => {
+  await succeeds(process.execPath, ['--import=tsx', 'scripts/generate-openapi.ts', '--check']);
+  const said = await succeeds(bin('redocly'), ['lint', 'openapi.json', '--format=json']);
+  const { totals } = JSON.parse(said.slice(said.indexOf('{')));
+  t.match(totals, { errors: 0, warnings: 0 });
+});
+
+t.test('every example of the contracts is valid by its own schema', async (t) => {
+  let examples = 0;
+  const check = (schema: unknown, where: string): void => {
+    if (!(schema instanceof z.ZodType)) return;
+    for (const example of (schema.meta()?.examples as unknown[] | undefined) ?? []) {
+      const { success, error } = schema.safeParse(example);
+      t.ok(success, `${where}: ${JSON.stringify(example).slice(0, 80)} ${error ?? ''}`);
+      examples += 1;
+    }
+    if (schema instanceof z.ZodObject)
+      for (const [name, inner] of Object.entries(schema.shape)) check(inner, `${where}.${name}`);
+    if (schema instanceof z.ZodArray) check(schema.element, `${where}.0`);
+    if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault)
+      check(schema.unwrap(), where);
+  };
+  for (const [resource, byName] of Object.entries(contract)) {
+    for (const [name, operation] of Object.entries(byName)) {
+      check(operation.input, `${resource}.${name}`);
+      check(operation.output, `${resource}.${name}`);
+      const example = (operation as { examples?: { body?: object } }).examples?.body;
+      if (example) {
+        const ids = Object.fromEntries(Object.keys(operation.params).map((param) => [param, 'x']));
+        t.ok(operation.input.safeParse({ ...ids, ...example }).success, `${resource}.${name} with its example`);
+      }
+      if (operation.hasBody) t.ok(example, `${resource}.${name} has an example`);
+    }
+  }
+  t.ok(examples > 100, `${examples} examples`);
+});
+
+t.test('the packed package and a generated client compile and run in another folder', async (t) => {
+  const service = await startTestService(t);
+  const build = join(folder, 'package');
+  await mkdir(build);
+  // The package's root and what it reaches, built aside: nobody's dist changes under them.
+  const tsconfig = {
+    extends: join(ROOT, 'tsconfig.build.json'),
+    compilerOptions: { rootDir: ROOT, outDir: 'dist', typeRoots: [join(ROOT, 'node_modules/@types')] },
+    files: [join(ROOT, 'src/index.ts')],
+    include: [],
+  };
+  await writeFile(join(build, 'tsconfig.json'), JSON.stringify(tsconfig));
+  await succeeds(bin('tsc'), ['-p', build]);
+  await cp(join(ROOT, 'package.json'), join(build, 'package.json'));
+  await cp(join(ROOT, 'openapi.json'), join(build, 'openapi.json'));
+  const packed = JSON.parse(
+    await succeeds('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], build),
+  );
+  t.ok(
+    packed[0].files.every(({ path }: { path: string }) => !/^(src|test|scripts)\//.test(path)),
+    'sources stay at home',
+  );
+
+  const consumer = join(folder, 'consumer');
+  const modules = join(consumer, 'node_modules');
+  await mkdir(join(modules, 'stellar-collect'), { recursive: true });
+  await succeeds('tar', [
+    '-xzf',
+    join(folder, packed[0].filename),
+    '--strip-components=1',
+    '-C',
+    join(modules, 'stellar-collect'),
+  ]);
+  // No express, no mongoose: with them absent the package's root must still load.
+  for (const name of ['@trpc', 'zod', 'openapi-fetch', 'openapi-typescript-helpers', '@types']) {
+    await symlink(join(ROOT, 'node_modules', name), join(modules, name));
+  }
+  await succeeds(bin('openapi-typescript'), ['openapi.json', '-o', join(consumer, 'generated.ts')]);
+  await writeFile(join(consumer, 'package.json'), JSON.stringify({ type: 'module' }));
+  await writeFile(join(consumer, 'tsconfig.json'), JSON.stringify(TSCONFIG));
+  await writeFile(join(consumer, 'packed.ts'), PROGRAM_OF_THE_PACKAGE);
+  await writeFile(join(consumer, 'third-party.ts'), PROGRAM_OF_A_THIRD_PARTY);
+  await succeeds(bin('tsc'), ['-p', 'tsconfig.json'], consumer);
+
+  const { address } = await service.context.localLedger!.client.fund();
+  const said = JSON.parse(
+    await succeeds(process.execPath, ['out/packed.js', service.url, service.apiKey, address], consumer),
+  );
+  t.same(said, {
+    price: '10.5',
+    total: 1,
+    first: true,
+    links: 0,
+    same: true,
+    other: true,
+    refusal: { trpc: 'NOT_FOUND', status: 404, code: 'not_found' },
+    operations: 9,
+  });
+  const wallet = (await service.api('GET', '/wallets')).data[0];
+  const third = JSON.parse(
+    await succeeds(process.execPath, ['out/third-party.js', service.url, service.apiKey, wallet.id], consumer),
+  );
+  t.same(third, { name: 'Generated', pageSize: 5, fault: 'name', secret: 'whsec_', removed: true });
+
+  const client = await readFile(join(modules, 'stellar-collect', 'dist/src/client.js'), 'utf8');
+  t.same(
+    [...client.matchAll(/from '([^']+)'/g)].map((match) => match[1]),
+    ['@trpc/client'],
+    'a browser can load it',
+  );
+});
