@@ -105,6 +105,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     const url = URL.canParse(value) ? new URL(value) : null;
     // The value itself is not repeated: a Horizon URL may carry an access key.
     if (!url || !/^https?:$/.test(url.protocol)) throw bad(name, 'must hold http or https URLs only.');
+    if (/%(?![0-9A-Fa-f]{2})/.test(value)) throw bad(name, 'holds a URL with a broken percent-encoding.');
     return value.replace(/\/+$/, '');
   };
   const list = (value: string) =>

@@ -31,9 +31,10 @@ export async function retryParked(
   const isOurs = async (addresses: readonly string[]) =>
     new Set((await wallets.at(network, addresses)).map((wallet) => wallet.address));
   const raw: unknown = JSON.parse(parked.raw);
-  const reading = await readRecords({ network, session: horizonOf(network).session(), clock, isOurs }, [
-    { raw, outcome: parseRecord(raw) },
-  ]);
+  const reading = await readRecords(
+    { network, session: horizonOf(network).session(), clock, isOurs, ofOneAddress: true },
+    [{ raw, outcome: parseRecord(raw) }],
+  );
   // Of a record with several balance changes the others were stored before, and are known by their keys.
   const stored = await recorder.record(network, reading.credits, null);
   const again = reading.parked.find((each) => each._id === parked._id);

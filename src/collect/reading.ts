@@ -21,10 +21,12 @@ export async function readRecords(
     session: HorizonSession;
     clock: Clock;
     isOurs: (addresses: readonly string[]) => Promise<ReadonlySet<string>>;
+    /** The records are those of one watched address: a record of a new type is among them for a reason, whomever it names. */
+    ofOneAddress: boolean;
   },
   records: ParsedPage['records'],
 ): Promise<Reading> {
-  const { network, session, clock, isOurs } = deps;
+  const { network, session, clock, isOurs, ofOneAddress } = deps;
   const ours = await isOurs([...new Set(records.flatMap(({ outcome }) => addressesOf(outcome)))]);
   const concernsUs = (receivers: readonly string[] | null) =>
     receivers === null || receivers.some((address) => ours.has(address));
@@ -47,7 +49,8 @@ export async function readRecords(
     if (outcome.kind === 'incomplete') {
       if (concernsUs(outcome.receivers)) park(raw, outcome.pagingToken, `its ${outcome.needs} cannot be had`);
     } else if (outcome.kind === 'parked') {
-      if (concernsUs(outcome.receivers)) park(raw, outcome.pagingToken ?? fingerprint(raw), outcome.reason);
+      const isNew = ofOneAddress && outcome.fault === 'unknown_type';
+      if (isNew || concernsUs(outcome.receivers)) park(raw, outcome.pagingToken ?? fingerprint(raw), outcome.reason);
     } else if (outcome.kind === 'credits') {
       reading.credits.push(...outcome.credits.filter((credit) => ours.has(credit.receiver)));
       for (const change of outcome.parked) {

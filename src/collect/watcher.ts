@@ -23,6 +23,9 @@ const TAKE_UP_LIMIT = 1000;
 /** Stragglers read in one round besides the feed. */
 const STRAGGLERS_PER_ROUND = 20;
 const ANCHOR_EVERY_LEDGERS = 1000;
+/** Behind one URL may stand several servers, and the one that told the newest ledger may be ahead of the one that answered with a page. Whatever
+ *  would leave a stretch unread for good therefore keeps this many ledgers' distance. */
+const SAFE_DISTANCE = 10;
 
 export interface WatcherMetrics {
   payments(count: number): void;
@@ -81,7 +84,8 @@ export function createWatcher(deps: WatcherDeps) {
         position.address === null
           ? await session.payments(position.cursor, pageLimit)
           : await session.accountPayments(position.address, position.cursor, pageLimit);
-      const reading = await readRecords({ network, session, clock, isOurs }, page.records);
+      const ofOneAddress = position.address !== null;
+      const reading = await readRecords({ network, session, clock, isOurs, ofOneAddress }, page.records);
       const cursor = page.cursor === null ? position.cursor : larger(position.cursor, page.cursor);
       if (page.full && cursor === position.cursor)
         throw new HorizonUnavailable('it answers a full page that leads nowhere', 5000);
@@ -242,7 +246,8 @@ export function createWatcher(deps: WatcherDeps) {
       const position = covering(own.get(idOf(wallet.address)), feed);
       const until = wallet.windows.at(-1)?.until;
       if (!until || !position) return false;
-      return until.ledger === null ? position.closedAt > until.at : position.ledger >= until.ledger;
+      if (until.ledger === null) return position.closedAt.getTime() - until.at.getTime() > SAFE_DISTANCE * 1000;
+      return position.ledger >= until.ledger + SAFE_DISTANCE;
     });
     for (const wallet of done) {
       const { ledger, readAt } = covering(own.get(idOf(wallet.address)), feed)!;
@@ -275,7 +280,8 @@ export function createWatcher(deps: WatcherDeps) {
   async function chooseWay(root: Root, addresses: readonly string[]): Promise<PositionDoc | null> {
     const feed = await positions.byId(feedId);
     if (!feed && addresses.length > readOneByOne) {
-      const started = newPosition(null, root);
+      const fromLedger = Math.max(root.elderLedger - 1, root.latestLedger - SAFE_DISTANCE, 0);
+      const started = { ...newPosition(null, root), cursor: cursorAfter(fromLedger), ledger: fromLedger, fromLedger };
       await positions.put([started]);
       log.info({ network, fromLedger: started.ledger }, "reading the network's feed");
       return started;
