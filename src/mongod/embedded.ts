@@ -1,7 +1,7 @@
 /** Membership in the embedded MongoDB of a data directory: from `join` to `close` this process has a mongod, whoever started it. */
 import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join as joinPath, resolve as resolvePath } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -62,7 +62,7 @@ export async function joinEmbeddedMongo(deps: {
         return { socket, port: greeted };
       }
       if (keeper?.hasLeft()) keeper = null;
-      keeper ??= startKeeper(directory, port, await findMongod());
+      else keeper ??= startKeeper(directory, port, await findMongod());
       await clock.sleep(25);
     }
   }
@@ -105,6 +105,7 @@ function prepare(directory: string): string {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     chmodSync(directory, 0o700);
     const path = joinPath(directory, 'keyfile');
+    if (existsSync(path)) return readFileSync(path, 'utf8');
     const draft = `${path}.${clock.randomBytes(6).toString('hex')}`;
     writeFileSync(draft, clock.randomBytes(72).toString('base64'), { mode: 0o400 });
     try {
@@ -115,7 +116,7 @@ function prepare(directory: string): string {
     } finally {
       rmSync(draft);
     }
-    return readFileSync(path, 'utf8').trim();
+    return readFileSync(path, 'utf8');
   } catch (error) {
     throw new StartupError(`DATA_DIR cannot be used: ${(error as Error).message}`);
   }

@@ -26,6 +26,7 @@ export async function checkMongo(uri: string): Promise<void> {
         `MongoDB at ${hosts} is a standalone, but a replica set is needed: start mongod with --replSet rs0 and run rs.initiate() in mongosh once.`,
       );
     }
+    if (!hello.isWritablePrimary) throw new StartupError(`MongoDB at ${hosts} is not the primary of its replica set.`);
     const { version } = await admin.command({ buildInfo: 1 });
     if (Number.parseInt(version, 10) < OLDEST_MAJOR) {
       throw new StartupError(

@@ -69,15 +69,23 @@ function startMongod(port: number): Promise<Start> {
 function reasonIn(line: string): string | null {
   if (!line.startsWith('{')) return line.trim() || null;
   if (!/"s":"[FE]"/.test(line)) return null;
-  const { msg, attr } = JSON.parse(line) as { msg: string; attr?: { error?: unknown } };
-  const error = attr?.error;
-  return error === undefined ? msg : `${msg}: ${typeof error === 'string' ? error : JSON.stringify(error)}`;
+  try {
+    const { msg, attr } = JSON.parse(line) as { msg: string; attr?: { error?: unknown } };
+    return attr?.error === undefined ? msg : `${msg}: ${JSON.stringify(attr.error)}`;
+  } catch {
+    // The last line of a killed mongod may be half a line.
+    return line;
+  }
 }
 
 function log(line: string): void {
-  const size = statSync('mongod.log', { throwIfNoEntry: false })?.size ?? 0;
-  if (size > LOG_BYTES) renameSync('mongod.log', 'mongod.log.1');
-  appendFileSync('mongod.log', `${line}\n`, { mode: 0o600 });
+  try {
+    const size = statSync('mongod.log', { throwIfNoEntry: false })?.size ?? 0;
+    if (size > LOG_BYTES) renameSync('mongod.log', 'mongod.log.1');
+    appendFileSync('mongod.log', `${line}\n`, { mode: 0o600 });
+  } catch {
+    // A disk that is full for the log must not be what ends the database.
+  }
 }
 
 function fail(reason: string): never {
@@ -185,4 +193,4 @@ async function main(): Promise<void> {
   if (members.size === 0) end();
 }
 
-await main();
+await main().catch((error: Error) => fail(error.message));
