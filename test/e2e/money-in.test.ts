@@ -1,0 +1,353 @@
+/** Every kind of money in, every outcome named: real signed transactions on the local ledger, seen through the API. */
+import {
+  Account,
+  Asset,
+  type Keypair,
+  Keypair as Keys,
+  Memo,
+  MuxedAccount,
+  Operation,
+  TransactionBuilder,
+} from '@stellar/stellar-sdk';
+import t from 'tap';
+import { parsePayUri } from '../helpers/pay-uri.js';
+import { eventually, startSelling, startTestService } from '../helpers/service.js';
+
+// One service for all: each case has a link of its own.
+const service = await startTestService(t);
+const ledger = service.context.localLedger!.client;
+const { wallet, product } = await startSelling(service);
+const usd = await ledger.issue({ code: 'USD', amount: '1000000' });
+const fakeUsd = await ledger.issue({ code: 'USD', amount: '1000', name: 'impostor' });
+const shop = await ledger.fund();
+for (const { assetIssuer } of [usd, fakeUsd]) {
+  await ledger.trust({ secret: shop.secret, assetCode: 'USD', assetIssuer });
+}
+const usdWallet = (await service.api('POST', '/wallets', { name: 'USD', address: shop.address, network: 'LOCAL' }))
+  .data;
+
+const linkOf = async (productId: string = product.id) =>
+  (await service.api('POST', '/payment-links', { productId })).data;
+const productOf = async (fields: Record<string, unknown>) =>
+  (
+    await service.api('POST', '/products', {
+      name: 'P',
+      walletId: wallet.id,
+      assetCode: 'XLM',
+      priceType: 'FIXED',
+      ...fields,
+    })
+  ).data;
+const paymentsOfLink = async (id: string) => (await service.api('GET', `/payments?paymentLinkId=${id}`)).data;
+const onlyPayment = (link: { id: string }) =>
+  eventually(async () => (await paymentsOfLink(link.id))[0], `a payment of ${link.id}`);
+const unmatchedOf = (transactionHash: string) =>
+  eventually(
+    async () => (await service.api('GET', `/payments?status=UNMATCHED&transactionHash=${transactionHash}`)).data[0],
+    'an unmatched payment',
+  );
+
+t.test('a memo typed by hand finds its link: lower case, blanks around it, O for 0, I and L for 1', async (t) => {
+  const link = await linkOf();
+  const typed = ` ${link.memo.toLowerCase().replaceAll('0', 'o').replaceAll('1', 'l')} `;
+  await ledger.pay({ to: wallet.address, amount: '25', memo: typed });
+  t.match(await onlyPayment(link), { status: 'COMPLETED', memo: typed });
+});
+
+t.test('amounts are exact to the stroop', async (t) => {
+  const cases = [
+    {
+      amount: '24.9999999',
+      expected: { status: 'UNDERPAID', reason: 'below_price', shortfallAmount: '0.0000001', excessAmount: null },
+    },
+    { amount: '25', expected: { status: 'COMPLETED', reason: null, shortfallAmount: null, excessAmount: null } },
+    {
+      amount: '25.0000001',
+      expected: { status: 'COMPLETED', reason: 'overpaid', shortfallAmount: null, excessAmount: '0.0000001' },
+    },
+  ];
+  for (const { amount, expected } of cases) {
+    const link = await linkOf();
+    await ledger.pay({ to: wallet.address, amount, memo: link.memo });
+    t.match(await onlyPayment(link), { ...expected, amount, expectedAmount: '25' }, amount);
+  }
+});
+
+t.test('a CUSTOM product takes any amount from its minimum on', async (t) => {
+  const custom = await productOf({ priceType: 'CUSTOM', minAmount: '5' });
+  const free = await productOf({ priceType: 'CUSTOM' });
+  const cases = [
+    {
+      of: custom,
+      amount: '4.9999999',
+      expected: { status: 'UNDERPAID', reason: 'below_minimum', shortfallAmount: '0.0000001' },
+    },
+    { of: custom, amount: '5', expected: { status: 'COMPLETED', reason: null, expectedAmount: '5' } },
+    { of: custom, amount: '500', expected: { status: 'COMPLETED', reason: null, excessAmount: null } },
+    { of: free, amount: '0.0000001', expected: { status: 'COMPLETED', reason: null, expectedAmount: null } },
+  ];
+  for (const { of, amount, expected } of cases) {
+    const link = await linkOf(of.id);
+    await ledger.pay({ to: wallet.address, amount, memo: link.memo });
+    t.match(await onlyPayment(link), expected, `${amount} of ${of.minAmount}`);
+  }
+});
+
+t.test('an asset is its code and its issuer', async (t) => {
+  const inUsd = await productOf({
+    walletId: usdWallet.id,
+    assetCode: 'USD',
+    assetIssuer: usd.assetIssuer,
+    price: '25',
+  });
+  const right = await linkOf(inUsd.id);
+  await ledger.pay({
+    to: shop.address,
+    amount: '25',
+    assetCode: 'USD',
+    assetIssuer: usd.assetIssuer,
+    memo: right.memo,
+  });
+  t.match(await onlyPayment(right), { status: 'COMPLETED', assetCode: 'USD', assetIssuer: usd.assetIssuer });
+
+  const wrong = await linkOf(inUsd.id);
+  await ledger.pay({
+    to: shop.address,
+    amount: '25',
+    assetCode: 'USD',
+    assetIssuer: fakeUsd.assetIssuer,
+    memo: wrong.memo,
+  });
+  t.match(await onlyPayment(wrong), { status: 'REJECTED', reason: 'wrong_asset', expectedAmount: '25' });
+
+  const lumens = await linkOf(inUsd.id);
+  await ledger.pay({ to: shop.address, amount: '25', memo: lumens.memo });
+  t.match(await onlyPayment(lumens), { status: 'REJECTED', reason: 'wrong_asset' });
+  t.equal((await service.api('GET', `/payment-links/${wrong.id}`)).data.paymentCount, 0);
+});
+
+t.test('a link paid into another wallet of the account on the same network is judged normally', async (t) => {
+  const link = await linkOf();
+  await ledger.pay({ to: shop.address, amount: '25', memo: link.memo });
+  t.match(await onlyPayment(link), { status: 'COMPLETED', walletId: usdWallet.id });
+});
+
+t.test('payments that name no link are UNMATCHED, each with its reason, and make no event', async (t) => {
+  const events = async () => (await service.api('GET', '/events')).meta?.total;
+  const before = await events();
+  const cases = [
+    { memo: null, reason: 'no_memo', shown: null },
+    { memo: Memo.text(''), reason: 'no_memo', shown: '' },
+    { memo: 'hello', reason: 'unknown_memo', shown: 'hello' },
+    { memo: Memo.text(Buffer.from([0xff, 0xfe]) as never), reason: 'unknown_memo', shown: '\ufffd\ufffd' },
+    { memo: Memo.id('42'), reason: 'unsupported_memo', shown: '42' },
+    {
+      memo: Memo.hash('ab'.repeat(32)),
+      reason: 'unsupported_memo',
+      shown: Buffer.from('ab'.repeat(32), 'hex').toString('base64'),
+    },
+  ];
+  for (const { memo, reason, shown } of cases) {
+    const { hash } = await ledger.pay({ to: wallet.address, amount: '25', memo });
+    t.match(await unmatchedOf(hash), { status: 'UNMATCHED', reason, memo: shown, paymentLinkId: null, product: null });
+  }
+  const stranger = await service.openAccount();
+  const foreign = await service.api(
+    'POST',
+    '/wallets',
+    { name: 'F', address: wallet.address, network: 'LOCAL' },
+    stranger.apiKey,
+  );
+  t.equal(foreign.status, 201, 'another account may watch the same address');
+  const link = await linkOf();
+  await ledger.pay({ to: wallet.address, amount: '25', memo: link.memo });
+  t.match(await onlyPayment(link), { status: 'COMPLETED' });
+  const seen = await eventually(
+    async () => (await service.api('GET', '/payments?status=UNMATCHED', undefined, stranger.apiKey)).data[0],
+    "the stranger's view",
+  );
+  t.match(seen, { reason: 'unknown_memo', walletId: foreign.data.id, paymentLinkId: null });
+  t.equal(await events(), before! + 2, 'only the matched one made events');
+});
+
+t.test('account_merge counts with the balance that it moved', async (t) => {
+  const link = await linkOf();
+  await ledger.merge({ into: wallet.address, memo: link.memo });
+  const payment = await onlyPayment(link);
+  t.match(payment, { status: 'COMPLETED', reason: 'overpaid', assetCode: 'XLM' });
+  t.ok(Number(payment.amount) > 9999, payment.amount);
+});
+
+t.test('create_account counts: the wallet may be registered before its account exists', async (t) => {
+  const keys = Keys.random();
+  const young = (await service.api('POST', '/wallets', { name: 'Young', address: keys.publicKey(), network: 'LOCAL' }))
+    .data;
+  const link = await linkOf();
+  const payer = Keys.fromSecret((await ledger.fund()).secret);
+  await ledger.submit({
+    from: payer,
+    operations: [Operation.createAccount({ destination: keys.publicKey(), startingBalance: '25' })],
+    memo: link.memo,
+  });
+  t.match(await onlyPayment(link), {
+    status: 'COMPLETED',
+    walletId: young.id,
+    senderAddress: payer.publicKey(),
+    amount: '25',
+  });
+});
+
+t.test('muxed destinations, path payments and fee bumps count like any payment', async (t) => {
+  const payer = Keys.fromSecret((await ledger.fund()).secret);
+  const muxed = new MuxedAccount(new Account(wallet.address, '0'), '7').accountId();
+  const toMuxed = await linkOf();
+  await ledger.submit({
+    from: payer,
+    operations: [Operation.payment({ destination: muxed, asset: Asset.native(), amount: '25' })],
+    memo: toMuxed.memo,
+  });
+  t.match(await onlyPayment(toMuxed), { status: 'COMPLETED', receiverAddress: wallet.address });
+
+  const byPath = await linkOf();
+  const path = { destination: wallet.address, sendAsset: Asset.native(), destAsset: Asset.native(), path: [] };
+  await ledger.submit({
+    from: payer,
+    operations: [
+      Operation.pathPaymentStrictReceive({ ...path, sendMax: '30', destAmount: '25' }),
+      Operation.pathPaymentStrictSend({ ...path, sendAmount: '26', destMin: '25' }),
+    ],
+    memo: byPath.memo,
+  });
+  await eventually(async () => (await paymentsOfLink(byPath.id)).length === 2, 'both path payments');
+
+  const bumped = await linkOf();
+  const inner = new TransactionBuilder(await ledger.server.loadAccount(payer.publicKey()), {
+    fee: '100',
+    networkPassphrase: ledger.passphrase,
+  })
+    .addOperation(Operation.payment({ destination: wallet.address, asset: Asset.native(), amount: '25' }))
+    .addMemo(Memo.text(bumped.memo))
+    .setTimeout(60)
+    .build();
+  inner.sign(payer);
+  const sponsor: Keypair = Keys.fromSecret((await ledger.fund()).secret);
+  const outer = TransactionBuilder.buildFeeBumpTransaction(sponsor, '200', inner, ledger.passphrase);
+  outer.sign(sponsor);
+  const { hash } = await ledger.server.submitTransaction(outer);
+  t.match(await onlyPayment(bumped), { status: 'COMPLETED', transactionHash: hash, senderAddress: payer.publicKey() });
+});
+
+t.test('payments of one transaction are told apart; one to oneself and a failed one do not count', async (t) => {
+  const link = await linkOf();
+  const payer = Keys.fromSecret((await ledger.fund()).secret);
+  const pay = (destination: string, amount: string) =>
+    Operation.payment({ destination, asset: Asset.native(), amount });
+  await t.rejects(
+    ledger.submit({
+      from: payer,
+      operations: [pay(wallet.address, '25'), pay(wallet.address, '99999999')],
+      memo: link.memo,
+    }),
+  );
+  await ledger.submit({
+    from: payer,
+    operations: [pay(wallet.address, '25'), pay(wallet.address, '5'), pay(payer.publicKey(), '25')],
+    memo: link.memo,
+  });
+  const payments = await eventually(async () => {
+    const found = await paymentsOfLink(link.id);
+    return found.length >= 2 && found;
+  }, 'both payments');
+  t.same(payments.map(({ amount, status }: { amount: string; status: string }) => [amount, status]).sort(), [
+    ['25', 'COMPLETED'],
+    ['5', 'UNDERPAID'],
+  ]);
+  t.not(payments[0].operationId, payments[1].operationId);
+});
+
+t.test('each balance change of a Soroban operation counts on its own', async (t) => {
+  const link = await linkOf();
+  const change = (fields: Record<string, unknown>) => ({
+    asset_type: 'native',
+    type: 'transfer',
+    from: shop.address,
+    ...fields,
+  });
+  await ledger.inject({
+    accounts: [wallet.address],
+    record: {
+      type: 'invoke_host_function',
+      type_i: 24,
+      function: 'HostFunctionTypeHostFunctionTypeInvokeContract',
+      parameters: [],
+      address: '',
+      salt: '',
+      asset_balance_changes: [
+        change({ to: wallet.address, amount: '25.0000000' }),
+        change({ to: Keys.random().publicKey(), amount: '1.0000000' }),
+        change({ to: wallet.address, amount: '26.0000000' }),
+      ],
+    },
+    transaction: { memo: link.memo, memo_bytes: Buffer.from(link.memo).toString('base64'), memo_type: 'text' },
+  });
+  const payments = await eventually(async () => {
+    const found = await paymentsOfLink(link.id);
+    return found.length >= 2 && found;
+  }, 'both changes');
+  t.equal(payments.length, 2);
+  t.equal(payments[0].operationId, payments[1].operationId);
+  t.not(payments[0].id, payments[1].id);
+});
+
+t.test('accept takes an UNDERPAID or REJECTED payment after all, once, with its event', async (t) => {
+  const link = await linkOf();
+  await ledger.pay({ to: wallet.address, amount: '20', memo: link.memo });
+  const payment = await onlyPayment(link);
+  t.equal(payment.status, 'UNDERPAID');
+  const answers = await Promise.all([1, 2, 3].map(() => service.api('POST', `/payments/${payment.id}/accept`)));
+  t.same(answers.map(({ status }) => status).sort(), [200, 409, 409]);
+  const accepted = (await service.api('GET', `/payments/${payment.id}`)).data;
+  t.match(accepted, { status: 'COMPLETED', reason: null, shortfallAmount: '5', expectedAmount: '25' });
+  const events = (await service.api('GET', `/events?paymentId=${payment.id}&order=asc`)).data;
+  t.same(
+    events.map((event: { type: string; data: { payment: { status: string } } }) => [
+      event.type,
+      event.data.payment.status,
+    ]),
+    [
+      ['payment.received', 'UNDERPAID'],
+      ['payment.completed', 'COMPLETED'],
+    ],
+  );
+  t.equal((await service.api('GET', `/payment-links/${link.id}`)).data.paymentCount, 1);
+});
+
+t.test('assign gives an UNMATCHED payment to a link and judges it by the terms of then', async (t) => {
+  const { hash } = await ledger.pay({ to: wallet.address, amount: '25', memo: 'forgot it' });
+  const payment = await unmatchedOf(hash);
+  const link = await linkOf();
+  await service.api('PATCH', `/payment-links/${link.id}`, { active: false });
+  const bad = await service.api('POST', `/payments/${payment.id}/assign`, { paymentLinkId: 'link_nope' });
+  t.match(bad, { status: 422, error: { code: 'validation_error', details: [{ path: 'paymentLinkId' }] } });
+  const assigned = await service.api('POST', `/payments/${payment.id}/assign`, { paymentLinkId: link.id });
+  t.match(assigned, { status: 200, data: { status: 'COMPLETED', paymentLinkId: link.id, memo: 'forgot it' } });
+  t.equal((await service.api('POST', `/payments/${payment.id}/assign`, { paymentLinkId: link.id })).status, 409);
+  t.equal((await service.api('GET', `/events?paymentId=${payment.id}`)).meta?.total, 2);
+  t.equal((await service.api('GET', `/payment-links/${link.id}`)).data.paymentCount, 1);
+  t.equal((await service.api('DELETE', `/payment-links/${link.id}`)).status, 409, 'it has payment history now');
+});
+
+t.test('a refund is a request that sends the same money back', async (t) => {
+  const link = await linkOf();
+  await ledger.pay({ to: wallet.address, amount: '25', memo: link.memo });
+  const payment = await onlyPayment(link);
+  const { data } = await service.api('GET', `/payments/${payment.id}/refund`);
+  t.match(data, { destination: payment.senderAddress, amount: '25', assetCode: 'XLM', assetIssuer: null });
+  t.match(parsePayUri(data.uri), {
+    destination: payment.senderAddress,
+    amount: '25',
+    memo: data.memo,
+    memo_type: 'MEMO_TEXT',
+    network_passphrase: 'Standalone Network ; February 2017',
+  });
+});
