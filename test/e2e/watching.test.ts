@@ -1,5 +1,6 @@
 /** What a merchant relies on while the ledger, Horizon and the wallets change under way. */
 import t from 'tap';
+import { systemClock } from '../../src/clock.js';
 import type { FaultInput } from '../../src/local-ledger/faults.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 
@@ -192,5 +193,30 @@ t.test(
     await pay();
     await seesAll();
     t.equal((await paymentsOf(service, '?pageSize=100')).length, paid);
+  },
+);
+
+t.test(
+  'with Horizon away for 60 s by the clock a wallet is LAGGING and the service not ready, until it is back',
+  async (t) => {
+    let aheadMs = 0;
+    const nowMs = () => Date.now() + aheadMs;
+    const service = await startTestService(t, { clock: { ...systemClock, nowMs, now: () => new Date(nowMs()) } });
+    const { wallet } = await startSelling(service);
+    const { client } = service.context.localLedger!;
+    const isReady = async () => (await fetch(`${service.url}/health/ready`)).status === 200;
+    await eventually(async () => (await syncOf(service, wallet.id)).state === 'OK', 'a first reading');
+    t.ok(await isReady());
+    await client.faults.add({ kind: 'reset_connection', path: '/accounts' });
+    await client.faults.add({ kind: 'reset_connection', path: '/ledgers' });
+    await client.faults.add({ kind: 'html', path: '/', method: 'GET' });
+    aheadMs = 61_000;
+    await eventually(async () => (await syncOf(service, wallet.id)).state === 'LAGGING', 'lagging');
+    t.notOk(await isReady());
+    const { reasons } = (await (await fetch(`${service.url}/health/ready`)).json()) as { reasons: string[] };
+    t.match(reasons[0], /^LOCAL has not been read for \d+ s/);
+    await fetch(`${service.context.localLedger!.url}/faults`, { method: 'DELETE' });
+    await eventually(async () => (await syncOf(service, wallet.id)).state === 'OK', 'back', 20_000);
+    t.ok(await isReady());
   },
 );
