@@ -1,0 +1,105 @@
+/** `npm run simulate [-- --seeds N] [--from N] [--real]`: many seeds of the simulation, shared out over processes; `--seed N` replays one and shows every step.
+ *  Ends with exit code 1 when a seed broke a promise. */
+import { fork } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { pino } from 'pino';
+import { openMongo } from '../src/mongod/index.js';
+import { openDatabaseServer } from '../test/simulation/database.js';
+import { type Outcome, simulate } from '../test/simulation/simulate.js';
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '10000' },
+    from: { type: 'string', default: '1' },
+    seed: { type: 'string' },
+    real: { type: 'boolean', default: false },
+    processes: { type: 'string', default: String(availableParallelism()) },
+    share: { type: 'string' },
+    uri: { type: 'string' },
+  },
+});
+const kind = values.real ? 'real' : 'memory';
+
+async function replay(uri: string, seed: number): Promise<boolean> {
+  const server = await openDatabaseServer(uri, kind);
+  const outcome = await simulate(server, seed, (line) => console.log(line));
+  await server.close();
+  console.log(outcome);
+  return outcome.violations.length === 0;
+}
+
+/** One of the processes: every so many-th seed. */
+async function work(uri: string, share: number, shares: number): Promise<void> {
+  const server = await openDatabaseServer(uri, kind);
+  const first = Number(values.from);
+  for (let seed = first + share; seed < first + Number(values.seeds); seed += shares) process.send!(await simulate(server, seed));
+  await server.close();
+  process.disconnect();
+}
+
+async function all(uri: string): Promise<boolean> {
+  const processes = Number(values.processes);
+  const startedMs = Date.now();
+  const sum = { seeds: 0, broken: 0, crashes: 0, payments: 0, arrivals: 0, steps: 0 };
+  const report = () =>
+    console.log(
+      `${sum.seeds} seeds, ${sum.broken} with violations; ${sum.steps} steps, ${sum.crashes} crashes, ${sum.payments} payments, ` +
+        `${sum.arrivals} requests at endpoints; ${Math.round((Date.now() - startedMs) / 1000)} s`,
+    );
+  await Promise.all(
+    Array.from({ length: processes }, (_, share) => {
+      const args = [...process.argv.slice(2), '--uri', uri, '--share', `${share}/${processes}`];
+      const child = fork(fileURLToPath(import.meta.url), args, { execArgv: process.execArgv });
+      child.on('message', (outcome: Outcome) => {
+        sum.seeds += 1;
+        sum.crashes += outcome.crashes;
+        sum.payments += outcome.payments;
+        sum.arrivals += outcome.arrivals;
+        sum.steps += outcome.steps;
+        if (outcome.violations.length > 0) {
+          sum.broken += 1;
+          console.log(`seed ${outcome.seed} (npm run simulate -- --seed ${outcome.seed}${values.real ? ' --real' : ''}):`);
+          if (sum.broken <= 20) for (const violation of outcome.violations.slice(0, 5)) console.log(`  ${violation}`);
+        }
+        if (sum.seeds % 500 === 0) report();
+      });
+      return new Promise<void>((resolve) =>
+        child.on('exit', (code) => {
+          if (code !== 0) sum.broken += 1;
+          resolve();
+        }),
+      );
+    }),
+  );
+  report();
+  return sum.broken === 0 && sum.seeds > 0;
+}
+
+async function main(): Promise<void> {
+  if (values.uri) {
+    if (!values.share) {
+      process.exitCode = (await replay(values.uri, Number(values.seed))) ? 0 : 1;
+      return;
+    }
+    const [share, shares] = values.share.split('/').map(Number) as [number, number];
+    return work(values.uri, share, shares);
+  }
+  const dataDir = mkdtempSync(join(tmpdir(), 'stellar-collect-simulation-'));
+  const given = process.env.TEST_MONGODB_URI;
+  const mongo = given
+    ? { uri: given, close: async () => undefined }
+    : await openMongo({ uri: null, dataDir, log: pino({ level: 'warn' }, process.stderr), onProgress: (line) => console.log(line) });
+  try {
+    const good = values.seed === undefined ? await all(mongo.uri) : await replay(mongo.uri, Number(values.seed));
+    process.exitCode = good ? 0 : 1;
+  } finally {
+    await mongo.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+await main();

@@ -1,0 +1,264 @@
+/** The stores' MongoDB within a simulated world: each command of the driver is a step that the world decides about, whether a real mongod
+ *  carries it out or one in memory. What a process sent is known by the database name that it uses. */
+import { createRequire } from 'node:module';
+import mongoose from 'mongoose';
+import { connectDatabase, type Database } from '../../src/stores/database.js';
+import { createStores } from '../../src/stores/index.js';
+import { CommandError, createMemoryMongo, type UniqueKey, WRITE_CONFLICT } from './memory-mongo.js';
+import type { Action, Process, World } from './world.js';
+
+const require = createRequire(createRequire(import.meta.url).resolve('mongoose'));
+const { Connection } = require('mongodb/lib/cmap/connection.js');
+const { updateSessionFromResponse } = require('mongodb/lib/sessions.js');
+const { BSON, MongoServerError } = mongoose.mongo;
+
+/** The driver waits between two tries of a transaction: by a timer that no clock of ours knows. */
+require('node:timers/promises').setTimeout = async () => undefined;
+
+type Doc = Record<string, any>;
+
+const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify']);
+const INTERRUPTED = 11_601;
+const OUT_OF_DISK = 14_031;
+const WRITE_CONCERN_TIMEOUT = 64;
+
+interface Seat {
+  process: Process;
+  world: World;
+  database: SimulatedDatabase;
+}
+
+const seats = new Map<string, Seat>();
+const seatsOfTransactions = new Map<string, Seat>();
+
+/** What goes wrong with a command, besides the death of its process. */
+export type DatabaseFault = 'refused' | 'unheard' | null;
+
+export interface Plan {
+  delayMs: number;
+  heardAfterMs: number;
+  fault: DatabaseFault;
+}
+
+export interface SimulatedDatabase {
+  /** A database name of its own for a process; stores on it act in the process's name. */
+  seat(process: Process, world: World): mongoose.Connection;
+  transaction: Database['transaction'];
+  /** Aborts what a dead process left open, as mongod does when its time is over. */
+  forget(process: Process): Promise<void>;
+  docs(collection: string): Promise<Doc[]>;
+}
+
+export interface DatabaseServer {
+  open(options: { plan: (command: string) => Plan }): Promise<SimulatedDatabase>;
+  close(): Promise<void>;
+}
+
+const originalCommand = Connection.prototype.command;
+Connection.prototype.command = function (this: any, ns: any, command: Doc, options: Doc, responseType: any) {
+  const kind = Object.keys(command)[0]!;
+  const session = options?.session;
+  const lsid = session?.inTransaction() || kind === 'commitTransaction' || kind === 'abortTransaction' ? lsidOf(session) : null;
+  const seat = seats.get(ns.db) ?? (lsid === null ? undefined : seatsOfTransactions.get(lsid));
+  if (!seat) return originalCommand.call(this, ns, command, options, responseType);
+  if (lsid !== null) seatsOfTransactions.set(lsid, seat);
+  return step(seat, { connection: this, ns, command, options, responseType, kind, lsid });
+};
+
+const lsidOf = (session: any): string => Buffer.from(session.serverSession.id.id.buffer).toString('hex');
+
+interface Call {
+  connection: any;
+  ns: any;
+  command: Doc;
+  options: Doc;
+  responseType: any;
+  kind: string;
+  lsid: string | null;
+}
+
+function step({ process, world, database }: Seat, call: Call): Promise<unknown> {
+  const internals = database as Internals;
+  const { kind, lsid, command } = call;
+  const label = `${kind} ${typeof command[kind] === 'string' ? command[kind] : ''}${lsid === null ? '' : ' (transaction)'}`;
+  const { delayMs, heardAfterMs, fault } = internals.plan(kind);
+  const isWrite = WRITES.has(kind);
+  return new Promise((resolve, reject) => {
+    const action: Action = {
+      label,
+      process,
+      readyMs: world.nowMs() + delayMs,
+      heardAfterMs,
+      mayCrash: true,
+      // In MongoDB it would wait for the transaction; here that would be a wait for ever.
+      isBlocked: () => isWrite && lsid === null && internals.open.size > 0,
+      drop: () => reject(serverError(INTERRUPTED, 'the process died')),
+      run: async () => {
+        const refused = fault === 'refused' && refusal(call);
+        if (refused) {
+          if (lsid !== null) await internals.abort(lsid);
+          world.log(`    refused: ${refused.message}`);
+          return () => reject(refused);
+        }
+        try {
+          const reply = await internals.execute(call, world.nowMs(), process);
+          if (fault === 'unheard' && kind === 'commitTransaction') {
+            world.log('    applied, but not acknowledged');
+            return () => reject(serverError(WRITE_CONCERN_TIMEOUT, 'timed out', ['UnknownTransactionCommitResult']));
+          }
+          return () => resolve(reply);
+        } catch (error) {
+          world.log(`    ${(error as Error).message}`);
+          if (lsid !== null) internals.open.delete(lsid);
+          return () => reject(error as Error);
+        }
+      },
+    };
+    world.enqueue(action);
+  });
+}
+
+function refusal({ kind, lsid }: Call): Error | null {
+  if (kind === 'abortTransaction') return null;
+  if (lsid !== null) return serverError(WRITE_CONFLICT, 'WriteConflict', ['TransientTransactionError']);
+  return serverError(OUT_OF_DISK, 'out of disk space');
+}
+
+const serverError = (code: number, errmsg: string, errorLabels: string[] = []) =>
+  new MongoServerError({ ok: 0, code, errmsg, errorLabels });
+
+interface Internals extends SimulatedDatabase {
+  plan(command: string): Plan;
+  /** Sessions with a transaction, and whose it is. */
+  open: Map<string, Process>;
+  execute(call: Call, nowMs: number, process: Process): Promise<unknown>;
+  abort(lsid: string): Promise<void>;
+}
+
+/** @param kind `memory` uses the mongod for nothing but the driver's handshakes. */
+export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): Promise<DatabaseServer> {
+  const url = new URL(uri);
+  const name = `simulation_${process.pid}`;
+  url.pathname = `/${name}`;
+  // Connections that are made while a seed runs would be a matter of chance.
+  url.searchParams.set('minPoolSize', '40');
+  const main = await connectDatabase(url.href);
+  const real = main.connection.db!;
+  await Promise.all(Array.from({ length: 40 }, () => real.command({ ping: 1 })));
+  const free: mongoose.Connection[] = [];
+  let made = 0;
+  let indexed = false;
+
+  async function prepare(connection: mongoose.Connection): Promise<UniqueKey[]> {
+    const stores = createStores(connection, { clock: null as never, newId: null as never });
+    if (!indexed && kind === 'real') {
+      const direct = createStores(main.connection, { clock: null as never, newId: null as never });
+      for (const store of Object.values(direct)) if ('ensureIndexes' in store) await store.ensureIndexes();
+    }
+    indexed = true;
+    void stores;
+    return Object.values(connection.models).flatMap((model) =>
+      model.schema
+        .indexes()
+        .filter(([, options]) => options?.unique)
+        .map(([fields]) => ({ collection: model.collection.name, fields: Object.keys(fields) })),
+    );
+  }
+
+  return {
+    async open({ plan }) {
+      const taken: mongoose.Connection[] = [];
+      const sample = free[0] ?? main.connection.useDb(`${name}~${made++}`);
+      if (!free.includes(sample)) free.push(sample);
+      const uniqueKeys = await prepare(sample);
+      const memory = kind === 'memory' ? createMemoryMongo(uniqueKeys) : null;
+      const collections = Object.values(sample.models).map((model) => model.collection.name);
+      if (!memory) await Promise.all(collections.map((each) => real.collection(each).deleteMany({}, { writeConcern: { w: 1 } })));
+      const open = new Map<string, Process>();
+      const lastCall = new Map<string, Call>();
+
+      async function execute(call: Call, nowMs: number, process: Process): Promise<unknown> {
+        const { connection, ns, options, responseType, kind: command, lsid } = call;
+        const now = new Date(nowMs);
+        if (lsid !== null) {
+          if (command === 'commitTransaction' || command === 'abortTransaction') open.delete(lsid);
+          else open.set(lsid, process);
+          lastCall.set(lsid, call);
+        }
+        if (!memory) {
+          const rewritten = withNow(call.command, now);
+          if (rewritten.writeConcern) rewritten.writeConcern = { w: 1 };
+          const real = ns.db.startsWith(name) ? Object.assign(Object.create(Object.getPrototypeOf(ns)), ns, { db: name }) : ns;
+          return originalCommand.call(connection, real, rewritten, options, responseType);
+        }
+        const message = connection.prepareCommand(ns.db, call.command, options);
+        const sent = message.command ?? message;
+        const key = lsid === null ? null : `${lsid}:${Number(sent.txnNumber)}`;
+        // What the driver does when a reply arrives.
+        if (lsid !== null) updateSessionFromResponse(options.session, { ok: 1 });
+        const parsed = BSON.deserialize(BSON.serialize(plain(call.command), { ignoreUndefined: options.ignoreUndefined ?? false }));
+        if (sent.startTransaction) parsed.startTransaction = true;
+        try {
+          const reply = BSON.serialize(memory.execute(parsed, now, key));
+          return responseType ? responseType.make(reply) : BSON.deserialize(reply);
+        } catch (error) {
+          if (error instanceof CommandError) throw serverError(error.code, error.message, key === null ? [] : error.labels);
+          throw error;
+        }
+      }
+
+      const database: Internals = {
+        plan,
+        open,
+        execute,
+        async abort(lsid) {
+          open.delete(lsid);
+          const call = lastCall.get(lsid);
+          if (!call) return;
+          const session = call.options.session;
+          const number = session.serverSession.txnNumber;
+          if (memory) return memory.abort(`${lsid}:${number}`);
+          await real.admin().command({
+            abortTransaction: 1,
+            lsid: session.serverSession.id,
+            txnNumber: BSON.Long.fromNumber(number),
+            autocommit: false,
+          }).catch(() => undefined);
+        },
+        seat(process, world) {
+          const connection = free.pop() ?? main.connection.useDb(`${name}~${made++}`);
+          taken.push(connection);
+          seats.set(connection.name, { process, world, database });
+          return connection;
+        },
+        transaction: main.transaction,
+        async forget(process) {
+          for (const [lsid, holder] of [...open]) if (holder === process) await database.abort(lsid);
+        },
+        docs: async (collection) => (memory ? memory.docs(collection) : real.collection(collection).find().toArray()),
+      };
+      return Object.assign(database, {
+        release() {
+          free.push(...taken);
+        },
+      });
+    },
+    async close() {
+      if (kind === 'real') await real.dropDatabase();
+      await main.close();
+    },
+  };
+}
+
+/** Bulk writes carry their documents as a sequence beside the command. */
+const plain = (command: Doc): Doc =>
+  Object.fromEntries(Object.entries(command).map(([key, value]) => [key, Array.isArray(value?.documents) ? value.documents : value]));
+
+/** Commands that ask for the server's time get the world's. */
+function withNow(value: any, now: Date): any {
+  if (value === '$$NOW') return now;
+  if (Array.isArray(value)) return value.map((each) => withNow(each, now));
+  if (Array.isArray(value?.documents)) return withNow(value.documents, now);
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withNow(each, now)]));
+}

@@ -1,0 +1,146 @@
+/** The processes of the simulation: workers and APIs wired as the service wires them, with the world's time, database, network and endpoints. */
+import { pino } from 'pino';
+import { createHorizonMarks } from '../../src/collect/horizon-marks.js';
+import { createRecorder } from '../../src/collect/recorder.js';
+import { watch } from '../../src/collect/watch.js';
+import { createWatcher } from '../../src/collect/watcher.js';
+import { createIds } from '../../src/domain/ids.js';
+import { createSecretBox } from '../../src/domain/secrets.js';
+import { createHorizon } from '../../src/horizon/source.js';
+import { createOutbox } from '../../src/outbox.js';
+import { createDeliveryService } from '../../src/services/deliveries.js';
+import { createPaymentLinkService } from '../../src/services/payment-links.js';
+import { createPaymentService } from '../../src/services/payments.js';
+import { createProductService } from '../../src/services/products.js';
+import { createReadSync } from '../../src/services/wallet-sync.js';
+import { createWalletService } from '../../src/services/wallets.js';
+import { createWebhookService } from '../../src/services/webhooks.js';
+import { createStores } from '../../src/stores/index.js';
+import { createDispatcher } from '../../src/webhooks/dispatch.js';
+import type { SimulatedDatabase } from './database.js';
+import { type Network, PASSPHRASE } from './ledger.js';
+import type { Receiver } from './receiver.js';
+import type { Process, World } from './world.js';
+
+export interface SimulatedProcess extends Process {
+  diedMs: number | null;
+  /** Rejects when the process dies, never resolves. */
+  death: Promise<never>;
+  die(): void;
+}
+
+export interface Surroundings {
+  world: World;
+  database: SimulatedDatabase;
+  network: Network;
+  receiver: Receiver;
+  settings: { timeoutMs: number; retryBaseMs: number; maxAttempts: number; pageLimit: number; readOneByOne: number };
+}
+
+const log = pino({ level: process.env.SIMULATION_LOG ?? 'silent' });
+const SECRETS_KEY = Buffer.alloc(32, 7);
+const PUBLIC_URL = 'http://shop.test';
+
+export class Died extends Error {}
+
+export function newProcess(name: string, world: World): SimulatedProcess {
+  let die = () => undefined as void;
+  const process: SimulatedProcess = {
+    name,
+    alive: true,
+    diedMs: null,
+    death: new Promise((_, reject) => {
+      die = () => {
+        process.diedMs = world.nowMs();
+        reject(new Died(name));
+      };
+    }),
+    die: () => die(),
+  };
+  process.death.catch(() => undefined);
+  return process;
+}
+
+function base(process: SimulatedProcess, { world, database, network }: Surroundings) {
+  const clock = world.clockOf(process);
+  const newId = createIds(clock);
+  const stores = createStores(database.seat(process, world), { clock, newId });
+  const horizon = createHorizon({
+    network: 'LOCAL',
+    urls: network.urls(),
+    passphrase: PASSPHRASE,
+    budget: null,
+    clock,
+    log,
+    timeoutMs: 3000,
+    fetch: network.fetchOf(process),
+  });
+  const outbox = createOutbox({ ...stores, newId, publicUrl: PUBLIC_URL });
+  const secrets = createSecretBox(SECRETS_KEY, clock);
+  return { clock, newId, stores, horizon, outbox, secrets };
+}
+
+/** Watches and delivers. @returns how to stop it as SIGTERM would. */
+export function startWorker(process: SimulatedProcess, around: Surroundings): { stop(): Promise<void> } {
+  const { database, receiver, settings } = around;
+  const { clock, newId, stores, horizon, outbox, secrets } = base(process, around);
+  const ended = new AbortController();
+  const dispatcher = createDispatcher({
+    ...stores,
+    poster: receiver.posterOf(process),
+    secrets,
+    clock,
+    leaseClock: clock,
+    log,
+    settings: { ...settings, pollMs: 2000, leaseMarginMs: 3000, graceMs: 7000 },
+  });
+  const watcher = createWatcher({
+    ...stores,
+    network: 'LOCAL',
+    recorder: createRecorder({ ...stores, outbox, transaction: database.transaction, newId }),
+    clock,
+    log,
+    metrics: { payments: () => undefined, parked: () => undefined },
+    paymentsStored: () => dispatcher.wake(),
+    pageLimit: settings.pageLimit,
+    readOneByOne: settings.readOneByOne,
+  });
+  const works = [
+    watch(
+      { ...stores, network: 'LOCAL', watcher, horizon, holder: process.name, pollIntervalMs: 2000, frugal: false, clock, log },
+      ended.signal,
+    ),
+    dispatcher.drain(ended.signal),
+  ];
+  return {
+    async stop() {
+      ended.abort();
+      await Promise.all(works);
+    },
+  };
+}
+
+export type Api = ReturnType<typeof startApi>;
+
+export function startApi(process: SimulatedProcess, around: Surroundings) {
+  const { database } = around;
+  const { clock, newId, stores, horizon, outbox, secrets } = base(process, around);
+  const { transaction } = database;
+  const marks = createHorizonMarks({ ...stores, horizons: new Map([['LOCAL', horizon]]), clock });
+  const deliveriesDue = () => undefined;
+  const common = { ...stores, transaction, marks, clock, newId, publicUrl: PUBLIC_URL };
+  return {
+    process,
+    wallets: createWalletService({ ...common, readSync: createReadSync({ ...stores, clock }), networks: ['LOCAL'] }),
+    products: createProductService(common),
+    paymentLinks: createPaymentLinkService(common),
+    payments: createPaymentService({ ...common, outbox, deliveriesDue }),
+    webhooks: createWebhookService({
+      ...common,
+      secrets,
+      send: async () => ({ responseStatus: null, durationMs: 0, error: null }),
+      deliveriesDue,
+    }),
+    deliveries: createDeliveryService({ ...stores, deliveriesDue }),
+  };
+}
