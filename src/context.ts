@@ -28,7 +28,7 @@ import { createStatusFeed } from './page/status-feed.js';
 import type { TestPayer } from './page/types.js';
 import { createPageSource, toPagePayment } from './page-source.js';
 import { createReadiness } from './readiness.js';
-import { openSecretsKey } from './secrets-key.js';
+import { checkSecretsKey, openSecretsKey } from './secrets-key.js';
 import { createAccountService } from './services/account.js';
 import { createApiKeyService } from './services/api-keys.js';
 import { createAuthentication } from './services/authentication.js';
@@ -107,6 +107,7 @@ export async function createContext(deps: {
     onClose(closeDatabase);
     const { connection, transaction } = database;
     const secrets = createSecretBox(await openSecretsKey(config.secretsKey, config.dataDir), clock);
+    await checkSecretsKey(stores.installation, secrets);
 
     const localLedger = await openLocalLedger();
     const horizons = new Map<Network, Horizon>();
@@ -137,7 +138,7 @@ export async function createContext(deps: {
         maxAttempts: config.webhookMaxAttempts,
       },
     });
-    const outbox = createOutbox({ ...stores, clock, newId, publicUrl });
+    const outbox = createOutbox({ ...stores, newId, publicUrl });
     const marks = createHorizonMarks({ ...stores, horizons, clock });
     const { networks } = config;
     const send = async (webhook: WebhookDoc, event: SampleEvent) => {
@@ -175,7 +176,7 @@ export async function createContext(deps: {
         const watcher = createWatcher({
           ...stores,
           network,
-          recorder: createRecorder({ ...stores, outbox, transaction, clock, newId }),
+          recorder: createRecorder({ ...stores, outbox, transaction, newId }),
           clock,
           log,
           metrics: metrics.ofWatcher(network),

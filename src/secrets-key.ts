@@ -2,7 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { SecretBox } from './domain/secrets.js';
 import { StartupError } from './startup-error.js';
+import type { InstallationStore } from './stores/installation.js';
 
 const BYTES = 32;
 
@@ -24,4 +26,18 @@ export async function openSecretsKey(configured: Buffer | null, dataDir: string)
   const key = Buffer.from((await readFile(path, 'utf8')).trim(), 'base64');
   if (key.length !== BYTES) throw new StartupError(`${path} does not hold ${BYTES} bytes in base64.`);
   return key;
+}
+
+const PROBE = 'stellar-collect';
+
+/** @throws StartupError when the database's secrets were sealed with another key: nothing could be signed. */
+export async function checkSecretsKey(installation: InstallationStore, secrets: SecretBox): Promise<void> {
+  const probe = await installation.sealedProbe(secrets.seal(PROBE, PROBE));
+  try {
+    secrets.open(probe, PROBE);
+  } catch {
+    throw new StartupError(
+      'SECRETS_KEY is not the one that this database was set up with: its webhooks could not be signed.',
+    );
+  }
 }

@@ -7,6 +7,7 @@ import { createApiKeyStore } from './api-keys.js';
 import { createDeliveryStore } from './deliveries.js';
 import { createEventStore } from './events.js';
 import { createIdempotencyStore } from './idempotency.js';
+import { createInstallationStore } from './installation.js';
 import { createLeaseStore } from './leases.js';
 import { createNetworkStateStore } from './network-states.js';
 import { createParkedRecordStore } from './parked-records.js';
@@ -15,33 +16,37 @@ import { createPaymentStore } from './payments.js';
 import { createPositionStore } from './positions.js';
 import { createProductStore } from './products.js';
 import { createRequestBudgetStore } from './request-budgets.js';
+import { createStretches } from './stretches.js';
 import { createWalletStore } from './wallets.js';
 import { createWebhookStore } from './webhooks.js';
 
 export type Stores = ReturnType<typeof createStores>;
 
 export function createStores(connection: mongoose.Connection, { clock, newId }: { clock: Clock; newId: NewId }) {
+  const stretches = createStretches(connection);
   const webhooks = createWebhookStore(connection);
   return {
     accounts: createAccountStore(connection),
     apiKeys: createApiKeyStore(connection),
     wallets: createWalletStore(connection),
     products: createProductStore(connection),
-    paymentLinks: createPaymentLinkStore(connection),
-    payments: createPaymentStore(connection),
-    events: createEventStore(connection),
+    paymentLinks: createPaymentLinkStore(connection, stretches),
+    payments: createPaymentStore(connection, stretches),
+    events: createEventStore(connection, stretches),
     webhooks,
-    deliveries: createDeliveryStore(connection, { webhooks, newId, clock }),
+    deliveries: createDeliveryStore(connection, { webhooks, newId, clock }, stretches),
     idempotency: createIdempotencyStore(connection),
     positions: createPositionStore(connection),
     networkStates: createNetworkStateStore(connection),
     parkedRecords: createParkedRecordStore(connection),
     requestBudgets: createRequestBudgetStore(connection, clock),
+    installation: createInstallationStore(connection),
     leases: createLeaseStore(connection, clock),
+    stretches,
   };
 }
 
 /** Makes what is missing; what is there is left as it is. */
 export async function ensureIndexes(stores: Stores): Promise<void> {
-  for (const store of Object.values(stores)) await store.ensureIndexes();
+  await Promise.all(Object.values(stores).map((store) => ('ensureIndexes' in store ? store.ensureIndexes() : null)));
 }

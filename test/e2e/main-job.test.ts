@@ -2,6 +2,7 @@
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { WebhookPayload } from '../../contracts/events.js';
+import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
@@ -58,3 +59,13 @@ t.test(
     );
   },
 );
+
+t.test('a second service with another secrets key is refused with one line', async (t) => {
+  const database = await testDatabase(t);
+  await startTestService(t, { database });
+  const other = { SECRETS_KEY: Buffer.alloc(32, 8).toString('base64') };
+  await t.rejects(startTestService(t, { database, env: other }), {
+    name: 'StartupError',
+    message: /^SECRETS_KEY is not the one/,
+  });
+});

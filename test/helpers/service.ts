@@ -1,5 +1,4 @@
 /** The whole service in the test's own process, on a database of its own, with the built-in ledger closing quickly. */
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,6 +49,8 @@ export interface TestServiceOptions {
 }
 
 export const CLOSE_MS = 100;
+/** The same for all, so that a test can start a second service on the same database. */
+export const TEST_SECRETS_KEY = Buffer.alloc(32, 7).toString('base64');
 
 export async function startTestService(t: Test, options: TestServiceOptions = {}): Promise<TestService> {
   const { env = {}, role = 'all', clock = systemClock, logLevel = process.env.TEST_LOG_LEVEL ?? 'silent' } = options;
@@ -61,7 +62,7 @@ export async function startTestService(t: Test, options: TestServiceOptions = {}
   const config = readConfig({
     PORT: '0',
     MONGODB_URI: database.uri,
-    SECRETS_KEY: randomBytes(32).toString('base64'),
+    SECRETS_KEY: TEST_SECRETS_KEY,
     DATA_DIR: dataDir,
     LOCAL_LEDGER_PORT: '0',
     LOCAL_LEDGER_CLOSE_MS: String(CLOSE_MS),

@@ -1,0 +1,35 @@
+/** What holds for this database as a whole: one document. */
+import mongoose from 'mongoose';
+import { SCHEMA_OPTIONS } from './database.js';
+
+interface InstallationDoc {
+  _id: string;
+  /** Sealed with the secrets key when the database was first used. */
+  sealedProbe: string;
+}
+
+const installationSchema = new mongoose.Schema<InstallationDoc>(
+  { _id: String, sealedProbe: String },
+  { ...SCHEMA_OPTIONS, collection: 'installation' },
+);
+
+const ID = 'installation';
+
+export type InstallationStore = ReturnType<typeof createInstallationStore>;
+
+export function createInstallationStore(connection: mongoose.Connection) {
+  const installation = connection.model<InstallationDoc>('Installation', installationSchema);
+  return {
+    /** The probe of the first process that ever came here: this one, when there was none. */
+    async sealedProbe(own: string): Promise<string> {
+      const doc = await installation
+        .findOneAndUpdate(
+          { _id: ID },
+          { $setOnInsert: { sealedProbe: own } },
+          { upsert: true, returnDocument: 'after' },
+        )
+        .lean<InstallationDoc>();
+      return doc!.sealedProbe;
+    },
+  };
+}
