@@ -27,8 +27,8 @@ async function connect(): Promise<Administration> {
   const { database, stores, close } = await openDatabase({ clock, newId, log, onProgress }, config);
   const apiKeyService = createApiKeyService({ ...stores, transaction: database.transaction, clock, newId });
   const publicUrl = config.publicUrl ?? originOf(config.host, config.port);
-  const outbox = createOutbox({ ...stores, clock, newId, publicUrl });
-  const recorder = createRecorder({ ...stores, outbox, transaction: database.transaction, clock, newId });
+  const outbox = createOutbox({ ...stores, newId, publicUrl });
+  const recorder = createRecorder({ ...stores, outbox, transaction: database.transaction, newId });
   const horizonOf = (network: Network) =>
     createHorizon({
       network,

@@ -1,7 +1,6 @@
 /** The outbox: events and their deliveries are stored in the transaction that stores what happened, so neither exists without the other. */
 import type { EventType } from '../contracts/events.js';
-import type { Clock } from './clock.js';
-import type { NewId } from './domain/ids.js';
+import { createdAtOf, type NewId } from './domain/ids.js';
 import { toPayment, toPaymentLink, toProduct } from './resources.js';
 import type { Session } from './stores/database.js';
 import type { DeliveryStore } from './stores/deliveries.js';
@@ -22,33 +21,27 @@ export interface Happening {
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
-export function createOutbox(deps: {
-  events: EventStore;
-  deliveries: DeliveryStore;
-  clock: Clock;
-  newId: NewId;
-  publicUrl: string;
-}) {
-  const { events, deliveries, clock, newId, publicUrl } = deps;
+export function createOutbox(deps: { events: EventStore; deliveries: DeliveryStore; newId: NewId; publicUrl: string }) {
+  const { events, deliveries, newId, publicUrl } = deps;
   return {
     /** In the order given. */
     async publish(happenings: readonly Happening[], session: Session): Promise<void> {
       if (happenings.length === 0) return;
-      const createdAt = clock.now();
-      const docs = happenings.map(
-        ({ type, payment, link, product, wallet }): EventDoc => ({
-          _id: newId('evt'),
+      const docs = happenings.map(({ type, payment, link, product, wallet }): EventDoc => {
+        const _id = newId('evt');
+        return {
+          _id,
           accountId: payment.accountId,
           type,
-          createdAt,
+          createdAt: createdAtOf(_id),
           paymentId: payment._id,
           data: {
             payment: toPayment(payment, product),
             paymentLink: toPaymentLink(link, product, publicUrl),
             product: toProduct(product, wallet),
           },
-        }),
-      );
+        };
+      });
       await events.insert(docs, session);
       await deliveries.fanOut(docs, session);
     },

@@ -1,9 +1,8 @@
 /** Stores what was read from the ledger: matched, judged, with its events and deliveries, and the position behind it — all in one transaction,
  *  so that a crash leaves either nothing or everything, and whatever is read twice is stored once. */
 import type { Network } from '../../contracts/networks.js';
-import type { Clock } from '../clock.js';
 import { formatAmount } from '../domain/amount.js';
-import type { NewId } from '../domain/ids.js';
+import { createdAtOf, type NewId } from '../domain/ids.js';
 import { unmatched } from '../domain/judge.js';
 import { namedMemo } from '../domain/memo.js';
 import { isWatched } from '../domain/terms.js';
@@ -37,10 +36,9 @@ export function createRecorder(deps: {
   positions: PositionStore;
   outbox: Outbox;
   transaction: Database['transaction'];
-  clock: Clock;
   newId: NewId;
 }) {
-  const { wallets, paymentLinks, products, payments, positions, outbox, transaction, clock, newId } = deps;
+  const { wallets, paymentLinks, products, payments, positions, outbox, transaction, newId } = deps;
 
   /** One payment for every wallet that a credit came to: accounts may share an address, and each has its own view of it. */
   async function toPayments(network: Network, credits: readonly Credit[], session: Session) {
@@ -102,8 +100,9 @@ export function createRecorder(deps: {
     const verdict = target
       ? judgeByHistory(target.link, target.product, credit, credit)
       : toStored(unmatched(named.memo === null ? named.reason : 'unknown_memo'));
+    const _id = newId('pay');
     const payment: PaymentDoc = {
-      _id: newId('pay'),
+      _id,
       accountId: wallet.accountId,
       walletId: wallet._id,
       network,
@@ -122,7 +121,7 @@ export function createRecorder(deps: {
       ...verdict,
       paymentLinkId: target?.link._id ?? null,
       productId: target?.product._id ?? null,
-      createdAt: clock.now(),
+      createdAt: createdAtOf(_id),
     };
     return { payment, target };
   }

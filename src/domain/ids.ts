@@ -26,4 +26,17 @@ export function createIds(clock: Clock): NewId {
   };
 }
 
+const MAX_MS = 2 ** 48 - 1;
+
+/** The moment in an id. */
+export const createdAtOf = (id: string): Date =>
+  new Date(Number.parseInt(TypeID.fromString(id).toUUID().replace('-', '').slice(0, 12), 16));
+
+/** No id of this moment or later sorts before it, and every id of an earlier moment does. */
+export function firstIdOf(prefix: IdPrefix, moment: Date): string {
+  const ms = Math.min(MAX_MS, Math.max(0, moment.getTime()));
+  const hex = ms.toString(16).padStart(12, '0');
+  return TypeID.fromUUID(prefix, `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`).toString();
+}
+
 export const idPattern = (prefix: IdPrefix): RegExp => new RegExp(`^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`);

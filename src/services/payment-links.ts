@@ -98,8 +98,9 @@ export function createPaymentLinkService(deps: {
       if (active === undefined || active === before.active) return toPaymentLink(before, product, publicUrl);
       const wallet = await wallets.byId(accountId, product.walletId);
       if (!wallet) throw new Error(`product ${product._id} has no wallet`);
+      const mark = await marks.mark(wallet.network);
       const after =
-        (await paymentLinks.setActive(accountId, id, active, await marks.mark(wallet.network))) ??
+        (await transaction((session) => paymentLinks.setActive(accountId, id, active, mark, session))) ??
         (await paymentLinks.byId(accountId, id));
       if (!after) throw notFound('payment link');
       return toPaymentLink(after, product, publicUrl);

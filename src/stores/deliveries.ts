@@ -7,6 +7,7 @@ import type { NewId } from '../domain/ids.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { EventDoc } from './events.js';
 import { type PageRequest, page } from './paging.js';
+import { createStretches } from './stretches.js';
 import type { WebhookStore } from './webhooks.js';
 
 const STATUSES = deliveryStatusSchema.options;
@@ -76,7 +77,8 @@ deliverySchema.index(
   { webhookId: 1, nextAttemptAt: 1, _id: 1 },
   { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } } },
 );
-deliverySchema.index({ webhookId: 1, status: 1, _id: -1 });
+// A webhook has one account, so this is as good as without it, and lists are counted without a look at the documents.
+deliverySchema.index({ webhookId: 1, accountId: 1, status: 1, _id: -1 });
 
 const dueBy = (now: Date) => ({ nextAttemptAt: { $gte: EPOCH, $lte: now } });
 
@@ -85,21 +87,24 @@ export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 export function createDeliveryStore(
   connection: mongoose.Connection,
   deps: { webhooks: Pick<WebhookStore, 'subscribed'>; newId: NewId; clock: Clock },
+  stretches = createStretches(connection),
 ) {
   const { webhooks, newId, clock } = deps;
   const deliveries = connection.model<DeliveryDoc>('Delivery', deliverySchema);
   const collection = deliveries.collection as unknown as mongoose.mongo.Collection<DeliveryDoc>;
+  const listOf = (accountId: string) => `deliveries:${accountId}`;
 
   return {
     ensureIndexes: () => deliveries.createIndexes(),
 
     byId: (accountId: string, id: string) => deliveries.findOne({ _id: id, accountId }).lean<DeliveryDoc>().exec(),
-    list: (accountId: string, webhookId: string, filter: { status?: DeliveryStatus }, request: PageRequest) =>
-      page<DeliveryDoc>(
-        deliveries,
-        { accountId, webhookId, status: { $in: filter.status ? [filter.status] : STATUSES } },
-        request,
-      ),
+    list(accountId: string, webhookId: string, { status }: { status?: DeliveryStatus }, request: PageRequest) {
+      const ofWebhook = { webhookId, accountId };
+      // A status changes with every attempt, so what has one is counted anew.
+      if (status) return page<DeliveryDoc>(deliveries, { ...ofWebhook, status }, request);
+      const any = { ...ofWebhook, status: { $in: STATUSES } };
+      return stretches.page<DeliveryDoc>(listOf(accountId), deliveries, any, { ...request, direction: -1 });
+    },
     /** Due at once, whatever became of it; its attempts go on counting. Null when it was cancelled or does not exist. */
     redeliver: (accountId: string, id: string): Promise<DeliveryDoc | null> =>
       collection.findOneAndUpdate(
@@ -136,7 +141,9 @@ export function createDeliveryStore(
           .filter((webhook) => webhook.accountId === event.accountId && webhook.events.includes(event.type))
           .map((webhook) => openDelivery(newId('dlv'), webhook._id, event, now)),
       );
-      if (opened.length > 0) await collection.insertMany(opened, { session });
+      if (opened.length === 0) return 0;
+      await collection.insertMany(opened, { session });
+      await stretches.touchAll(opened, (delivery) => listOf(delivery.accountId), session);
       return opened.length;
     },
 

@@ -1,8 +1,10 @@
 /** Events: what happened to a payment, as it was told to webhooks. A kind exists once per payment, and never changes. */
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/events.js';
+import { firstIdOf } from '../domain/ids.js';
 import { SCHEMA_OPTIONS, type Session } from './database.js';
-import { type PageRequest, page } from './paging.js';
+import type { PageRequest } from './paging.js';
+import { createStretches } from './stretches.js';
 
 export interface EventDoc {
   _id: string;
@@ -11,6 +13,7 @@ export interface EventDoc {
   paymentId: string;
   /** `data` of the API and of the deliveries' body: JSON values only. */
   data: object;
+  /** The moment in `_id`. */
   createdAt: Date;
 }
 
@@ -26,8 +29,8 @@ const eventSchema = new mongoose.Schema<EventDoc>(
   { ...SCHEMA_OPTIONS, collection: 'events' },
 );
 eventSchema.index({ paymentId: 1, type: 1 }, { unique: true });
-eventSchema.index({ accountId: 1, createdAt: -1, _id: -1 });
-eventSchema.index({ accountId: 1, type: 1, createdAt: -1, _id: -1 });
+eventSchema.index({ accountId: 1, _id: -1 });
+eventSchema.index({ accountId: 1, type: 1, _id: -1 });
 
 export interface EventFilter {
   type?: EventType;
@@ -41,26 +44,30 @@ export interface EventFilter {
 
 export type EventStore = ReturnType<typeof createEventStore>;
 
-export function createEventStore(connection: mongoose.Connection) {
+export function createEventStore(connection: mongoose.Connection, stretches = createStretches(connection)) {
   const events = connection.model<EventDoc>('Event', eventSchema);
   const collection = events.collection as unknown as mongoose.mongo.Collection<EventDoc>;
+  const listOf = (accountId: string) => `events:${accountId}`;
+
   return {
     ensureIndexes: () => events.createIndexes(),
 
     byId: (accountId: string, id: string) => events.findOne({ _id: id, accountId }).lean<EventDoc>().exec(),
     list: (accountId: string, filter: EventFilter, request: PageRequest) => {
       const { type, paymentId, createdFrom, createdTo } = filter;
-      const direction = filter.order === 'asc' ? 1 : -1;
-      const createdAt = { ...(createdFrom ? { $gte: createdFrom } : {}), ...(createdTo ? { $lt: createdTo } : {}) };
-      return page<EventDoc>(
+      return stretches.page<EventDoc>(
+        listOf(accountId),
         events,
         {
           accountId,
           ...(type === undefined ? {} : { type }),
           ...(paymentId === undefined ? {} : { paymentId }),
-          ...(createdFrom || createdTo ? { createdAt } : {}),
         },
-        { ...request, sort: { createdAt: direction, _id: direction } },
+        {
+          ...request,
+          direction: filter.order === 'asc' ? 1 : -1,
+          ids: { from: createdFrom && firstIdOf('evt', createdFrom), to: createdTo && firstIdOf('evt', createdTo) },
+        },
       );
     },
 
@@ -69,6 +76,7 @@ export function createEventStore(connection: mongoose.Connection) {
     /** @throws a duplicate key error when the payment has an event of that kind already */
     async insert(batch: readonly EventDoc[], session: Session): Promise<void> {
       await collection.insertMany([...batch], { session });
+      await stretches.touchAll(batch, ({ accountId }) => listOf(accountId), session);
     },
     byIds: (ids: readonly string[]): Promise<EventDoc[]> => collection.find({ _id: { $in: [...ids] } }).toArray(),
   };

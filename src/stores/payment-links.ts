@@ -4,6 +4,7 @@ import type { Mark } from '../domain/terms.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { containing } from './products.js';
+import { createStretches } from './stretches.js';
 import { markSchema } from './wallets.js';
 
 export interface PaymentLinkDoc {
@@ -61,8 +62,10 @@ export interface PaymentLinkFilter {
 
 export type PaymentLinkStore = ReturnType<typeof createPaymentLinkStore>;
 
-export function createPaymentLinkStore(connection: mongoose.Connection) {
+export function createPaymentLinkStore(connection: mongoose.Connection, stretches = createStretches(connection)) {
   const links = connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema);
+  const listOf = (accountId: string) => `paymentLinks:${accountId}`;
+
   return {
     ensureIndexes: () => links.createIndexes(),
 
@@ -70,6 +73,7 @@ export function createPaymentLinkStore(connection: mongoose.Connection) {
     async insert(link: PaymentLinkDoc, session: Session): Promise<boolean> {
       try {
         await links.collection.insertOne(link as never, { session });
+        await stretches.touch(listOf(link.accountId), [link._id], 1, session);
         return true;
       } catch (error) {
         if (isDuplicateKey(error)) return false;
@@ -82,45 +86,55 @@ export function createPaymentLinkStore(connection: mongoose.Connection) {
         .session(session ?? null)
         .lean<PaymentLinkDoc>()
         .exec(),
-    list: (accountId: string, filter: PaymentLinkFilter, request: PageRequest) =>
-      page<PaymentLinkDoc>(
-        links,
-        {
-          accountId,
-          ...(filter.productId === undefined ? {} : { productId: filter.productId }),
-          ...(filter.active === undefined ? {} : { active: filter.active }),
-          ...(filter.search
-            ? {
-                $or: [
-                  // Memos are upper case, slugs lower case.
-                  { memo: containing(filter.search.text.toUpperCase()) },
-                  { slug: containing(filter.search.text.toLowerCase()) },
-                  ...(filter.search.productIds.length > 0
-                    ? [{ productId: { $in: [...filter.search.productIds] } }]
-                    : []),
-                ],
-              }
-            : {}),
-        },
-        { ...request, sort: { _id: -1 } },
-      ),
+    list(accountId: string, { productId, active, search }: PaymentLinkFilter, request: PageRequest) {
+      const filter = {
+        accountId,
+        ...(productId === undefined ? {} : { productId }),
+        ...(active === undefined ? {} : { active }),
+      };
+      if (!search)
+        return stretches.page<PaymentLinkDoc>(listOf(accountId), links, filter, { ...request, direction: -1 });
+      const found = [
+        // Memos are upper case, slugs lower case.
+        { memo: containing(search.text.toUpperCase()) },
+        { slug: containing(search.text.toLowerCase()) },
+        ...(search.productIds.length > 0 ? [{ productId: { $in: [...search.productIds] } }] : []),
+      ];
+      return page<PaymentLinkDoc>(links, { ...filter, $or: found }, { ...request, sort: { _id: -1 } });
+    },
     /** Null when the link is `active` already or not there. */
-    setActive: (accountId: string, id: string, active: boolean, from: Mark) =>
-      links
+    async setActive(
+      accountId: string,
+      id: string,
+      active: boolean,
+      from: Mark,
+      session: Session,
+    ): Promise<PaymentLinkDoc | null> {
+      const changed = await links
         .findOneAndUpdate(
           { _id: id, accountId, active: !active },
           { $set: { active }, $push: { history: { from, terms: { active } } } },
-          { returnDocument: 'after' },
+          { returnDocument: 'after', session },
         )
         .lean<PaymentLinkDoc>()
-        .exec(),
+        .exec();
+      if (changed) await stretches.touch(listOf(accountId), [id], 0, session);
+      return changed;
+    },
     async removeUnpaid(accountId: string, id: string, session: Session): Promise<boolean> {
       const { deletedCount } = await links.deleteOne({ _id: id, accountId, receivedCount: 0 }, { session });
+      await stretches.touch(listOf(accountId), [id], 0, session);
       return deletedCount === 1;
     },
     /** False when one of them has payments. */
     async removeUnpaidOfProduct(accountId: string, productId: string, session: Session): Promise<boolean> {
-      await links.deleteMany({ accountId, productId, receivedCount: 0 }, { session });
+      const unpaid = await links
+        .find({ accountId, productId, receivedCount: 0 }, { _id: 1 })
+        .session(session)
+        .lean<{ _id: string }[]>();
+      const ids = unpaid.map(({ _id }) => _id);
+      await links.deleteMany({ _id: { $in: ids }, accountId, receivedCount: 0 }, { session });
+      await stretches.touch(listOf(accountId), ids, 0, session);
       return (await links.exists({ accountId, productId }).session(session)) === null;
     },
     /** Adds to the counts of links. In the transaction that stores the payments; it also keeps the links from vanishing meanwhile. */

@@ -2,8 +2,10 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
+import { firstIdOf } from '../domain/ids.js';
 import { SCHEMA_OPTIONS, type Session } from './database.js';
-import { type PageRequest, page } from './paging.js';
+import type { PageRequest } from './paging.js';
+import { createStretches } from './stretches.js';
 
 export interface PaymentDoc {
   _id: string;
@@ -32,6 +34,7 @@ export interface PaymentDoc {
   shortfallAmount: string | null;
   paymentLinkId: string | null;
   productId: string | null;
+  /** The moment in `_id`. */
   createdAt: Date;
 }
 
@@ -67,14 +70,14 @@ const paymentSchema = new mongoose.Schema<PaymentDoc>(
 );
 // The transaction's hash is part of the key because operation ids begin anew when a test network is reset.
 paymentSchema.index({ walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 }, { unique: true });
+// Lists always name the statuses: MongoDB merges one ordered scan for each, and counts without a look at the documents.
 paymentSchema.index({ accountId: 1, status: 1, _id: -1 });
-paymentSchema.index({ accountId: 1, productId: 1, _id: -1 });
-paymentSchema.index({ accountId: 1, paymentLinkId: 1, _id: -1 });
-paymentSchema.index({ accountId: 1, walletId: 1, _id: -1 });
-paymentSchema.index({ accountId: 1, senderAddress: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, productId: 1, status: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, paymentLinkId: 1, status: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, walletId: 1, status: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, senderAddress: 1, status: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, assetCode: 1, status: 1, _id: -1 });
 paymentSchema.index({ accountId: 1, transactionHash: 1 });
-paymentSchema.index({ accountId: 1, assetCode: 1, _id: -1 });
-paymentSchema.index({ accountId: 1, createdAt: -1, _id: -1 });
 paymentSchema.index({ paymentLinkId: 1, createdAt: -1 });
 
 export interface PaymentFilter {
@@ -98,8 +101,10 @@ export const keyOf = (
 
 export type PaymentStore = ReturnType<typeof createPaymentStore>;
 
-export function createPaymentStore(connection: mongoose.Connection) {
+export function createPaymentStore(connection: mongoose.Connection, stretches = createStretches(connection)) {
   const payments = connection.model<PaymentDoc>('Payment', paymentSchema);
+  const listOf = (accountId: string) => `payments:${accountId}`;
+
   return {
     /** For change streams. */
     collection: payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>,
@@ -113,34 +118,37 @@ export function createPaymentStore(connection: mongoose.Connection) {
         .exec(),
     list: (accountId: string, filter: PaymentFilter, request: PageRequest) => {
       const { status, createdFrom, createdTo, ...equal } = filter;
-      const createdAt = { ...(createdFrom ? { $gte: createdFrom } : {}), ...(createdTo ? { $lt: createdTo } : {}) };
-      return page<PaymentDoc>(
+      const given = Object.fromEntries(Object.entries(equal).filter(([, value]) => value !== undefined));
+      return stretches.page<PaymentDoc>(
+        listOf(accountId),
         payments,
+        { accountId, status: { $in: [...status].sort() }, ...given },
         {
-          accountId,
-          status: { $in: [...status] },
-          ...Object.fromEntries(Object.entries(equal).filter(([, value]) => value !== undefined)),
-          ...(createdFrom || createdTo ? { createdAt } : {}),
+          ...request,
+          direction: -1,
+          ids: { from: createdFrom && firstIdOf('pay', createdFrom), to: createdTo && firstIdOf('pay', createdTo) },
         },
-        { ...request, sort: { _id: -1 } },
       );
     },
     /** Only when its status is one of `from`; null otherwise. */
-    judge: (
+    async judge(
       accountId: string,
       id: string,
       from: readonly PaymentStatus[],
       changes: Partial<PaymentDoc>,
       session: Session,
-    ) =>
-      payments
+    ): Promise<PaymentDoc | null> {
+      const judged = await payments
         .findOneAndUpdate(
           { _id: id, accountId, status: { $in: [...from] } },
           { $set: changes },
           { returnDocument: 'after', session },
         )
         .lean<PaymentDoc>()
-        .exec(),
+        .exec();
+      if (judged) await stretches.touch(listOf(accountId), [id], 0, session);
+      return judged;
+    },
 
     // What follows serves the watcher, which works for all accounts at once.
 
@@ -156,6 +164,7 @@ export function createPaymentStore(connection: mongoose.Connection) {
     },
     async insert(batch: readonly PaymentDoc[], session: Session): Promise<void> {
       await payments.collection.insertMany(batch as never[], { session });
+      await stretches.touchAll(batch, ({ accountId }) => listOf(accountId), session);
     },
   };
 }

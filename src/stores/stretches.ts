@@ -1,0 +1,213 @@
+/** Exact totals and deep pages of long lists at a cost that hardly grows with them.
+ *
+ *  The ids of a list are cut into stretches of some thousands, each with a version that rises in the transaction that adds to it or changes in
+ *  it what a filter looks at. So a count of a stretch stands for as long as its version does, whatever the filter: a total is a sum of counts
+ *  that are remembered, but for the few stretches that changed, and a deep page is found by walking the sums and skipping within one stretch. */
+import mongoose, { type Model, type QueryFilter } from 'mongoose';
+import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { type Page, toMeta } from './paging.js';
+
+interface StretchDoc {
+  _id: string;
+  /** Names a collection and the owner of the list within it. */
+  list: string;
+  /** The stretch holds the ids after this one, up to where the next stretch begins. */
+  after: string;
+  /** Ids that were ever added to it. */
+  size: number;
+  version: number;
+}
+
+const stretchSchema = new mongoose.Schema<StretchDoc>(
+  { _id: String, list: String, after: String, size: Number, version: Number },
+  { ...SCHEMA_OPTIONS, collection: 'stretches' },
+);
+stretchSchema.index({ list: 1, after: 1, version: 1 });
+
+const STRETCH_SIZE = 2500;
+/** Shorter lists are simply counted. */
+const SHORT_LIST = 5000;
+/** Filters whose counts are remembered. */
+const MAX_FILTERS = 300;
+const COUNTED_AT_ONCE = 8;
+const FIRST = '';
+const UNKNOWN = -1;
+
+export interface LongListRequest {
+  page: number;
+  pageSize: number;
+  /** 1: oldest first. */
+  direction: 1 | -1;
+  /** Only ids from `from` on and before `to`. */
+  ids?: { from?: string | undefined; to?: string | undefined };
+}
+
+/** `after < id <= upTo`, as far as the request's own bounds let it. */
+interface Stretch {
+  after: string;
+  upTo: string | null;
+  version: number;
+}
+
+interface Remembered {
+  version: number;
+  upTo: string | null;
+  count: Promise<number>;
+}
+
+export type Stretches = ReturnType<typeof createStretches>;
+
+export function createStretches(connection: mongoose.Connection) {
+  const stretches = connection.model<StretchDoc>('Stretch', stretchSchema);
+  const collection = stretches.collection as unknown as mongoose.mongo.Collection<StretchDoc>;
+  /** By list and filter, least recently used first; within, by the start of the stretch. */
+  const remembered = new Map<string, Map<string, Remembered>>();
+
+  function countsOf(key: string): Map<string, Remembered> | undefined {
+    const counts = remembered.get(key);
+    if (counts) {
+      remembered.delete(key);
+      remembered.set(key, counts);
+    }
+    return counts;
+  }
+
+  function rememberCounts(key: string): Map<string, Remembered> {
+    const counts = new Map<string, Remembered>();
+    remembered.set(key, counts);
+    if (remembered.size > MAX_FILTERS) remembered.delete(remembered.keys().next().value!);
+    return counts;
+  }
+
+  /** In the list's direction. */
+  async function stretchesOf(list: string, direction: 1 | -1): Promise<Stretch[]> {
+    const found = await collection
+      .find({ list }, { projection: { _id: 0, after: 1, version: 1 }, sort: { after: 1 }, batchSize: 100_000 })
+      .toArray();
+    // Of a list that nobody ever touched nothing may be remembered.
+    if (found.length === 0) return [{ after: FIRST, version: UNKNOWN, upTo: null }];
+    const ascending = found.map(({ after, version }, index) => ({
+      after,
+      version,
+      upTo: found[index + 1]?.after ?? null,
+    }));
+    return direction === 1 ? ascending : ascending.reverse();
+  }
+
+  /** Called in the transaction that adds `ids` to the list, or that changes or removes what stands under them.
+   *  @param added how many of them are new */
+  async function touch(list: string, ids: readonly string[], added: number, session: Session): Promise<void> {
+    if (ids.length === 0) return;
+    const sorted = [...ids].sort();
+    const [first, last] = [sorted[0]!, sorted.at(-1)!];
+    const newest = await collection.findOneAndUpdate(
+      { list, after: { $lt: last } },
+      { $inc: { version: 1, size: added }, $setOnInsert: { _id: `${list}:`, after: FIRST } },
+      { sort: { after: -1 }, upsert: true, returnDocument: 'before', session },
+    );
+    if (newest && newest.after >= first) {
+      const [oldest] = await collection
+        .find({ list, after: { $lt: first } }, { sort: { after: -1 }, limit: 1, session })
+        .toArray();
+      await collection.updateMany(
+        { list, after: { $gte: oldest?.after ?? FIRST, $lt: newest.after } },
+        { $inc: { version: 1 } },
+        { session },
+      );
+    }
+    const size = newest?.size ?? 0;
+    if (size < STRETCH_SIZE && size + added >= STRETCH_SIZE) {
+      await collection.insertOne({ _id: `${list}:${last}`, list, after: last, size: 0, version: 0 }, { session });
+    }
+  }
+
+  return {
+    ensureIndexes: () => stretches.createIndexes(),
+
+    touch,
+
+    /** Called in the transaction that adds these documents to their lists. */
+    async touchAll<Doc extends { _id: string }>(
+      docs: readonly Doc[],
+      listOf: (doc: Doc) => string,
+      session: Session,
+    ): Promise<void> {
+      const idsByList = new Map<string, string[]>();
+      for (const doc of docs) {
+        const ids = idsByList.get(listOf(doc));
+        if (ids) ids.push(doc._id);
+        else idsByList.set(listOf(doc), [doc._id]);
+      }
+      for (const [list, ids] of idsByList) await touch(list, ids, ids.length, session);
+    },
+
+    /** A page of the documents that match `filter`, in the order of their ids.
+     *  @param filter looks at nothing that changes without a touch, and not at the id */
+    async page<Doc extends { _id: string }>(
+      list: string,
+      model: Model<Doc>,
+      filter: QueryFilter<Doc>,
+      { page, pageSize, direction, ids = {} }: LongListRequest,
+    ): Promise<Page<Doc>> {
+      const offset = (page - 1) * pageSize;
+      const answer = (items: Doc[], total: number): Page<Doc> => ({ items, meta: toMeta({ page, pageSize }, total) });
+      /** `bounds` narrow the ids further. */
+      const within = (bounds: Partial<Stretch> = {}): QueryFilter<Doc> => {
+        const id = {
+          ...(ids.from === undefined ? {} : { $gte: ids.from }),
+          ...(ids.to === undefined ? {} : { $lt: ids.to }),
+          ...(bounds.after ? { $gt: bounds.after } : {}),
+          ...(bounds.upTo ? { $lte: bounds.upTo } : {}),
+        };
+        return Object.keys(id).length === 0 ? filter : { ...filter, _id: id };
+      };
+      const items = (bounds: Partial<Stretch>, skip: number) =>
+        model.find(within(bounds)).sort({ _id: direction }).skip(skip).limit(pageSize).lean<Doc[]>().exec();
+
+      const key = `${list} ${JSON.stringify(filter)}`;
+      let counts = countsOf(key);
+      if (!counts) {
+        const [found, total] = await Promise.all([
+          offset <= SHORT_LIST ? items({}, offset) : [],
+          model.countDocuments(within(), { limit: SHORT_LIST + 1 }),
+        ]);
+        if (total <= SHORT_LIST) return answer(found, total);
+        counts = countsOf(key) ?? rememberCounts(key);
+      }
+
+      const countOf = (stretch: Stretch): Promise<number> => {
+        const { after, upTo, version } = stretch;
+        const isWhole =
+          (ids.from === undefined || after >= ids.from) && (ids.to === undefined || (upTo ?? '~') < ids.to);
+        if (!isWhole || version === UNKNOWN) return model.countDocuments(within(stretch)).exec();
+        const known = counts.get(after);
+        if (known?.version === version && known.upTo === upTo) return known.count;
+        const count = model.countDocuments(within(stretch)).exec();
+        const fresh = { version, upTo, count };
+        counts.set(after, fresh);
+        count.catch(() => counts.get(after) === fresh && counts.delete(after));
+        return count;
+      };
+
+      const isShallow = offset <= STRETCH_SIZE;
+      const shallow = isShallow ? items({}, offset) : null;
+      const parts = (await stretchesOf(list, direction)).filter(
+        ({ after, upTo }) =>
+          (ids.from === undefined || upTo === null || upTo >= ids.from) && (ids.to === undefined || after < ids.to),
+      );
+      let total = 0;
+      let start: { stretch: Stretch; skip: number } | null = null;
+      for (let from = 0; from < parts.length; from += COUNTED_AT_ONCE) {
+        const some = parts.slice(from, from + COUNTED_AT_ONCE);
+        for (const [index, count] of (await Promise.all(some.map(countOf))).entries()) {
+          if (!start && offset < total + count) start = { stretch: some[index]!, skip: offset - total };
+          total += count;
+        }
+      }
+      if (shallow) return answer(await shallow, total);
+      if (!start) return answer([], total);
+      const { after, upTo } = start.stretch;
+      return answer(await items(direction === 1 ? { after } : { upTo }, start.skip), total);
+    },
+  };
+}
