@@ -124,7 +124,8 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
   /** What a killed process had begun would hold the head until MongoDB gives it up, after a minute. */
   async function endTransactionsOf(owner: Owner | null): Promise<void> {
     if (owner === null || owner.session.toString('hex') === session.id?.id.toString('hex')) return;
-    await db.command({ killSessions: [{ id: owner.session }] });
+    // Where that is not allowed, waiting is all there is to do.
+    await db.command({ killSessions: [{ id: owner.session }] }).catch(() => undefined);
   }
 
   await createIndexes();

@@ -43,6 +43,12 @@ async function get(path: string, headers: Record<string, string> = {}): Promise<
   return { status: response.status, headers: response.headers, text, body };
 }
 
+/** No ledger closes from here on but on demand; one that is about to be closed is. */
+async function standStill(): Promise<void> {
+  ledger.stopTimer();
+  await ledger.closeLedger();
+}
+
 const records = async (path: string): Promise<Json[]> => {
   const { body } = await get(path);
   return (body._embedded as { records: Json[] }).records;
@@ -446,7 +452,7 @@ t.test('pages: cursors are exclusive, links continue, nothing is lost or twice',
   );
   t.equal((await get(path, { 'last-event-id': String(all[20]!.id) })).text.match(/"type": "payment"/g)!.length, 5);
 
-  ledger.stopTimer();
+  await standStill();
   const now = await get('/payments?cursor=now');
   const { sequence } = await client.status();
   t.match(hrefs(now).next.href, `cursor=${afterLedger(sequence)}&`);
@@ -642,7 +648,7 @@ t.test('submission without waiting says what it knows', async (t) => {
     .build();
   transaction.sign(Keypair.fromSecret(payer.secret));
   const hash = transaction.hash().toString('hex');
-  ledger.stopTimer();
+  await standStill();
   t.match(await server.submitAsyncTransaction(transaction), { tx_status: 'PENDING', hash });
   t.match(await get(`/transactions/${hash}`), { status: 404 }, 'not in a ledger yet');
   const post = () =>
@@ -732,7 +738,7 @@ t.test('every fault can be had on demand, for so many requests, and is over then
 
 t.test('a ledger that lags answers as of then, and shows all of it later', async (t) => {
   const payee = await client.fund();
-  ledger.stopTimer();
+  await standStill();
   await client.faults.add({ kind: 'lag', ledgers: 3 });
   const core = (await client.status()).sequence;
   t.match((await get('/')).body, { history_latest_ledger: core - 3, core_latest_ledger: core });
