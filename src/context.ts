@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../contracts/networks.js';
 import type { Clock } from './clock.js';
 import { createHorizonMarks } from './collect/horizon-marks.js';
+import { createObstacles } from './collect/obstacles.js';
 import { createRecorder } from './collect/recorder.js';
 import { watch } from './collect/watch.js';
 import { createWatcher } from './collect/watcher.js';
@@ -216,7 +217,7 @@ export async function createContext(deps: {
       const status = createStatusFeed({ payments: stores.payments.collection, toPagePayment, clock, log });
       onClose(() => status.close());
       pages = createPageRouter({
-        pages: createPageSource(stores),
+        pages: createPageSource({ ...stores, obstacles: createObstacles({ horizons, clock }) }),
         status,
         testPayer: localLedger && toTestPayer(localLedger.client),
         clock,

@@ -1,17 +1,26 @@
 /** What the hosted page knows of a link and its payments. */
 import { networkInfo } from '../contracts/networks.js';
+import type { Obstacle, Obstacles } from './collect/obstacles.js';
 import type { PageLink, PagePayment, PageSource } from './page/types.js';
 import type { PaymentLinkStore } from './stores/payment-links.js';
 import type { PaymentDoc } from './stores/payments.js';
 import type { ProductStore } from './stores/products.js';
 import type { WalletStore } from './stores/wallets.js';
 
+const OBSTACLES: Record<Obstacle, string> = {
+  no_account:
+    'The account of this shop does not exist on the ledger yet, so that a payment may fail. Tell the merchant.',
+  no_trustline:
+    'The account of this shop does not accept this asset yet, so that a payment would fail. Tell the merchant.',
+};
+
 export function createPageSource(deps: {
   paymentLinks: PaymentLinkStore;
   products: ProductStore;
   wallets: WalletStore;
+  obstacles: Obstacles;
 }): PageSource {
-  const { paymentLinks, products, wallets } = deps;
+  const { paymentLinks, products, wallets, obstacles } = deps;
   return {
     async linkBySlug(slug): Promise<PageLink | null> {
       const link = await paymentLinks.bySlug(slug);
@@ -19,6 +28,7 @@ export function createPageSource(deps: {
       const wallet = product && (await wallets.byId(product.accountId, product.walletId));
       if (!link || !product || !wallet) return null;
       const { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active } = product;
+      const obstacle = await obstacles.to(wallet.network, wallet.address, { code: assetCode, issuer: assetIssuer });
       return {
         linkId: link._id,
         slug: link.slug,
@@ -26,6 +36,7 @@ export function createPageSource(deps: {
         active: link.active,
         product: { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active },
         wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
+        warnings: obstacle === null ? [] : [OBSTACLES[obstacle]],
       };
     },
   };

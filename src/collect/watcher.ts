@@ -84,6 +84,8 @@ export function createWatcher(deps: WatcherDeps) {
         position.address === null
           ? await session.payments(position.cursor, pageLimit)
           : await session.accountPayments(position.address, position.cursor, pageLimit);
+      // Its root may not say so yet; until it does, the wallet lags, and is not taken for read.
+      if (page.gone) throw new HorizonUnavailable('it no longer has what comes next', 5000);
       const ofOneAddress = position.address !== null;
       const reading = await readRecords({ network, session, clock, isOurs, ofOneAddress }, page.records);
       const cursor = page.cursor === null ? position.cursor : larger(position.cursor, page.cursor);

@@ -1,5 +1,6 @@
 /** The questions that are put to Horizon and what its answers must look like. An answer that looks otherwise is a fault of the base, never data. */
 import { z } from 'zod';
+import type { Asset } from '../domain/asset.js';
 import { BaseFault } from './base.js';
 import { hash, isObject, moment } from './fields.js';
 import { findLedgerAtOrBefore } from './ledger-search.js';
@@ -28,8 +29,15 @@ export interface Page extends ParsedPage {
   gone: boolean;
 }
 
+/** What an account on the ledger can be paid in, besides the native asset. */
+export interface LedgerAccount {
+  trusted: Asset[];
+}
+
 export interface HorizonVerbs {
   root(): Promise<Root>;
+  /** Null for an account that is not on the ledger. */
+  account(address: string): Promise<LedgerAccount | null>;
   /** An account that Horizon's history has never seen has an empty page. @param cursor exclusive, a number. @param limit at most 200. */
   accountPayments(address: string, cursor: string, limit: number): Promise<Page>;
   /** Of the whole network. */
@@ -55,6 +63,9 @@ const rootSchema = z.object({
   history_elder_ledger: sequence,
   network_passphrase: z.string(),
 });
+const accountSchema = z.object({
+  balances: z.array(z.object({ asset_code: z.string().optional(), asset_issuer: z.string().optional() })),
+});
 const ledgerSchema = z.object({ sequence, hash, closed_at: moment });
 
 /** @param ask one base. @param passphrase of the network that it should serve. @param label of the base. */
@@ -72,6 +83,18 @@ export function createVerbs(ask: Ask, passphrase: string, label: string): Horizo
         latestClosedAt,
         elderLedger: root.history_elder_ledger,
         passphrase,
+      };
+    },
+
+    async account(address) {
+      const { status, body } = await ask(`/accounts/${address}`);
+      if (status !== 200) return null;
+      const account = accountSchema.safeParse(body).data;
+      if (!account) throw new BaseFault('an account that is none');
+      return {
+        trusted: account.balances.flatMap(({ asset_code: code, asset_issuer: issuer }) =>
+          code && issuer ? [{ code, issuer }] : [],
+        ),
       };
     },
 

@@ -153,6 +153,7 @@ export function createHorizon(options: HorizonOptions): Horizon {
           return label;
         },
         root: () => ask(ROOT),
+        account: (...args) => ask(that((verbs) => verbs.account(...args))),
         accountPayments: (...args) => ask(that((verbs) => verbs.accountPayments(...args))),
         payments: (...args) => ask(that((verbs) => verbs.payments(...args))),
         ledger: (...args) => ask(that((verbs) => verbs.ledger(...args))),

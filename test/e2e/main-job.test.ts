@@ -2,6 +2,7 @@
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { WebhookPayload } from '../../contracts/events.js';
+import { systemClock } from '../../src/clock.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
@@ -68,4 +69,23 @@ t.test('a second service with another secrets key is refused with one line', asy
     name: 'StartupError',
     message: /^SECRETS_KEY is not the one/,
   });
+});
+
+t.test('the page warns when the wallet cannot receive what is asked for, and no longer once it can', async (t) => {
+  let aheadMs = 0;
+  const nowMs = () => Date.now() + aheadMs;
+  const service = await startTestService(t, { clock: { ...systemClock, nowMs, now: () => new Date(nowMs()) } });
+  const { client } = service.context.localLedger!;
+  const { assetIssuer } = await client.issue({ code: 'USD', amount: '1000' });
+  const shop = await client.fund();
+  const wallet = (await service.api('POST', '/wallets', { name: 'Shop', address: shop.address, network: 'LOCAL' }))
+    .data;
+  const product = { name: 'P', walletId: wallet.id, assetCode: 'USD', assetIssuer, priceType: 'FIXED', price: '1' };
+  const { id: productId } = (await service.api('POST', '/products', product)).data;
+  const { url } = (await service.api('POST', '/payment-links', { productId })).data;
+  const page = async () => (await fetch(url)).text();
+  t.match(await page(), /does not accept this asset yet/);
+  await client.trust({ secret: shop.secret, assetCode: 'USD', assetIssuer });
+  aheadMs = 20_000;
+  t.notMatch(await page(), /does not accept this asset yet/);
 });

@@ -1,0 +1,58 @@
+/** What would keep a wallet from receiving an asset, as far as the ledger tells quickly: it is asked once in a while, not for every page. */
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import { type Asset, assetName, sameAsset } from '../domain/asset.js';
+import type { Horizon } from '../horizon/source.js';
+
+export type Obstacle = 'no_account' | 'no_trustline';
+
+export interface Obstacles {
+  /** Null when there is none, or when nobody knows. */
+  to(network: Network, address: string, asset: Asset): Promise<Obstacle | null>;
+}
+
+const PATIENCE_MS = 1000;
+/** An account that can be paid is likely to stay so. */
+const GOOD_FOR_MS = 600_000;
+const BAD_FOR_MS = 15_000;
+const MAX_REMEMBERED = 10_000;
+
+export function createObstacles({
+  horizons,
+  clock,
+}: {
+  horizons: ReadonlyMap<Network, Horizon>;
+  clock: Clock;
+}): Obstacles {
+  const remembered = new Map<string, { obstacle: Promise<Obstacle | null>; untilMs: number }>();
+
+  async function look(network: Network, address: string, asset: Asset): Promise<Obstacle | null> {
+    const account = await horizons.get(network)?.session().account(address);
+    if (account === undefined) return null;
+    if (account === null) return 'no_account';
+    // An issuer takes its own asset back without a trustline.
+    if (asset.issuer === null || asset.issuer === address) return null;
+    return account.trusted.some((each) => sameAsset(each, asset)) ? null : 'no_trustline';
+  }
+
+  return {
+    async to(network, address, asset) {
+      const key = `${network}:${address}:${assetName(asset)}`;
+      let known = remembered.get(key);
+      if (!known || known.untilMs <= clock.nowMs()) {
+        if (remembered.size >= MAX_REMEMBERED) remembered.clear();
+        const asked = look(network, address, asset).catch(() => null);
+        const entry = { obstacle: asked, untilMs: clock.nowMs() + BAD_FOR_MS };
+        void asked.then((obstacle) => {
+          if (obstacle === null) entry.untilMs += GOOD_FOR_MS - BAD_FOR_MS;
+        });
+        remembered.set(key, entry);
+        known = entry;
+      }
+      const done = new AbortController();
+      const answer = await Promise.race([known.obstacle, clock.sleep(PATIENCE_MS, done.signal).then(() => null)]);
+      done.abort();
+      return answer;
+    },
+  };
+}
