@@ -57,7 +57,7 @@ ${networkNotice(link)}
 function networkNotice({ wallet: { network } }: PageLink): Html | null {
   if (network === 'PUBLIC') return null;
   const where = network === 'TESTNET' ? 'Stellar’s test network' : 'A local test ledger';
-  return html`<p class="network"><strong>${where}.</strong> No real money moves here.</p>`;
+  return html`<aside class="network"><strong>${where}.</strong> No real money moves here.</aside>`;
 }
 
 function price({ link: { product }, amount }: PageModel): Html {

@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path';
 import express from 'express';
 import jsQR from 'jsqr';
 import { pino } from 'pino';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { PNG } from 'pngjs';
 import type { Test } from 'tap';
 import { systemClock } from '../../src/clock.js';
@@ -57,6 +57,7 @@ export async function openBrowser(t: Test): Promise<Browser> {
 export type MemoryFeed = StatusFeed & {
   pay(linkId: string, payment: Partial<PagePayment>): PagePayment;
   listeners(): number;
+  /** Set false, it has no news, as when the database does not answer. */
   alive: boolean;
 };
 
@@ -157,8 +158,36 @@ export async function servePages(t: Test, links: PageLink[], deps: Partial<PageD
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, feed, router, server };
 }
 
-/** What a reader makes of the code on the page's screenshot; null when it finds none. */
+/** What a reader makes of the code on a screenshot of the page; null when it finds none. */
 export async function scan(page: Page): Promise<string | null> {
   const { data, width, height } = PNG.sync.read(await page.screenshot({ fullPage: true }));
   return jsQR.default(new Uint8ClampedArray(data), width, height)?.data ?? null;
+}
+
+/** A page in a context of its own, closed with the test. */
+export async function openPage(t: Test, browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await browser.newContext(options);
+  t.teardown(() => context.close());
+  return context.newPage();
+}
+
+/** What a person sees of the first such element. */
+export const seen = (page: Page, selector: string): Promise<string> =>
+  // biome-ignore lint/performance/useDomNodeTextContent: hidden text is not seen.
+  page.locator(selector).first().innerText();
+
+/** Everything that a page complains about: its own errors, what its policy blocked, requests to others. */
+export function watchPage(page: Page): string[] {
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
+  page.on('dialog', (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('console', (message) => {
+    // What the tests provoke: answers that are no 200.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      complaints.push(message.text());
+  });
+  return complaints;
 }

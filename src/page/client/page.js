@@ -71,8 +71,9 @@ function showLocalTimes() {
 }
 
 function followPayments(address) {
-  // Kept with the entry in the history: a reload goes on with the same visit, a click on the link begins a new one.
-  const opened = history.state?.opened ?? main.dataset.opened;
+  // Kept with the entry in the history: a reload, or a phone that comes back from the wallet, goes on with the same visit.
+  const [navigation] = performance.getEntriesByType('navigation');
+  const opened = (navigation?.type !== 'navigate' && history.state?.opened) || main.dataset.opened;
   history.replaceState({ ...history.state, opened }, '');
 
   let source;

@@ -1,0 +1,359 @@
+/** With PAGE_SCREENSHOTS=<folder> every state is photographed there, at every width, light and dark. */
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import t from 'tap';
+import type { PageLink, PagePayment } from '../../src/page/types.js';
+import {
+  ADDRESS,
+  ISSUER,
+  openBrowser,
+  openPage,
+  pageLink,
+  scan,
+  seen,
+  servePages,
+  watchPage,
+} from '../helpers/browser.js';
+
+const USDC = { assetCode: 'USDC', assetIssuer: ISSUER };
+const IMAGE = 'https://img.example/beans.svg';
+const PICTURE =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><rect width="9" height="9" fill="#855"/></svg>';
+const DESCRIPTION =
+  'Single-origin arabica, roasted on Thursdays in small batches.\n\nShips within two days, everywhere in Europe.';
+
+const custom = (slug: string): PageLink =>
+  pageLink(slug, {
+    product: { name: 'River clean-up', priceType: 'CUSTOM', price: null, minAmount: '5', description: DESCRIPTION },
+  });
+
+/** A state of the page: its link, what is entered, and the payment that comes while it is open. */
+interface State {
+  link: PageLink;
+  query?: string;
+  payment?: Partial<PagePayment>;
+}
+
+const paidLink = (slug: string) => pageLink(slug, { product: { imageUrl: IMAGE } });
+const STATES: Record<string, State> = {
+  fixed: { link: pageLink('fixed', { product: { description: DESCRIPTION, imageUrl: IMAGE } }) },
+  issued: {
+    link: pageLink('issued', {
+      product: { ...USDC, name: 'Yearly membership of the Association for Open Ledgers', price: '1250.5' },
+      wallet: { network: 'TESTNET' },
+    }),
+  },
+  longest: {
+    link: pageLink('longest', {
+      product: {
+        name: 'W'.repeat(120),
+        assetCode: 'ABCDEFGHIJKL',
+        assetIssuer: ISSUER,
+        price: '922337203685.4775807',
+        description: 'x'.repeat(500),
+      },
+      wallet: { network: 'TESTNET' },
+      warnings: ['The merchant’s account cannot receive ABCDEFGHIJKL at the moment: a payment would fail.'],
+    }),
+  },
+  local: { link: pageLink('local', { wallet: { network: 'LOCAL' } }) },
+  custom: { link: custom('custom') },
+  'custom-entered': { link: custom('custom-entered'), query: '?amount=12.5' },
+  'custom-wrong': { link: custom('custom-wrong'), query: '?amount=3' },
+  paid: { link: paidLink('paid'), payment: {} },
+  overpaid: { link: paidLink('overpaid'), payment: { amount: '30', reason: 'overpaid', excessAmount: '5' } },
+  underpaid: {
+    link: paidLink('underpaid'),
+    payment: { status: 'UNDERPAID', reason: 'below_price', amount: '20', shortfallAmount: '5' },
+  },
+  'wrong-asset': {
+    link: paidLink('wrong-asset'),
+    payment: { status: 'REJECTED', reason: 'wrong_asset', assetCode: 'XLM', assetIssuer: ISSUER },
+  },
+  inactive: { link: pageLink('inactive', { active: false, product: { description: DESCRIPTION } }) },
+  unknown: { link: { ...pageLink('unknown'), slug: 'somewhere-else' } },
+};
+
+const browser = await openBrowser(t);
+const testPayer = { pay: async () => ({ paid: true as const, transactionHash: 'abc' }) };
+const axeSource = readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(await axeSource);
+  const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(
+    'axe.run().then((all) => all.violations)',
+  );
+  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+}
+
+t.test(
+  'in every state, at every width, light and dark: nothing overflows, axe finds nothing, the code is readable',
+  { timeout: 120_000 },
+  async (t) => {
+    const { url, feed } = await servePages(
+      t,
+      Object.values(STATES).map(({ link }) => link),
+      { testPayer },
+    );
+    const folder = process.env.PAGE_SCREENSHOTS;
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [320, 768, 1280]) {
+        const viewport = { width, height: width === 320 ? 568 : 800 };
+        const context = await browser.newContext({ colorScheme, viewport, reducedMotion: 'reduce' });
+        await context.route(IMAGE, (route) => route.fulfill({ contentType: 'image/svg+xml', body: PICTURE }));
+        const page = await context.newPage();
+        const complaints = watchPage(page);
+        for (const [name, { link, query = '', payment }] of Object.entries(STATES)) {
+          const what = `${name}, ${width} px, ${colorScheme}`;
+          await page.goto(`${url}/p/${name}${query}`);
+          if (payment) {
+            feed.pay(link.linkId, { ...payment, createdAt: new Date() });
+            await page.waitForSelector('.outcome');
+          }
+          const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+          if (overflow > 0) t.fail(`${what}: ${overflow} px too wide`);
+          // Contrast depends on the theme, what is laid out on the width.
+          if (width === (colorScheme === 'light' ? 1280 : 320))
+            t.strictSame(await violations(page), [], `axe: ${what}`);
+          const uri = await page
+            .locator('a.button')
+            .getAttribute('href', { timeout: 1 })
+            .catch(() => null);
+          if (uri !== null && !payment && (name === 'fixed' || name === 'longest' || name === 'custom-entered')) {
+            t.equal(await scan(page), uri, `scanned: ${what}`);
+          }
+          if (folder)
+            await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+        }
+        t.strictSame(complaints, [], `no complaints at ${width} px, ${colorScheme}`);
+        await context.close();
+      }
+    }
+  },
+);
+
+t.test('what a merchant writes is shown as text and never runs', async (t) => {
+  const probe = (field: string) =>
+    `${field}"'><script>window.hit='${field}'</script><img src=x onerror="window.hit='${field}'"><svg onload=alert(1)>{{7*7}}\u202e</title></textarea>`;
+  const link = pageLink('probe', {
+    memo: probe('memo').slice(0, 28),
+    warnings: [probe('warning')],
+    product: {
+      name: probe('name'),
+      description: probe('description'),
+      imageUrl: `https://img.example/"onerror="window.hit='image'"><script>window.hit='image'</script>.png`,
+      assetCode: probe('code'),
+      assetIssuer: probe('issuer'),
+      price: null,
+      priceType: 'CUSTOM',
+    },
+    wallet: { address: probe('address') },
+  });
+  const { url, feed } = await servePages(t, [link]);
+  const page = await openPage(t, browser);
+  const complaints = watchPage(page);
+  const requests: string[] = [];
+  page.on('request', (request) => requests.push(request.url()));
+  await page.route('https://img.example/**', (route) => route.fulfill({ contentType: 'image/svg+xml', body: PICTURE }));
+  await page.goto(`${url}/p/probe?amount=${encodeURIComponent('"><script>window.hit="amount"</script>')}`);
+  await page.goto(`${url}/p/probe`);
+  const text = await seen(page, 'body');
+  for (const field of ['memo', 'warning', 'name', 'description', 'code']) t.match(text, `${field}"'>`, field);
+  t.equal(await page.locator('h1').textContent(), link.product.name);
+  await page.fill('#amount', '"><script>window.hit=1</script>');
+  await page.press('#amount', 'Enter');
+  await page.waitForSelector('#amount-problem svg');
+  const { assetIssuer } = link.product;
+  feed.pay(link.linkId, {
+    assetCode: probe('paid'),
+    assetIssuer,
+    amount: '1',
+    senderShort: probe('sender'),
+    transactionHash: probe('hash'),
+    explorerUrl: 'https://explorer.example/"><script>window.hit=1</script>',
+  });
+  await page.waitForSelector('.paid');
+  t.match(await seen(page, '.outcome'), 'sender"\'>');
+  t.equal(await page.evaluate('window.hit'), undefined);
+  t.equal(await page.locator('script').count(), 1);
+  t.strictSame(complaints, [], 'not even the policy had anything to block');
+  const foreign = requests.filter((request) => !request.startsWith(url));
+  t.ok(
+    foreign.length > 0 && foreign.every((request) => request.startsWith('https://img.example/')),
+    'the image alone is loaded from elsewhere',
+  );
+});
+
+t.test('the page turns by itself, by events, and keeps its visit over a reload', async (t) => {
+  const link = pageLink('x');
+  const { url, feed, server } = await servePages(t, [link]);
+  feed.pay(link.linkId, { createdAt: new Date(Date.now() - 1000) });
+  const page = await openPage(t, browser);
+  await page.goto(`${url}/p/x`);
+  await page.waitForSelector('.waiting');
+  t.equal(await page.locator('.outcome').count(), 0, 'an earlier payment is nobody’s business');
+
+  const began = Date.now();
+  const short = { status: 'UNDERPAID', reason: 'below_price', amount: '20', shortfallAmount: '5' } as const;
+  const under = feed.pay(link.linkId, short);
+  await page.waitForSelector('.short');
+  t.comment(`shown ${Date.now() - began} ms after the payment was stored`);
+  t.match(await page.title(), '5 XLM short');
+  t.match(await page.locator('#announcement').textContent(), 'Sending only the rest does not help');
+  t.notOk(await page.locator('.qr').isVisible(), 'paying once more takes a click');
+  await page.click('.ask > summary');
+  t.ok(await page.locator('.qr').isVisible());
+
+  feed.pay(link.linkId, { ...under, status: 'COMPLETED', reason: null });
+  await page.waitForSelector('.paid');
+  t.match(await seen(page, '.outcome'), 'accepted your payment as it came');
+  t.equal(await page.locator('.qr').count(), 0);
+
+  await page.reload();
+  await page.waitForSelector('.paid');
+  t.pass('a reload, as when a phone comes back from the wallet, still shows what was paid');
+
+  // The connection breaks, a payment comes, the connection is back.
+  const other = await openPage(t, browser);
+  await other.goto(`${url}/p/x`);
+  await other.waitForSelector('.waiting');
+  await page.click('.again a');
+  await page.waitForSelector('.waiting');
+  t.pass('the link in the receipt begins a new visit');
+  await page.waitForTimeout(300);
+  server.closeAllConnections();
+  feed.pay(link.linkId, { amount: '30', reason: 'overpaid', excessAmount: '5' });
+  await page.waitForSelector('.paid');
+  t.match(await seen(page, 'h2'), 'Paid, 5 XLM too much');
+  await other.waitForSelector('.paid');
+});
+
+t.test('a page that is switched off while open takes its details away; switched on, it brings them back', async (t) => {
+  const link = pageLink('x');
+  const { url, feed } = await servePages(t, [link]);
+  const page = await openPage(t, browser);
+  await page.goto(`${url}/p/x`);
+  await page.waitForSelector('.qr');
+  await page.waitForTimeout(200);
+  link.active = false;
+  feed.pay(link.linkId, { status: 'REJECTED', reason: 'link_inactive' });
+  await page.waitForSelector('.refused');
+  t.match(await seen(page, '#status'), 'Payments are not accepted');
+  t.notMatch(await page.content(), ADDRESS.slice(0, 4));
+  link.active = true;
+  await page.goto(`${url}/p/x`);
+  await page.waitForSelector('.qr');
+});
+
+t.test('without events the page polls, and says when it hears nothing at all', async (t) => {
+  const link = pageLink('x');
+  const { url, feed } = await servePages(t, [link]);
+  feed.alive = false;
+  const page = await openPage(t, browser);
+  await page.goto(`${url}/p/x`);
+  await page.waitForTimeout(500);
+  const began = Date.now();
+  feed.pay(link.linkId, {});
+  await page.waitForSelector('.paid', { timeout: 6_000 });
+  t.comment(`polled after ${Date.now() - began} ms`);
+  t.ok(Date.now() - began < 5_500);
+
+  const offline = await openPage(t, browser);
+  await offline.goto(`${url}/p/x`);
+  await offline.context().setOffline(true);
+  await offline.waitForSelector('[data-offline] .offline', { timeout: 12_000 });
+  t.match(await seen(offline, '.waiting'), 'Your payment is not lost');
+  await offline.context().setOffline(false);
+  await offline.waitForSelector('main:not([data-offline])', { timeout: 6_000 });
+});
+
+t.test('an amount redraws link and code; a wrong one is refused beside the field, never drawn', async (t) => {
+  const { url } = await servePages(t, [custom('c')]);
+  const page = await openPage(t, browser);
+  const complaints = watchPage(page);
+  await page.goto(`${url}/p/c`);
+  const uri = () => page.locator('a.button').getAttribute('href');
+  t.notMatch(await uri(), 'amount=', 'the payer chooses in the wallet');
+  t.equal(await scan(page), await uri());
+
+  await page.fill('#amount', '1');
+  t.ok(await page.locator('#details.stale').count(), 'what is drawn is out of date at once');
+  await page.waitForSelector('#details:empty', { state: 'attached' });
+  t.equal(await seen(page, '#amount-problem'), '', 'no reproach while typing');
+  await page.fill('#amount', '12,5');
+  await page.waitForSelector('#details:not(.stale) a.button');
+  t.match(await uri(), '&amount=12.5&');
+  t.equal(await scan(page), await uri());
+  t.match(await seen(page, '#price'), '12.5 XLM');
+  t.match(page.url(), /\?amount=12%2C5$/);
+
+  await page.fill('#amount', '4.9999999');
+  await page.press('#amount', 'Enter');
+  await page.waitForSelector('#amount-problem svg');
+  t.equal(await seen(page, '#amount-problem'), 'The minimum is 5 XLM.');
+  t.equal(await page.getAttribute('#amount', 'aria-invalid'), 'true');
+  t.equal(await page.locator('a.button').count(), 0);
+  await page.fill('#amount', '5');
+  await page.press('#amount', 'Tab');
+  await page.waitForSelector('a.button');
+  t.equal(await seen(page, '#amount-problem'), '');
+  t.equal(await page.getAttribute('#amount', 'aria-invalid'), null);
+  t.strictSame(complaints, []);
+});
+
+t.test('without JavaScript everything needed to pay works', async (t) => {
+  const local = pageLink('local', { product: { ...custom('x').product }, wallet: { network: 'LOCAL' } });
+  const { url, feed } = await servePages(t, [local], {
+    testPayer: {
+      pay: async ({ amount }) => {
+        feed.pay(local.linkId, { amount });
+        return { paid: true, transactionHash: 'abc' };
+      },
+    },
+  });
+  const options: BrowserContextOptions = { javaScriptEnabled: false, viewport: { width: 320, height: 568 } };
+  const page = await openPage(t, browser, options);
+  await page.goto(`${url}/p/local`);
+  t.notOk(await page.locator('.copy').first().isVisible(), 'no button that does nothing');
+  t.notOk(await page.locator('.waiting').isVisible(), 'no promise that is not kept');
+  await page.fill('#amount', '3');
+  await page.press('#amount', 'Enter');
+  t.match(await seen(page, '#amount-problem'), 'The minimum is 5 XLM');
+  await page.fill('#amount', '8');
+  await page.click('text=Change');
+  t.equal(await scan(page), await page.locator('a.button').getAttribute('href'));
+  await page.click('text=Has my payment arrived?');
+  t.match(await seen(page, '.check'), 'Nothing has arrived yet');
+  await page.click('text=Pay 8 XLM from a test account');
+  t.match(await seen(page, '.paid'), '8 XLM received');
+});
+
+t.test('buttons copy the exact value, with the keyboard alone', async (t) => {
+  const { url } = await servePages(t, [pageLink('x', { product: { ...USDC, price: '1234567.5' } })]);
+  const page = await openPage(t, browser, { permissions: ['clipboard-read', 'clipboard-write'] });
+  await page.goto(`${url}/p/x`);
+  t.match((await seen(page, '.price')).replace(/\s+/g, ' '), '1234567.5 USDC');
+  const copied: string[] = [];
+  const names: string[] = [];
+  for (let stop = 0; stop < 12; stop++) {
+    await page.keyboard.press('Tab');
+    const focus = await page.evaluate<{ name: string; outline: string }>(`({
+      name: document.activeElement === document.body ? '' : document.activeElement.ariaLabel ?? document.activeElement.textContent.trim(),
+      outline: getComputedStyle(document.activeElement).outlineStyle,
+    })`);
+    if (names.includes(focus.name) || focus.name === '') break;
+    names.push(focus.name);
+    t.not(focus.outline, 'none', `focus is visible: ${focus.name}`);
+    if (!focus.name.startsWith('Copy')) continue;
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.copy.done');
+    copied.push(await page.evaluate<string>('navigator.clipboard.readText()'));
+    await page.waitForFunction(`document.querySelector('#announcement').textContent === 'Copied'`);
+  }
+  t.strictSame(copied, ['1234567.5', ADDRESS, '7K3M9QX2TZ4A']);
+  await page.click('.asset summary');
+  await page.click('.asset .copy');
+  await page.waitForFunction(`navigator.clipboard.readText().then((text) => text === '${ISSUER}')`);
+});
