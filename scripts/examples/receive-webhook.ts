@@ -1,0 +1,29 @@
+/** A merchant's endpoint, to start from. Put TLS in front of it: webhooks go to https only.
+ *
+ *  WEBHOOK_SECRET=whsec_… PORT=4000 npx tsx scripts/examples/receive-webhook.ts */
+import express from 'express';
+import { Webhook } from 'standardwebhooks';
+import type { WebhookPayload } from '../../src/index.js'; // from 'stellar-collect' in your project
+
+const webhook = new Webhook(process.env.WEBHOOK_SECRET!);
+/** Keep them in your database: the same event may come more than once. */
+const handled = new Set<string>();
+
+const app = express();
+// The body as it came: the signature is over its bytes.
+app.post('/hook', express.text({ type: '*/*' }), (request, response) => {
+  let event: WebhookPayload;
+  try {
+    event = webhook.verify(request.body, request.headers as Record<string, string>) as WebhookPayload;
+  } catch {
+    response.sendStatus(400);
+    return;
+  }
+  if (!handled.has(event.id) && event.type === 'payment.completed') {
+    const { amount, assetCode, id } = event.data.payment;
+    console.log(`ship it: ${amount} ${assetCode} arrived (${id})`);
+  }
+  handled.add(event.id);
+  response.sendStatus(204);
+});
+app.listen(Number(process.env.PORT ?? 4000), '127.0.0.1', () => console.log('listening'));

@@ -1,0 +1,109 @@
+/** The README says what the code does. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { Webhook } from 'standardwebhooks';
+import t from 'tap';
+import { readConfig, SETTINGS } from '../../src/config.js';
+import { freePort } from '../helpers/mongo.js';
+
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+
+t.test('the table of settings is the one of config.ts', async (t) => {
+  const table = readme.slice(readme.indexOf('## Settings'));
+  const rows = [...table.matchAll(/^\| `([A-Z_]+)` \| (.*) \| (.*) \|$/gm)];
+  t.same(
+    rows.map(([, name]) => name),
+    Object.keys(SETTINGS),
+  );
+  for (const [, name, fallback, meaning] of rows) {
+    t.equal(fallback!.replace(/`/g, ''), SETTINGS[name!]!.default.replace(/`/g, ''), `default of ${name}`);
+    t.equal(meaning, SETTINGS[name!]!.meaning);
+  }
+});
+
+t.test('a setting that cannot be is one line that names it', async (t) => {
+  const bad: Record<string, string> = {
+    PORT: '70000',
+    PUBLIC_URL: 'ftp://x',
+    MONGODB_URI: 'postgres://x',
+    NETWORKS: 'LOCAL,MARS',
+    HORIZON_URLS_TESTNET: 'https://ok.example,nonsense',
+    HORIZON_REQUESTS_PER_HOUR: '0',
+    POLL_INTERVAL_MS: '1s',
+    LOCAL_LEDGER_PORT: '-1',
+    LOCAL_LEDGER_CLOSE_MS: '0',
+    SECRETS_KEY: 'c2hvcnQ=',
+    WEBHOOK_ALLOW_PRIVATE: 'yes',
+    WEBHOOK_TIMEOUT_MS: '1e3',
+    WEBHOOK_RETRY_BASE_MS: '',
+    WEBHOOK_MAX_ATTEMPTS: '0',
+    RATE_LIMIT_PER_MINUTE: 'many',
+    LOG_LEVEL: 'loud',
+    HOST: 'a b',
+  };
+  for (const [name, value] of Object.entries(bad)) {
+    if (value === '') continue;
+    t.throws(
+      () => readConfig({ [name]: value }),
+      { name: 'StartupError', message: new RegExp(`^${name} [^\\n]+$`) },
+      name,
+    );
+  }
+  t.throws(() => readConfig({ MONGODB_URI: 'mongodb://h/?replicaSet=r' }), { message: /^SECRETS_KEY is required/ });
+  t.notMatch(
+    (() => {
+      try {
+        return readConfig({ HORIZON_URLS_PUBLIC: 'ftp://key:s3cret@h' });
+      } catch (error) {
+        return (error as Error).message;
+      }
+    })(),
+    /s3cret/,
+    'a URL may hold a key',
+  );
+});
+
+t.test('private webhook targets are allowed by default only when LOCAL alone is watched', async (t) => {
+  t.equal(readConfig({}).webhookAllowPrivate, true);
+  t.equal(readConfig({ NETWORKS: 'LOCAL,TESTNET' }).webhookAllowPrivate, false);
+  t.equal(readConfig({ NETWORKS: 'TESTNET' }).webhookAllowPrivate, false);
+});
+
+t.test('the example endpoint takes what is signed, once, and refuses what is forged', async (t) => {
+  const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
+  const port = await freePort();
+  const example = spawn(process.execPath, ['--import=tsx', 'scripts/examples/receive-webhook.ts'], {
+    env: { ...process.env, WEBHOOK_SECRET: secret, PORT: String(port) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.teardown(() => example.kill());
+  let printed = '';
+  example.stdout.on('data', (chunk) => {
+    printed += chunk;
+  });
+  await once(example.stdout, 'data');
+  const body = JSON.stringify({
+    id: 'evt_1',
+    type: 'payment.completed',
+    data: { payment: { id: 'pay_1', amount: '25', assetCode: 'XLM' } },
+  });
+  const at = new Date();
+  const post = (signature: string) =>
+    fetch(`http://127.0.0.1:${port}/hook`, {
+      method: 'POST',
+      body,
+      headers: {
+        'content-type': 'application/json',
+        'webhook-id': 'evt_1',
+        'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+        'webhook-signature': signature,
+      },
+    });
+  const genuine = new Webhook(secret).sign('evt_1', at, body);
+  t.equal((await post(genuine)).status, 204);
+  t.equal((await post(genuine)).status, 204);
+  t.equal((await post(`v1,${Buffer.alloc(32).toString('base64')}`)).status, 400);
+  t.same(printed.match(/ship it/g)?.length, 1);
+});
