@@ -5,13 +5,11 @@ import { deliveryExample } from './examples.js';
 import { operation } from './operation.js';
 import { idInput, idOf, timestamp } from './primitives.js';
 
-export const deliveryStatusSchema = z
-  .enum(['PENDING', 'DELIVERED', 'FAILED', 'CANCELLED'])
-  .meta({
-    id: 'DeliveryStatus',
-    description:
-      'PENDING: not yet delivered, to be tried (again). FAILED: after the last attempt. CANCELLED: the webhook was deleted.',
-  });
+export const deliveryStatusSchema = z.enum(['PENDING', 'DELIVERED', 'FAILED', 'CANCELLED']).meta({
+  id: 'DeliveryStatus',
+  description:
+    'PENDING: not yet delivered, to be tried (again). FAILED: after the last attempt. CANCELLED: the webhook was deleted.',
+});
 
 const attemptSchema = z
   .object({

@@ -20,13 +20,11 @@ export const PAYMENT_REASONS = [
   'unsupported_memo',
 ] as const;
 
-export const paymentStatusSchema = z
-  .enum(PAYMENT_STATUSES)
-  .meta({
-    id: 'PaymentStatus',
-    description:
-      'COMPLETED: enough, in the right asset. UNDERPAID: less than the price or minimum. REJECTED: the link, the product or the asset was wrong. UNMATCHED: belongs to no link.',
-  });
+export const paymentStatusSchema = z.enum(PAYMENT_STATUSES).meta({
+  id: 'PaymentStatus',
+  description:
+    'COMPLETED: enough, in the right asset. UNDERPAID: less than the price or minimum. REJECTED: the link, the product or the asset was wrong. UNMATCHED: belongs to no link.',
+});
 export const paymentReasonSchema = z
   .enum(PAYMENT_REASONS)
   .meta({ id: 'PaymentReason', description: 'The first that applies, in the order link, product, asset, amount.' });
