@@ -144,11 +144,12 @@ export function createWebhookStore(connection: mongoose.Connection) {
       const held = found.filter(({ lane, status }) => lane?.by === by && status === 'ACTIVE');
       return { held, gone: ids.filter((id) => !known.has(id)) };
     },
-    /** Prolongs what is still held; answers it, as it is now. */
-    async renewLanes(ids: readonly string[], by: string, leaseMs: number): Promise<WebhookDoc[]> {
+    async renewLanes(ids: readonly string[], by: string, leaseMs: number): Promise<void> {
       await collection.updateMany({ _id: { $in: [...ids] }, 'lane.by': by }, [leaseFromNow(by, leaseMs)]);
-      return collection.find({ _id: { $in: [...ids] }, 'lane.by': by }).toArray();
     },
+    /** Those of these webhooks whose lane is held by `by`, as they are now. */
+    heldBy: (by: string, ids: readonly string[]): Promise<WebhookDoc[]> =>
+      collection.find({ _id: { $in: [...ids] }, 'lane.by': by }).toArray(),
     async releaseLanes(ids: readonly string[], by: string): Promise<void> {
       await collection.updateMany({ _id: { $in: [...ids] }, 'lane.by': by }, { $set: { lane: null } });
     },

@@ -16,25 +16,46 @@ export function createConnector(options: {
   developmentCa: (() => string | null) | null;
 }): Connector {
   const { guard, timeoutMs, developmentCa } = options;
-  // One context for all connections. Without `ca` it trusts Node's roots and those of NODE_EXTRA_CA_CERTS.
-  const base = { timeout: timeoutMs, ...(guard ? { lookup: guard.lookup } : {}) };
-  const connect = buildConnector({ ...base, secureContext: createSecureContext() });
-
+  const connectorTrusting = (ca?: string) =>
+    buildConnector({
+      timeout: timeoutMs,
+      // One context for all connections. Without `ca` it trusts Node's roots and those of NODE_EXTRA_CA_CERTS.
+      secureContext: createSecureContext(ca === undefined ? {} : { ca }),
+      ...(guard ? { lookup: guard.lookup } : {}),
+    });
+  const connect = connectorTrusting();
   const guarded: Connector = (target, callback) => {
     if (!guard || guard.allowsHost(target.hostname)) return connect(target, callback);
     process.nextTick(callback, new AddressNotAllowed(), null);
   };
-  if (!developmentCa) return guarded;
+  return developmentCa ? withDevelopmentCa(guarded, developmentCa, connectorTrusting) : guarded;
+}
 
+/** A loopback host whose certificate is not trusted is tried with the authority of development, from then on at once. */
+function withDevelopmentCa(
+  connect: Connector,
+  developmentCa: () => string | null,
+  connectorTrusting: (ca: string) => Connector,
+): Connector {
+  const known = new Set<string>();
+  let development: { ca: string; connect: Connector } | null = null;
+  const trusting = (ca: string): Connector => {
+    if (development?.ca !== ca) development = { ca, connect: connectorTrusting(ca) };
+    return development.connect;
+  };
   return (target, callback) => {
-    guarded(target, (...result) => {
+    const host = `${target.hostname}:${target.port}`;
+    const ca = known.has(host) ? developmentCa() : null;
+    if (ca !== null) return trusting(ca)(target, callback);
+    connect(target, (...result) => {
       const [error] = result;
-      const ca = error && isUntrustedCertificate(error) && isLoopbackHost(target.hostname) ? developmentCa() : null;
+      const ca = error && isUntrustedCertificate(error) && isLoopback(target.hostname) ? developmentCa() : null;
       if (ca === null) return callback(...result);
-      buildConnector({ ...base, secureContext: createSecureContext({ ca }) })(target, callback);
+      known.add(host);
+      trusting(ca)(target, callback);
     });
   };
 }
 
-const isLoopbackHost = (hostname: string): boolean =>
+const isLoopback = (hostname: string): boolean =>
   hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '::1' || /^127\.[\d.]+$/.test(hostname);

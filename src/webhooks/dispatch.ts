@@ -40,10 +40,6 @@ export interface DispatcherDeps {
   onAttempt?: (record: AttemptRecord) => void;
 }
 
-/** Requests in flight at one endpoint: these, shared out over the lanes, within the bounds. Nothing is common to two endpoints that one could use up. */
-const SLOTS = 256;
-const MIN_SLOTS = 2;
-const MAX_SLOTS = 32;
 const WAIT_AFTER_FAULT_MS = 1000;
 
 export type Dispatcher = ReturnType<typeof createDispatcher>;
@@ -99,7 +95,7 @@ function createRun(deps: DispatcherDeps) {
   }
 
   function fill(lane: Lane): void {
-    const slots = Math.max(MIN_SLOTS, Math.min(MAX_SLOTS, Math.floor(SLOTS / lanes.count())));
+    const slots = lanes.slots();
     while (!stopping && !lane.stopped && lane.inFlight < slots && lanes.mayStart(lane)) {
       const job = lane.take();
       if (!job) return;

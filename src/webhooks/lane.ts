@@ -31,8 +31,9 @@ export class Lane {
   /** Payments whose `payment.received` is here, and its first attempt not over. */
   readonly #receiving = new Set<string>();
   readonly #held = new Set<string>();
+  readonly #recordedSinceLook = new Set<string>();
 
-  /** @param leaseEndsMs by this process's clock, earlier than by the database's */
+  /** @param leaseEndsMs by `monotonicMs`; earlier than the database thinks */
   constructor(
     public webhook: WebhookDoc,
     public leaseEndsMs: number,
@@ -45,8 +46,19 @@ export class Lane {
     return this.#held.size;
   }
 
+  /** Of those, the ones that have not started. */
+  get queued(): number {
+    return this.#ready.length + this.#successors.size;
+  }
+
+  /** Called before the database is asked what is due. */
+  look(): void {
+    this.#recordedSinceLook.clear();
+  }
+
+  /** True when it is here, or was when the database was last asked: what that answered of it may be out of date. */
   holds(deliveryId: string): boolean {
-    return this.#held.has(deliveryId);
+    return this.#held.has(deliveryId) || this.#recordedSinceLook.has(deliveryId);
   }
 
   isReceiving(paymentId: string): boolean {
@@ -56,7 +68,7 @@ export class Lane {
   /** Puts a job in its place; one that is here already is ignored. */
   offer(job: Job): void {
     const { _id, paymentId } = job.delivery;
-    if (this.#held.has(_id) || this.stopped) return;
+    if (this.holds(_id) || this.stopped) return;
     this.#held.add(_id);
     if (isFirst(job, 'payment.received')) this.#receiving.add(paymentId);
     if (isFirst(job, 'payment.completed') && this.#receiving.has(paymentId)) this.#successors.set(paymentId, job);
@@ -82,9 +94,10 @@ export class Lane {
     this.#ready.unshift(successor);
   }
 
-  /** Its result is in the database, so loading it again is right from now on. */
+  /** Its result is in the database: what is read there from now on is right. */
   recorded(deliveryId: string): void {
     this.#held.delete(deliveryId);
+    this.#recordedSinceLook.add(deliveryId);
   }
 
   stop(): void {

@@ -14,10 +14,11 @@ const MAX_BUFFER = 500;
 
 const bufferOf = (lanes: Lanes) => Math.max(MIN_BUFFER, Math.min(MAX_BUFFER, Math.floor(BUFFER / lanes.count())));
 
-/** True when more is due for the lane than was loaded, and there is room for it. */
+/** True when more is due for the lane than was loaded, and is needed soon. */
 export const wantsMore = (lane: Lane, lanes: Lanes): boolean => lane.hasMore && hasRoom(lane, lanes);
 
-const hasRoom = (lane: Lane, lanes: Lanes) => lane.size <= bufferOf(lanes) / 2;
+/** With this much in hand a lane is busy until more is loaded; one that stands still is not read again and again. */
+const hasRoom = (lane: Lane, lanes: Lanes) => lane.queued <= 2 * lanes.slots();
 
 export interface LoadDeps {
   deliveries: Pick<DeliveryStore, 'dueOf' | 'unattempted' | 'record'>;
@@ -33,6 +34,7 @@ export async function loadInto(candidates: readonly Lane[], lanes: Lanes, deps: 
   if (open.length === 0) return;
   const limit = bufferOf(lanes);
   const now = clock.now();
+  for (const lane of open) lane.look();
   const due = await deliveries.dueOf(
     open.map(({ webhook }) => webhook._id),
     now,
@@ -45,7 +47,11 @@ export async function loadInto(candidates: readonly Lane[], lanes: Lanes, deps: 
   const fresh = due.filter(({ _id, webhookId }) => !lanes.of(webhookId)?.holds(_id));
   if (fresh.length === 0) return;
   const ordered = await withPredecessors(fresh, lanes, deliveries);
-  const found = await events.byIds([...new Set(ordered.map(({ eventId }) => eventId))]);
+  // The webhooks are read after the deliveries: what was stored after a rotation, a pause or a new address obeys it.
+  const [found] = await Promise.all([
+    events.byIds([...new Set(ordered.map(({ eventId }) => eventId))]),
+    lanes.refresh(open),
+  ]);
   const bodies = new Map(found.map((event) => [event._id, toBody(event)]));
 
   const lost: DeliveryDoc[] = [];

@@ -1,6 +1,6 @@
 /** Posts to endpoints of strangers: https only, checked addresses, verified certificates, no redirects, and never longer than the time-out as a whole. */
 import { Agent, type Dispatcher } from 'undici';
-import type { Clock } from '../clock.js';
+import { type Clock, monotonicMs } from '../clock.js';
 import { type Answer, parseRetryAfter } from '../domain/retry.js';
 import { createAddressGuard, isPublicAddress, type Resolve } from './address.js';
 import { createConnector } from './connect.js';
@@ -52,16 +52,15 @@ export function createPoster(options: PosterOptions): Poster {
   return {
     post: (url, headers, body) =>
       new Promise((settle) => {
-        const startedMs = clock.nowMs();
+        const startedMs = monotonicMs();
         const target = URL.canParse(url) ? new URL(url) : null;
         if (target?.protocol !== 'https:') {
           return settle({ responseStatus: null, error: 'not an https URL', retryAfterMs: null, durationMs: 0 });
         }
         const exchange = new Exchange(timeoutMs, ({ responseStatus, error, retryAfter }) => {
-          const nowMs = clock.nowMs();
           const asksToWait = retryAfter !== null && ASKS_TO_WAIT.has(responseStatus ?? 0);
-          const retryAfterMs = asksToWait ? parseRetryAfter(retryAfter, nowMs) : null;
-          settle({ responseStatus, error, retryAfterMs, durationMs: Math.max(0, nowMs - startedMs) });
+          const retryAfterMs = asksToWait ? parseRetryAfter(retryAfter, clock.nowMs()) : null;
+          settle({ responseStatus, error, retryAfterMs, durationMs: Math.round(monotonicMs() - startedMs) });
         });
         try {
           agent.dispatch(
@@ -129,7 +128,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.end(this.#verdict());
+    clearTimeout(this.#timer);
+    // undici frees the connection a turn after the answer; whoever posts next shall find it free instead of opening another.
+    queueMicrotask(() => setImmediate(() => this.end(this.#verdict())));
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {

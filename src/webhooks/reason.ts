@@ -1,4 +1,5 @@
 /** Why an attempt failed, in few stable words: they reach the merchant, so they say nothing of addresses, certificates or code behind. */
+import { errors } from 'undici';
 
 const REASONS: Readonly<Record<string, string>> = {
   ADDRESS_NOT_ALLOWED: 'address not allowed',
@@ -39,7 +40,7 @@ export const isUntrustedCertificate = (error: unknown): boolean => UNTRUSTED.has
 export function reasonOf(error: unknown): string {
   const code = codeOf(error);
   if (UNTRUSTED.has(code) || code.startsWith('CERT_')) return REASONS[code] ?? 'certificate not trusted';
-  if (code.startsWith('HPE_')) return 'invalid answer';
+  if (error instanceof errors.HTTPParserError) return 'invalid answer';
   if (code === 'EPROTO' || code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_'))
     return REASONS[code] ?? 'TLS failed';
   return REASONS[code] ?? 'request failed';

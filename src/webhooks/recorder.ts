@@ -1,10 +1,12 @@
 /** Writes the results of attempts in batches: what comes in while a batch is being written is the next batch. Nothing is dropped before it is written. */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
+import { type Clock, systemClock } from '../clock.js';
 import type { AttemptRecord, DeliveryStore } from '../stores/deliveries.js';
 import type { WebhookHealth, WebhookStore } from '../stores/webhooks.js';
 
 const MAX_BATCH = 500;
+/** Waited for company before each batch. Nothing but the record waits: what comes next at the endpoint is sent meanwhile. */
+const GATHER_MS = 10;
 const WAIT_AFTER_FAULT_MS = 500;
 
 export interface Result {
@@ -19,8 +21,10 @@ export function createRecorder(deps: {
   by: string;
   clock: Clock;
   log: Logger;
+  /** Real time; another one in simulations. */
+  leaseClock?: Clock;
 }) {
-  const { deliveries, webhooks, by, clock, log } = deps;
+  const { deliveries, webhooks, by, clock, log, leaseClock = systemClock } = deps;
   const waiting: Result[] = [];
   const health = new Map<string, WebhookHealth>();
   const abandoned = new AbortController();
@@ -28,13 +32,14 @@ export function createRecorder(deps: {
 
   async function write(): Promise<void> {
     while (waiting.length > 0 && !abandoned.signal.aborted) {
+      await leaseClock.sleep(GATHER_MS);
       const batch = waiting.splice(0, MAX_BATCH);
       const changes = [...health.values()];
       health.clear();
       try {
+        if (changes.length > 0) await webhooks.recordHealth(changes, by);
         const written = await deliveries.record(batch.map(({ record }) => record));
         if (written < batch.length) log.debug({ overtaken: batch.length - written }, 'webhook attempts overtaken');
-        if (changes.length > 0) await webhooks.recordHealth(changes, by);
         for (const { onRecorded } of batch) onRecorded();
       } catch (err) {
         log.error({ err, attempts: batch.length }, 'webhook attempts not recorded yet');
@@ -44,7 +49,14 @@ export function createRecorder(deps: {
         await clock.sleep(WAIT_AFTER_FAULT_MS, abandoned.signal);
       }
     }
-    writing = null;
+  }
+
+  function start(): void {
+    if (writing || waiting.length === 0 || abandoned.signal.aborted) return;
+    writing = write().finally(() => {
+      writing = null;
+      start();
+    });
   }
 
   return {
@@ -52,7 +64,7 @@ export function createRecorder(deps: {
       waiting.push(result);
       // The latest word on a webhook counts, but a pause is never taken back here.
       if (change) health.set(change.id, { ...health.get(change.id), ...change });
-      writing ??= write();
+      start();
     },
     /** Resolves when everything is written. */
     async settled(): Promise<void> {

@@ -1,0 +1,74 @@
+/** The receiver of `webhook listen`: a small HTTPS server on the developer's machine that verifies every event before it shows it. */
+import type { IncomingMessage } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { type WebhookPayload, webhookPayloadSchema } from '../../contracts/events.js';
+import type { Clock } from '../clock.js';
+import { verifySignature } from '../domain/signature.js';
+import type { Certificate } from './development-certificate.js';
+
+const MAX_BODY_BYTES = 1_000_000;
+
+/** A request that came in: an event, or why it is none. */
+export type Heard = { event: WebhookPayload } | { refused: string };
+
+export interface Listener {
+  /** The address to register. */
+  url: string;
+  close(): Promise<void>;
+}
+
+/**
+ * @param options.port 0 picks a free one
+ * @param options.secret of the registered webhook; null until it is, and then requests are refused
+ * @throws Error with code EADDRINUSE when the port is taken
+ */
+export async function listenForWebhooks(options: {
+  certificate: Certificate;
+  port: number;
+  secret: () => string | null;
+  onHeard: (heard: Heard) => void;
+  clock: Clock;
+}): Promise<Listener> {
+  const { certificate, port, secret, onHeard, clock } = options;
+  const server = createServer(certificate, (request, response) => {
+    void hear(request, secret(), clock).then((heard) => {
+      response.writeHead('event' in heard ? 204 : 400).end();
+      onHeard(heard);
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  return {
+    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function hear(request: IncomingMessage, secret: string | null, clock: Clock): Promise<Heard> {
+  if (request.method !== 'POST') return { refused: `${request.method} instead of POST` };
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > MAX_BODY_BYTES) return { refused: 'body too large' };
+      chunks.push(chunk);
+    }
+  } catch {
+    return { refused: 'request cut' };
+  }
+  const body = Buffer.concat(chunks);
+  const nowSeconds = Math.floor(clock.nowMs() / 1000);
+  if (secret === null || !verifySignature({ headers: request.headers, body, secret, nowSeconds })) {
+    return { refused: 'signature not valid' };
+  }
+  const event = webhookPayloadSchema.safeParse(JSON.parse(body.toString()));
+  return event.success ? { event: event.data } : { refused: 'signed, but no event of this version' };
+}

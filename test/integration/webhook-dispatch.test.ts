@@ -1,0 +1,644 @@
+/** The dispatcher on a real MongoDB and a real HTTPS endpoint: what arrives, when, in which order, how often. */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import type { EventType } from '../../contracts/events.js';
+import { type Clock, systemClock } from '../../src/clock.js';
+import { createIds } from '../../src/domain/ids.js';
+import { createSecretBox } from '../../src/domain/secrets.js';
+import { mask, newWebhookSecret } from '../../src/domain/signature.js';
+import { connectDatabase, isDuplicateKey } from '../../src/stores/database.js';
+import { createDeliveryStore, type DeliveryDoc, type DeliveryStore } from '../../src/stores/deliveries.js';
+import { createEventStore, type EventDoc } from '../../src/stores/events.js';
+import { createWebhookStore, type WebhookDoc } from '../../src/stores/webhooks.js';
+import { createDispatcher, type DispatcherDeps, type DispatchSettings } from '../../src/webhooks/dispatch.js';
+import { createPoster } from '../../src/webhooks/poster.js';
+import { createSend } from '../../src/webhooks/send.js';
+import { testDatabase } from '../helpers/mongo.js';
+import { type Behave, type Received, startReceiver, testAuthority, verified } from '../helpers/receiver.js';
+
+const HOUR_MS = 3_600_000;
+const log = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' });
+
+/** Real time, that can be put forward. */
+const movableClock = () => {
+  let offsetMs = 0;
+  const clock: Clock & { advance(ms: number): void } = {
+    ...systemClock,
+    nowMs: () => Date.now() + offsetMs,
+    now: () => new Date(Date.now() + offsetMs),
+    advance: (ms) => {
+      offsetMs += ms;
+    },
+  };
+  return clock;
+};
+
+const SETTINGS: DispatchSettings = {
+  timeoutMs: 20_000,
+  retryBaseMs: 60_000,
+  maxAttempts: 4,
+  pollMs: 25,
+  leaseMarginMs: 600,
+};
+
+const rig = async (t: Test, behave: Behave = () => ({})) => {
+  const { uri } = await testDatabase(t);
+  const database = await connectDatabase(uri);
+  t.teardown(() => database.close());
+  const clock = movableClock();
+  const newId = createIds(clock);
+  const webhooks = createWebhookStore(database.connection);
+  const events = createEventStore(database.connection);
+  const deliveries = createDeliveryStore(database.connection, { webhooks, newId, clock });
+  await Promise.all([webhooks, events, deliveries].map((store) => store.ensureIndexes()));
+  const key = randomBytes(32);
+  const secrets = createSecretBox(key, clock);
+  const receiver = await startReceiver({ behave });
+  t.teardown(() => receiver.close());
+  const { cert } = await testAuthority();
+
+  const newPoster = (timeoutMs = SETTINGS.timeoutMs) => {
+    const poster = createPoster({ allowPrivate: true, timeoutMs, clock, developmentCa: () => cert });
+    t.teardown(() => poster.close());
+    return poster;
+  };
+  const accountId = newId('acct');
+  const secretOf = new Map<string, string>();
+
+  return {
+    ...{ uri, key, database, clock, newId, webhooks, events, deliveries, secrets, receiver, accountId, secretOf },
+    newPoster,
+    /** Runs until the test ends or `stop` is called. */
+    dispatch(
+      changes: Partial<DispatchSettings> = {},
+      deps: Partial<Pick<DispatcherDeps, 'webhooks' | 'deliveries' | 'events'>> = {},
+    ) {
+      const settings = { ...SETTINGS, ...changes };
+      const poster = newPoster(settings.timeoutMs);
+      const ending = new AbortController();
+      const dispatcher = createDispatcher({
+        ...{ webhooks, deliveries, events, poster, secrets, clock, log, settings },
+        ...deps,
+      });
+      const running = dispatcher.drain(ending.signal);
+      const stop = async () => {
+        ending.abort();
+        await running;
+      };
+      t.teardown(stop);
+      return { stop, wake: dispatcher.wake };
+    },
+    async webhook(path: string, changes: Partial<WebhookDoc> = {}): Promise<WebhookDoc> {
+      const secret = newWebhookSecret(clock);
+      const _id = newId('hook');
+      secretOf.set(_id, secret);
+      const webhook: WebhookDoc = {
+        _id,
+        accountId,
+        name: path,
+        url: receiver.origin + path,
+        events: ['payment.received', 'payment.completed'],
+        status: 'ACTIVE',
+        secretMasked: mask(secret),
+        secrets: [{ sealed: secrets.seal(secret, _id), until: null }],
+        failingSince: null,
+        lane: null,
+        createdAt: clock.now(),
+        ...changes,
+      };
+      await webhooks.insert(webhook);
+      return webhook;
+    },
+    eventsOf(paymentIds: string[], types: EventType[], owner = accountId): EventDoc[] {
+      return paymentIds.flatMap((paymentId) =>
+        types.map((type) => ({
+          _id: newId('evt'),
+          accountId: owner,
+          type,
+          paymentId,
+          data: { payment: { id: paymentId, amount: '10.5', memo: 'ünïcode ✓' } },
+          createdAt: clock.now(),
+        })),
+      );
+    },
+    publish: (docs: EventDoc[]) =>
+      database.transaction(async (session) => {
+        await events.insert(docs, session);
+        return deliveries.fanOut(docs, session);
+      }),
+    all: () => database.connection.collection<DeliveryDoc>('deliveries').find().sort({ _id: 1 }).toArray(),
+    delivered: () => database.connection.collection('deliveries').countDocuments({ status: 'DELIVERED' }),
+    /** Resolves when the deliveries are as `check` wants them. */
+    async settled(check: (all: DeliveryDoc[]) => boolean, ms = 30_000): Promise<DeliveryDoc[]> {
+      for (const end = Date.now() + ms; ; ) {
+        const all = await this.all();
+        if (check(all)) return all;
+        if (Date.now() > end) throw new Error(`not so: ${JSON.stringify(all.slice(0, 5))}`);
+        await systemClock.sleep(15);
+      }
+    },
+  };
+};
+
+type Rig = Awaited<ReturnType<typeof rig>>;
+
+const payments = (count: number, name = 'pay') => Array.from({ length: count }, (_, index) => `${name}_${index}`);
+const eventIdOf = (request: Received) => request.headers['webhook-id']!;
+const isDelivered = ({ status }: DeliveryDoc) => status === 'DELIVERED';
+
+t.test('events and deliveries are stored together, once, for whoever subscribed', async (t) => {
+  const r = await rig(t);
+  const both = await r.webhook('/both');
+  const completed = await r.webhook('/completed', { events: ['payment.completed'] });
+  const paused = await r.webhook('/paused', { status: 'PAUSED' });
+  await r.webhook('/foreign', { accountId: r.newId('acct') });
+  const docs = r.eventsOf(payments(2), ['payment.received', 'payment.completed']);
+  t.equal(await r.publish(docs), 10);
+  const counts = (await r.all()).reduce<Record<string, number>>((counts, { webhookId }) => {
+    counts[webhookId] = (counts[webhookId] ?? 0) + 1;
+    return counts;
+  }, {});
+  t.same(counts, { [both._id]: 4, [completed._id]: 2, [paused._id]: 4 });
+
+  const again = r.eventsOf(['pay_9', 'pay_1'], ['payment.received']);
+  const refused = (work: Promise<unknown>) => work.then(() => false, isDuplicateKey);
+  t.ok(await refused(r.publish(again)));
+  t.equal((await r.all()).length, 10, 'a replay opens no second delivery, and nothing of its transaction stays');
+  t.ok(
+    await refused(r.database.transaction((session) => r.deliveries.fanOut(docs.slice(0, 1), session))),
+    'nor does a fan-out alone',
+  );
+  t.equal(await r.events.byId(r.accountId, again[0]!._id), null);
+
+  t.match(await r.events.byId(r.accountId, docs[0]!._id), { paymentId: 'pay_0' });
+  t.equal(await r.events.byId('acct_other', docs[0]!._id), null);
+  const { items, meta } = await r.events.list(
+    r.accountId,
+    { type: 'payment.completed', order: 'asc' },
+    { page: 1, pageSize: 1 },
+  );
+  t.same([items.map(({ _id }) => _id), meta.total], [[docs[1]!._id], 2]);
+  const mine = await r.deliveries.list(r.accountId, both._id, {}, { page: 2, pageSize: 3 });
+  t.match([mine.items.length, mine.meta], [1, { total: 4, totalPages: 2 }]);
+  t.equal(
+    (await r.deliveries.list(r.accountId, both._id, { status: 'FAILED' }, { page: 1, pageSize: 5 })).meta.total,
+    0,
+  );
+  t.equal((await r.deliveries.list('acct_other', both._id, {}, { page: 1, pageSize: 5 })).meta.total, 0);
+  t.equal(await r.deliveries.byId('acct_other', mine.items[0]!._id), null);
+});
+
+t.test('a delivery arrives signed within a second, and each attempt has the same id and body', async (t) => {
+  const r = await rig(t, (_request, nth) => ({ status: nth < 3 ? 500 : 200 }));
+  const webhook = await r.webhook('/shop');
+  r.dispatch({ pollMs: 250 });
+  const [event] = r.eventsOf(['pay_0'], ['payment.completed']);
+  const storedAt = Date.now();
+  await r.publish([event!]);
+  await r.receiver.until(() => r.receiver.requests.length === 1);
+  t.ok(r.receiver.requests[0]!.at - storedAt < 1000, 'the first attempt');
+  for (const attempts of [2, 3]) {
+    await r.settled(([one]) => one!.attemptCount === attempts - 1);
+    r.clock.advance(HOUR_MS);
+    await r.receiver.until(() => r.receiver.requests.length === attempts);
+  }
+  const [delivery] = await r.settled(([one]) => isDelivered(one!));
+  t.match(delivery, { attemptCount: 3, nextAttemptAt: null, lastResponseStatus: 200, lastError: null });
+  t.match(delivery!.attempts, [
+    { responseStatus: 500, error: 'answered 500' },
+    { responseStatus: 500, error: 'answered 500' },
+    { responseStatus: 200, error: null },
+  ]);
+
+  const secret = r.secretOf.get(webhook._id)!;
+  for (const request of r.receiver.requests) {
+    t.equal(eventIdOf(request), event!._id);
+    t.equal(request.body, r.receiver.requests[0]!.body);
+    t.same(verified(request, secret), {
+      id: event!._id,
+      type: 'payment.completed',
+      timestamp: event!.createdAt.toISOString(),
+      data: event!.data,
+    });
+  }
+  const stamps = r.receiver.requests.map(({ headers }) => Number(headers['webhook-timestamp']));
+  t.ok(stamps[1]! - stamps[0]! >= 3600 && stamps[2]! - stamps[1]! >= 3600, 'the timestamp is of the attempt');
+  t.throws(() => verified({ ...r.receiver.requests[0]!, body: '{}' }, secret));
+});
+
+t.test('what the endpoint does × what becomes of the delivery', async (t) => {
+  const cases: Record<string, { behave: ReturnType<Behave>; is: object; waits?: [number, number] }> = {
+    ok: { behave: {}, is: { status: 'DELIVERED', lastResponseStatus: 200, lastError: null } },
+    created: { behave: { status: 201 }, is: { status: 'DELIVERED', lastResponseStatus: 201 } },
+    redirect: {
+      behave: { status: 301, headers: { location: '/ok' } },
+      is: { lastError: 'redirect not followed' },
+      waits: [54, 66],
+    },
+    error: { behave: { status: 500 }, is: { lastResponseStatus: 500, lastError: 'answered 500' }, waits: [54, 66] },
+    busy: {
+      behave: { status: 429, headers: { 'retry-after': '600' } },
+      is: { lastError: 'answered 429' },
+      waits: [599, 602],
+    },
+    down: {
+      behave: { status: 503, headers: { 'retry-after': '1' } },
+      is: { lastError: 'answered 503' },
+      waits: [54, 66],
+    },
+    away: { behave: { status: 503, headers: { 'retry-after': '999999' } }, is: {}, waits: [86_399, 86_402] },
+    hang: { behave: { trouble: 'hang' }, is: { lastResponseStatus: null, lastError: 'timed out' }, waits: [54, 67] },
+    reset: { behave: { trouble: 'reset' }, is: { lastError: 'connection closed' }, waits: [54, 66] },
+    slow: { behave: { delayMs: 100 }, is: { status: 'DELIVERED' } },
+    gone: { behave: { status: 410 }, is: { lastResponseStatus: 410 }, waits: [54, 66] },
+  };
+  const r = await rig(t, ({ path }) => cases[path.slice(1)]!.behave);
+  const hooks = new Map<string, WebhookDoc>();
+  for (const name of Object.keys(cases)) hooks.set(name, await r.webhook(`/${name}`));
+  r.dispatch({ timeoutMs: 1000 });
+  const startMs = r.clock.nowMs();
+  await r.publish(r.eventsOf(['pay_0'], ['payment.received']));
+  const all = await r.settled((all) => all.every(({ attemptCount }) => attemptCount === 1));
+  for (const [name, { is, waits }] of Object.entries(cases)) {
+    const webhook = hooks.get(name)!;
+    const delivery = all.find(({ webhookId }) => webhookId === webhook._id)!;
+    t.match(delivery, { status: 'PENDING', attemptCount: 1, ...is }, name);
+    if (waits) {
+      const seconds = (delivery.nextAttemptAt!.getTime() - startMs) / 1000;
+      t.ok(seconds >= waits[0] && seconds <= waits[1] + 1, `${name}: again after ${seconds} s`);
+    } else t.equal(delivery.nextAttemptAt, null, name);
+    const { status } = (await r.webhooks.byId(r.accountId, webhook._id))!;
+    t.equal(status, name === 'gone' ? 'PAUSED' : 'ACTIVE', `${name}: the webhook`);
+  }
+});
+
+t.test('retries come when they are due, not before, and end with FAILED; a redelivery goes on counting', async (t) => {
+  const r = await rig(t, () => ({ status: 500 }));
+  await r.webhook('/');
+  r.dispatch();
+  await r.publish(r.eventsOf(['pay_0'], ['payment.completed']));
+  for (const [attempt, waitMs] of [60_000, 240_000, 960_000].entries()) {
+    const [delivery] = await r.settled(([one]) => one!.attemptCount === attempt + 1);
+    const wait = delivery!.nextAttemptAt!.getTime() - r.clock.nowMs();
+    t.ok(Math.abs(wait - waitMs) < waitMs * 0.1 + 1000, `retry ${attempt + 1} after ${wait} ms`);
+    r.clock.advance(wait - 400);
+    await systemClock.sleep(150);
+    t.equal(r.receiver.requests.length, attempt + 1, 'not before it is due');
+    r.clock.advance(500);
+  }
+  const [failed] = await r.settled(([one]) => one!.status === 'FAILED');
+  t.match(failed, { attemptCount: 4, nextAttemptAt: null, lastError: 'answered 500' });
+  r.clock.advance(100 * HOUR_MS);
+  await systemClock.sleep(100);
+  t.equal(r.receiver.requests.length, 4, 'FAILED is final');
+
+  t.match(await r.deliveries.redeliver(r.accountId, failed!._id), { status: 'PENDING', attemptCount: 4 });
+  await r.settled(([one]) => one!.status === 'FAILED' && one!.attemptCount === 5);
+  r.receiver.behave(() => ({}));
+  await r.deliveries.redeliver(r.accountId, failed!._id);
+  const [delivered] = await r.settled(([one]) => isDelivered(one!));
+  t.match(delivered, { attemptCount: 6, lastError: null });
+  await r.deliveries.redeliver(r.accountId, failed!._id);
+  await r.settled(([one]) => isDelivered(one!) && one!.attemptCount === 7);
+  t.equal(new Set(r.receiver.requests.map(eventIdOf)).size, 1, 'always the same event');
+  t.equal(await r.deliveries.redeliver('acct_other', failed!._id), null);
+});
+
+t.test('a paused webhook gets nothing; made ACTIVE again, what waited goes at once', async (t) => {
+  const r = await rig(t, () => ({ status: 410 }));
+  const webhook = await r.webhook('/');
+  r.dispatch();
+  await r.publish(r.eventsOf(['pay_0'], ['payment.completed']));
+  await r.settled(([one]) => one!.attemptCount === 1);
+  t.equal((await r.webhooks.byId(r.accountId, webhook._id))!.status, 'PAUSED');
+  await r.publish(r.eventsOf(['pay_1'], ['payment.completed']));
+  r.clock.advance(48 * HOUR_MS);
+  await systemClock.sleep(150);
+  t.equal(r.receiver.requests.length, 1);
+  t.same(
+    (await r.all()).map(({ status }) => status),
+    ['PENDING', 'PENDING'],
+  );
+
+  const poster = r.newPoster();
+  const send = createSend({ poster, secrets: r.secrets, clock: r.clock, log });
+  const [sample] = r.eventsOf(['pay_x'], ['payment.completed']);
+  t.match(
+    await send(webhook, sample!),
+    { responseStatus: 410, error: 'answered 410' },
+    'the test event is sent all the same',
+  );
+  verified(r.receiver.requests[1]!, r.secretOf.get(webhook._id)!);
+
+  r.receiver.behave((_request, nth) => ({ status: nth === 3 ? 500 : 200 }));
+  const resume = async () => {
+    const updated = await r.webhooks.update(r.accountId, webhook._id, { status: 'ACTIVE' });
+    if (updated?.resumed) await r.deliveries.expedite(webhook._id);
+    return updated?.resumed;
+  };
+  t.equal(await resume(), true);
+  const [first, second] = await r.settled((all) => all.every(({ attemptCount }, index) => attemptCount === 2 - index));
+  t.same([first!.status, second!.status].sort(), ['DELIVERED', 'PENDING']);
+  t.equal(await resume(), false, 'being ACTIVE already hurries nothing');
+  await systemClock.sleep(100);
+  t.equal(r.receiver.requests.length, 4);
+
+  // Paused and resumed by hand: the retry does not wait for its hour.
+  await r.webhooks.update(r.accountId, webhook._id, { status: 'PAUSED' });
+  t.equal(await resume(), true);
+  await r.settled((all) => all.every(isDelivered), 2000);
+});
+
+t.test('after 5 days of nothing but failures the webhook is paused; one delivery starts the count anew', async (t) => {
+  let today = 0;
+  const r = await rig(t, ({ path }) => ({ status: path === '/well%20on%20day%203' && today === 3 ? 200 : 500 }));
+  const [sick, recovering] = [await r.webhook('/sick'), await r.webhook('/well%20on%20day%203')];
+  r.dispatch();
+  const statusOf = async ({ _id }: WebhookDoc) => (await r.webhooks.byId(r.accountId, _id))!.status;
+  for (let day = 0; day <= 6; day++) {
+    today = day;
+    await r.publish(r.eventsOf([`pay_${day}`], ['payment.completed']));
+    const isOver = ({ paymentId, webhookId, attemptCount }: DeliveryDoc) =>
+      paymentId !== `pay_${day}` || attemptCount > 0 || (day >= 5 && webhookId === sick._id);
+    await r.settled((all) => all.every(isOver));
+    while (day === 5 && (await statusOf(sick)) === 'ACTIVE') await systemClock.sleep(20);
+    t.equal(await statusOf(sick), day < 5 ? 'ACTIVE' : 'PAUSED', `day ${day}`);
+    r.clock.advance(24 * HOUR_MS);
+  }
+  await systemClock.sleep(100);
+  const { status, failingSince } = (await r.webhooks.byId(r.accountId, recovering._id))!;
+  t.equal(status, 'ACTIVE');
+  t.ok(failingSince! > new Date(Date.now() - HOUR_MS), 'failing since after the delivery only');
+  const changed = await r.webhooks.update(r.accountId, sick._id, { status: 'ACTIVE' });
+  t.equal(changed?.webhook.failingSince, null, 'a new start');
+});
+
+t.test('deleting a webhook cancels what was pending, also what was opened meanwhile', async (t) => {
+  const r = await rig(t, () => ({ status: 500 }));
+  const webhook = await r.webhook('/');
+  const { stop } = r.dispatch();
+  await r.publish(r.eventsOf(['pay_0'], ['payment.completed']));
+  const [waiting] = await r.settled(([one]) => one!.attemptCount === 1);
+  await stop();
+  await r.publish(r.eventsOf(['pay_1'], ['payment.completed']));
+  t.equal(await r.webhooks.remove('acct_other', webhook._id), false);
+  t.equal(await r.webhooks.remove(r.accountId, webhook._id), true);
+  // The service would cancel now; a crash in between is made good by the dispatcher.
+  r.dispatch();
+  await r.settled((all) => all.some(({ status }) => status === 'CANCELLED'));
+  await r.deliveries.cancelPending([webhook._id]);
+  t.match(await r.deliveries.byId(r.accountId, waiting!._id), {
+    status: 'CANCELLED',
+    attemptCount: 1,
+    nextAttemptAt: null,
+  });
+  t.equal(await r.deliveries.redeliver(r.accountId, waiting!._id), null);
+  r.clock.advance(48 * HOUR_MS);
+  await systemClock.sleep(100);
+  t.equal(r.receiver.requests.length, 1);
+});
+
+t.test('after a rotation both secrets sign for 24 h, then the new one alone', async (t) => {
+  const r = await rig(t);
+  const webhook = await r.webhook('/');
+  r.dispatch();
+  const old = r.secretOf.get(webhook._id)!;
+  const rotate = async () => {
+    const secret = newWebhookSecret(r.clock);
+    const kept = { sealed: r.secrets.seal(secret, webhook._id), masked: mask(secret) };
+    const rotated = await r.webhooks.rotate(r.accountId, webhook._id, kept, r.clock.now());
+    t.equal(rotated!.secretMasked, mask(secret));
+    return secret;
+  };
+  let sent = 0;
+  const next = async () => {
+    await r.publish(r.eventsOf([`pay_${sent++}`], ['payment.completed']));
+    await r.receiver.until(() => r.receiver.requests.length === sent);
+    return r.receiver.requests.at(-1)!;
+  };
+  const accepts = (request: Received, secret: string) => {
+    try {
+      return verified(request, secret) && true;
+    } catch {
+      return false;
+    }
+  };
+  const fresh = await rotate();
+  const during = await next();
+  t.same([accepts(during, fresh), accepts(during, old)], [true, true]);
+  r.clock.advance(12 * HOUR_MS);
+  const third = await rotate();
+  r.clock.advance(11 * HOUR_MS);
+  const twice = await next();
+  t.same(
+    [third, fresh, old].map((secret) => accepts(twice, secret)),
+    [true, true, true],
+    'each for its own 24 h',
+  );
+  r.clock.advance(2 * HOUR_MS);
+  const later = await next();
+  t.same(
+    [third, fresh, old].map((secret) => accepts(later, secret)),
+    [true, true, false],
+  );
+  r.clock.advance(12 * HOUR_MS);
+  const last = await next();
+  t.same(
+    [third, fresh, old].map((secret) => accepts(last, secret)),
+    [true, false, false],
+  );
+  t.equal(last.headers['webhook-signature']!.split(' ').length, 1);
+});
+
+/** Of each payment at each path: the first attempt of `received` was answered before `completed` began. */
+const inOrder = (t: Test, r: Rig, events: EventDoc[], delayMs: number) => {
+  const eventOf = new Map(events.map((event) => [event._id, event]));
+  const received = new Map<string, number>();
+  let wrong = 0;
+  for (const request of r.receiver.requests) {
+    const { type, paymentId } = eventOf.get(eventIdOf(request))!;
+    const key = `${request.path} ${paymentId}`;
+    if (type === 'payment.received') received.set(key, received.get(key) ?? request.at);
+    else if (!(request.at >= (received.get(key) ?? Number.POSITIVE_INFINITY) + delayMs - 2)) wrong += 1;
+  }
+  t.equal(wrong, 0, 'no payment.completed before its payment.received');
+};
+
+t.test('two dispatchers: nothing is sent twice, and payment.received goes first, whatever is due first', async (t) => {
+  const r = await rig(t, () => ({ delayMs: 20 }));
+  for (const path of ['/a', '/b', '/c']) await r.webhook(path);
+  r.dispatch();
+  r.dispatch();
+  const docs: EventDoc[] = [];
+  for (let round = 0; round < 3; round++) {
+    const batch = r.eventsOf(payments(10, `pay${round}`), ['payment.received', 'payment.completed']);
+    docs.push(...batch);
+    await r.publish(round % 2 ? batch.toReversed() : batch);
+  }
+  // Stored by a process whose clock is behind: `completed` is due long before `received`.
+  const late = r.eventsOf(payments(10, 'late'), ['payment.received', 'payment.completed']);
+  docs.push(...late);
+  await r.database.transaction(async (session) => {
+    await r.events.insert(late, session);
+    await r.deliveries.fanOut(late, session);
+    await r.database.connection
+      .collection('deliveries')
+      .updateMany(
+        { paymentId: /^late/, eventType: 'payment.received' },
+        { $set: { nextAttemptAt: new Date(Date.now() + HOUR_MS) } },
+        { session },
+      );
+  });
+  await r.settled((all) => all.length === 240 && all.every(isDelivered));
+  t.equal(r.receiver.requests.length, 240, 'each exactly once');
+  t.equal(new Set(r.receiver.requests.map((request) => request.path + eventIdOf(request))).size, 240);
+  inOrder(t, r, docs, 20);
+});
+
+t.test('what was in flight when a process was killed is sent again, once, in time; nothing else is', async (t) => {
+  const timeoutMs = 1000;
+  const r = await rig(t, ({ path }, nth) => (path === '/hang' && nth <= 2 ? { trouble: 'hang' } : {}));
+  const [hang, fine] = [await r.webhook('/hang'), await r.webhook('/fine')];
+  const module = (path: string) => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href);
+  const child = spawn(
+    process.execPath,
+    [
+      '--import=tsx',
+      '--input-type=module',
+      '-e',
+      `
+      import { pino } from 'pino';
+      import { systemClock as clock } from ${module('clock.ts')};
+      import { createIds } from ${module('domain/ids.ts')};
+      import { createSecretBox } from ${module('domain/secrets.ts')};
+      import { connectDatabase } from ${module('stores/database.ts')};
+      import { createDeliveryStore } from ${module('stores/deliveries.ts')};
+      import { createEventStore } from ${module('stores/events.ts')};
+      import { createWebhookStore } from ${module('stores/webhooks.ts')};
+      import { createDispatcher } from ${module('webhooks/dispatch.ts')};
+      import { createPoster } from ${module('webhooks/poster.ts')};
+      const { connection } = await connectDatabase(process.env.URI);
+      const webhooks = createWebhookStore(connection);
+      const deliveries = createDeliveryStore(connection, { webhooks, newId: createIds(clock), clock });
+      const events = createEventStore(connection);
+      const poster = createPoster({ allowPrivate: true, timeoutMs: ${timeoutMs}, clock, developmentCa: () => process.env.CA });
+      const secrets = createSecretBox(Buffer.from(process.env.KEY, 'base64'), clock);
+      const settings = { timeoutMs: ${timeoutMs}, retryBaseMs: 60000, maxAttempts: 4 };
+      const log = pino({ level: 'warn' });
+      await createDispatcher({ webhooks, deliveries, events, poster, secrets, clock, log, settings }).drain(new AbortController().signal);`,
+    ],
+    { env: { ...process.env, URI: r.uri, CA: r.receiver.ca, KEY: r.key.toString('base64') }, stdio: 'inherit' },
+  );
+  t.teardown(() => child.kill('SIGKILL'));
+  await r.publish(r.eventsOf(payments(2), ['payment.completed']));
+  await r.receiver.until(() => r.receiver.at('/hang').length === 2);
+  await r.settled((all) => all.filter(({ webhookId }) => webhookId === fine._id).every(isDelivered));
+  // A second dispatcher lives all the while, and must not touch what is in flight at the first.
+  r.dispatch({ timeoutMs, leaseMarginMs: 3000 });
+  child.kill('SIGKILL');
+  const killedAt = Date.now();
+  await r.publish(r.eventsOf(['pay_after'], ['payment.completed']));
+  await r.settled((all) => all.every(isDelivered), timeoutMs + 5000);
+  const again = r.receiver.at('/hang');
+  t.ok(again[2]!.at - killedAt < timeoutMs + 5000, `again after ${again[2]!.at - killedAt} ms`);
+  t.ok(again[2]!.at - killedAt > timeoutMs, 'not while the dead might still have been sending');
+  t.equal(again.length, 5);
+  t.equal(r.receiver.at('/fine').length, 3);
+  t.match(
+    (await r.all()).filter(({ webhookId }) => webhookId === hang._id).map(({ attemptCount }) => attemptCount),
+    [1, 1, 1],
+  );
+});
+
+t.test('endpoints that hang hold up nobody; the work is done in batches', async (t) => {
+  const hanging = new Set(['/0', '/7', '/13']);
+  const r = await rig(t, ({ path }) => (hanging.has(path) ? { trouble: 'hang' } : {}));
+  for (let index = 0; index < 20; index++) await r.webhook(`/${index}`);
+  const docs = r.eventsOf(payments(50), ['payment.completed']);
+  await r.publish(docs);
+  let roundTrips = 0;
+  const counted = <Store extends object>(store: Store): Store =>
+    new Proxy(store, {
+      get: (target, verb) => {
+        const value = Reflect.get(target, verb) as unknown;
+        if (typeof value !== 'function') return value;
+        return (...args: unknown[]) => {
+          roundTrips += 1;
+          return value.apply(target, args) as unknown;
+        };
+      },
+    });
+  const startedAt = Date.now();
+  r.dispatch(
+    { timeoutMs: 60_000, leaseMarginMs: 3000, graceMs: 0, pollMs: 1000 },
+    { webhooks: counted(r.webhooks), deliveries: counted(r.deliveries), events: counted(r.events) },
+  );
+  while ((await r.delivered()) < 850 && Date.now() - startedAt < 40_000) await systemClock.sleep(50);
+  const ms = Date.now() - startedAt;
+  t.comment(`850 of 1,000 deliveries in ${ms} ms while 3 endpoints hang, ${roundTrips} calls of the stores`);
+  t.ok(roundTrips < 283, 'fewer than one for three deliveries');
+  t.equal(await r.delivered(), 850, 'long before the first of them times out');
+  for (const path of hanging) {
+    const open = r.receiver.at(path).length;
+    t.ok(open >= 2 && open <= 32, `${path} has ${open} requests and no more`);
+  }
+  t.equal(r.receiver.requests.filter(({ path }) => !hanging.has(path)).length, 850, 'each once');
+
+  // A newcomer among the hanging starts at once.
+  await r.webhook('/new', { accountId: 'acct_new' });
+  const storedAt = Date.now();
+  await r.publish(r.eventsOf(['pay_new'], ['payment.completed'], 'acct_new'));
+  await r.receiver.until(() => r.receiver.at('/new').length === 1);
+  t.ok(r.receiver.at('/new')[0]!.at - storedAt < 5000, 'it does not wait for them');
+});
+
+t.test(
+  'what happened is recorded though the database fails for a while, and an ending process gives its lanes back',
+  async (t) => {
+    const r = await rig(t, () => ({ delayMs: 150 }));
+    await r.webhook('/');
+    let faults = 2;
+    const flaky: DeliveryStore = {
+      ...r.deliveries,
+      record: async (records) => {
+        if (faults-- > 0) throw new Error('the database is away');
+        return r.deliveries.record(records);
+      },
+    };
+    const first = r.dispatch({ leaseMarginMs: 5000 }, { deliveries: flaky });
+    await r.publish(r.eventsOf(payments(3), ['payment.completed']));
+    await r.settled((all) => all.every(isDelivered));
+    t.equal(r.receiver.requests.length, 3, 'nothing was sent again meanwhile');
+
+    await r.publish(r.eventsOf(['pay_last'], ['payment.completed']));
+    await r.receiver.until(() => r.receiver.requests.length === 4);
+    await first.stop();
+    t.ok((await r.all()).every(isDelivered), 'what was in flight is recorded');
+    t.equal((await r.database.connection.collection('webhooks').findOne())!.lane, null);
+    const startedAt = Date.now();
+    await r.publish(r.eventsOf(['pay_next'], ['payment.completed']));
+    r.dispatch();
+    await r.receiver.until(() => r.receiver.requests.length === 5);
+    t.ok(r.receiver.requests[4]!.at - startedAt < 3000, 'the next process need not wait for a lease');
+  },
+);
+
+t.test('pausing and a new address count within a second or so, in the middle of a backlog', async (t) => {
+  const r = await rig(t, () => ({ delayMs: 100 }));
+  const webhook = await r.webhook('/old');
+  await r.publish(r.eventsOf(payments(400), ['payment.completed']));
+  r.dispatch({ leaseMarginMs: 600 });
+  await r.receiver.until(() => r.receiver.requests.length > 20);
+  await r.webhooks.update(r.accountId, webhook._id, { url: `${r.receiver.origin}/new` });
+  await r.receiver.until(() => r.receiver.at('/new').length > 0, 1500);
+  const old = r.receiver.at('/old').length;
+  await r.webhooks.update(r.accountId, webhook._id, { status: 'PAUSED' });
+  await systemClock.sleep(600);
+  const sent = r.receiver.requests.length;
+  await systemClock.sleep(300);
+  t.equal(r.receiver.requests.length, sent, 'nothing is sent any more');
+  t.equal(r.receiver.at('/old').length, old);
+  t.equal((await r.all()).filter(isDelivered).length, sent, 'what was in flight is recorded');
+});
