@@ -18,6 +18,7 @@ require('node:timers/promises').setTimeout = async () => undefined;
 type Doc = Record<string, any>;
 
 const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify']);
+const CONNECTIONS = 40;
 const INTERRUPTED = 11_601;
 const OUT_OF_DISK = 14_031;
 const WRITE_CONCERN_TIMEOUT = 64;
@@ -141,10 +142,10 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
   const name = `simulation_${process.pid}`;
   url.pathname = `/${name}`;
   // Connections that are made while a seed runs would be a matter of chance.
-  url.searchParams.set('minPoolSize', '40');
+  url.searchParams.set('minPoolSize', String(CONNECTIONS));
   const main = await connectDatabase(url.href);
   const real = main.connection.db!;
-  await Promise.all(Array.from({ length: 40 }, () => real.command({ ping: 1 })));
+  await untilConnected(main.connection.getClient());
   const free: mongoose.Connection[] = [];
   let made = 0;
   let indexed = false;
@@ -250,6 +251,13 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
   };
 }
 
+async function untilConnected(client: mongoose.mongo.MongoClient): Promise<void> {
+  const servers: Iterable<any> = (client as any).topology.s.servers.values();
+  for (const server of servers) {
+    while (server.pool.availableConnectionCount < CONNECTIONS) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
 /** Bulk writes carry their documents as a sequence beside the command. */
 const plain = (command: Doc): Doc =>
   Object.fromEntries(Object.entries(command).map(([key, value]) => [key, Array.isArray(value?.documents) ? value.documents : value]));
@@ -258,7 +266,6 @@ const plain = (command: Doc): Doc =>
 function withNow(value: any, now: Date): any {
   if (value === '$$NOW') return now;
   if (Array.isArray(value)) return value.map((each) => withNow(each, now));
-  if (Array.isArray(value?.documents)) return withNow(value.documents, now);
   if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withNow(each, now)]));
 }

@@ -158,7 +158,8 @@ export function checkSync(known: Knowledge, network: Network, stored: Stored, no
       const active = known.wallets.get(wallet._id)?.active;
       const concerned = known.ledgers.some(
         ({ sequence, closedMs }) =>
-          sequence >= gap.fromLedger && sequence <= gap.toLedger && (!active || possible(active, closedMs).includes(true)),
+          // Of the ledger before the oldest that is kept nobody can tell when it closed.
+          sequence >= gap.fromLedger && sequence <= gap.toLedger + 1 && (!active || possible(active, closedMs).includes(true)),
       );
       if (!concerned && known.resetsMs.length === 0) faults.push(`${wallet._id.slice(-6)} has a GAP ${gap.fromLedger}–${gap.toLedger}, in which it was not active`);
     }

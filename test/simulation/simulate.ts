@@ -1,5 +1,6 @@
 /** One seed: a world with two workers, an API, a merchant who changes his mind, payers, and everything that can go wrong; then calm; then the checks. */
 import { Keypair } from '@stellar/stellar-sdk';
+import { createSecretBox } from '../../src/domain/secrets.js';
 import type { Caller } from '../../src/services/caller.js';
 import type { DatabaseServer, SimulatedDatabase } from './database.js';
 import { createNetwork } from './ledger.js';
@@ -149,7 +150,7 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
       world.log(`merchant: ${what} failed: ${(error as Error).message}`);
       if (!(error instanceof Died) && /is not a function|undefined/.test((error as Error).message)) throw error;
     }
-    await learn(known, database, fromMs, world.nowMs());
+    await world.hold(learn(known, database, fromMs, world.nowMs()));
     return done;
   }
 
@@ -250,14 +251,14 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
           } else await makeLink();
           break;
         case 7: {
-          const taken = random.pick((await database.docs('payments')).filter(({ status }) => status === 'UNDERPAID' || status === 'REJECTED'));
+          const taken = random.pick((await world.hold(database.docs('payments'))).filter(({ status }) => status === 'UNDERPAID' || status === 'REJECTED'));
           if (!taken) break;
           known.accepted.add(taken._id);
           await act('accepts a payment', ({ payments }) => payments.accept(caller(taken.accountId), { id: taken._id }));
           break;
         }
         case 8: {
-          const open = random.pick((await database.docs('payments')).filter(({ status }) => status === 'UNMATCHED'));
+          const open = random.pick((await world.hold(database.docs('payments'))).filter(({ status }) => status === 'UNMATCHED'));
           const target = open && random.pick([...known.links].filter(([, { accountId }]) => accountId === open.accountId));
           if (!open || !target) break;
           await act('assigns a payment', ({ payments }) => payments.assign(caller(open.accountId), { id: open._id, paymentLinkId: target[0] }));
@@ -267,7 +268,7 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
           if (!hook) break;
           {
             const [id, { accountId }] = hook;
-            const status = (await database.docs('webhooks')).find(({ _id }) => _id === id)?.status;
+            const status = (await world.hold(database.docs('webhooks'))).find(({ _id }) => _id === id)?.status;
             if (random.chance(0.15)) await act('deletes a webhook', ({ webhooks }) => webhooks.delete(caller(accountId), { id }));
             else await act('pauses or resumes a webhook', ({ webhooks }) => webhooks.update(caller(accountId), { id, status: status === 'ACTIVE' ? 'PAUSED' : 'ACTIVE' }));
           }
@@ -277,7 +278,7 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
           await act('rotates a secret', ({ webhooks }) => webhooks.rotateSecret(caller(hook[1].accountId), { id: hook[0] }));
           break;
         default: {
-          const delivered = random.pick((await database.docs('deliveries')).filter(({ status }) => status !== 'CANCELLED'));
+          const delivered = random.pick((await world.hold(database.docs('deliveries'))).filter(({ status }) => status !== 'CANCELLED'));
           if (!delivered || random.chance(0.5)) {
             if (hooks < 3) await makeWebhook(hooks++);
             break;
@@ -412,7 +413,7 @@ async function learn(known: Knowledge, database: SimulatedDatabase, fromMs: numb
   }
   for (const webhook of webhooks!) {
     const { _id, accountId, url, events } = webhook;
-    const secrets = await secretsOf(webhook);
+    const secrets = secretsOf(webhook);
     const before = known.webhooks.get(_id);
     if (!before) known.webhooks.set(_id, { accountId, url, events, madeMs: untilMs, deletedMs: null, secrets });
     else before.secrets = secrets;
@@ -424,8 +425,7 @@ async function learn(known: Knowledge, database: SimulatedDatabase, fromMs: numb
   }
 }
 
-async function secretsOf(webhook: Record<string, any>): Promise<{ secret: string; fromMs: number }[]> {
-  const { createSecretBox } = await import('../../src/domain/secrets.js');
+function secretsOf(webhook: Record<string, any>): { secret: string; fromMs: number }[] {
   const box = createSecretBox(Buffer.alloc(32, 7), { randomBytes: (size) => Buffer.alloc(size) });
   return webhook.secrets.map(({ sealed }: { sealed: string }) => ({ secret: box.open(sealed, webhook._id), fromMs: 0 }));
 }

@@ -57,6 +57,7 @@ export function createWorld(options: WorldOptions) {
   let order = 0;
   let activity = 0;
   let steps = 0;
+  let held = 0;
   const actions: Action[] = [];
   const sleepers = new Set<Sleeper>();
 
@@ -64,6 +65,7 @@ export function createWorld(options: WorldOptions) {
     for (let before = -1; before !== activity; ) {
       before = activity;
       for (let i = 0; i < TURNS; i++) await turn();
+      while (held > 0) await turn();
     }
   }
 
@@ -109,6 +111,15 @@ export function createWorld(options: WorldOptions) {
       return steps;
     },
     nowMs: () => nowMs,
+    /** Nothing happens before this is settled: for what looks at the world from outside. */
+    hold<T>(promise: Promise<T>): Promise<T> {
+      held += 1;
+      activity += 1;
+      return promise.finally(() => {
+        held -= 1;
+        activity += 1;
+      });
+    },
     /** Adds an action; of a dead process it is dropped at once. */
     enqueue(action: Action): void {
       activity += 1;
