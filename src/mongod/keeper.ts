@@ -188,6 +188,7 @@ async function main(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
   restartWhenItDies();
   rmSync('keeper.sock', { force: true });
+  server.on('error', (error) => fail(error.message));
   server.listen('keeper.sock');
   await clock.sleep(LONELY_MS);
   if (members.size === 0) end();

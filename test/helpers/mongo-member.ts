@@ -1,6 +1,7 @@
 /** A process that holds the embedded MongoDB of a data directory and does what it is told on stdin: `write` a document, `close`.
  *  `mongo-member.ts <dataDir> [cacheDir]`; it prints `ready <uri>`, `wrote <documents>`, `closed`, or `failed <message>`. */
 import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import { openMongo } from '../../src/mongod/index.js';
@@ -15,13 +16,29 @@ async function main(): Promise<void> {
   console.log(`ready ${opened.uri}`);
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === 'write') {
-      await documents.insertOne({}, { writeConcern: { w: 'majority' } });
-      console.log(`wrote ${await documents.countDocuments()}`);
+      const document = { _id: new mongo.ObjectId() };
+      await untilItWorks(() =>
+        documents.updateOne(document, { $set: {} }, { upsert: true, writeConcern: { w: 'majority' } }),
+      );
+      console.log(`wrote ${await untilItWorks(() => documents.countDocuments())}`);
     } else if (line === 'close') {
       await client.close();
       await opened.close();
       console.log('closed');
       return process.exit(0);
+    }
+  }
+}
+
+/** The driver tries once more when a connection breaks; a database that is away for a second needs more patience. */
+async function untilItWorks<T>(work: () => Promise<T>): Promise<T> {
+  const deadlineMs = Date.now() + 20_000;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (Date.now() > deadlineMs) throw error;
+      await delay(50);
     }
   }
 }
