@@ -185,7 +185,7 @@ export async function createContext(deps: {
         });
         const horizon = horizons.get(network)!;
         const { pollIntervalMs } = config;
-        const frugal = network !== 'LOCAL';
+        const requestsPerHour = network === 'LOCAL' ? null : config.horizonRequestsPerHour;
         const watching = {
           ...stores,
           network,
@@ -193,7 +193,7 @@ export async function createContext(deps: {
           horizon,
           holder: processId,
           pollIntervalMs,
-          frugal,
+          requestsPerHour,
           clock,
           log,
         };

@@ -24,8 +24,8 @@ export interface WatchDeps {
   holder: string;
   /** Between two readings of what came. */
   pollIntervalMs: number;
-  /** Requests are counted. */
-  frugal: boolean;
+  /** The budget; null without one. */
+  requestsPerHour: number | null;
   clock: Clock;
   log: Logger;
 }
@@ -72,8 +72,8 @@ async function renew(
 }
 
 async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> {
-  const { network, watcher, horizon, networkStates, pollIntervalMs, clock, log } = deps;
-  const pace = createPace({ pollIntervalMs, frugal: deps.frugal });
+  const { network, watcher, horizon, networkStates, pollIntervalMs, requestsPerHour, clock, log } = deps;
+  const pace = createPace({ pollIntervalMs, requestsPerHour });
   let failures = 0;
   let read = { ledger: 0, atMs: 0 };
   while (!signal.aborted) {
@@ -89,7 +89,7 @@ async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> 
         // Without a new ledger there may be new wallets.
         if (root.latestLedger !== read.ledger || sinceReadMs >= IDLE_ROUND_MS) {
           read = { ledger: root.latestLedger, atMs: clock.nowMs() };
-          await watcher.round(session, root, signal);
+          pace.read(await watcher.round(session, root, signal));
         }
         waitMs = pace.waitMs(clock.nowMs());
       }

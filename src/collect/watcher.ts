@@ -18,7 +18,7 @@ import { readRecords } from './reading.js';
 import type { Recorder } from './recorder.js';
 
 const PAGE_LIMIT = 200;
-const READ_ONE_BY_ONE = 4;
+const READ_ONE_BY_ONE = 2;
 const TAKE_UP_LIMIT = 1000;
 /** Stragglers read in one round besides the feed. */
 const STRAGGLERS_PER_ROUND = 20;
@@ -46,7 +46,7 @@ export interface WatcherDeps {
   paymentsStored: () => void;
   /** Records of one page. Default 200, which is Horizon's largest. */
   pageLimit?: number;
-  /** More addresses than this are read by the feed; half as many or fewer one by one again. Default 4. */
+  /** More addresses than this are read by the feed; half as many or fewer one by one again. Default 2: from there on the feed costs fewer requests. */
   readOneByOne?: number;
 }
 
@@ -71,15 +71,17 @@ export function createWatcher(deps: WatcherDeps) {
     return new Set((await wallets.at(network, addresses)).map((wallet) => wallet.address));
   }
 
-  /** Reads a source from its position to its end. */
+  /** Reads a source from its position to its end. @returns how many pages it read */
   async function readSource(
     session: HorizonSession,
     root: Root,
     start: PositionDoc,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<number> {
     let position = start;
+    let pages = 0;
     while (!signal.aborted) {
+      pages += 1;
       const page =
         position.address === null
           ? await session.payments(position.cursor, pageLimit)
@@ -107,7 +109,7 @@ export function createWatcher(deps: WatcherDeps) {
         for (const { _id, reason } of reading.parked) log.warn({ network, record: _id, reason }, 'record parked');
       }
       if (reading.credits.length === 0) {
-        if (!(await positions.advance(position, to))) return;
+        if (!(await positions.advance(position, to))) return pages;
       } else {
         const stored = await recorder.record(network, reading.credits, { from: position, to });
         metrics.payments(stored.length);
@@ -116,8 +118,9 @@ export function createWatcher(deps: WatcherDeps) {
         if (stored.length > 0) deps.paymentsStored();
       }
       position = { ...position, ...to };
-      if (!page.full) return;
+      if (!page.full) return pages;
     }
+    return pages;
   }
 
   /** Ledgers that Horizon dropped before they were read: said aloud, then passed over. */
@@ -304,8 +307,10 @@ export function createWatcher(deps: WatcherDeps) {
 
   return {
     /** One round: reads everything that is new. Rejects when Horizon or MongoDB cannot be had; what was stored by then stays.
-     *  @param root asked in this session, before */
-    async round(session: HorizonSession, root: Root, signal: AbortSignal): Promise<void> {
+     *  @param root asked in this session, before
+     *  @returns how many pages it read */
+    async round(session: HorizonSession, root: Root, signal: AbortSignal): Promise<number> {
+      let pages = 0;
       let state = await networkStates.byNetwork(network);
       if (state && (await wasReset(session, root, state))) {
         await startAnew(root, state);
@@ -320,7 +325,7 @@ export function createWatcher(deps: WatcherDeps) {
         if (signal.aborted) break;
         const position = await passGap(root, source);
         // Nothing can be new while no ledger is.
-        if (position.ledger < root.latestLedger) await readSource(session, root, position, signal);
+        if (position.ledger < root.latestLedger) pages += await readSource(session, root, position, signal);
       }
       await letGo(feed && (await positions.byId(feedId)));
       if (!state || root.latestLedger >= state.latestLedger || root.latestClosedAt > state.latestClosedAt) {
@@ -336,6 +341,7 @@ export function createWatcher(deps: WatcherDeps) {
         await networkStates.put(network, { seenAt: clock.now(), trouble: null });
       }
       await keepAnchor(session, root, state);
+      return pages;
     },
   };
 }

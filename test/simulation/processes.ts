@@ -107,7 +107,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
   });
   const works = [
     watch(
-      { ...stores, network: 'LOCAL', watcher, horizon, holder: process.name, pollIntervalMs: 2000, frugal: false, clock, log },
+      { ...stores, network: 'LOCAL', watcher, horizon, holder: process.name, pollIntervalMs: 2000, requestsPerHour: null, clock, log },
       ended.signal,
     ),
     dispatcher.drain(ended.signal),
