@@ -8,6 +8,7 @@ import { readConfig } from '../../src/config.js';
 import { type Context, createContext, DEVELOPMENT_CA_FILE, type Role } from '../../src/context.js';
 import { createIds } from '../../src/domain/ids.js';
 import { openAccount } from '../../src/services/account.js';
+import { request } from './api.js';
 import { testDatabase } from './mongo.js';
 import { testAuthority } from './receiver.js';
 
@@ -24,7 +25,7 @@ export interface TestService {
   accountId: string;
   /** A further account. */
   openAccount(name?: string): Promise<{ apiKey: string; accountId: string }>;
-  /** Calls REST; `path` is below `/api/v1`. */
+  /** Calls REST; `path` is below `/api/v1`. Every answer is held against openapi.json. */
   api<Data = any>(method: string, path: string, body?: unknown, key?: string): Promise<Answer<Data>>;
   /** A process more on the same database. */
   join(role: Role): Promise<Context>;
@@ -94,15 +95,14 @@ export async function startTestService(t: Test, options: TestServiceOptions = {}
     openAccount: open,
     join: start,
     async api(method, path, body, key = first.apiKey) {
-      const response = await fetch(`${context.url}/api/v1${path}`, {
-        method,
+      const { status, headers, data, error, meta } = await request(context.url, method, path, {
         headers: {
           authorization: `Bearer ${key}`,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-      return { status: response.status, headers: response.headers, ...((await response.json()) as object) } as Answer;
+      return { status, headers, data, error: error ?? null, meta };
     },
   };
 }
