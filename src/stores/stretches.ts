@@ -165,21 +165,24 @@ export function createStretches(connection: mongoose.Connection) {
         model.find(within(bounds)).sort({ _id: direction }).skip(skip).limit(pageSize).lean<Doc[]>().exec();
 
       const key = `${list} ${JSON.stringify(filter)}`;
-      let counts = countsOf(key);
-      if (!counts) {
+      let ofWhole = countsOf(key);
+      if (!ofWhole) {
         const [found, total] = await Promise.all([
           offset <= SHORT_LIST ? items({}, offset) : [],
           model.countDocuments(within(), { limit: SHORT_LIST + 1 }),
         ]);
         if (total <= SHORT_LIST) return answer(found, total);
-        counts = countsOf(key) ?? rememberCounts(key);
+        ofWhole = countsOf(key) ?? rememberCounts(key);
       }
+      const keyOfParts = `${key} ${ids.from} ${ids.to}`;
+      const ofParts = countsOf(keyOfParts) ?? rememberCounts(keyOfParts);
 
       const countOf = (stretch: Stretch): Promise<number> => {
         const { after, upTo, version } = stretch;
+        if (version === UNKNOWN) return model.countDocuments(within(stretch)).exec();
         const isWhole =
           (ids.from === undefined || after >= ids.from) && (ids.to === undefined || (upTo ?? '~') < ids.to);
-        if (!isWhole || version === UNKNOWN) return model.countDocuments(within(stretch)).exec();
+        const counts = isWhole ? ofWhole : ofParts;
         const known = counts.get(after);
         if (known?.version === version && known.upTo === upTo) return known.count;
         const count = model.countDocuments(within(stretch)).exec();

@@ -1,0 +1,28 @@
+/** `npm run bench [-- section …]`: measures, and writes the results into bench-results/. What cannot be measured here is said and left out. */
+import { fileURLToPath } from 'node:url';
+import { type Section, writeReport } from './report.js';
+
+const SECTIONS: Record<string, () => Promise<() => Promise<Section>>> = {
+  size: async () => (await import('./size.js')).size,
+  watching: async () => (await import('./watching.js')).watching,
+  'catch-up': async () => (await import('./catch-up.js')).catchUp,
+  api: async () => (await import('./api.js')).api,
+  webhooks: async () => (await import('./webhooks.js')).webhooks,
+};
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !(name in SECTIONS));
+if (unknown.length > 0) {
+  console.error(`There is no section ${unknown.join(', ')}: ${Object.keys(SECTIONS).join(', ')}`);
+  process.exit(1);
+}
+const folder = fileURLToPath(new URL('../../bench-results', import.meta.url));
+const done: Section[] = [];
+for (const name of asked.length > 0 ? asked : Object.keys(SECTIONS)) {
+  console.log(name);
+  const section = await (await SECTIONS[name]!())();
+  done.push(section);
+  await writeReport(folder, name, [section]);
+}
+console.log(await writeReport(folder, 'all', done));
+process.exit(0);

@@ -1,0 +1,81 @@
+/** What a measurement stands on: things that are closed at its end, times in order, a random sequence that is the same in every run. */
+import { mongo } from 'mongoose';
+
+export interface Scope {
+  teardown(end: () => unknown): void;
+  close(): Promise<void>;
+}
+
+export function createScope(): Scope {
+  const ends: (() => unknown)[] = [];
+  return {
+    teardown: (end) => void ends.push(end),
+    async close() {
+      for (let end = ends.pop(); end; end = ends.pop()) await end();
+    },
+  };
+}
+
+/** Milliseconds at a quantile between 0 and 1. */
+export function quantile(times: readonly number[], q: number): number {
+  const sorted = [...times].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))]!;
+}
+
+export const median = (values: readonly number[]): number => quantile(values, 0.5);
+
+export async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startedMs = performance.now();
+  await work();
+  return performance.now() - startedMs;
+}
+
+/** Uniform in [0, 1), by Lehmer's generator. */
+export function sequence(seed = 7): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+}
+
+/** Calls per second of `work`, `workers` at a time, for about `ms`. */
+export async function perSecond(work: () => Promise<unknown>, workers: number, ms: number): Promise<number> {
+  const startedMs = performance.now();
+  let done = 0;
+  await Promise.all(
+    Array.from({ length: workers }, async () => {
+      while (performance.now() - startedMs < ms) {
+        await work();
+        done += 1;
+      }
+    }),
+  );
+  return (done / (performance.now() - startedMs)) * 1000;
+}
+
+/** Two things by turns in one run, so that a noisy machine is noisy for both. @returns the medians and the median of the ratios of neighbours */
+export async function beside(rounds: number, ours: () => Promise<number>, theirs: () => Promise<number>) {
+  const pairs: [number, number][] = [];
+  for (let round = 0; round < rounds; round++) {
+    if (round % 2 === 0) pairs.push([await ours(), await theirs()]);
+    else {
+      const other = await theirs();
+      pairs.push([await ours(), other]);
+    }
+  }
+  return {
+    ours: median(pairs.map(([a]) => a)),
+    theirs: median(pairs.map(([, b]) => b)),
+    ratio: median(pairs.map(([a, b]) => a / b)),
+  };
+}
+
+/** A database's name, on the same MongoDB. */
+export function onSameMongo(uri: string, name: string): string {
+  const url = new URL(uri);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+export const connectMongo = (uri: string) => mongo.MongoClient.connect(uri);

@@ -1,0 +1,265 @@
+/** Fills an account with documents shaped as the stores write them, spread over a year, past the service. */
+import { StrKey } from '@stellar/stellar-sdk';
+import type { mongo } from 'mongoose';
+import { systemClock } from '../../src/clock.js';
+import { createIds, type IdPrefix } from '../../src/domain/ids.js';
+import { sampleEvent } from '../../src/services/sample-event.js';
+import type { DeliveryDoc } from '../../src/stores/deliveries.js';
+import type { EventDoc } from '../../src/stores/events.js';
+import type { PaymentLinkDoc } from '../../src/stores/payment-links.js';
+import type { PaymentDoc } from '../../src/stores/payments.js';
+import type { ProductDoc } from '../../src/stores/products.js';
+import type { WalletDoc } from '../../src/stores/wallets.js';
+import { sequence } from './scope.js';
+
+const YEAR_MS = 365 * 86_400_000;
+const BATCH = 5000;
+const STRETCH = 2500;
+
+export interface Sizes {
+  payments: number;
+  links: number;
+  events: number;
+  deliveries: number;
+}
+
+export interface Seeded {
+  productIds: string[];
+  linkIds: string[];
+  walletIds: string[];
+  webhookId: string;
+  /** Of a fifth of the payments. */
+  exchange: string;
+  transactionHash: string;
+  paymentId: string;
+  /** A month in the middle. */
+  month: { createdFrom: string; createdTo: string };
+}
+
+export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promise<Seeded> {
+  const random = sequence();
+  const startMs = Date.now() - YEAR_MS;
+  let nowMs = startMs;
+  const clock = { ...systemClock, nowMs: () => Math.floor(nowMs) };
+  const newId = createIds(clock);
+  const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!;
+  const hex = (n: number) =>
+    Array.from({ length: n / 8 }, () =>
+      Math.floor(random() * 2 ** 32)
+        .toString(16)
+        .padStart(8, '0'),
+    ).join('');
+  const address = () => StrKey.encodeEd25519PublicKey(Buffer.from(hex(64), 'hex'));
+  const long = <Doc extends { _id: string }>(
+    collection: string,
+    prefix: IdPrefix,
+    count: number,
+    make: (_id: string, createdAt: Date) => Doc,
+  ) => {
+    nowMs = startMs;
+    const newIdOfList = createIds(clock);
+    return insertLong(db, accountId, collection, count, () => {
+      nowMs += (YEAR_MS * 0.99) / count;
+      return make(newIdOfList(prefix), new Date(Math.floor(nowMs)));
+    });
+  };
+
+  const wallets = Array.from(
+    { length: 4 },
+    (_, n): WalletDoc => ({
+      _id: newId('wallet'),
+      accountId,
+      name: `Shop ${n}`,
+      address: address(),
+      network: 'LOCAL',
+      active: false,
+      windows: [],
+      takenUp: true,
+      watching: false,
+      readTo: null,
+      gap: null,
+      productCount: 10,
+      hasPayments: true,
+      createdAt: new Date(nowMs),
+    }),
+  );
+  await db.collection('wallets').insertMany(wallets as never[]);
+  const products = Array.from({ length: 50 }, (_, n): ProductDoc => {
+    const terms = {
+      active: n % 5 > 0,
+      assetCode: 'XLM',
+      assetIssuer: null,
+      priceType: 'FIXED' as const,
+      price: '25',
+      minAmount: null,
+    };
+    return {
+      _id: newId('prod'),
+      accountId,
+      name: `Thing ${n}`,
+      nameKey: `thing ${n}`,
+      description: null,
+      imageUrl: null,
+      walletId: wallets[n % 4]!._id,
+      ...terms,
+      history: [{ from: null, terms }],
+      paymentLinkCount: Math.ceil(sizes.links / 50),
+      revision: 0,
+      createdAt: new Date(nowMs),
+    };
+  });
+  await db.collection('products').insertMany(products as never[]);
+
+  const linkIds: string[] = [];
+  await long('paymentLinks', 'link', sizes.links, (_id, createdAt): PaymentLinkDoc => {
+    linkIds.push(_id);
+    const active = random() < 0.7;
+    return {
+      _id,
+      accountId,
+      productId: products[random() < 0.5 ? 0 : Math.floor(random() * 50)]!._id,
+      slug: _id.slice(5),
+      memo: _id.slice(-12).toUpperCase(),
+      active,
+      history: [{ from: null, terms: { active } }],
+      paymentCount: 3,
+      receivedCount: 3,
+      createdAt,
+    };
+  });
+
+  const exchange = address();
+  const senders = Array.from({ length: 5000 }, address);
+  let [ledger, count, transactionHash] = [1000, 0, ''];
+  const paymentIds: string[] = [];
+  await long('payments', 'pay', sizes.payments, (_id, createdAt): PaymentDoc => {
+    const luck = random();
+    const status = luck < 0.8 ? 'COMPLETED' : luck < 0.85 ? 'UNDERPAID' : luck < 0.9 ? 'REJECTED' : 'UNMATCHED';
+    const isMatched = status !== 'UNMATCHED';
+    const wallet = pick(wallets);
+    count += 1;
+    if (count % 5 === 0) ledger += 1;
+    transactionHash = hex(64);
+    if (paymentIds.length < sizes.deliveries) paymentIds.push(_id);
+    const isXlm = random() < 0.6;
+    return {
+      _id,
+      accountId,
+      walletId: wallet._id,
+      network: 'LOCAL',
+      operationId: String(ledger * 2 ** 32 + count),
+      changeIndex: 0,
+      transactionHash,
+      ledger,
+      ledgerClosedAt: createdAt,
+      receiverAddress: wallet.address,
+      senderAddress: random() < 0.2 ? exchange : pick(senders),
+      assetCode: isXlm ? 'XLM' : 'USDC',
+      assetIssuer: isXlm ? null : exchange,
+      amount: '25',
+      memo: 'ABCDEFGH',
+      memoType: 'text',
+      status,
+      reason: null,
+      expectedAmount: isMatched ? '25' : null,
+      excessAmount: null,
+      shortfallAmount: null,
+      paymentLinkId: isMatched ? (random() < 0.1 ? linkIds[0]! : pick(linkIds)) : null,
+      productId: isMatched ? products[random() < 0.5 ? 0 : Math.floor(random() * 50)]!._id : null,
+      createdAt,
+    };
+  });
+
+  const { data } = sampleEvent(newId, new Date(startMs), 'https://pay.example');
+  let nth = 0;
+  await long(
+    'events',
+    'evt',
+    sizes.events,
+    (_id, createdAt): EventDoc => ({
+      _id,
+      accountId,
+      type: nth++ % 2 ? 'payment.completed' : 'payment.received',
+      paymentId: `pay_${Math.floor(nth / 2)}`,
+      data,
+      createdAt,
+    }),
+  );
+  const webhookId = newId('hook');
+  await db.collection('webhooks').insertOne({
+    _id: webhookId,
+    accountId,
+    name: 'Shop',
+    url: 'https://shop.example/',
+    events: ['payment.completed'],
+    status: 'PAUSED',
+    secretMasked: 'whsec_…abcd',
+    secrets: [],
+    failingSince: null,
+    lane: null,
+    createdAt: new Date(nowMs),
+  } as never);
+  nth = 0;
+  await long(
+    'deliveries',
+    'dlv',
+    sizes.deliveries,
+    (_id, createdAt): DeliveryDoc => ({
+      _id,
+      accountId,
+      webhookId,
+      eventId: `evt_${nth}`,
+      eventType: 'payment.completed',
+      paymentId: paymentIds[nth++ % paymentIds.length] ?? `pay_${nth}`,
+      status: nth % 50 === 0 ? 'FAILED' : 'DELIVERED',
+      attemptCount: 1,
+      attempts: [{ at: createdAt, durationMs: 20, responseStatus: 200, error: null }],
+      nextAttemptAt: null,
+      lastResponseStatus: 200,
+      lastError: null,
+      createdAt,
+    }),
+  );
+  return {
+    productIds: products.map(({ _id }) => _id),
+    linkIds,
+    walletIds: wallets.map(({ _id }) => _id),
+    webhookId,
+    exchange,
+    transactionHash,
+    paymentId: paymentIds[0] ?? '',
+    month: {
+      createdFrom: new Date(startMs + YEAR_MS / 2).toISOString(),
+      createdTo: new Date(startMs + YEAR_MS / 2 + YEAR_MS / 12).toISOString(),
+    },
+  };
+}
+
+/** With the stretches that the stores would have left behind. */
+async function insertLong<Doc extends { _id: string }>(
+  db: mongo.Db,
+  accountId: string,
+  name: string,
+  count: number,
+  make: () => Doc,
+): Promise<void> {
+  const list = `${name}:${accountId}`;
+  // An index is built at the end at a fraction of what it costs to keep it meanwhile.
+  const indexes = (await db.collection(name).indexes()).filter((index) => index.name !== '_id_');
+  await db.collection(name).dropIndexes();
+  const starts = [''];
+  let flying: Promise<unknown> = Promise.resolve();
+  for (let from = 0; from < count; from += BATCH) {
+    const docs = Array.from({ length: Math.min(BATCH, count - from) }, make);
+    for (let end = STRETCH; end <= docs.length; end += STRETCH) starts.push(docs[end - 1]!._id);
+    await flying;
+    flying = db.collection(name).insertMany(docs as never[], { ordered: false, writeConcern: { w: 1 } });
+    flying.catch(() => undefined);
+  }
+  await flying;
+  await db.collection(name).createIndexes(indexes.map(({ v, ...index }) => index) as never);
+  const stretches = starts.map((after) => ({ _id: `${list}:${after}`, list, after, size: STRETCH, version: 1 }));
+  await db
+    .collection('stretches')
+    .insertMany(stretches.map((each, n) => (n === starts.length - 1 ? { ...each, size: 0 } : each)) as never[]);
+}

@@ -1,0 +1,127 @@
+/** Size: every list of an account with a million payments beside the same list of one with a thousand. */
+import { testDatabase } from '../../test/helpers/mongo.js';
+import { startTestService } from '../../test/helpers/service.js';
+import type { Section } from './report.js';
+import { createScope, quantile, timed } from './scope.js';
+import { type Seeded, seed } from './seed.js';
+
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 100);
+const SIZE = Number(process.env.BENCH_SIZE ?? 1_000_000);
+
+/** Paths below /api/v1; `deep` is a page number for lists of that many items. */
+const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => string> = {
+  'payments, newest': () => '/payments?pageSize=20',
+  'payments, last page': (_, of) => `/payments?pageSize=20&page=${Math.floor((of(1) * 0.88) / 20)}`,
+  'payments, middle page': (_, of) => `/payments?pageSize=20&page=${Math.floor((of(1) * 0.45) / 20)}`,
+  'payments of a status': () => '/payments?status=UNDERPAID',
+  'payments, two statuses': () => '/payments?status=UNDERPAID&status=UNMATCHED',
+  'payments of the busiest product': ({ productIds }) => `/payments?productId=${productIds[0]}`,
+  'payments of another product': ({ productIds }) => `/payments?productId=${productIds[7]}`,
+  'payments of the busiest product, deep': ({ productIds }, of) =>
+    `/payments?productId=${productIds[0]}&page=${Math.floor((of(1) * 0.2) / 20)}`,
+  'payments of the busiest link': ({ linkIds }) => `/payments?paymentLinkId=${linkIds[0]}`,
+  'payments of a wallet': ({ walletIds }) => `/payments?walletId=${walletIds[0]}`,
+  'payments in an asset': () => '/payments?assetCode=USDC',
+  'payments of an exchange': ({ exchange }) => `/payments?senderAddress=${exchange}`,
+  'payments of a transaction': ({ transactionHash }) => `/payments?transactionHash=${transactionHash}`,
+  'payments of a month': ({ month }) => `/payments?createdFrom=${month.createdFrom}&createdTo=${month.createdTo}`,
+  'payments, four filters': ({ productIds, walletIds }) =>
+    `/payments?productId=${productIds[0]}&walletId=${walletIds[1]}&assetCode=XLM&status=COMPLETED`,
+  'links, newest': () => '/payment-links',
+  'links, last page': (_, of) => `/payment-links?page=${Math.floor(of(0.1) / 20)}`,
+  'links of the busiest product': ({ productIds }) => `/payment-links?productId=${productIds[0]}`,
+  'links, inactive': () => '/payment-links?active=false',
+  'events, newest': () => '/events',
+  'events, oldest first, deep': (_, of) => `/events?order=asc&page=${Math.floor((of(0.25) * 0.9) / 20)}`,
+  'events of a type': () => '/events?type=payment.completed',
+  'events of a month': ({ month }) => `/events?createdFrom=${month.createdFrom}&createdTo=${month.createdTo}`,
+  'deliveries of a webhook': ({ webhookId }) => `/webhooks/${webhookId}/deliveries`,
+  products: () => '/products',
+  wallets: () => '/wallets',
+};
+/** Read in full, as each list would be without an index for it. */
+const EXCEPTIONS: typeof LISTS = {
+  'links, search': () => '/payment-links?search=zzz',
+  'deliveries of a status': ({ webhookId }) => `/webhooks/${webhookId}/deliveries?status=DELIVERED`,
+};
+
+export async function size(): Promise<Section> {
+  const scope = createScope();
+  const open = async (payments: number) => {
+    const database = await testDatabase(scope);
+    const service = await startTestService(scope, {
+      role: 'api',
+      database,
+      env: { NETWORKS: 'TESTNET', HORIZON_URLS_TESTNET: 'http://127.0.0.1:9', WEBHOOK_ALLOW_PRIVATE: 'true' },
+    });
+    const startedMs = performance.now();
+    const seeded = await seed(database.db, service.accountId, {
+      payments,
+      links: payments / 10,
+      events: payments / 4,
+      deliveries: payments / 10,
+    });
+    console.log(`  seeded ${payments} payments in ${Math.round(performance.now() - startedMs)} ms`);
+    return { database, service, seeded, of: (share: number) => payments * share };
+  };
+  try {
+    const small = await open(1000);
+    const big = await open(SIZE);
+    const rows: Section['rows'] = [];
+    for (const [name, pathOf] of Object.entries({ ...LISTS, ...EXCEPTIONS })) {
+      const sides = [small, big].map((side) => {
+        const path = pathOf(side.seeded, side.of);
+        const get = async () => {
+          const answer = await side.service.api('GET', path);
+          if (answer.status !== 200) throw new Error(`${path}: ${answer.error?.message}`);
+          return answer;
+        };
+        return { get, times: [] as number[], cold: 0 };
+      });
+      const isException = name in EXCEPTIONS;
+      for (const side of sides) side.cold = await timed(side.get);
+      for (let n = 0; n < 3; n++) for (const side of sides) await side.get();
+      for (let n = 0; n < (isException ? 10 : ROUNDS); n++)
+        for (const side of sides) side.times.push(await timed(side.get));
+      const [a, b] = sides as [(typeof sides)[0], (typeof sides)[0]];
+      const total = (await b.get()).meta!.total;
+      rows.push({
+        name: isException ? `${name} (exception)` : name,
+        values: {
+          total,
+          'p50 small': quantile(a.times, 0.5),
+          'p50 big': quantile(b.times, 0.5),
+          'p99 small': quantile(a.times, 0.99),
+          'p99 big': quantile(b.times, 0.99),
+          'first big': b.cold,
+        },
+        ratio: quantile(b.times, 0.99) / quantile(a.times, 0.99),
+      });
+      console.log(`  ${name}: ${JSON.stringify(rows.at(-1))}`);
+    }
+    const rssMb = process.memoryUsage().rss / 2 ** 20;
+    const stats = await big.database.db.command({ dbStats: 1, scale: 2 ** 20 });
+    const startMs = await timed(async () => {
+      const again = createScope();
+      await startTestService(again, {
+        role: 'api',
+        database: big.database,
+        env: { NETWORKS: 'TESTNET', HORIZON_URLS_TESTNET: 'http://127.0.0.1:9' },
+      });
+      await again.close();
+    });
+    return {
+      name: 'size',
+      title: `Lists at ${SIZE.toLocaleString('en')} payments and ${(SIZE / 10).toLocaleString('en')} links, beside 1,000 and 100`,
+      aim: 'p99 at most 3 times that of the small account (ms over HTTP; "first": nothing remembered yet)',
+      bound: { most: 3 },
+      rows,
+      notes: [
+        `Memory of the process after all lists: ${Math.round(rssMb)} MB (both services, and what made the documents, are in it). Data ${Math.round(stats.dataSize)} MB, indexes ${Math.round(stats.indexSize)} MB.`,
+        `Start and stop of an API process at that size: ${Math.round(startMs)} ms.`,
+      ],
+    };
+  } finally {
+    await scope.close();
+  }
+}
