@@ -45,6 +45,8 @@ function startMongod(port: number): Promise<Start> {
     ...['--keyFile', 'keyfile', '--setParameter', 'enableLocalhostAuthBypass=false'],
     ...['--quiet', '--wiredTigerCacheSizeGB', '0.5', '--oplogSize', '512'],
     ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
+    // A process that is killed in a transaction leaves its documents locked for so long; the default is a minute.
+    ...['--setParameter', 'transactionLifetimeLimitSeconds=10'],
   ];
   // mongod's allocator and newer glibc both claim the threads' rseq area; mongod's own start-up warning asks for this setting.
   const [program, ...rest] = [...dieWithParent, 'env', 'GLIBC_TUNABLES=glibc.pthread.rseq=0', ...command, ...args];
