@@ -80,6 +80,8 @@ async function download(build: Build, workDir: string, onProgress: OnProgress): 
       workDir,
       '--cache',
       join(workDir, 'npm'),
+      // Said explicitly: an `npm start --silent` hands its own level down, and the reason would be lost.
+      '--loglevel=error',
       '--fetch-retries=1',
       '--fetch-retry-mintimeout=1000',
     ],
