@@ -36,7 +36,8 @@ async function replay(uri: string, seed: number): Promise<boolean> {
 async function work(uri: string, share: number, shares: number): Promise<void> {
   const server = await openDatabaseServer(uri, kind);
   const first = Number(values.from);
-  for (let seed = first + share; seed < first + Number(values.seeds); seed += shares) process.send!(await simulate(server, seed));
+  for (let seed = first + share; seed < first + Number(values.seeds); seed += shares)
+    process.send!(await simulate(server, seed));
   await server.close();
   process.disconnect();
 }
@@ -62,7 +63,9 @@ async function all(uri: string): Promise<boolean> {
         sum.steps += outcome.steps;
         if (outcome.violations.length > 0) {
           sum.broken += 1;
-          console.log(`seed ${outcome.seed} (npm run simulate -- --seed ${outcome.seed}${values.real ? ' --real' : ''}):`);
+          console.log(
+            `seed ${outcome.seed} (npm run simulate -- --seed ${outcome.seed}${values.real ? ' --real' : ''}):`,
+          );
           if (sum.broken <= 20) for (const violation of outcome.violations.slice(0, 5)) console.log(`  ${violation}`);
         }
         if (sum.seeds % 500 === 0) report();
@@ -92,7 +95,12 @@ async function main(): Promise<void> {
   const given = process.env.TEST_MONGODB_URI;
   const mongo = given
     ? { uri: given, close: async () => undefined }
-    : await openMongo({ uri: null, dataDir, log: pino({ level: 'warn' }, process.stderr), onProgress: (line) => console.log(line) });
+    : await openMongo({
+        uri: null,
+        dataDir,
+        log: pino({ level: 'warn' }, process.stderr),
+        onProgress: (line) => console.log(line),
+      });
   try {
     const good = values.seed === undefined ? await all(mongo.uri) : await replay(mongo.uri, Number(values.seed));
     process.exitCode = good ? 0 : 1;

@@ -6,13 +6,15 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
-import type { WatchWindow } from '../domain/terms.js';
+import { isAtOrAfter, type WatchWindow } from '../domain/terms.js';
 import type { HorizonSession, Root } from '../horizon/source.js';
 import { cursorAfter, ledgerOf } from '../horizon/toid.js';
 import { HorizonUnavailable } from '../horizon/unavailable.js';
 import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
 import type { ParkedRecordStore } from '../stores/parked-records.js';
+import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { PositionDoc, PositionStore, Progress } from '../stores/positions.js';
+import type { ProductStore } from '../stores/products.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import { readRecords } from './reading.js';
 import type { Recorder } from './recorder.js';
@@ -23,6 +25,7 @@ const TAKE_UP_LIMIT = 1000;
 /** Stragglers read in one round besides the feed. */
 const STRAGGLERS_PER_ROUND = 20;
 const ANCHOR_EVERY_LEDGERS = 1000;
+const LONG_HISTORY_LEDGERS = 100;
 /** Behind one URL may stand several servers, and the one that told the newest ledger may be ahead of the one that answered with a page. Whatever
  *  would leave a stretch unread for good therefore keeps this many ledgers' distance. */
 const SAFE_DISTANCE = 10;
@@ -39,6 +42,8 @@ export interface WatcherDeps {
   networkStates: NetworkStateStore;
   parkedRecords: ParkedRecordStore;
   recorder: Recorder;
+  products: Pick<ProductStore, 'forgetLedgers'>;
+  paymentLinks: Pick<PaymentLinkStore, 'forgetLedgers'>;
   clock: Clock;
   log: Logger;
   metrics: WatcherMetrics;
@@ -53,7 +58,19 @@ export interface WatcherDeps {
 export type Watcher = ReturnType<typeof createWatcher>;
 
 export function createWatcher(deps: WatcherDeps) {
-  const { network, wallets, positions, networkStates, parkedRecords, recorder, clock, log, metrics } = deps;
+  const {
+    network,
+    wallets,
+    products,
+    paymentLinks,
+    positions,
+    networkStates,
+    parkedRecords,
+    recorder,
+    clock,
+    log,
+    metrics,
+  } = deps;
   const { pageLimit = PAGE_LIMIT, readOneByOne = READ_ONE_BY_ONE } = deps;
   const idOf = (source: string) => `${network}:${source}`;
   const feedId = idOf('feed');
@@ -87,7 +104,8 @@ export function createWatcher(deps: WatcherDeps) {
           ? await session.payments(position.cursor, pageLimit)
           : await session.accountPayments(position.address, position.cursor, pageLimit);
       // Its root may not say so yet; until it does, the wallet lags, and is not taken for read.
-      if (page.gone) throw new HorizonUnavailable('it no longer has what comes next', 5000);
+      if (page.gone || (await wasCut(session, root, position)))
+        throw new HorizonUnavailable('it no longer has what comes next', 5000);
       const ofOneAddress = position.address !== null;
       const reading = await readRecords({ network, session, clock, isOurs, ofOneAddress }, page.records);
       const cursor = page.cursor === null ? position.cursor : larger(position.cursor, page.cursor);
@@ -123,6 +141,14 @@ export function createWatcher(deps: WatcherDeps) {
     return pages;
   }
 
+  /** Whether Horizon dropped ledgers between its root and this page: it leaves them out without a word. Near the end of a long history none can
+   *  be missing; elsewhere the root is asked once more. */
+  async function wasCut(session: HorizonSession, root: Root, position: PositionDoc): Promise<boolean> {
+    const kept = root.latestLedger - root.elderLedger;
+    if (kept >= LONG_HISTORY_LEDGERS && (root.latestLedger - position.ledger) * 10 <= kept) return false;
+    return (await session.root()).elderLedger > position.ledger + 1;
+  }
+
   /** Ledgers that Horizon dropped before they were read: said aloud, then passed over. */
   async function passGap(root: Root, position: PositionDoc): Promise<PositionDoc> {
     if (position.ledger + 1 >= root.elderLedger) return position;
@@ -140,7 +166,9 @@ export function createWatcher(deps: WatcherDeps) {
     const gap = { fromLedger: 1, toLedger: root.latestLedger, at: clock.now() };
     log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: root.latestLedger }, 'the network was reset');
     await wallets.flagGap(network, null, gap);
-    await wallets.forgetLedgers(network);
+    // What payments are judged by was marked with ledgers of the old network too.
+    const walletIds = await wallets.forgetLedgers(network);
+    await paymentLinks.forgetLedgers(await products.forgetLedgers(walletIds));
     const feed = await positions.byId(feedId);
     if (feed) await positions.put([newPosition(null, root)]);
     for (let after: string | undefined; ; ) {
@@ -200,10 +228,7 @@ export function createWatcher(deps: WatcherDeps) {
       const position = known.get(idOf(address));
       const unread = others
         .filter((wallet) => wallet.address === address)
-        .flatMap((wallet) => wallet.windows)
-        .filter(
-          ({ until }) => until === null || !position || (until.ledger ?? Number.POSITIVE_INFINITY) > position.ledger,
-        );
+        .flatMap(({ windows, readTo }) => windows.filter((window) => !wasRead(window, position, readTo)));
       const start = await startOf(session, unread);
       if (start !== null && (!position || position.ledger < start.ledger)) {
         starts.push({
@@ -252,7 +277,8 @@ export function createWatcher(deps: WatcherDeps) {
       const until = wallet.windows.at(-1)?.until;
       if (!until || !position) return false;
       if (until.ledger === null) return position.closedAt.getTime() - until.at.getTime() > SAFE_DISTANCE * 1000;
-      return position.ledger >= until.ledger + SAFE_DISTANCE;
+      // The mark's ledger is a lower bound, and may be an old one when Horizon was away.
+      return position.ledger >= until.ledger + SAFE_DISTANCE && isAtOrAfter(position, until);
     });
     for (const wallet of done) {
       const { ledger, readAt } = covering(own.get(idOf(wallet.address)), feed)!;
@@ -344,6 +370,17 @@ export function createWatcher(deps: WatcherDeps) {
       return pages;
     },
   };
+}
+
+/** Whether a window is known to be read to its end: by the address's position, or from before the wallet was let go. */
+function wasRead(
+  { from, until }: WatchWindow,
+  position: PositionDoc | undefined,
+  readTo: WalletDoc['readTo'],
+): boolean {
+  if (until === null) return false;
+  if (position && isAtOrAfter(position, until)) return true;
+  return readTo !== null && from.at <= readTo.at && until.ledger !== null && until.ledger <= readTo.ledger;
 }
 
 const progressOf = ({ cursor, ledger, closedAt, readAt }: PositionDoc): Progress => ({

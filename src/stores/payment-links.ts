@@ -156,6 +156,14 @@ export function createPaymentLinkStore(connection: mongoose.Connection, stretche
 
     // What follows works for all accounts: the hosted page, which knows a link by its slug, and the watcher, which knows it by its memo.
 
+    /** The network began anew: only the times of marks count for these products' links. */
+    async forgetLedgers(productIds: readonly string[]): Promise<void> {
+      await links.collection.updateMany(
+        { productId: { $in: [...productIds] } },
+        { $set: { 'history.$[marked].from.ledger': null } },
+        { arrayFilters: [{ 'marked.from': { $ne: null } }] },
+      );
+    },
     bySlug: (slug: string) => links.findOne({ slug }).lean<PaymentLinkDoc>().exec(),
     byMemos: (memos: readonly string[], session: Session) =>
       links

@@ -140,7 +140,18 @@ export function createProductStore(connection: mongoose.Connection) {
         .lean<ProductDoc>()
         .exec(),
 
-    /** For the watcher, which works for all accounts at once. */
+    // What follows serves the watcher, which works for all accounts at once.
+
+    /** The network began anew: only the times of marks count for these wallets' products. @returns the ids of the products */
+    async forgetLedgers(walletIds: readonly string[]): Promise<string[]> {
+      const filter = { walletId: { $in: [...walletIds] } };
+      await products.collection.updateMany(
+        filter,
+        { $set: { 'history.$[marked].from.ledger': null } },
+        { arrayFilters: [{ 'marked.from': { $ne: null } }] },
+      );
+      return (await products.find(filter, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
+    },
     ofAllAccounts: (ids: readonly string[], session: Session) =>
       products
         .find({ _id: { $in: [...ids] } })

@@ -176,13 +176,14 @@ export function createWalletStore(connection: mongoose.Connection) {
     async stopWatching(id: string, readTo: NonNullable<WalletDoc['readTo']>): Promise<void> {
       await wallets.updateOne({ _id: id, active: false }, { $set: { watching: false, readTo } });
     },
-    /** The network began anew: what its ledgers were numbered before says nothing any more. */
-    async forgetLedgers(network: Network): Promise<void> {
+    /** The network began anew: what its ledgers were numbered before says nothing any more, nor in windows that are over. @returns the ids of its wallets */
+    async forgetLedgers(network: Network): Promise<string[]> {
       await wallets.collection.updateMany(
-        { network, watching: true },
+        { network },
         { $set: { 'windows.$[].from.ledger': null, 'windows.$[ended].until.ledger': null } },
         { arrayFilters: [{ 'ended.until': { $ne: null } }] },
       );
+      return (await wallets.find({ network }, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
     },
     /** Addresses null: every watched wallet of the network. A gap that stands is kept. */
     async flagGap(network: Network, addresses: readonly string[] | null, gap: Gap): Promise<void> {

@@ -59,7 +59,8 @@ const originalCommand = Connection.prototype.command;
 Connection.prototype.command = function (this: any, ns: any, command: Doc, options: Doc, responseType: any) {
   const kind = Object.keys(command)[0]!;
   const session = options?.session;
-  const lsid = session?.inTransaction() || kind === 'commitTransaction' || kind === 'abortTransaction' ? lsidOf(session) : null;
+  const lsid =
+    session?.inTransaction() || kind === 'commitTransaction' || kind === 'abortTransaction' ? lsidOf(session) : null;
   const seat = seats.get(ns.db) ?? (lsid === null ? undefined : seatsOfTransactions.get(lsid));
   if (!seat) return originalCommand.call(this, ns, command, options, responseType);
   if (lsid !== null) seatsOfTransactions.set(lsid, seat);
@@ -174,7 +175,8 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
       const uniqueKeys = await prepare(sample);
       const memory = kind === 'memory' ? createMemoryMongo(uniqueKeys) : null;
       const collections = Object.values(sample.models).map((model) => model.collection.name);
-      if (!memory) await Promise.all(collections.map((each) => real.collection(each).deleteMany({}, { writeConcern: { w: 1 } })));
+      if (!memory)
+        await Promise.all(collections.map((each) => real.collection(each).deleteMany({}, { writeConcern: { w: 1 } })));
       const open = new Map<string, Process>();
       const lastCall = new Map<string, Call>();
 
@@ -189,7 +191,9 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
         if (!memory) {
           const rewritten = withNow(call.command, now);
           if (rewritten.writeConcern) rewritten.writeConcern = { w: 1 };
-          const real = ns.db.startsWith(name) ? Object.assign(Object.create(Object.getPrototypeOf(ns)), ns, { db: name }) : ns;
+          const real = ns.db.startsWith(name)
+            ? Object.assign(Object.create(Object.getPrototypeOf(ns)), ns, { db: name })
+            : ns;
           return originalCommand.call(connection, real, rewritten, options, responseType);
         }
         const message = connection.prepareCommand(ns.db, call.command, options);
@@ -197,13 +201,16 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
         const key = lsid === null ? null : `${lsid}:${Number(sent.txnNumber)}`;
         // What the driver does when a reply arrives.
         if (lsid !== null) updateSessionFromResponse(options.session, { ok: 1 });
-        const parsed = BSON.deserialize(BSON.serialize(plain(call.command), { ignoreUndefined: options.ignoreUndefined ?? false }));
+        const parsed = BSON.deserialize(
+          BSON.serialize(plain(call.command), { ignoreUndefined: options.ignoreUndefined ?? false }),
+        );
         if (sent.startTransaction) parsed.startTransaction = true;
         try {
           const reply = BSON.serialize(memory.execute(parsed, now, key));
           return responseType ? responseType.make(reply) : BSON.deserialize(reply);
         } catch (error) {
-          if (error instanceof CommandError) throw serverError(error.code, error.message, key === null ? [] : error.labels);
+          if (error instanceof CommandError)
+            throw serverError(error.code, error.message, key === null ? [] : error.labels);
           throw error;
         }
       }
@@ -219,12 +226,15 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
           const session = call.options.session;
           const number = session.serverSession.txnNumber;
           if (memory) return memory.abort(`${lsid}:${number}`);
-          await real.admin().command({
-            abortTransaction: 1,
-            lsid: session.serverSession.id,
-            txnNumber: BSON.Long.fromNumber(number),
-            autocommit: false,
-          }).catch(() => undefined);
+          await real
+            .admin()
+            .command({
+              abortTransaction: 1,
+              lsid: session.serverSession.id,
+              txnNumber: BSON.Long.fromNumber(number),
+              autocommit: false,
+            })
+            .catch(() => undefined);
         },
         seat(process, world) {
           const connection = free.pop() ?? main.connection.useDb(`${name}~${made++}`);
@@ -260,7 +270,9 @@ async function untilConnected(client: mongoose.mongo.MongoClient): Promise<void>
 
 /** Bulk writes carry their documents as a sequence beside the command. */
 const plain = (command: Doc): Doc =>
-  Object.fromEntries(Object.entries(command).map(([key, value]) => [key, Array.isArray(value?.documents) ? value.documents : value]));
+  Object.fromEntries(
+    Object.entries(command).map(([key, value]) => [key, Array.isArray(value?.documents) ? value.documents : value]),
+  );
 
 /** Commands that ask for the server's time get the world's. */
 function withNow(value: any, now: Date): any {

@@ -69,7 +69,8 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
     return transaction;
   }
 
-  const decimal = (stroops: bigint) => `${stroops / 10_000_000n}.${(stroops % 10_000_000n).toString().padStart(7, '0')}`;
+  const decimal = (stroops: bigint) =>
+    `${stroops / 10_000_000n}.${(stroops % 10_000_000n).toString().padStart(7, '0')}`;
   const triple = (asset: Paid['asset']) =>
     asset.issuer === null ? NATIVE_TRIPLE : { ...USDC_TRIPLE, asset_code: asset.code, asset_issuer: asset.issuer };
 
@@ -120,17 +121,32 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
     switch (shape) {
       case 'create':
         pay(0, stroops, native);
-        return { ...base, type: 'create_account', type_i: 0, starting_balance: decimal(stroops), funder: payer, account: receiver };
+        return {
+          ...base,
+          type: 'create_account',
+          type_i: 0,
+          starting_balance: decimal(stroops),
+          funder: payer,
+          account: receiver,
+        };
       case 'merge':
         pay(0, stroops, native);
         effects.set(id, {
-          _embedded: { records: [{ type: 'account_credited', account: receiver, asset_type: 'native', amount: decimal(stroops) }] },
+          _embedded: {
+            records: [{ type: 'account_credited', account: receiver, asset_type: 'native', amount: decimal(stroops) }],
+          },
         });
         return { ...base, type: 'account_merge', account: payer, into: receiver };
       case 'host': {
         pay(0, stroops);
         pay(1, stroops + 1n);
-        const change = (amount: bigint) => ({ ...triple(asset), type: 'transfer', from: payer, to: receiver, amount: decimal(amount) });
+        const change = (amount: bigint) => ({
+          ...triple(asset),
+          type: 'transfer',
+          from: payer,
+          to: receiver,
+          amount: decimal(amount),
+        });
         return {
           ...base,
           type: 'invoke_host_function',
@@ -175,13 +191,18 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
       const [, address] = payload;
       const cursor = BigInt(url.searchParams.get('cursor') ?? '0');
       const limit = Number(url.searchParams.get('limit'));
-      const all = shown.flatMap((ledger) => ledger.records).filter((record) => !address || namesOf(record).includes(address));
+      const all = shown
+        .flatMap((ledger) => ledger.records)
+        .filter((record) => !address || namesOf(record).includes(address));
       if (address && all.length === 0) return missing();
       let records = all.filter((record) => BigInt(record.paging_token) > cursor).slice(0, limit);
       if (stutters && records.length > 0 && records.length < limit && random.chance(0.3)) {
         records = [...records.slice(0, 1), ...records].slice(0, limit);
       }
-      return json({ _links: { next: { href: `${url.origin}${path}?cursor=${records.at(-1)?.paging_token ?? cursor}` } }, _embedded: { records } });
+      return json({
+        _links: { next: { href: `${url.origin}${path}?cursor=${records.at(-1)?.paging_token ?? cursor}` } },
+        _embedded: { records },
+      });
     }
     const numbered = /^\/ledgers\/(\d+)$/.exec(path);
     if (numbered) {
@@ -231,7 +252,8 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
       close(nowMs);
     },
     /** The `fetch` of one process. */
-    fetchOf: (process: Process): Fetch =>
+    fetchOf:
+      (process: Process): Fetch =>
       (text, { signal }) =>
         new Promise((resolve, reject) => {
           const world = deps.world();
@@ -251,7 +273,8 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
             heardAfterMs: faultsOn && random.chance(0.1) ? random.between(1, 3000) : 0,
             run: () => {
               if (signal.aborted || fault === 'hang') return;
-              if (fault === 'reset-connection') return () => reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
+              if (fault === 'reset-connection')
+                return () => reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
               let { status, body } = answer(base, url);
               const headers: Record<string, string> = {};
               if (fault === 'html') [status, body] = [200, '<html>maintenance</html>'];

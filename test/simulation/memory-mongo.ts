@@ -43,8 +43,8 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[]) {
 
   const collectionOf = (name: string, transaction: Transaction | null): Collection => {
     const all = transaction?.snapshot ?? committed;
-    let found = all.get(name);
-    if (!found) all.set(name, (found = new Map()));
+    const found = all.get(name) ?? new Map();
+    all.set(name, found);
     return found;
   };
 
@@ -71,7 +71,8 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[]) {
       const same = (other: Doc) => fields.every((field) => isDeepStrictEqual(other[field] ?? null, doc[field] ?? null));
       const clashes = (collection: Collection | undefined) =>
         [...(collection ?? [])].some(([otherId, other]) => otherId !== id && same(other));
-      if (clashes(collectionOf(name, transaction))) throw new CommandError(DUPLICATE_KEY, `E11000 duplicate key in ${name}`);
+      if (clashes(collectionOf(name, transaction)))
+        throw new CommandError(DUPLICATE_KEY, `E11000 duplicate key in ${name}`);
       // Of somebody who committed since the snapshot, or has not committed yet.
       if (transaction && clashes(committed.get(name))) throw conflict();
       for (const other of transactions.values()) {
@@ -81,10 +82,12 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[]) {
   }
 
   const writtenBy = ({ written, snapshot }: Transaction, name: string): Collection =>
-    new Map([...(written.get(name) ?? [])].flatMap((id) => {
-      const doc = snapshot.get(name)?.get(id);
-      return doc ? [[id, doc] as const] : [];
-    }));
+    new Map(
+      [...(written.get(name) ?? [])].flatMap((id) => {
+        const doc = snapshot.get(name)?.get(id);
+        return doc ? [[id, doc] as const] : [];
+      }),
+    );
 
   const conflict = () => new CommandError(WRITE_CONFLICT, 'WriteConflict', ['TransientTransactionError']);
 
@@ -194,18 +197,27 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[]) {
       }
       case 'findAndModify': {
         const before = sorted(all(), command.sort).find((doc) => matches(doc, command.query, now)) ?? null;
-        if (!before && !command.upsert) return { ok: 1, value: null, lastErrorObject: { n: 0, updatedExisting: false } };
+        if (!before && !command.upsert)
+          return { ok: 1, value: null, lastErrorObject: { n: 0, updatedExisting: false } };
         if (command.remove) {
           write(name, String(before!._id), null, transaction);
           return { ok: 1, value: before, lastErrorObject: { n: 1 } };
         }
         const query = before ? { _id: before._id } : command.query;
-        updateAll(name, { q: query, u: command.update, upsert: command.upsert, arrayFilters: command.arrayFilters }, now, transaction);
+        updateAll(
+          name,
+          { q: query, u: command.update, upsert: command.upsert, arrayFilters: command.arrayFilters },
+          now,
+          transaction,
+        );
         const value = command.new ? collectionOf(name, transaction).get(String(before?._id ?? query._id)) : before;
         return { ok: 1, value: value ?? null, lastErrorObject: { n: 1, updatedExisting: before !== null } };
       }
       case 'find': {
-        const found = sorted(all().filter((doc) => matches(doc, command.filter ?? {}, now)), command.sort);
+        const found = sorted(
+          all().filter((doc) => matches(doc, command.filter ?? {}, now)),
+          command.sort,
+        );
         const from = command.skip ?? 0;
         const page = found.slice(from, command.limit ? from + command.limit : undefined);
         return cursor(page.map((doc) => project(doc, command.projection)));
@@ -213,10 +225,16 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[]) {
       case 'distinct':
         return {
           ok: 1,
-          values: [...new Set(all().filter((doc) => matches(doc, command.query ?? {}, now)).map((doc) => doc[command.key]))].sort(),
+          values: [
+            ...new Set(
+              all()
+                .filter((doc) => matches(doc, command.query ?? {}, now))
+                .map((doc) => doc[command.key]),
+            ),
+          ].sort(),
         };
       case 'aggregate':
-        return cursor(aggregate(name as unknown === 1 ? [] : all(), command.pipeline, now, transaction));
+        return cursor(aggregate((name as unknown) === 1 ? [] : all(), command.pipeline, now, transaction));
       case 'ping':
       case 'endSessions':
         return { ok: 1 };
@@ -281,7 +299,8 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[]) {
     execute(command: Doc, now: Date, key: string | null): Doc {
       const [kind] = Object.keys(command) as [string];
       if (kind === 'commitTransaction') {
-        if (!transactions.has(key!) && !finished.has(key!)) throw new CommandError(NO_SUCH_TRANSACTION, 'NoSuchTransaction', ['TransientTransactionError']);
+        if (!transactions.has(key!) && !finished.has(key!))
+          throw new CommandError(NO_SUCH_TRANSACTION, 'NoSuchTransaction', ['TransientTransactionError']);
         end(key!, true);
         return { ok: 1 };
       }
@@ -293,7 +312,8 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[]) {
       let transaction: Transaction | null = null;
       if (key !== null) {
         transaction = command.startTransaction ? begin(key) : (transactions.get(key) ?? null);
-        if (!transaction) throw new CommandError(NO_SUCH_TRANSACTION, 'NoSuchTransaction', ['TransientTransactionError']);
+        if (!transaction)
+          throw new CommandError(NO_SUCH_TRANSACTION, 'NoSuchTransaction', ['TransientTransactionError']);
       }
       try {
         const reply = run(command, now, transaction);
@@ -321,7 +341,11 @@ const at = (doc: any, path: string): any => {
 
 const comparable = (value: any): any => (value instanceof Date ? value.getTime() : value);
 const isSameType = (a: any, b: any) =>
-  a !== null && b !== null && a !== undefined && typeof comparable(a) === typeof comparable(b) && a instanceof Date === b instanceof Date;
+  a !== null &&
+  b !== null &&
+  a !== undefined &&
+  typeof comparable(a) === typeof comparable(b) &&
+  a instanceof Date === b instanceof Date;
 const equal = (a: any, b: any) => isDeepStrictEqual(a ?? null, b ?? null);
 
 function matches(doc: Doc, filter: Doc, now: Date): boolean {
@@ -381,7 +405,9 @@ function applyUpdate(before: Doc, update: Doc | Doc[], now: Date, arrayFilters: 
   const doc = structuredClone(before);
   if (Array.isArray(update)) {
     for (const stage of update) {
-      const values = Object.entries(stage.$set).map(([field, expression]) => [field, evaluate(expression, doc, now)] as const);
+      const values = Object.entries(stage.$set).map(
+        ([field, expression]) => [field, evaluate(expression, doc, now)] as const,
+      );
       for (const [field, value] of values) doc[field] = value;
     }
     return doc;
@@ -397,9 +423,13 @@ function applyUpdate(before: Doc, update: Doc | Doc[], now: Date, arrayFilters: 
         targets = targets.flatMap((target) => {
           if (name === undefined) return [target[part]];
           const conditions = arrayFilters.map((each) =>
-            Object.fromEntries(Object.entries(each).map(([field, condition]) => [field.replace(/^\w+\./, ''), condition])),
+            Object.fromEntries(
+              Object.entries(each).map(([field, condition]) => [field.replace(/^\w+\./, ''), condition]),
+            ),
           );
-          return name === '' ? target : target.filter((each: Doc) => conditions.every((condition) => matches(each, condition, now)));
+          return name === ''
+            ? target
+            : target.filter((each: Doc) => conditions.every((condition) => matches(each, condition, now)));
         });
       }
       for (const target of targets) {
@@ -439,7 +469,9 @@ function evaluate(expression: any, doc: Doc, now: Date, variables: Doc = {}): an
   if (Array.isArray(expression)) return expression.map((each) => evaluate(each, doc, now, variables));
   if (typeof expression !== 'object' || expression === null || expression instanceof Date) return expression;
   if (!isOperators(expression)) {
-    return Object.fromEntries(Object.entries(expression).map(([field, each]) => [field, evaluate(each, doc, now, variables)]));
+    return Object.fromEntries(
+      Object.entries(expression).map(([field, each]) => [field, evaluate(each, doc, now, variables)]),
+    );
   }
   const [[operator, operand]] = Object.entries(expression) as [[string, any]];
   const value = (each: any, more: Doc = {}) => evaluate(each, doc, now, { ...variables, ...more });

@@ -28,7 +28,17 @@ export interface Knowledge {
   wallets: Map<string, { accountId: string; address: string; active: Change<boolean>[] }>;
   products: Map<string, { accountId: string; terms: Change<Terms>[] }>;
   links: Map<string, { accountId: string; productId: string; memo: string; active: Change<boolean>[] }>;
-  webhooks: Map<string, { accountId: string; url: string; events: string[]; madeMs: number; deletedMs: number | null; secrets: { secret: string; fromMs: number }[] }>;
+  webhooks: Map<
+    string,
+    {
+      accountId: string;
+      url: string;
+      events: string[];
+      madeMs: number;
+      deletedMs: number | null;
+      secrets: { secret: string; fromMs: number }[];
+    }
+  >;
   gaps: Map<string, Doc[]>;
   redelivered: { deliveryId: string; atMs: number }[];
   /** Payments that the merchant tried to accept. */
@@ -82,11 +92,18 @@ function verdict(linkActive: boolean, terms: Terms, paid: Pick<Paid, 'asset' | '
     JSON.stringify([status, reason, shown, excess, shortfall]);
   if (!linkActive) return say('REJECTED', 'link_inactive');
   if (!terms.active) return say('REJECTED', 'product_inactive');
-  if (paid.asset.code !== terms.assetCode || paid.asset.issuer !== terms.assetIssuer) return say('REJECTED', 'wrong_asset');
+  if (paid.asset.code !== terms.assetCode || paid.asset.issuer !== terms.assetIssuer)
+    return say('REJECTED', 'wrong_asset');
   if (expected !== null && paid.stroops < expected) {
-    return say('UNDERPAID', terms.priceType === 'FIXED' ? 'below_price' : 'below_minimum', null, text(expected - paid.stroops));
+    return say(
+      'UNDERPAID',
+      terms.priceType === 'FIXED' ? 'below_price' : 'below_minimum',
+      null,
+      text(expected - paid.stroops),
+    );
   }
-  if (terms.priceType === 'FIXED' && paid.stroops > expected!) return say('COMPLETED', 'overpaid', text(paid.stroops - expected!));
+  if (terms.priceType === 'FIXED' && paid.stroops > expected!)
+    return say('COMPLETED', 'overpaid', text(paid.stroops - expected!));
   return say('COMPLETED', null);
 }
 
@@ -102,7 +119,12 @@ function linkOf(paid: Paid, accountId: string, known: Knowledge): string | null 
 
 function allowedVerdicts(paid: Paid, linkId: string | null, known: Knowledge): string[] {
   if (linkId === null) {
-    const reason = paid.memo.type === 'none' || paid.memo.text === '' ? 'no_memo' : paid.memo.type === 'id' ? 'unsupported_memo' : 'unknown_memo';
+    const reason =
+      paid.memo.type === 'none' || paid.memo.text === ''
+        ? 'no_memo'
+        : paid.memo.type === 'id'
+          ? 'unsupported_memo'
+          : 'unknown_memo';
     return [JSON.stringify(['UNMATCHED', reason, null, null, null])];
   }
   const link = known.links.get(linkId)!;
@@ -134,7 +156,9 @@ export function missing(known: Knowledge, network: Network, stored: Stored, upTo
       const counts = possible(active, paid.closedMs);
       if (!counts.length || counts.includes(false)) continue;
       if (keys.has(keyOf(wallet._id, paid))) continue;
-      const dropped = network.state.dropped.some(({ chain, upTo: last }) => paid.chain === chain && paid.ledger <= last);
+      const dropped = network.state.dropped.some(
+        ({ chain, upTo: last }) => paid.chain === chain && paid.ledger <= last,
+      );
       const flagged = (known.gaps.get(wallet._id) ?? []).length > 0;
       if ((dropped || paid.chain > 0) && flagged) continue;
       faults.push(
@@ -158,10 +182,13 @@ export function checkSync(known: Knowledge, network: Network, stored: Stored, no
       const active = known.wallets.get(wallet._id)?.active;
       const concerned = known.ledgers.some(
         ({ sequence, closedMs }) =>
-          // Of the ledger before the oldest that is kept nobody can tell when it closed.
-          sequence >= gap.fromLedger && sequence <= gap.toLedger + 1 && (!active || possible(active, closedMs).includes(true)),
+          // Of ledgers that nobody has seen, nobody can tell when they closed: their neighbours count.
+          sequence >= gap.fromLedger - 1 &&
+          sequence <= gap.toLedger + 1 &&
+          (!active || possible(active, closedMs).includes(true)),
       );
-      if (!concerned && known.resetsMs.length === 0) faults.push(`${wallet._id.slice(-6)} has a GAP ${gap.fromLedger}–${gap.toLedger}, in which it was not active`);
+      if (!concerned && known.resetsMs.length === 0)
+        faults.push(`${wallet._id.slice(-6)} has a GAP ${gap.fromLedger}–${gap.toLedger}, in which it was not active`);
     }
   }
   const state = stored.networkStates[0];
@@ -192,12 +219,21 @@ export const undelivered = ({ deliveries, webhooks }: Pick<StoredAll, 'deliverie
 };
 
 /** Everything, once faults have stopped and time has run on. */
-export function checkAll(known: Knowledge, network: Network, receiver: Receiver, stored: StoredAll, settings: { maxAttempts: number }): string[] {
+export function checkAll(
+  known: Knowledge,
+  network: Network,
+  receiver: Receiver,
+  stored: StoredAll,
+  settings: { maxAttempts: number },
+): string[] {
   const faults = missing(known, network, stored, () => Number.POSITIVE_INFINITY);
   const fault = (line: string) => void faults.push(line);
-  const paidByKey = new Map(network.payments.map((paid) => [`${paid.operationId}:${paid.changeIndex}:${paid.transactionHash}`, paid]));
+  const paidByKey = new Map(
+    network.payments.map((paid) => [`${paid.operationId}:${paid.changeIndex}:${paid.transactionHash}`, paid]),
+  );
   const seen = new Set<string>();
-  const eventsOf = (paymentId: string, type: string) => stored.events.filter((event) => event.paymentId === paymentId && event.type === type);
+  const eventsOf = (paymentId: string, type: string) =>
+    stored.events.filter((event) => event.paymentId === paymentId && event.type === type);
 
   for (const doc of stored.payments) {
     const name = `payment ${doc.operationId}[${doc.changeIndex}]`;
@@ -211,19 +247,26 @@ export function checkAll(known: Knowledge, network: Network, receiver: Receiver,
       continue;
     }
     if (!possible(wallet.active, paid.closedMs).includes(true)) fault(`${name} came while its wallet was not active`);
-    if (stroops(doc.amount) !== paid.stroops || doc.assetCode !== paid.asset.code || doc.assetIssuer !== paid.asset.issuer) fault(`${name} has another amount`);
+    if (
+      stroops(doc.amount) !== paid.stroops ||
+      doc.assetCode !== paid.asset.code ||
+      doc.assetIssuer !== paid.asset.issuer
+    )
+      fault(`${name} has another amount`);
     const memoLink = linkOf(paid, wallet.accountId, known);
     const linkId = known.assigned.get(doc._id) ?? memoLink;
     if (doc.paymentLinkId !== linkId) fault(`${name} belongs to ${doc.paymentLinkId}, not to ${linkId}`);
     // Accepting may have come to nothing.
     else if (!known.accepted.has(doc._id) || doc.status !== 'COMPLETED') {
       const allowed = allowedVerdicts(paid, linkId, known);
-      if (!allowed.includes(verdictOf(doc))) fault(`${name} is judged ${verdictOf(doc)}, not ${[...new Set(allowed)].join(' or ')}`);
+      if (!allowed.includes(verdictOf(doc)))
+        fault(`${name} is judged ${verdictOf(doc)}, not ${[...new Set(allowed)].join(' or ')}`);
     }
     const received = eventsOf(doc._id, 'payment.received').length;
     const completed = eventsOf(doc._id, 'payment.completed').length;
     if (received !== (doc.paymentLinkId ? 1 : 0)) fault(`${name} has ${received} payment.received`);
-    if (completed !== (doc.status === 'COMPLETED' ? 1 : 0)) fault(`${name} (${doc.status}) has ${completed} payment.completed`);
+    if (completed !== (doc.status === 'COMPLETED' ? 1 : 0))
+      fault(`${name} (${doc.status}) has ${completed} payment.completed`);
   }
   const paymentIds = new Set(stored.payments.map(({ _id }) => _id));
   for (const event of stored.events) if (!paymentIds.has(event.paymentId)) fault(`event ${event._id} has no payment`);
@@ -231,14 +274,22 @@ export function checkAll(known: Knowledge, network: Network, receiver: Receiver,
   for (const link of stored.links) {
     const own = stored.payments.filter((doc) => doc.paymentLinkId === link._id);
     const counted = own.filter(({ status }) => status !== 'REJECTED').length;
-    if (link.paymentCount !== counted) fault(`link ${link._id} counts ${link.paymentCount} payments and has ${counted}`);
-    if (link.receivedCount !== own.length) fault(`link ${link._id} counts ${link.receivedCount} received and has ${own.length}`);
+    if (link.paymentCount !== counted)
+      fault(`link ${link._id} counts ${link.paymentCount} payments and has ${counted}`);
+    if (link.receivedCount !== own.length)
+      fault(`link ${link._id} counts ${link.receivedCount} received and has ${own.length}`);
   }
   checkDeliveries(known, receiver, stored, settings, fault);
   return faults;
 }
 
-function checkDeliveries(known: Knowledge, receiver: Receiver, stored: StoredAll, settings: { maxAttempts: number }, fault: (line: string) => void): void {
+function checkDeliveries(
+  known: Knowledge,
+  receiver: Receiver,
+  stored: StoredAll,
+  settings: { maxAttempts: number },
+  fault: (line: string) => void,
+): void {
   const arrivals = new Map<string, Arrival[]>();
   for (const arrival of receiver.arrivals) {
     const key = `${arrival.url} ${arrival.eventId}`;
@@ -248,9 +299,13 @@ function checkDeliveries(known: Knowledge, receiver: Receiver, stored: StoredAll
   const deliveryOf = new Map(stored.deliveries.map((doc) => [`${doc.webhookId} ${doc.eventId}`, doc]));
   for (const [id, webhook] of known.webhooks) {
     for (const event of stored.events) {
-      const happenedMs = Math.min(event.createdAt.getTime(), payments.get(event.paymentId)?.ledgerClosedAt.getTime() ?? 0);
+      const happenedMs = Math.min(
+        event.createdAt.getTime(),
+        payments.get(event.paymentId)?.ledgerClosedAt.getTime() ?? 0,
+      );
       if (event.accountId !== webhook.accountId || !webhook.events.includes(event.type)) continue;
-      if (webhook.madeMs < happenedMs && webhook.deletedMs === null && !deliveryOf.has(`${id} ${event._id}`)) fault(`event ${event._id} was never to be delivered to ${webhook.url}`);
+      if (webhook.madeMs < happenedMs && webhook.deletedMs === null && !deliveryOf.has(`${id} ${event._id}`))
+        fault(`event ${event._id} was never to be delivered to ${webhook.url}`);
     }
   }
   for (const delivery of stored.deliveries) {
@@ -262,34 +317,50 @@ function checkDeliveries(known: Knowledge, receiver: Receiver, stored: StoredAll
       continue;
     }
     const own = arrivals.get(`${webhook.url} ${delivery.eventId}`) ?? [];
-    if ((delivery.status === 'PENDING') !== (delivery.nextAttemptAt !== null)) fault(`${name} is ${delivery.status} with the time ${delivery.nextAttemptAt}`);
+    if ((delivery.status === 'PENDING') !== (delivery.nextAttemptAt !== null))
+      fault(`${name} is ${delivery.status} with the time ${delivery.nextAttemptAt}`);
     if (delivery.status === 'PENDING' && doc?.status !== 'PAUSED') fault(`${name} is pending still`);
-    if (delivery.status === 'DELIVERED' && !own.some(({ answered }) => answered === 204)) fault(`${name} never arrived`);
-    if (delivery.status === 'FAILED' && delivery.attemptCount < settings.maxAttempts) fault(`${name} was given up after ${delivery.attemptCount}`);
+    if (delivery.status === 'DELIVERED' && !own.some(({ answered }) => answered === 204))
+      fault(`${name} never arrived`);
+    if (delivery.status === 'FAILED' && delivery.attemptCount < settings.maxAttempts)
+      fault(`${name} was given up after ${delivery.attemptCount}`);
     if (delivery.status === 'CANCELLED' && doc) fault(`${name} is cancelled`);
-    const redeliveredMs = known.redelivered.filter(({ deliveryId }) => deliveryId === delivery._id).map(({ atMs }) => atMs);
+    const redeliveredMs = known.redelivered
+      .filter(({ deliveryId }) => deliveryId === delivery._id)
+      .map(({ atMs }) => atMs);
     for (const [index, next] of own.entries()) {
       const before = own[index - 1];
       if (!isSigned(next, webhook.secrets)) fault(`${name} is not signed with the webhook's secret`);
       if (!before || known.stalls) continue;
       const died = (before.sender as SimulatedProcess).diedMs;
-      const excused = (died !== null && died >= before.startedMs && died <= next.startedMs) || redeliveredMs.some((at) => at >= before.startedMs);
+      const excused =
+        (died !== null && died >= before.startedMs && died <= next.startedMs) ||
+        redeliveredMs.some((at) => at >= before.startedMs);
       const overlaps = before.endedMs === null || before.endedMs > next.startedMs;
-      if ((before.answered === 204 || overlaps) && !excused) fault(`${name} was sent twice, though no process died in between`);
+      if ((before.answered === 204 || overlaps) && !excused)
+        fault(`${name} was sent twice, though no process died in between`);
     }
     if (delivery.eventType !== 'payment.completed' || own.length === 0) continue;
-    const received = stored.events.find((event) => event.paymentId === delivery.paymentId && event.type === 'payment.received');
+    const received = stored.events.find(
+      (event) => event.paymentId === delivery.paymentId && event.type === 'payment.received',
+    );
     if (!received || !deliveryOf.has(`${delivery.webhookId} ${received._id}`)) continue;
     const first = arrivals.get(`${webhook.url} ${received._id}`)?.[0];
     if (!first || first.startedMs > own[0]!.startedMs) fault(`${name} came before its payment.received`);
   }
   const events = new Map(stored.events.map((event) => [event._id, event]));
-  for (const { eventId, url } of receiver.arrivals) if (!events.has(eventId)) fault(`${url} got the unknown event ${eventId}`);
+  for (const { eventId, url } of receiver.arrivals)
+    if (!events.has(eventId)) fault(`${url} got the unknown event ${eventId}`);
 }
 
 function isSigned(arrival: Arrival, secrets: readonly { secret: string; fromMs: number }[]): boolean {
   // A rotation that is under way may count or not.
   return secrets.some(({ secret }) =>
-    verifySignature({ headers: arrival.headers, body: arrival.text, secret, nowSeconds: Number(arrival.headers['webhook-timestamp']) }),
+    verifySignature({
+      headers: arrival.headers,
+      body: arrival.text,
+      secret,
+      nowSeconds: Number(arrival.headers['webhook-timestamp']),
+    }),
   );
 }

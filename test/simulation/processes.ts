@@ -44,7 +44,7 @@ const PUBLIC_URL = 'http://shop.test';
 export class Died extends Error {}
 
 export function newProcess(name: string, world: World): SimulatedProcess {
-  let die = () => undefined as void;
+  let die = () => undefined as undefined;
   const process: SimulatedProcess = {
     name,
     alive: true,
@@ -107,7 +107,17 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
   });
   const works = [
     watch(
-      { ...stores, network: 'LOCAL', watcher, horizon, holder: process.name, pollIntervalMs: 2000, requestsPerHour: null, clock, log },
+      {
+        ...stores,
+        network: 'LOCAL',
+        watcher,
+        horizon,
+        holder: process.name,
+        pollIntervalMs: 2000,
+        requestsPerHour: null,
+        clock,
+        log,
+      },
       ended.signal,
     ),
     dispatcher.drain(ended.signal),

@@ -25,7 +25,15 @@ export interface EndpointState {
 
 export type Receiver = ReturnType<typeof createReceiver>;
 
-export function createReceiver({ random, world, timeoutMs }: { random: Random; world: () => World; timeoutMs: number }) {
+export function createReceiver({
+  random,
+  world,
+  timeoutMs,
+}: {
+  random: Random;
+  world: () => World;
+  timeoutMs: number;
+}) {
   const arrivals: Arrival[] = [];
   const endpoints = new Map<string, EndpointState>();
   let isCalm = false;
@@ -43,7 +51,14 @@ export function createReceiver({ random, world, timeoutMs }: { random: Random; w
           const { failing, hanging, gone } = isCalm ? { failing: 0, hanging: 0, gone: 0 } : endpoints.get(url)!;
           const draw = random.next();
           const hangs = draw < hanging;
-          const status = draw < hanging ? null : draw < hanging + failing ? random.pick([500, 503, 301, 404]) : draw < hanging + failing + gone ? 410 : 204;
+          const status =
+            draw < hanging
+              ? null
+              : draw < hanging + failing
+                ? random.pick([500, 503, 301, 404])
+                : draw < hanging + failing + gone
+                  ? 410
+                  : 204;
           const latencyMs = hangs ? timeoutMs : random.between(1, isCalm ? 20 : 400);
           const text = body.toString();
           const payload = JSON.parse(text);

@@ -4,8 +4,16 @@ import { createSecretBox } from '../../src/domain/secrets.js';
 import type { Caller } from '../../src/services/caller.js';
 import type { DatabaseServer, SimulatedDatabase } from './database.js';
 import { createNetwork } from './ledger.js';
-import { checkAll, checkSync, type Knowledge, newKnowledge, undelivered, missing } from './oracle.js';
-import { type Api, Died, newProcess, type SimulatedProcess, startApi, startWorker, type Surroundings } from './processes.js';
+import { checkAll, checkSync, type Knowledge, missing, newKnowledge, undelivered } from './oracle.js';
+import {
+  type Api,
+  Died,
+  newProcess,
+  type SimulatedProcess,
+  type Surroundings,
+  startApi,
+  startWorker,
+} from './processes.js';
 import { createRandom } from './random.js';
 import { createReceiver } from './receiver.js';
 import { createWorld, type World } from './world.js';
@@ -27,7 +35,11 @@ const SETTINGS = { timeoutMs: 3000, retryBaseMs: 300, maxAttempts: 4, pageLimit:
 
 const caller = (accountId: string): Caller => ({ accountId, keyId: 'key_1', scope: 'FULL' });
 
-export async function simulate(server: DatabaseServer, seed: number, trace: ((line: string) => void) | null = null): Promise<Outcome> {
+export async function simulate(
+  server: DatabaseServer,
+  seed: number,
+  trace: ((line: string) => void) | null = null,
+): Promise<Outcome> {
   const random = createRandom(seed);
   // What kind of world it is.
   const turmoil = {
@@ -58,7 +70,11 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
       const longest = turmoil.stalls ? 9000 : 1200;
       const slow = () => (!calm && random.chance(turmoil.slowDatabase) ? random.between(20, longest) : 0);
       const fails = !calm && random.chance(turmoil.database);
-      return { delayMs: slow(), heardAfterMs: slow(), fault: fails ? random.pick(['refused', 'unheard'] as const) : null };
+      return {
+        delayMs: slow(),
+        heardAfterMs: slow(),
+        fault: fails ? random.pick(['refused', 'unheard'] as const) : null,
+      };
     },
   });
   const network = createNetwork({ random, world: () => world, issuer: ISSUER, payer: PAYER });
@@ -76,11 +92,20 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
       await database.forget(process);
     },
     afterStep: async ({ label, process }) => {
-      if (process === null || !/^(commit|update (positions|wallets)|findAndModify wallets|delete positions|insert payments)/.test(label)) return;
+      if (
+        process === null ||
+        !/^(commit|update (positions|wallets)|findAndModify wallets|delete positions|insert payments)/.test(label)
+      )
+        return;
       const [wallets, positions, networkStates, payments] = await Promise.all(
         ['wallets', 'positions', 'networkStates', 'payments'].map((each) => database.docs(each)),
       );
-      for (const fault of checkSync(known, network, { wallets: wallets!, positions: positions!, networkStates: networkStates!, payments: payments! }, world.nowMs())) {
+      for (const fault of checkSync(
+        known,
+        network,
+        { wallets: wallets!, positions: positions!, networkStates: networkStates!, payments: payments! },
+        world.nowMs(),
+      )) {
         if (!violations.includes(fault)) {
           violations.push(fault);
           world.log(`!!! ${fault}`);
@@ -91,7 +116,8 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
   const around: Surroundings = { world, database, network, receiver, settings: SETTINGS };
   const sleep = (ms: number) => world.sleep(ms, null);
 
-  for (let base = 0; base < turmoil.bases; base++) network.bases.push({ faultiness: turmoil.horizon, lag: 0, stutters: random.chance(0.2) });
+  for (let base = 0; base < turmoil.bases; base++)
+    network.bases.push({ faultiness: turmoil.horizon, lag: 0, stutters: random.chance(0.2) });
   const closeLedger = () => {
     network.close(world.nowMs());
     const { sequence, closedMs } = network.latest();
@@ -161,7 +187,11 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
     const makeWallet = (index: number) => {
       const accountId = accountOf(random.chance(0.8) ? 0 : 1);
       return act(`makes wallet ${index}`, ({ wallets }) =>
-        wallets.create(caller(accountId), { name: 'w', address: ADDRESSES[index % ADDRESSES.length]!, network: 'LOCAL' }),
+        wallets.create(caller(accountId), {
+          name: 'w',
+          address: ADDRESSES[index % ADDRESSES.length]!,
+          network: 'LOCAL',
+        }),
       );
     };
     const makeProduct = () => {
@@ -186,7 +216,9 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
     const makeLink = () => {
       const product = random.pick([...known.products]);
       if (!product) return;
-      return act('makes a link', ({ paymentLinks }) => paymentLinks.create(caller(product[1].accountId), { productId: product[0] }));
+      return act('makes a link', ({ paymentLinks }) =>
+        paymentLinks.create(caller(product[1].accountId), { productId: product[0] }),
+      );
     };
     const makeWebhook = (n: number) => {
       const accountId = accountOf(random.chance(0.8) ? 0 : 1);
@@ -200,7 +232,11 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
         const made = await webhooks.create(caller(accountId), {
           name: 'h',
           url,
-          events: random.pick([['payment.received', 'payment.completed'], ['payment.completed'], ['payment.received', 'payment.completed']]),
+          events: random.pick([
+            ['payment.received', 'payment.completed'],
+            ['payment.completed'],
+            ['payment.received', 'payment.completed'],
+          ]),
         } as never);
         return made;
       });
@@ -225,7 +261,9 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
           if (wallet) {
             const [id, { accountId, active }] = wallet;
             const next = !active.at(-1)!.value;
-            await act(`makes wallet ${id.slice(-6)} ${next ? 'active' : 'inactive'}`, ({ wallets }) => wallets.update(caller(accountId), { id, active: next }));
+            await act(`makes wallet ${id.slice(-6)} ${next ? 'active' : 'inactive'}`, ({ wallets }) =>
+              wallets.update(caller(accountId), { id, active: next }),
+            );
           }
           break;
         case 3:
@@ -241,27 +279,40 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
               : last.priceType === 'FIXED'
                 ? { price: random.pick(['9', '10', '11']) }
                 : { minAmount: random.pick([null, '9', '11']) };
-            await act(`changes the product to ${JSON.stringify(changes)}`, ({ products }) => products.update(caller(accountId), { id, ...changes }));
+            await act(`changes the product to ${JSON.stringify(changes)}`, ({ products }) =>
+              products.update(caller(accountId), { id, ...changes }),
+            );
           } else await makeProduct();
           break;
         case 6:
           if (link) {
             const [id, { accountId, active }] = link;
-            await act('turns the link on or off', ({ paymentLinks }) => paymentLinks.update(caller(accountId), { id, active: !active.at(-1)!.value }));
+            await act('turns the link on or off', ({ paymentLinks }) =>
+              paymentLinks.update(caller(accountId), { id, active: !active.at(-1)!.value }),
+            );
           } else await makeLink();
           break;
         case 7: {
-          const taken = random.pick((await world.hold(database.docs('payments'))).filter(({ status }) => status === 'UNDERPAID' || status === 'REJECTED'));
+          const taken = random.pick(
+            (await world.hold(database.docs('payments'))).filter(
+              ({ status }) => status === 'UNDERPAID' || status === 'REJECTED',
+            ),
+          );
           if (!taken) break;
           known.accepted.add(taken._id);
           await act('accepts a payment', ({ payments }) => payments.accept(caller(taken.accountId), { id: taken._id }));
           break;
         }
         case 8: {
-          const open = random.pick((await world.hold(database.docs('payments'))).filter(({ status }) => status === 'UNMATCHED'));
-          const target = open && random.pick([...known.links].filter(([, { accountId }]) => accountId === open.accountId));
+          const open = random.pick(
+            (await world.hold(database.docs('payments'))).filter(({ status }) => status === 'UNMATCHED'),
+          );
+          const target =
+            open && random.pick([...known.links].filter(([, { accountId }]) => accountId === open.accountId));
           if (!open || !target) break;
-          await act('assigns a payment', ({ payments }) => payments.assign(caller(open.accountId), { id: open._id, paymentLinkId: target[0] }));
+          await act('assigns a payment', ({ payments }) =>
+            payments.assign(caller(open.accountId), { id: open._id, paymentLinkId: target[0] }),
+          );
           break;
         }
         case 9:
@@ -269,22 +320,32 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
           {
             const [id, { accountId }] = hook;
             const status = (await world.hold(database.docs('webhooks'))).find(({ _id }) => _id === id)?.status;
-            if (random.chance(0.15)) await act('deletes a webhook', ({ webhooks }) => webhooks.delete(caller(accountId), { id }));
-            else await act('pauses or resumes a webhook', ({ webhooks }) => webhooks.update(caller(accountId), { id, status: status === 'ACTIVE' ? 'PAUSED' : 'ACTIVE' }));
+            if (random.chance(0.15))
+              await act('deletes a webhook', ({ webhooks }) => webhooks.delete(caller(accountId), { id }));
+            else
+              await act('pauses or resumes a webhook', ({ webhooks }) =>
+                webhooks.update(caller(accountId), { id, status: status === 'ACTIVE' ? 'PAUSED' : 'ACTIVE' }),
+              );
           }
           break;
         case 10:
           if (!hook) break;
-          await act('rotates a secret', ({ webhooks }) => webhooks.rotateSecret(caller(hook[1].accountId), { id: hook[0] }));
+          await act('rotates a secret', ({ webhooks }) =>
+            webhooks.rotateSecret(caller(hook[1].accountId), { id: hook[0] }),
+          );
           break;
         default: {
-          const delivered = random.pick((await world.hold(database.docs('deliveries'))).filter(({ status }) => status !== 'CANCELLED'));
+          const delivered = random.pick(
+            (await world.hold(database.docs('deliveries'))).filter(({ status }) => status !== 'CANCELLED'),
+          );
           if (!delivered || random.chance(0.5)) {
             if (hooks < 3) await makeWebhook(hooks++);
             break;
           }
           known.redelivered.push({ deliveryId: delivered._id, atMs: world.nowMs() });
-          await act('redelivers', ({ deliveries }) => deliveries.redeliver(caller(delivered.accountId), { id: delivered._id }));
+          await act('redelivers', ({ deliveries }) =>
+            deliveries.redeliver(caller(delivered.accountId), { id: delivered._id }),
+          );
           known.redelivered.push({ deliveryId: delivered._id, atMs: world.nowMs() });
         }
       }
@@ -303,14 +364,19 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
           ? ({ type: 'id', text: '42' } as const)
           : draw < 0.25
             ? ({ type: 'text', text: 'hello' } as const)
-            : ({ type: 'text', text: random.chance(0.2) ? ` ${random.pick(links).memo.toLowerCase()}` : random.pick(links).memo } as const);
+            : ({
+                type: 'text',
+                text: random.chance(0.2) ? ` ${random.pick(links).memo.toLowerCase()}` : random.pick(links).memo,
+              } as const);
     const usdc = random.chance(0.3);
     network.send({
       receiver: random.chance(0.1) ? STRANGER : random.pick(receivers),
       asset: usdc ? { code: 'USDC', issuer: ISSUER } : { code: 'XLM', issuer: null },
       stroops: BigInt(random.pick([89_999_999, 90_000_000, 100_000_000, 100_000_001, 110_000_000, 1])),
       memo,
-      shape: random.chance(0.7) ? 'payment' : random.pick(['unjoined', 'create', 'merge', 'host', 'failed', 'self', 'unknown'] as const),
+      shape: random.chance(0.7)
+        ? 'payment'
+        : random.pick(['unjoined', 'create', 'merge', 'host', 'failed', 'self', 'unknown'] as const),
     });
   }
 
@@ -318,7 +384,7 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
     for (let n = 0; n < turmoil.ledgers || !calm; n++) {
       await sleep(random.between(800, 3000));
       for (let count = random.chance(0.15) ? 7 : random.int(4); count > 0; count--) pay();
-      if (!calm && turmoil.reset && random.chance(0.08)) {
+      if (!calm && turmoil.reset && known.resetsMs.length === 0 && random.chance(0.15)) {
         known.resetsMs.push(Math.floor(world.nowMs() / 1000) * 1000);
         network.reset(world.nowMs());
         world.log('the network begins anew');
@@ -331,7 +397,8 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
         network.retain(random.between(1, 4));
         world.log(`Horizon keeps ledgers from ${network.elder()}`);
       }
-      if (!calm && turmoil.lag) for (const base of network.bases) base.lag = random.chance(0.3) ? random.between(1, 4) : 0;
+      if (!calm && turmoil.lag)
+        for (const base of network.bases) base.lag = random.chance(0.3) ? random.between(1, 4) : 0;
       if (n + 1 === turmoil.ledgers) break;
     }
     // Ledgers go on closing, empty ones.
@@ -354,9 +421,20 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
 
   const readAll = async () => {
     const [wallets, positions, networkStates, payments, links, events, deliveries, webhooks] = await Promise.all(
-      ['wallets', 'positions', 'networkStates', 'payments', 'paymentLinks', 'events', 'deliveries', 'webhooks'].map((each) => database.docs(each)),
+      ['wallets', 'positions', 'networkStates', 'payments', 'paymentLinks', 'events', 'deliveries', 'webhooks'].map(
+        (each) => database.docs(each),
+      ),
     );
-    return { wallets: wallets!, positions: positions!, networkStates: networkStates!, payments: payments!, links: links!, events: events!, deliveries: deliveries!, webhooks: webhooks! };
+    return {
+      wallets: wallets!,
+      positions: positions!,
+      networkStates: networkStates!,
+      payments: payments!,
+      links: links!,
+      events: events!,
+      deliveries: deliveries!,
+      webhooks: webhooks!,
+    };
   };
 
   try {
@@ -378,7 +456,9 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
         missing(known, network, stored, () => Number.POSITIVE_INFINITY).length === 0 &&
         round >= 1;
       if (!settled && round < 20) continue;
-      violations.push(...checkAll(known, network, receiver, stored, SETTINGS).filter((each) => !violations.includes(each)));
+      violations.push(
+        ...checkAll(known, network, receiver, stored, SETTINGS).filter((each) => !violations.includes(each)),
+      );
       break;
     }
   } catch (error) {
@@ -387,7 +467,14 @@ export async function simulate(server: DatabaseServer, seed: number, trace: ((li
   for (const process of processes) await world.kill(process, 'at the end');
   database.release?.();
   const { length: payments } = await database.docs('payments');
-  return { seed, violations, steps: world.steps, crashes: crashes - [...processes].length, payments, arrivals: receiver.arrivals.length };
+  return {
+    seed,
+    violations,
+    steps: world.steps,
+    crashes: crashes - [...processes].length,
+    payments,
+    arrivals: receiver.arrivals.length,
+  };
 }
 
 /** Compares what is stored with what was known, and dates every difference. */
@@ -396,19 +483,34 @@ async function learn(known: Knowledge, database: SimulatedDatabase, fromMs: numb
     ['wallets', 'products', 'paymentLinks', 'webhooks', 'payments'].map((each) => database.docs(each)),
   );
   for (const { _id, accountId, address, active } of wallets!) {
-    const wallet = known.wallets.get(_id) ?? { accountId, address, active: [{ value: false, fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.NEGATIVE_INFINITY }] };
+    const wallet = known.wallets.get(_id) ?? {
+      accountId,
+      address,
+      active: [{ value: false, fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.NEGATIVE_INFINITY }],
+    };
     if (wallet.active.at(-1)!.value !== active) wallet.active.push({ value: active, fromMs, untilMs });
     known.wallets.set(_id, wallet);
   }
   for (const { _id, accountId, active, assetCode, assetIssuer, priceType, price, minAmount } of products!) {
     const terms = { active, assetCode, assetIssuer, priceType, price, minAmount };
     const product = known.products.get(_id);
-    if (!product) known.products.set(_id, { accountId, terms: [{ value: terms, fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.NEGATIVE_INFINITY }] });
-    else if (JSON.stringify(product.terms.at(-1)!.value) !== JSON.stringify(terms)) product.terms.push({ value: terms, fromMs, untilMs });
+    if (!product)
+      known.products.set(_id, {
+        accountId,
+        terms: [{ value: terms, fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.NEGATIVE_INFINITY }],
+      });
+    else if (JSON.stringify(product.terms.at(-1)!.value) !== JSON.stringify(terms))
+      product.terms.push({ value: terms, fromMs, untilMs });
   }
   for (const { _id, accountId, productId, memo, active } of links!) {
     const link = known.links.get(_id);
-    if (!link) known.links.set(_id, { accountId, productId, memo, active: [{ value: active, fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.NEGATIVE_INFINITY }] });
+    if (!link)
+      known.links.set(_id, {
+        accountId,
+        productId,
+        memo,
+        active: [{ value: active, fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.NEGATIVE_INFINITY }],
+      });
     else if (link.active.at(-1)!.value !== active) link.active.push({ value: active, fromMs, untilMs });
   }
   for (const webhook of webhooks!) {
@@ -421,11 +523,15 @@ async function learn(known: Knowledge, database: SimulatedDatabase, fromMs: numb
   const ids = new Set(webhooks!.map(({ _id }) => _id));
   for (const [id, webhook] of known.webhooks) if (!ids.has(id)) webhook.deletedMs ??= fromMs;
   for (const { _id, paymentLinkId, memo } of payments!) {
-    if (paymentLinkId && known.links.get(paymentLinkId)?.memo !== memo?.trim().toUpperCase()) known.assigned.set(_id, paymentLinkId);
+    if (paymentLinkId && known.links.get(paymentLinkId)?.memo !== memo?.trim().toUpperCase())
+      known.assigned.set(_id, paymentLinkId);
   }
 }
 
 function secretsOf(webhook: Record<string, any>): { secret: string; fromMs: number }[] {
   const box = createSecretBox(Buffer.alloc(32, 7), { randomBytes: (size) => Buffer.alloc(size) });
-  return webhook.secrets.map(({ sealed }: { sealed: string }) => ({ secret: box.open(sealed, webhook._id), fromMs: 0 }));
+  return webhook.secrets.map(({ sealed }: { sealed: string }) => ({
+    secret: box.open(sealed, webhook._id),
+    fromMs: 0,
+  }));
 }

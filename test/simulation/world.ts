@@ -22,7 +22,7 @@ export interface Action {
   /** Whether a process may die before or after it. */
   mayCrash?: boolean;
   /** Does it. @returns what tells the process of it, if anything does. */
-  run(): Promise<(() => void) | void> | (() => void) | void;
+  run(): Promise<(() => void) | undefined> | (() => void) | void;
   /** The process died before it was told. */
   drop?(): void;
   /** It hears of it later than it happens. */
@@ -132,6 +132,7 @@ export function createWorld(options: WorldOptions) {
     sleep: (ms: number, process: Process | null, signal?: AbortSignal): Promise<void> =>
       new Promise((resolve) => {
         activity += 1;
+        if (!Number.isFinite(ms)) throw new Error(`a sleep of ${ms} ms`);
         // A dead process sleeps for ever.
         if (process && !process.alive) return;
         if (signal?.aborted) return resolve();
@@ -165,7 +166,8 @@ export function createWorld(options: WorldOptions) {
         if (done()) return;
         const ready = actions.filter((each) => each.readyMs <= nowMs && !each.isBlocked?.());
         if (ready.length === 0) {
-          if (!advance()) throw new Error(`nothing will happen any more: ${actions.map(({ label }) => label).join(', ')}`);
+          if (!advance())
+            throw new Error(`nothing will happen any more: ${actions.map(({ label }) => label).join(', ')}`);
           continue;
         }
         const action = ready[random.int(ready.length)]!;
@@ -188,7 +190,12 @@ export function createWorld(options: WorldOptions) {
           await kill(action.process!, `after: ${action.label}`);
         } else if (action.heardAfterMs && tell) {
           const { process, drop } = action;
-          const heard: Action = { label: `hears of ${action.label}`, process, readyMs: nowMs + action.heardAfterMs, run: () => tell };
+          const heard: Action = {
+            label: `hears of ${action.label}`,
+            process,
+            readyMs: nowMs + action.heardAfterMs,
+            run: () => tell,
+          };
           world.enqueue(drop ? { ...heard, drop } : heard);
         } else {
           tell?.();
