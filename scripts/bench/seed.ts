@@ -180,7 +180,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       _id,
       accountId,
       type: nth++ % 2 ? 'payment.completed' : 'payment.received',
-      paymentId: `pay_${Math.floor(nth / 2)}`,
+      paymentId: `pay_${accountId}${Math.floor(nth / 2)}`,
       data,
       createdAt,
     }),

@@ -78,7 +78,8 @@ deliverySchema.index(
   { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } } },
 );
 // A webhook has one account, so this is as good as without it, and lists are counted without a look at the documents.
-deliverySchema.index({ webhookId: 1, accountId: 1, status: 1, _id: -1 });
+const LIST_INDEX = { webhookId: 1, accountId: 1, status: 1, _id: -1 } as const;
+deliverySchema.index(LIST_INDEX);
 
 const dueBy = (now: Date) => ({ nextAttemptAt: { $gte: EPOCH, $lte: now } });
 
@@ -103,7 +104,11 @@ export function createDeliveryStore(
       // A status changes with every attempt, so what has one is counted anew.
       if (status) return page<DeliveryDoc>(deliveries, { ...ofWebhook, status }, request);
       const any = { ...ofWebhook, status: { $in: STATUSES } };
-      return stretches.page<DeliveryDoc>(listOf(accountId), deliveries, any, { ...request, direction: -1 });
+      return stretches.page<DeliveryDoc>(listOf(accountId), deliveries, any, {
+        ...request,
+        direction: -1,
+        hint: LIST_INDEX,
+      });
     },
     /** Due at once, whatever became of it; its attempts go on counting. Null when it was cancelled or does not exist. */
     redeliver: (accountId: string, id: string): Promise<DeliveryDoc | null> =>

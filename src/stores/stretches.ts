@@ -40,6 +40,8 @@ export interface LongListRequest {
   direction: 1 | -1;
   /** Only ids from `from` on and before `to`. */
   ids?: { from?: string | undefined; to?: string | undefined };
+  /** The index to use, where MongoDB may take another one that is worse. */
+  hint?: Readonly<Record<string, 1 | -1>>;
 }
 
 /** `after < id <= upTo`, as far as the request's own bounds let it. */
@@ -147,7 +149,7 @@ export function createStretches(connection: mongoose.Connection) {
       list: string,
       model: Model<Doc>,
       filter: QueryFilter<Doc>,
-      { page, pageSize, direction, ids = {} }: LongListRequest,
+      { page, pageSize, direction, ids = {}, hint }: LongListRequest,
     ): Promise<Page<Doc>> {
       const offset = (page - 1) * pageSize;
       const answer = (items: Doc[], total: number): Page<Doc> => ({ items, meta: toMeta({ page, pageSize }, total) });
@@ -161,15 +163,22 @@ export function createStretches(connection: mongoose.Connection) {
         };
         return Object.keys(id).length === 0 ? filter : { ...filter, _id: id };
       };
+      const indexed = hint ? { hint } : {};
       const items = (bounds: Partial<Stretch>, skip: number) =>
-        model.find(within(bounds)).sort({ _id: direction }).skip(skip).limit(pageSize).lean<Doc[]>().exec();
+        model
+          .find(within(bounds), null, indexed)
+          .sort({ _id: direction })
+          .skip(skip)
+          .limit(pageSize)
+          .lean<Doc[]>()
+          .exec();
 
       const key = `${list} ${JSON.stringify(filter)}`;
       let ofWhole = countsOf(key);
       if (!ofWhole) {
         const [found, total] = await Promise.all([
           offset <= SHORT_LIST ? items({}, offset) : [],
-          model.countDocuments(within(), { limit: SHORT_LIST + 1 }),
+          model.countDocuments(within(), { ...indexed, limit: SHORT_LIST + 1 }),
         ]);
         if (total <= SHORT_LIST) return answer(found, total);
         ofWhole = countsOf(key) ?? rememberCounts(key);
@@ -179,13 +188,13 @@ export function createStretches(connection: mongoose.Connection) {
 
       const countOf = (stretch: Stretch): Promise<number> => {
         const { after, upTo, version } = stretch;
-        if (version === UNKNOWN) return model.countDocuments(within(stretch)).exec();
+        if (version === UNKNOWN) return model.countDocuments(within(stretch), indexed).exec();
         const isWhole =
           (ids.from === undefined || after >= ids.from) && (ids.to === undefined || (upTo ?? '~') < ids.to);
         const counts = isWhole ? ofWhole : ofParts;
         const known = counts.get(after);
         if (known?.version === version && known.upTo === upTo) return known.count;
-        const count = model.countDocuments(within(stretch)).exec();
+        const count = model.countDocuments(within(stretch), indexed).exec();
         const fresh = { version, upTo, count };
         counts.set(after, fresh);
         count.catch(() => counts.get(after) === fresh && counts.delete(after));

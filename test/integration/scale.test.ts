@@ -1,0 +1,248 @@
+/** Long lists: their totals and pages are those of a plain count and sort, whatever was added, judged, removed or added late in between. */
+import fc from 'fast-check';
+import t from 'tap';
+import { systemClock } from '../../src/clock.js';
+import { createdAtOf, createIds } from '../../src/domain/ids.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import { createStores, ensureIndexes } from '../../src/stores/index.js';
+import type { PaymentDoc } from '../../src/stores/payments.js';
+import { testDatabase } from '../helpers/mongo.js';
+
+const START_MS = Date.parse('2026-03-01T00:00:00Z');
+const STATUSES = ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'] as const;
+
+const { uri, db } = await testDatabase(t);
+const { connection, transaction, close } = await connectDatabase(uri);
+t.teardown(close);
+let nowMs = START_MS;
+const clock = { ...systemClock, nowMs: () => nowMs, now: () => new Date(nowMs) };
+const newId = createIds(clock);
+const open = () => createStores(connection, { clock, newId });
+const stores = open();
+await ensureIndexes(stores);
+
+let made = 0;
+const payment = (accountId: string, ids = newId, _id = ids('pay')): PaymentDoc => ({
+  _id,
+  accountId,
+  walletId: `wallet_${made % 3}`,
+  network: 'LOCAL',
+  operationId: String(++made),
+  changeIndex: 0,
+  transactionHash: `${made}`,
+  ledger: made,
+  ledgerClosedAt: new Date(nowMs),
+  receiverAddress: 'G',
+  senderAddress: `S${made % 5}`,
+  assetCode: made % 4 ? 'XLM' : 'USDC',
+  assetIssuer: null,
+  amount: '1',
+  memo: null,
+  memoType: 'none',
+  status: STATUSES[(made % 7) % 4]!,
+  reason: null,
+  expectedAmount: null,
+  excessAmount: null,
+  shortfallAmount: null,
+  paymentLinkId: null,
+  productId: `prod_${made % 2}`,
+  createdAt: createdAtOf(_id),
+});
+/** One after the other. */
+const payments = (accountId: string, count: number, everyMs: number) =>
+  Array.from({ length: count }, () => {
+    nowMs += everyMs;
+    return payment(accountId);
+  });
+
+const insert = (docs: PaymentDoc[]) => transaction((session) => stores.payments.insert(docs, session));
+
+interface Question {
+  status: (typeof STATUSES)[number][];
+  productId?: string;
+  walletId?: string;
+  assetCode?: string;
+  createdFrom?: Date;
+  createdTo?: Date;
+}
+
+/** Compares one page with what a plain query says. */
+async function check(of: typeof stores, accountId: string, filter: Question, share: number): Promise<void> {
+  const { status, createdFrom, createdTo, ...equal } = filter;
+  const plain: any = { accountId, status: { $in: status }, ...equal };
+  if (createdFrom || createdTo)
+    plain.createdAt = { ...(createdFrom && { $gte: createdFrom }), ...(createdTo && { $lt: createdTo }) };
+  const collection = db.collection<PaymentDoc>('payments');
+  const total = await collection.countDocuments(plain);
+  const pageSize = 7;
+  const page = 1 + Math.floor((share * total) / pageSize);
+  const wanted = await collection
+    .find(plain)
+    .sort({ _id: -1 })
+    .skip((page - 1) * pageSize)
+    .limit(pageSize)
+    .toArray();
+  const { items, meta } = await of.payments.list(accountId, filter, { page, pageSize });
+  const got = { total: meta.total, ids: items.map(({ _id }) => _id) };
+  const want = { total, ids: wanted.map(({ _id }) => _id) };
+  if (JSON.stringify(got) !== JSON.stringify(want)) {
+    throw new Error(
+      `page ${page} of ${JSON.stringify(filter)}: ${JSON.stringify(got)} instead of ${JSON.stringify(want)}`,
+    );
+  }
+}
+
+const question: fc.Arbitrary<Question> = fc.record(
+  {
+    status: fc.subarray([...STATUSES], { minLength: 1 }),
+    productId: fc.constantFrom('prod_0', 'prod_1', 'prod_none'),
+    walletId: fc.constantFrom('wallet_0', 'wallet_1'),
+    assetCode: fc.constantFrom('XLM', 'USDC'),
+    createdFrom: fc.nat(40_000_000).map((ms) => new Date(START_MS + ms)),
+    createdTo: fc.nat(40_000_000).map((ms) => new Date(START_MS + ms)),
+  },
+  { requiredKeys: ['status'] },
+);
+
+t.test('totals and pages of a long list are exact after whatever came, was judged or came late', async (t) => {
+  const accountId = 'acct_long';
+  const other = open();
+  for (let n = 0; n < 12; n++) {
+    nowMs += 1_000_000;
+    await insert(payments(accountId, 1200, 700));
+  }
+  const late = createIds({ ...clock, nowMs: () => START_MS + 5_000_000 });
+  t.ok(
+    (await db.collection('stretches').countDocuments({ list: `payments:${accountId}` })) >= 4,
+    'there are stretches',
+  );
+  const step = fc.oneof(
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        kind: fc.constant('insert' as const),
+        count: fc.integer({ min: 1, max: 400 }),
+        late: fc.boolean(),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant('judge' as const),
+        share: fc.double({ min: 0, max: 0.999, noNaN: true }),
+      }),
+    },
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        kind: fc.constant('ask' as const),
+        question,
+        share: fc.double({ min: 0, max: 1.05, noNaN: true }),
+        elsewhere: fc.boolean(),
+      }),
+    },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 12 }), async (steps) => {
+      for (const each of steps) {
+        if (each.kind === 'insert') {
+          nowMs += 60_000;
+          await insert(
+            Array.from({ length: each.count }, (_, n) => payment(accountId, each.late && n % 2 ? late : newId)),
+          );
+        } else if (each.kind === 'judge') {
+          const all = db.collection<PaymentDoc>('payments');
+          const skip = Math.floor(each.share * 14_000);
+          const [found] = await all
+            .find({ accountId, status: { $in: ['UNDERPAID', 'UNMATCHED'] } })
+            .sort({ _id: 1 })
+            .skip(skip % 4000)
+            .limit(1)
+            .toArray();
+          if (found)
+            await transaction((session) =>
+              stores.payments.judge(accountId, found._id, ['UNDERPAID', 'UNMATCHED'], { status: 'COMPLETED' }, session),
+            );
+        } else {
+          await check(each.elsewhere ? other : stores, accountId, each.question, each.share);
+        }
+      }
+    }),
+    { numRuns: 25, seed: 11 },
+  );
+});
+
+t.test('two writers of one list at once lose no change of a stretch', async (t) => {
+  const accountId = 'acct_two';
+  for (let n = 0; n < 6; n++) await insert(payments(accountId, 1000, 5));
+  const all: Question = { status: [...STATUSES] };
+  await check(stores, accountId, all, 0.9);
+  await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      for (let n = 0; n < 5; n++) await insert(Array.from({ length: 150 }, () => payment(accountId)));
+    }),
+  );
+  await check(stores, accountId, all, 0.1);
+  await check(stores, accountId, { ...all, walletId: 'wallet_1' }, 0.7);
+  const stretches = await db
+    .collection('stretches')
+    .find({ list: `payments:${accountId}` })
+    .toArray();
+  t.equal(
+    stretches.reduce((sum, { size }) => sum + size, 0),
+    12_000,
+  );
+});
+
+t.test('a transaction that is undone leaves no trace in the totals', async (t) => {
+  const accountId = 'acct_two';
+  const all: Question = { status: [...STATUSES] };
+  await t.rejects(
+    transaction(async (session) => {
+      await stores.payments.insert([payment(accountId)], session);
+      throw new Error('undone');
+    }),
+  );
+  await check(stores, accountId, all, 0);
+});
+
+t.test('a long list of which nobody kept stretches is still counted and paged exactly', async () => {
+  const accountId = 'acct_plain';
+  await db.collection<PaymentDoc>('payments').insertMany(payments(accountId, 6000, 5));
+  await check(stores, accountId, { status: ['COMPLETED', 'REJECTED', 'UNDERPAID', 'UNMATCHED'] }, 0.95);
+  await check(stores, accountId, { status: ['COMPLETED', 'REJECTED', 'UNDERPAID', 'UNMATCHED'] }, 0.1);
+});
+
+t.test('links are counted exactly as they are made, switched and deleted with their product', async (t) => {
+  const accountId = 'acct_links';
+  const link = (n: number) => ({
+    _id: newId('link'),
+    accountId,
+    productId: `prod_${n % 2}`,
+    slug: `s${n}`,
+    memo: `M${n}`,
+    active: true,
+    history: [{ from: null, terms: { active: true } }],
+    paymentCount: 0,
+    receivedCount: 0,
+    createdAt: new Date(nowMs),
+  });
+  const links = Array.from({ length: 6000 }, (_, n) => link(n));
+  await db.collection('paymentLinks').insertMany(links as never[]);
+  await transaction((session) => stores.stretches.touchAll(links, () => `paymentLinks:${accountId}`, session));
+  const totals = async () => {
+    const of = async (filter: object) =>
+      (await stores.paymentLinks.list(accountId, filter, { page: 1, pageSize: 1 })).meta.total;
+    return [await of({}), await of({ active: true }), await of({ productId: 'prod_0' })];
+  };
+  t.same(await totals(), [6000, 6000, 3000]);
+  const mark = { at: clock.now(), ledger: 1 };
+  await transaction((session) => stores.paymentLinks.setActive(accountId, links[10]!._id, false, mark, session));
+  t.same(await totals(), [6000, 5999, 3000]);
+  await transaction((session) => stores.paymentLinks.insert(link(6000), session));
+  t.same(await totals(), [6001, 6000, 3001]);
+  await transaction((session) => stores.paymentLinks.removeUnpaid(accountId, links[3]!._id, session));
+  t.same(await totals(), [6000, 5999, 3001]);
+  await transaction((session) => stores.paymentLinks.removeUnpaidOfProduct(accountId, 'prod_0', session));
+  t.same(await totals(), [2999, 2999, 0]);
+});
