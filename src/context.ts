@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../contracts/networks.js';
-import type { Clock } from './clock.js';
+import { type Clock, systemClock } from './clock.js';
 import { createHorizonMarks } from './collect/horizon-marks.js';
 import { createObstacles } from './collect/obstacles.js';
 import { createRecorder } from './collect/recorder.js';
@@ -69,6 +69,8 @@ export interface Context {
 }
 
 const GRACE_MS = 8000;
+/** Between the end of readiness and the end of listening. */
+const NOTICE_MS = 1000;
 /** In the data directory. */
 export const DEVELOPMENT_CA_FILE = 'development-ca.pem';
 const HOUR_MS = 3_600_000;
@@ -239,7 +241,10 @@ export async function createContext(deps: {
       readiness.stop();
       // Open event streams would keep the server waiting.
       pages?.close();
-      await Promise.all([server.close(graceMs), jobs?.close()]);
+      // Whoever asks in the meantime learns of it while there still is an answer.
+      const noticeMs = Math.min(NOTICE_MS, graceMs / 8);
+      const closing = systemClock.sleep(noticeMs).then(() => server.close(graceMs - noticeMs));
+      await Promise.all([closing, jobs?.close()]);
     });
     return { config, url, publicUrl, services, stores, localLedger, close };
 
