@@ -36,6 +36,8 @@ export interface BaseState {
   faultiness: number;
   /** Ledgers behind. */
   lag: number;
+  /** Several servers behind one address: each request meets another lag, up to this. */
+  unevenness: number;
   /** Duplicates records within pages. */
   stutters: boolean;
 }
@@ -172,7 +174,8 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
 
   /** One base's view. */
   function answer(base: number, url: URL): { status: number; body: string; headers?: Record<string, string> } {
-    const { lag, stutters } = bases[base]!;
+    const { stutters, unevenness } = bases[base]!;
+    const lag = bases[base]!.lag + (unevenness > 0 ? random.int(unevenness + 1) : 0);
     const shown = ledgers.slice(0, Math.max(1, ledgers.length - lag)).filter((ledger) => ledger.sequence >= elder);
     const newest = shown.at(-1) ?? latest();
     const json = (body: Json, status = 200) => ({ status, body: JSON.stringify(body) });
@@ -237,7 +240,7 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
     chain: () => chain,
     calm(): void {
       faultsOn = false;
-      for (const base of bases) Object.assign(base, { lag: 0, stutters: false });
+      for (const base of bases) Object.assign(base, { lag: 0, unevenness: 0, stutters: false });
     },
     /** Drops old ledgers, all but the newest `kept`. */
     retain(kept: number): void {

@@ -49,6 +49,9 @@ export interface Knowledge {
   resetsMs: number[];
   /** Replies of the database came so late that leases ran out while their holders lived. */
   stalls: boolean;
+  /** One base is several servers, of which one may answer with a page and another, ahead of it, with the newest ledger. Nothing in Horizon's
+   *  answers tells them apart, so that a wallet may then claim a ledger too many for a while; nothing may be lost all the same. */
+  isUneven: boolean;
 }
 
 export const newKnowledge = (): Knowledge => ({
@@ -63,6 +66,7 @@ export const newKnowledge = (): Knowledge => ({
   ledgers: [],
   resetsMs: [],
   stalls: false,
+  isUneven: false,
 });
 
 /** The values that may have been in force when a ledger closed: close times have whole seconds. */
@@ -192,6 +196,7 @@ export function checkSync(known: Knowledge, network: Network, stored: Stored, no
     }
   }
   const state = stored.networkStates[0];
+  if (known.isUneven) return faults;
   // Until a reset is noticed, the numbers are those of the old network.
   if (known.resetsMs.some((resetMs) => !state || state.latestClosedAt.getTime() < resetMs)) return faults;
   return [

@@ -49,7 +49,8 @@ export async function simulate(
     stalls: random.chance(0.08),
     horizon: random.chance(0.7) ? random.next() * 0.25 : 0,
     bases: random.between(1, 2),
-    lag: random.chance(0.3),
+    lag: random.chance(0.3) ? random.between(1, 4) : 0,
+    unevenness: random.chance(0.1) ? random.between(1, 4) : 0,
     retention: random.chance(0.25),
     reset: random.chance(0.12),
     wallets: random.between(1, 5),
@@ -59,6 +60,7 @@ export async function simulate(
   };
   const known = newKnowledge();
   known.stalls = turmoil.stalls;
+  known.isUneven = turmoil.unevenness > 0;
   const violations: string[] = [];
   const processes = new Set<SimulatedProcess>();
   let calm = false;
@@ -117,7 +119,13 @@ export async function simulate(
   const sleep = (ms: number) => world.sleep(ms, null);
 
   for (let base = 0; base < turmoil.bases; base++)
-    network.bases.push({ faultiness: turmoil.horizon, lag: 0, stutters: random.chance(0.2) });
+    network.bases.push({
+      faultiness: turmoil.horizon,
+      // The last base lags, so that a failover goes back in time.
+      lag: base === turmoil.bases - 1 ? turmoil.lag : 0,
+      unevenness: turmoil.unevenness,
+      stutters: random.chance(0.2),
+    });
   const closeLedger = () => {
     network.close(world.nowMs());
     const { sequence, closedMs } = network.latest();
@@ -397,8 +405,6 @@ export async function simulate(
         network.retain(random.between(1, 4));
         world.log(`Horizon keeps ledgers from ${network.elder()}`);
       }
-      if (!calm && turmoil.lag)
-        for (const base of network.bases) base.lag = random.chance(0.3) ? random.between(1, 4) : 0;
       if (n + 1 === turmoil.ledgers) break;
     }
     // Ledgers go on closing, empty ones.
