@@ -95,14 +95,21 @@ export function createWatcher(deps: WatcherDeps) {
     start: PositionDoc,
     signal: AbortSignal,
   ): Promise<number> {
+    /** Whoever never gets to the answer need not hear of its failure. */
+    const ask = (cursor: string) => {
+      const asked =
+        start.address === null
+          ? session.payments(cursor, pageLimit)
+          : session.accountPayments(start.address, cursor, pageLimit);
+      asked.catch(() => undefined);
+      return asked;
+    };
     let position = start;
     let pages = 0;
+    let next = ask(position.cursor);
     while (!signal.aborted) {
       pages += 1;
-      const page =
-        position.address === null
-          ? await session.payments(position.cursor, pageLimit)
-          : await session.accountPayments(position.address, position.cursor, pageLimit);
+      const page = await next;
       // Its root may not say so yet; until it does, the wallet lags, and is not taken for read.
       if (page.gone || (await wasCut(session, root, position)))
         throw new HorizonUnavailable('it no longer has what comes next', 5000);
@@ -111,6 +118,8 @@ export function createWatcher(deps: WatcherDeps) {
       const cursor = page.cursor === null ? position.cursor : larger(position.cursor, page.cursor);
       if (page.full && cursor === position.cursor)
         throw new HorizonUnavailable('it answers a full page that leads nowhere', 5000);
+      // Horizon is asked while MongoDB stores.
+      if (page.full) next = ask(cursor);
       const to: Progress = page.full
         ? // The last ledger of a full page may go on in the next one.
           {

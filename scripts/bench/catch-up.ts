@@ -1,0 +1,219 @@
+/** Catch-up: a backlog on one wallet, from Horizon to stored payments with their events and deliveries, beside insertMany of the same documents. */
+import { pino } from 'pino';
+import { networkInfo } from '../../contracts/networks.js';
+import { systemClock } from '../../src/clock.js';
+import { createRecorder } from '../../src/collect/recorder.js';
+import { createWatcher } from '../../src/collect/watcher.js';
+import { createIds } from '../../src/domain/ids.js';
+import { createMemo } from '../../src/domain/memo.js';
+import { createHorizon } from '../../src/horizon/source.js';
+import { createOutbox } from '../../src/outbox.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import { createStores, ensureIndexes } from '../../src/stores/index.js';
+import { SHOP } from '../../test/helpers/horizon-records.js';
+import { testDatabase } from '../../test/helpers/mongo.js';
+import { startStandIn } from './horizon.js';
+import type { Section } from './report.js';
+import { createScope, median } from './scope.js';
+
+const RECORDS = Number(process.env.BENCH_RECORDS ?? 20_000);
+const PAGE = 200;
+const MEMO = createMemo(systemClock);
+
+export async function catchUp(): Promise<Section> {
+  const rows: Section['rows'] = [];
+  for (const [name, options] of Object.entries({
+    'no memo of ours (payments only)': { memo: 'none', webhooks: 0 },
+    'one link, its events, no webhook': { memo: MEMO, webhooks: 0 },
+    'one link, its events, one webhook': { memo: MEMO, webhooks: 1 },
+  })) {
+    const runs = [await run(options), await run(options)];
+    const of = (pick: (each: (typeof runs)[0]) => number) => median(runs.map(pick));
+    rows.push({
+      name,
+      values: {
+        'records/s': of((each) => each.perSecond),
+        'insertMany docs/s': of((each) => each.insertPerSecond),
+        documents: runs[0]!.documents,
+        'commands per page': of((each) => each.commandsPerPage),
+      },
+      ratio: of((each) => each.ratio),
+    });
+    console.log(`  ${name}: ${JSON.stringify(rows.at(-1))}`);
+  }
+  return {
+    name: 'catch-up',
+    title: `${RECORDS.toLocaleString('en')} waiting payments on one wallet`,
+    aim: 'at least 2,000 records/s, and half the speed of insertMany (by pages of as many documents, same indexes, same write concern) of all that was stored',
+    bound: { least: 0.5 },
+    rows,
+    notes: [],
+  };
+}
+
+async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
+  const scope = createScope();
+  try {
+    const { uri, db } = await testDatabase(scope);
+    const monitored = new URL(uri);
+    monitored.searchParams.set('monitorCommands', 'true');
+    const database = await connectDatabase(monitored.href);
+    scope.teardown(database.close);
+    const { connection, transaction } = database;
+    const clock = systemClock;
+    const log = pino({ level: 'silent' });
+    const newId = createIds(clock);
+    const stores = createStores(connection, { clock, newId });
+    await ensureIndexes(stores);
+    const accountId = newId('acct');
+    const standIn = await startStandIn(scope, {
+      passphrase: networkInfo.LOCAL.passphrase,
+      beatMs: 0,
+      spreadMs: 0,
+      noise: 0,
+      addresses: [],
+      memo,
+    });
+    const horizon = createHorizon({
+      network: 'LOCAL',
+      urls: [standIn.url],
+      passphrase: networkInfo.LOCAL.passphrase,
+      budget: null,
+      clock,
+      log,
+    });
+    scope.teardown(() => horizon.close());
+
+    const mark = { at: clock.now(), ledger: 1000 };
+    const walletId = newId('wallet');
+    await stores.wallets.insert({
+      _id: walletId,
+      accountId,
+      name: 'Shop',
+      address: SHOP,
+      network: 'LOCAL',
+      active: true,
+      windows: [{ from: mark, until: null }],
+      takenUp: false,
+      watching: true,
+      readTo: null,
+      gap: null,
+      productCount: 1,
+      hasPayments: false,
+      createdAt: clock.now(),
+    });
+    const terms = {
+      active: true,
+      assetCode: 'XLM',
+      assetIssuer: null,
+      priceType: 'FIXED' as const,
+      price: '10',
+      minAmount: null,
+    };
+    const productId = newId('prod');
+    await transaction(async (session) => {
+      await stores.products.insert(
+        {
+          _id: productId,
+          accountId,
+          name: 'Thing',
+          nameKey: 'thing',
+          description: null,
+          imageUrl: null,
+          walletId,
+          ...terms,
+          history: [{ from: null, terms }],
+          paymentLinkCount: 1,
+          revision: 0,
+          createdAt: clock.now(),
+        },
+        session,
+      );
+      await stores.paymentLinks.insert(
+        {
+          _id: newId('link'),
+          accountId,
+          productId,
+          slug: 'thing',
+          memo: MEMO,
+          active: true,
+          history: [{ from: null, terms: { active: true } }],
+          paymentCount: 0,
+          receivedCount: 0,
+          createdAt: clock.now(),
+        },
+        session,
+      );
+    });
+    for (let n = 0; n < webhooks; n++) {
+      await stores.webhooks.insert({
+        _id: newId('hook'),
+        accountId,
+        name: 'Hook',
+        url: 'https://shop.example/',
+        events: ['payment.received', 'payment.completed'],
+        status: 'PAUSED',
+        secretMasked: '',
+        secrets: [],
+        failingSince: null,
+        lane: null,
+        createdAt: clock.now(),
+      });
+    }
+    const outbox = createOutbox({ ...stores, newId, publicUrl: 'https://pay.example' });
+    const watcher = createWatcher({
+      ...stores,
+      network: 'LOCAL',
+      recorder: createRecorder({ ...stores, outbox, transaction, newId }),
+      clock,
+      log,
+      metrics: { payments: () => undefined, parked: () => undefined },
+      paymentsStored: () => undefined,
+    });
+    const round = async () => {
+      const session = horizon.session();
+      await watcher.round(session, await session.root(), new AbortController().signal);
+    };
+    await round();
+    await standIn.add(PAGE * 5, SHOP);
+    await round();
+    await standIn.add(RECORDS, SHOP);
+    let commands = 0;
+    const byName: Record<string, number> = {};
+    connection.getClient().on('commandStarted', ({ commandName, command }) => {
+      commands += 1;
+      const name = `${commandName} ${command[commandName]}`;
+      byName[name] = (byName[name] ?? 0) + 1;
+    });
+    const startedMs = performance.now();
+    await round();
+    const tookMs = performance.now() - startedMs;
+    if (process.env.BENCH_VERBOSE) console.log(byName);
+    const stored = await db.collection('payments').countDocuments();
+    if (stored !== RECORDS + PAGE * 5) throw new Error(`${stored} payments instead of ${RECORDS + PAGE * 5}`);
+
+    // The same documents into empty collections with the same indexes.
+    let documents = 0;
+    let insertMs = 0;
+    for (const name of ['payments', 'events', 'deliveries']) {
+      const all = await db.collection(name).find().toArray();
+      const docs = all.slice(-Math.round((all.length * RECORDS) / stored));
+      if (docs.length === 0) continue;
+      const copy = connection.db!.collection(`${name}-copy`);
+      await copy.createIndexes((await db.collection(name).indexes()).map(({ v, ...index }) => index) as never);
+      documents += docs.length;
+      const from = performance.now();
+      for (let at = 0; at < docs.length; at += PAGE) await copy.insertMany(docs.slice(at, at + PAGE));
+      insertMs += performance.now() - from;
+    }
+    return {
+      perSecond: (RECORDS / tookMs) * 1000,
+      insertPerSecond: (documents / insertMs) * 1000,
+      documents,
+      commandsPerPage: commands / (RECORDS / PAGE),
+      ratio: insertMs / tookMs,
+    };
+  } finally {
+    await scope.close();
+  }
+}
