@@ -709,7 +709,7 @@ t.test('closing lets what is in flight finish, and takes nothing new', async (t)
     release = resolve;
   });
   const account = { id: 'acct_a', name: 'a', createdAt: '2026-11-21T09:30:00.000Z' };
-  const services = new Proxy({}, { get: () => new Proxy({}, { get: () => async () => (await held, account) }) });
+  const services = new Proxy({}, { get: () => new Proxy({}, { get: () => async () => held.then(() => account) }) });
   const { origin, server } = await startApp(t, { services: services as never });
   await fetch(`${origin}/health/live`);
   const inFlight = call('REST', origin, 'sk_a', 'account.get');
