@@ -158,9 +158,9 @@ export async function servePages(t: Test, links: PageLink[], deps: Partial<PageD
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, feed, router, server };
 }
 
-/** What a reader makes of the code on a screenshot of the page; null when it finds none. */
+/** What a reader makes of a screenshot of the code with what stands around it; null when it finds none. */
 export async function scan(page: Page): Promise<string | null> {
-  const { data, width, height } = PNG.sync.read(await page.screenshot({ fullPage: true }));
+  const { data, width, height } = PNG.sync.read(await page.locator('.scan').screenshot());
   return jsQR.default(new Uint8ClampedArray(data), width, height)?.data ?? null;
 }
 

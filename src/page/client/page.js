@@ -9,6 +9,9 @@ const TYPING_MS = 350;
 const byId = (id) => document.getElementById(id);
 document.documentElement.classList.add('js');
 
+/** Makes the test button ready for another press, once what it paid has arrived. */
+let offerTestPayment;
+
 const main = document.querySelector('main.checkout');
 if (main) {
   document.addEventListener('click', copyOnClick);
@@ -94,6 +97,7 @@ function followPayments(address) {
     const ask = byId('ask').querySelector('details');
     if (!snapshot.payable) byId('ask').replaceChildren();
     else if (main.dataset.state === 'WAITING') ask.open = snapshot.state === 'WAITING';
+    offerTestPayment?.();
     main.dataset.state = snapshot.state;
     byId('status').innerHTML = snapshot.html;
     document.title = snapshot.title;
@@ -212,6 +216,10 @@ async function payFromTestAccount(event) {
   const button = form.querySelector('button');
   const problem = form.querySelector('.problem');
   const label = button.innerHTML;
+  offerTestPayment = () => {
+    button.innerHTML = label;
+    button.disabled = false;
+  };
   button.disabled = true;
   button.textContent = 'Paying…';
   problem.textContent = '';
@@ -220,13 +228,12 @@ async function payFromTestAccount(event) {
     const answer = await fetch(form.action, { method: 'POST', body, headers: { accept: 'application/json' } });
     const payment = await answer.json();
     if (payment.paid) {
-      button.textContent = 'Paid. Waiting for it to arrive…';
+      if (button.disabled) button.textContent = 'Paid. Waiting for it to arrive…';
       return;
     }
     problem.textContent = payment.message;
   } catch {
     problem.textContent = 'The payment could not be sent. Try again.';
   }
-  button.innerHTML = label;
-  button.disabled = false;
+  offerTestPayment();
 }
