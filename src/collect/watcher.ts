@@ -26,6 +26,8 @@ const TAKE_UP_LIMIT = 1000;
 const STRAGGLERS_PER_ROUND = 20;
 const ANCHOR_EVERY_LEDGERS = 1000;
 const LONG_HISTORY_LEDGERS = 100;
+/** Addresses further behind are read one by one until they reach what the feed covers. */
+const NEAR_LEDGERS = 100;
 /** Behind one URL may stand several servers, and the one that told the newest ledger may be ahead of the one that answered with a page. Whatever
  *  would leave a stretch unread for good therefore keeps this many ledgers' distance. */
 const SAFE_DISTANCE = 10;
@@ -320,7 +322,10 @@ export function createWatcher(deps: WatcherDeps) {
   async function chooseWay(root: Root, addresses: readonly string[]): Promise<PositionDoc | null> {
     const feed = await positions.byId(feedId);
     if (!feed && addresses.length > readOneByOne) {
-      const fromLedger = Math.max(root.elderLedger - 1, root.latestLedger - SAFE_DISTANCE, 0);
+      // An address counts as covered from the ledger on that it was read to, however long ago: the feed begins before that.
+      const own = await positions.lowestFrom(network, root.latestLedger - NEAR_LEDGERS);
+      const reach = Math.min(root.latestLedger, own?.ledger ?? root.latestLedger);
+      const fromLedger = Math.max(root.elderLedger - 1, reach - SAFE_DISTANCE, 0);
       const started = { ...newPosition(null, root), cursor: cursorAfter(fromLedger), ledger: fromLedger, fromLedger };
       await positions.put([started]);
       log.info({ network, fromLedger: started.ledger }, "reading the network's feed");

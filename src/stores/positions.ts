@@ -82,6 +82,13 @@ export function createPositionStore(connection: mongoose.Connection) {
     async remove(ids: readonly string[]): Promise<void> {
       if (ids.length > 0) await positions.deleteMany({ _id: { $in: [...ids] } });
     },
+    /** The account position furthest behind, of those at a ledger or after it. */
+    lowestFrom: (network: Network, ledger: number) =>
+      positions
+        .findOne({ network, ledger: { $gte: ledger }, address: { $ne: null } })
+        .sort({ ledger: 1 })
+        .lean<PositionDoc>()
+        .exec(),
     /** Account positions behind a ledger, the furthest behind first. */
     behind: (network: Network, ledger: number, limit: number) =>
       positions
