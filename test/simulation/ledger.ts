@@ -7,6 +7,8 @@ import type { Process, World } from './world.js';
 
 export const PASSPHRASE = 'Standalone Network ; February 2017';
 type Json = Record<string, any>;
+/** A network that begins anew has far fewer ledgers than it had. */
+const firstLedger = (chain: number) => (chain === 0 ? 1003 : 3);
 
 /** Money that came to an address, as the payer knows it. */
 export interface Paid {
@@ -52,7 +54,7 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
   const effects = new Map<string, Json>();
   let ledgers: Ledger[] = [];
   let chain = 0;
-  let elder = 1;
+  let elder = firstLedger(0);
   let faultsOn = true;
   const state = { requests: 0, dropped: [] as { chain: number; upTo: number }[] };
 
@@ -83,7 +85,7 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
   let queue: Sending[] = [];
 
   function close(nowMs: number): void {
-    const sequence = ledgers.length === 0 ? 3 : latest().sequence + 1;
+    const sequence = ledgers.length === 0 ? firstLedger(chain) : latest().sequence + 1;
     const closedMs = Math.floor(nowMs / 1000) * 1000;
     const ledger: Ledger = { sequence, hash: hashOf(`ledger ${sequence}`), closedMs, records: [] };
     for (const [index, sending] of queue.entries()) ledger.records.push(recordOf(sending, ledger, index + 1));
@@ -176,8 +178,9 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
   function answer(base: number, url: URL): { status: number; body: string; headers?: Record<string, string> } {
     const { stutters, unevenness } = bases[base]!;
     const lag = bases[base]!.lag + (unevenness > 0 ? random.int(unevenness + 1) : 0);
-    const shown = ledgers.slice(0, Math.max(1, ledgers.length - lag)).filter((ledger) => ledger.sequence >= elder);
-    const newest = shown.at(-1) ?? latest();
+    const kept = ledgers.filter((ledger) => ledger.sequence >= elder);
+    const shown = kept.slice(0, Math.max(1, kept.length - lag));
+    const newest = shown.at(-1)!;
     const json = (body: Json, status = 200) => ({ status, body: JSON.stringify(body) });
     const missing = () => json({ type: 'https://stellar.org/horizon-errors/not_found', status: 404 }, 404);
     const path = url.pathname;
@@ -251,7 +254,7 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
       state.dropped.push({ chain, upTo: Number.POSITIVE_INFINITY });
       chain += 1;
       ledgers = [];
-      elder = 1;
+      elder = firstLedger(chain);
       close(nowMs);
     },
     /** The `fetch` of one process. */

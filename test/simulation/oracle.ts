@@ -186,8 +186,8 @@ export function checkSync(known: Knowledge, network: Network, stored: Stored, no
       const active = known.wallets.get(wallet._id)?.active;
       const concerned = known.ledgers.some(
         ({ sequence, closedMs }) =>
-          // Of ledgers that nobody has seen, nobody can tell when they closed: their neighbours count.
-          sequence >= gap.fromLedger - 1 &&
+          // A wallet is let go some ledgers after its end, and of ledgers that nobody has seen, nobody can tell when they closed.
+          sequence >= gap.fromLedger - 11 &&
           sequence <= gap.toLedger + 1 &&
           (!active || possible(active, closedMs).includes(true)),
       );

@@ -391,8 +391,10 @@ export async function simulate(
   async function payers(): Promise<void> {
     for (let n = 0; n < turmoil.ledgers || !calm; n++) {
       await sleep(random.between(800, 3000));
+      // What began anew before it was ever looked at cannot be told from what it was.
+      const isAnchored = (await world.hold(database.docs('networkStates'))).some(({ anchor }) => anchor);
       for (let count = random.chance(0.15) ? 7 : random.int(4); count > 0; count--) pay();
-      if (!calm && turmoil.reset && known.resetsMs.length === 0 && random.chance(0.15)) {
+      if (!calm && turmoil.reset && isAnchored && known.resetsMs.length === 0 && random.chance(0.25)) {
         known.resetsMs.push(Math.floor(world.nowMs() / 1000) * 1000);
         network.reset(world.nowMs());
         world.log('the network begins anew');
@@ -470,6 +472,7 @@ export async function simulate(
   } catch (error) {
     violations.push((error as Error).stack ?? String(error));
   }
+  const died = crashes;
   for (const process of processes) await world.kill(process, 'at the end');
   database.release?.();
   const { length: payments } = await database.docs('payments');
@@ -477,7 +480,7 @@ export async function simulate(
     seed,
     violations,
     steps: world.steps,
-    crashes: crashes - [...processes].length,
+    crashes: died,
     payments,
     arrivals: receiver.arrivals.length,
   };
