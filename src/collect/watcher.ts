@@ -221,15 +221,15 @@ export function createWatcher(deps: WatcherDeps) {
   }
 
   /** Gives positions to wallets that were made or made active since the last round. */
-  async function takeUpWallets(session: HorizonSession): Promise<void> {
+  async function takeUpWallets(session: HorizonSession, root: Root): Promise<void> {
     for (;;) {
       const batch = await wallets.notTakenUp(network, TAKE_UP_LIMIT);
-      if (batch.length > 0) await takeUp(session, batch);
+      if (batch.length > 0) await takeUp(session, root, batch);
       if (batch.length < TAKE_UP_LIMIT) return;
     }
   }
 
-  async function takeUp(session: HorizonSession, batch: readonly WalletDoc[]): Promise<void> {
+  async function takeUp(session: HorizonSession, root: Root, batch: readonly WalletDoc[]): Promise<void> {
     const known = new Map(
       (await positions.byIds(batch.map(({ address }) => idOf(address)))).map((position) => [position._id, position]),
     );
@@ -240,7 +240,7 @@ export function createWatcher(deps: WatcherDeps) {
       const unread = others
         .filter((wallet) => wallet.address === address)
         .flatMap(({ windows, readTo }) => windows.filter((window) => !wasRead(window, position, readTo)));
-      const start = await startOf(session, unread);
+      const start = await startOf(session, root, unread);
       if (start !== null && (!position || position.ledger < start.ledger)) {
         starts.push({
           _id: idOf(address),
@@ -259,17 +259,15 @@ export function createWatcher(deps: WatcherDeps) {
   }
 
   /** The last ledger before the first of some windows. */
-  async function startOf(session: HorizonSession, windows: readonly WatchWindow[]) {
+  async function startOf(session: HorizonSession, root: Root, windows: readonly WatchWindow[]) {
     let earliest: { ledger: number; closedAt: Date } | null = null;
     for (const { from } of windows) {
-      let start: { ledger: number; closedAt: Date };
-      if (from.ledger !== null) {
-        start = { ledger: from.ledger, closedAt: from.at };
-      } else {
-        // Horizon was away when the window was opened. Ledgers of the same second count.
+      let start = { ledger: from.ledger ?? 0, closedAt: from.at };
+      // Horizon was away when the window was opened, then or before. Ledgers of the same second count.
+      if (from.ledger === null || from.ledger + 1 < root.elderLedger) {
         const before = new Date(Math.floor(from.at.getTime() / 1000) * 1000 - 1);
         const found = await session.ledgerAtOrBefore(before);
-        start = { ledger: found?.sequence ?? 0, closedAt: found?.closedAt ?? before };
+        start = { ledger: found?.sequence ?? start.ledger, closedAt: found?.closedAt ?? before };
       }
       if (!earliest || start.ledger < earliest.ledger) earliest = start;
     }
@@ -357,7 +355,7 @@ export function createWatcher(deps: WatcherDeps) {
         state = { ...state, anchor: null };
         await networkStates.put(network, { latestLedger: root.latestLedger, latestClosedAt: root.latestClosedAt });
       }
-      await takeUpWallets(session);
+      await takeUpWallets(session, root);
       const addresses = await wallets.watchedAddresses(network, { limit: readOneByOne + 1 });
       const feed = await chooseWay(root, addresses);
       const sources = feed ? [feed, ...(await stragglers(feed))] : await positions.byIds(addresses.map(idOf));
