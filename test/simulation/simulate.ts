@@ -58,6 +58,8 @@ export async function simulate(
     ledgers: random.between(5, 14),
     gracefulStops: random.chance(0.2),
   };
+  // A page from a server that lags, at the very edge of what is kept: nobody could notice.
+  if (turmoil.retention) turmoil.unevenness = 0;
   const known = newKnowledge();
   known.stalls = turmoil.stalls;
   known.isUneven = turmoil.unevenness > 0;
