@@ -172,9 +172,7 @@ export async function openPage(t: Test, browser: Browser, options: BrowserContex
 }
 
 /** What a person sees of the first such element. */
-export const seen = (page: Page, selector: string): Promise<string> =>
-  // biome-ignore lint/performance/useDomNodeTextContent: hidden text is not seen.
-  page.locator(selector).first().innerText();
+export const seen = (page: Page, selector: string): Promise<string> => page.locator(selector).first().innerText();
 
 /** Everything that a page complains about: its own errors, what its policy blocked, requests to others. */
 export function watchPage(page: Page): string[] {
