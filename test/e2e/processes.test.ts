@@ -8,36 +8,44 @@ import { isReady, keepPaying, openShop, prepareKillable, type Service, tally } f
 // Processes start slowly on a busy machine.
 t.setTimeout(180_000);
 
-t.test('two APIs and three workers, workers killed one after another: work moves over within the lease, nothing twice', async (t) => {
-  const { uri } = await testDatabase(t);
-  const place = await prepareKillable(t, { MONGODB_URI: uri, SECRETS_KEY: randomBytes(32).toString('base64') });
-  const [apis, workers] = await Promise.all([
-    Promise.all([place.start({ role: 'api' }), place.start({ role: 'api' })]),
-    Promise.all([place.start({ role: 'worker' }), place.start({ role: 'worker' }), place.start({ role: 'worker' })]),
-  ]);
-  const [first, second] = apis as [Service, Service];
-  for (const { url } of [...apis, ...workers]) await eventually(() => isReady(url), 'every process is ready', 60_000);
-  const shop = await openShop(place, first.url);
-  const paying = keepPaying(place, shop);
-  await place.receiver.until(() => place.receiver.requests.length > 4, 20_000);
+t.test(
+  'two APIs and three workers, workers killed one after another: work moves over within the lease, nothing twice',
+  async (t) => {
+    const { uri } = await testDatabase(t);
+    const place = await prepareKillable(t, { MONGODB_URI: uri, SECRETS_KEY: randomBytes(32).toString('base64') });
+    const [apis, workers] = await Promise.all([
+      Promise.all([place.start({ role: 'api' }), place.start({ role: 'api' })]),
+      Promise.all([place.start({ role: 'worker' }), place.start({ role: 'worker' }), place.start({ role: 'worker' })]),
+    ]);
+    const [first, second] = apis as [Service, Service];
+    for (const { url } of [...apis, ...workers]) await eventually(() => isReady(url), 'every process is ready', 60_000);
+    const shop = await openShop(place, first.url);
+    const paying = keepPaying(place, shop);
+    await place.receiver.until(() => place.receiver.requests.length > 4, 20_000);
 
-  for (const worker of workers.slice(0, 2)) {
-    worker.process.kill('SIGKILL');
-    await worker.ended;
-    const killedAt = Date.now();
-    const before = paying.hashes.length;
-    const stored = async () => (await place.call(second.url, shop.key, 'GET', '/payments?pageSize=1')).meta.total as number;
-    const paidSince = paying.hashes.length;
-    // What is paid from now on can only have been read by a worker that lives.
-    await eventually(async () => paying.hashes.length > before + 2 && (await stored()) > paidSince + 2, 'another worker watches', 15_000);
-    t.ok(Date.now() - killedAt < 12_000, `work moved over in ${Date.now() - killedAt} ms`);
-  }
-  const { payments, repeated, ...faults } = await tally(place, shop, second.url, await paying.stop());
-  t.ok(payments > 5);
-  t.same(faults, { lost: 0, doubled: 0, misjudged: 0, miscounted: 0, undelivered: 0, disordered: 0 });
-  t.comment(`${payments} payments, ${repeated} deliveries sent again`);
+    for (const worker of workers.slice(0, 2)) {
+      worker.process.kill('SIGKILL');
+      await worker.ended;
+      const killedAt = Date.now();
+      const before = paying.hashes.length;
+      const stored = async () =>
+        (await place.call(second.url, shop.key, 'GET', '/payments?pageSize=1')).meta.total as number;
+      const paidSince = paying.hashes.length;
+      // What is paid from now on can only have been read by a worker that lives.
+      await eventually(
+        async () => paying.hashes.length > before + 2 && (await stored()) > paidSince + 2,
+        'another worker watches',
+        15_000,
+      );
+      t.ok(Date.now() - killedAt < 12_000, `work moved over in ${Date.now() - killedAt} ms`);
+    }
+    const { payments, repeated, ...faults } = await tally(place, shop, second.url, await paying.stop());
+    t.ok(payments > 5);
+    t.same(faults, { lost: 0, doubled: 0, misjudged: 0, miscounted: 0, undelivered: 0, disordered: 0 });
+    t.comment(`${payments} payments, ${repeated} deliveries sent again`);
 
-  const survivors = [first, second, workers[2]!];
-  for (const { process } of survivors) process.kill('SIGTERM');
-  t.same(await Promise.all(survivors.map(({ ended }) => ended)), [0, 0, 0], 'all that live end with 0');
-});
+    const survivors = [first, second, workers[2]!];
+    for (const { process } of survivors) process.kill('SIGTERM');
+    t.same(await Promise.all(survivors.map(({ ended }) => ended)), [0, 0, 0], 'all that live end with 0');
+  },
+);
