@@ -19,6 +19,7 @@ type Doc = Record<string, any>;
 
 const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify']);
 const CONNECTIONS = 40;
+const CONFLICT_MS = 20;
 const INTERRUPTED = 11_601;
 const OUT_OF_DISK = 14_031;
 const WRITE_CONCERN_TIMEOUT = 64;
@@ -112,6 +113,8 @@ function step({ process, world, database }: Seat, call: Call): Promise<unknown> 
         } catch (error) {
           world.log(`    ${(error as Error).message}`);
           if (lsid !== null) internals.open.delete(lsid);
+          // Time for the other transaction to end: the driver's own wait is not of this world.
+          action.heardAfterMs ||= CONFLICT_MS;
           return () => reject(error as Error);
         }
       },

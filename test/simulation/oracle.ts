@@ -154,6 +154,11 @@ export function missing(known: Knowledge, network: Network, stored: Stored, upTo
   const faults: string[] = [];
   for (const wallet of stored.wallets) {
     const { address, active } = known.wallets.get(wallet._id) ?? { address: '', active: [] };
+    // Marked on the old network, stored on the new one.
+    const straddles = active.some(({ fromMs, untilMs }) =>
+      known.resetsMs.some((ms) => fromMs <= ms + 1000 && ms <= untilMs),
+    );
+    if (straddles) continue;
     const limit = upTo(wallet);
     for (const paid of network.payments) {
       if (paid.receiver !== address || paid.ledger > limit) continue;
@@ -183,14 +188,18 @@ export function checkSync(known: Knowledge, network: Network, stored: Stored, no
     const seen = known.gaps.get(wallet._id) ?? [];
     if (gap && !seen.some((each) => each.at.getTime() === gap.at.getTime())) {
       known.gaps.set(wallet._id, [...seen, gap]);
-      const active = known.wallets.get(wallet._id)?.active;
-      const concerned = known.ledgers.some(
-        ({ sequence, closedMs }) =>
-          // A wallet is let go some ledgers after its end, and of ledgers that nobody has seen, nobody can tell when they closed.
-          sequence >= gap.fromLedger - 11 &&
-          sequence <= gap.toLedger + 1 &&
-          (!active || possible(active, closedMs).includes(true)),
-      );
+      // Accounts that share an address share its reading, and what it missed.
+      const sharing = [...known.wallets.values()].filter(({ address }) => address === wallet.address);
+      const concerned =
+        gap.toLedger < known.ledgers[0]!.sequence ||
+        sharing.length === 0 ||
+        known.ledgers.some(
+          ({ sequence, closedMs }) =>
+            // A wallet is let go some ledgers after its end, and of ledgers that nobody has seen, nobody can tell when they closed.
+            sequence >= gap.fromLedger - 11 &&
+            sequence <= gap.toLedger + 1 &&
+            sharing.some(({ active }) => possible(active, closedMs).includes(true)),
+        );
       if (!concerned && known.resetsMs.length === 0)
         faults.push(`${wallet._id.slice(-6)} has a GAP ${gap.fromLedger}–${gap.toLedger}, in which it was not active`);
     }
