@@ -5,11 +5,13 @@ import { registerAccountCommands } from './cli/account.js';
 import { registerKeyCommands } from './cli/key.js';
 import { registerParkedCommands } from './cli/parked.js';
 import { type Administration, createProgram, runProgram } from './cli/program.js';
+import { registerWebhookCommands } from './cli/webhook.js';
 import { systemClock } from './clock.js';
 import { retryParked } from './collect/parked.js';
 import { createRecorder } from './collect/recorder.js';
 import { originOf, readConfig } from './config.js';
 import { openDatabase } from './database.js';
+import { DEVELOPMENT_CA_FILE } from './development-ca.js';
 import { createIds } from './domain/ids.js';
 import { createHorizon } from './horizon/source.js';
 import { registerLedgerCommands } from './local-ledger/cli.js';
@@ -57,6 +59,13 @@ const program = createProgram('npm run cli --', 'Administration of stellar-colle
 registerAccountCommands(program, connect);
 registerKeyCommands(program, connect);
 registerParkedCommands(program, connect);
+registerWebhookCommands(program, {
+  clock,
+  settings: () => {
+    const { host, port, publicUrl, dataDir } = readConfig();
+    return { url: publicUrl ?? originOf(host, port), dataDir, certificateFile: DEVELOPMENT_CA_FILE };
+  },
+});
 registerLedgerCommands(program, () => ({ url: localLedgerUrl() }));
 
 process.exitCode = await runProgram(program, process.argv.slice(2));

@@ -1,8 +1,6 @@
 /** Wires everything by hand, in order; what was opened last is closed first. */
-import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../contracts/networks.js';
 import { type Clock, systemClock } from './clock.js';
@@ -13,6 +11,7 @@ import { watch } from './collect/watch.js';
 import { createWatcher } from './collect/watcher.js';
 import { type Config, originOf } from './config.js';
 import { openDatabase } from './database.js';
+import { readDevelopmentCa } from './development-ca.js';
 import { createIds } from './domain/ids.js';
 import { createSecretBox } from './domain/secrets.js';
 import { createHorizon, type Horizon } from './horizon/source.js';
@@ -71,8 +70,6 @@ export interface Context {
 const GRACE_MS = 8000;
 /** Between the end of readiness and the end of listening. */
 const NOTICE_MS = 1000;
-/** In the data directory. */
-export const DEVELOPMENT_CA_FILE = 'development-ca.pem';
 const HOUR_MS = 3_600_000;
 
 /** @throws StartupError with one line for the operator. What was opened before is closed again. */
@@ -313,15 +310,6 @@ async function freePort(host: string): Promise<number> {
       probe.close(() => resolve(port));
     });
   });
-}
-
-/** The certificate authority of `webhook listen`, where somebody listens on this machine. */
-function readDevelopmentCa(dataDir: string): string | null {
-  try {
-    return readFileSync(join(dataDir, DEVELOPMENT_CA_FILE), 'utf8');
-  } catch {
-    return null;
-  }
 }
 
 /** The committed file, whether this runs from the sources or from dist. */

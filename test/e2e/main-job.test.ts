@@ -1,4 +1,6 @@
 /** The main job: a payment goes from the ledger to the merchant. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { WebhookPayload } from '../../contracts/events.js';
@@ -88,4 +90,34 @@ t.test('the page warns when the wallet cannot receive what is asked for, and no 
   await client.trust({ secret: shop.secret, assetCode: 'USD', assetIssuer });
   aheadMs = 20_000;
   t.notMatch(await page(), /does not accept this asset yet/);
+});
+
+t.test('webhook listen registers itself, prints verified events, and is gone after Ctrl-C', async (t) => {
+  const service = await startTestService(t);
+  const { wallet, link } = await startSelling(service);
+  const args = ['webhook', 'listen', '--key', service.apiKey, '--url', service.url, '--json'];
+  const cli = spawn(process.execPath, ['--import=tsx', 'src/cli.ts', ...args], {
+    env: { ...process.env, DATA_DIR: service.dataDir },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.teardown(() => cli.kill('SIGKILL'));
+  let printed = '';
+  cli.stdout.on('data', (chunk) => {
+    printed += chunk;
+  });
+  const lines = () => printed.split('\n').filter((line) => line !== '');
+  await eventually(async () => lines().length === 1, 'it listens', 20_000);
+  await service.context.localLedger!.client.pay({ to: wallet.address, amount: '25', memo: link.memo });
+  await eventually(async () => lines().length === 3, 'both events are printed');
+  t.same(
+    lines()
+      .slice(1)
+      .map((line) => JSON.parse(line).type),
+    ['payment.received', 'payment.completed'],
+  );
+  t.equal((await service.api('GET', '/webhooks')).meta?.total, 1);
+  cli.kill('SIGINT');
+  const [code] = await once(cli, 'exit');
+  t.equal(code, 0);
+  t.equal((await service.api('GET', '/webhooks')).meta?.total, 0);
 });
