@@ -187,7 +187,7 @@ function answer(behaviour: Behaviour, request: IncomingMessage, response: Server
   } else if (typeof body === 'number') {
     let left = body;
     const pump = () => {
-      while (left > 0) {
+      while (left > 0 && !response.destroyed) {
         left -= 65_536;
         if (!response.write(Buffer.alloc(65_536))) return void response.once('drain', pump);
       }
