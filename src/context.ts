@@ -126,6 +126,7 @@ export async function createContext(deps: {
       developmentCa: () => readDevelopmentCa(config.dataDir),
     });
     onClose(() => poster.close());
+    const metrics = createMetrics({ ...stores, clock });
     const dispatcher = createDispatcher({
       ...stores,
       poster,
@@ -137,6 +138,7 @@ export async function createContext(deps: {
         retryBaseMs: config.webhookRetryBaseMs,
         maxAttempts: config.webhookMaxAttempts,
       },
+      onAttempt: ({ status }) => metrics.attempted(status),
     });
     const outbox = createOutbox({ ...stores, newId, publicUrl });
     const marks = createHorizonMarks({ ...stores, horizons, clock });
@@ -166,7 +168,6 @@ export async function createContext(deps: {
       deliveries: createDeliveryService({ ...stores, deliveriesDue }),
     };
 
-    const metrics = createMetrics({ ...stores, clock });
     const readiness = createReadiness({ database, ...stores, networks, clock });
 
     let jobs: Jobs | null = null;

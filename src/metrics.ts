@@ -26,6 +26,12 @@ export function createMetrics(deps: {
     labelNames: ['network'],
     registers: [registry],
   });
+  const attempts = new Counter({
+    name: 'collect_delivery_attempts_total',
+    help: 'Attempts to deliver a webhook by this process, by what became of the delivery.',
+    labelNames: ['status'],
+    registers: [registry],
+  });
   new Gauge({
     name: 'collect_records_parked',
     help: 'Ledger records that wait to be understood.',
@@ -47,6 +53,7 @@ export function createMetrics(deps: {
   });
   return {
     registry,
+    attempted: (status: string) => attempts.inc({ status }),
     ofWatcher: (network: Network): WatcherMetrics => ({
       payments: (count) => payments.inc({ network }, count),
       parked: (count) => parked.inc({ network }, count),
