@@ -79,6 +79,11 @@ function possible<T>(changes: readonly Change<T>[], closedMs: number): T[] {
   return values;
 }
 
+/** What was marked before a reset was noticed and stored after it keeps a ledger number that means nothing: known, and left to the operator. */
+const straddles = (changes: readonly Change<unknown>[], known: Knowledge): boolean =>
+  changes.some(({ fromMs, untilMs }) => known.resetsMs.some((ms) => untilMs >= ms && fromMs <= ms + NOTICED_WITHIN_MS));
+const NOTICED_WITHIN_MS = 20_000;
+
 const stroops = (text: string | null): bigint | null => {
   if (text === null) return null;
   const [whole, fraction = ''] = text.split('.');
@@ -109,6 +114,11 @@ function verdict(linkActive: boolean, terms: Terms, paid: Pick<Paid, 'asset' | '
   if (terms.priceType === 'FIXED' && paid.stroops > expected!)
     return say('COMPLETED', 'overpaid', text(paid.stroops - expected!));
   return say('COMPLETED', null);
+}
+
+function straddlesTerms(linkId: string, known: Knowledge): boolean {
+  const link = known.links.get(linkId)!;
+  return straddles(link.active, known) || straddles(known.products.get(link.productId)!.terms, known);
 }
 
 const verdictOf = (doc: Doc) =>
@@ -154,11 +164,7 @@ export function missing(known: Knowledge, network: Network, stored: Stored, upTo
   const faults: string[] = [];
   for (const wallet of stored.wallets) {
     const { address, active } = known.wallets.get(wallet._id) ?? { address: '', active: [] };
-    // Marked on the old network, stored on the new one.
-    const straddles = active.some(({ fromMs, untilMs }) =>
-      known.resetsMs.some((ms) => fromMs <= ms + 1000 && ms <= untilMs),
-    );
-    if (straddles) continue;
+    if (straddles(active, known)) continue;
     const limit = upTo(wallet);
     for (const paid of network.payments) {
       if (paid.receiver !== address || paid.ledger > limit) continue;
@@ -260,6 +266,7 @@ export function checkAll(
       fault(`${name} is invented`);
       continue;
     }
+    if (straddles(wallet.active, known)) continue;
     if (!possible(wallet.active, paid.closedMs).includes(true)) fault(`${name} came while its wallet was not active`);
     if (
       stroops(doc.amount) !== paid.stroops ||
@@ -270,6 +277,7 @@ export function checkAll(
     const memoLink = linkOf(paid, wallet.accountId, known);
     const linkId = known.assigned.get(doc._id) ?? memoLink;
     if (doc.paymentLinkId !== linkId) fault(`${name} belongs to ${doc.paymentLinkId}, not to ${linkId}`);
+    else if (linkId !== null && straddlesTerms(linkId, known)) continue;
     // Accepting may have come to nothing.
     else if (!known.accepted.has(doc._id) || doc.status !== 'COMPLETED') {
       const allowed = allowedVerdicts(paid, linkId, known);
