@@ -39,17 +39,14 @@ import { createIdempotency } from './services/idempotency.js';
 import { createPaymentLinkService } from './services/payment-links.js';
 import { createPaymentService } from './services/payments.js';
 import { createProductService } from './services/products.js';
-import type { SampleEvent } from './services/sample-event.js';
 import { createReadSync } from './services/wallet-sync.js';
 import { createWalletService } from './services/wallets.js';
 import { createWebhookService } from './services/webhooks.js';
 import { StartupError } from './startup-error.js';
 import type { Stores } from './stores/index.js';
-import type { WebhookDoc } from './stores/webhooks.js';
-import { signAndPost } from './webhooks/attempt.js';
 import { createDispatcher } from './webhooks/dispatch.js';
 import { createPoster } from './webhooks/poster.js';
-import { toBody } from './webhooks/request.js';
+import { createSend } from './webhooks/send.js';
 
 export type Role = 'all' | 'api' | 'worker';
 export const ROLES: readonly Role[] = ['all', 'api', 'worker'];
@@ -143,11 +140,7 @@ export async function createContext(deps: {
     const outbox = createOutbox({ ...stores, newId, publicUrl });
     const marks = createHorizonMarks({ ...stores, horizons, clock });
     const { networks } = config;
-    const send = async (webhook: WebhookDoc, event: SampleEvent) => {
-      const request = { eventId: event._id, body: toBody(event), at: clock.now() };
-      const { responseStatus, durationMs, error } = await signAndPost(webhook, request, { poster, secrets, log });
-      return { responseStatus, durationMs, error };
-    };
+    const send = createSend({ poster, secrets, clock, log });
     const deliveriesDue = () => dispatcher.wake();
     const services: Services = {
       account: createAccountService(stores),
