@@ -6,7 +6,7 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
-import { isAtOrAfter, type WatchWindow } from '../domain/terms.js';
+import { isAtOrAfter, type Mark, type WatchWindow } from '../domain/terms.js';
 import type { HorizonSession, Root } from '../horizon/source.js';
 import { cursorAfter, ledgerOf } from '../horizon/toid.js';
 import { HorizonUnavailable } from '../horizon/unavailable.js';
@@ -284,10 +284,7 @@ export function createWatcher(deps: WatcherDeps) {
     const done = batch.filter((wallet) => {
       const position = covering(own.get(idOf(wallet.address)), feed);
       const until = wallet.windows.at(-1)?.until;
-      if (!until || !position) return false;
-      if (until.ledger === null) return position.closedAt.getTime() - until.at.getTime() > SAFE_DISTANCE * 1000;
-      // The mark's ledger is a lower bound, and may be an old one when Horizon was away.
-      return position.ledger >= until.ledger + SAFE_DISTANCE && isAtOrAfter(position, until);
+      return until && position ? isPast(position, until) : false;
     });
     for (const wallet of done) {
       const { ledger, readAt } = covering(own.get(idOf(wallet.address)), feed)!;
@@ -384,6 +381,15 @@ export function createWatcher(deps: WatcherDeps) {
   };
 }
 
+/** Whether a position is surely beyond a moment. The mark's ledger is a lower bound, an old one when Horizon was away. */
+function isPast(position: PositionDoc, mark: Mark): boolean {
+  const isFar =
+    mark.ledger === null
+      ? position.closedAt.getTime() - mark.at.getTime() > SAFE_DISTANCE * 1000
+      : position.ledger >= mark.ledger + SAFE_DISTANCE;
+  return isFar && isAtOrAfter(position, mark);
+}
+
 /** Whether a window is known to be read to its end: by the address's position, or from before the wallet was let go. */
 function wasRead(
   { from, until }: WatchWindow,
@@ -391,7 +397,7 @@ function wasRead(
   readTo: WalletDoc['readTo'],
 ): boolean {
   if (until === null) return false;
-  if (position && isAtOrAfter(position, until)) return true;
+  if (position && isPast(position, until)) return true;
   return readTo !== null && from.at <= readTo.at && until.ledger !== null && until.ledger <= readTo.ledger;
 }
 

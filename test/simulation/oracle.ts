@@ -41,6 +41,8 @@ export interface Knowledge {
   >;
   gaps: Map<string, Doc[]>;
   redelivered: { deliveryId: string; atMs: number }[];
+  /** Since when the merchant has been at something of which it is not known yet what comes of it. */
+  actingSinceMs: number | null;
   /** Payments that the merchant tried to accept. */
   accepted: Set<string>;
   /** Payment → link. */
@@ -61,6 +63,7 @@ export const newKnowledge = (): Knowledge => ({
   webhooks: new Map(),
   gaps: new Map(),
   redelivered: [],
+  actingSinceMs: null,
   accepted: new Set(),
   assigned: new Map(),
   ledgers: [],
@@ -168,6 +171,7 @@ export function missing(known: Knowledge, network: Network, stored: Stored, upTo
     const limit = upTo(wallet);
     for (const paid of network.payments) {
       if (paid.receiver !== address || paid.ledger > limit) continue;
+      if (known.actingSinceMs !== null && paid.closedMs + 1000 > known.actingSinceMs) continue;
       const counts = possible(active, paid.closedMs);
       if (!counts.length || counts.includes(false)) continue;
       if (keys.has(keyOf(wallet._id, paid))) continue;
@@ -198,6 +202,8 @@ export function checkSync(known: Knowledge, network: Network, stored: Stored, no
       const sharing = [...known.wallets.values()].filter(({ address }) => address === wallet.address);
       const concerned =
         gap.toLedger < known.ledgers[0]!.sequence ||
+        // A feed that begins some ledgers back speaks for all.
+        positions.has('LOCAL:feed') ||
         sharing.length === 0 ||
         known.ledgers.some(
           ({ sequence, closedMs }) =>

@@ -177,6 +177,7 @@ export async function simulate(
   async function act(what: string, work: (api: Api) => Promise<unknown>): Promise<boolean> {
     const open = await openApi();
     const fromMs = world.nowMs();
+    known.actingSinceMs = fromMs;
     world.log(`merchant: ${what}`);
     let done = true;
     try {
@@ -187,6 +188,7 @@ export async function simulate(
       if (!(error instanceof Died) && /is not a function|undefined/.test((error as Error).message)) throw error;
     }
     await world.hold(learn(known, database, fromMs, world.nowMs()));
+    known.actingSinceMs = null;
     return done;
   }
 
