@@ -4,10 +4,8 @@ import { type Section, writeReport } from './report.js';
 
 const SECTIONS: Record<string, () => Promise<() => Promise<Section>>> = {
   size: async () => (await import('./size.js')).size,
-  watching: async () => (await import('./watching.js')).watching,
   'catch-up': async () => (await import('./catch-up.js')).catchUp,
   api: async () => (await import('./api.js')).api,
-  webhooks: async () => (await import('./webhooks.js')).webhooks,
 };
 
 const asked = process.argv.slice(2);

@@ -1,0 +1,88 @@
+/** The API beside a server written by hand, each in a process of its own, with the same client, on the same MongoDB. */
+import { execFile, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { testDatabase } from '../../test/helpers/mongo.js';
+import { startTestService } from '../../test/helpers/service.js';
+import type { Section } from './report.js';
+import { beside, createScope, type Scope } from './scope.js';
+import { seed } from './seed.js';
+
+const MS = Number(process.env.BENCH_MS ?? 2000);
+const ROUNDS = Number(process.env.BENCH_API_ROUNDS ?? 5);
+const CONNECTIONS = 8;
+const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+
+async function load(plan: object): Promise<number> {
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    '--import=tsx',
+    pathOf('./load.ts'),
+    JSON.stringify(plan),
+  ]);
+  return JSON.parse(stdout).perSecond;
+}
+
+async function startServer(scope: Scope, file: string, ...args: string[]): Promise<string> {
+  const child = fork(pathOf(file), args, { execArgv: ['--import=tsx'], stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+  scope.teardown(() => child.kill());
+  const [line] = await once(child.stdout!, 'data');
+  return String(line).trim();
+}
+
+export async function api(): Promise<Section> {
+  const scope = createScope();
+  try {
+    const database = await testDatabase(scope);
+    // Makes the account, its key and the indexes; what answers are the processes below.
+    const service = await startTestService(scope, {
+      role: 'api',
+      database,
+      env: { NETWORKS: 'TESTNET', HORIZON_URLS_TESTNET: 'http://127.0.0.1:9' },
+    });
+    const { productIds, walletIds } = await seed(database.db, service.accountId, {
+      payments: 100,
+      links: 100,
+      events: 10,
+      deliveries: 10,
+    });
+    const ours = `${await startServer(scope, './service.ts', database.uri)}/api/v1`;
+    const theirs = await startServer(scope, './plain-server.ts', database.uri);
+    const headers = { authorization: `Bearer ${service.apiKey}`, 'content-type': 'application/json' };
+    const product = { name: 'Another', walletId: walletIds[0], assetCode: 'XLM', priceType: 'FIXED', price: '10' };
+    const rows: Section['rows'] = [];
+    for (const [name, what] of Object.entries({
+      'GET one product': { method: 'GET', path: `/products/${productIds[3]}` },
+      'GET a list of 20 products': { method: 'GET', path: '/products?pageSize=20' },
+      'POST a product': { method: 'POST', path: '/products', body: JSON.stringify(product) },
+    })) {
+      const measure = (base: string) => () =>
+        load({
+          ...what,
+          url: base + what.path,
+          headers,
+          connections: what.method === 'POST' ? 2 : CONNECTIONS,
+          ms: MS,
+        });
+      await measure(ours)();
+      await measure(theirs)();
+      const result = await beside(ROUNDS, measure(ours), measure(theirs));
+      rows.push({ name, values: { 'ours/s': result.ours, 'by hand/s': result.theirs }, ratio: result.ratio });
+      console.log(`  ${name}: ${JSON.stringify(rows.at(-1))}`);
+      // What POST made must not make the list longer for the next run.
+      await database.db.collection('products').deleteMany({ name: 'Another' });
+    }
+    return {
+      name: 'api',
+      title: 'The API beside Express and the driver by hand',
+      aim: `1.0, at least 0.8 of the requests/s (median of ${ROUNDS} rounds of ${MS} ms by turns)`,
+      bound: { least: 0.8 },
+      rows,
+      notes: [
+        'Both look the key up, read and write the same documents with the same write concern and answer the same JSON. By hand there is no validation of the whole, no metrics, no request id, no rate limit.',
+      ],
+    };
+  } finally {
+    await scope.close();
+  }
+}

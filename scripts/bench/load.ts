@@ -1,0 +1,28 @@
+/** A client in a process of its own: sends one request over and over on a few connections for a while, and prints how many were answered. */
+import { Agent, request } from 'undici';
+
+const { url, method, headers, body, connections, ms } = JSON.parse(process.argv[2]!) as {
+  url: string;
+  method: 'GET' | 'POST';
+  headers: Record<string, string>;
+  body?: string;
+  connections: number;
+  ms: number;
+};
+const dispatcher = new Agent({ connections, pipelining: 1 });
+const endMs = performance.now() + ms;
+const times: number[] = [];
+await Promise.all(
+  Array.from({ length: connections }, async () => {
+    while (performance.now() < endMs) {
+      const from = performance.now();
+      const answer = await request(url, { method, headers, dispatcher, ...(body ? { body } : {}) });
+      const text = await answer.body.text();
+      if (answer.statusCode >= 300) throw new Error(`${answer.statusCode} ${text.slice(0, 300)}`);
+      times.push(performance.now() - from);
+    }
+  }),
+);
+times.sort((a, b) => a - b);
+console.log(JSON.stringify({ perSecond: (times.length / ms) * 1000, p99: times[Math.floor(times.length * 0.99)] }));
+await dispatcher.close();

@@ -1,0 +1,110 @@
+/** What somebody would write by hand with Express and the driver: the same reads, writes and answers, the key looked up for each request. */
+import { createHash, randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import express, { type NextFunction, type Request, type Response } from 'express';
+import { mongo } from 'mongoose';
+
+const client = await mongo.MongoClient.connect(process.argv[2]!, { writeConcern: { w: 'majority' } });
+const db = client.db();
+const keys = db.collection<any>('api-keys');
+const products = db.collection<any>('products');
+const wallets = db.collection<any>('wallets');
+const app = express();
+app.disable('x-powered-by');
+app.use(express.json({ limit: '100kb' }));
+
+app.use(async (req: Request, res: Response, next: NextFunction) => {
+  const token = /^Bearer (.+)$/.exec(req.headers.authorization ?? '')?.[1] ?? '';
+  const key = await keys.findOne({ hash: createHash('sha256').update(token).digest('hex') });
+  if (!key || (key.expiresAt && key.expiresAt < new Date()))
+    return void res.status(401).json({ data: null, error: { code: 'unauthorized' } });
+  res.locals.accountId = key.accountId;
+  next();
+});
+
+const show = (product: any, wallet: any) => ({
+  id: product._id,
+  name: product.name,
+  description: product.description,
+  imageUrl: product.imageUrl,
+  assetCode: product.assetCode,
+  assetIssuer: product.assetIssuer,
+  priceType: product.priceType,
+  price: product.price,
+  minAmount: product.minAmount,
+  active: product.active,
+  wallet: { id: wallet._id, name: wallet.name, address: wallet.address, network: wallet.network },
+  paymentLinkCount: product.paymentLinkCount,
+  createdAt: product.createdAt.toISOString(),
+});
+
+app.get('/products/:id', async (req, res) => {
+  const product = await products.findOne({ _id: req.params.id, accountId: res.locals.accountId });
+  if (!product) return void res.status(404).json({ data: null, error: { code: 'not_found' } });
+  const wallet = await wallets.findOne({ _id: product.walletId, accountId: product.accountId });
+  res.json({ data: show(product, wallet), error: null });
+});
+
+app.get('/products', async (req, res) => {
+  const page = Number(req.query.page ?? 1);
+  const pageSize = Number(req.query.pageSize ?? 20);
+  const filter = { accountId: res.locals.accountId };
+  const [items, total] = await Promise.all([
+    products
+      .find(filter)
+      .sort({ _id: -1 })
+      .skip((page - 1) * pageSize)
+      .limit(pageSize)
+      .toArray(),
+    products.countDocuments(filter),
+  ]);
+  const used = await wallets
+    .find({ _id: { $in: [...new Set(items.map((item: any) => item.walletId))] }, accountId: res.locals.accountId })
+    .toArray();
+  const byId = new Map(used.map((wallet: any) => [wallet._id, wallet]));
+  res.json({
+    data: items.map((item: any) => show(item, byId.get(item.walletId))),
+    error: null,
+    meta: { page, pageSize, total, totalPages: Math.ceil(total / pageSize) },
+  });
+});
+
+app.post('/products', async (req, res) => {
+  const { name, walletId, assetCode, priceType, price } = req.body;
+  if (typeof name !== 'string' || typeof price !== 'string' || !/^\d+(\.\d{1,7})?$/.test(price)) {
+    return void res.status(422).json({ data: null, error: { code: 'validation_error' } });
+  }
+  const wallet = await wallets.findOne({ _id: walletId, accountId: res.locals.accountId });
+  if (!wallet) return void res.status(422).json({ data: null, error: { code: 'validation_error' } });
+  const terms = { active: true, assetCode, assetIssuer: null, priceType, price, minAmount: null };
+  const product = {
+    _id: `prod_${randomBytes(13).toString('hex')}`,
+    accountId: res.locals.accountId,
+    name,
+    nameKey: name.toLowerCase(),
+    description: null,
+    imageUrl: null,
+    walletId,
+    ...terms,
+    history: [{ from: null, terms }],
+    paymentLinkCount: 0,
+    revision: 0,
+    createdAt: new Date(),
+  };
+  await client.withSession((session) =>
+    session.withTransaction(async () => {
+      await wallets.updateOne(
+        { _id: walletId, accountId: res.locals.accountId },
+        { $inc: { productCount: 1 } },
+        { session },
+      );
+      await products.insertOne(product, { session });
+    }),
+  );
+  res.status(201).json({ data: show(product, wallet), error: null });
+});
+
+const server = app.listen(0, '127.0.0.1', () =>
+  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+);
+process.on('disconnect', () => process.exit(0));

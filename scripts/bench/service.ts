@@ -1,0 +1,28 @@
+/** The service's API in a process of its own: prints its URL. Arguments: a MongoDB's URI, the settings as JSON. */
+
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { systemClock } from '../../src/clock.js';
+import { readConfig } from '../../src/config.js';
+import { createContext, type Role } from '../../src/context.js';
+import { TEST_SECRETS_KEY } from '../../test/helpers/service.js';
+
+const [, , uri, settings = '{}', role = 'api'] = process.argv;
+const context = await createContext({
+  config: readConfig({
+    PORT: '0',
+    MONGODB_URI: uri!,
+    SECRETS_KEY: TEST_SECRETS_KEY,
+    DATA_DIR: join(tmpdir(), `stellar-collect-bench-${process.pid}`),
+    NETWORKS: 'TESTNET',
+    HORIZON_URLS_TESTNET: 'http://127.0.0.1:9',
+    RATE_LIMIT_PER_MINUTE: '0',
+    ...JSON.parse(settings),
+  }),
+  role: role as Role,
+  clock: systemClock,
+  log: pino({ level: process.env.BENCH_LOG ?? 'silent' }),
+});
+console.log(context.url);
+process.on('disconnect', () => process.exit(0));
