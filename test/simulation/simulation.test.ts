@@ -4,7 +4,7 @@ import { testDatabase } from '../helpers/mongo.js';
 import { openDatabaseServer } from './database.js';
 import { simulate } from './simulate.js';
 
-const SEEDS = 100;
+const SEEDS = 200;
 const SEEDS_ON_MONGOD = [7, 19, 48];
 
 t.setTimeout(180_000);
