@@ -71,8 +71,11 @@ async function all(uri: string): Promise<boolean> {
         if (sum.seeds % 500 === 0) report();
       });
       return new Promise<void>((resolve) =>
-        child.on('exit', (code) => {
-          if (code !== 0) sum.broken += 1;
+        child.on('exit', (code, signal) => {
+          if (code !== 0) {
+            sum.broken += 1;
+            console.log(`a process of the simulation ended with ${code ?? signal}`);
+          }
           resolve();
         }),
       );
