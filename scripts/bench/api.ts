@@ -26,7 +26,9 @@ async function load(plan: object): Promise<number> {
 async function startServer(scope: Scope, file: string, ...args: string[]): Promise<string> {
   const child = fork(pathOf(file), args, { execArgv: ['--import=tsx'], stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
   scope.teardown(() => child.kill());
-  const [line] = await once(child.stdout!, 'data');
+  const ended = once(child, 'exit').then(() => Promise.reject(new Error(`${file} ended`)));
+  ended.catch(() => undefined);
+  const [line] = (await Promise.race([once(child.stdout!, 'data'), ended])) as [Buffer];
   return String(line).trim();
 }
 
