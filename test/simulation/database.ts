@@ -253,6 +253,9 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
       };
       return Object.assign(database, {
         release() {
+          for (const { name } of taken) seats.delete(name);
+          for (const [lsid, seat] of seatsOfTransactions)
+            if (seat.database === database) seatsOfTransactions.delete(lsid);
           free.push(...taken);
         },
       });

@@ -27,6 +27,8 @@ export interface SimulatedProcess extends Process {
   /** Rejects when the process dies, never resolves. */
   death: Promise<never>;
   die(): void;
+  /** After the last step of the world: nothing in here goes on, and nothing outside remembers it. */
+  buried: AbortController;
 }
 
 export interface Surroundings {
@@ -56,6 +58,7 @@ export function newProcess(name: string, world: World): SimulatedProcess {
       };
     }),
     die: () => die(),
+    buried: new AbortController(),
   };
   process.death.catch(() => undefined);
   return process;
@@ -85,6 +88,8 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
   const { database, receiver, settings } = around;
   const { clock, newId, stores, horizon, outbox, secrets } = base(process, around);
   const ended = new AbortController();
+  // Node keeps a signal made of others, and all that listens to it, until it aborts.
+  process.buried.signal.addEventListener('abort', () => ended.abort());
   const dispatcher = createDispatcher({
     ...stores,
     poster: receiver.posterOf(process),

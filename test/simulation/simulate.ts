@@ -478,6 +478,7 @@ export async function simulate(
   }
   const died = crashes;
   for (const process of processes) await world.kill(process, 'at the end');
+  for (const process of processes) process.buried.abort();
   database.release?.();
   const { length: payments } = await database.docs('payments');
   return {
