@@ -1,8 +1,9 @@
 /** API keys: who may call. A key is shown once; only its SHA-256 is kept. */
 import { z } from 'zod';
 import { deletedSchema, listOf } from './envelope.js';
+import type { Fault } from './errors.js';
 import { apiKeyExample } from './examples.js';
-import { operation } from './operation.js';
+import { type Circumstances, operation, type Sent } from './operation.js';
 import { idInput, idOf, momentInput, nameInput, pageQuery, timestamp } from './primitives.js';
 
 export const scopeSchema = z
@@ -27,6 +28,13 @@ export const apiKeyWithSecretSchema = z
     description: 'The API key with its full `key`, which is shown once: a replay (Idempotency-Key) leaves it out.',
   });
 
+/** A key that would never work. */
+export const apiKeyFaults = ({ expiresAt }: Sent, { now }: Pick<Circumstances, 'now'>): Fault[] => {
+  const isMoment = expiresAt !== null && expiresAt !== undefined && momentInput.safeParse(expiresAt).success;
+  if (!isMoment || new Date(expiresAt as string) > now) return [];
+  return [{ path: 'expiresAt', message: 'Must be in the future.', code: 'too_small' }];
+};
+
 const tag = 'API keys';
 const params = { id: idInput('key', 'API key') };
 
@@ -43,6 +51,7 @@ export const apiKeys = {
       scope: scopeSchema.default('FULL'),
       expiresAt: momentInput.nullish().meta({ description: 'When the key stops working; in the future.' }),
     },
+    passingRules: apiKeyFaults,
     output: apiKeyWithSecretSchema,
     secretField: 'key',
     examples: { body: { name: 'shop server', scope: 'FULL' } },

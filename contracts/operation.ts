@@ -1,12 +1,27 @@
 /** One object per operation, from which the tRPC procedure, the REST route and the OpenAPI operation are all built. */
 import { z } from 'zod';
 import type { ErrorCode, Fault } from './errors.js';
+import type { Network } from './networks.js';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export type Shape = z.ZodRawShape;
 
+/** A body as it was sent, valid or not. */
+export type Sent = Readonly<Record<string, unknown>>;
+
+/** What a rule may know beyond the request. */
+export interface Circumstances {
+  now: Date;
+  /** Those that the service watches. */
+  networks: readonly Network[];
+}
+
+/** Faults that a request has only now and here. They are found after an Idempotency-Key was looked up, for a replay stays good; but a body
+ *  with other faults lists them too. */
+export type PassingRules = (body: Sent, circumstances: Circumstances) => Fault[];
+
 /** Faults that concern several fields at once. It sees the body as it was sent, valid or not, so that all faults come in one answer. */
-export type Rules = (body: Readonly<Record<string, unknown>>) => Fault[];
+export type Rules = (body: Sent) => Fault[];
 
 interface OperationDefinition<
   M extends Method,
@@ -27,6 +42,7 @@ interface OperationDefinition<
   query?: Q;
   body?: B;
   rules?: Rules;
+  passingRules?: PassingRules;
   /** What the procedure returns; of a list `listOf(item)`. */
   output: O;
   /** Failures beyond those that follow from the rest: `conflict`, mostly. */

@@ -221,6 +221,7 @@ export async function createContext(deps: {
         services,
         authenticate: authentication.authenticate,
         idempotency: createIdempotency({ store: stores.idempotency, clock, newId, log }),
+        networks,
         rateLimitPerMinute: config.rateLimitPerMinute,
         openapiJson: await readOpenApi(),
         pages,

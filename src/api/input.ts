@@ -1,19 +1,23 @@
 /** Checks what a caller sent against the contract, and names every fault of it in one failure. */
 import type { z } from 'zod';
 import type { Fault } from '../../contracts/errors.js';
-import type { Operation, ParsedInputOf } from '../../contracts/operation.js';
+import type { Circumstances, Operation, ParsedInputOf } from '../../contracts/operation.js';
 import { Failure, invalid } from '../domain/failure.js';
 
 /** The input with defaults filled in. An absent one counts as `{}`.
  *  @throws Failure `validation_error` for an operation with a body, `bad_request` for one without. */
-export function parseInput<Op extends Operation>(operation: Op, input: unknown): ParsedInputOf<Op> {
+export function parseInput<Op extends Operation>(
+  operation: Op,
+  input: unknown,
+  circumstances: Circumstances,
+): ParsedInputOf<Op> {
   const given = input === undefined ? {} : input;
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw new Failure('bad_request', 'The input must be an object.');
   }
   const result = operation.input.safeParse(given, CHECK);
   if (result.success) return result.data as ParsedInputOf<Op>;
-  throw refusal(operation, faultsOf(result.error));
+  throw refusal(operation, allFaults(operation, given, circumstances));
 }
 
 /** `faults` has at least one. */
@@ -25,7 +29,14 @@ export function refusal(operation: Operation, faults: Fault[]): Failure {
   );
 }
 
-export function faultsOf(error: z.ZodError): Fault[] {
+/** Every fault of a body, those that it has only now and here included. */
+export function allFaults(operation: Operation, body: object, circumstances: Circumstances): Fault[] {
+  const result = operation.input.safeParse(body, CHECK);
+  const passing = operation.passingRules?.({ ...body }, circumstances) ?? [];
+  return [...(result.success ? [] : faultsOf(result.error)), ...passing];
+}
+
+function faultsOf(error: z.ZodError): Fault[] {
   return error.issues.flatMap((issue): Fault[] => {
     const path = issue.path.join('.');
     if (issue.code === 'unrecognized_keys') {
@@ -49,7 +60,7 @@ const messageOf: z.core.$ZodErrorMap = (issue) => {
   if (issue.expected === 'boolean') return 'Must be true or false.';
   return `Must be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}.`;
 };
-export const CHECK = { reportInput: true, error: messageOf };
+const CHECK = { reportInput: true, error: messageOf };
 
 export const unknownField = (path: string): Fault => ({
   path,

@@ -14,7 +14,7 @@ export function queryReader(operation: Operation): QueryReader {
   return (query) => {
     if (query === '') return {};
     // URLSearchParams puts U+FFFD where it cannot decode.
-    if (query.includes('%')) decode(query);
+    if (query.includes('%')) refuseUndecodable(query);
     const sent = new URLSearchParams(query);
     const values: Record<string, unknown> = {};
     for (const [name, kind] of kinds) {
@@ -29,9 +29,9 @@ export function queryReader(operation: Operation): QueryReader {
 }
 
 /** @throws Failure `bad_request` */
-export function decode(text: string): string {
+function refuseUndecodable(query: string): void {
   try {
-    return decodeURIComponent(text);
+    decodeURIComponent(query);
   } catch {
     throw new Failure('bad_request', 'The URL is not encoded correctly.');
   }

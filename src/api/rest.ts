@@ -2,19 +2,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { callTRPCProcedure } from '@trpc/server';
 import { ERRORS } from '../../contracts/errors.js';
-import type { Operation } from '../../contracts/operation.js';
+import type { Circumstances, Operation } from '../../contracts/operation.js';
 import { Failure, notFound } from '../domain/failure.js';
 import type { Caller } from '../services/caller.js';
 import type { AppRouter } from './app-router.js';
 import { errorBodyOf, failureIn } from './failures.js';
-import { CHECK, faultsOf, refusal, unknownField } from './input.js';
+import { allFaults, refusal, unknownField } from './input.js';
 import { readBody } from './rest-body.js';
-import { decode } from './rest-query.js';
 import { findRoute, type Route } from './rest-routes.js';
 import type { ApiContext } from './trpc.js';
 
 export interface RestDeps {
   router: AppRouter;
+  circumstances: () => Circumstances;
   /** @throws Failure `unauthorized` */
   callerOf: (req: IncomingMessage) => Promise<Caller>;
   /** Told of every fault of ours. */
@@ -24,7 +24,7 @@ export interface RestDeps {
 /** Answers a request whose url is relative to `/api/v1`. Never rejects.
  *  @returns the operation's name for the metrics, null when there is none */
 export function createRest(deps: RestDeps) {
-  const { router, callerOf, onFault } = deps;
+  const { router, circumstances, callerOf, onFault } = deps;
 
   return async (req: IncomingMessage, res: ServerResponse, requestId: string): Promise<string | null> => {
     let route: Route | null = null;
@@ -37,7 +37,7 @@ export function createRest(deps: RestDeps) {
       route = found.route;
       const { operation, name, type } = route;
       const ctx: ApiContext = { caller, requestId, idempotencyKey: idempotencyKeyOf(req) };
-      const getRawInput = () => readInput(req, res, found.route, found.params, query);
+      const getRawInput = () => readInput(req, res, found.route, found.params, query, circumstances);
       const result = await callTRPCProcedure({
         router,
         path: name,
@@ -62,6 +62,7 @@ async function readInput(
   { operation, readQuery }: Route,
   encodedParams: Record<string, string>,
   query: string,
+  circumstances: RestDeps['circumstances'],
 ): Promise<Record<string, unknown>> {
   const params = decodeAll(encodedParams);
   if (operation.method === 'GET' || operation.method === 'DELETE') {
@@ -77,8 +78,8 @@ async function readInput(
   // A body may not speak for the path; the contract itself cannot see the difference.
   const clashes = Object.keys(params).filter((name) => Object.hasOwn(body, name));
   if (clashes.length === 0) return { ...body, ...params };
-  const checked = operation.input.safeParse({ ...body, ...params }, CHECK);
-  throw refusal(operation, [...clashes.map(unknownField), ...(checked.success ? [] : faultsOf(checked.error))]);
+  const others = allFaults(operation, { ...body, ...params }, circumstances());
+  throw refusal(operation, [...clashes.map(unknownField), ...others]);
 }
 
 function envelopeOf(operation: Operation, result: unknown): string {
@@ -114,7 +115,16 @@ function splitUrl(url: string): [path: string, query: string] {
 }
 
 const decodeAll = (params: Record<string, string>) =>
-  Object.fromEntries(Object.entries(params).map(([name, text]) => [name, decode(text)]));
+  Object.fromEntries(Object.entries(params).map(([name, text]) => [name, decodeId(text)]));
+
+/** What cannot be decoded stays as it is: an id of the wrong form, which belongs to nothing. */
+function decodeId(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
 
 /** Duplicates arrive joined, which is as good a key as any. */
 export const idempotencyKeyOf = (req: IncomingMessage): string | null => {

@@ -1,7 +1,7 @@
 /** The tRPC router, built from the contract: one procedure per operation, and nothing that the contract does not name. */
 import { z } from 'zod';
 import { contract } from '../../contracts/index.js';
-import type { Operation } from '../../contracts/operation.js';
+import type { Circumstances, Operation } from '../../contracts/operation.js';
 import { Failure } from '../domain/failure.js';
 import type { Caller, Services } from '../services/caller.js';
 import type { Idempotency } from '../services/idempotency.js';
@@ -14,6 +14,7 @@ export interface RouterDeps {
   /** Counts one call; answers the seconds to wait before the next one is let through, 0 when this one is. */
   rateLimit: (keyId: string) => number;
   idempotency: Pick<Idempotency, 'run'>;
+  circumstances: () => Circumstances;
 }
 
 /** The same router serves REST and tRPC. The order of checks is that of the middlewares: rate, scope, input, then the service. */
@@ -32,7 +33,7 @@ type LooseService = (caller: Caller, input: never) => Promise<unknown>;
 type LooseServices = Record<string, Record<string, LooseService>>;
 
 function procedureOf(operation: Operation, service: LooseService, deps: RouterDeps) {
-  const { rateLimit, idempotency } = deps;
+  const { rateLimit, idempotency, circumstances } = deps;
 
   const authorized = t.procedure.use(({ ctx: { caller }, next }) => {
     const waitSeconds = rateLimit(caller.keyId);
@@ -46,7 +47,7 @@ function procedureOf(operation: Operation, service: LooseService, deps: RouterDe
   });
 
   const checked = authorized
-    .input({ parse: (input: unknown) => parseInput(operation, input) as Record<string, unknown> })
+    .input({ parse: (input: unknown) => parseInput(operation, input, circumstances()) as Record<string, unknown> })
     .output(outputOf(operation));
 
   const resolve = async ({ ctx, input }: { ctx: ApiContext; input: Record<string, unknown> }) => {

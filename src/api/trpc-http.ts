@@ -11,7 +11,7 @@ import type { ApiContext } from './trpc.js';
 export const MAX_BATCH_SIZE = 20;
 
 /** Answers a request whose url is relative to `/trpc`. Never rejects. */
-export function createTrpcHttp(deps: RestDeps) {
+export function createTrpcHttp(deps: Omit<RestDeps, 'circumstances'>) {
   const { router, callerOf, onFault } = deps;
 
   return async (req: IncomingMessage, res: ServerResponse, requestId: string): Promise<void> => {

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { Histogram, type Registry } from 'prom-client';
+import type { Network } from '../../contracts/networks.js';
 import { createCallerOf } from '../api/bearer.js';
 import { createRest, sendError } from '../api/rest.js';
 import { createRouter } from '../api/router.js';
@@ -27,6 +28,8 @@ export interface HttpDeps {
     /** The caller whose key this is; null for one that is unknown, revoked or expired. */
     authenticate: (token: string) => Promise<Caller | null>;
     idempotency: Idempotency;
+    /** Those that the service watches. */
+    networks: readonly Network[];
     /** Per API key; 0 turns the limit off. */
     rateLimitPerMinute: number;
     /** The committed openapi.json. */
@@ -65,10 +68,12 @@ export function createHttpApp(deps: HttpDeps): express.Express {
   });
 
   if (api) {
-    const { services, idempotency, rateLimitPerMinute } = api;
-    const router = createRouter({ services, idempotency, rateLimit: createRateLimit(rateLimitPerMinute, clock) });
+    const { services, idempotency, networks, rateLimitPerMinute } = api;
+    const circumstances = () => ({ now: clock.now(), networks });
+    const rateLimit = createRateLimit(rateLimitPerMinute, clock);
+    const router = createRouter({ services, idempotency, circumstances, rateLimit });
     const callerOf = createCallerOf(api.authenticate);
-    const rest = createRest({ router, callerOf, onFault });
+    const rest = createRest({ router, circumstances, callerOf, onFault });
     const trpc = createTrpcHttp({ router, callerOf, onFault });
     app.use('/api/v1', async (req, res) => {
       const startedAtMs = clock.nowMs();

@@ -1,4 +1,5 @@
 /** API keys of the caller's account. A full key is in the answer that made it and nowhere else. */
+import { apiKeyFaults } from '../../contracts/api-keys.js';
 import type { Contract } from '../../contracts/index.js';
 import { type Clock, systemClock } from '../clock.js';
 import { hashApiKey, KEY_REMEMBERED_MS, newApiKey } from '../domain/api-key.js';
@@ -28,10 +29,8 @@ export function createApiKeyService(deps: {
   return {
     async create({ accountId, reservedId = newId }, { name, scope, expiresAt }) {
       const now = clock.now();
-      const expiry = expiresAt ? new Date(expiresAt) : null;
-      if (expiry && expiry <= now) {
-        throw invalid({ path: 'expiresAt', message: 'Must be in the future.', code: 'too_small' });
-      }
+      const [fault] = apiKeyFaults({ expiresAt }, { now });
+      if (fault) throw invalid(fault);
       const { key, kept } = make();
       const apiKey: ApiKeyDoc = {
         _id: reservedId('key'),
@@ -40,7 +39,7 @@ export function createApiKeyService(deps: {
         scope,
         ...kept,
         lastUsedAt: null,
-        expiresAt: expiry,
+        expiresAt: expiresAt ? new Date(expiresAt) : null,
         sparedCount: 0,
         createdAt: now,
       };

@@ -102,13 +102,14 @@ export function createPaymentService(deps: {
 
     async assign({ accountId }, { id, paymentLinkId }) {
       const assigned = await transaction(async (session) => {
-        const payment = await payments.byId(accountId, id, session);
-        if (!payment) throw notFound('payment');
+        // The body's faults come before what the path points at.
         const link = await paymentLinks.byId(accountId, paymentLinkId, session);
         const product = link && (await products.byId(accountId, link.productId, session));
         if (!link || !product) {
           throw invalid({ path: 'paymentLinkId', message: 'There is no such payment link.', code: 'not_found' });
         }
+        const payment = await payments.byId(accountId, id, session);
+        if (!payment) throw notFound('payment');
         const wallet = await wallets.byId(accountId, product.walletId);
         if (wallet?.network !== payment.network) {
           throw invalid({

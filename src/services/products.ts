@@ -107,7 +107,12 @@ export function createProductService(deps: {
       // Somebody else may change the product meanwhile: then what was validated is no longer what would be stored.
       for (;;) {
         const before = await products.byId(accountId, id);
-        if (!before) throw notFound('product');
+        if (!before) {
+          // The body's faults come before what the path points at.
+          const { walletId } = changes;
+          if (walletId !== undefined && !(await wallets.byId(accountId, walletId))) throw unknownWallet();
+          throw notFound('product');
+        }
         const given = Object.fromEntries(
           Object.entries(changes).filter(([, value]) => value !== undefined),
         ) as typeof changes;

@@ -1,6 +1,7 @@
 /** What the API does with wallets. */
 import type { Contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
+import { walletFaults } from '../../contracts/wallets.js';
 import type { Clock } from '../clock.js';
 import { conflict, invalid, notFound } from '../domain/failure.js';
 import type { NewId } from '../domain/ids.js';
@@ -23,13 +24,8 @@ export function createWalletService(deps: {
 
   return {
     async create({ accountId, reservedId }, { name, address, network }) {
-      if (!networks.includes(network)) {
-        throw invalid({
-          path: 'network',
-          message: `This service watches ${networks.join(', ')}, not ${network}.`,
-          code: 'invalid_value',
-        });
-      }
+      const [fault] = walletFaults({ network }, { networks });
+      if (fault) throw invalid(fault);
       const _id = reservedId?.('wallet') ?? newId('wallet');
       const made = reservedId && (await wallets.byId(accountId, _id));
       if (made) return show(made);

@@ -314,6 +314,7 @@ const products: Case[] = [
   ['a PATCH has the faults of a create', 'products.update', changed(shirt(), { name: '', price: 3, foo: 1 }), faults(['name', 'too_small'], ['price', 'invalid_type'], ['foo', 'unrecognized_key'])],
   ['an unknown wallet in a PATCH is a fault of the body', 'products.update', changed(shirt(), { walletId: 'wallet_x' }), faults(['walletId', 'not_found'])],
   ['what a PATCH says is checked before the product is looked up', 'products.update', { id: 'prod_x', name: '' }, faults(['name', 'too_small'])],
+  ['an unknown wallet in a PATCH is told before an unknown product', 'products.update', { id: 'prod_x', walletId: 'wallet_x' }, faults(['walletId', 'not_found'])],
   ['an unknown product cannot be changed', 'products.update', { id: 'prod_x', name: 'a' }, refused('not_found')],
 
   ['a product is deleted, and says so', 'products.delete', changed(shirt(), {}), { check: ({ data }, _world, t) => t.match(data, { id: /^prod_/, deleted: true }) }],
@@ -348,6 +349,7 @@ const wallets: Case[] = [
   ],
   ['an address is registered once', 'wallets.create', ({ wallet }) => ({ name: 'Again', address: wallet.address, network: 'LOCAL' }), refused('conflict')],
   ['a network that is not watched is refused', 'wallets.create', { name: 'a', address: ISSUER, network: 'PUBLIC' }, faults(['network', 'invalid_value'])],
+  ['a network that is not watched is listed with the other faults', 'wallets.create', { name: '', address: ISSUER, network: 'PUBLIC' }, faults(['name', 'too_small'], ['network', 'invalid_value'])],
   ['an unknown network is refused', 'wallets.create', { name: 'a', address: ISSUER, network: 'MOON' }, faults(['network', 'invalid_value'])],
   ['an address must have its checksum', 'wallets.create', { name: 'a', address: `${ISSUER.slice(0, -1)}A`, network: 'LOCAL' }, faults(['address', 'invalid_format'])],
   ['a muxed address is no wallet', 'wallets.create', { name: 'a', address: 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUQ', network: 'LOCAL' }, faults(['address', 'invalid_format'])],
@@ -560,6 +562,7 @@ const money: Case[] = [
   ['a matched payment is not assigned', 'payments.assign', ({ completed, link }) => ({ id: completed.id, paymentLinkId: link.id }), refused('conflict')],
   ['a payment is assigned to a link', 'payments.assign', ({ unmatched }) => ({ id: unmatched.id }), faults(['paymentLinkId', 'required'])],
   ['an unknown link is a fault of the body', 'payments.assign', ({ unmatched }) => ({ id: unmatched.id, paymentLinkId: 'link_x' }), faults(['paymentLinkId', 'not_found'])],
+  ['a fault of the body is told before an unknown payment', 'payments.assign', { id: 'pay_x', paymentLinkId: 'link_x' }, faults(['paymentLinkId', 'not_found'])],
   ['an unknown payment is not assigned', 'payments.assign', ({ link }) => ({ id: 'pay_x', paymentLinkId: link.id }), refused('not_found')],
   ['an UNMATCHED payment is judged when it is assigned', 'payments.assign', ({ unmatched, link }) => ({ id: unmatched.id, paymentLinkId: link.id }), ok({ status: 'UNDERPAID', reason: 'below_price', shortfallAmount: '22' })],
   [
@@ -633,6 +636,8 @@ const keys: Case[] = [
   ['a key needs a name', 'apiKeys.create', {}, faults(['name', 'required'])],
   ['a key has a known scope', 'apiKeys.create', { name: 'a', scope: 'WRITE' }, faults(['scope', 'invalid_value'])],
   ['a key does not expire in the past', 'apiKeys.create', { name: 'a', expiresAt: '2001-01-01T00:00:00Z' }, faults(['expiresAt', 'too_small'])],
+  ['an expiry in the past is listed with the other faults', 'apiKeys.create', { name: '', expiresAt: '2001-01-01', foo: 1 }, faults(['name', 'too_small'], ['expiresAt', 'too_small'], ['foo', 'unrecognized_key'])],
+  ['a faulty expiry is one fault', 'apiKeys.create', { expiresAt: '2001' }, faults(['name', 'required'], ['expiresAt', 'invalid_format'])],
   ['an expiry is a moment', 'apiKeys.create', { name: 'a', expiresAt: 'soon' }, faults(['expiresAt', 'invalid_format'])],
   ['a key is not chosen', 'apiKeys.create', { name: 'a', key: 'sk_mine' }, faults(['key', 'unrecognized_key'])],
   ['listed keys are masked', 'apiKeys.list', {}, { check: ({ data }, _world, t) => t.ok(data.length > 1 && data.every((key: any) => !('key' in key))) }],
