@@ -70,6 +70,7 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
       passphrase: networkInfo.LOCAL.passphrase,
       beatMs: 0,
       spreadMs: 0,
+      wayMs: 0,
       noise: 0,
       addresses: [],
       memo,

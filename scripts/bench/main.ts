@@ -5,6 +5,7 @@ import { type Section, writeReport } from './report.js';
 const SECTIONS: Record<string, () => Promise<() => Promise<Section>>> = {
   size: async () => (await import('./size.js')).size,
   'catch-up': async () => (await import('./catch-up.js')).catchUp,
+  watching: async () => (await import('./watching.js')).watching,
   api: async () => (await import('./api.js')).api,
   webhooks: async () => (await import('./webhooks.js')).webhooks,
 };

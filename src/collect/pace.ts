@@ -25,23 +25,29 @@ const LARGEST_LEAD_MS = 1500;
 const UNIT = 20;
 const MOST_IN_HAND = 3;
 const MOST_IN_DEBT = -1.5;
-/** The weight of what was measured last. */
+/** The weight of what was measured last, once much has been measured. */
 const NEW = 0.15;
+
+const unitOf = (perHour: number) => Math.min(UNIT, perHour / 100);
 
 export function createPace(options: { pollIntervalMs: number; requestsPerHour: number | null }): Pace {
   const { pollIntervalMs, requestsPerHour } = options;
-  let newest: { ledger: number; seenMs: number } | null = null;
+  /** How long the first one had been there before it was seen nobody knows. */
+  let newest: { ledger: number; seenMs: number; isFirst: boolean } | null = null;
+  let measurements = 0;
   /** Smoothed time between two ledgers; 0 while unknown. */
   let beatMs = 0;
   /** How far ledgers are off the beat, smoothed. */
   let spreadMs = 500;
-  /** Requests earned and not spent. */
-  let inHand = 0;
+  /** Requests earned and not spent. Finding the beat is paid in advance, so that the first ledgers need not be late for it. */
+  let inHand = requestsPerHour === null ? 0 : MOST_IN_HAND * unitOf(requestsPerHour);
   let earnedMs = 0;
   let lookedMs = Number.NEGATIVE_INFINITY;
 
-  const smooth = (before: number, measured: number) => before * (1 - NEW) + measured * NEW;
-  const unitOf = (perHour: number) => Math.min(UNIT, perHour / 100);
+  const smooth = (before: number, measured: number) => {
+    const weight = Math.max(NEW, 1 / measurements);
+    return before * (1 - weight) + measured * weight;
+  };
 
   function earn(nowMs: number, perHour: number): void {
     if (lookedMs > 0) inHand += ((nowMs - earnedMs) / HOUR_MS) * perHour * OWN_SHARE;
@@ -66,12 +72,13 @@ export function createPace(options: { pollIntervalMs: number; requestsPerHour: n
       if (requestsPerHour !== null) earn(nowMs, requestsPerHour);
       lookedMs = nowMs;
       inHand -= 1;
-      if (newest && ledger > newest.ledger) {
+      if (newest && !newest.isFirst && ledger > newest.ledger) {
+        measurements += 1;
         const measured = Math.min(LARGEST_BEAT_MS, (nowMs - newest.seenMs) / (ledger - newest.ledger));
-        if (beatMs > 0) spreadMs = smooth(spreadMs, Math.abs(measured - beatMs));
-        beatMs = beatMs === 0 ? measured : smooth(beatMs, measured);
+        if (measurements > 1) spreadMs = smooth(spreadMs, Math.abs(measured - beatMs));
+        beatMs = smooth(beatMs, measured);
       }
-      if (!newest || ledger !== newest.ledger) newest = { ledger, seenMs: nowMs };
+      if (ledger !== newest?.ledger) newest = { ledger, seenMs: nowMs, isFirst: newest === null };
     },
     read(requests) {
       inHand -= requests;

@@ -76,20 +76,26 @@ async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> 
   const pace = createPace({ pollIntervalMs, requestsPerHour });
   let failures = 0;
   let read = { ledger: 0, atMs: 0 };
+  let roundMs = 0;
   while (!signal.aborted) {
     let waitMs = 0;
     try {
       const session = horizon.session();
       const root = await session.root();
       pace.saw(root.latestLedger, clock.nowMs());
-      const sinceReadMs = clock.nowMs() - read.atMs;
-      if (root.latestLedger !== read.ledger && sinceReadMs < pollIntervalMs) {
-        waitMs = pollIntervalMs - sinceReadMs;
+      const nowMs = clock.nowMs();
+      const isNew = root.latestLedger !== read.ledger;
+      if (isNew && nowMs - read.atMs < pollIntervalMs) {
+        waitMs = read.atMs + pollIntervalMs - nowMs;
       } else {
         // Without a new ledger there may be new wallets.
-        if (root.latestLedger !== read.ledger || sinceReadMs >= IDLE_ROUND_MS) {
-          read = { ledger: root.latestLedger, atMs: clock.nowMs() };
-          pace.read(await watcher.round(session, root, signal));
+        if (isNew || nowMs - roundMs >= IDLE_ROUND_MS) {
+          roundMs = nowMs;
+          if (isNew) read = { ledger: root.latestLedger, atMs: nowMs };
+          const pages = await watcher.round(session, root, signal);
+          // A round that read nothing must not hold up the next ledger.
+          if (pages > 0) read.atMs = nowMs;
+          pace.read(pages);
         }
         waitMs = pace.waitMs(clock.nowMs());
       }

@@ -1,0 +1,307 @@
+/** Watching: what it asks of Horizon in an hour, whatever the number of wallets, and how soon a payment reaches the merchant's endpoint.
+ *
+ *  The hours are simulated: the real watcher and a real MongoDB, on a clock that leaps from one thing to do to the next. The times from payment to
+ *  webhook are real: the whole service, a stand-in for Horizon in a process of its own, an HTTPS endpoint. */
+import { StrKey } from '@stellar/stellar-sdk';
+import { pino } from 'pino';
+import { networkInfo } from '../../contracts/networks.js';
+import { systemClock } from '../../src/clock.js';
+import { createRecorder } from '../../src/collect/recorder.js';
+import { watch } from '../../src/collect/watch.js';
+import { createWatcher } from '../../src/collect/watcher.js';
+import { createIds } from '../../src/domain/ids.js';
+import type { Fetch } from '../../src/horizon/request.js';
+import { createHorizon } from '../../src/horizon/source.js';
+import { createOutbox } from '../../src/outbox.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import { createStores, ensureIndexes } from '../../src/stores/index.js';
+import type { WalletDoc } from '../../src/stores/wallets.js';
+import { PAYER } from '../../test/helpers/horizon-records.js';
+import { testDatabase } from '../../test/helpers/mongo.js';
+import { startReceiver } from '../../test/helpers/receiver.js';
+import { startTestService } from '../../test/helpers/service.js';
+import { startStandIn } from './horizon.js';
+import { createLedgers, nextBeatMs } from './ledgers.js';
+import type { Section } from './report.js';
+import { createScope, quantile, sequence } from './scope.js';
+import type { Told } from './stand-in.js';
+import { virtualClock } from './virtual-clock.js';
+
+const HOUR_MS = 3_600_000;
+/** Pubnet, 2024. */
+const BEAT = { beatMs: 5800, spreadMs: 500 };
+/** There and back. */
+const WAY_MS = 100;
+/** Payments of others in a ledger: about what pubnet has; the most that a ledger holds. */
+const USUAL = 110;
+const FULL = 1000;
+const PER_HOUR = 3600;
+const HOURS = Number(process.env.BENCH_HOURS ?? 2);
+const PAYMENTS = Number(process.env.BENCH_PAYMENTS ?? 65);
+/** Payments until the beat is known. */
+const WARM_UP = 5;
+/** Wallets, payments of others in a ledger, hours. */
+const CASES = [
+  [2, USUAL, HOURS],
+  [5, USUAL, HOURS],
+  [5000, USUAL, HOURS],
+  [100_000, USUAL, HOURS],
+  [100_000, FULL, HOURS / 4],
+] as const;
+const NETWORK = 'TESTNET';
+const { passphrase } = networkInfo[NETWORK];
+
+const address = (n: number) => {
+  const key = Buffer.alloc(32);
+  key.writeUInt32BE(n + 1, 28);
+  return StrKey.encodeEd25519PublicKey(key);
+};
+const addresses = (count: number) => Array.from({ length: count }, (_, n) => address(n));
+
+const makeWallet = (_id: string, accountId: string, address: string, at: Date, ledger: number | null): WalletDoc => ({
+  _id,
+  accountId,
+  name: 'Shop',
+  address,
+  network: NETWORK,
+  active: true,
+  windows: [{ from: { at, ledger }, until: null }],
+  takenUp: false,
+  watching: true,
+  readTo: null,
+  gap: null,
+  productCount: 0,
+  hasPayments: false,
+  createdAt: at,
+});
+
+/** So many wallets for so many hours of the simulated clock. */
+async function simulate(wallets: number, noise: number, hours: number) {
+  const scope = createScope();
+  try {
+    const { uri, db } = await testDatabase(scope);
+    const monitored = new URL(uri);
+    monitored.searchParams.set('monitorCommands', 'true');
+    const { connection, transaction, close } = await connectDatabase(monitored.href);
+    scope.teardown(close);
+    let waiting = 0;
+    const client = connection.getClient();
+    for (const name of ['commandStarted', 'connectionCheckOutStarted'] as const) client.on(name, () => (waiting += 1));
+    for (const name of [
+      'commandSucceeded',
+      'commandFailed',
+      'connectionCheckedOut',
+      'connectionCheckOutFailed',
+    ] as const)
+      client.on(name, () => (waiting -= 1));
+
+    const startMs = Date.parse('2026-01-02T03:04:05Z');
+    const clock = virtualClock(startMs, () => waiting > 0);
+    const newId = createIds(clock);
+    const log = pino({ level: process.env.BENCH_LOG ?? 'silent' });
+    const stores = createStores(connection, { clock, newId });
+    await ensureIndexes(stores);
+    const ledgers = createLedgers({ passphrase, memo: 'NOTOURS', keep: 200 });
+    ledgers.close(startMs, []);
+    const all = addresses(wallets);
+    const docs = all.map((each) => makeWallet(newId('wallet'), 'acct_1', each, new Date(startMs), 1001));
+    for (let from = 0; from < docs.length; from += 10_000)
+      await db.collection('wallets').insertMany(docs.slice(from, from + 10_000) as never[]);
+
+    const requests: number[] = [];
+    const visible = new Map<string, number>();
+    const seen: number[] = [];
+    let closed = 0;
+    const stand: Fetch = async (url) => {
+      const { pathname, searchParams } = new URL(url);
+      requests.push(clock.nowMs());
+      await clock.sleep(WAY_MS / 2);
+      const body = ledgers.answer(pathname, searchParams);
+      await clock.sleep(WAY_MS / 2);
+      return {
+        status: body === null ? 404 : 200,
+        headers: { get: () => null },
+        body: (async function* () {
+          yield Buffer.from(body ?? '{"status":404}');
+        })(),
+      };
+    };
+    const horizon = createHorizon({
+      network: NETWORK,
+      urls: ['http://horizon.example'],
+      passphrase,
+      budget: stores.requestBudgets.of(NETWORK, PER_HOUR),
+      clock,
+      log,
+      fetch: stand,
+    });
+    scope.teardown(() => horizon.close());
+    const record = createRecorder({
+      ...stores,
+      outbox: createOutbox({ ...stores, newId, publicUrl: 'https://pay.example' }),
+      transaction,
+      newId,
+    }).record;
+    const watcher = createWatcher({
+      ...stores,
+      network: NETWORK,
+      recorder: {
+        async record(...args) {
+          const stored = await record(...args);
+          for (const { transactionHash } of stored) seen.push(clock.nowMs() - visible.get(transactionHash)!);
+          return stored;
+        },
+      },
+      clock,
+      log,
+      metrics: { payments: () => undefined, parked: () => undefined },
+      paymentsStored: () => undefined,
+    });
+    const ended = new AbortController();
+    const watching = watch(
+      {
+        ...stores,
+        network: NETWORK,
+        watcher,
+        horizon,
+        holder: 'bench',
+        pollIntervalMs: 1000,
+        requestsPerHour: PER_HOUR,
+        clock,
+        log,
+      },
+      ended.signal,
+    );
+    const random = sequence(11);
+    const others = Array.from({ length: noise }, () => PAYER);
+    const closing = (async () => {
+      while (!ended.signal.aborted) {
+        await clock.sleep(nextBeatMs(BEAT.beatMs, BEAT.spreadMs, random), ended.signal);
+        const ours = all[Math.floor(random() * all.length)]!;
+        visible.set(ledgers.close(clock.nowMs(), [...others, ours], noise).hash!, clock.nowMs());
+        closed += 1;
+      }
+    })();
+    // The first minutes, in which all wallets are taken up, are part of it: no hour may exceed the budget.
+    const startedMs = performance.now();
+    await clock.run(startMs + hours * HOUR_MS);
+    const workMsPerLedger = (performance.now() - startedMs) / closed;
+    ended.abort();
+    await horizon.close();
+    await Promise.all([watching, closing]);
+    const stored = await db.collection('payments').countDocuments();
+    if (stored < closed - 3) throw new Error(`${stored} payments of ${closed}`);
+    return { requests: busiestHour(requests, hours), ledgers: closed, seen, workMsPerLedger };
+  } finally {
+    await scope.close();
+  }
+}
+
+/** Most requests in any hour; of less than an hour, what an hour of it would take. */
+function busiestHour(requests: readonly number[], hours: number): number {
+  if (hours < 1) return requests.length / hours;
+  let most = 0;
+  for (let from = 0, to = 0; to < requests.length; to++) {
+    while (requests[to]! - requests[from]! > HOUR_MS) from += 1;
+    most = Math.max(most, to - from + 1);
+  }
+  return most;
+}
+
+/** The whole service, with so many wallets, until so many payments have come to the endpoint. */
+async function fromPaymentToWebhook(wallets: number, payments: number) {
+  const scope = createScope();
+  try {
+    const database = await testDatabase(scope);
+    const receiver = await startReceiver();
+    scope.teardown(() => receiver.close());
+    const env = { NETWORKS: NETWORK, POLL_INTERVAL_MS: '1000', WEBHOOK_ALLOW_PRIVATE: 'true' };
+    const { accountId, api } = await startTestService(scope, {
+      database,
+      env: { ...env, HORIZON_URLS_TESTNET: 'http://127.0.0.1:9' },
+      role: 'api',
+    });
+    const newId = createIds(systemClock);
+    const at = new Date();
+    const docs = addresses(wallets).map((each) => makeWallet(newId('wallet'), accountId, each, at, 1001));
+    await database.db.collection('wallets').insertMany(docs as never[]);
+    const { _id: walletId, address } = docs.at(-1)!;
+    const terms = { walletId, assetCode: 'XLM', priceType: 'FIXED', price: '10' };
+    const product = await api('POST', '/products', { name: 'Thing', ...terms });
+    const link = await api('POST', '/payment-links', { productId: product.data.id });
+    await api('POST', '/webhooks', { name: 'Shop', url: `${receiver.origin}/hook`, events: ['payment.received'] });
+
+    const plan = { passphrase, ...BEAT, wayMs: WAY_MS, noise: USUAL, addresses: [address], memo: link.data.memo };
+    const standIn = await startStandIn(scope, plan);
+    await startTestService(scope, { database, env: { ...env, HORIZON_URLS_TESTNET: standIn.url }, role: 'worker' });
+    await receiver.until(() => receiver.requests.length >= WARM_UP, 120_000);
+    const before = await standIn.tell();
+    const fromMs = Date.now();
+    await receiver.until(
+      () => receiver.requests.length >= WARM_UP + payments,
+      (payments + 20) * (BEAT.beatMs + BEAT.spreadMs),
+    );
+    const tookMs = Date.now() - fromMs;
+    const after = await standIn.tell();
+    const visibleAt = new Map(after.ledgers.map(({ hash, atMs }) => [hash, atMs]));
+    const times = receiver.requests.slice(WARM_UP).map(({ body, at }) => {
+      return at - visibleAt.get(JSON.parse(body).data.payment.transactionHash)!;
+    });
+    const count = ({ requests }: Told) => Object.values(requests).reduce((sum, each) => sum + each, 0);
+    return { times, perHour: ((count(after) - count(before)) / tookMs) * HOUR_MS };
+  } finally {
+    await scope.close();
+  }
+}
+
+export async function watching(): Promise<Section> {
+  const rows: Section['rows'] = [];
+  const tell = (row: Section['rows'][0]) => {
+    rows.push(row);
+    console.log(`  ${JSON.stringify(row)}`);
+  };
+  // Both wait most of the time.
+  const [oneByOne, byFeed] = await Promise.all([
+    fromPaymentToWebhook(2, PAYMENTS),
+    fromPaymentToWebhook(5000, PAYMENTS),
+  ]);
+  for (const [name, { times, perHour }] of Object.entries({
+    '2 wallets, one by one, for real': oneByOne,
+    "5,000 wallets, by the network's feed, for real": byFeed,
+  })) {
+    const values = {
+      payments: times.length,
+      'requests/h': perHour,
+      p50: quantile(times, 0.5),
+      p95: quantile(times, 0.95),
+    };
+    tell({ name, values: { ...values, max: Math.max(...times) }, ratio: perHour / PER_HOUR });
+  }
+  for (const [wallets, noise, hours] of CASES) {
+    const { requests, ledgers, seen, workMsPerLedger } = await simulate(wallets, noise, hours);
+    tell({
+      name: `${wallets.toLocaleString('en')} wallets, ${noise.toLocaleString('en')} payments a ledger`,
+      values: {
+        payments: ledgers,
+        'requests/h': requests,
+        p50: quantile(seen, 0.5),
+        p95: quantile(seen, 0.95),
+        max: Math.max(...seen),
+        'work, ms a ledger': workMsPerLedger,
+      },
+      ratio: requests / PER_HOUR,
+    });
+  }
+  return {
+    name: 'watching',
+    title: 'Watching: requests in the busiest hour, and the time from visible to sent',
+    aim: `at most ${PER_HOUR.toLocaleString('en')} requests an hour however many wallets there are; p50 ≤ 500 ms, p95 ≤ 1,500 ms from a payment's being visible in Horizon to its webhook's arrival`,
+    bound: { most: 1 },
+    rows,
+    notes: [
+      `Ledgers every ${BEAT.beatMs} ± ${BEAT.spreadMs} ms; each request to Horizon takes ${WAY_MS} ms there and back.`,
+      '"For real": the whole service against a stand-in for Horizon, on the real clock; the time ends with the webhook in the hands of an HTTPS endpoint. Requests are scaled to an hour.',
+      `The other rows are simulated hours (${HOURS}, those of full ledgers less): the real watcher and MongoDB on a clock that stands still while they work; the time ends with the payment stored.`,
+    ],
+  };
+}

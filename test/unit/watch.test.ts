@@ -1,0 +1,69 @@
+/** The loop around rounds of watching, on a clock that is moved by hand: when it begins a round. What a round does is tested where it is whole. */
+import { pino } from 'pino';
+import t from 'tap';
+import { watch } from '../../src/collect/watch.js';
+import type { Horizon } from '../../src/horizon/source.js';
+import type { NetworkStateStore } from '../../src/stores/network-states.js';
+import { manualClock } from '../helpers/manual-clock.js';
+
+const POLL_MS = 4000;
+const STEP_MS = 10;
+
+interface Moment {
+  ledger: number;
+  atMs: number;
+}
+
+/** @param newestAt the newest ledger after so many ms. @returns the rounds; each reads when the ledger is another one than at the last reading. */
+async function roundsOf(newestAt: (atMs: number) => number, forMs: number): Promise<Moment[]> {
+  const clock = manualClock();
+  const startMs = clock.nowMs();
+  const atMs = () => clock.nowMs() - startMs;
+  const rounds: Moment[] = [];
+  const ended = new AbortController();
+  const watching = watch(
+    {
+      network: 'LOCAL',
+      watcher: {
+        async round(_session, { latestLedger: ledger }) {
+          const before = rounds.at(-1)?.ledger;
+          rounds.push({ ledger, atMs: atMs() });
+          return before === ledger ? 0 : 1;
+        },
+      },
+      horizon: { session: () => ({ root: async () => ({ latestLedger: newestAt(atMs()) }) }) } as unknown as Horizon,
+      leases: { hold: async () => true, release: async () => undefined, ensureIndexes: async () => undefined },
+      networkStates: { noteTrouble: async () => undefined } as unknown as NetworkStateStore,
+      holder: 'test',
+      pollIntervalMs: POLL_MS,
+      requestsPerHour: null,
+      clock,
+      log: pino({ level: 'silent' }),
+    },
+    ended.signal,
+  );
+  while (atMs() < forMs) {
+    for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve));
+    clock.advance(STEP_MS);
+  }
+  ended.abort();
+  await watching;
+  return rounds;
+}
+
+t.test('a ledger is read when it is seen, though a round that had nothing to read came just before', async (t) => {
+  for (const visibleMs of [6100, 6500, 6900, 7300]) {
+    const rounds = await roundsOf((atMs) => (atMs < visibleMs ? 1 : 2), 12_000);
+    t.ok(rounds.filter(({ ledger }) => ledger === 1).length > 3, 'rounds without a new ledger go on');
+    const waitedMs = rounds.find(({ ledger }) => ledger === 2)!.atMs - visibleMs;
+    // Looks are a quarter of the poll interval apart.
+    t.ok(waitedMs <= POLL_MS / 4 + 2 * STEP_MS, `read after ${waitedMs} ms`);
+  }
+});
+
+t.test('two readings of what is new are at least the poll interval apart', async (t) => {
+  const rounds = await roundsOf((atMs) => Math.floor(atMs / 700), 40_000);
+  t.ok(rounds.length >= 8, `${rounds.length} readings`);
+  const apart = rounds.slice(1).map(({ atMs }, n) => atMs - rounds[n]!.atMs);
+  t.ok(Math.min(...apart) >= POLL_MS, `${Math.min(...apart)} ms`);
+});
