@@ -27,3 +27,8 @@ export const systemClock: Clock = {
 
 /** Milliseconds that pass evenly whatever anybody sets the time to: for short deadlines between processes, which no `Clock` may stretch. */
 export const monotonicMs = (): number => performance.now();
+
+/** What leases go by: a time that only passes. */
+export type SteadyClock = Pick<Clock, 'nowMs' | 'sleep'>;
+
+export const steadyClock: SteadyClock = { nowMs: monotonicMs, sleep: systemClock.sleep };

@@ -32,7 +32,11 @@ export async function startQueueing(scope: Scope): Promise<Queueing> {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  scope.teardown(() => redis.kill());
+  scope.teardown(async () => {
+    const ended = once(redis, 'exit');
+    redis.kill('SIGKILL');
+    await ended;
+  });
   for await (const [line] of chunks(redis)) if (String(line).includes('Ready to accept connections')) break;
   redis.stdout.resume();
   return { bullmq, connection: { host: '127.0.0.1', port } };

@@ -74,13 +74,13 @@ export function createWebhookService(deps: {
     async update({ accountId }, { id, events, ...fields }) {
       const given = { ...fields, events: events && [...new Set(events)] };
       const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-      const updated = await webhooks.update(accountId, id, changes);
-      if (!updated) throw notFound('webhook');
-      if (updated.resumed) {
-        await deliveries.expedite(id);
-        deliveriesDue();
-      }
-      return toWebhook(updated.webhook);
+      const resumes = fields.status === 'ACTIVE' && (await get(accountId, id)).status === 'PAUSED';
+      // First, while nothing is sent: whatever dies between the two, a webhook that is ACTIVE again lets nothing wait.
+      if (resumes) await deliveries.expedite(id);
+      const webhook = await webhooks.update(accountId, id, changes);
+      if (!webhook) throw notFound('webhook');
+      if (resumes) deliveriesDue();
+      return toWebhook(webhook);
     },
 
     async delete({ accountId }, { id }) {

@@ -59,18 +59,15 @@ export function createWebhookStore(connection: mongoose.Connection) {
     },
     byId: (accountId: string, id: string) => webhooks.findOne({ _id: id, accountId }).lean<WebhookDoc>().exec(),
     list: (accountId: string, request: PageRequest) => page<WebhookDoc>(webhooks, { accountId }, request),
-    /** `resumed`: it was PAUSED and is ACTIVE now, and its waiting deliveries are to be expedited. Null when there is no such webhook. */
-    async update(
-      accountId: string,
-      id: string,
-      changes: WebhookChanges,
-    ): Promise<{ webhook: WebhookDoc; resumed: boolean } | null> {
+    /** Null when there is no such webhook. One that is made ACTIVE again has its waiting deliveries expedited before. */
+    update(accountId: string, id: string, changes: WebhookChanges): Promise<WebhookDoc | null> {
       // A new address or a new start is not blamed for what failed before.
       const fresh = changes.status === 'ACTIVE' || changes.url !== undefined ? { failingSince: null } : {};
-      const before = await collection.findOneAndUpdate({ _id: id, accountId }, { $set: { ...changes, ...fresh } });
-      if (!before) return null;
-      const webhook = { ...before, ...changes, ...fresh };
-      return { webhook, resumed: before.status === 'PAUSED' && webhook.status === 'ACTIVE' };
+      return collection.findOneAndUpdate(
+        { _id: id, accountId },
+        { $set: { ...changes, ...fresh } },
+        { returnDocument: 'after' },
+      );
     },
     /** The secrets so far go on signing for 24 h. Null when there is no such webhook. */
     rotate: (accountId: string, id: string, secret: { sealed: string; masked: string }, now: Date) =>

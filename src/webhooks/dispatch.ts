@@ -1,7 +1,7 @@
 /** The way of a delivery: due → lane → signed post → record → next. Several dispatchers may run at once: no two of them send the same
  *  delivery while both live, and each endpoint has slots of its own, so that none waits for another. */
 import type { Logger } from 'pino';
-import { type Clock, systemClock } from '../clock.js';
+import { type Clock, type SteadyClock, steadyClock } from '../clock.js';
 import type { RetrySettings } from '../domain/retry.js';
 import type { SecretBox } from '../domain/secrets.js';
 import type { AttemptRecord, DeliveryStore } from '../stores/deliveries.js';
@@ -34,8 +34,8 @@ export interface DispatcherDeps {
   clock: Clock;
   log: Logger;
   settings: DispatchSettings;
-  /** Real time, which leases and the end of the process go by; another one in simulations. */
-  leaseClock?: Clock;
+  /** Time that passed, which leases and the end of the process go by; another one in simulations. */
+  leaseClock?: SteadyClock;
   /** For metrics. */
   onAttempt?: (record: AttemptRecord) => void;
 }
@@ -64,7 +64,7 @@ export function createDispatcher(deps: DispatcherDeps) {
 }
 
 function createRun(deps: DispatcherDeps) {
-  const { deliveries, clock, log, settings, onAttempt, leaseClock = systemClock } = deps;
+  const { deliveries, clock, log, settings, onAttempt, leaseClock = steadyClock } = deps;
   const { timeoutMs, pollMs = 250, leaseMarginMs: marginMs = 3000, graceMs = 7000 } = settings;
   const by = clock.randomBytes(12).toString('hex');
   const lanes = createLanes({ ...deps, by, timeoutMs, marginMs });

@@ -1,6 +1,6 @@
 /** The lanes that one dispatcher holds. A lane is held by one dispatcher at a time; nothing is started in it that could outlast its lease. */
 import type { Logger } from 'pino';
-import { type Clock, systemClock } from '../clock.js';
+import { type SteadyClock, steadyClock } from '../clock.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
 import type { WebhookStore } from '../stores/webhooks.js';
 import { Lane } from './lane.js';
@@ -23,10 +23,10 @@ export function createLanes(deps: {
   timeoutMs: number;
   marginMs: number;
   log: Logger;
-  /** Leases are real time, whatever the service's clock says; only a simulation has another one. */
-  leaseClock?: Clock;
+  /** Leases are time that passed, whatever anybody sets a clock to; only a simulation has another one. */
+  leaseClock?: SteadyClock;
 }) {
-  const { webhooks, deliveries, by, timeoutMs, marginMs, log, leaseClock = systemClock } = deps;
+  const { webhooks, deliveries, by, timeoutMs, marginMs, log, leaseClock = steadyClock } = deps;
   const leaseMs = timeoutMs + marginMs;
   const lanes = new Map<string, Lane>();
   let lastClaimed = '';

@@ -10,7 +10,7 @@ import { toBody } from './request.js';
 /** Deliveries in memory, shared out over the lanes. */
 const BUFFER = 4096;
 const MIN_BUFFER = 16;
-const MAX_BUFFER = 500;
+const MAX_BUFFER = 1000;
 
 const bufferOf = (lanes: Lanes) => Math.max(MIN_BUFFER, Math.min(MAX_BUFFER, Math.floor(BUFFER / lanes.count())));
 
@@ -18,7 +18,7 @@ const bufferOf = (lanes: Lanes) => Math.max(MIN_BUFFER, Math.min(MAX_BUFFER, Mat
 export const wantsMore = (lane: Lane, lanes: Lanes): boolean => lane.hasMore && hasRoom(lane, lanes);
 
 /** With this much in hand a lane is busy until more is loaded; one that stands still is not read again and again. */
-const hasRoom = (lane: Lane, lanes: Lanes) => lane.queued <= 2 * lanes.slots();
+const hasRoom = (lane: Lane, lanes: Lanes) => lane.queued <= Math.max(2 * lanes.slots(), bufferOf(lanes) / 4);
 
 export interface LoadDeps {
   deliveries: Pick<DeliveryStore, 'dueOf' | 'unattempted' | 'record'>;

@@ -1,6 +1,6 @@
 /** Writes the results of attempts in batches: what comes in while a batch is being written is the next batch. Nothing is dropped before it is written. */
 import type { Logger } from 'pino';
-import { type Clock, systemClock } from '../clock.js';
+import { type Clock, type SteadyClock, steadyClock } from '../clock.js';
 import type { AttemptRecord, DeliveryStore } from '../stores/deliveries.js';
 import type { WebhookHealth, WebhookStore } from '../stores/webhooks.js';
 
@@ -21,10 +21,10 @@ export function createRecorder(deps: {
   by: string;
   clock: Clock;
   log: Logger;
-  /** Real time; another one in simulations. */
-  leaseClock?: Clock;
+  /** Time that passed; another one in simulations. */
+  leaseClock?: SteadyClock;
 }) {
-  const { deliveries, webhooks, by, clock, log, leaseClock = systemClock } = deps;
+  const { deliveries, webhooks, by, clock, log, leaseClock = steadyClock } = deps;
   const waiting: Result[] = [];
   const health = new Map<string, WebhookHealth>();
   const abandoned = new AbortController();

@@ -16,6 +16,17 @@ export function toBody(event: Pick<EventDoc, '_id' | 'type' | 'createdAt' | 'dat
   return Buffer.from(JSON.stringify(payload));
 }
 
+type Secret = WebhookDoc['secrets'][number];
+
+/** What was opened already: once for each time that a webhook is read, not for each attempt. Kept no longer than what was read. */
+const opened = new WeakMap<Secret, string>();
+
+function open(secret: Secret, webhookId: string, secrets: SecretBox): string {
+  const known = opened.get(secret) ?? secrets.open(secret.sealed, webhookId);
+  opened.set(secret, known);
+  return known;
+}
+
 /** Signs with every secret that is valid at `now`. @throws when a secret cannot be opened: SECRETS_KEY is another than it was sealed with */
 export function signedHeaders(
   webhook: Pick<WebhookDoc, '_id' | 'secrets'>,
@@ -29,6 +40,6 @@ export function signedHeaders(
     id: eventId,
     timestampSeconds: Math.floor(now.getTime() / 1000),
     body,
-    secrets: valid.map(({ sealed }) => secrets.open(sealed, webhook._id)),
+    secrets: valid.map((secret) => open(secret, webhook._id, secrets)),
   });
 }

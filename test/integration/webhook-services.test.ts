@@ -11,7 +11,9 @@ import { createEventService } from '../../src/services/events.js';
 import { sampleEvent } from '../../src/services/sample-event.js';
 import { createWebhookService } from '../../src/services/webhooks.js';
 import { connectDatabase } from '../../src/stores/database.js';
+import type { EventDoc } from '../../src/stores/events.js';
 import { createStores, ensureIndexes } from '../../src/stores/index.js';
+import type { WebhookDoc } from '../../src/stores/webhooks.js';
 import { signAndPost } from '../../src/webhooks/attempt.js';
 import { createDispatcher } from '../../src/webhooks/dispatch.js';
 import { createPoster } from '../../src/webhooks/poster.js';
@@ -52,10 +54,10 @@ t.teardown(() => {
   return draining;
 });
 
-const webhooks = createWebhookService({
+const webhookDeps = {
   ...stores,
   secrets,
-  send: async (webhook, event) => {
+  send: async (webhook: WebhookDoc, event: Omit<EventDoc, 'accountId' | 'paymentId'>) => {
     const request = { eventId: event._id, body: toBody(event), at: clock.now() };
     const { responseStatus, durationMs, error } = await signAndPost(webhook, request, { poster, secrets, log });
     return { responseStatus, durationMs, error };
@@ -64,7 +66,8 @@ const webhooks = createWebhookService({
   clock,
   newId,
   publicUrl: 'https://pay.example',
-});
+};
+const webhooks = createWebhookService(webhookDeps);
 const deliveries = createDeliveryService({ ...stores, deliveriesDue: dispatcher.wake });
 const events = createEventService(stores);
 
@@ -182,6 +185,36 @@ t.test(
     t.equal(new Set(received.map(({ body }) => body)).size, 1);
   },
 );
+
+t.test('what waits is due when a webhook is ACTIVE again, whatever died meanwhile; no retry is hurried', async (t) => {
+  const webhook = await subscribe(caller);
+  receiver.behave((_, nth) => ({ status: nth === 1 ? 500 : 200 }));
+  await happen(caller);
+  dispatcher.wake();
+  const { id, nextAttemptAt } = await settled(webhook, 'PENDING', 1);
+
+  await webhooks.update(caller, { id: webhook.id, status: 'ACTIVE' });
+  t.match(await deliveries.get(caller, { id }), { nextAttemptAt }, 'it was ACTIVE already');
+
+  await webhooks.update(caller, { id: webhook.id, status: 'PAUSED' });
+  const dying = createWebhookService({
+    ...webhookDeps,
+    webhooks: { ...stores.webhooks, update: () => Promise.reject(new Error('died')) },
+  });
+  await t.rejects(dying.update(caller, { id: webhook.id, status: 'ACTIVE' }));
+  t.match(await webhooks.get(caller, { id: webhook.id }), { status: 'PAUSED' });
+  t.match(await only(webhook), { attemptCount: 1 }, 'and nothing was sent');
+
+  const dyingLater = createWebhookService({
+    ...webhookDeps,
+    deliveriesDue: () => {
+      throw new Error('died');
+    },
+  });
+  await t.rejects(dyingLater.update(caller, { id: webhook.id, status: 'ACTIVE' }));
+  dispatcher.wake();
+  await settled(webhook, 'DELIVERED', 2);
+});
 
 t.test(
   'deleting a webhook cancels what was pending; its deliveries stay readable and are never sent again',
