@@ -1,9 +1,10 @@
 /** `ledger …`: play the local ledger from a shell. Every command talks to a running ledger over HTTP and throws a one-line error. */
-import { Memo } from '@stellar/stellar-sdk';
+import { Memo, StrKey } from '@stellar/stellar-sdk';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { networkInfo } from '../../contracts/networks.js';
 import { createLedgerClient, type LedgerClient } from './client.js';
 import { type FaultInput, faultSchema } from './faults.js';
+import { fromAmount, MAX_INT64 } from './stroops.js';
 
 const MEMO_TYPES = ['text', 'id', 'hash', 'return'] as const;
 
@@ -31,7 +32,7 @@ export function registerLedgerCommands(
 
   ledger
     .command('fund')
-    .argument('[address]', 'account to give 10,000 XLM; without it a new account is made')
+    .argument('[address]', 'account to give 10,000 XLM; without it a new account is made', toAddress)
     .description('make an account with 10,000 XLM, or give an account that much')
     .addOption(json())
     .action(async (address: string | undefined, options) => show(options, await (await connect()).fund(address)));
@@ -39,10 +40,10 @@ export function registerLedgerCommands(
   ledger
     .command('issue')
     .description('issue a test asset, and pay some of it out to an account that trusts it')
-    .requiredOption('--code <code>', 'asset code, 1-12 letters and digits')
-    .option('--amount <amount>', 'how much to pay out', '10000')
-    .option('--to <address>', 'receiver, who trusts the asset already')
-    .option('--to-secret <secret>', 'secret key of the receiver: the trustline is made, too')
+    .requiredOption('--code <code>', 'asset code, 1-12 letters and digits', toCode)
+    .option('--amount <amount>', 'how much to pay out', toPositiveAmount, '10000')
+    .option('--to <address>', 'receiver, who trusts the asset already', toDestination)
+    .option('--to-secret <secret>', 'secret key of the receiver: the trustline is made, too', toSecret)
     .option('--name <name>', 'issuer name: several issuers may have the same code')
     .addOption(json())
     .action(async (options) => show(options, await (await connect()).issue(options)));
@@ -50,23 +51,23 @@ export function registerLedgerCommands(
   ledger
     .command('trust')
     .description('let an account hold an asset')
-    .requiredOption('--secret <secret>', 'secret key of the account')
+    .requiredOption('--secret <secret>', 'secret key of the account', toSecret)
     .requiredOption('--asset <CODE:ISSUER>', 'asset', toAsset)
-    .option('--limit <amount>', 'most that it may hold; 0 ends the trust')
+    .option('--limit <amount>', 'most that it may hold; 0 ends the trust', toLimit)
     .addOption(json())
     .action(async (options) => show(options, await (await connect()).trust({ ...options, ...options.asset })));
 
   ledger
     .command('pay')
     .description('pay from a test account, or from an account of yours')
-    .requiredOption('--to <address>', 'receiver, G... or M...')
-    .requiredOption('--amount <amount>', 'amount, at most 7 decimals')
+    .requiredOption('--to <address>', 'receiver, G... or M...', toDestination)
+    .requiredOption('--amount <amount>', 'amount, at most 7 decimals', toPositiveAmount)
     .option('--asset <CODE:ISSUER>', 'asset; XLM without it', toAsset)
     .option('--memo <memo>', 'memo')
     .addOption(
       new Option('--memo-type <type>', 'kind of memo; hash and return are hex').choices(MEMO_TYPES).default('text'),
     )
-    .option('--from <secret>', 'secret key of the payer')
+    .option('--from <secret>', 'secret key of the payer', toSecret)
     .addOption(json())
     .action(async (options) => {
       const { to, amount, asset, from } = options;
@@ -77,8 +78,8 @@ export function registerLedgerCommands(
   ledger
     .command('merge')
     .description('end an account and give its lumens to another (create one first, or name yours)')
-    .requiredOption('--into <address>', 'receiver')
-    .option('--secret <secret>', 'secret key of the account that ends; a new test account without it')
+    .requiredOption('--into <address>', 'receiver, G... or M...', toDestination)
+    .option('--secret <secret>', 'secret key of the account that ends; a new test account without it', toSecret)
     .option('--memo <memo>', 'memo')
     .addOption(new Option('--memo-type <type>', 'kind of memo').choices(MEMO_TYPES).default('text'))
     .addOption(json())
@@ -104,10 +105,10 @@ export function registerLedgerCommands(
     .command('add')
     .argument('<kind>', `one of ${FAULT_KINDS.join(', ')}`, toFaultKind)
     .description('let it misbehave, for all requests or some')
-    .option('--path <prefix>', 'only requests whose path begins so')
-    .option('--count <number>', 'so many requests', Number)
-    .option('--duration-ms <milliseconds>', 'so long', Number)
-    .option('--probability <share>', 'only this share of the requests, e.g. 0.1', Number)
+    .option('--path <prefix>', 'only requests whose path begins so', toPath)
+    .option('--count <number>', 'so many requests', toCount)
+    .option('--duration-ms <milliseconds>', 'so long', toCount)
+    .option('--probability <share>', 'only this share of the requests, e.g. 0.1', toShare)
     .option(
       '--set <name=value...>',
       'what the kind takes: retryAfterSeconds=5, ledgers=10, elderLedger=100, delayMs=500',
@@ -126,7 +127,7 @@ export function registerLedgerCommands(
     .action(async (options) => show(options, await (await connect()).faults.list()));
   faults
     .command('clear')
-    .argument('[id]', 'one fault; all without it', Number)
+    .argument('[id]', 'one fault; all without it', toCount)
     .description('let it behave again')
     .addOption(json())
     .action(async (id: number | undefined, options) => {
@@ -144,30 +145,69 @@ function toFaultKind(text: string): string {
 
 function toAsset(text: string): { assetCode: string; assetIssuer: string } {
   const [assetCode = '', assetIssuer = '', more] = text.split(':');
-  if (assetCode !== '' && assetIssuer !== '' && more === undefined) return { assetCode, assetIssuer };
-  throw new InvalidArgumentError('Give it as CODE:ISSUER.');
+  const isAsset = isCode(assetCode) && StrKey.isValidEd25519PublicKey(assetIssuer) && more === undefined;
+  if (isAsset) return { assetCode, assetIssuer };
+  throw new InvalidArgumentError('Give it as CODE:ISSUER, the issuer as a G... address.');
 }
+
+const isCode = (text: string): boolean => /^[A-Za-z0-9]{1,12}$/.test(text);
+
+/** For commander: the text itself, where it is what the option needs. */
+const textThat =
+  (holds: (text: string) => boolean, need: string) =>
+  (text: string): string => {
+    if (holds(text)) return text;
+    throw new InvalidArgumentError(need);
+  };
+const numberThat =
+  (holds: (number: number) => boolean, need: string) =>
+  (text: string): number => {
+    if (/^\d+(\.\d+)?$/.test(text) && holds(Number(text))) return Number(text);
+    throw new InvalidArgumentError(need);
+  };
+
+const isAmount = (text: string, least: bigint): boolean => {
+  const stroops = fromAmount(text);
+  return stroops !== null && stroops >= least && stroops <= MAX_INT64;
+};
+const toPositiveAmount = textThat(
+  (text) => isAmount(text, 1n),
+  'An amount is a decimal greater than 0 with at most 7 decimals, such as 10.5.',
+);
+const toLimit = textThat((text) => isAmount(text, 0n), 'A limit is a decimal with at most 7 decimals, such as 1000.');
+const toAddress = textThat(StrKey.isValidEd25519PublicKey, 'An account is a G... address with a valid checksum.');
+const toDestination = textThat(
+  (text) => StrKey.isValidEd25519PublicKey(text) || StrKey.isValidMed25519PublicKey(text),
+  'A receiver is a G... or M... address with a valid checksum.',
+);
+const toSecret = textThat(StrKey.isValidEd25519SecretSeed, 'A secret key is an S... key with a valid checksum.');
+const toCode = textThat(isCode, 'An asset code has 1 to 12 letters and digits.');
+const toPath = textThat((text) => text.startsWith('/'), 'A path begins with a slash, such as /payments.');
+const toCount = numberThat((number) => Number.isSafeInteger(number) && number > 0, 'It is a whole number from 1.');
+const toShare = numberThat((number) => number > 0 && number <= 1, 'It is a share above 0, at most 1.');
 
 function toMemo({ memo, memoType }: MemoOptions): Memo | null {
   if (memo === undefined) return null;
-  switch (memoType) {
-    case 'text':
-      return Memo.text(memo);
-    case 'id':
-      return Memo.id(memo);
-    case 'hash':
-      return Memo.hash(memo);
-    case 'return':
-      return Memo.return(memo);
+  try {
+    return Memo[memoType](memo);
+  } catch {
+    throw new Error(`option '--memo' value '${memo}' is no memo of type ${memoType}: ${MEMO_NEEDS[memoType]}`);
   }
 }
+
+const MEMO_NEEDS: Record<(typeof MEMO_TYPES)[number], string> = {
+  text: 'it has at most 28 bytes.',
+  id: 'it is a whole number below 2^64.',
+  hash: 'it is 64 hexadecimal digits.',
+  return: 'it is 64 hexadecimal digits.',
+};
 
 /** `retryAfterSeconds=5` → `{retryAfterSeconds: 5}`; what is no number or boolean stays text. */
 function toSettings(pairs: string[] = []): Record<string, unknown> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const at = pair.indexOf('=');
-      if (at < 1) throw new Error(`${pair} is not name=value`);
+      if (at < 1) throw new Error(`option '--set' value '${pair}' is not name=value.`);
       const value = pair.slice(at + 1);
       return [pair.slice(0, at), /^(\d+(\.\d+)?|true|false)$/.test(value) ? JSON.parse(value) : value];
     }),

@@ -12,6 +12,7 @@ import {
   TransactionBuilder,
   type xdr,
 } from '@stellar/stellar-sdk';
+import { systemClock } from '../clock.js';
 import type { ActiveFault, FaultInput } from './faults.js';
 import type { Injection } from './injection.js';
 import { LedgerRefusedError, toRefusal } from './refusal.js';
@@ -54,6 +55,11 @@ export interface LedgerStatus {
 const PAYER_KEEPS = 100n * STROOPS_PER_UNIT;
 /** A little more than the ledger itself waits. */
 const TIMEOUT_MS = 35_000;
+const RETRY_MS = 250;
+/** Where a local ledger, whatever its faults, tells who it is. */
+const STATUS_PATH = '/local-ledger';
+const WHAT_TO_DO =
+  'start the service (npm start) or the ledger alone (npm run ledger), or say with --url where it is served';
 
 export type LedgerClient = ReturnType<typeof createLedgerClient>;
 
@@ -72,9 +78,12 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
       signal: AbortSignal.timeout(TIMEOUT_MS),
       ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
     }).catch((error: unknown) => {
-      throw new LedgerRefusedError(`no local ledger answers at ${url}: ${(error as Error).message}`);
+      throw new LedgerRefusedError(`no local ledger answers at ${url} (${reasonOf(error)}): ${WHAT_TO_DO}`);
     });
-    const answer = (await response.json().catch(() => ({}))) as T & { title?: string; detail?: string };
+    const answer = (await response.json().catch(() => null)) as (T & { title?: string; detail?: string }) | null;
+    if (answer === null || (response.ok && path === STATUS_PATH && !('databaseId' in (answer as object)))) {
+      throw new LedgerRefusedError(`what answers at ${url} is no local ledger: ${WHAT_TO_DO}`);
+    }
     if (response.ok) return answer;
     throw new LedgerRefusedError(`the ledger refused: ${answer.detail ?? answer.title ?? response.statusText}`);
   }
@@ -95,7 +104,7 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
     const refusal = toRefusal(error);
     if (refusal !== null) throw refusal;
     // Throws by itself if nobody is there.
-    await control('GET', '/local-ledger');
+    await control('GET', STATUS_PATH);
     throw error;
   }
 
@@ -128,7 +137,7 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
     signers?: Keypair[];
   }): Promise<Submitted> {
     const { from, operations, memo, signers = [] } = request;
-    return inLine(from.publicKey(), async () => {
+    const attempt = async (): Promise<Submitted> => {
       try {
         const account = await server.loadAccount(from.publicKey());
         const builder = new TransactionBuilder(account, {
@@ -143,6 +152,19 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
         return { hash: record.hash, ledger: record.ledger };
       } catch (error) {
         return await explain(error);
+      }
+    };
+    return inLine(from.publicKey(), async () => {
+      const giveUpAtMs = systemClock.nowMs() + TIMEOUT_MS;
+      for (;;) {
+        try {
+          return await attempt();
+        } catch (error) {
+          // A ledger that lags shows a sequence number that is used already.
+          const isStale = error instanceof LedgerRefusedError && error.codes[0] === 'tx_bad_seq';
+          if (!isStale || systemClock.nowMs() > giveUpAtMs) throw error;
+          await systemClock.sleep(RETRY_MS);
+        }
       }
     });
   }
@@ -251,7 +273,7 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
       return await submit({ from, operations, memo: request.memo });
     },
 
-    status: () => control<LedgerStatus>('GET', '/local-ledger'),
+    status: () => control<LedgerStatus>('GET', STATUS_PATH),
     faults: {
       add: (fault: FaultInput) => control<ActiveFault>('POST', '/faults', fault),
       list: async () => (await control<{ faults: ActiveFault[] }>('GET', '/faults')).faults,
@@ -263,6 +285,14 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
     /** Puts a made-up record into the next ledger; resolves with its operation id. */
     inject: async (injection: Injection) => (await control<{ id: string }>('POST', '/records', injection)).id,
   };
+}
+
+/** Why a request had no answer. */
+function reasonOf(error: unknown): string {
+  const { name, message, cause } = error as Error & { cause?: NodeJS.ErrnoException };
+  if (name === 'TimeoutError') return `nothing came for ${TIMEOUT_MS / 1000} s`;
+  if (cause?.code === 'ECONNREFUSED') return 'nobody listens there';
+  return cause?.message || cause?.code || message;
 }
 
 /** The data entry that tells which of a code's test issuers an account is. */

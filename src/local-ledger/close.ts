@@ -3,6 +3,7 @@ import { type Applied, apply, check, type LedgerMoment, touchedKeys } from './ap
 import { type AccountEntry, createView, type Entry } from './entries.js';
 import { type LedgerCounts, toCloseTime } from './headers.js';
 import { type Injection, toInjected } from './injection.js';
+import type { Before } from './past.js';
 import type { Settled, Waiting } from './queue.js';
 import { type LedgerDocuments, toDocuments } from './records.js';
 import type { ClosedLedger, Head, Store } from './store.js';
@@ -11,6 +12,8 @@ export interface Close {
   ledger: ClosedLedger;
   /** To be told to those who wait, once the ledger is written. */
   settlements: Settled[];
+  /** What it changes, as it was. */
+  before: Before;
 }
 
 export async function prepareClose(
@@ -22,7 +25,8 @@ export async function prepareClose(
 ): Promise<Close> {
   const at: LedgerMoment = { sequence: head.sequence + 1, closeTime: toCloseTime(atMs) };
   const keys = new Set(batch.flatMap(({ envelope }) => touchedKeys(envelope)));
-  const ledger = createView(await store.loadEntries([...keys])).child();
+  const loaded = await store.loadEntries([...keys]);
+  const ledger = createView(loaded).child();
   const documents: LedgerDocuments[] = [];
   const counts: LedgerCounts = { successful: 0, failed: 0, operations: 0, setOperations: 0 };
   let fees = 0n;
@@ -46,5 +50,6 @@ export async function prepareClose(
   for (const [key, entry] of ledger.changes()) {
     entries.set(key, entry && { ...entry, modified: { ledger: at.sequence, time: at.closeTime } });
   }
-  return { ledger: { atMs, fees, counts, entries, documents }, settlements };
+  const before = new Map([...entries.keys()].map((key) => [key, loaded.get(key) ?? null]));
+  return { ledger: { atMs, fees, counts, entries, documents }, settlements, before };
 }

@@ -5,12 +5,14 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { prepareClose } from './close.js';
 import { type Injection, injectedId } from './injection.js';
+import type { Past } from './past.js';
 import type { Queue } from './queue.js';
 import { type Head, LostLedgerError, type Store } from './store.js';
 
 export interface CloserDeps {
   store: Store;
   queue: Queue;
+  past: Past;
   clock: Clock;
   log: Logger;
   closeMs: number;
@@ -18,7 +20,7 @@ export interface CloserDeps {
 
 export type Closer = Awaited<ReturnType<typeof createCloser>>;
 
-export async function createCloser({ store, queue, clock, log, closeMs }: CloserDeps) {
+export async function createCloser({ store, queue, past, clock, log, closeMs }: CloserDeps) {
   let head = await store.load();
   let state: 'watching' | 'closing' | 'lost' = 'watching';
   let injections: { injection: Injection; resolve(id: string): void }[] = [];
@@ -58,8 +60,9 @@ export async function createCloser({ store, queue, clock, log, closeMs }: Closer
       return head.sequence;
     }
     const records = injected.map(({ injection }) => injection);
-    const { ledger, settlements } = await prepareClose(store, head, atMs, batch, records);
+    const { ledger, settlements, before } = await prepareClose(store, head, atMs, batch, records);
     const sequence = head.sequence + 1;
+    past.note(sequence, before);
     await write(store.closeFull(head, ledger), () => {
       queue.remove(batch);
       injections = injections.slice(injected.length);
@@ -165,6 +168,7 @@ export async function createCloser({ store, queue, clock, log, closeMs }: Closer
       inTurn(async () => {
         await takeFence();
         head = await store.reset(head);
+        past.forget();
         queue.dropAll();
         announce();
       }),

@@ -10,7 +10,9 @@ import { decodeEnvelope, type Envelope } from './envelope.js';
 import { createFaults } from './faults.js';
 import { toCloseTime } from './headers.js';
 import { createHistory, type Visible } from './history.js';
+import { createPast } from './past.js';
 import { createQueue, type Settled } from './queue.js';
+import { createRateLimiter } from './rate-limiter.js';
 import type { TransactionOutcome } from './results.js';
 import { openStore } from './store.js';
 
@@ -35,7 +37,8 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
   const store = await openStore(db, clock, root.publicKey());
   const queue = createQueue();
   const faults = createFaults(clock);
-  const closer = await createCloser({ store, queue, clock, log, closeMs });
+  const past = createPast();
+  const closer = await createCloser({ store, queue, past, clock, log, closeMs });
   const { head } = closer;
 
   function visible(): Visible {
@@ -57,6 +60,7 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
     clock,
     closeMs,
     faults,
+    rateLimiter: createRateLimiter(faults, clock),
     closer,
     history: createHistory(store, visible, head),
     head,
@@ -65,6 +69,16 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
     streams: new Set<AbortController>(),
     /** Who has closed a ledger within so many milliseconds. */
     liveOwner: store.liveOwner,
+
+    /** With a lag, a closed ledger shows later. Resolves with whether it does within that time. */
+    async becomesVisible(sequence: number, withinMs: number): Promise<boolean> {
+      if (visible().latest >= sequence) return true;
+      const waiting = new AbortController();
+      void clock.sleep(withinMs, waiting.signal).then(() => waiting.abort());
+      while (!waiting.signal.aborted && visible().latest < sequence) await closer.nextClose(waiting.signal);
+      waiting.abort();
+      return visible().latest >= sequence;
+    },
 
     /** Null for what is no envelope. */
     decode: (base64: string): Envelope | null => decodeEnvelope(base64, passphrase),
@@ -89,12 +103,16 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
       return { kind: 'waiting', settled: queue.add(envelope).settled, isNew: true };
     },
 
-    /** The account as of the newest ledger, with all that it owns. */
+    /** The account as of the newest ledger that shows, with all that it owns. */
     async account(id: string): Promise<{ account: AccountEntry; owned: Entry[] } | null> {
-      const found = await store.entries.find({ owner: id }).sort({ _id: 1 }).toArray();
+      const newest = await store.entries.find({ owner: id }).sort({ _id: 1 }).toArray();
+      const found = past.asOf(visible().latest, id, newest);
       const account = found.find((entry) => entry.kind === 'account');
       return account === undefined ? null : { account, owned: found.filter((entry) => entry !== account) };
     },
+
+    /** Lumens as of the newest ledger, whether it shows or not; null for an account that is not there. */
+    balance: async (id: string): Promise<bigint | null> => (await accountsOf([id])).get(id)?.balance ?? null,
 
     /** Sequence number after all that waits, or null for an account that is not there. */
     async nextSequence(id: string): Promise<bigint | null> {

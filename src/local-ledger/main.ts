@@ -9,10 +9,10 @@ import { StartupError } from '../startup-error.js';
 import { serveLocalLedger } from './serve.js';
 
 async function main(): Promise<void> {
-  const { mongodbUri, dataDir, host, localLedgerPort, localLedgerCloseMs, logLevel } = readConfig();
+  const { mongodbUri, dataDir, cacheDir, host, localLedgerPort, localLedgerCloseMs, logLevel } = readConfig();
   const log = pino({ level: logLevel }, pino.destination(2));
   const say = (line: string) => void process.stdout.write(`${line}\n`);
-  const database = await openMongo({ uri: mongodbUri, dataDir: resolve(dataDir), log, onProgress: say });
+  const database = await openMongo({ uri: mongodbUri, dataDir: resolve(dataDir), cacheDir, log, onProgress: say });
   const client = await mongo.MongoClient.connect(database.uri);
   const served = await serveLocalLedger({
     db: client.db(),

@@ -13,12 +13,13 @@ import {
   Memo,
   MuxedAccount,
   Operation,
+  StrKey,
   TimeoutInfinite,
   TransactionBuilder,
   xdr,
 } from '@stellar/stellar-sdk';
 import t from 'tap';
-import { MAX_INT64, toAmount } from '../../src/local-ledger/stroops.js';
+import { MAX_INT64, STROOPS_PER_UNIT, toAmount } from '../../src/local-ledger/stroops.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { testDatabase } from '../helpers/mongo.js';
 
@@ -96,6 +97,11 @@ async function withAsset(amount = '100', flags?: number) {
   await client.submit({ from: holder, operations, signers: flags === undefined ? [issuer] : [] });
   return { issuer, holder, asset };
 }
+
+const signedPayload = (of: Keypair): string =>
+  StrKey.encodeSignedPayload(
+    new xdr.SignerKeyEd25519SignedPayload({ ed25519: of.rawPublicKey(), payload: Buffer.from('payload') }).toXDR(),
+  );
 
 const nowSeconds = () => Math.floor(Date.now() / 1000);
 
@@ -263,6 +269,16 @@ t.test('operations that core refuses before a ledger: one has the code, nothing 
     ],
     ['a flag that is none', Operation.setOptions({ setFlags: 16 as 1 }), 'op_unknown_flag'],
     ['itself as a signer', Operation.setOptions({ signer: { ed25519PublicKey: id, weight: 1 } }), 'op_bad_signer'],
+    [
+      'a transaction as a signer',
+      Operation.setOptions({ signer: { preAuthTx: Buffer.alloc(32, 1), weight: 1 } }),
+      'op_bad_signer',
+    ],
+    [
+      'a signed payload as a signer',
+      Operation.setOptions({ signer: { ed25519SignedPayload: signedPayload(other), weight: 1 } }),
+      'op_bad_signer',
+    ],
     [
       'flags on a line of somebody else',
       Operation.setTrustLineFlags({
@@ -516,6 +532,33 @@ t.test('operations that fail in a ledger: the fee is taken, the effects are not'
     { transaction: 'tx_failed', operations: ['op_already_exists', 'op_success', 'op_no_source_account'] },
     'the operations after a failure are judged on the state that is thrown away',
   );
+});
+
+t.test('what no ordinary life brings about: too many entries, more lumens than fit', async (t) => {
+  const [source, heir] = await Promise.all([fresh(), fresh()]);
+  const names = Array.from({ length: 1000 }, (_, index) => `entry ${index}`);
+  for (let done = 0; done < names.length; done += 100) {
+    const operations = names.slice(done, done + 100).map((name) => Operation.manageData({ name, value: 'x' }));
+    await client.submit({ from: source, operations });
+  }
+  const one = Operation.manageData({ name: 'one more', value: 'x' });
+  t.match(await apply(source, [one]), { transaction: 'tx_failed', operations: ['op_too_many_subentries'] }, 'data');
+  const line = Operation.changeTrust({ asset: new Asset('TEST', heir.publicKey()) });
+  t.match(await apply(source, [line]), { operations: ['op_too_many_subentries'] }, 'a trustline');
+  const signer = Operation.setOptions({ signer: { ed25519PublicKey: heir.publicKey(), weight: 1 } });
+  t.match(await apply(source, [signer]), { operations: ['op_too_many_subentries'] }, 'a signer');
+  const swap = [Operation.manageData({ name: 'entry 7', value: null }), one];
+  t.match(await apply(source, swap, { fee: '100' }), { status: 200 }, 'one for another fits');
+
+  // All the lumens there are would fit into one account: only a ledger that was tampered with has more.
+  const key = { _id: `account:${heir.publicKey()}` as never };
+  const holds = (balance: bigint) => db.collection('ledger_entries').updateOne(key, { $set: { balance } });
+  await holds(MAX_INT64 - 10n);
+  const rich = await fresh();
+  const merge = Operation.accountMerge({ destination: heir.publicKey() });
+  t.match(await apply(rich, [merge]), { transaction: 'tx_failed', operations: ['op_dest_full'] });
+  t.match(await apply(rich, [pay(heir.publicKey(), '0.0000011')]), { operations: ['op_line_full'] });
+  await holds(10_000n * STROOPS_PER_UNIT);
 });
 
 t.test('what is new in this ledger cannot be merged in it', async (t) => {

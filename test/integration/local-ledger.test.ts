@@ -1,4 +1,8 @@
 /** The local ledger answers as Horizon does, and the official SDK works against it unchanged. */
+
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import {
   Account,
   AccountRequiresMemoError,
@@ -150,7 +154,10 @@ t.test('friendbot helps those who have less than ten thousand', async (t) => {
   const account = await client.fund();
   t.match(await get(`/friendbot?addr=${account.address}`), {
     status: 400,
-    body: { detail: 'account already funded to starting balance' },
+    body: {
+      type: 'https://stellar.org/friendbot-errors/bad_request',
+      detail: 'account already funded to starting balance',
+    },
   });
   await client.pay({ to: (await client.fund()).address, amount: '1', fromSecret: account.secret });
   t.match(await get(`/friendbot?addr=${account.address}`), { status: 200 });
@@ -726,6 +733,27 @@ t.test('every fault can be had on demand, for so many requests, and is over then
 
   t.match(await client.faults.list(), [{ fault: { kind: 'rate_limit' } }], 'all others are over');
   await client.faults.clear();
+
+  await standStill();
+  await client.faults.add({ kind: 'rate_limit', perHour: 1, burst: 2, path: '/payments' });
+  const looks = await fetch(`${url}/payments?cursor=now`, { headers: { accept: 'text/event-stream' } });
+  t.equal(looks.status, 200, 'a stream costs one unit when it begins');
+  for (let look = 0; look < 2; look++) {
+    t.equal((await client.faults.list())[0]!.hits, look + 1);
+    await ledger.closeLedger();
+    while ((await client.faults.list())[0]!.hits === look + 1) await systemClock.sleep(5);
+  }
+  await ledger.closeLedger();
+  t.match(
+    await looks.text(),
+    /^retry: 1000\nevent: open\ndata: "hello"\n\nevent: error\ndata: problem: rate_limit_exceeded\. full details: .+\n\n$/,
+    'and one for each ledger, until nothing is left',
+  );
+  const spent = await fetch(`${url}/payments`, { headers: { accept: 'text/event-stream' } });
+  t.match([spent.status, await spent.json()], [429, { title: 'Rate Limit Exceeded' }]);
+  t.equal((await get('/payments')).status, 429, 'streams and pages spend the same');
+  ledger.startTimer();
+  await client.faults.clear();
   t.strictSame(await client.faults.list(), []);
   t.match(await get(path), { status: 200 });
   const refused = await fetch(`${url}/faults`, {
@@ -756,6 +784,45 @@ t.test('a ledger that lags answers as of then, and shows all of it later', async
   for (let more = 0; more < 3; more++) await ledger.closeLedger();
   t.equal((await records(path))[0]!.amount, '1.0000000');
   await paid;
+  await client.faults.clear();
+  ledger.startTimer();
+});
+
+t.test('an account shows as of the ledger that shows, with all that it had then', async (t) => {
+  const [holder, other] = [await client.fund(), await client.fund()];
+  const { assetIssuer } = await client.issue({ code: 'OLD', amount: '7', toSecret: holder.secret });
+  const path = `/accounts/${holder.address}`;
+  const before = await get(path);
+  await standStill();
+  await client.faults.add({ kind: 'lag', ledgers: 2 });
+  const child = Keypair.random().publicKey();
+  const asset = new Asset('OLD', assetIssuer);
+  const submitted = Promise.all([
+    client.submit({
+      from: Keypair.fromSecret(holder.secret),
+      operations: [
+        Operation.payment({ destination: assetIssuer, asset, amount: '7' }),
+        Operation.changeTrust({ asset, limit: '0' }),
+        Operation.manageData({ name: 'new', value: 'x' }),
+        Operation.createAccount({ destination: child, startingBalance: '5' }),
+      ],
+    }),
+    client.merge({ into: holder.address, secret: other.secret }),
+  ]);
+  while ((await db.collection('ledger_entries').countDocuments({ owner: child })) === 0) {
+    await ledger.closeLedger();
+    await systemClock.sleep(5);
+  }
+  const hidden = await get(path);
+  t.strictSame(hidden.body, before.body, 'lines, data, lumens and sequence are as they were');
+  t.equal(Number(hidden.headers.get('latest-ledger')), (await client.status()).sequence - 2);
+  t.match(await get(`/accounts/${child}`), { status: 404 }, 'what was made later is not there yet');
+  t.match(await get(`/accounts/${other.address}`), { status: 200 }, 'what was merged later is still there');
+  for (let more = 0; more < 2; more++) await ledger.closeLedger();
+  await submitted;
+  t.match((await get(path)).body, { balances: [{ asset_type: 'native' }], data: { new: 'eA==' } });
+  t.match(await get(`/accounts/${child}`), { status: 200 });
+  t.match(await get(`/accounts/${other.address}`), { status: 404 });
   await client.faults.clear();
   ledger.startTimer();
 });
@@ -851,6 +918,15 @@ t.test('a person can play it from a shell', async (t) => {
       written.restore();
     }
   };
+  const serve = async () => {
+    const server = createServer((_req, res) => void res.end('{"hello":"world"}')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return { server, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  };
+  const { server: somethingElse, origin: stranger } = await serve();
+  t.teardown(() => somethingElse.close());
+  const { server: gone, origin: dead } = await serve();
+  gone.close();
   const me = JSON.parse(await run('fund', '--json')) as { address: string; secret: string };
   const issued = JSON.parse(await run('issue', '--code', 'GOLD', '--amount', '7', '--json')) as Json;
   const asset = `GOLD:${issued.assetIssuer}`;
@@ -876,13 +952,35 @@ t.test('a person can play it from a shell', async (t) => {
   const wrong: [string[], RegExp][] = [
     [['faults', 'add', 'earthquake'], /It is one of rate_limited, /],
     [['faults', 'add', 'lag'], /the ledger refused: .*ledgers/s],
-    [['pay', '--to', 'nobody', '--amount', '1'], /destination is invalid/],
-    [['pay', '--to', me.address, '--amount', '1', '--asset', 'GOLD'], /CODE:ISSUER/],
-    [['fund', 'GABC'], /the ledger refused: /],
+    [['faults', 'add', 'html', '--count', 'many'], /'--count <number>' argument 'many' is invalid.*whole number/],
+    [['faults', 'add', 'html', '--probability', '2'], /'--probability <share>' argument '2' is invalid/],
+    [['faults', 'add', 'html', '--path', 'payments'], /'--path <prefix>' argument 'payments' is invalid/],
+    [['faults', 'add', 'slow', '--set', 'delayMs'], /option '--set' value 'delayMs' is not name=value/],
+    [['faults', 'clear', 'all'], /argument 'id'.*whole number/],
+    [['pay', '--to', 'nobody', '--amount', '1'], /'--to <address>' argument 'nobody' is invalid/],
+    [['pay', '--to', me.address, '--amount', '1,5'], /'--amount <amount>' argument '1,5' is invalid.*7 decimals/],
+    [['pay', '--to', me.address, '--amount', '0'], /'--amount <amount>' argument '0' is invalid/],
+    [['pay', '--to', me.address, '--amount', '922337203685.4775808'], /'--amount <amount>' argument/],
+    [['pay', '--to', me.address, '--amount', '1', '--from', 'SABC'], /'--from <secret>' argument 'SABC' is invalid/],
+    [['pay', '--to', me.address, '--amount', '1', '--memo', 'x'.repeat(29)], /option '--memo' value .* 28 bytes/],
     [
-      ['--url', 'http://127.0.0.1:1', 'pay', '--to', me.address, '--amount', '1', '--from', me.secret],
-      /no local ledger answers at/,
+      ['pay', '--to', me.address, '--amount', '1', '--memo', '-1', '--memo-type', 'id'],
+      /'--memo' value '-1' is no memo/,
     ],
+    [['merge', '--into', 'G'], /'--into <address>' argument 'G' is invalid/],
+    [['issue', '--code', 'NO-PE'], /'--code <code>' argument 'NO-PE' is invalid/],
+    [
+      ['trust', '--secret', me.secret, '--asset', asset, '--limit', '-1'],
+      /'--limit <amount>' argument '-1' is invalid/,
+    ],
+    [['pay', '--to', me.address, '--amount', '1', '--asset', 'GOLD'], /CODE:ISSUER/],
+    [['fund', 'GABC'], /value 'GABC' is invalid for argument 'address'.*checksum/],
+    [
+      ['--url', dead, 'pay', '--to', me.address, '--amount', '1', '--from', me.secret],
+      /no local ledger answers at http:\/\/127.0.0.1:\d+ \(nobody listens there\): start .*npm run ledger.*--url/,
+    ],
+    [['--url', dead, 'status'], /no local ledger answers at http:\/\/127.0.0.1:\d+ \(nobody listens/],
+    [['--url', stranger, 'status'], /what answers at http:\/\/127.0.0.1:\d+ is no local ledger: start/],
   ];
   for (const [args, message] of wrong) await t.rejects(run(...args), { message }, args.join(' '));
 });

@@ -8,8 +8,12 @@ import { BASE_FEE, STROOPS_PER_UNIT } from '../stroops.js';
 import { baseUrl, sendHal } from './answer.js';
 import { formField, readForm } from './forms.js';
 import { Problem } from './problem.js';
+import { SUBMISSION_TIMEOUT_MS } from './submit-routes.js';
 
 const STARTING_BALANCE = 10_000n;
+
+const refusal = (detail?: string, extras?: Record<string, unknown>): Problem =>
+  new Problem('bad_request', extras, detail, 'friendbot');
 
 export function friendbotRoutes(ledger: Ledger): Router {
   const router = Router();
@@ -26,7 +30,7 @@ export function friendbotRoutes(ledger: Ledger): Router {
   const fund: RequestHandler = async (req, res) => {
     const address = await formField(req, 'addr');
     if (!StrKey.isValidEd25519PublicKey(address)) {
-      throw new Problem('bad_request', { invalid_field: 'addr', reason: 'invalid address' });
+      throw refusal(undefined, { invalid_field: 'addr', reason: 'invalid address' });
     }
     const { envelope, submission } = await inTurn(async () => {
       const signed = await signedByRoot(await gift(address));
@@ -35,12 +39,9 @@ export function friendbotRoutes(ledger: Ledger): Router {
     const settled = submission.kind === 'waiting' ? await submission.settled : submission;
     if (settled.kind === 'dropped') throw new Problem('service_unavailable');
     if (settled.kind === 'rejected' || !settled.successful) {
-      throw new Problem(
-        'bad_request',
-        { result_codes: resultCodes(settled.outcome) },
-        'the account could not be funded',
-      );
+      throw refusal('the account could not be funded', { result_codes: resultCodes(settled.outcome) });
     }
+    await ledger.becomesVisible(settled.ledger, SUBMISSION_TIMEOUT_MS);
     await sendHal(req, res, { successful: true, hash: envelope.hash.toString('hex'), envelope_xdr: envelope.xdr });
   };
   router.get('/friendbot/fund', fund);
@@ -67,12 +68,12 @@ export function friendbotRoutes(ledger: Ledger): Router {
   }
 
   async function gift(address: string): Promise<xdr.Operation> {
-    const known = await ledger.account(address);
-    if (known === null) {
+    const balance = await ledger.balance(address);
+    if (balance === null) {
       return Operation.createAccount({ destination: address, startingBalance: STARTING_BALANCE.toString() });
     }
-    if (known.account.balance >= STARTING_BALANCE * STROOPS_PER_UNIT) {
-      throw new Problem('bad_request', undefined, 'account already funded to starting balance');
+    if (balance >= STARTING_BALANCE * STROOPS_PER_UNIT) {
+      throw refusal('account already funded to starting balance');
     }
     return Operation.payment({ destination: address, asset: Asset.native(), amount: STARTING_BALANCE.toString() });
   }

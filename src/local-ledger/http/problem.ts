@@ -66,6 +66,8 @@ export class Problem extends Error {
     readonly type: ProblemType,
     readonly extras?: Record<string, unknown>,
     readonly detail: string = kinds[type].detail,
+    /** Friendbot is a service of its own, behind Horizon. */
+    readonly service: 'horizon' | 'friendbot' = 'horizon',
   ) {
     super(kinds[type].title);
     this.status = kinds[type].status;
@@ -73,7 +75,7 @@ export class Problem extends Error {
 
   body(): Record<string, unknown> {
     return {
-      type: `https://stellar.org/horizon-errors/${this.type}`,
+      type: `https://stellar.org/${this.service}-errors/${this.type}`,
       title: kinds[this.type].title,
       status: this.status,
       detail: this.detail,

@@ -67,7 +67,7 @@ export function stateRoutes(ledger: Ledger): Router {
       return;
     }
     const body = await read();
-    res.setHeader('Latest-Ledger', String(ledger.head().sequence));
+    res.setHeader('Latest-Ledger', String(ledger.visible().latest));
     await sendHal(req, res, body);
   });
 
@@ -76,7 +76,7 @@ export function stateRoutes(ledger: Ledger): Router {
     const found = await ledger.account(accountId(req));
     const data = found?.owned.find((entry) => entry.kind === 'data' && entry.name === req.params.key);
     if (data?.kind !== 'data') throw new Problem('not_found');
-    res.setHeader('Latest-Ledger', String(ledger.head().sequence));
+    res.setHeader('Latest-Ledger', String(ledger.visible().latest));
     await sendHal(req, res, { value: data.value });
   });
 

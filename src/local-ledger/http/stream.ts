@@ -12,7 +12,8 @@ const STREAM_MS = 55_000;
 const HELLO = 'retry: 1000\nevent: open\ndata: "hello"\n\n';
 const BYEBYE = 'retry: 10\nevent: close\ndata: "byebye"\n\n';
 
-/** Sends records until the page's limit, the time, or the client ends it. What goes wrong before the first byte is an ordinary answer. */
+/** Sends records until the page's limit, the time, the address's rate limit, or the client ends it: each look at a ledger costs a unit.
+ *  What goes wrong before the first byte is an ordinary answer. */
 export async function streamRecords(
   ledger: Ledger,
   req: Request,
@@ -21,6 +22,12 @@ export async function streamRecords(
   page: PageQuery,
 ): Promise<void> {
   const isCutShort = ledger.faults.hit({ method: 'GET', path: req.path }, ['byebye']) !== null;
+  const spend = () => {
+    const spent = ledger.rateLimiter.spend({ method: 'GET', path: req.path, address: req.socket.remoteAddress ?? '' });
+    if (!spent.isRefused) return;
+    throw new Problem('rate_limit_exceeded');
+  };
+  spend();
   let cursor = page.cursor;
   let left = page.limit;
   let records = isCutShort ? [] : await list.read({ cursor, order: page.order, limit: left });
@@ -47,11 +54,13 @@ export async function streamRecords(
       if (left <= 0) break;
       await closed;
       if (ended.signal.aborted) break;
+      spend();
       records = await list.read({ cursor, order: page.order, limit: left });
     }
     res.end(BYEBYE);
-  } catch {
-    res.end('event: error\ndata: problem: server_error\n\n');
+  } catch (error) {
+    const { type, detail } = error instanceof Problem ? error : new Problem('server_error');
+    res.end(`event: error\ndata: problem: ${type}. full details: ${detail}\n\n`);
   } finally {
     ledger.streams.delete(ended);
     ended.abort();

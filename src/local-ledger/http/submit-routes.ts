@@ -11,7 +11,7 @@ import { transactionLinks } from './links.js';
 import { Problem } from './problem.js';
 
 /** Horizon gives a transaction so long to get into a ledger. */
-const SUBMISSION_TIMEOUT_MS = 30_000;
+export const SUBMISSION_TIMEOUT_MS = 30_000;
 
 export function submitRoutes(ledger: Ledger): Router {
   const router = Router();
@@ -28,7 +28,8 @@ export function submitRoutes(ledger: Ledger): Router {
     const settled = await inTime(submission.settled);
     if (settled === null || settled.kind === 'dropped') throw timeout(envelope);
     if (settled.kind === 'rejected') throw failed(envelope, settled.outcome);
-    if (!(await becomesVisible(settled.ledger))) throw timeout(envelope);
+    // Horizon answers only what it can show.
+    if (!(await ledger.becomesVisible(settled.ledger, SUBMISSION_TIMEOUT_MS))) throw timeout(envelope);
     if (!(await answerKnown(req, res, envelope))) throw timeout(envelope);
   });
 
@@ -78,16 +79,6 @@ export function submitRoutes(ledger: Ledger): Router {
     } finally {
       waiting.abort();
     }
-  }
-
-  /** With a lag, a closed ledger shows later; Horizon answers only what it can show. */
-  async function becomesVisible(sequence: number): Promise<boolean> {
-    if (ledger.visible().latest >= sequence) return true;
-    const waiting = new AbortController();
-    void ledger.clock.sleep(SUBMISSION_TIMEOUT_MS, waiting.signal).then(() => waiting.abort());
-    while (!waiting.signal.aborted && ledger.visible().latest < sequence) await ledger.closer.nextClose(waiting.signal);
-    waiting.abort();
-    return ledger.visible().latest >= sequence;
   }
 }
 

@@ -1,0 +1,47 @@
+/** What the newest ledgers changed, so that an answer that lags can show an account as it was. It is kept in memory: a lag ends with the
+ *  process, too. */
+import type { Entry } from './entries.js';
+
+/** Older ledgers than those that together changed so many entries are forgotten. */
+const MAX_ENTRIES = 20_000;
+
+/** Entries by key, as they were before a ledger; null for what it made. */
+export type Before = ReadonlyMap<string, Readonly<Entry> | null>;
+
+export interface Past {
+  /** Told before the ledger is written, so that whoever reads its entries finds here what they were. */
+  note(sequence: number, before: Before): void;
+  forget(): void;
+  /** `entries` are all that the owner has now; gives all that it had after that ledger. */
+  asOf(sequence: number, owner: string, entries: Entry[]): Entry[];
+}
+
+export function createPast(): Past {
+  let ledgers: { sequence: number; before: Before }[] = [];
+  let size = 0;
+
+  return {
+    note(sequence, before) {
+      // A write that failed is done again.
+      if (ledgers.at(-1)?.sequence === sequence) size -= ledgers.pop()!.before.size;
+      ledgers.push({ sequence, before });
+      size += before.size;
+      while (size > MAX_ENTRIES && ledgers.length > 1) size -= ledgers.shift()!.before.size;
+    },
+    forget() {
+      ledgers = [];
+      size = 0;
+    },
+    asOf(sequence, owner, entries) {
+      if ((ledgers.at(-1)?.sequence ?? 0) <= sequence) return entries;
+      const found = new Map(entries.map((entry) => [entry._id, entry]));
+      for (let index = ledgers.length - 1; index >= 0 && ledgers[index]!.sequence > sequence; index--) {
+        for (const [key, entry] of ledgers[index]!.before) {
+          if (entry === null) found.delete(key);
+          else if (entry.owner === owner) found.set(key, entry as Entry);
+        }
+      }
+      return [...found.values()].sort((a, b) => (a._id < b._id ? -1 : 1));
+    },
+  };
+}
