@@ -1,4 +1,5 @@
-/** `npm run simulate [-- --seeds N] [--from N] [--real]`: many seeds of the simulation, shared out over processes; `--seed N` replays one and shows every step.
+/** `npm run simulate [-- --seeds N] [--from N] [--real] [--first]`: many seeds of the simulation, shared out over processes; `--first` ends with the
+ *  first that breaks a promise. `--seed N` replays one and shows every step.
  *  Ends with exit code 1 when a seed broke a promise. */
 import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,6 +18,7 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
     real: { type: 'boolean', default: false },
+    first: { type: 'boolean', default: false },
     processes: { type: 'string', default: String(availableParallelism()) },
     share: { type: 'string' },
     uri: { type: 'string' },
@@ -35,9 +37,12 @@ async function replay(uri: string, seed: number): Promise<boolean> {
 /** One of the processes: every so many-th seed. */
 async function work(uri: string, share: number, shares: number): Promise<void> {
   const server = await openDatabaseServer(uri, kind);
-  const first = Number(values.from);
-  for (let seed = first + share; seed < first + Number(values.seeds); seed += shares)
-    process.send!(await simulate(server, seed));
+  const from = Number(values.from);
+  for (let seed = from + share; seed < from + Number(values.seeds); seed += shares) {
+    const outcome = await simulate(server, seed);
+    process.send!(outcome);
+    if (values.first && outcome.violations.length > 0) break;
+  }
   await server.close();
   process.disconnect();
 }

@@ -41,7 +41,7 @@ export function createStores(connection: mongoose.Connection, { clock, newId }: 
     parkedRecords: createParkedRecordStore(connection),
     requestBudgets: createRequestBudgetStore(connection, clock),
     installation: createInstallationStore(connection),
-    leases: createLeaseStore(connection, clock),
+    leases: createLeaseStore(connection),
     stretches,
   };
 }

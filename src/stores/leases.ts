@@ -1,6 +1,6 @@
-/** Leases: who does a work that one process does at a time. They save work; that nothing is done twice is held by the data itself. */
+/** Leases: who does a work that one process does at a time. They save work; that nothing is done twice is held by the data itself.
+ *  They run by the database's clock: those of several processes differ, and may be set to another time while they run. */
 import mongoose from 'mongoose';
-import type { Clock } from '../clock.js';
 import { isDuplicateKey, SCHEMA_OPTIONS } from './database.js';
 
 interface LeaseDoc {
@@ -14,24 +14,36 @@ const leaseSchema = new mongoose.Schema<LeaseDoc>(
   { ...SCHEMA_OPTIONS, collection: 'leases' },
 );
 
+const LONG_AGO = new Date(0);
+
 export type LeaseStore = ReturnType<typeof createLeaseStore>;
 
-export function createLeaseStore(connection: mongoose.Connection, clock: Clock) {
+export function createLeaseStore(connection: mongoose.Connection) {
   const leases = connection.model<LeaseDoc>('Lease', leaseSchema);
+  const collection = leases.collection as unknown as mongoose.mongo.Collection<LeaseDoc>;
   return {
     ensureIndexes: () => leases.createIndexes(),
     /** Takes or renews a lease; false while somebody else holds it. */
     async hold(name: string, holder: string, ms: number): Promise<boolean> {
-      const now = clock.now();
+      const latest = { $add: ['$$NOW', ms] };
+      const isFree = {
+        $or: [
+          { $eq: ['$holder', { $literal: holder }] },
+          { $lte: [{ $ifNull: ['$until', LONG_AGO] }, '$$NOW'] },
+          // Given before the database's own clock was set back.
+          { $gt: ['$until', latest] },
+        ],
+      };
+      const given = (field: '$holder' | '$until', value: unknown) => ({ $cond: [isFree, value, field] });
       try {
-        await leases.updateOne(
-          { _id: name, $or: [{ holder }, { until: { $lte: now } }] },
-          { $set: { holder, until: new Date(now.getTime() + ms) } },
-          { upsert: true },
+        const lease = await collection.findOneAndUpdate(
+          { _id: name },
+          [{ $set: { holder: given('$holder', { $literal: holder }), until: given('$until', latest) } }],
+          { upsert: true, returnDocument: 'after' },
         );
-        return true;
+        return lease?.holder === holder;
       } catch (error) {
-        // The upsert of a lease that somebody else holds collides with it.
+        // Two that make it at once.
         if (isDuplicateKey(error)) return false;
         throw error;
       }

@@ -50,6 +50,8 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
   const { random, issuer, payer } = deps;
   const bases: BaseState[] = [];
   const payments: Paid[] = [];
+  /** Records of a type that nobody knows, each of which names an address. */
+  const riddles: Pick<Paid, 'operationId' | 'chain' | 'ledger' | 'closedMs' | 'receiver'>[] = [];
   const transactions = new Map<string, Json>();
   const effects = new Map<string, Json>();
   let ledgers: Ledger[] = [];
@@ -158,6 +160,7 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
         };
       }
       case 'unknown':
+        riddles.push({ operationId: id, chain, ledger: ledger.sequence, closedMs: ledger.closedMs, receiver });
         return { ...base, type: 'teleport', to: receiver };
       case 'self':
         return { ...base, type: 'payment', ...triple(asset), from: receiver, to: receiver, amount: decimal(stroops) };
@@ -233,6 +236,7 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
 
   return {
     payments,
+    riddles,
     state,
     bases,
     urls: () => bases.map((_, index) => `http://base${index}.test`),

@@ -402,9 +402,13 @@ function project(doc: Doc, projection: Doc | undefined): Doc {
 }
 
 function applyUpdate(before: Doc, update: Doc | Doc[], now: Date, arrayFilters: Doc[], isInsert: boolean): Doc {
-  const doc = structuredClone(before);
+  let doc = structuredClone(before);
   if (Array.isArray(update)) {
     for (const stage of update) {
+      if (stage.$replaceWith) {
+        doc = evaluate(stage.$replaceWith, doc, now);
+        continue;
+      }
       const values = Object.entries(stage.$set).map(
         ([field, expression]) => [field, evaluate(expression, doc, now)] as const,
       );
@@ -462,6 +466,7 @@ function evaluate(expression: any, doc: Doc, now: Date, variables: Doc = {}): an
   if (typeof expression === 'string' && expression.startsWith('$$')) {
     const [name, ...path] = expression.slice(2).split('.') as [string, ...string[]];
     if (name === 'NOW') return now;
+    if (name === 'ROOT') return doc;
     const value = variables[name];
     return path.length > 0 ? at(value, path.join('.')) : value;
   }
@@ -485,6 +490,12 @@ function evaluate(expression: any, doc: Doc, now: Date, variables: Doc = {}): an
     }
     case '$ifNull':
       return operand.map((each: any) => value(each)).find((each: any) => each !== null && each !== undefined) ?? null;
+    case '$or':
+      return operand.some((each: any) => value(each));
+    case '$eq':
+      return equal(value(operand[0]), value(operand[1]));
+    case '$cond':
+      return value(value(operand[0]) ? operand[1] : operand[2]);
     case '$lte':
       return comparable(value(operand[0])) <= comparable(value(operand[1]));
     case '$gt':
@@ -492,7 +503,13 @@ function evaluate(expression: any, doc: Doc, now: Date, variables: Doc = {}): an
     case '$concatArrays':
       return operand.flatMap((each: any) => value(each));
     case '$slice':
-      return value(operand[0]).slice(0, operand[1]);
+      return operand[1] < 0 ? value(operand[0]).slice(operand[1]) : value(operand[0]).slice(0, operand[1]);
+    case '$mergeObjects':
+      return Object.assign({}, ...operand.map((each: any) => value(each)));
+    case '$indexOfArray':
+      return value(operand[0]).findIndex((each: any) => equal(each, value(operand[1])));
+    case '$arrayElemAt':
+      return value(operand[0]).at(value(operand[1]));
     case '$map':
       return value(operand.input).map((each: any) => value(operand.in, { [operand.as ?? 'this']: each }));
     case '$filter':

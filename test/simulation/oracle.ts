@@ -189,6 +189,24 @@ export function missing(known: Knowledge, network: Network, stored: Stored, upTo
   return faults;
 }
 
+/** Records that nobody could understand, that name a wallet of ours, and that were not kept. */
+function forgotten(known: Knowledge, network: Network, { wallets, parkedRecords }: StoredAll): string[] {
+  const parked = new Set(parkedRecords.map(({ _id }) => _id));
+  return network.riddles
+    .filter(({ operationId, receiver, chain, ledger, closedMs }) => {
+      if (parked.has(`LOCAL:${operationId}`)) return false;
+      const isDropped = network.state.dropped.some((each) => each.chain === chain && ledger <= each.upTo);
+      return wallets.some(({ _id, address }) => {
+        const active = known.wallets.get(_id)?.active ?? [];
+        const counts = possible(active, closedMs);
+        if (address !== receiver || straddles(active, known) || counts.length === 0 || counts.includes(false))
+          return false;
+        return !((isDropped || chain > 0) && known.gaps.has(_id));
+      });
+    })
+    .map(({ operationId, ledger }) => `the record ${operationId} of ledger ${ledger} was neither understood nor kept`);
+}
+
 /** Notes the gaps that are flagged, and whether the ledgers that wallets claim to be read up to are honest. */
 export function checkSync(known: Knowledge, network: Network, stored: Stored, nowMs: number): string[] {
   const faults: string[] = [];
@@ -236,6 +254,7 @@ export interface StoredAll extends Stored {
   events: Doc[];
   deliveries: Doc[];
   webhooks: Doc[];
+  parkedRecords: Doc[];
 }
 
 /** Deliveries that should be on their way still. */
@@ -253,6 +272,7 @@ export function checkAll(
   settings: { maxAttempts: number },
 ): string[] {
   const faults = missing(known, network, stored, () => Number.POSITIVE_INFINITY);
+  faults.push(...forgotten(known, network, stored));
   const fault = (line: string) => void faults.push(line);
   const paidByKey = new Map(
     network.payments.map((paid) => [`${paid.operationId}:${paid.changeIndex}:${paid.transactionHash}`, paid]),

@@ -50,6 +50,7 @@ export function newProcess(name: string, world: World): SimulatedProcess {
   const process: SimulatedProcess = {
     name,
     alive: true,
+    clockOffsetMs: 0,
     diedMs: null,
     death: new Promise((_, reject) => {
       die = () => {
@@ -87,6 +88,8 @@ function base(process: SimulatedProcess, { world, database, network }: Surroundi
 export function startWorker(process: SimulatedProcess, around: Surroundings): { stop(): Promise<void> } {
   const { database, receiver, settings } = around;
   const { clock, newId, stores, horizon, outbox, secrets } = base(process, around);
+  // What measures how much time has passed runs evenly, wherever the clock is set to.
+  const leaseClock = { ...clock, nowMs: around.world.nowMs };
   const ended = new AbortController();
   // Node keeps a signal made of others, and all that listens to it, until it aborts.
   process.buried.signal.addEventListener('abort', () => ended.abort());
@@ -95,7 +98,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
     poster: receiver.posterOf(process),
     secrets,
     clock,
-    leaseClock: clock,
+    leaseClock,
     log,
     settings: { ...settings, pollMs: 2000, leaseMarginMs: 3000, graceMs: 7000 },
   });

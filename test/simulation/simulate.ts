@@ -57,6 +57,7 @@ export async function simulate(
     merchant: random.between(2, 12),
     ledgers: random.between(5, 14),
     gracefulStops: random.chance(0.2),
+    clockJumps: random.chance(0.2),
   };
   // A page from a server that lags, at the very edge of what is kept: nobody could notice.
   if (turmoil.retention) turmoil.unevenness = 0;
@@ -192,6 +193,13 @@ export async function simulate(
     return done;
   }
 
+  /** Whoever is impatient clicks twice. One of the two may be refused. */
+  async function impatiently(first: Promise<unknown>, again: () => Promise<unknown>): Promise<void> {
+    const clicks = await Promise.allSettled(random.chance(0.4) ? [first, again()] : [first]);
+    const failed = clicks.filter((click) => click.status === 'rejected');
+    if (failed.length === clicks.length) throw failed[0]!.reason;
+  }
+
   const accountOf = (index: number) => ACCOUNTS[index % 2]!;
   const payable = () => [...new Set([...known.wallets.values()].map(({ address }) => address))];
 
@@ -312,19 +320,19 @@ export async function simulate(
           );
           if (!taken) break;
           known.accepted.add(taken._id);
-          await act('accepts a payment', ({ payments }) => payments.accept(caller(taken.accountId), { id: taken._id }));
+          const accept = ({ payments }: Api) => payments.accept(caller(taken.accountId), { id: taken._id });
+          await act('accepts a payment', (api) => impatiently(accept(api), () => accept(api)));
           break;
         }
         case 8: {
           const open = random.pick(
             (await world.hold(database.docs('payments'))).filter(({ status }) => status === 'UNMATCHED'),
           );
-          const target =
-            open && random.pick([...known.links].filter(([, { accountId }]) => accountId === open.accountId));
-          if (!open || !target) break;
-          await act('assigns a payment', ({ payments }) =>
-            payments.assign(caller(open.accountId), { id: open._id, paymentLinkId: target[0] }),
-          );
+          const targets = [...known.links].filter(([, { accountId }]) => accountId === open?.accountId);
+          if (!open || targets.length === 0) break;
+          const assign = ({ payments }: Api) =>
+            payments.assign(caller(open.accountId), { id: open._id, paymentLinkId: random.pick(targets)[0] });
+          await act('assigns a payment', (api) => impatiently(assign(api), () => assign(api)));
           break;
         }
         case 9:
@@ -420,6 +428,19 @@ export async function simulate(
     }
   }
 
+  /** Somebody sets the clocks of the workers, up to half a minute wrong, until it is calm. */
+  async function setClocks(): Promise<void> {
+    while (turmoil.clockJumps && !calm) {
+      await sleep(random.between(500, 6000));
+      if (calm) break;
+      const process = random.pick([...processes].filter(({ alive, name }) => alive && name.startsWith('worker')));
+      if (!process) continue;
+      process.clockOffsetMs = random.between(-30_000, 30_000);
+      world.log(`the clock of ${process.name} is set ${process.clockOffsetMs} ms wrong`);
+    }
+    for (const process of processes) process.clockOffsetMs = 0;
+  }
+
   const work = { failed: null as Error | null, merchant: false };
   const fail = (error: Error) => {
     work.failed = error;
@@ -427,16 +448,15 @@ export async function simulate(
   void keepWorker(0).catch(fail);
   void keepWorker(1).catch(fail);
   void payers().catch(fail);
+  void setClocks().catch(fail);
   void merchant().then(() => {
     work.merchant = true;
   }, fail);
 
   const readAll = async () => {
-    const [wallets, positions, networkStates, payments, links, events, deliveries, webhooks] = await Promise.all(
-      ['wallets', 'positions', 'networkStates', 'payments', 'paymentLinks', 'events', 'deliveries', 'webhooks'].map(
-        (each) => database.docs(each),
-      ),
-    );
+    const collections = ['wallets', 'positions', 'networkStates', 'payments', 'paymentLinks', 'events'];
+    const [wallets, positions, networkStates, payments, links, events, deliveries, webhooks, parkedRecords] =
+      await Promise.all([...collections, 'deliveries', 'webhooks', 'parkedRecords'].map((each) => database.docs(each)));
     return {
       wallets: wallets!,
       positions: positions!,
@@ -446,6 +466,7 @@ export async function simulate(
       events: events!,
       deliveries: deliveries!,
       webhooks: webhooks!,
+      parkedRecords: parkedRecords!,
     };
   };
 

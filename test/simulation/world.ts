@@ -9,6 +9,8 @@ export const START_MS = Date.parse('2026-01-02T03:04:05Z');
 export interface Process {
   readonly name: string;
   alive: boolean;
+  /** How wrong its clock is. */
+  clockOffsetMs: number;
 }
 
 export interface Action {
@@ -153,8 +155,8 @@ export function createWorld(options: WorldOptions) {
         signal?.addEventListener('abort', abort, { once: true });
       }),
     clockOf: (process: Process): Clock => ({
-      nowMs: () => nowMs,
-      now: () => new Date(nowMs),
+      nowMs: () => nowMs + process.clockOffsetMs,
+      now: () => new Date(nowMs + process.clockOffsetMs),
       sleep: (ms, signal) => world.sleep(ms, process, signal),
       random: () => random.next(),
       randomBytes: (size) => random.bytes(size),

@@ -1,0 +1,318 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are pieces of sources.
+/** Guards of the sources and how to take each away. `scripts/planted-bugs.ts` tells which seed of the simulation notices. */
+
+export interface PlantedBug {
+  guard: string;
+  /** File, the one place in it, and what is put there instead. */
+  changes: readonly (readonly [file: string, from: string, to: string])[];
+  /** Why no seed can notice: another guard does the same. */
+  harmlessBecause?: string;
+}
+
+const WATCHER = 'src/collect/watcher.ts';
+const RECORDER = 'src/collect/recorder.ts';
+
+export const plantedBugs: readonly PlantedBug[] = [
+  // Watching.
+  {
+    guard: 'the position moves in the transaction that stores the payments, not before it',
+    changes: [
+      [
+        WATCHER,
+        'const stored = await recorder.record(network, reading.credits, { from: position, to });',
+        'await positions.advance(position, to); const stored = await recorder.record(network, reading.credits, null);',
+      ],
+    ],
+  },
+  {
+    guard: 'a position moves only from where its reader found it',
+    changes: [
+      [
+        'src/stores/positions.ts',
+        '{ _id: from._id as never, cursor: from.cursor, ledger: from.ledger }',
+        '{ _id: from._id as never }',
+      ],
+    ],
+  },
+  {
+    guard: 'who finds the position moved stores nothing',
+    changes: [
+      [
+        RECORDER,
+        'if (move && !(await positions.advance(move.from, move.to, session))) throw new Superseded();',
+        'if (move) await positions.advance(move.from, move.to, session);',
+      ],
+    ],
+  },
+  {
+    guard: 'a payment that is stored already is left out',
+    changes: [[RECORDER, 'return known.has(key) ? false : known.add(key);', 'return true;']],
+  },
+  {
+    guard: 'the unique key of payments',
+    changes: [
+      [
+        'src/stores/payments.ts',
+        'paymentSchema.index({ walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 }, { unique: true });',
+        '',
+      ],
+    ],
+  },
+  {
+    guard: "the transaction's hash in the key of payments (a reset network numbers anew)",
+    changes: [
+      [
+        'src/stores/payments.ts',
+        'operationId: 1, changeIndex: 1, transactionHash: 1 }, { unique',
+        'operationId: 1, changeIndex: 1 }, { unique',
+      ],
+      [RECORDER, ':${credit.changeIndex}:${credit.transactionHash}`', ':${credit.changeIndex}`'],
+      ['src/stores/payments.ts', '}:${payment.changeIndex}:${payment.transactionHash}`', '}:${payment.changeIndex}`'],
+    ],
+  },
+  {
+    guard: 'only what came while the wallet was active counts',
+    changes: [[RECORDER, 'isWatched(wallet.windows, credit)', 'true']],
+  },
+  {
+    guard: 'addresses are looked up after the page was fetched',
+    changes: [
+      [
+        WATCHER,
+        'const page = await next;',
+        'const before = await wallets.watchedAddresses(network, { limit: 1000 }); const page = await next;',
+      ],
+      [
+        WATCHER,
+        'clock, isOurs, ofOneAddress }, page.records',
+        'clock, isOurs: async (all) => new Set(all.filter((one) => before.includes(one))), ofOneAddress }, page.records',
+      ],
+    ],
+  },
+  {
+    guard: 'SAFE_DISTANCE: what leaves a stretch unread for good keeps its distance',
+    changes: [[WATCHER, 'const SAFE_DISTANCE = 10;', 'const SAFE_DISTANCE = 0;']],
+  },
+  {
+    guard: 'the last ledger of a full page may go on in the next one',
+    changes: [[WATCHER, 'ledgerOf(BigInt(cursor)) - 1)', 'ledgerOf(BigInt(cursor)))']],
+  },
+  {
+    guard: 'a network that began anew is noticed',
+    changes: [[WATCHER, 'if (state && (await wasReset(session, root, state))) {', 'if (state && Math.random() < 0) {']],
+  },
+  {
+    guard: 'after a reset the old ledger numbers are forgotten',
+    changes: [[WATCHER, 'const walletIds = await wallets.forgetLedgers(network);', 'const walletIds: string[] = [];']],
+  },
+  {
+    guard: 'a reset is noted when it has been dealt with, not before',
+    changes: [
+      [
+        WATCHER,
+        'await startAnew(root, state);',
+        'await networkStates.put(network, { latestLedger: root.latestLedger, latestClosedAt: root.latestClosedAt, anchor: null }); await startAnew(root, state);',
+      ],
+    ],
+  },
+  {
+    guard: 'ledgers that Horizon dropped between root and page are missed',
+    changes: [[WATCHER, '(await wasCut(session, root, position))', 'Math.random() < 0']],
+  },
+  {
+    guard: 'ledgers that Horizon dropped are said aloud',
+    changes: [
+      [WATCHER, 'await wallets.flagGap(network, position.address === null ? null : [position.address], gap);', ''],
+    ],
+  },
+  {
+    guard: 'root and pages of one session come from one base',
+    changes: [['src/horizon/source.ts', 'if (pinned) return only(await pinned, question);', '']],
+  },
+  {
+    guard: 'a wallet that got a further window meanwhile is not taken up',
+    changes: [
+      [
+        'src/stores/wallets.ts',
+        'filter: { _id: _id as never, windows: { $size: windows.length } },',
+        'filter: { _id: _id as never },',
+      ],
+    ],
+  },
+  {
+    guard: 'a wallet made active again meanwhile is not let go',
+    changes: [
+      [
+        'src/stores/wallets.ts',
+        'await wallets.updateOne({ _id: id, active: false }, {',
+        'await wallets.updateOne({ _id: id }, {',
+      ],
+    ],
+  },
+  {
+    guard: 'a wallet is let go only when it is read to its end',
+    changes: [[WATCHER, 'return until && position ? isPast(position, until) : false;', 'return until !== null;']],
+  },
+  {
+    guard: 'the feed speaks only for addresses that have reached what it covers',
+    changes: [[WATCHER, 'own && feed && own.ledger >= feed.fromLedger! && feed.ledger', 'own && feed && feed.ledger']],
+  },
+  {
+    guard: 'before the feed is given up, addresses get its position',
+    changes: [
+      [WATCHER, 'await positions.remove([feedId]);', ''],
+      [
+        WATCHER,
+        'const own = await positions.byIds(addresses.map(idOf));',
+        'const own = await positions.byIds(addresses.map(idOf)); await positions.remove([feedId]);',
+      ],
+    ],
+  },
+  {
+    guard: 'records that cannot be understood are kept',
+    changes: [[WATCHER, 'await parkedRecords.park(reading.parked);', '']],
+  },
+  {
+    guard: 'one process at a time watches (the lease)',
+    changes: [
+      ['src/collect/watch.ts', 'if (await leases.hold(lease, holder, LEASE_MS)) await', 'await'],
+      [
+        'src/collect/watch.ts',
+        'if (!(await leases.hold(lease, holder, LEASE_MS).catch(() => false))) lost.abort();',
+        '',
+      ],
+    ],
+    harmlessBecause: 'as it should be: the lease saves requests, what is stored once is held by position and key',
+  },
+  // Judging and what comes of it.
+  {
+    guard: 'events are stored in the transaction of their payment',
+    changes: [
+      [RECORDER, 'await outbox.publish(toHappenings(matched), session);', 'happened = toHappenings(matched);'],
+      [
+        RECORDER,
+        'return transaction(async (session) => {',
+        'let happened: Happening[] = []; const stored = await transaction(async (session) => {',
+      ],
+      [
+        RECORDER,
+        'return batch.map(({ payment }) => payment);\n      });',
+        'return batch.map(({ payment }) => payment);\n      });\n await transaction((session) => outbox.publish(happened, session)); return stored;',
+      ],
+    ],
+  },
+  {
+    guard: 'deliveries are opened in the transaction of their event',
+    changes: [
+      ['src/outbox.ts', 'await deliveries.fanOut(docs, session);', 'opened.push(...docs);'],
+      [
+        'src/outbox.ts',
+        'return {',
+        'const opened: EventDoc[] = []; return { open: (session: Session) => deliveries.fanOut(opened.splice(0), session),',
+      ],
+      [RECORDER, 'return transaction(async (session) => {', 'const stored = await transaction(async (session) => {'],
+      [
+        RECORDER,
+        'return batch.map(({ payment }) => payment);\n      });',
+        'return batch.map(({ payment }) => payment);\n      });\n await transaction((session) => outbox.open(session)); return stored;',
+      ],
+    ],
+  },
+  {
+    guard: 'a payment is judged by the terms that were in force when its ledger closed',
+    changes: [
+      [
+        'src/verdict.ts',
+        'product: toProductTerms(inForce(product.history, position)),',
+        'product: toProductTerms(product.history.at(-1)!.terms),',
+      ],
+    ],
+  },
+  {
+    guard: 'the memo of another account’s link means nothing',
+    changes: [[RECORDER, 'found && found.link.accountId === wallet.accountId ? found : null', 'found ?? null']],
+  },
+  {
+    guard: 'a merchant’s decision is made only of what it was made for, and an event kind exists once',
+    changes: [
+      ['src/stores/payments.ts', '{ _id: id, accountId, status: { $in: [...from] } },', '{ _id: id, accountId },'],
+      ['src/stores/events.ts', 'eventSchema.index({ paymentId: 1, type: 1 }, { unique: true });', ''],
+      ['src/stores/deliveries.ts', 'eventType: 1 }, { unique: true });', 'eventType: 1 });'],
+    ],
+  },
+  // Delivering.
+  {
+    guard: 'a lane is taken only when nobody holds it',
+    changes: [
+      [
+        'src/stores/webhooks.ts',
+        "$or: [{ 'lane.by': by }, { $expr: { $lte: [{ $ifNull: ['$lane.until', LONG_AGO] }, '$$NOW'] } }],",
+        '',
+      ],
+    ],
+  },
+  {
+    guard: 'nothing is started that could outlast the lease',
+    changes: [
+      [
+        'src/webhooks/lanes.ts',
+        'lane.leaseEndsMs - leaseClock.nowMs() >= timeoutMs + marginMs / 4',
+        'lane.leaseEndsMs !== 0',
+      ],
+    ],
+  },
+  {
+    guard: 'a lane is given back only when nothing of it is under way',
+    changes: [['src/webhooks/dispatch.ts', 'lane.size === 0 && (lane.stopped', '(lane.stopped']],
+  },
+  {
+    guard: 'an ending dispatcher waits for what is in flight',
+    changes: [
+      [
+        'src/webhooks/dispatch.ts',
+        'const ended = Promise.all(sending).then(() => recorder.settled());',
+        'const ended = recorder.settled();',
+      ],
+      ['src/webhooks/dispatch.ts', 'lanes.all().filter((lane) => lane.inFlight === 0)', 'lanes.all()'],
+    ],
+  },
+  {
+    guard: 'a delivery that is here already is not taken again',
+    changes: [
+      ['src/webhooks/lane.ts', 'if (this.holds(_id) || this.stopped) return;', 'if (this.stopped) return;'],
+      ['src/webhooks/load.ts', '!lanes.of(webhookId)?.holds(_id)', '_id !== webhookId'],
+    ],
+  },
+  {
+    guard: 'what was recorded since the database was asked is not taken again',
+    changes: [['src/webhooks/lane.ts', 'this.#recordedSinceLook.add(deliveryId);', '']],
+  },
+  {
+    guard: 'an attempt is recorded once, and by him who saw the state before it',
+    changes: [
+      ['src/stores/deliveries.ts', "filter: { _id: id, attemptCount, status: 'PENDING' },", 'filter: { _id: id },'],
+    ],
+  },
+  {
+    guard: 'a result that could not be written is written later',
+    changes: [['src/webhooks/recorder.ts', 'waiting.unshift(...batch);', '']],
+  },
+  {
+    guard: 'payment.completed waits for its payment.received',
+    changes: [['src/webhooks/load.ts', 'return before ? [before, each] : [each];', 'return [each];']],
+  },
+  {
+    guard: 'payment.completed waits in its lane',
+    changes: [
+      [
+        'src/webhooks/lane.ts',
+        "if (isFirst(job, 'payment.completed') && this.#receiving.has(paymentId)) this.#successors.set(paymentId, job);\n    else this.#ready.push(job);",
+        'this.#ready.push(job);',
+      ],
+    ],
+  },
+  {
+    guard: 'what was opened for a deleted webhook is cancelled',
+    changes: [['src/webhooks/lanes.ts', 'if (gone.length > 0) await deliveries.cancelPending(gone);', '']],
+  },
+];
