@@ -20,10 +20,12 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   page: 'contracts domain clock type:services',
   jobs: 'contracts clock type:*',
   http: 'contracts domain clock startup-error api page type:services',
+  'node-version': '',
+  directory: '',
   client: 'type:api',
   index: 'contracts client type:api',
   config: 'contracts startup-error',
-  mongod: 'clock startup-error',
+  mongod: 'clock directory startup-error',
   'local-ledger': 'contracts/networks clock startup-error',
 };
 /** Everything else wires the rest together, but for the stand-in of Horizon only these may use it. */

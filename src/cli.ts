@@ -1,4 +1,5 @@
 /** Administration from the shell, on the same database as the service, whether or not the service runs. */
+import './node-version.js';
 import { pino } from 'pino';
 import { type Network, networkInfo } from '../contracts/networks.js';
 import { registerAccountCommands } from './cli/account.js';

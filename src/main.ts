@@ -1,4 +1,5 @@
 /** Starts the service in one role and ends it on a signal: exit code 0 after a graceful stop, 1 with one line when it cannot start. */
+import './node-version.js';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { systemClock } from './clock.js';

@@ -1,7 +1,8 @@
 /** The key that encrypts webhook secrets at rest: the operator's, or one generated into the data directory, once. */
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { makeDirectory } from './directory.js';
 import type { SecretBox } from './domain/secrets.js';
 import { StartupError } from './startup-error.js';
 import type { InstallationStore } from './stores/installation.js';
@@ -12,7 +13,7 @@ export async function openSecretsKey(configured: Buffer | null, dataDir: string)
   if (configured) return configured;
   const path = join(dataDir, 'secrets-key');
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    makeDirectory(resolve(dataDir));
     // Written aside and linked: two processes that start at once end up with one key, and a crash leaves no half of one.
     const aside = `${path}.${process.pid}`;
     await writeFile(aside, `${randomBytes(BYTES).toString('base64')}\n`, { mode: 0o600 });

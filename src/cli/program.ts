@@ -79,7 +79,9 @@ export const print = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
 
+/** An empty one is `none`: a command that says nothing leaves one wondering. */
 export function printTable(rows: readonly (readonly string[])[]): void {
+  if (rows.length === 0) print('none');
   const texts = rows.map((row) => row.map(oneLine));
   const widths = texts[0]?.map((_, column) => Math.max(...texts.map((row) => row[column]!.length))) ?? [];
   for (const row of texts)

@@ -1,17 +1,24 @@
 /** `webhook listen`: a webhook of the developer's own machine. It registers itself with the running service, shows what comes, and removes itself. */
-import { join } from 'node:path';
-import type { Command } from 'commander';
+import { connect } from 'node:net';
+import { join, resolve } from 'node:path';
+import { TRPCClientError } from '@trpc/client';
+import { type Command, InvalidArgumentError } from 'commander';
 import { EVENT_TYPES, type EventType } from '../../contracts/events.js';
 import { createClient } from '../client.js';
 import type { Clock } from '../clock.js';
+import { makeDirectory } from '../directory.js';
 import { openDevelopmentCertificate } from '../webhooks/development-certificate.js';
 import { type Heard, listenForWebhooks } from '../webhooks/listen.js';
-import { print } from './program.js';
+import { allOf, print } from './program.js';
+
+/** By it a later run knows what an earlier one left. */
+const NAME = 'webhook listen';
 
 interface ListenOptions {
   key: string;
-  url: string;
-  port: string;
+  url?: string;
+  port: number;
+  forward?: string;
   json?: true;
 }
 
@@ -25,39 +32,39 @@ export function registerWebhookCommands(
     .command('listen')
     .description('receive, verify and print the events of an account on this machine, until Ctrl-C')
     .requiredOption('--key <key>', 'API key of the account, with scope FULL')
-    .option('--url <url>', 'the running service', '')
-    .option('--port <port>', 'port to listen on; 0 picks a free one', '0')
+    .option('--url <url>', 'the running service; the configured one by default', toHttpUrl)
+    .option('--port <port>', 'port to listen on; 0 picks a free one', toPort, 0)
+    .option('--forward <url>', 'pass each event on to your own endpoint, plain http will do', toHttpUrl)
     .option('--json', 'print each event as one line of JSON')
-    .action(async ({ key, url, port, json }: ListenOptions) => {
-      if (!/^\d{1,5}$/.test(port)) throw new Error(`--port must be a port number, not "${port}".`);
+    .action(async ({ key, url, port, forward, json }: ListenOptions) => {
       const settings = deps.settings();
-      const service = url || settings.url;
+      const service = url ?? settings.url;
       const collect = createClient({ url: service, apiKey: key });
-      const certificate = await openDevelopmentCertificate(
-        join(settings.dataDir, settings.certificateFile),
-        deps.clock,
-      );
+      const dataDir = resolve(settings.dataDir);
+      makeDirectory(dataDir);
+      const certificate = await openDevelopmentCertificate(join(dataDir, settings.certificateFile), deps.clock);
       let secret: string | null = null;
       const listener = await listenForWebhooks({
         certificate,
-        port: Number(port),
+        port,
         secret: () => secret,
+        forward,
         onHeard: (heard) => show(heard, json === true),
         clock: deps.clock,
+      }).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'EADDRINUSE') throw new Error(`Port ${port} is taken: give another with --port, or none.`);
+        throw error;
       });
       try {
-        const events = [...EVENT_TYPES] as EventType[];
-        const made = await collect.webhooks.create
-          .mutate({ name: 'webhook listen', url: listener.url, events })
-          .catch((error: Error) => {
-            throw new Error(`${service} did not take the webhook: ${error.message}`);
-          });
+        const made = await register(collect, listener.url).catch((error: unknown) => {
+          throw new Error(reasonOf(error, service));
+        });
         secret = made.secret;
-        print(
-          json
-            ? JSON.stringify({ listening: listener.url, webhookId: made.id })
-            : `Listening at ${listener.url} as ${made.id}; Ctrl-C ends it.`,
-        );
+        if (json) print(JSON.stringify({ listening: listener.url, webhookId: made.id, secret }));
+        else {
+          print(`Listening at ${listener.url} as ${made.id}; Ctrl-C ends it.`);
+          print(`Signing secret, for as long as this runs: ${secret}`);
+        }
         await new Promise<void>((resolve) => {
           for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
         });
@@ -70,9 +77,51 @@ export function registerWebhookCommands(
     });
 }
 
+type Collect = ReturnType<typeof createClient>;
+
+/** The webhooks of earlier runs that were killed go away first: they would be tried for days. */
+async function register(collect: Collect, url: string) {
+  const webhooks = await allOf((request) => collect.webhooks.list.query(request));
+  for (const { id, name, url } of webhooks) {
+    if (name === NAME && !(await isListening(url))) await collect.webhooks.delete.mutate({ id });
+  }
+  return collect.webhooks.create.mutate({ name: NAME, url, events: [...EVENT_TYPES] as EventType[] });
+}
+
+/** Another run may be going on beside this one. */
+function isListening(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+/** One line with what to do. */
+function reasonOf(error: unknown, service: string): string {
+  if (!(error instanceof TRPCClientError) || !error.data) {
+    return `No service answers at ${service}: start it (npm start), or say where it is with --url.`;
+  }
+  const { error: refusal } = error.data as { error?: { details?: { path: string; message: string }[] } };
+  const [detail] = refusal?.details ?? [];
+  return `${service} did not take the webhook: ${detail ? `${detail.path}: ${detail.message}` : error.message}`;
+}
+
+function toPort(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) < 65_536) return Number(text);
+  throw new InvalidArgumentError('It is a number from 0 to 65535.');
+}
+
+function toHttpUrl(text: string): string {
+  if (/^https?:\/\//.test(text) && URL.canParse(text)) return text;
+  throw new InvalidArgumentError('It begins with http:// or https://.');
+}
+
 function show(heard: Heard, json: boolean): void {
   if ('refused' in heard) return void process.stderr.write(`refused: ${heard.refused}\n`);
-  const { event } = heard;
+  const { event, status } = heard;
+  if (status >= 300) process.stderr.write(`${event.id}: the endpoint answered ${status}; it will be tried again\n`);
   const { payment } = event.data;
   print(
     json

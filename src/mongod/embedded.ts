@@ -1,13 +1,14 @@
 /** Membership in the embedded MongoDB of a data directory: from `join` to `close` this process has a mongod, whoever started it. */
 import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join as joinPath, resolve as resolvePath } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { systemClock as clock } from '../clock.js';
+import { makeDirectory } from '../directory.js';
 import { StartupError } from '../startup-error.js';
 import { makeReady } from './replica-set.js';
 import { connectTo } from './sockets.js';
@@ -102,7 +103,7 @@ export async function joinEmbeddedMongo(deps: {
 function prepare(directory: string): string {
   try {
     // A data directory that exists keeps its mode: it may be shared on purpose, and what is secret is in here.
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory);
     chmodSync(directory, 0o700);
     const path = joinPath(directory, 'keyfile');
     if (existsSync(path)) return readFileSync(path, 'utf8');
@@ -118,7 +119,9 @@ function prepare(directory: string): string {
     }
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new StartupError(`DATA_DIR cannot be used: ${(error as Error).message}`);
+    throw new StartupError(
+      `DATA_DIR cannot be used: ${(error as Error).message}. Set it to a directory that you may write to.`,
+    );
   }
 }
 

@@ -1,10 +1,10 @@
 /** Finds a mongod that runs here: an installed one of version 7 or newer, else MongoDB's own build with whatever libraries this system lacks. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
+import { makeDirectory } from '../directory.js';
 import { StartupError } from '../startup-error.js';
 import { fetchMissing, fetchNewerLibc, fetchOlderOpenssl } from './debian.js';
 import { fetchMongod, INSTEAD, type OnProgress, onceInPlace, UBUNTU_20, UBUNTU_24 } from './fetch.js';
@@ -54,9 +54,13 @@ export async function findMongod(deps: {
       `There is no embedded MongoDB for this system, only for Linux on x64 with glibc. ${INSTEAD}`,
     );
   }
-  await mkdir(cacheDir, { recursive: true }).catch((error: Error) => {
-    throw new StartupError(`MongoDB cannot be cached: ${error.message}. ${INSTEAD}`);
-  });
+  try {
+    makeDirectory(cacheDir);
+  } catch (error) {
+    throw new StartupError(
+      `MongoDB cannot be cached: ${(error as Error).message}. Set XDG_CACHE_HOME to a directory that you may write to. ${INSTEAD}`,
+    );
+  }
   return ownBuild(cacheDir, system.glibc, onProgress);
 }
 

@@ -45,8 +45,6 @@ function startMongod(port: number): Promise<Start> {
     ...['--keyFile', 'keyfile', '--setParameter', 'enableLocalhostAuthBypass=false'],
     ...['--quiet', '--wiredTigerCacheSizeGB', '0.5', '--oplogSize', '512'],
     ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
-    // A process killed in a transaction keeps its locks until then; ours take milliseconds. The default is 60.
-    ...['--setParameter', 'transactionLifetimeLimitSeconds=10'],
     // A process that is killed in a transaction leaves its documents locked for so long; the default is a minute.
     ...['--setParameter', 'transactionLifetimeLimitSeconds=10'],
   ];

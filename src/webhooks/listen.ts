@@ -1,4 +1,4 @@
-/** The receiver of `webhook listen`: a small HTTPS server on the developer's machine that verifies every event before it shows it. */
+/** The receiver of `webhook listen`: a small HTTPS server on the developer's machine that verifies every event before it shows it or passes it on. */
 import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -8,9 +8,11 @@ import { verifySignature } from '../domain/signature.js';
 import type { Certificate } from './development-certificate.js';
 
 const MAX_BODY_BYTES = 1_000_000;
+/** As long as the service waits by default. */
+const FORWARD_TIMEOUT_MS = 15_000;
 
-/** A request that came in: an event, or why it is none. */
-export type Heard = { event: WebhookPayload } | { refused: string };
+/** A request that came in: an event with what it was answered, or why it is none. */
+export type Heard = { event: WebhookPayload; status: number } | { refused: string };
 
 export interface Listener {
   /** The address to register. */
@@ -21,19 +23,21 @@ export interface Listener {
 /**
  * @param options.port 0 picks a free one
  * @param options.secret of the registered webhook; null until it is, and then requests are refused
+ * @param options.forward where genuine requests are passed on to, as they came; what it answers is the answer, 502 when there is none
  * @throws Error with code EADDRINUSE when the port is taken
  */
 export async function listenForWebhooks(options: {
   certificate: Certificate;
   port: number;
   secret: () => string | null;
+  forward?: string | null;
   onHeard: (heard: Heard) => void;
   clock: Clock;
 }): Promise<Listener> {
-  const { certificate, port, secret, onHeard, clock } = options;
+  const { certificate, port, secret, forward = null, onHeard, clock } = options;
   const server = createServer(certificate, (request, response) => {
-    void hear(request, secret(), clock).then((heard) => {
-      response.writeHead('event' in heard ? 204 : 400).end();
+    void hear(request, { secret: secret(), forward, clock }).then((heard) => {
+      response.writeHead('event' in heard ? heard.status : 400).end();
       onHeard(heard);
     });
   });
@@ -51,7 +55,10 @@ export async function listenForWebhooks(options: {
   };
 }
 
-async function hear(request: IncomingMessage, secret: string | null, clock: Clock): Promise<Heard> {
+async function hear(
+  request: IncomingMessage,
+  { secret, forward, clock }: { secret: string | null; forward: string | null; clock: Clock },
+): Promise<Heard> {
   if (request.method !== 'POST') return { refused: `${request.method} instead of POST` };
   const chunks: Buffer[] = [];
   let size = 0;
@@ -70,5 +77,23 @@ async function hear(request: IncomingMessage, secret: string | null, clock: Cloc
     return { refused: 'signature not valid' };
   }
   const event = webhookPayloadSchema.safeParse(JSON.parse(body.toString()));
-  return event.success ? { event: event.data } : { refused: 'signed, but no event of this version' };
+  if (!event.success) return { refused: 'signed, but no event of this version' };
+  return { event: event.data, status: forward === null ? 204 : await passOn(request, body, forward) };
+}
+
+async function passOn({ headers }: IncomingMessage, body: Buffer, forward: string): Promise<number> {
+  const passed = Object.entries(headers).filter(([name]) => name === 'content-type' || name.startsWith('webhook-'));
+  try {
+    const answer = await fetch(forward, {
+      method: 'POST',
+      headers: Object.fromEntries(passed) as Record<string, string>,
+      body: new Uint8Array(body),
+      redirect: 'manual',
+      signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
+    });
+    await answer.body?.cancel();
+    return answer.status;
+  } catch {
+    return 502;
+  }
 }

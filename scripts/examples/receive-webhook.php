@@ -1,0 +1,40 @@
+<?php
+// A merchant's endpoint in PHP, with nothing to install. Put TLS in front of it: webhooks go to https only.
+//
+// WEBHOOK_SECRET=whsec_... php -S 127.0.0.1:4000 scripts/examples/receive-webhook.php
+
+const TOLERANCE_SECONDS = 300;
+
+/** $headers has its names in lower case; $body is as it came. */
+function isGenuine(string $body, array $headers, string $secret): bool
+{
+    $timestamp = $headers['webhook-timestamp'] ?? '';
+    if (!ctype_digit($timestamp) || abs(time() - (int) $timestamp) > TOLERANCE_SECONDS) {
+        return false;
+    }
+    $key = base64_decode(preg_replace('/^whsec_/', '', $secret));
+    $signed = ($headers['webhook-id'] ?? '') . ".$timestamp.$body";
+    $genuine = 'v1,' . base64_encode(hash_hmac('sha256', $signed, $key, true));
+    // Several while a secret is rotated.
+    foreach (explode(' ', $headers['webhook-signature'] ?? '') as $signature) {
+        if (hash_equals($genuine, $signature)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+$body = file_get_contents('php://input');
+// PHP writes names as the web server does: Webhook-Id, for example.
+$headers = array_change_key_case(getallheaders());
+if (!isGenuine($body, $headers, getenv('WEBHOOK_SECRET'))) {
+    http_response_code(400);
+    exit;
+}
+$event = json_decode($body, true);
+// The same event may come more than once: keep $event['id'] in your database.
+if ($event['type'] === 'payment.completed') {
+    $payment = $event['data']['payment'];
+    error_log("ship it: {$payment['amount']} {$payment['assetCode']} arrived ({$payment['id']})");
+}
+http_response_code(204);

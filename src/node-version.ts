@@ -1,0 +1,13 @@
+/** Imported first by every program: an older Node fails inside some dependency, with words that help nobody. Uses nothing that an old Node lacks. */
+export const OLDEST_NODE = '20.19';
+
+const numbersOf = (version: string) => version.split('.').map(Number);
+const [major = 0, minor = 0] = numbersOf(process.versions.node);
+const [oldestMajor = 0, oldestMinor = 0] = numbersOf(OLDEST_NODE);
+
+if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
+  process.stderr.write(
+    `Node ${process.versions.node} is too old: install Node ${OLDEST_NODE} or newer, then run npm ci again.\n`,
+  );
+  process.exit(1);
+}

