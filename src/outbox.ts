@@ -1,5 +1,5 @@
 /** The outbox: events and their deliveries are stored in the transaction that stores what happened, so neither exists without the other. */
-import type { EventType } from '../contracts/events.js';
+import type { EventType, WebhookPayload } from '../contracts/events.js';
 import { createdAtOf, type NewId } from './domain/ids.js';
 import { toPayment, toPaymentLink, toProduct } from './resources.js';
 import type { Session } from './stores/database.js';
@@ -35,11 +35,11 @@ export function createOutbox(deps: { events: EventStore; deliveries: DeliverySto
           type,
           createdAt: createdAtOf(_id),
           paymentId: payment._id,
-          data: {
+          data: JSON.stringify({
             payment: toPayment(payment, product),
             paymentLink: toPaymentLink(link, product, publicUrl),
             product: toProduct(product, wallet),
-          },
+          } satisfies WebhookPayload['data']),
         };
       });
       await events.insert(docs, session);

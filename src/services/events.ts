@@ -32,5 +32,5 @@ const toEvent = (event: EventDoc) => ({
   id: event._id,
   type: event.type,
   createdAt: event.createdAt.toISOString(),
-  data: event.data as WebhookPayload['data'],
+  data: JSON.parse(event.data) as WebhookPayload['data'],
 });

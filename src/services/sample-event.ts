@@ -8,7 +8,8 @@ const CUSTOMER_ADDRESS = 'GDW6AUTBXTOC7FIKUO5BOO3OGLK4SF7ZPOBLMQHMZDI45J2Z6VXRB5
 export interface SampleEvent {
   _id: string;
   type: 'payment.completed';
-  data: WebhookPayload['data'];
+  /** JSON text. */
+  data: string;
   createdAt: Date;
 }
 
@@ -23,54 +24,55 @@ export function sampleEvent(newId: NewId, now: Date, publicUrl: string): SampleE
     price: '10.5',
   } as const;
   const link = { id: newId('link'), slug: 'sample', memo: 'SAMPLE0000' };
+  const data: WebhookPayload['data'] = {
+    payment: {
+      id: newId('pay'),
+      status: 'COMPLETED',
+      reason: null,
+      amount: summary.price,
+      assetCode: summary.assetCode,
+      assetIssuer: null,
+      expectedAmount: summary.price,
+      excessAmount: null,
+      shortfallAmount: null,
+      memo: link.memo,
+      senderAddress: CUSTOMER_ADDRESS,
+      receiverAddress: wallet.address,
+      network: wallet.network,
+      transactionHash: '0'.repeat(64),
+      operationId: '0',
+      ledger: 0,
+      ledgerClosedAt: createdAt,
+      paymentLinkId: link.id,
+      product: summary,
+      walletId: wallet.id,
+      explorerUrl: null,
+      createdAt,
+    },
+    paymentLink: {
+      ...link,
+      url: `${publicUrl}/p/${link.slug}`,
+      active: true,
+      paymentCount: 1,
+      product: summary,
+      createdAt,
+    },
+    product: {
+      ...summary,
+      description: null,
+      imageUrl: null,
+      assetIssuer: null,
+      minAmount: null,
+      active: true,
+      wallet,
+      paymentLinkCount: 1,
+      createdAt,
+    },
+  };
   return {
     _id: newId('evt'),
     type: 'payment.completed',
-    data: {
-      payment: {
-        id: newId('pay'),
-        status: 'COMPLETED',
-        reason: null,
-        amount: summary.price,
-        assetCode: summary.assetCode,
-        assetIssuer: null,
-        expectedAmount: summary.price,
-        excessAmount: null,
-        shortfallAmount: null,
-        memo: link.memo,
-        senderAddress: CUSTOMER_ADDRESS,
-        receiverAddress: wallet.address,
-        network: wallet.network,
-        transactionHash: '0'.repeat(64),
-        operationId: '0',
-        ledger: 0,
-        ledgerClosedAt: createdAt,
-        paymentLinkId: link.id,
-        product: summary,
-        walletId: wallet.id,
-        explorerUrl: null,
-        createdAt,
-      },
-      paymentLink: {
-        ...link,
-        url: `${publicUrl}/p/${link.slug}`,
-        active: true,
-        paymentCount: 1,
-        product: summary,
-        createdAt,
-      },
-      product: {
-        ...summary,
-        description: null,
-        imageUrl: null,
-        assetIssuer: null,
-        minAmount: null,
-        active: true,
-        wallet,
-        paymentLinkCount: 1,
-        createdAt,
-      },
-    },
+    data: JSON.stringify(data),
     createdAt: now,
   };
 }

@@ -118,7 +118,7 @@ const rig = async (t: Test, behave: Behave = () => ({})) => {
           accountId: owner,
           type,
           paymentId,
-          data: { payment: { id: paymentId, amount: '10.5', memo: 'ünïcode ✓' } },
+          data: JSON.stringify({ payment: { id: paymentId, amount: '10.5', memo: 'ünïcode ✓' } }),
           createdAt: clock.now(),
         })),
       );
@@ -240,7 +240,7 @@ t.test('a delivery arrives signed within a second, and each attempt has the same
       id: event!._id,
       type: 'payment.completed',
       timestamp: event!.createdAt.toISOString(),
-      data: event!.data,
+      data: JSON.parse(event!.data),
     });
   }
   const stamps = r.receiver.requests.map(({ headers }) => Number(headers['webhook-timestamp']));
