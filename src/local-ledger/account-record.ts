@@ -20,9 +20,10 @@ const NO_LIABILITIES = { buying_liabilities: toAmount(0n), selling_liabilities: 
 export function accountRecord(account: AccountEntry, owned: Entry[]): Record<string, unknown> {
   const { owner, flags, thresholds } = account;
   const has = (flag: number) => (flags & flag) !== 0;
-  const signers = account.signers.map(({ key, weight }) => ({
+  const signers = account.signers.map(({ key, weight, sponsor }) => ({
     weight,
     key,
+    ...(sponsor ? { sponsor } : {}),
     type: key.startsWith('X') ? 'sha256_hash' : 'ed25519_public_key',
   }));
   return {
@@ -50,8 +51,9 @@ export function accountRecord(account: AccountEntry, owned: Entry[]): Record<str
     ],
     signers: [...signers, { weight: thresholds.master, key: owner, type: 'ed25519_public_key' }],
     data: Object.fromEntries(owned.flatMap((entry) => (entry.kind === 'data' ? [[entry.name, entry.value]] : []))),
-    num_sponsoring: 0,
-    num_sponsored: 0,
+    num_sponsoring: account.sponsoring ?? 0,
+    num_sponsored: account.sponsored ?? 0,
+    ...(account.sponsor ? { sponsor: account.sponsor } : {}),
     paging_token: owner,
   };
 }
@@ -65,6 +67,7 @@ function trustlineBalance(line: Extract<Entry, { kind: 'trustline' }>): Record<s
     is_authorized: (line.flags & LINE_AUTHORIZED) !== 0,
     is_authorized_to_maintain_liabilities: (line.flags & (LINE_AUTHORIZED | LINE_MAINTAIN)) !== 0,
     ...((line.flags & LINE_CLAWBACK) === 0 ? {} : { is_clawback_enabled: true }),
+    ...(line.sponsor ? { sponsor: line.sponsor } : {}),
     ...assetFields({ code: line.code, issuer: line.issuer }),
   };
 }

@@ -2,7 +2,7 @@
 import { xdr } from '@stellar/stellar-sdk';
 import { type AccountEntry, accountKey, availableBalance, type View } from './entries.js';
 import type { Envelope } from './envelope.js';
-import { type Effect, isSuccess } from './operations/kind.js';
+import { type Context, type Effect, isSuccess } from './operations/kind.js';
 import type { TransactionOutcome, Verdict } from './results.js';
 import { checkSignatures } from './signatures.js';
 import { BASE_FEE } from './stroops.js';
@@ -18,6 +18,8 @@ export interface Applied extends TransactionOutcome {
   successful: boolean;
   /** One list an operation, empty for what was undone. */
   effects: Effect[][];
+  /** One an operation: who paid for the entry that it made, if somebody else did. */
+  sponsors: (string | null)[];
 }
 
 type Accounts = (id: string) => Readonly<AccountEntry> | null;
@@ -140,24 +142,32 @@ export function apply(envelope: Envelope, view: View, at: LedgerMoment): Applied
   });
   const attempt = view.child();
   const done: Effect[][] = [];
+  const sponsors: (string | null)[] = [];
+  const sponsorships = new Map<string, string>();
   const operations = inner.operations.map((operation) => {
     const id = (operation.source ?? inner.source).id;
     const layer = attempt.child();
     const effects: Effect[] = [];
-    const result =
-      layer.account(id) === null
-        ? xdr.OperationResult.opNoAccount()
-        : operation.apply(id, { view: layer, ledger: at, effects });
+    const context: Context = { view: layer, ledger: at, effects, sponsorships, sponsor: null };
+    const result = layer.account(id) === null ? xdr.OperationResult.opNoAccount() : operation.apply(id, context);
     // Core goes on after a failure, on a state that is thrown away, so that every operation has a code of its own.
     if (isSuccess(result)) layer.commit();
     done.push(effects);
+    sponsors.push(isSuccess(result) ? context.sponsor : null);
     return result;
   });
-  const successful = operations.every(isSuccess);
+  const haveSucceeded = operations.every(isSuccess);
+  // What was begun must be ended.
+  const successful = haveSucceeded && sponsorships.size === 0;
   if (successful) attempt.commit();
+  const verdict: Verdict =
+    haveSucceeded && !successful
+      ? { code: 'txBadSponsorship' }
+      : { code: successful ? 'txSuccess' : 'txFailed', operations };
   return {
     successful,
-    verdict: { code: successful ? 'txSuccess' : 'txFailed', operations },
+    verdict,
+    sponsors,
     feeCharged,
     innerHash: feeBump === null ? null : inner.hash,
     effects: successful ? done : done.map(() => []),

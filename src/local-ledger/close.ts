@@ -1,6 +1,6 @@
 /** One close: the waiting transactions are checked again, applied in order, and written together with the new head. */
 import { type Applied, apply, check, type LedgerMoment, touchedKeys } from './apply.js';
-import { type AccountEntry, createView, type Entry } from './entries.js';
+import { type AccountEntry, accountKey, createView, type Entry, sponsorsOf } from './entries.js';
 import { type LedgerCounts, toCloseTime } from './headers.js';
 import { type Injection, toInjected } from './injection.js';
 import type { Before } from './past.js';
@@ -26,6 +26,10 @@ export async function prepareClose(
   const at: LedgerMoment = { sequence: head.sequence + 1, closeTime: toCloseTime(atMs) };
   const keys = new Set(batch.flatMap(({ envelope }) => touchedKeys(envelope)));
   const loaded = await store.loadEntries([...keys]);
+  // What goes may free the reserve of whoever paid for it.
+  const sponsors = [...loaded.values()].flatMap((entry) => (entry === null ? [] : sponsorsOf(entry))).map(accountKey);
+  const more = sponsors.filter((key) => !loaded.has(key));
+  if (more.length > 0) for (const [key, entry] of await store.loadEntries(more)) loaded.set(key, entry);
   const ledger = createView(loaded).child();
   const documents: LedgerDocuments[] = [];
   const counts: LedgerCounts = { successful: 0, failed: 0, operations: 0, setOperations: 0 };

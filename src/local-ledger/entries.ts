@@ -16,6 +16,8 @@ export interface Signer {
   /** G… or X… (a hash whose preimage signs). */
   key: string;
   weight: number;
+  /** Who pays its reserve, if not the account. */
+  sponsor?: string | null;
 }
 
 export interface AccountEntry {
@@ -33,6 +35,10 @@ export interface AccountEntry {
   inflationDestination: string | null;
   thresholds: { master: number; low: number; medium: number; high: number };
   signers: Signer[];
+  /** Reserves that it pays for others, and that others pay for it; none where absent. */
+  sponsoring?: number;
+  sponsored?: number;
+  sponsor?: string | null;
   modified: { ledger: number; time: number };
 }
 
@@ -45,6 +51,7 @@ export interface TrustlineEntry {
   balance: bigint;
   limit: bigint;
   flags: number;
+  sponsor?: string | null;
   modified: { ledger: number; time: number };
 }
 
@@ -55,6 +62,7 @@ export interface DataEntry {
   name: string;
   /** Base64. */
   value: string;
+  sponsor?: string | null;
   modified: { ledger: number; time: number };
 }
 
@@ -65,8 +73,14 @@ export const trustlineKey = (owner: string, { code, issuer }: IssuedAsset): stri
   `trust:${owner}:${code}:${issuer}`;
 export const dataKey = (owner: string, name: string): string => `data:${owner}:${name}`;
 
-export const minimumBalance = (account: AccountEntry, moreEntries = 0): bigint =>
-  BigInt(2 + account.subentries + moreEntries) * BASE_RESERVE;
+export const minimumBalance = ({ subentries, sponsoring = 0, sponsored = 0 }: AccountEntry): bigint =>
+  BigInt(2 + subentries + sponsoring - sponsored) * BASE_RESERVE;
+
+/** Whoever pays the reserves of an entry. */
+export const sponsorsOf = (entry: Entry): string[] =>
+  [entry.sponsor, ...(entry.kind === 'account' ? entry.signers.map(({ sponsor }) => sponsor) : [])].flatMap(
+    (sponsor) => sponsor ?? [],
+  );
 
 export const availableBalance = (account: AccountEntry): bigint => account.balance - minimumBalance(account);
 

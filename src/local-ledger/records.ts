@@ -53,11 +53,13 @@ export function toDocuments(envelope: Envelope, applied: Applied, at: LedgerMome
   const operations = inner.operations.map((operation, index): OperationDocument => {
     const source = operation.source ?? inner.source;
     const id = toid(at.sequence, order, index + 1);
-    const outcome = { successful: applied.successful && isSuccess(results[index]!), result: results[index]! };
+    const sponsor = applied.successful ? applied.sponsors[index]! : null;
+    const outcome = { successful: applied.successful && isSuccess(results[index]!), result: results[index]!, sponsor };
+    const paidBy = operation.type === 'end_sponsoring_future_reserves' ? null : sponsor;
     return {
       _id: id,
       transaction: transactionId,
-      accounts: [...new Set([source.id, ...operation.participants()])],
+      accounts: [...new Set([source.id, ...operation.participants(), ...(paidBy === null ? [] : [paidBy])])],
       successful: applied.successful,
       isPayment: operation.isPayment,
       record: {
@@ -69,6 +71,7 @@ export function toDocuments(envelope: Envelope, applied: Applied, at: LedgerMome
         type_i: operation.typeIndex,
         created_at: createdAt,
         transaction_hash: hash,
+        ...(paidBy === null ? {} : { sponsor: paidBy }),
         ...operation.details(source, outcome),
       },
       effects: applied.effects[index] ?? [],

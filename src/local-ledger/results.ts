@@ -15,7 +15,8 @@ export type TransactionFailure =
   | 'txInsufficientFee'
   | 'txBadAuthExtra'
   | 'txNotSupported'
-  | 'txBadMinSeqAgeOrGap';
+  | 'txBadMinSeqAgeOrGap'
+  | 'txBadSponsorship';
 
 /** What became of a transaction: whole-transaction failures never reach a ledger, `txFailed` may. */
 export type Verdict =
@@ -83,7 +84,7 @@ const SPECIAL: Record<string, string> = {
 };
 
 const OPERATION_NAME =
-  /^(createAccount|payment|pathPaymentStrict(Receive|Send)|setOptions|changeTrust|accountMerge|manageData|setTrustLineFlags|op)/;
+  /^(createAccount|payment|pathPaymentStrict(Receive|Send)|setOptions|changeTrust|accountMerge|manageData|setTrustLineFlags|(begin|end)SponsoringFutureReserves|op)/;
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 

@@ -640,6 +640,89 @@ t.test('an issuer can authorize a line, freeze it, and take both back', async (t
   t.match(await apply(holder, [pay(issuer.publicKey(), '5', asset)]), { operations: ['op_src_not_authorized'] });
 });
 
+t.test('a sponsor pays the reserves of another, and is free of them when what it paid for is gone', async (t) => {
+  const [sponsor, issuer] = await Promise.all([fresh(), fresh()]);
+  const [payer, child] = [sponsor.publicKey(), Keypair.random()];
+  const id = child.publicKey();
+  const begin = (sponsoredId = id, source = payer) => Operation.beginSponsoringFutureReserves({ sponsoredId, source });
+  const end = (source = id) => Operation.endSponsoringFutureReserves({ source });
+  const create = (startingBalance: string) => Operation.createAccount({ destination: id, startingBalance });
+  const asset = new Asset('TEST', issuer.publicKey());
+  const merge = Operation.accountMerge({ destination: issuer.publicKey() });
+  const both = { signers: [sponsor, child] };
+  const shown = async (address: string) => {
+    const {
+      num_sponsoring,
+      num_sponsored,
+      sponsor: paidBy,
+      balances,
+      signers,
+    } = (await client.server.loadAccount(address)) as unknown as Record<string, never>;
+    return { num_sponsoring, num_sponsored, sponsor: paidBy, balances, signers } as Record<string, any>;
+  };
+
+  t.match(await apply(sponsor, [begin(payer)]), { operations: ['op_malformed'] });
+  t.match(await apply(sponsor, [create('0.9')]), { operations: ['op_low_reserve'] }, 'without a sponsor');
+  t.match(await apply(sponsor, [begin()]), { transaction: 'tx_bad_sponsorship', operations: undefined }, 'never ended');
+  t.match(await apply(sponsor, [end(payer)]), { operations: ['op_not_sponsored'] });
+  t.match(await apply(sponsor, [begin(), begin()]), { operations: ['op_success', 'op_already_sponsored'] });
+  const circle = [begin(issuer.publicKey()), begin(id, issuer.publicKey())];
+  t.match(await apply(sponsor, circle, { signers: [sponsor, issuer] }), { operations: ['op_success', 'op_recursive'] });
+  t.match(await apply(sponsor, [begin(), merge]), { operations: ['op_success', 'op_is_sponsor'] }, 'just now');
+
+  const made = await apply(
+    sponsor,
+    [
+      begin(),
+      create('0'),
+      Operation.changeTrust({ asset, source: id }),
+      Operation.manageData({ name: 'a', value: 'b', source: id }),
+      Operation.setOptions({ signer: { ed25519PublicKey: issuer.publicKey(), weight: 1 }, source: id }),
+      end(),
+    ],
+    both,
+  );
+  t.match(made, { status: 200 }, 'an account can live without a lumen');
+  t.match(await shown(payer), { num_sponsoring: 5, num_sponsored: 0 });
+  t.match(await shown(id), {
+    num_sponsoring: 0,
+    num_sponsored: 5,
+    sponsor: payer,
+    balances: [{ sponsor: payer }, { asset_type: 'native', balance: '0.0000000' }],
+    signers: [{ sponsor: payer }, { key: id }],
+  });
+  const hash = made.body.hash as string;
+  const rows = (await (await fetch(`${url}/transactions/${hash}/operations`)).json()) as any;
+  t.match(rows._embedded.records, [
+    { type: 'begin_sponsoring_future_reserves', type_i: 16, sponsored_id: id },
+    { type: 'create_account', sponsor: payer },
+    { type: 'change_trust', sponsor: payer },
+    { type: 'manage_data', sponsor: payer },
+    { type: 'set_options', sponsor: payer },
+    { type: 'end_sponsoring_future_reserves', type_i: 17, begin_sponsor: payer },
+  ]);
+  t.notOk('sponsor' in rows._embedded.records[5]);
+
+  t.match(await apply(sponsor, [merge]), { transaction: 'tx_failed', operations: ['op_is_sponsor'] });
+  t.match(
+    await apply(sponsor, [pay(issuer.publicKey(), '9996.6')]),
+    { operations: ['op_underfunded'] },
+    '3.5 are kept',
+  );
+  t.match(await apply(sponsor, [pay(issuer.publicKey(), '9996')]), { status: 200 });
+  const more = [begin(), Operation.manageData({ name: 'c', value: 'd', source: id }), end()];
+  t.match(await apply(sponsor, more, both), { operations: ['op_success', 'op_low_reserve', 'op_success'] });
+
+  const gone = [
+    Operation.changeTrust({ asset, limit: '0', source: id }),
+    Operation.manageData({ name: 'a', value: null, source: id }),
+    Operation.accountMerge({ destination: payer, source: id }),
+  ];
+  t.match(await apply(sponsor, gone, both), { status: 200 });
+  t.match(await shown(payer), { num_sponsoring: 0, num_sponsored: 0 });
+  t.match(await apply(sponsor, [merge]), { status: 200 }, 'and may go itself');
+});
+
 t.test('several keys sign for an account, each with its weight', async (t) => {
   const [source, helper, other] = await Promise.all([fresh(), fresh(), fresh()]);
   const preimage = Buffer.from('a secret that opens');

@@ -5,6 +5,7 @@ import { partyFields, toParty } from '../party.js';
 import { MAX_INT64, toAmount } from '../stroops.js';
 import { ledgerStart } from '../toid.js';
 import { effects, inner, type OperationKind } from './kind.js';
+import { release } from './sponsorship.js';
 
 const { AccountMergeResult } = xdr;
 const result = (of: xdr.AccountMergeResult) => inner(xdr.OperationResultTr.accountMerge(of));
@@ -17,7 +18,7 @@ export const accountMerge: OperationKind<xdr.MuxedAccount> = {
   keys: (body) => [accountKey(toParty(body).id)],
   participants: (body) => [toParty(body).id],
   check: (body, source) => (toParty(body).id === source ? result(AccountMergeResult.accountMergeMalformed()) : null),
-  apply(body, source, { view, ledger, effects: done }) {
+  apply(body, source, { view, ledger, effects: done, sponsorships }) {
     const heir = view.account(toParty(body).id);
     if (heir === null) return result(AccountMergeResult.accountMergeNoAccount());
     const account = view.account(source)!;
@@ -29,12 +30,16 @@ export const accountMerge: OperationKind<xdr.MuxedAccount> = {
     if (account.sequence >= ledgerStart(ledger.sequence)) {
       return result(AccountMergeResult.accountMergeSeqnumTooFar());
     }
+    const isSponsor = (account.sponsoring ?? 0) > 0 || [...sponsorships.values()].includes(source);
+    if (isSponsor) return result(AccountMergeResult.accountMergeIsSponsor());
     const moved = account.balance;
     if (heir.balance > MAX_INT64 - moved) return result(AccountMergeResult.accountMergeDestFull());
     view.update(heir, (copy) => {
       copy.balance += moved;
     });
     view.remove(account._id);
+    release(view, account.sponsor, 2);
+    for (const { sponsor } of account.signers) release(view, sponsor, 1);
     const native = { asset_type: 'native' };
     done.push(
       effects.debited(source, native, toAmount(moved)),

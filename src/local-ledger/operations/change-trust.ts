@@ -1,18 +1,11 @@
 /** change_trust: a line of trust is opened, its limit changed, or (limit 0) closed. */
 import { xdr } from '@stellar/stellar-sdk';
 import { assetFields, fromXdrAsset, type IssuedAsset } from '../asset.js';
-import {
-  AUTH_CLAWBACK,
-  AUTH_REQUIRED,
-  accountKey,
-  availableBalance,
-  LINE_AUTHORIZED,
-  LINE_CLAWBACK,
-  trustlineKey,
-} from '../entries.js';
+import { AUTH_CLAWBACK, AUTH_REQUIRED, accountKey, LINE_AUTHORIZED, LINE_CLAWBACK, trustlineKey } from '../entries.js';
 import { partyFields } from '../party.js';
-import { BASE_RESERVE, toAmount, toBigInt } from '../stroops.js';
+import { toAmount, toBigInt } from '../stroops.js';
 import { inner, type OperationKind } from './kind.js';
+import { countEntry, release, reserve } from './sponsorship.js';
 
 /** Core's limit on what one account may own. */
 export const MAX_SUBENTRIES = 1000;
@@ -37,7 +30,8 @@ export const changeTrust: OperationKind<xdr.ChangeTrustOp> = {
     const isSound = toBigInt(body.limit()) >= 0n && Boolean(fromXdrAsset(body.line()));
     return isSound ? null : result(ChangeTrustResult.changeTrustMalformed());
   },
-  apply(body, source, { view, ledger, effects: done }) {
+  apply(body, source, context) {
+    const { view, ledger, effects: done } = context;
     const asset = lineOf(body);
     const limit = toBigInt(body.limit());
     if (asset.issuer === source) return result(ChangeTrustResult.changeTrustSelfNotAllowed());
@@ -48,9 +42,8 @@ export const changeTrust: OperationKind<xdr.ChangeTrustOp> = {
     const effect = { account: source, ...assetFields(asset), limit: toAmount(limit) };
     if (line !== null && limit === 0n) {
       view.remove(line._id);
-      view.update(owner, (copy) => {
-        copy.subentries -= 1;
-      });
+      release(view, line.sponsor, 1);
+      view.update(view.account(source)!, (copy) => countEntry(copy, -1, line.sponsor));
       done.push({ type: 'trustline_removed', type_i: 21, ...effect });
       return result(ChangeTrustResult.changeTrustSuccess());
     }
@@ -64,7 +57,8 @@ export const changeTrust: OperationKind<xdr.ChangeTrustOp> = {
       return result(ChangeTrustResult.changeTrustSuccess());
     }
     if (owner.subentries >= MAX_SUBENTRIES) return xdr.OperationResult.opTooManySubentries();
-    if (availableBalance(owner) < BASE_RESERVE) return result(ChangeTrustResult.changeTrustLowReserve());
+    const sponsor = reserve(context, source, 1);
+    if (sponsor === undefined) return result(ChangeTrustResult.changeTrustLowReserve());
     view.put({
       _id: trustlineKey(source, asset),
       kind: 'trustline',
@@ -75,11 +69,10 @@ export const changeTrust: OperationKind<xdr.ChangeTrustOp> = {
       flags:
         ((issuer.flags & AUTH_REQUIRED) === 0 ? LINE_AUTHORIZED : 0) |
         ((issuer.flags & AUTH_CLAWBACK) === 0 ? 0 : LINE_CLAWBACK),
+      ...(sponsor && { sponsor }),
       modified: { ledger: ledger.sequence, time: ledger.closeTime },
     });
-    view.update(owner, (copy) => {
-      copy.subentries += 1;
-    });
+    view.update(owner, (copy) => countEntry(copy, 1, sponsor));
     done.push({ type: 'trustline_created', type_i: 20, ...effect });
     return result(ChangeTrustResult.changeTrustSuccess());
   },

@@ -5,6 +5,10 @@ import { partyFields, toAddress } from '../party.js';
 import { BASE_RESERVE, toAmount, toBigInt } from '../stroops.js';
 import { ledgerStart } from '../toid.js';
 import { effects, inner, type OperationKind } from './kind.js';
+import { reserve } from './sponsorship.js';
+
+/** An account itself counts as two entries. */
+const ACCOUNT_RESERVES = 2;
 
 const { CreateAccountResult } = xdr;
 const result = (of: xdr.CreateAccountResult) => inner(xdr.OperationResultTr.createAccount(of));
@@ -20,17 +24,22 @@ export const createAccount: OperationKind<xdr.CreateAccountOp> = {
     const isSound = toBigInt(body.startingBalance()) >= 0n && toAddress(body.destination()) !== source;
     return isSound ? null : result(CreateAccountResult.createAccountMalformed());
   },
-  apply(body, source, { view, ledger, effects: done }) {
+  apply(body, source, context) {
+    const { view, ledger, effects: done, sponsorships } = context;
     const id = toAddress(body.destination());
     const amount = toBigInt(body.startingBalance());
     if (view.account(id) !== null) return result(CreateAccountResult.createAccountAlreadyExist());
-    if (amount < 2n * BASE_RESERVE) return result(CreateAccountResult.createAccountLowReserve());
+    const isSponsored = sponsorships.has(id);
+    const sponsor = isSponsored ? reserve(context, id, ACCOUNT_RESERVES) : null;
+    if (sponsor === undefined || (!isSponsored && amount < BigInt(ACCOUNT_RESERVES) * BASE_RESERVE)) {
+      return result(CreateAccountResult.createAccountLowReserve());
+    }
     const payer = view.account(source)!;
     if (availableBalance(payer) < amount) return result(CreateAccountResult.createAccountUnderfunded());
     view.update(payer, (copy) => {
       copy.balance -= amount;
     });
-    view.put(newAccount(id, amount, ledger));
+    view.put({ ...newAccount(id, amount, ledger), ...(sponsor && { sponsor, sponsored: ACCOUNT_RESERVES }) });
     done.push(
       effects.accountCreated(id, toAmount(amount)),
       effects.debited(source, { asset_type: 'native' }, toAmount(amount)),

@@ -9,6 +9,7 @@ import { manageData } from './manage-data.js';
 import { pathPaymentStrictReceive, pathPaymentStrictSend } from './path-payment.js';
 import { payment } from './payment.js';
 import { setOptions } from './set-options.js';
+import { beginSponsoring, endSponsoring } from './sponsorship.js';
 import { setTrustLineFlags } from './trust-line-flags.js';
 
 const kinds: Partial<Record<string, OperationKind<never>>> = {
@@ -21,6 +22,8 @@ const kinds: Partial<Record<string, OperationKind<never>>> = {
   accountMerge,
   manageData,
   setTrustLineFlags,
+  beginSponsoringFutureReserves: beginSponsoring,
+  endSponsoringFutureReserves: endSponsoring as OperationKind<never>,
 };
 
 /** An operation of a transaction: its kind bound to its body. */

@@ -18,11 +18,16 @@ export interface Context {
   ledger: { sequence: number; closeTime: number };
   /** Where an operation that succeeds says what it did. */
   effects: Effect[];
+  /** Of the transaction: who pays for the entries that an account makes just now, by that account. */
+  sponsorships: Map<string, string>;
+  /** Set to whoever paid for an entry of this operation. */
+  sponsor: string | null;
 }
 
 export interface Outcome {
   successful: boolean;
   result: xdr.OperationResult;
+  sponsor: string | null;
 }
 
 export interface OperationKind<Body> {

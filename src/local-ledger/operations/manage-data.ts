@@ -1,9 +1,9 @@
 /** manage_data: a named value of an account is set or removed; `config.memo_required` (SEP-29) is the one that matters here. */
 import { xdr } from '@stellar/stellar-sdk';
-import { availableBalance, dataKey } from '../entries.js';
-import { BASE_RESERVE } from '../stroops.js';
+import { dataKey } from '../entries.js';
 import { MAX_SUBENTRIES } from './change-trust.js';
 import { inner, type OperationKind } from './kind.js';
+import { countEntry, release, reserve } from './sponsorship.js';
 
 const { ManageDataResult } = xdr;
 const result = (of: xdr.ManageDataResult) => inner(xdr.OperationResultTr.manageData(of));
@@ -19,7 +19,8 @@ export const manageData: OperationKind<xdr.ManageDataOp> = {
   keys: (body, source) => [dataKey(source, nameOf(body))],
   participants: () => [],
   check: (body) => (/^[\x20-\x7e]{1,64}$/.test(nameOf(body)) ? null : result(ManageDataResult.manageDataInvalidName())),
-  apply(body, source, { view, ledger, effects: done }) {
+  apply(body, source, context) {
+    const { view, ledger, effects: done } = context;
     const name = nameOf(body);
     const value = valueIn(body);
     const owner = view.account(source)!;
@@ -27,9 +28,8 @@ export const manageData: OperationKind<xdr.ManageDataOp> = {
     if (value === null) {
       if (entry === null) return result(ManageDataResult.manageDataNameNotFound());
       view.remove(entry._id);
-      view.update(owner, (copy) => {
-        copy.subentries -= 1;
-      });
+      release(view, entry.sponsor, 1);
+      view.update(view.account(source)!, (copy) => countEntry(copy, -1, entry.sponsor));
       done.push({ type: 'data_removed', type_i: 41, account: source, name });
     } else if (entry !== null) {
       view.update(entry, (copy) => {
@@ -38,18 +38,18 @@ export const manageData: OperationKind<xdr.ManageDataOp> = {
       done.push({ type: 'data_updated', type_i: 42, account: source, name, value });
     } else {
       if (owner.subentries >= MAX_SUBENTRIES) return xdr.OperationResult.opTooManySubentries();
-      if (availableBalance(owner) < BASE_RESERVE) return result(ManageDataResult.manageDataLowReserve());
+      const sponsor = reserve(context, source, 1);
+      if (sponsor === undefined) return result(ManageDataResult.manageDataLowReserve());
       view.put({
         _id: dataKey(source, name),
         kind: 'data',
         owner: source,
         name,
         value,
+        ...(sponsor && { sponsor }),
         modified: { ledger: ledger.sequence, time: ledger.closeTime },
       });
-      view.update(owner, (copy) => {
-        copy.subentries += 1;
-      });
+      view.update(owner, (copy) => countEntry(copy, 1, sponsor));
       done.push({ type: 'data_created', type_i: 40, account: source, name, value });
     }
     return result(ManageDataResult.manageDataSuccess());

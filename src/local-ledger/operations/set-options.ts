@@ -7,12 +7,11 @@ import {
   AUTH_REQUIRED,
   AUTH_REVOCABLE,
   accountKey,
-  availableBalance,
 } from '../entries.js';
 import { toAddress } from '../party.js';
-import { BASE_RESERVE } from '../stroops.js';
 import { MAX_SUBENTRIES } from './change-trust.js';
-import { given, inner, type OperationKind } from './kind.js';
+import { type Context, given, inner, type OperationKind } from './kind.js';
+import { countEntry, release, reserve } from './sponsorship.js';
 
 const { SetOptionsResult } = xdr;
 const result = (of: xdr.SetOptionsResult) => inner(xdr.OperationResultTr.setOptions(of));
@@ -81,7 +80,8 @@ export const setOptions: OperationKind<xdr.SetOptionsOp> = {
     const isDomainSound = domain === null || /^[\x20-\x7e]*$/.test(domain);
     return isDomainSound ? null : result(SetOptionsResult.setOptionsInvalidHomeDomain());
   },
-  apply(body, source, { view, effects: done }) {
+  apply(body, source, context) {
+    const { view, effects: done } = context;
     const account = structuredClone(view.account(source)!) as AccountEntry;
     const heir = given(body.inflationDest());
     if (heir !== null) {
@@ -122,7 +122,7 @@ export const setOptions: OperationKind<xdr.SetOptionsOp> = {
         high_threshold: high,
       });
     }
-    const failure = changeSigner(given(body.signer()), account);
+    const failure = changeSigner(given(body.signer()), account, context);
     if (failure !== null) return failure;
     view.put(account);
     return result(SetOptionsResult.setOptionsSuccess());
@@ -146,22 +146,24 @@ export const setOptions: OperationKind<xdr.SetOptionsOp> = {
   },
 };
 
-function changeSigner(change: xdr.Signer | null, account: AccountEntry): xdr.OperationResult | null {
+function changeSigner(change: xdr.Signer | null, account: AccountEntry, context: Context): xdr.OperationResult | null {
   if (change === null) return null;
   const key = signerKey(change.key())!;
   const known = account.signers.find((signer) => signer.key === key);
   if (change.weight() === 0) {
     if (known === undefined) return result(SetOptionsResult.setOptionsBadSigner());
     account.signers = account.signers.filter((signer) => signer !== known);
-    account.subentries -= 1;
+    release(context.view, known.sponsor, 1);
+    countEntry(account, -1, known.sponsor);
   } else if (known !== undefined) {
     known.weight = change.weight();
   } else {
     if (account.signers.length >= MAX_SIGNERS) return result(SetOptionsResult.setOptionsTooManySigners());
     if (account.subentries >= MAX_SUBENTRIES) return xdr.OperationResult.opTooManySubentries();
-    if (availableBalance(account) < BASE_RESERVE) return result(SetOptionsResult.setOptionsLowReserve());
-    account.signers.push({ key, weight: change.weight() });
-    account.subentries += 1;
+    const sponsor = reserve(context, account.owner, 1);
+    if (sponsor === undefined) return result(SetOptionsResult.setOptionsLowReserve());
+    account.signers.push({ key, weight: change.weight(), ...(sponsor && { sponsor }) });
+    countEntry(account, 1, sponsor);
   }
   return null;
 }
