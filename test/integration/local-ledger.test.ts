@@ -271,6 +271,42 @@ const SHAPES: Record<string, Record<string, string>> = {
     protocol_version: 'number',
     header_xdr: 'string',
   },
+  fee_stats: {
+    last_ledger: 'string',
+    last_ledger_base_fee: 'string',
+    ledger_capacity_usage: 'string',
+    fee_charged: 'object',
+    max_fee: 'object',
+  },
+  fee_distribution: Object.fromEntries(
+    ['max', 'min', 'mode', 'p10', 'p20', 'p30', 'p40', 'p50', 'p60', 'p70', 'p80', 'p90', 'p95', 'p99'].map((name) => [
+      name,
+      'string',
+    ]),
+  ),
+  native_balance: {
+    balance: 'string',
+    buying_liabilities: 'string',
+    selling_liabilities: 'string',
+    asset_type: 'string',
+  },
+  line: {
+    limit: 'string',
+    last_modified_ledger: 'number',
+    is_authorized: 'boolean',
+    is_authorized_to_maintain_liabilities: 'boolean',
+    asset_code: 'string',
+    asset_issuer: 'string',
+  },
+  signer: { weight: 'number', key: 'string', type: 'string' },
+  page: { _links: 'object', _embedded: 'object' },
+  pending: { tx_status: 'string', hash: 'string' },
+  problem: { type: 'string', title: 'string', status: 'number', detail: 'string' },
+  with_extras: { extras: 'object' },
+  invalid_field: { invalid_field: 'string', reason: 'string' },
+  refused: { envelope_xdr: 'string', result_xdr: 'string', result_codes: 'object' },
+  malformed: { envelope_xdr: 'string' },
+  stale: { history_latest_ledger: 'number', core_latest_ledger: 'number' },
   root: {
     _links: 'object',
     horizon_version: 'string',
@@ -400,6 +436,95 @@ t.test('each kind of record has the fields and types of Horizon', async (t) => {
   );
   for (const effect of moved.slice(0, 2)) t.strictSame(faultsOf(effect as unknown as Json, 'effect'), []);
   t.equal(moved[1]!.amount, '9999.9999900');
+
+  const [line, lumens] = account.balances as Json[];
+  t.strictSame(faultsOf(line!, 'native_balance', 'line'), []);
+  t.strictSame(faultsOf(lumens!, 'native_balance'), []);
+  for (const signer of account.signers as Json[]) t.strictSame(faultsOf(signer, 'signer'), []);
+  t.strictSame(Object.keys(account._links as Json).sort(), [
+    'data',
+    'effects',
+    'offers',
+    'operations',
+    'payments',
+    'self',
+    'trades',
+    'transactions',
+  ]);
+  const fees = (await get('/fee_stats')).body;
+  t.strictSame(faultsOf(fees, 'fee_stats'), []);
+  for (const of of ['fee_charged', 'max_fee']) t.strictSame(faultsOf(fees[of] as Json, 'fee_distribution'), [], of);
+  const page = (await get('/payments?limit=1')).body;
+  t.strictSame(faultsOf(page, 'page'), []);
+  t.strictSame(Object.keys(page._links as Json).sort(), ['next', 'prev', 'self']);
+});
+
+t.test('each kind of refusal has the fields and types of Horizon', async (t) => {
+  const { address, secret } = await client.fund();
+  const submit = async (path: string, tx: string): Promise<Got> => {
+    const response = await fetch(url + path, { method: 'POST', body: new URLSearchParams({ tx }) });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: JSON.parse(text) };
+  };
+  const payment = async (amount: string, sequence?: string) => {
+    const account = new Account(address, sequence ?? (await server.loadAccount(address)).sequenceNumber());
+    const transaction = new TransactionBuilder(account, { fee: '100', networkPassphrase: ledger.passphrase })
+      .addOperation(Operation.payment({ destination: client.root.publicKey(), asset: Asset.native(), amount }))
+      .setTimeout(30)
+      .build();
+    transaction.sign(Keypair.fromSecret(secret));
+    return transaction.toXDR();
+  };
+  const oversized = `tx=${'A'.repeat(250_000)}`;
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  const asGot = async (response: Response): Promise<Got> => {
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: JSON.parse(text) };
+  };
+  const post = (body: string, headers: Record<string, string>) =>
+    fetch(`${url}/transactions`, { method: 'POST', body, headers });
+  const faulty = async (fault: Parameters<typeof client.faults.add>[0]) => {
+    await client.faults.add({ path: '/payments', count: 1, ...fault } as typeof fault);
+    return await get('/payments');
+  };
+  const edge = async () => {
+    await client.faults.add({ kind: 'retention', elderLedger: 2 });
+    const answer = await get('/ledgers/1');
+    await client.faults.clear();
+    return answer;
+  };
+  const cases: [tail: string, status: number, answer: Got, extras: string | null][] = [
+    ['bad_request', 400, await get('/payments?limit=0'), 'invalid_field'],
+    ['not_found', 404, await get('/nowhere'), null],
+    ['not_acceptable', 406, await get('/payments', { accept: 'image/png' }), null],
+    ['before_history', 410, await edge(), null],
+    ['request_too_large', 413, await asGot(await post(oversized, form)), null],
+    ['unsupported_media_type', 415, await asGot(await post('{}', { 'content-type': 'application/json' })), null],
+    ['rate_limit_exceeded', 429, await faulty({ kind: 'rate_limited' }), null],
+    ['server_error', 500, await faulty({ kind: 'server_error' }), null],
+    ['stale_history', 503, await faulty({ kind: 'stale_history' }), 'stale'],
+    ['service_unavailable', 503, await faulty({ kind: 'unavailable' }), null],
+    ['timeout', 504, await faulty({ kind: 'timeout' }), null],
+    ['transaction_malformed', 400, await submit('/transactions', 'AAAA'), 'malformed'],
+    ['transaction_malformed', 400, await submit('/transactions_async', 'AAAA'), 'malformed'],
+    ['transaction_failed', 400, await submit('/transactions', await payment('99999')), 'refused'],
+    ['transaction_failed', 400, await submit('/transactions', await payment('1', '7')), 'refused'],
+  ];
+  for (const [tail, status, { status: answered, headers, body }, extras] of cases) {
+    t.equal(answered, status, tail);
+    t.equal(headers.get('content-type'), 'application/problem+json; charset=utf-8', tail);
+    t.match(body, { type: `https://stellar.org/horizon-errors/${tail}`, status });
+    t.strictSame(faultsOf(body, 'problem', ...(extras === null ? [] : ['with_extras'])), [], tail);
+    if (extras !== null) t.strictSame(faultsOf(body.extras as Json, extras), [], `extras of ${tail}`);
+  }
+  t.strictSame((cases.at(-2)![2].body.extras as Json).result_codes, {
+    transaction: 'tx_failed',
+    operations: ['op_underfunded'],
+  });
+  t.strictSame((cases.at(-1)![2].body.extras as Json).result_codes, { transaction: 'tx_bad_seq' });
+  const pending = await submit('/transactions_async', await payment('1'));
+  t.match(pending.status, 201);
+  t.strictSame(faultsOf(pending.body, 'pending'), []);
 });
 
 t.test('pages: cursors are exclusive, links continue, nothing is lost or twice', async (t) => {
