@@ -37,6 +37,13 @@ export interface DeliveryDoc {
   createdAt: Date;
 }
 
+/** As much of a delivery as sending it needs. */
+export type DueDelivery = Pick<
+  DeliveryDoc,
+  '_id' | 'webhookId' | 'eventId' | 'eventType' | 'paymentId' | 'attemptCount'
+>;
+const DUE_FIELDS = { webhookId: 1, eventId: 1, eventType: 1, paymentId: 1, attemptCount: 1 } as const;
+
 /** What one attempt made of a delivery. */
 export interface AttemptRecord {
   id: string;
@@ -158,16 +165,21 @@ export function createDeliveryStore(
       collection.distinct('webhookId', { webhookId: { $gt: '' }, ...dueBy(now) }),
 
     /** What is due for each of these webhooks, at most `limit` each, oldest first. */
-    dueOf: (webhookIds: readonly string[], now: Date, limit: number): Promise<DeliveryDoc[]> =>
+    dueOf: (webhookIds: readonly string[], now: Date, limit: number): Promise<DueDelivery[]> =>
       connection
-        .db!.aggregate<DeliveryDoc>([
+        .db!.aggregate<DueDelivery>([
           { $documents: webhookIds.map((_id) => ({ _id })) },
           {
             $lookup: {
               from: collection.collectionName,
               localField: '_id',
               foreignField: 'webhookId',
-              pipeline: [{ $match: dueBy(now) }, { $sort: { nextAttemptAt: 1, _id: 1 } }, { $limit: limit }],
+              pipeline: [
+                { $match: dueBy(now) },
+                { $sort: { nextAttemptAt: 1, _id: 1 } },
+                { $limit: limit },
+                { $project: DUE_FIELDS },
+              ],
               as: 'due',
             },
           },
@@ -181,15 +193,18 @@ export function createDeliveryStore(
       webhookIds: readonly string[],
       paymentIds: readonly string[],
       eventType: EventType,
-    ): Promise<DeliveryDoc[]> =>
+    ): Promise<DueDelivery[]> =>
       collection
-        .find({
-          webhookId: { $in: [...webhookIds] },
-          paymentId: { $in: [...paymentIds] },
-          eventType,
-          status: 'PENDING',
-          attemptCount: 0,
-        })
+        .find(
+          {
+            webhookId: { $in: [...webhookIds] },
+            paymentId: { $in: [...paymentIds] },
+            eventType,
+            status: 'PENDING',
+            attemptCount: 0,
+          },
+          { projection: DUE_FIELDS },
+        )
         .toArray(),
 
     /** @returns how many of the records were written: the others were overtaken by a cancellation or another dispatcher. */

@@ -1,19 +1,19 @@
 /** The lane of one webhook while a dispatcher holds it: what was loaded and is not recorded yet, in the order in which it may go.
  *  A payment's `payment.completed` never starts before the first attempt of its `payment.received` is over. */
-import type { DeliveryDoc } from '../stores/deliveries.js';
+import type { DueDelivery } from '../stores/deliveries.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 
 export interface Job {
-  delivery: DeliveryDoc;
+  delivery: DueDelivery;
   /** The same bytes on every attempt. */
   body: Buffer;
 }
 
-const isFirst = ({ delivery }: Job, type: DeliveryDoc['eventType']) =>
+const isFirst = ({ delivery }: Job, type: DueDelivery['eventType']) =>
   delivery.eventType === type && delivery.attemptCount === 0;
 
 /** True when something else may have to go before it. */
-export const mayHavePredecessor = (delivery: DeliveryDoc): boolean =>
+export const mayHavePredecessor = (delivery: DueDelivery): boolean =>
   delivery.eventType === 'payment.completed' && delivery.attemptCount === 0;
 
 export class Lane {

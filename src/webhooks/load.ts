@@ -1,7 +1,7 @@
 /** Brings due deliveries into the lanes, each behind what has to go before it. A constant number of queries, however many lanes and deliveries. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
-import type { DeliveryDoc, DeliveryStore } from '../stores/deliveries.js';
+import type { DeliveryStore, DueDelivery } from '../stores/deliveries.js';
 import type { EventStore } from '../stores/events.js';
 import { type Lane, mayHavePredecessor } from './lane.js';
 import type { Lanes } from './lanes.js';
@@ -54,7 +54,7 @@ export async function loadInto(candidates: readonly Lane[], lanes: Lanes, deps: 
   ]);
   const bodies = new Map(found.map((event) => [event._id, toBody(event)]));
 
-  const lost: DeliveryDoc[] = [];
+  const lost: DueDelivery[] = [];
   for (const delivery of ordered) {
     const body = bodies.get(delivery.eventId);
     if (body) lanes.of(delivery.webhookId)?.offer({ delivery, body });
@@ -68,15 +68,15 @@ export async function loadInto(candidates: readonly Lane[], lanes: Lanes, deps: 
   );
 }
 
-const keyOf = ({ webhookId, paymentId }: DeliveryDoc) => `${webhookId} ${paymentId}`;
+const keyOf = ({ webhookId, paymentId }: DueDelivery) => `${webhookId} ${paymentId}`;
 
 /** Puts before each first `payment.completed` its `payment.received`, if that was never attempted, whatever the order in which they are due. */
 async function withPredecessors(
-  due: readonly DeliveryDoc[],
+  due: readonly DueDelivery[],
   lanes: Lanes,
   deliveries: LoadDeps['deliveries'],
-): Promise<DeliveryDoc[]> {
-  const received = new Map<string, DeliveryDoc>();
+): Promise<DueDelivery[]> {
+  const received = new Map<string, DueDelivery>();
   for (const each of due) {
     if (each.eventType === 'payment.received' && each.attemptCount === 0) received.set(keyOf(each), each);
   }

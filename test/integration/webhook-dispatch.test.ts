@@ -526,7 +526,7 @@ t.test(
     const r = await rig(t, () => ({ delayMs: 400 }));
     await r.webhook('/');
     await r.publish(r.eventsOf(payments(250), ['payment.completed']));
-    const settings = { timeoutMs: 1500, leaseMarginMs: 800, retryBaseMs: 50, maxAttempts: 20 };
+    const settings = { timeoutMs: 4000, leaseMarginMs: 800, retryBaseMs: 50, maxAttempts: 20 };
     const away = async () => {
       throw new Error('the database is away');
     };

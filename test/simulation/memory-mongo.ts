@@ -260,6 +260,11 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[]) {
         case '$limit':
           docs = docs.slice(0, value);
           break;
+        case '$project':
+          docs = docs.map((doc) =>
+            Object.fromEntries(Object.entries(doc).filter(([name]) => name === '_id' || name in value)),
+          );
+          break;
         case '$skip':
           docs = docs.slice(value);
           break;
