@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../contracts/networks.js';
-import { type Clock, systemClock } from './clock.js';
+import { type Clock, steadyClock, systemClock } from './clock.js';
 import { createHorizonMarks } from './collect/horizon-marks.js';
 import { createObstacles } from './collect/obstacles.js';
 import { createRecorder } from './collect/recorder.js';
@@ -111,7 +111,8 @@ export async function createContext(deps: {
     for (const network of config.networks) {
       const urls = config.horizonUrls[network].length > 0 ? config.horizonUrls[network] : [localLedger!.url];
       const budget = network === 'LOCAL' ? null : stores.requestBudgets.of(network, config.horizonRequestsPerHour);
-      const horizon = createHorizon({ network, urls, passphrase: networkInfo[network].passphrase, budget, clock, log });
+      const { passphrase } = networkInfo[network];
+      const horizon = createHorizon({ network, urls, passphrase, budget, clock, passing: steadyClock, log });
       onClose(() => horizon.close());
       horizons.set(network, horizon);
     }
@@ -188,6 +189,7 @@ export async function createContext(deps: {
           pollIntervalMs,
           requestsPerHour,
           clock,
+          passing: steadyClock,
           log,
         };
         return { name: `watch ${network}`, run: (signal) => watch(watching, signal), everyMs: null };

@@ -1,7 +1,7 @@
 /** Keeps watching a network: round after round while this process holds the lease. The lease saves requests; what is stored once is held by the data. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
-import type { Clock } from '../clock.js';
+import type { Clock, SteadyClock } from '../clock.js';
 import type { Horizon } from '../horizon/source.js';
 import { HorizonUnavailable, WrongNetwork } from '../horizon/unavailable.js';
 import type { LeaseStore } from '../stores/leases.js';
@@ -27,6 +27,8 @@ export interface WatchDeps {
   /** The budget; null without one. */
   requestsPerHour: number | null;
   clock: Clock;
+  /** Time that passed, which the pace goes by: a clock that is set back an hour must not stop the watching for that hour. Default the clock. */
+  passing?: SteadyClock;
   log: Logger;
 }
 
@@ -72,18 +74,28 @@ async function renew(
 }
 
 async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> {
-  const { network, watcher, horizon, networkStates, pollIntervalMs, requestsPerHour, clock, log } = deps;
+  const {
+    network,
+    watcher,
+    horizon,
+    networkStates,
+    pollIntervalMs,
+    requestsPerHour,
+    clock,
+    passing = clock,
+    log,
+  } = deps;
   const pace = createPace({ pollIntervalMs, requestsPerHour });
   let failures = 0;
-  let read = { ledger: 0, atMs: 0 };
-  let roundMs = 0;
+  let read = { ledger: 0, atMs: Number.NEGATIVE_INFINITY };
+  let roundMs = Number.NEGATIVE_INFINITY;
   while (!signal.aborted) {
     let waitMs = 0;
     try {
       const session = horizon.session();
       const root = await session.root();
-      pace.saw(root.latestLedger, clock.nowMs());
-      const nowMs = clock.nowMs();
+      const nowMs = passing.nowMs();
+      pace.saw(root.latestLedger, nowMs);
       const isNew = root.latestLedger !== read.ledger;
       if (isNew && nowMs - read.atMs < pollIntervalMs) {
         waitMs = read.atMs + pollIntervalMs - nowMs;
@@ -97,7 +109,7 @@ async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> 
           if (pages > 0) read.atMs = nowMs;
           pace.read(pages);
         }
-        waitMs = pace.waitMs(clock.nowMs());
+        waitMs = pace.waitMs(passing.nowMs());
       }
       if (failures > 0) log.info({ network }, 'Horizon answers again');
       failures = 0;

@@ -16,7 +16,8 @@ export function createRateLimit(perMinute: number, clock: Clock): (keyId: string
       sweepAtMs = nowMs + WINDOW_MS;
     }
     const window = windows.get(keyId);
-    if (!window || window.endsAtMs <= nowMs) {
+    // One that ends later than any can began before the clock was set back.
+    if (!window || window.endsAtMs <= nowMs || window.endsAtMs > nowMs + WINDOW_MS) {
       windows.set(keyId, { endsAtMs: nowMs + WINDOW_MS, count: 1 });
       return 0;
     }

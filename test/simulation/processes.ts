@@ -67,6 +67,8 @@ export function newProcess(name: string, world: World): SimulatedProcess {
 
 function base(process: SimulatedProcess, { world, database, network }: Surroundings) {
   const clock = world.clockOf(process);
+  // What measures how much time has passed runs evenly, wherever the clock is set to.
+  const passing = { ...clock, nowMs: world.nowMs };
   const newId = createIds(clock);
   const stores = createStores(database.seat(process, world), { clock, newId });
   const horizon = createHorizon({
@@ -75,21 +77,20 @@ function base(process: SimulatedProcess, { world, database, network }: Surroundi
     passphrase: PASSPHRASE,
     budget: null,
     clock,
+    passing,
     log,
     timeoutMs: 3000,
     fetch: network.fetchOf(process),
   });
   const outbox = createOutbox({ ...stores, newId, publicUrl: PUBLIC_URL });
   const secrets = createSecretBox(SECRETS_KEY, clock);
-  return { clock, newId, stores, horizon, outbox, secrets };
+  return { clock, passing, newId, stores, horizon, outbox, secrets };
 }
 
 /** Watches and delivers. @returns how to stop it as SIGTERM would. */
 export function startWorker(process: SimulatedProcess, around: Surroundings): { stop(): Promise<void> } {
   const { database, receiver, settings } = around;
-  const { clock, newId, stores, horizon, outbox, secrets } = base(process, around);
-  // What measures how much time has passed runs evenly, wherever the clock is set to.
-  const leaseClock = { ...clock, nowMs: around.world.nowMs };
+  const { clock, passing, newId, stores, horizon, outbox, secrets } = base(process, around);
   const ended = new AbortController();
   // Node keeps a signal made of others, and all that listens to it, until it aborts.
   process.buried.signal.addEventListener('abort', () => ended.abort());
@@ -98,7 +99,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
     poster: receiver.posterOf(process),
     secrets,
     clock,
-    leaseClock,
+    leaseClock: passing,
     log,
     settings: { ...settings, pollMs: 2000, leaseMarginMs: 3000, graceMs: 7000 },
   });
@@ -124,6 +125,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
         pollIntervalMs: 2000,
         requestsPerHour: null,
         clock,
+        passing,
         log,
       },
       ended.signal,

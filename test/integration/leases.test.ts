@@ -1,0 +1,35 @@
+/** Who does a work that one process does at a time. */
+import mongoose from 'mongoose';
+import t from 'tap';
+import { createLeaseStore } from '../../src/stores/leases.js';
+import { testDatabase } from '../helpers/mongo.js';
+import { eventually } from '../helpers/service.js';
+
+t.test('a lease has one holder until it ends by the database’s clock, whatever anybody’s clock says', async (t) => {
+  const { uri, db } = await testDatabase(t);
+  const connection = await mongoose.createConnection(uri).asPromise();
+  t.teardown(() => connection.close());
+  const leases = createLeaseStore(connection);
+  const until = async () =>
+    (await db.collection('leases').findOne({ _id: 'work' as never }))!.until.getTime() as number;
+
+  const first = await Promise.all(['a', 'b', 'c'].map((holder) => leases.hold('work', holder, 60_000)));
+  t.equal(first.filter(Boolean).length, 1, 'of three at once one gets it');
+  const holder = 'abc'[first.indexOf(true)]!;
+  const other = holder === 'a' ? 'b' : 'a';
+  t.equal(await leases.hold('work', other, 60_000), false);
+  const before = await until();
+  t.equal(await leases.hold('work', holder, 90_000), true, 'its holder renews it');
+  t.ok((await until()) > before + 20_000);
+
+  await leases.release('work', other);
+  t.equal(await leases.hold('work', other, 90_000), false, 'nobody gives back what is not his');
+  await leases.release('work', holder);
+  t.equal(await leases.hold('work', other, 300), true);
+  t.equal(await leases.hold('work', holder, 300), false);
+  await eventually(() => leases.hold('work', holder, 300), 'it ends by itself');
+
+  const inAnHour = new Date(Date.now() + 3_600_000);
+  await db.collection('leases').updateOne({ _id: 'work' as never }, { $set: { until: inAnHour, holder: 'dead' } });
+  t.equal(await leases.hold('work', other, 5000), true, 'one that ends later than any can holds up nobody');
+});
