@@ -36,6 +36,7 @@ export const ERRORS = {
   },
 } as const;
 
+/** What went wrong, for a program. */
 export type ErrorCode = keyof typeof ERRORS;
 export const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
 
@@ -50,6 +51,8 @@ export const faultSchema = z
     }),
   })
   .meta({ id: 'Fault' });
+/** One fault of a request, in the error's `details`.
+ *  @interface */
 export type Fault = z.infer<typeof faultSchema>;
 
 export const errorSchema = z
@@ -59,4 +62,6 @@ export const errorSchema = z
     details: z.array(faultSchema).optional().meta({ description: 'Only with `validation_error`.' }),
   })
   .meta({ id: 'Error' });
+/** The `error` of an answer.
+ *  @interface */
 export type ErrorBody = z.infer<typeof errorSchema>;

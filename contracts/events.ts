@@ -9,6 +9,7 @@ import { idInput, idOf, momentInput, pageQuery, timestamp } from './primitives.j
 import { productSchema } from './products.js';
 
 export const EVENT_TYPES = ['payment.received', 'payment.completed'] as const;
+/** What a webhook can be told of. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
 export const eventTypeSchema = z.enum(EVENT_TYPES).meta({
@@ -33,6 +34,8 @@ export const eventSchema = z
 export const webhookPayloadSchema = z
   .object({ id: idOf('evt', 'event'), type: eventTypeSchema, timestamp, data: eventDataSchema })
   .meta({ id: 'WebhookPayload', description: 'Body of a delivery, signed after Standard Webhooks 1.0.' });
+/** The JSON body of a delivery, once its signature is verified.
+ *  @interface */
 export type WebhookPayload = z.infer<typeof webhookPayloadSchema>;
 
 const tag = 'Events';

@@ -9,5 +9,7 @@ import { products } from './products.js';
 import { wallets } from './wallets.js';
 import { webhooks } from './webhooks.js';
 
+/** All operations, by resource and name. */
 export const contract = { account, apiKeys, wallets, products, paymentLinks, payments, events, webhooks, deliveries };
+/** The type of the tree, for `InputOf` and `OutputOf`. */
 export type Contract = typeof contract;

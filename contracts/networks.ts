@@ -2,6 +2,7 @@
 import { z } from 'zod';
 
 export const NETWORKS = ['PUBLIC', 'TESTNET', 'LOCAL'] as const;
+/** Where a wallet lives. */
 export type Network = (typeof NETWORKS)[number];
 
 export const networkSchema = z.enum(NETWORKS).meta({

@@ -52,6 +52,7 @@ interface OperationDefinition<
   examples?: { body?: Record<string, unknown> };
 }
 
+/** One call of the API: its place in REST, and the schemas of what goes in and comes out. */
 export interface Operation<
   M extends Method = Method,
   P extends Shape = Shape,
@@ -101,7 +102,9 @@ function withRules<T extends z.ZodType>(schema: T, rules: Rules): T {
   return schema.check(check) as T;
 }
 
+/** What a call takes: `InputOf<Contract['products']['create']>`. Defaults may be left out. */
 export type InputOf<Op> = Op extends { input: infer I extends z.ZodType } ? z.input<I> : never;
 /** The input after Zod: defaults filled in. */
 export type ParsedInputOf<Op> = Op extends { input: infer I extends z.ZodType } ? z.output<I> : never;
+/** What a call answers: `OutputOf<Contract['products']['create']>`. */
 export type OutputOf<Op> = Op extends { output: infer O extends z.ZodType } ? z.output<O> : never;

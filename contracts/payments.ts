@@ -28,7 +28,9 @@ export const paymentStatusSchema = z.enum(PAYMENT_STATUSES).meta({
 export const paymentReasonSchema = z
   .enum(PAYMENT_REASONS)
   .meta({ id: 'PaymentReason', description: 'The first that applies, in the order link, product, asset, amount.' });
+/** What became of a payment. */
 export type PaymentStatus = z.infer<typeof paymentStatusSchema>;
+/** Why a payment is not simply COMPLETED. */
 export type PaymentReason = z.infer<typeof paymentReasonSchema>;
 
 export const paymentSchema = z

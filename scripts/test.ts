@@ -14,17 +14,22 @@ const files = process.argv
   .slice(2)
   .map((path) => (statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, '**/*.test.ts') : path));
 
-/** The path of Debian's chromium; installed first where that is possible without asking. */
-function chromium(): string | null {
-  const find = () => spawnSync('sh', ['-c', 'command -v chromium']).stdout.toString().trim() || null;
+/** The path of a program from a Debian package; installed first where that is possible without asking. */
+function debian(program: string, packageName: string): string | null {
+  const find = () =>
+    spawnSync('sh', ['-c', `command -v ${program}`])
+      .stdout.toString()
+      .trim() || null;
   const found = find();
   if (found) return found;
   if (process.getuid?.() !== 0 || spawnSync('apt-get', ['--version']).status !== 0) {
-    console.log('The browser tests will fail: chromium is missing. As root: apt-get install chromium');
+    console.log(
+      `${program} is missing, and the tests that need it fail or are skipped. As root: apt-get install ${packageName}`,
+    );
     return null;
   }
-  console.log('Installing chromium for the browser tests (apt-get install chromium).');
-  for (const args of [['update'], ['install', '--yes', '--no-install-recommends', 'chromium']]) {
+  console.log(`Installing ${packageName} for the tests (apt-get install ${packageName}).`);
+  for (const args of [['update'], ['install', '--yes', '--no-install-recommends', packageName]]) {
     spawnSync('apt-get', ['-qq', ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
   }
   return find();
@@ -67,8 +72,9 @@ function totals(tap: string): { passed: number; failed: number } {
 async function main(): Promise<number> {
   const workDir = mkdtempSync(join(tmpdir(), 'stellar-collect-test-'));
   const tapFile = join(workDir, 'results.tap');
-  const withBrowser = files.length === 0 || files.some((file) => file.includes('browser'));
-  const browser = withBrowser ? chromium() : null;
+  const runs = (name: string) => files.length === 0 || files.some((file) => file.includes(name));
+  const browser = runs('browser') ? debian('chromium', 'chromium') : null;
+  if (runs('e2e')) debian('php', 'php-cli');
   const mongo = await openMongo({
     uri: null,
     dataDir: workDir,

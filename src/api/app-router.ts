@@ -31,4 +31,5 @@ interface Typed<Op> {
 type Procedure<Op> = Op extends { method: 'GET' } ? TRPCQueryProcedure<Typed<Op>> : TRPCMutationProcedure<Typed<Op>>;
 type Procedures = { [R in keyof Contract]: { [N in keyof Contract[R]]: Procedure<Contract[R][N]> } };
 
+/** For a tRPC client that you make yourself: `createTRPCClient<AppRouter>`. */
 export type AppRouter = TRPCBuiltRouter<Root, Procedures>;
