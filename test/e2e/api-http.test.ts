@@ -687,6 +687,23 @@ t.test('what no contract names does not leave, and what breaks the contract is a
   t.equal((await call('REST', origin, 'sk_a', 'account.get')).outcome, 'internal');
 });
 
+t.test('a replay stays good when what it asked for has passed meanwhile', async (t) => {
+  const body = { name: 'shop', expiresAt: '2026-11-21T10:00:00Z' };
+  const first = {
+    ...{ id: 'key_a', ...body, scope: 'FULL', keyMasked: 'sk_4fT…x9Qz', lastUsedAt: null },
+    createdAt: '2026-11-21T09:30:00.000Z',
+  };
+  const idempotency = { run: async () => ({ status: 201, body: first, replayed: true }) };
+  const clock = { ...systemClock, now: () => new Date('2026-11-21T11:00:00Z') };
+  const { origin } = await startApp(t, { idempotency: idempotency as never, networks: [] }, clock);
+  for (const transport of TRANSPORTS) {
+    const ask = (input: Record<string, unknown>) =>
+      call(transport, origin, 'sk_a', 'apiKeys.create', input, { idempotencyKey: 'k' });
+    t.match(await ask(body), { outcome: 'ok', data: first }, transport);
+    t.match(await ask({ ...body, name: '' }), { error: { details: [{ path: 'name' }, { path: 'expiresAt' }] } });
+  }
+});
+
 t.test('a key has so many requests a minute, counted over both transports', async (t) => {
   let nowMs = 1_000_000;
   const clock = { ...systemClock, nowMs: () => nowMs };
