@@ -1,0 +1,130 @@
+/** MongoDB that is there and cannot write: for a minute without a primary, and on a full disk. Errors meanwhile, nothing lost, and no hand needed afterwards. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, statfsSync, writeSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { freemem } from 'node:os';
+import { join } from 'node:path';
+import { mongo } from 'mongoose';
+import t from 'tap';
+import { eventually } from '../helpers/service.js';
+import { isReady, type Killable, keepPaying, openShop, prepareKillable, tally } from './kill-rounds.js';
+
+// Processes start slowly on a busy machine.
+t.setTimeout(300_000);
+
+const NO_FAULTS = { lost: 0, doubled: 0, misjudged: 0, miscounted: 0, undelivered: 0, disordered: 0 };
+const READ_ONLY_SECONDS = 60;
+/** MongoDB makes no indexes with less than 500 MB free. */
+const DISK_BYTES = 1_200_000_000;
+
+/** To the embedded mongod of a place, as its replica set does it. */
+async function administer({ dataDir }: Killable, command: mongo.Document): Promise<void> {
+  const key = readFileSync(join(dataDir, 'mongodb/keyfile'), 'utf8');
+  const port = readFileSync(join(dataDir, 'mongodb/port'), 'utf8').trim();
+  const uri = `mongodb://__system:${encodeURIComponent(key)}@127.0.0.1:${port}/?authSource=local&directConnection=true`;
+  const client = new mongo.MongoClient(uri);
+  try {
+    await client.db('admin').command(command);
+  } finally {
+    await client.close();
+  }
+}
+
+async function openBusyShop(place: Killable) {
+  const service = await place.start();
+  await eventually(() => isReady(service.url), 'the service is ready', 60_000);
+  const shop = await openShop(place, service.url);
+  const paying = keepPaying(place, shop, 1);
+  await place.receiver.until(() => place.receiver.requests.length > 2, 20_000);
+  const write = () =>
+    fetch(`${service.url}/api/v1/wallets/${shop.wallet.id}`, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${shop.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'another' }),
+    });
+  return { service, shop, paying, write };
+}
+
+t.test(
+  'a MongoDB that takes no writes for a minute: errors in the usual form, not ready, alive; then nothing is lost and nothing twice',
+  async (t) => {
+    const place = await prepareKillable(t);
+    const { service, shop, paying, write } = await openBusyShop(place);
+    const startedAt = Date.now();
+    await administer(place, { replSetStepDown: READ_ONLY_SECONDS, force: true });
+
+    const refused = await write();
+    t.ok(refused.status >= 500, `a write is answered ${refused.status}`);
+    t.match(await refused.json(), { data: null, error: { message: String, code: String } });
+    const ready = await fetch(`${service.url}/health/ready`);
+    t.equal(ready.status, 503);
+    t.match(await ready.text(), 'MongoDB does not answer');
+    t.equal((await fetch(`${service.url}/health/live`)).status, 200, 'it lives');
+    const paidBefore = paying.hashes.length;
+    await eventually(() => isReady(service.url), 'the service is ready again by itself', 120_000);
+    t.ok(Date.now() - startedAt >= (READ_ONLY_SECONDS - 5) * 1000, `away for ${Date.now() - startedAt} ms`);
+    t.ok(paying.hashes.length > paidBefore + 20, 'payments went on meanwhile');
+    t.equal((await write()).status, 200, 'writes are taken again');
+    const { payments, repeated, ...faults } = await tally(place, shop, service.url, await paying.stop(), 60_000);
+    t.same({ ...faults, repeated }, { ...NO_FAULTS, repeated: 0 }, `${payments} payments`);
+  },
+);
+
+/** A small disk of its own for a directory: only root may have one. */
+function mountDisk(t: { teardown(end: () => unknown): void }, directory: string): boolean {
+  mkdirSync(directory, { mode: 0o700 });
+  // It is in memory.
+  if (freemem() < 2 * DISK_BYTES) return false;
+  const size = `size=${DISK_BYTES},mode=700`;
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', size, 'stellar-collect-test', directory]).status !== 0) return false;
+  // Its mongod may end a moment later than the test.
+  t.teardown(() => spawnSync('umount', ['--lazy', directory]));
+  return true;
+}
+
+async function fill(directory: string): Promise<string> {
+  const path = join(directory, 'filler');
+  const file = await open(path, 'w');
+  const block = Buffer.alloc(1 << 20);
+  try {
+    for (;;) {
+      const { bavail, bsize } = statfsSync(directory);
+      writeSync(file.fd, block, 0, Math.min(block.length, Math.max(1, bavail * bsize)));
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  } finally {
+    await file.close();
+  }
+  return path;
+}
+
+// MongoDB ends at each write that finds no room, and is started again each time.
+t.test('a full disk ends MongoDB, not the service: errors until there is room, then nothing is lost', async (t) => {
+  const place = await prepareKillable(t);
+  const disk = join(place.dataDir, 'mongodb');
+  if (!mountDisk(t, disk)) return void t.comment('left out: a disk of its own needs root and memory');
+  const { service, shop, paying, write } = await openBusyShop(place);
+
+  const filler = await fill(disk);
+  // MongoDB writes its checkpoint once a minute; this is that minute.
+  await administer(place, { fsync: 1 }).catch(() => undefined);
+  const refused = await eventually(
+    async () => {
+      const answer = await write().catch(() => null);
+      return answer && answer.status >= 500 && answer;
+    },
+    'a write is refused',
+    60_000,
+  );
+  t.match(await refused.json(), { data: null, error: { message: String, code: String } }, `${refused.status}`);
+  await eventually(async () => !(await isReady(service.url)), 'the service says that it is not ready', 10_000);
+  t.equal((await fetch(`${service.url}/health/live`)).status, 200, 'it lives');
+  const paidBefore = paying.hashes.length;
+  await eventually(async () => paying.hashes.length > paidBefore + 10, 'payments go on meanwhile', 20_000);
+
+  rmSync(filler);
+  await eventually(() => isReady(service.url), 'the service is ready again by itself', 60_000);
+  const { payments, repeated, ...faults } = await tally(place, shop, service.url, await paying.stop(), 60_000);
+  t.same(faults, NO_FAULTS, `${payments} payments, ${repeated} deliveries sent again`);
+});
