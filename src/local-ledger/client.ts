@@ -138,8 +138,12 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
   }): Promise<Submitted> {
     const { from, operations, memo, signers = [] } = request;
     const attempt = async (): Promise<Submitted> => {
+      const account = await find(from.publicKey());
+      if (account === null) {
+        const address = from.publicKey();
+        throw new LedgerRefusedError(`there is no account ${address} on the ledger: ledger fund ${address} makes it`);
+      }
       try {
-        const account = await server.loadAccount(from.publicKey());
         const builder = new TransactionBuilder(account, {
           fee: BASE_FEE.toString(),
           networkPassphrase: passphrase,

