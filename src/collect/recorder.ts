@@ -41,7 +41,10 @@ export function createRecorder(deps: {
   const { wallets, paymentLinks, products, payments, positions, outbox, transaction, newId } = deps;
 
   /** One payment for every wallet that a credit came to: accounts may share an address, and each has its own view of it. */
-  async function toPayments(network: Network, credits: readonly Credit[], session: Session) {
+  async function toPayments(
+    { network, credits, mayBeKnown }: { network: Network; credits: readonly Credit[]; mayBeKnown: boolean },
+    session: Session,
+  ) {
     const receivers = [...new Set(credits.map((credit) => credit.receiver))];
     const candidates = await wallets.at(network, receivers, session);
     const walletsByAddress = new Map<string, WalletDoc[]>(receivers.map((address) => [address, []]));
@@ -53,11 +56,13 @@ export function createRecorder(deps: {
         .map((wallet) => ({ wallet, credit })),
     );
     if (due.length === 0) return [];
-    const known = await payments.known(
-      [...new Set(due.map(({ wallet }) => wallet._id))],
-      [...new Set(due.map(({ credit }) => credit.operationId))],
-      session,
-    );
+    const known = mayBeKnown
+      ? await payments.known(
+          [...new Set(due.map(({ wallet }) => wallet._id))],
+          [...new Set(due.map(({ credit }) => credit.operationId))],
+          session,
+        )
+      : new Set<string>();
     const fresh = due.filter(({ wallet, credit }) => {
       const key = paymentKey(wallet, credit);
       // A page that holds a record twice is no reason to store it twice.
@@ -68,7 +73,7 @@ export function createRecorder(deps: {
       fresh.map(({ credit }) => credit),
       session,
     );
-    return fresh.map(({ wallet, credit }) => toPayment(network, wallet, credit, links));
+    return fresh.map(({ wallet, credit }) => ({ wallet, ...toPayment(network, wallet, credit, links) }));
   }
 
   /** The links that the memos name, with all that they are judged and shown by; those of other networks left out. */
@@ -151,26 +156,38 @@ export function createRecorder(deps: {
     });
   }
 
+  function store(network: Network, credits: readonly Credit[], move: Move | null, mayBeKnown: boolean) {
+    return transaction(async (session) => {
+      const batch = await toPayments({ network, credits, mayBeKnown }, session);
+      if (batch.length > 0) {
+        await payments.insert(
+          batch.map(({ payment }) => payment),
+          session,
+        );
+        const matched = batch.filter((each): each is Matched & { wallet: WalletDoc } => each.target !== null);
+        await countForLinks(matched, session);
+        await outbox.publish(toHappenings(matched), session);
+        // Once true it stays so: what this transaction sees needs no second writing.
+        const first = batch.filter(({ wallet }) => !wallet.hasPayments).map(({ wallet }) => wallet._id);
+        if (first.length > 0) await wallets.noteHasPayments([...new Set(first)], session);
+      }
+      if (move && !(await positions.advance(move.from, move.to, session))) throw new Superseded();
+      return batch.map(({ payment }) => payment);
+    });
+  }
+
   return {
     /** Stores the credits that concern wallets of ours and moves the position, or does neither.
      *  @returns the payments that were not stored before.
      *  @throws Superseded when the position is no longer where it was. */
     async record(network: Network, credits: readonly Credit[], move: Move | null): Promise<PaymentDoc[]> {
-      return transaction(async (session) => {
-        const batch = await toPayments(network, credits, session);
-        if (batch.length > 0) {
-          await payments.insert(
-            batch.map(({ payment }) => payment),
-            session,
-          );
-          const matched = batch.filter((each): each is Matched => each.target !== null);
-          await countForLinks(matched, session);
-          await outbox.publish(toHappenings(matched), session);
-          await wallets.noteHasPayments([...new Set(batch.map(({ payment }) => payment.walletId))], session);
-        }
-        if (move && !(await positions.advance(move.from, move.to, session))) throw new Superseded();
-        return batch.map(({ payment }) => payment);
-      });
+      try {
+        return await store(network, credits, move, false);
+      } catch (error) {
+        // Rarely is anything read twice: the unique key tells, and then what is known is left out.
+        if (!payments.wereKnown(error)) throw error;
+        return store(network, credits, move, true);
+      }
     },
   };
 }

@@ -16,7 +16,7 @@ import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { PositionDoc, PositionStore, Progress } from '../stores/positions.js';
 import type { ProductStore } from '../stores/products.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
-import { readRecords } from './reading.js';
+import { type Reading, readRecords } from './reading.js';
 import type { Recorder } from './recorder.js';
 
 const PAGE_LIMIT = 200;
@@ -55,6 +55,11 @@ export interface WatcherDeps {
   pageLimit?: number;
   /** More addresses than this are read by the feed; half as many or fewer one by one again. Default 2: from there on the feed costs fewer requests. */
   readOneByOne?: number;
+}
+
+interface PageRead extends Reading {
+  to: Progress;
+  full: boolean;
 }
 
 export type Watcher = ReturnType<typeof createWatcher>;
@@ -98,58 +103,64 @@ export function createWatcher(deps: WatcherDeps) {
     signal: AbortSignal,
   ): Promise<number> {
     /** Whoever never gets to the answer need not hear of its failure. */
-    const ask = (cursor: string) => {
-      const asked =
-        start.address === null
-          ? session.payments(cursor, pageLimit)
-          : session.accountPayments(start.address, cursor, pageLimit);
-      asked.catch(() => undefined);
-      return asked;
+    const read = (from: PositionDoc) => {
+      const reading = readPage(session, root, from);
+      reading.catch(() => undefined);
+      return reading;
     };
     let position = start;
     let pages = 0;
-    let next = ask(position.cursor);
+    let next = read(position);
     while (!signal.aborted) {
       pages += 1;
-      const page = await next;
-      // Its root may not say so yet; until it does, the wallet lags, and is not taken for read.
-      if (page.gone || (await wasCut(session, root, position)))
-        throw new HorizonUnavailable('it no longer has what comes next', 5000);
-      const ofOneAddress = position.address !== null;
-      const reading = await readRecords({ network, session, clock, isOurs, ofOneAddress }, page.records);
-      const cursor = page.cursor === null ? position.cursor : larger(position.cursor, page.cursor);
-      if (page.full && cursor === position.cursor)
-        throw new HorizonUnavailable('it answers a full page that leads nowhere', 5000);
-      // Horizon is asked while MongoDB stores.
-      if (page.full) next = ask(cursor);
-      const to: Progress = page.full
-        ? // The last ledger of a full page may go on in the next one.
-          {
-            ...progressOf(position),
-            cursor,
-            ledger: Math.max(position.ledger, ledgerOf(BigInt(cursor)) - 1),
-            readAt: clock.now(),
-          }
-        : newest(root, position, cursor);
+      const { credits, parked, to, full } = await next;
+      // Horizon is asked, and its answer read, while MongoDB stores.
+      if (full) next = read({ ...position, ...to });
 
-      if (reading.parked.length > 0) {
-        await parkedRecords.park(reading.parked);
-        metrics.parked(reading.parked.length);
-        for (const { _id, reason } of reading.parked) log.warn({ network, record: _id, reason }, 'record parked');
+      if (parked.length > 0) {
+        await parkedRecords.park(parked);
+        metrics.parked(parked.length);
+        for (const { _id, reason } of parked) log.warn({ network, record: _id, reason }, 'record parked');
       }
-      if (reading.credits.length === 0) {
+      if (credits.length === 0) {
         if (!(await positions.advance(position, to))) return pages;
       } else {
-        const stored = await recorder.record(network, reading.credits, { from: position, to });
+        const stored = await recorder.record(network, credits, { from: position, to });
         metrics.payments(stored.length);
         for (const { _id, status, reason, ledger } of stored)
           log.info({ network, payment: _id, status, reason, ledger }, 'payment');
         if (stored.length > 0) deps.paymentsStored();
       }
       position = { ...position, ...to };
-      if (!page.full) return pages;
+      if (!full) return pages;
     }
     return pages;
+  }
+
+  /** The page behind a position, and where the position is to move once that page is stored. */
+  async function readPage(session: HorizonSession, root: Root, from: PositionDoc): Promise<PageRead> {
+    const page =
+      from.address === null
+        ? await session.payments(from.cursor, pageLimit)
+        : await session.accountPayments(from.address, from.cursor, pageLimit);
+    // Its root may not say so yet; until it does, the wallet lags, and is not taken for read.
+    if (page.gone || (await wasCut(session, root, from)))
+      throw new HorizonUnavailable('it no longer has what comes next', 5000);
+    const ofOneAddress = from.address !== null;
+    const reading = await readRecords({ network, session, clock, isOurs, ofOneAddress }, page.records);
+    const cursor = page.cursor === null ? from.cursor : larger(from.cursor, page.cursor);
+    if (page.full && cursor === from.cursor)
+      throw new HorizonUnavailable('it answers a full page that leads nowhere', 5000);
+    const to: Progress = page.full
+      ? // The last ledger of a full page may go on in the next one.
+        {
+          ...progressOf(from),
+          cursor,
+          ledger: Math.max(from.ledger, ledgerOf(BigInt(cursor)) - 1),
+          readAt: clock.now(),
+        }
+      : newest(root, from, cursor);
+    return { ...reading, to, full: page.full };
   }
 
   /** Whether Horizon dropped ledgers between its root and this page: it leaves them out without a word. Near the end of a long history none can

@@ -15,29 +15,25 @@ const hashMemo = z.base64().refine((text) => Buffer.from(text, 'base64').length 
 
 const isUint64 = (text: string): boolean => /^\d{1,20}$/.test(text) && BigInt(text) <= MAX_UINT64;
 
-const transactionSchema = z
-  .object({
-    hash: hash.optional(),
-    successful: z.boolean().optional(),
-    result_xdr: z.string().optional(),
-  })
-  .and(
-    z.discriminatedUnion('memo_type', [
-      z.object({ memo_type: z.literal('none') }),
-      z
-        .object({
-          memo_type: z.literal('text'),
-          memo: z.string().max(MAX_TEXT_BYTES).optional(),
-          memo_bytes: textBytes.optional(),
-        })
-        .refine(({ memo, memo_bytes }) => memo !== undefined || memo_bytes !== undefined, 'has no memo'),
-      z.object({
-        memo_type: z.literal('id'),
-        memo: z.string().refine(isUint64, 'is no id memo'),
-      }),
-      z.object({ memo_type: z.enum(['hash', 'return']), memo: hashMemo }),
-    ]),
-  );
+const common = {
+  hash: hash.optional(),
+  successful: z.boolean().optional(),
+  result_xdr: z.string().optional(),
+};
+
+const transactionSchema = z.discriminatedUnion('memo_type', [
+  z.object({ ...common, memo_type: z.literal('none') }),
+  z
+    .object({
+      ...common,
+      memo_type: z.literal('text'),
+      memo: z.string().max(MAX_TEXT_BYTES).optional(),
+      memo_bytes: textBytes.optional(),
+    })
+    .refine(({ memo, memo_bytes }) => memo !== undefined || memo_bytes !== undefined, 'has no memo'),
+  z.object({ ...common, memo_type: z.literal('id'), memo: z.string().refine(isUint64, 'is no id memo') }),
+  z.object({ ...common, memo_type: z.enum(['hash', 'return']), memo: hashMemo }),
+]);
 
 export type Transaction = z.infer<typeof transactionSchema>;
 

@@ -3,7 +3,7 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
 import { firstIdOf } from '../domain/ids.js';
-import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { isDuplicateKey, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PageRequest } from './paging.js';
 import { createStretches } from './stretches.js';
 
@@ -162,6 +162,8 @@ export function createPaymentStore(connection: mongoose.Connection, stretches = 
         .toArray();
       return new Set(found.map((each) => keyOf(each as never)));
     },
+    /** Whether that is why payments could not be inserted. */
+    wereKnown: isDuplicateKey,
     async insert(batch: readonly PaymentDoc[], session: Session): Promise<void> {
       await payments.collection.insertMany(batch as never[], { session });
       await stretches.touchAll(batch, ({ accountId }) => listOf(accountId), session);

@@ -138,16 +138,23 @@ export function createWalletStore(connection: mongoose.Connection) {
         .session(session ?? null)
         .lean<WalletDoc[]>()
         .exec(),
-    /** Addresses with an unread window, each once, in order. */
+    /** Addresses with an unread window, each once, in order. As many wallets are looked at as are asked for, not all that there are. */
     async watchedAddresses(network: Network, options: { after?: string; limit: number }): Promise<string[]> {
-      const groups = await wallets.aggregate<{ _id: string }>([
-        { $match: { network, watching: true, ...(options.after ? { address: { $gt: options.after } } : {}) } },
-        { $sort: { address: 1 } },
-        { $group: { _id: '$address' } },
-        { $sort: { _id: 1 } },
-        { $limit: options.limit },
-      ]);
-      return groups.map((group) => group._id);
+      const addresses = new Set<string>();
+      for (let after = options.after; ; ) {
+        const found = await wallets
+          .find(
+            { network, watching: true, ...(after ? { address: { $gt: after } } : {}) },
+            { _id: 0, address: 1 },
+            { sort: { address: 1 }, limit: options.limit },
+          )
+          .lean<{ address: string }[]>();
+        for (const { address } of found) addresses.add(address);
+        after = found.at(-1)?.address;
+        // Accounts may share an address.
+        if (found.length < options.limit || addresses.size >= options.limit)
+          return [...addresses].slice(0, options.limit);
+      }
     },
     notTakenUp: (network: Network, limit: number) =>
       wallets.find({ network, takenUp: false }).limit(limit).lean<WalletDoc[]>().exec(),

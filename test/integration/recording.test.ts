@@ -1,0 +1,92 @@
+/** What of a page is stored when part of it was stored before, and which addresses are watched: the recorder and the stores on a real MongoDB. */
+import t from 'tap';
+import { systemClock as clock } from '../../src/clock.js';
+import { createRecorder } from '../../src/collect/recorder.js';
+import { createIds } from '../../src/domain/ids.js';
+import type { Credit } from '../../src/horizon/record.js';
+import { createOutbox } from '../../src/outbox.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import { createStores, ensureIndexes } from '../../src/stores/index.js';
+import type { WalletDoc } from '../../src/stores/wallets.js';
+import { PAYER, SHOP, toid } from '../helpers/horizon-records.js';
+import { testDatabase } from '../helpers/mongo.js';
+
+const newId = createIds(clock);
+
+async function setUp(t: { teardown(end: () => unknown): void }) {
+  const { uri, db } = await testDatabase(t);
+  const { connection, transaction, close } = await connectDatabase(uri);
+  t.teardown(close);
+  const stores = createStores(connection, { clock, newId });
+  await ensureIndexes(stores);
+  const outbox = createOutbox({ ...stores, newId, publicUrl: 'https://pay.example' });
+  return { db, stores, recorder: createRecorder({ ...stores, outbox, transaction, newId }) };
+}
+
+const wallet = (accountId: string, address: string, more: Partial<WalletDoc> = {}): WalletDoc => ({
+  _id: newId('wallet'),
+  accountId,
+  name: 'Shop',
+  address,
+  network: 'TESTNET',
+  active: true,
+  windows: [{ from: { at: new Date(0), ledger: 1 }, until: null }],
+  takenUp: true,
+  watching: true,
+  readTo: null,
+  gap: null,
+  productCount: 0,
+  hasPayments: false,
+  createdAt: clock.now(),
+  ...more,
+});
+
+const credit = (nth: number): Credit => ({
+  operationId: toid(1000, nth),
+  changeIndex: 0,
+  transactionHash: nth.toString(16).padStart(64, '0'),
+  ledger: 1000,
+  closedAt: new Date(),
+  receiver: SHOP,
+  sender: PAYER,
+  asset: { code: 'XLM', issuer: null },
+  amount: 10n,
+  memo: { type: 'none', text: null },
+});
+
+t.test(
+  'of credits of which some are stored already, and one comes twice, the others are stored, once for each wallet',
+  async (t) => {
+    const { db, stores, recorder } = await setUp(t);
+    await stores.wallets.insert(wallet('acct_1', SHOP));
+    const operations = (stored: readonly { operationId: string }[]) => stored.map(({ operationId }) => operationId);
+    t.equal((await recorder.record('TESTNET', [credit(1), credit(2)], null)).length, 2);
+    const again = await recorder.record('TESTNET', [credit(2), credit(3), credit(3)], null);
+    t.same(operations(again), [credit(3).operationId]);
+    t.same(await recorder.record('TESTNET', [credit(1), credit(3)], null), []);
+    // A second wallet at the same address lacks what the first one has.
+    await stores.wallets.insert(wallet('acct_2', SHOP));
+    const others = await recorder.record('TESTNET', [credit(1), credit(4)], null);
+    t.same(operations(others).sort(), [credit(1), credit(4), credit(4)].map((each) => each.operationId).sort());
+    t.equal(await db.collection('payments').countDocuments(), 6);
+    t.equal(await db.collection('wallets').countDocuments({ hasPayments: true }), 2);
+  },
+);
+
+t.test('watched addresses come each once, in order, whatever the number of wallets at one of them', async (t) => {
+  const { stores } = await setUp(t);
+  const address = (n: number) => `G${String(n).padStart(55, 'A')}`;
+  for (let n = 0; n < 7; n++) await stores.wallets.insert(wallet(`acct_${n}`, address(1)));
+  for (const n of [3, 2]) await stores.wallets.insert(wallet('acct_1', address(n)));
+  await stores.wallets.insert(wallet('acct_2', address(3)));
+  await stores.wallets.insert(wallet('acct_1', address(4), { watching: false }));
+  await stores.wallets.insert(wallet('acct_1', address(5), { network: 'PUBLIC' }));
+  for (const limit of [1, 2, 3, 4, 100]) {
+    t.same(
+      await stores.wallets.watchedAddresses('TESTNET', { limit }),
+      [address(1), address(2), address(3)].slice(0, limit),
+    );
+  }
+  t.same(await stores.wallets.watchedAddresses('TESTNET', { limit: 2, after: address(1) }), [address(2), address(3)]);
+  t.same(await stores.wallets.watchedAddresses('TESTNET', { limit: 2, after: address(3) }), []);
+});
