@@ -19,8 +19,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         WATCHER,
-        'const stored = await recorder.record(network, reading.credits, { from: position, to });',
-        'await positions.advance(position, to); const stored = await recorder.record(network, reading.credits, null);',
+        'const stored = await recorder.record(network, credits, { from: position, to });',
+        'await positions.advance(position, to); const stored = await recorder.record(network, credits, null);',
       ],
     ],
   },
@@ -80,21 +80,6 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [[RECORDER, 'isWatched(wallet.windows, credit)', 'true']],
   },
   {
-    guard: 'addresses are looked up after the page was fetched',
-    changes: [
-      [
-        WATCHER,
-        'const page = await next;',
-        'const before = await wallets.watchedAddresses(network, { limit: 1000 }); const page = await next;',
-      ],
-      [
-        WATCHER,
-        'clock, isOurs, ofOneAddress }, page.records',
-        'clock, isOurs: async (all) => new Set(all.filter((one) => before.includes(one))), ofOneAddress }, page.records',
-      ],
-    ],
-  },
-  {
     guard: 'SAFE_DISTANCE: what leaves a stretch unread for good keeps its distance',
     changes: [[WATCHER, 'const SAFE_DISTANCE = 10;', 'const SAFE_DISTANCE = 0;']],
   },
@@ -122,7 +107,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'ledgers that Horizon dropped between root and page are missed',
-    changes: [[WATCHER, '(await wasCut(session, root, position))', 'Math.random() < 0']],
+    changes: [[WATCHER, '(await wasCut(session, root, from))', 'Math.random() < 0']],
   },
   {
     guard: 'ledgers that Horizon dropped are said aloud',
@@ -175,7 +160,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'records that cannot be understood are kept',
-    changes: [[WATCHER, 'await parkedRecords.park(reading.parked);', '']],
+    changes: [[WATCHER, 'await parkedRecords.park(parked);', '']],
   },
   {
     guard: 'one process at a time watches (the lease)',
@@ -201,7 +186,7 @@ export const plantedBugs: readonly PlantedBug[] = [
       ],
       [
         RECORDER,
-        'return batch.map(({ payment }) => payment);\n      });',
+        'return batch.map(({ payment }) => payment);\n    });',
         'return batch.map(({ payment }) => payment);\n      });\n await transaction((session) => outbox.publish(happened, session)); return stored;',
       ],
     ],
@@ -212,13 +197,18 @@ export const plantedBugs: readonly PlantedBug[] = [
       ['src/outbox.ts', 'await deliveries.fanOut(docs, session);', 'opened.push(...docs);'],
       [
         'src/outbox.ts',
-        'return {',
-        'const opened: EventDoc[] = []; return { open: (session: Session) => deliveries.fanOut(opened.splice(0), session),',
+        'const { events, deliveries, newId, publicUrl } = deps;',
+        'const { events, deliveries, newId, publicUrl } = deps; const opened: EventDoc[] = [];',
+      ],
+      [
+        'src/outbox.ts',
+        '/** In the order given. */',
+        'open: (session: Session) => deliveries.fanOut(opened.splice(0), session),',
       ],
       [RECORDER, 'return transaction(async (session) => {', 'const stored = await transaction(async (session) => {'],
       [
         RECORDER,
-        'return batch.map(({ payment }) => payment);\n      });',
+        'return batch.map(({ payment }) => payment);\n    });',
         'return batch.map(({ payment }) => payment);\n      });\n await transaction((session) => outbox.open(session)); return stored;',
       ],
     ],
@@ -295,7 +285,11 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'an attempt is recorded once, and by him who saw the state before it',
     changes: [
-      ['src/stores/deliveries.ts', "filter: { _id: id, attemptCount, status: 'PENDING' },", 'filter: { _id: id },'],
+      [
+        'src/stores/deliveries.ts',
+        "filter: { _id: { $in: ids }, attemptCount, status: 'PENDING' as const },",
+        'filter: { _id: { $in: ids } },',
+      ],
     ],
   },
   {
