@@ -236,8 +236,8 @@ export function checkSync(known: Knowledge, network: Network, stored: Stored, no
   }
   const state = stored.networkStates[0];
   if (known.isUneven) return faults;
-  // Until a reset is noticed, the numbers are those of the old network.
-  if (known.resetsMs.some((resetMs) => !state || state.latestClosedAt.getTime() < resetMs)) return faults;
+  // Until a reset is noticed, the numbers are those of the old network, whose last ledger may have closed in the second of the reset.
+  if (known.resetsMs.some((resetMs) => !state || state.latestClosedAt.getTime() <= resetMs)) return faults;
   return [
     ...faults,
     ...missing(known, network, stored, (wallet) => {
