@@ -133,9 +133,48 @@ export function createWatcher(deps: WatcherDeps) {
       }
       position = { ...position, ...to };
       if (!full) return pages;
+      // Looked at after 1, 2, 4, 8 … pages: what was read says how much is to come.
+      if (position.address === null && Number.isInteger(Math.log2(pages))) {
+        const ledgersRead = Math.max(1, position.ledger - start.ledger);
+        const pagesLeft = ((root.latestLedger - position.ledger) / ledgersRead) * pages;
+        if (await leaveBehind(root, position, pagesLeft)) return pages;
+      }
     }
     return pages;
   }
+
+  /** After a long outage: when what the feed has to catch up is more pages than there are addresses, each address catches up by itself, and the
+   *  feed goes on from the newest ledgers. @returns whether it does */
+  async function leaveBehind(root: Root, feed: PositionDoc, pagesLeft: number): Promise<boolean> {
+    if (pagesLeft <= 1) return false;
+    const addresses = await wallets.watchedAddresses(network, { limit: Math.ceil(pagesLeft) });
+    const fromLedger = root.latestLedger - SAFE_DISTANCE;
+    if (addresses.length >= pagesLeft || fromLedger <= feed.ledger) return false;
+    // First: as long as the feed stands where it was, it speaks for them still.
+    await standAlone(addresses, feed);
+    await positions.put([feedFrom(root, fromLedger)]);
+    log.info(
+      { network, fromLedger, addresses: addresses.length },
+      'the feed goes on from the newest ledgers, each address catches up',
+    );
+    return true;
+  }
+
+  /** Moves the own positions of addresses for which the feed speaks to where it has come. */
+  async function standAlone(addresses: readonly string[], feed: PositionDoc): Promise<void> {
+    for (let from = 0; from < addresses.length; from += TAKE_UP_LIMIT) {
+      const own = await positions.byIds(addresses.slice(from, from + TAKE_UP_LIMIT).map(idOf));
+      const spokenFor = own.filter((position) => covering(position, feed) === feed);
+      await positions.put(spokenFor.map((position) => ({ ...position, ...progressOf(feed) })));
+    }
+  }
+
+  const feedFrom = (root: Root, fromLedger: number): PositionDoc => ({
+    ...newPosition(null, root),
+    cursor: cursorAfter(fromLedger),
+    ledger: fromLedger,
+    fromLedger,
+  });
 
   /** The page behind a position, and where the position is to move once that page is stored. */
   async function readPage(session: HorizonSession, root: Root, from: PositionDoc): Promise<PageRead> {
@@ -332,18 +371,13 @@ export function createWatcher(deps: WatcherDeps) {
       const own = await positions.lowestFrom(network, root.latestLedger - NEAR_LEDGERS);
       const reach = Math.min(root.latestLedger, own?.ledger ?? root.latestLedger);
       const fromLedger = Math.max(root.elderLedger - 1, reach - SAFE_DISTANCE, 0);
-      const started = { ...newPosition(null, root), cursor: cursorAfter(fromLedger), ledger: fromLedger, fromLedger };
+      const started = feedFrom(root, fromLedger);
       await positions.put([started]);
       log.info({ network, fromLedger: started.ledger }, "reading the network's feed");
       return started;
     }
     if (feed && addresses.length <= readOneByOne / 2) {
-      const own = await positions.byIds(addresses.map(idOf));
-      await positions.put(
-        own
-          .filter((position) => covering(position, feed) === feed)
-          .map((position) => ({ ...position, ...progressOf(feed) })),
-      );
+      await standAlone(addresses, feed);
       await positions.remove([feedId]);
       log.info({ network }, 'reading addresses one by one');
       return null;

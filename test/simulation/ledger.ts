@@ -58,7 +58,7 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
   let chain = 0;
   let elder = firstLedger(0);
   let faultsOn = true;
-  const state = { requests: 0, dropped: [] as { chain: number; upTo: number }[] };
+  const state = { requests: 0, isAway: false, dropped: [] as { chain: number; upTo: number }[] };
 
   const hashOf = (text: string) => createHash('sha256').update(`${chain}:${text}`).digest('hex');
   const latest = () => ledgers.at(-1)!;
@@ -269,7 +269,8 @@ export function createNetwork(deps: { random: Random; world: () => World; issuer
           const world = deps.world();
           const url = new URL(text);
           const base = Number(/^base(\d+)/.exec(url.hostname)![1]);
-          const fault: Fault = faultsOn && random.chance(bases[base]!.faultiness) ? random.pick(FAULTS) : 'none';
+          const fails = faultsOn && (state.isAway || random.chance(bases[base]!.faultiness));
+          const fault: Fault = fails ? (state.isAway ? '503' : random.pick(FAULTS)) : 'none';
           const latencyMs = faultsOn && random.chance(0.05) ? random.between(100, 4000) : random.between(1, 30);
           const abort = () => reject(new Error('aborted'));
           signal.addEventListener('abort', abort, { once: true });

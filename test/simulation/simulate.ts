@@ -59,6 +59,9 @@ export async function simulate(
     gracefulStops: random.chance(0.2),
     clockJumps: random.chance(0.2),
   };
+  // Horizon is away so long that the feed leaves behind what it missed.
+  const outage = random.chance(0.12) ? { from: 2, until: 2 + random.between(12, 20) } : null;
+  if (outage) turmoil.ledgers = outage.until + random.between(1, 5);
   // A page from a server that lags, at the very edge of what is kept: nobody could notice.
   if (turmoil.retention) turmoil.unevenness = 0;
   const known = newKnowledge();
@@ -403,6 +406,9 @@ export async function simulate(
   async function payers(): Promise<void> {
     for (let n = 0; n < turmoil.ledgers || !calm; n++) {
       await sleep(random.between(800, 3000));
+      if (outage && n === outage.from) world.log('Horizon is away');
+      if (outage && n === outage.until) world.log('Horizon is back');
+      network.state.isAway = outage !== null && n >= outage.from && n < outage.until;
       // What began anew before it was ever looked at cannot be told from what it was.
       const isAnchored = (await world.hold(database.docs('networkStates'))).some(({ anchor }) => anchor);
       for (let count = random.chance(0.15) ? 7 : random.int(4); count > 0; count--) pay();
