@@ -135,8 +135,8 @@ export function createWatcher(deps: WatcherDeps) {
       if (!full) return pages;
       // Looked at after 1, 2, 4, 8 … pages: what was read says how much is to come.
       if (position.address === null && Number.isInteger(Math.log2(pages))) {
-        const ledgersRead = Math.max(1, position.ledger - start.ledger);
-        const pagesLeft = ((root.latestLedger - position.ledger) / ledgersRead) * pages;
+        const reached = ledgerOf(BigInt(position.cursor));
+        const pagesLeft = ((root.latestLedger - reached) / Math.max(1, reached - start.ledger)) * pages;
         if (await leaveBehind(root, position, pagesLeft)) return pages;
       }
     }

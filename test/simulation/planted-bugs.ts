@@ -150,11 +150,21 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'before the feed is given up, addresses get its position',
     changes: [
-      [WATCHER, 'await positions.remove([feedId]);', ''],
       [
         WATCHER,
-        'const own = await positions.byIds(addresses.map(idOf));',
-        'const own = await positions.byIds(addresses.map(idOf)); await positions.remove([feedId]);',
+        'await standAlone(addresses, feed);\n      await positions.remove([feedId]);',
+        'await positions.remove([feedId]);\n      await standAlone(addresses, feed);',
+      ],
+    ],
+    harmlessBecause: 'a position that is behind is read again; at worst a GAP is flagged that is none',
+  },
+  {
+    guard: 'a feed that left an outage behind speaks only for addresses that have caught up',
+    changes: [
+      [
+        WATCHER,
+        'await positions.put([feedFrom(root, fromLedger)]);\n    log',
+        'await positions.put([{ ...feedFrom(root, fromLedger), fromLedger: feed.fromLedger }]);\n    log',
       ],
     ],
   },

@@ -1,0 +1,161 @@
+/** How a long outage is caught up: the watcher on a real MongoDB, Horizon's side answered from a history whose requests are counted. */
+import { Keypair } from '@stellar/stellar-sdk';
+import { pino } from 'pino';
+import t from 'tap';
+import { systemClock as clock } from '../../src/clock.js';
+import { createRecorder } from '../../src/collect/recorder.js';
+import { createWatcher } from '../../src/collect/watcher.js';
+import { createIds } from '../../src/domain/ids.js';
+import { createHorizon } from '../../src/horizon/source.js';
+import { cursorAfter } from '../../src/horizon/toid.js';
+import { createOutbox } from '../../src/outbox.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import { createStores, ensureIndexes } from '../../src/stores/index.js';
+import type { PositionDoc } from '../../src/stores/positions.js';
+import { PAYER, page, payment, toid } from '../helpers/horizon-records.js';
+import { testDatabase } from '../helpers/mongo.js';
+
+const network = 'TESTNET';
+const PASSPHRASE = 'Test SDF Network ; September 2015';
+const SEEN = 2000;
+const LEDGERS = 60;
+const PER_LEDGER = 10;
+const PAGE = 20;
+const shops = (count: number) =>
+  Array.from({ length: count }, (_, n) => Keypair.fromRawEd25519Seed(Buffer.alloc(32, n + 60)).publicKey());
+
+/** Everybody pays strangers, and in each ledger one of `paid` in turn. */
+function history(paid: readonly string[]) {
+  const sample = payment();
+  const records = Array.from({ length: LEDGERS * PER_LEDGER }, (_, n) => {
+    const ledger = SEEN + 1 + Math.floor(n / PER_LEDGER);
+    const id = toid(ledger, 1, (n % PER_LEDGER) + 1);
+    const to = n % PER_LEDGER === 0 ? paid[(n / PER_LEDGER) % paid.length] : PAYER;
+    return { ...sample, id, paging_token: id, to };
+  });
+  const asked = { feed: 0, accounts: 0 };
+  const answer = ({ pathname, searchParams }: URL): unknown => {
+    if (pathname === '/') {
+      const latest = SEEN + LEDGERS;
+      return {
+        network_passphrase: PASSPHRASE,
+        history_latest_ledger: latest,
+        history_latest_ledger_closed_at: '2026-01-02T03:04:05Z',
+        history_elder_ledger: 2,
+      };
+    }
+    const of = /^\/accounts\/(\w+)\/payments$/.exec(pathname)?.[1];
+    if (pathname !== '/payments' && !of) return null;
+    asked[of ? 'accounts' : 'feed'] += 1;
+    const after = BigInt(searchParams.get('cursor')!);
+    const found = records.filter((each) => BigInt(each.id) > after && (!of || each.to === of));
+    return page(found.slice(0, Number(searchParams.get('limit'))));
+  };
+  return { asked, answer };
+}
+
+async function afterOutage(t: { teardown(end: () => unknown): void }, paid: readonly string[]) {
+  const { uri, db } = await testDatabase(t);
+  const { connection, transaction, close } = await connectDatabase(uri);
+  t.teardown(close);
+  const newId = createIds(clock);
+  const stores = createStores(connection, { clock, newId });
+  await ensureIndexes(stores);
+  const at = new Date('2026-01-01T00:00:00Z');
+  for (const address of paid) {
+    await stores.wallets.insert({
+      _id: newId('wallet'),
+      accountId: 'acct_1',
+      name: 'Shop',
+      address,
+      network,
+      active: true,
+      windows: [{ from: { at, ledger: 1000 }, until: null }],
+      takenUp: true,
+      watching: true,
+      readTo: null,
+      gap: null,
+      productCount: 0,
+      hasPayments: false,
+      createdAt: at,
+    });
+  }
+  const position = (address: string | null, ledger: number): PositionDoc => ({
+    _id: `${network}:${address ?? 'feed'}`,
+    network,
+    address,
+    cursor: cursorAfter(ledger),
+    ledger,
+    closedAt: at,
+    readAt: at,
+    fromLedger: address === null ? 1500 : null,
+  });
+  await stores.positions.put([position(null, SEEN), ...paid.map((address) => position(address, 1600))]);
+
+  const { asked, answer } = history(paid);
+  const log = pino({ level: 'silent' });
+  const horizon = createHorizon({
+    network,
+    urls: ['http://horizon.example'],
+    passphrase: PASSPHRASE,
+    budget: null,
+    clock,
+    log,
+    fetch: async (url) => {
+      const body = answer(new URL(url));
+      return {
+        status: body === null ? 404 : 200,
+        headers: { get: () => null },
+        body: (async function* () {
+          yield Buffer.from(JSON.stringify(body ?? { status: 404 }));
+        })(),
+      };
+    },
+  });
+  t.teardown(() => horizon.close());
+  const outbox = createOutbox({ ...stores, newId, publicUrl: 'https://pay.example' });
+  const watcher = createWatcher({
+    ...stores,
+    network,
+    recorder: createRecorder({ ...stores, outbox, transaction, newId }),
+    clock,
+    log,
+    metrics: { payments: () => undefined, parked: () => undefined },
+    paymentsStored: () => undefined,
+    pageLimit: PAGE,
+  });
+  const round = async () => {
+    const session = horizon.session();
+    await watcher.round(session, await session.root(), new AbortController().signal);
+  };
+  const stored = async () =>
+    (await db.collection('payments').find().sort({ operationId: 1 }).toArray()).map(({ operationId }) => operationId);
+  const all = Array.from({ length: LEDGERS }, (_, n) => toid(SEEN + 1 + n, 1, 1));
+  return { asked, round, stored, all, feed: () => stores.positions.byId(`${network}:feed`) };
+}
+
+t.test(
+  'a few addresses catch up one by one while the feed goes on from the newest ledgers, and nothing is lost',
+  async (t) => {
+    const { asked, round, stored, all, feed } = await afterOutage(t, shops(3));
+    await round();
+    t.ok((await feed())!.fromLedger! > SEEN + LEDGERS - 20, 'the feed left the outage behind');
+    await round();
+    await round();
+    t.same(await stored(), all);
+    const byFeedAlone = Math.ceil((LEDGERS * PER_LEDGER) / PAGE);
+    t.ok(
+      asked.feed + asked.accounts < byFeedAlone / 2,
+      `${asked.feed} + ${asked.accounts} requests, not ${byFeedAlone}`,
+    );
+    t.equal((await feed())!.ledger, SEEN + LEDGERS);
+  },
+);
+
+t.test('more addresses than pages are caught up by the feed', async (t) => {
+  const { asked, round, stored, all, feed } = await afterOutage(t, shops(40));
+  await round();
+  t.same(await stored(), all);
+  t.equal(asked.accounts, 0);
+  t.equal((await feed())!.fromLedger, 1500);
+});
