@@ -137,7 +137,7 @@ export function createWatcher(deps: WatcherDeps) {
       if (position.address === null && Number.isInteger(Math.log2(pages))) {
         const reached = ledgerOf(BigInt(position.cursor));
         const pagesLeft = ((root.latestLedger - reached) / Math.max(1, reached - start.ledger)) * pages;
-        if (await leaveBehind(root, position, pagesLeft)) return pages;
+        if (await leaveBehind(session, root, position, pagesLeft)) return pages;
       }
     }
     return pages;
@@ -145,14 +145,20 @@ export function createWatcher(deps: WatcherDeps) {
 
   /** After a long outage: when what the feed has to catch up is more pages than there are addresses, each address catches up by itself, and the
    *  feed goes on from the newest ledgers. @returns whether it does */
-  async function leaveBehind(root: Root, feed: PositionDoc, pagesLeft: number): Promise<boolean> {
+  async function leaveBehind(
+    session: HorizonSession,
+    root: Root,
+    feed: PositionDoc,
+    pagesLeft: number,
+  ): Promise<boolean> {
     if (pagesLeft <= 1) return false;
     const addresses = await wallets.watchedAddresses(network, { limit: Math.ceil(pagesLeft) });
     const fromLedger = root.latestLedger - SAFE_DISTANCE;
     if (addresses.length >= pagesLeft || fromLedger <= feed.ledger) return false;
+    const started = await feedFrom(session, root, fromLedger);
     // First: as long as the feed stands where it was, it speaks for them still.
     await standAlone(addresses, feed);
-    await positions.put([feedFrom(root, fromLedger)]);
+    await positions.put([started]);
     log.info(
       { network, fromLedger, addresses: addresses.length },
       'the feed goes on from the newest ledgers, each address catches up',
@@ -169,12 +175,17 @@ export function createWatcher(deps: WatcherDeps) {
     }
   }
 
-  const feedFrom = (root: Root, fromLedger: number): PositionDoc => ({
-    ...newPosition(null, root),
-    cursor: cursorAfter(fromLedger),
-    ledger: fromLedger,
-    fromLedger,
-  });
+  /** The close of its ledger is asked for: wallets are let go by it, so that a later moment would lose what comes between. */
+  async function feedFrom(session: HorizonSession, root: Root, fromLedger: number): Promise<PositionDoc> {
+    const ledger = await session.ledger(fromLedger);
+    return {
+      ...newPosition(null, root),
+      cursor: cursorAfter(fromLedger),
+      ledger: fromLedger,
+      closedAt: ledger && ledger !== 'gone' ? ledger.closedAt : new Date(0),
+      fromLedger,
+    };
+  }
 
   /** The page behind a position, and where the position is to move once that page is stored. */
   async function readPage(session: HorizonSession, root: Root, from: PositionDoc): Promise<PageRead> {
@@ -364,14 +375,18 @@ export function createWatcher(deps: WatcherDeps) {
   }
 
   /** Decides the way of reading. @returns the feed's position, or null while addresses are read one by one. */
-  async function chooseWay(root: Root, addresses: readonly string[]): Promise<PositionDoc | null> {
+  async function chooseWay(
+    session: HorizonSession,
+    root: Root,
+    addresses: readonly string[],
+  ): Promise<PositionDoc | null> {
     const feed = await positions.byId(feedId);
     if (!feed && addresses.length > readOneByOne) {
       // An address counts as covered from the ledger on that it was read to, however long ago: the feed begins before that.
       const own = await positions.lowestFrom(network, root.latestLedger - NEAR_LEDGERS);
       const reach = Math.min(root.latestLedger, own?.ledger ?? root.latestLedger);
       const fromLedger = Math.max(root.elderLedger - 1, reach - SAFE_DISTANCE, 0);
-      const started = feedFrom(root, fromLedger);
+      const started = await feedFrom(session, root, fromLedger);
       await positions.put([started]);
       log.info({ network, fromLedger: started.ledger }, "reading the network's feed");
       return started;
@@ -399,7 +414,7 @@ export function createWatcher(deps: WatcherDeps) {
       }
       await takeUpWallets(session, root);
       const addresses = await wallets.watchedAddresses(network, { limit: readOneByOne + 1 });
-      const feed = await chooseWay(root, addresses);
+      const feed = await chooseWay(session, root, addresses);
       const sources = feed ? [feed, ...(await stragglers(feed))] : await positions.byIds(addresses.map(idOf));
       for (const source of sources) {
         if (signal.aborted) break;

@@ -44,6 +44,8 @@ function history(paid: readonly string[]) {
         history_elder_ledger: 2,
       };
     }
+    const asksLedger = /^\/ledgers\/(\d+)$/.exec(pathname);
+    if (asksLedger) return { sequence: Number(asksLedger[1]), hash: '0'.repeat(64), closed_at: '2026-01-02T03:04:05Z' };
     const of = /^\/accounts\/(\w+)\/payments$/.exec(pathname)?.[1];
     if (pathname !== '/payments' && !of) return null;
     asked[of ? 'accounts' : 'feed'] += 1;

@@ -163,10 +163,14 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         WATCHER,
-        'await positions.put([feedFrom(root, fromLedger)]);\n    log',
-        'await positions.put([{ ...feedFrom(root, fromLedger), fromLedger: feed.fromLedger }]);\n    log',
+        'await positions.put([started]);\n    log',
+        'await positions.put([{ ...started, fromLedger: feed.fromLedger }]);\n    log',
       ],
     ],
+  },
+  {
+    guard: 'a feed that begins some ledgers back is as old as its ledger, not as the newest one',
+    changes: [[WATCHER, "closedAt: ledger && ledger !== 'gone' ? ledger.closedAt : new Date(0),", '']],
   },
   {
     guard: 'records that cannot be understood are kept',
