@@ -95,16 +95,17 @@ function toOutcome(raw: unknown, supplement: Supplement): RecordOutcome {
   const pagingToken = record.id.toString();
   const { transaction_hash: transactionHash, transaction_successful: successful } = record;
   const place: Place = { operationId: pagingToken, pagingToken, transactionHash, ledger: ledgerOf(record.id) };
-  const ignored = (reason: IgnoredReason): RecordOutcome => ({ kind: 'ignored', reason, pagingToken });
 
-  if (successful === false) return ignored('failed');
+  if (successful === false) return ignored('failed', pagingToken);
   if (!isKnownType(record.type)) return park(raw, { fault: 'unknown_type', reason: 'is of an unknown type' });
   const read = readMovements(record.type, raw);
   if ('fault' in read) return park(raw, read);
   const parked = read.faults;
   const moved = read.movements.filter((each) => each.receiver !== each.sender && each.amount !== 0n);
   if (moved.length === 0) {
-    return parked.length === 0 ? ignored(whyNone(read.movements)) : { kind: 'credits', credits: [], parked, ...place };
+    return parked.length === 0
+      ? ignored(whyNone(read.movements), pagingToken)
+      : { kind: 'credits', credits: [], parked, ...place };
   }
 
   const receivers = [...new Set(moved.map((each) => each.receiver))];
@@ -115,7 +116,7 @@ function toOutcome(raw: unknown, supplement: Supplement): RecordOutcome {
     return park(raw, { fault: transaction.fault, reason: `transaction: ${transaction.reason}` });
   }
   if (transaction.successful === false) {
-    return successful ? park(raw, malformed('is successful in a failed transaction')) : ignored('failed');
+    return successful ? park(raw, malformed('is successful in a failed transaction')) : ignored('failed', pagingToken);
   }
   if (!(successful ?? transaction.successful)) return park(raw, malformed('does not tell whether it was successful'));
 
@@ -125,7 +126,7 @@ function toOutcome(raw: unknown, supplement: Supplement): RecordOutcome {
       shown ??
       mergedByResult(transaction.result_xdr, operationOrderOf(record.id)) ??
       mergedByEffects(supplement.effects, movement.receiver);
-    if (amount === 0n) return ignored('nothing_moved');
+    if (amount === 0n) return ignored('nothing_moved', pagingToken);
     if (amount === null) {
       if (supplement.effects === undefined) return { kind: 'incomplete', needs: 'effects', receivers, ...place };
       return park(raw, malformed('neither result nor effects tell the amount of the merge'));
@@ -136,6 +137,12 @@ function toOutcome(raw: unknown, supplement: Supplement): RecordOutcome {
   }
   return { kind: 'credits', credits, parked, ...place };
 }
+
+const ignored = (reason: IgnoredReason, pagingToken: string): RecordOutcome => ({
+  kind: 'ignored',
+  reason,
+  pagingToken,
+});
 
 function whyNone(movements: readonly Movement[]): IgnoredReason {
   if (movements.length === 0) return 'no_account_credited';
