@@ -207,6 +207,18 @@ function forgotten(known: Knowledge, network: Network, { wallets, parkedRecords 
     .map(({ operationId, ledger }) => `the record ${operationId} of ledger ${ledger} was neither understood nor kept`);
 }
 
+/** When the first ledger of this number or a higher one closed; Infinity when none has. */
+const closeOf = (known: Knowledge, sequence: number): number =>
+  known.ledgers.find((ledger) => ledger.sequence >= sequence)?.closedMs ?? Number.POSITIVE_INFINITY;
+
+const wasActiveBetween = (changes: readonly Change<boolean>[], fromMs: number, untilMs: number): boolean =>
+  changes.some(
+    ({ value, fromMs: begunMs }, index) =>
+      value &&
+      Math.floor(begunMs / 1000) * 1000 <= untilMs &&
+      (changes[index + 1]?.untilMs ?? Number.POSITIVE_INFINITY) >= fromMs,
+  );
+
 /** Notes the gaps that are flagged, and whether the ledgers that wallets claim to be read up to are honest. */
 export function checkSync(known: Knowledge, network: Network, stored: Stored, nowMs: number): string[] {
   const faults: string[] = [];
@@ -223,12 +235,9 @@ export function checkSync(known: Knowledge, network: Network, stored: Stored, no
         // A feed that begins some ledgers back speaks for all.
         positions.has('LOCAL:feed') ||
         sharing.length === 0 ||
-        known.ledgers.some(
-          ({ sequence, closedMs }) =>
-            // A wallet is let go some ledgers after its end, and of ledgers that nobody has seen, nobody can tell when they closed.
-            sequence >= gap.fromLedger - 11 &&
-            sequence <= gap.toLedger + 1 &&
-            sharing.some(({ active }) => possible(active, closedMs).includes(true)),
+        // A wallet is let go some ledgers after its end, and of ledgers that nobody has seen, nobody can tell when they closed.
+        sharing.some(({ active }) =>
+          wasActiveBetween(active, closeOf(known, gap.fromLedger - 11), closeOf(known, gap.toLedger + 1)),
         );
       if (!concerned && known.resetsMs.length === 0)
         faults.push(`${wallet._id.slice(-6)} has a GAP ${gap.fromLedger}–${gap.toLedger}, in which it was not active`);
