@@ -336,7 +336,7 @@ export function createWatcher(deps: WatcherDeps) {
   }
 
   /** Lets go of inactive wallets that are read to the end of their last window. */
-  async function letGo(feed: PositionDoc | null): Promise<void> {
+  async function letGo(session: HorizonSession, root: Root, feed: PositionDoc | null): Promise<void> {
     const batch = await wallets.inactiveButWatching(network, TAKE_UP_LIMIT);
     if (batch.length === 0) return;
     const own = new Map(
@@ -347,6 +347,8 @@ export function createWatcher(deps: WatcherDeps) {
       const until = wallet.windows.at(-1)?.until;
       return until && position ? isPast(position, until) : false;
     });
+    // Of a network that began anew after its root was asked, the pages are empty and prove nothing: the next round says what was missed.
+    if (done.length === 0 || beganAnew(root, await session.root())) return;
     for (const wallet of done) {
       const { ledger, readAt } = covering(own.get(idOf(wallet.address)), feed)!;
       await wallets.stopWatching(wallet._id, {
@@ -422,7 +424,7 @@ export function createWatcher(deps: WatcherDeps) {
         // Nothing can be new while no ledger is.
         if (position.ledger < root.latestLedger) pages += await readSource(session, root, position, signal);
       }
-      await letGo(feed && (await positions.byId(feedId)));
+      await letGo(session, root, feed && (await positions.byId(feedId)));
       if (!state || root.latestLedger >= state.latestLedger || root.latestClosedAt > state.latestClosedAt) {
         await networkStates.put(network, {
           latestLedger: root.latestLedger,
@@ -440,6 +442,10 @@ export function createWatcher(deps: WatcherDeps) {
     },
   };
 }
+
+/** Whether the later of two roots has a lower ledger that is no older. */
+const beganAnew = (root: Root, later: Root): boolean =>
+  later.latestLedger < root.latestLedger && later.latestClosedAt >= root.latestClosedAt;
 
 /** Whether a position is surely beyond a moment. The mark's ledger is a lower bound, an old one when Horizon was away. */
 function isPast(position: PositionDoc, mark: Mark): boolean {

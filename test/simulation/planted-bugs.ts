@@ -169,6 +169,10 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
+    guard: 'a wallet is not let go by pages of a network that began anew meanwhile',
+    changes: [[WATCHER, 'done.length === 0 || beganAnew(root, await session.root())', 'done.length === 0']],
+  },
+  {
     guard: 'a feed that begins some ledgers back is as old as its ledger, not as the newest one',
     changes: [[WATCHER, "closedAt: ledger && ledger !== 'gone' ? ledger.closedAt : new Date(0),", '']],
   },
