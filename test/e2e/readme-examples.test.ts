@@ -43,7 +43,12 @@ function literally(text: string, service: TestService, open: Record<string, stri
 }
 
 const bash = (script: string, env: Record<string, string>) =>
-  start('bash', ['-euo', 'pipefail', '-c', script], { env });
+  start('bash', ['-euo', 'pipefail', '-c', script], { env, detached: true });
+
+/** With whatever it started: npx hands no signal on. */
+function end({ process: { pid, exitCode } }: Running): void {
+  if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGTERM');
+}
 
 async function prepare(t: { teardown(end: () => unknown): void }) {
   const database = await testDatabase(t);
@@ -80,11 +85,11 @@ t.test(
         `${literally(block('sh', 'webhook listen').trim(), service, open)} --url ${service.url}`,
         env,
       );
-      t.teardown(() => listen.process.kill('SIGTERM'));
+      t.teardown(() => end(listen));
       const [secret] = await listen.says(/whsec_\S+/);
       const script = `${setting!.replace('4000', port).replace('whsec_…', secret)}\nexec ${command}`;
       const running = bash(script, {});
-      t.teardown(() => running.process.kill());
+      t.teardown(() => end(running));
       receivers.push({ command, running, listen });
     }
     for (const { command, running } of receivers) {

@@ -922,18 +922,18 @@ t.test('an account shows as of the ledger that shows, with all that it had then'
   await client.faults.add({ kind: 'lag', ledgers: 2 });
   const child = Keypair.random().publicKey();
   const asset = new Asset('OLD', assetIssuer);
-  const submitted = Promise.all([
-    client.submit({
-      from: Keypair.fromSecret(holder.secret),
-      operations: [
-        Operation.payment({ destination: assetIssuer, asset, amount: '7' }),
-        Operation.changeTrust({ asset, limit: '0' }),
-        Operation.manageData({ name: 'new', value: 'x' }),
-        Operation.createAccount({ destination: child, startingBalance: '5' }),
-      ],
-    }),
-    client.merge({ into: holder.address, secret: other.secret }),
-  ]);
+  // In one transaction, so that all of it is in one ledger.
+  const submitted = client.submit({
+    from: Keypair.fromSecret(holder.secret),
+    signers: [Keypair.fromSecret(other.secret)],
+    operations: [
+      Operation.payment({ destination: assetIssuer, asset, amount: '7' }),
+      Operation.changeTrust({ asset, limit: '0' }),
+      Operation.manageData({ name: 'new', value: 'x' }),
+      Operation.createAccount({ destination: child, startingBalance: '5' }),
+      Operation.accountMerge({ destination: holder.address, source: other.address }),
+    ],
+  });
   while ((await db.collection('ledger_entries').countDocuments({ owner: child })) === 0) {
     await ledger.closeLedger();
     await systemClock.sleep(5);

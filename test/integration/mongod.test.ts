@@ -267,7 +267,9 @@ t.test('what keeps mongod from starting is said in one line', async (t) => {
   writeFileSync(file, '');
   await t.rejects(
     openEmbedded(file),
-    new StartupError(`DATA_DIR cannot be used: ENOTDIR: not a directory, mkdir '${file}/mongodb'`),
+    new StartupError(
+      `DATA_DIR cannot be used: ENOTDIR: not a directory, stat '${file}/mongodb'. Set it to a directory that you may write to.`,
+    ),
   );
 });
 
