@@ -1,19 +1,16 @@
 /** The API beside a server written by hand, each in a process of its own, with the same client, on the same MongoDB. */
-import { execFile, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { startTestService } from '../../test/helpers/service.js';
+import { pathOf, startProgram } from './program.js';
 import type { Section } from './report.js';
-import { beside, createScope, type Scope } from './scope.js';
+import { beside, createScope } from './scope.js';
 import { seed } from './seed.js';
 
 const MS = Number(process.env.BENCH_MS ?? 2000);
 const ROUNDS = Number(process.env.BENCH_API_ROUNDS ?? 5);
 const CONNECTIONS = 8;
-const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
-
 async function load(plan: object): Promise<number> {
   const { stdout } = await promisify(execFile)(process.execPath, [
     '--import=tsx',
@@ -21,15 +18,6 @@ async function load(plan: object): Promise<number> {
     JSON.stringify(plan),
   ]);
   return JSON.parse(stdout).perSecond;
-}
-
-async function startServer(scope: Scope, file: string, ...args: string[]): Promise<string> {
-  const child = fork(pathOf(file), args, { execArgv: ['--import=tsx'], stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
-  scope.teardown(() => child.kill());
-  const ended = once(child, 'exit').then(() => Promise.reject(new Error(`${file} ended`)));
-  ended.catch(() => undefined);
-  const [line] = (await Promise.race([once(child.stdout!, 'data'), ended])) as [Buffer];
-  return String(line).trim();
 }
 
 export async function api(): Promise<Section> {
@@ -48,8 +36,8 @@ export async function api(): Promise<Section> {
       events: 10,
       deliveries: 10,
     });
-    const ours = `${await startServer(scope, './service.ts', database.uri)}/api/v1`;
-    const theirs = await startServer(scope, './plain-server.ts', database.uri);
+    const ours = `${(await startProgram(scope, './service.ts', database.uri)).line}/api/v1`;
+    const { line: theirs } = await startProgram(scope, './plain-server.ts', database.uri);
     const headers = { authorization: `Bearer ${service.apiKey}`, 'content-type': 'application/json' };
     const product = { name: 'Another', walletId: walletIds[0], assetCode: 'XLM', priceType: 'FIXED', price: '10' };
     const rows: Section['rows'] = [];

@@ -12,6 +12,7 @@ import { connectDatabase } from '../../src/stores/database.js';
 import { createStores, ensureIndexes } from '../../src/stores/index.js';
 import { SHOP } from '../../test/helpers/horizon-records.js';
 import { testDatabase } from '../../test/helpers/mongo.js';
+import { walletDoc } from '../../test/helpers/stores.js';
 import { startStandIn } from './horizon.js';
 import type { Section } from './report.js';
 import { createScope, median } from './scope.js';
@@ -86,23 +87,14 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
     scope.teardown(() => horizon.close());
 
     const mark = { at: clock.now(), ledger: 1000 };
-    const walletId = newId('wallet');
-    await stores.wallets.insert({
-      _id: walletId,
+    const wallet = walletDoc({
       accountId,
-      name: 'Shop',
       address: SHOP,
       network: 'LOCAL',
-      active: true,
       windows: [{ from: mark, until: null }],
-      takenUp: false,
-      watching: true,
-      readTo: null,
-      gap: null,
       productCount: 1,
-      hasPayments: false,
-      createdAt: clock.now(),
     });
+    await stores.wallets.insert(wallet);
     const terms = {
       active: true,
       assetCode: 'XLM',
@@ -121,7 +113,7 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
           nameKey: 'thing',
           description: null,
           imageUrl: null,
-          walletId,
+          walletId: wallet._id,
           ...terms,
           history: [{ from: null, terms }],
           paymentLinkCount: 1,

@@ -1,18 +1,10 @@
 /** Starts the stand-in for Horizon and talks with it. */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { startProgram } from './program.js';
 import type { Scope } from './scope.js';
 import type { Plan, Told } from './stand-in.js';
 
 export async function startStandIn(scope: Scope, plan: Plan) {
-  const child = fork(fileURLToPath(new URL('./stand-in.ts', import.meta.url)), [JSON.stringify(plan)], {
-    execArgv: ['--import=tsx'],
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  });
-  scope.teardown(() => child.kill());
-  const [line] = await once(child.stdout!, 'data');
-  const url = String(line).trim();
+  const { line: url } = await startProgram(scope, './stand-in.ts', JSON.stringify(plan));
   return {
     url,
     tell: async () => (await (await fetch(`${url}/control`)).json()) as Told,

@@ -5,7 +5,6 @@
 import { StrKey } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
-import { systemClock } from '../../src/clock.js';
 import { createRecorder } from '../../src/collect/recorder.js';
 import { watch } from '../../src/collect/watch.js';
 import { createWatcher } from '../../src/collect/watcher.js';
@@ -15,11 +14,11 @@ import { createHorizon } from '../../src/horizon/source.js';
 import { createOutbox } from '../../src/outbox.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createStores, ensureIndexes } from '../../src/stores/index.js';
-import type { WalletDoc } from '../../src/stores/wallets.js';
 import { PAYER } from '../../test/helpers/horizon-records.js';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { startReceiver } from '../../test/helpers/receiver.js';
 import { startTestService } from '../../test/helpers/service.js';
+import { walletDoc } from '../../test/helpers/stores.js';
 import { startStandIn } from './horizon.js';
 import { createLedgers, nextBeatMs } from './ledgers.js';
 import type { Section } from './report.js';
@@ -58,23 +57,6 @@ const address = (n: number) => {
 };
 const addresses = (count: number) => Array.from({ length: count }, (_, n) => address(n));
 
-const makeWallet = (_id: string, accountId: string, address: string, at: Date, ledger: number | null): WalletDoc => ({
-  _id,
-  accountId,
-  name: 'Shop',
-  address,
-  network: NETWORK,
-  active: true,
-  windows: [{ from: { at, ledger }, until: null }],
-  takenUp: false,
-  watching: true,
-  readTo: null,
-  gap: null,
-  productCount: 0,
-  hasPayments: false,
-  createdAt: at,
-});
-
 /** So many wallets for so many hours of the simulated clock. */
 async function simulate(wallets: number, noise: number, hours: number) {
   const scope = createScope();
@@ -104,7 +86,11 @@ async function simulate(wallets: number, noise: number, hours: number) {
     const ledgers = createLedgers({ passphrase, memo: 'NOTOURS', keep: 200 });
     ledgers.close(startMs, []);
     const all = addresses(wallets);
-    const docs = all.map((each) => makeWallet(newId('wallet'), 'acct_1', each, new Date(startMs), 1001));
+    const createdAt = new Date(startMs);
+    const windows = [{ from: { at: createdAt, ledger: 1001 }, until: null }];
+    const docs = all.map((address) =>
+      walletDoc({ _id: newId('wallet'), accountId: 'acct_1', address, windows, createdAt }),
+    );
     for (let from = 0; from < docs.length; from += 10_000)
       await db.collection('wallets').insertMany(docs.slice(from, from + 10_000) as never[]);
 
@@ -222,9 +208,8 @@ async function fromPaymentToWebhook(wallets: number, payments: number) {
       env: { ...env, HORIZON_URLS_TESTNET: 'http://127.0.0.1:9' },
       role: 'api',
     });
-    const newId = createIds(systemClock);
-    const at = new Date();
-    const docs = addresses(wallets).map((each) => makeWallet(newId('wallet'), accountId, each, at, 1001));
+    const windows = [{ from: { at: new Date(), ledger: 1001 }, until: null }];
+    const docs = addresses(wallets).map((address) => walletDoc({ accountId, address, windows }));
     await database.db.collection('wallets').insertMany(docs as never[]);
     const { _id: walletId, address } = docs.at(-1)!;
     const terms = { walletId, assetCode: 'XLM', priceType: 'FIXED', price: '10' };

@@ -1,7 +1,5 @@
 /** Webhooks: waiting deliveries sent, signed and recorded, beside BullMQ and beside a bare loop, all to the same HTTPS endpoint. */
-import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { generate } from 'selfsigned';
 import { Agent, request } from 'undici';
@@ -20,6 +18,7 @@ import { signedHeaders, toBody } from '../../src/webhooks/request.js';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { testAuthority } from '../../test/helpers/receiver.js';
 import { type Queueing, startQueueing } from './bullmq.js';
+import { startProgram } from './program.js';
 import type { Section } from './report.js';
 import { createScope, median, type Scope, timed } from './scope.js';
 
@@ -41,18 +40,10 @@ async function startEndpoint(scope: Scope) {
     ca: authority,
     extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
   });
-  const child = fork(
-    fileURLToPath(new URL('./endpoint.ts', import.meta.url)),
-    [JSON.stringify({ key: made.private, cert: made.cert })],
-    {
-      execArgv: ['--import=tsx'],
-      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-    },
-  );
-  scope.teardown(() => child.kill());
-  const [port] = await once(child.stdout!, 'data');
+  const certificate = JSON.stringify({ key: made.private, cert: made.cert });
+  const { child, line: port } = await startProgram(scope, './endpoint.ts', certificate);
   return {
-    url: `https://127.0.0.1:${String(port).trim()}/hook`,
+    url: `https://127.0.0.1:${port}/hook`,
     ca: authority.cert,
     /** Resolves, once it counts anew, with a promise of so many requests. */
     async expect(count: number) {

@@ -3,17 +3,12 @@ import { Keypair } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t from 'tap';
 import { systemClock as clock } from '../../src/clock.js';
-import { createRecorder } from '../../src/collect/recorder.js';
 import { createWatcher } from '../../src/collect/watcher.js';
-import { createIds } from '../../src/domain/ids.js';
 import { createHorizon } from '../../src/horizon/source.js';
 import { cursorAfter } from '../../src/horizon/toid.js';
-import { createOutbox } from '../../src/outbox.js';
-import { connectDatabase } from '../../src/stores/database.js';
-import { createStores, ensureIndexes } from '../../src/stores/index.js';
 import type { PositionDoc } from '../../src/stores/positions.js';
 import { PAYER, page, payment, toid } from '../helpers/horizon-records.js';
-import { testDatabase } from '../helpers/mongo.js';
+import { openStores, walletDoc } from '../helpers/stores.js';
 
 const network = 'TESTNET';
 const PASSPHRASE = 'Test SDF Network ; September 2015';
@@ -57,30 +52,11 @@ function history(paid: readonly string[]) {
 }
 
 async function afterOutage(t: { teardown(end: () => unknown): void }, paid: readonly string[]) {
-  const { uri, db } = await testDatabase(t);
-  const { connection, transaction, close } = await connectDatabase(uri);
-  t.teardown(close);
-  const newId = createIds(clock);
-  const stores = createStores(connection, { clock, newId });
-  await ensureIndexes(stores);
+  const { db, stores, recorder } = await openStores(t);
   const at = new Date('2026-01-01T00:00:00Z');
+  const windows = [{ from: { at, ledger: 1000 }, until: null }];
   for (const address of paid) {
-    await stores.wallets.insert({
-      _id: newId('wallet'),
-      accountId: 'acct_1',
-      name: 'Shop',
-      address,
-      network,
-      active: true,
-      windows: [{ from: { at, ledger: 1000 }, until: null }],
-      takenUp: true,
-      watching: true,
-      readTo: null,
-      gap: null,
-      productCount: 0,
-      hasPayments: false,
-      createdAt: at,
-    });
+    await stores.wallets.insert(walletDoc({ accountId: 'acct_1', address, windows, takenUp: true, createdAt: at }));
   }
   const position = (address: string | null, ledger: number): PositionDoc => ({
     _id: `${network}:${address ?? 'feed'}`,
@@ -115,11 +91,10 @@ async function afterOutage(t: { teardown(end: () => unknown): void }, paid: read
     },
   });
   t.teardown(() => horizon.close());
-  const outbox = createOutbox({ ...stores, newId, publicUrl: 'https://pay.example' });
   const watcher = createWatcher({
     ...stores,
     network,
-    recorder: createRecorder({ ...stores, outbox, transaction, newId }),
+    recorder,
     clock,
     log,
     metrics: { payments: () => undefined, parked: () => undefined },

@@ -1,45 +1,18 @@
 /** What of a page is stored when part of it was stored before, and which addresses are watched: the recorder and the stores on a real MongoDB. */
 import t from 'tap';
-import { systemClock as clock } from '../../src/clock.js';
-import { createRecorder } from '../../src/collect/recorder.js';
-import { createIds } from '../../src/domain/ids.js';
 import type { Credit } from '../../src/horizon/record.js';
-import { createOutbox } from '../../src/outbox.js';
-import { connectDatabase } from '../../src/stores/database.js';
-import { createStores, ensureIndexes } from '../../src/stores/index.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
 import { PAYER, SHOP, toid } from '../helpers/horizon-records.js';
-import { testDatabase } from '../helpers/mongo.js';
+import { openStores, walletDoc } from '../helpers/stores.js';
 
-const newId = createIds(clock);
-
-async function setUp(t: { teardown(end: () => unknown): void }) {
-  const { uri, db } = await testDatabase(t);
-  const { connection, transaction, close } = await connectDatabase(uri);
-  t.teardown(close);
-  const stores = createStores(connection, { clock, newId });
-  await ensureIndexes(stores);
-  const outbox = createOutbox({ ...stores, newId, publicUrl: 'https://pay.example' });
-  return { db, stores, recorder: createRecorder({ ...stores, outbox, transaction, newId }) };
-}
-
-const wallet = (accountId: string, address: string, more: Partial<WalletDoc> = {}): WalletDoc => ({
-  _id: newId('wallet'),
-  accountId,
-  name: 'Shop',
-  address,
-  network: 'TESTNET',
-  active: true,
-  windows: [{ from: { at: new Date(0), ledger: 1 }, until: null }],
-  takenUp: true,
-  watching: true,
-  readTo: null,
-  gap: null,
-  productCount: 0,
-  hasPayments: false,
-  createdAt: clock.now(),
-  ...more,
-});
+const wallet = (accountId: string, address: string, more: Partial<WalletDoc> = {}): WalletDoc =>
+  walletDoc({
+    accountId,
+    address,
+    windows: [{ from: { at: new Date(0), ledger: 1 }, until: null }],
+    takenUp: true,
+    ...more,
+  });
 
 const credit = (nth: number): Credit => ({
   operationId: toid(1000, nth),
@@ -57,7 +30,7 @@ const credit = (nth: number): Credit => ({
 t.test(
   'of credits of which some are stored already, and one comes twice, the others are stored, once for each wallet',
   async (t) => {
-    const { db, stores, recorder } = await setUp(t);
+    const { db, stores, recorder } = await openStores(t);
     await stores.wallets.insert(wallet('acct_1', SHOP));
     const operations = (stored: readonly { operationId: string }[]) => stored.map(({ operationId }) => operationId);
     t.equal((await recorder.record('TESTNET', [credit(1), credit(2)], null)).length, 2);
@@ -74,7 +47,7 @@ t.test(
 );
 
 t.test('watched addresses come each once, in order, whatever the number of wallets at one of them', async (t) => {
-  const { stores } = await setUp(t);
+  const { stores } = await openStores(t);
   const address = (n: number) => `G${String(n).padStart(55, 'A')}`;
   for (let n = 0; n < 7; n++) await stores.wallets.insert(wallet(`acct_${n}`, address(1)));
   for (const n of [3, 2]) await stores.wallets.insert(wallet('acct_1', address(n)));

@@ -1,0 +1,40 @@
+/** The stores on a database of their own, without a service around them, and documents to put into them. */
+import { systemClock as clock } from '../../src/clock.js';
+import { createRecorder } from '../../src/collect/recorder.js';
+import { createIds } from '../../src/domain/ids.js';
+import { createOutbox } from '../../src/outbox.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import { createStores, ensureIndexes } from '../../src/stores/index.js';
+import type { WalletDoc } from '../../src/stores/wallets.js';
+import { testDatabase } from './mongo.js';
+
+export const newId = createIds(clock);
+
+/** With the recorder that stores what the watcher reads. */
+export async function openStores(t: { teardown(end: () => unknown): void }) {
+  const { uri, db } = await testDatabase(t);
+  const { connection, transaction, close } = await connectDatabase(uri);
+  t.teardown(close);
+  const stores = createStores(connection, { clock, newId });
+  await ensureIndexes(stores);
+  const outbox = createOutbox({ ...stores, newId, publicUrl: 'https://pay.example' });
+  return { db, stores, recorder: createRecorder({ ...stores, outbox, transaction, newId }) };
+}
+
+/** An active wallet on TESTNET since `windows`, not taken up yet; `fields` say what is different. */
+export const walletDoc = (
+  fields: Pick<WalletDoc, 'accountId' | 'address' | 'windows'> & Partial<WalletDoc>,
+): WalletDoc => ({
+  _id: newId('wallet'),
+  name: 'Shop',
+  network: 'TESTNET',
+  active: true,
+  takenUp: false,
+  watching: true,
+  readTo: null,
+  gap: null,
+  productCount: 0,
+  hasPayments: false,
+  createdAt: clock.now(),
+  ...fields,
+});
