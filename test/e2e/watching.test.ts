@@ -207,9 +207,12 @@ t.test(
     const isReady = async () => (await fetch(`${service.url}/health/ready`)).status === 200;
     await eventually(async () => (await syncOf(service, wallet.id)).state === 'OK', 'a first reading');
     t.ok(await isReady());
+    const lastHeard = async () => (await service.context.stores.networkStates.byNetwork('LOCAL'))?.seenAt.getTime();
+    await eventually(lastHeard, 'a first round');
     await client.faults.add({ kind: 'reset_connection', path: '/accounts' });
     await client.faults.add({ kind: 'reset_connection', path: '/ledgers' });
     await client.faults.add({ kind: 'html', path: '/', method: 'GET' });
+    await eventually(async () => Date.now() - (await lastHeard())! > 2000, 'the end of the round that was under way');
     aheadMs = 61_000;
     await eventually(async () => (await syncOf(service, wallet.id)).state === 'LAGGING', 'lagging');
     t.notOk(await isReady());

@@ -1,7 +1,6 @@
 /** The embedded MongoDB, with real processes that are really killed. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
-  chownSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -241,7 +240,7 @@ t.test('a user without any rights can run it, out of a home of his own', asRoot,
   const home = dataDirectory(t);
   const nobody = { uid: 65_534, gid: 65_534, home, cacheDir: join(home, 'cache') };
   if (existsSync(CACHE_DIR)) cpSync(CACHE_DIR, nobody.cacheDir, { recursive: true });
-  chownSync(home, nobody.uid, nobody.gid);
+  execFileSync('chown', ['-R', `${nobody.uid}:${nobody.gid}`, home]);
   const one = member(t, join(home, 'data'), nobody);
   await took(t, 'ready as nobody', one.ready());
   t.equal(await one.write(), 1);

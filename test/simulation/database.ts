@@ -23,6 +23,8 @@ const CONFLICT_MS = 20;
 const INTERRUPTED = 11_601;
 const OUT_OF_DISK = 14_031;
 const WRITE_CONCERN_TIMEOUT = 64;
+const NO_SUCH_TRANSACTION = 251;
+const TRANSACTION_TOO_OLD = 225;
 
 interface Seat {
   process: Process;
@@ -32,6 +34,8 @@ interface Seat {
 
 const seats = new Map<string, Seat>();
 const seatsOfTransactions = new Map<string, Seat>();
+/** What is sent in these is no step of the world. */
+const sessionsOfTheDead = new WeakSet<object>();
 
 /** What goes wrong with a command, besides the death of its process. */
 export type DatabaseFault = 'refused' | 'unheard' | null;
@@ -60,6 +64,7 @@ const originalCommand = Connection.prototype.command;
 Connection.prototype.command = function (this: any, ns: any, command: Doc, options: Doc, responseType: any) {
   const kind = Object.keys(command)[0]!;
   const session = options?.session;
+  if (sessionsOfTheDead.has(session)) return originalCommand.call(this, ns, command, options, responseType);
   const lsid =
     session?.inTransaction() || kind === 'commitTransaction' || kind === 'abortTransaction' ? lsidOf(session) : null;
   const seat = seats.get(ns.db) ?? (lsid === null ? undefined : seatsOfTransactions.get(lsid));
@@ -84,6 +89,8 @@ function step({ process, world, database }: Seat, call: Call): Promise<unknown> 
   const internals = database as Internals;
   const { kind, lsid, command } = call;
   const label = `${kind} ${typeof command[kind] === 'string' ? command[kind] : ''}${lsid === null ? '' : ' (transaction)'}`;
+  // What a dead process still does must cost no luck: when it does it is a matter of chance.
+  if (!process.alive) return Promise.reject(serverError(INTERRUPTED, 'the process died'));
   const { delayMs, heardAfterMs, fault } = internals.plan(kind);
   const isWrite = WRITES.has(kind);
   return new Promise((resolve, reject) => {
@@ -111,7 +118,7 @@ function step({ process, world, database }: Seat, call: Call): Promise<unknown> 
           }
           return () => resolve(reply);
         } catch (error) {
-          world.log(`    ${(error as Error).message}`);
+          world.log(`    ${(error as Doc).code ?? error}`);
           if (lsid !== null) internals.open.delete(lsid);
           // Time for the other transaction to end: the driver's own wait is not of this world.
           action.heardAfterMs ||= CONFLICT_MS;
@@ -229,15 +236,17 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
           const session = call.options.session;
           const number = session.serverSession.txnNumber;
           if (memory) return memory.abort(`${lsid}:${number}`);
+          // In the name of the session that died: the driver puts its id and number into the command.
+          const inItsName = Object.defineProperty(main.connection.getClient().startSession(), 'serverSession', {
+            value: Object.create(session.serverSession, { txnNumber: { value: number, writable: true } }),
+          });
+          sessionsOfTheDead.add(inItsName);
           await real
             .admin()
-            .command({
-              abortTransaction: 1,
-              lsid: session.serverSession.id,
-              txnNumber: BSON.Long.fromNumber(number),
-              autocommit: false,
-            })
-            .catch(() => undefined);
+            .command({ abortTransaction: 1 }, { session: inItsName })
+            .catch((error) => {
+              if (error.code !== NO_SUCH_TRANSACTION && error.code !== TRANSACTION_TOO_OLD) throw error;
+            });
         },
         seat(process, world) {
           const connection = free.pop() ?? main.connection.useDb(`${name}~${made++}`);

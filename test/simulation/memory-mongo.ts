@@ -216,7 +216,8 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[]) {
       case 'find': {
         const found = sorted(
           all().filter((doc) => matches(doc, command.filter ?? {}, now)),
-          command.sort,
+          // Looked up by their ids, documents come in the index's order.
+          command.sort ?? (command.filter?._id?.$in && { _id: 1 }),
         );
         const from = command.skip ?? 0;
         const page = found.slice(from, command.limit ? from + command.limit : undefined);

@@ -5,8 +5,7 @@ import { openDatabaseServer } from './database.js';
 import { simulate } from './simulate.js';
 
 const SEEDS = 200;
-/** None in which a process dies within a transaction that another one waits for: mongod refuses the other at once, the one in memory lets it wait. */
-const SEEDS_ON_MONGOD = [2, 9, 10, 11];
+const SEEDS_ON_MONGOD = [1, 2, 3, 4, 5, 6];
 
 t.setTimeout(180_000);
 
