@@ -16,10 +16,13 @@ import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { PositionDoc, PositionStore, Progress } from '../stores/positions.js';
 import type { ProductStore } from '../stores/products.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import { readAhead } from './read-ahead.js';
 import { type Reading, readRecords } from './reading.js';
 import type { Recorder } from './recorder.js';
 
 const PAGE_LIMIT = 200;
+/** Stored in one transaction, when that many have been read. */
+const PAGES_AT_ONCE = 8;
 const READ_ONE_BY_ONE = 2;
 const TAKE_UP_LIMIT = 1000;
 /** Stragglers read in one round besides the feed. */
@@ -102,45 +105,50 @@ export function createWatcher(deps: WatcherDeps) {
     start: PositionDoc,
     signal: AbortSignal,
   ): Promise<number> {
-    /** Whoever never gets to the answer need not hear of its failure. */
-    const read = (from: PositionDoc) => {
-      const reading = readPage(session, root, from);
-      reading.catch(() => undefined);
-      return reading;
-    };
+    // Horizon is asked, and its answers read, while MongoDB stores.
+    const ahead = readAhead((from) => readPage(session, root, from), start);
     let position = start;
     let pages = 0;
-    let next = read(position);
-    while (!signal.aborted) {
-      pages += 1;
-      const { credits, parked, to, full } = await next;
-      // Horizon is asked, and its answer read, while MongoDB stores.
-      if (full) next = read({ ...position, ...to });
-
-      if (parked.length > 0) {
-        await parkedRecords.park(parked);
-        metrics.parked(parked.length);
-        for (const { _id, reason } of parked) log.warn({ network, record: _id, reason }, 'record parked');
+    let lookAt = 1;
+    try {
+      // Always from one page on: a transaction may turn out to take longer than MongoDB allows, and the next round must come further then.
+      for (let atOnce = 1; !signal.aborted; atOnce = Math.min(2 * atOnce, PAGES_AT_ONCE)) {
+        const read = await ahead.take(atOnce);
+        const { to, full } = read.at(-1)!;
+        const moved = await store(position, read, to);
+        pages += read.length;
+        if (!moved || !full) return pages;
+        position = { ...position, ...to };
+        // Looked at when twice as many pages have been read as the last time: what was read says how much is to come.
+        if (position.address === null && pages >= lookAt) {
+          lookAt = 2 * pages;
+          const reached = ledgerOf(BigInt(position.cursor));
+          const pagesLeft = ((root.latestLedger - reached) / Math.max(1, reached - start.ledger)) * pages;
+          if (await leaveBehind(session, root, position, pagesLeft)) return pages;
+        }
       }
-      if (credits.length === 0) {
-        if (!(await positions.advance(position, to))) return pages;
-      } else {
-        const stored = await recorder.record(network, credits, { from: position, to });
-        metrics.payments(stored.length);
-        for (const { _id, status, reason, ledger } of stored)
-          log.info({ network, payment: _id, status, reason, ledger }, 'payment');
-        if (stored.length > 0) deps.paymentsStored();
-      }
-      position = { ...position, ...to };
-      if (!full) return pages;
-      // Looked at after 1, 2, 4, 8 … pages: what was read says how much is to come.
-      if (position.address === null && Number.isInteger(Math.log2(pages))) {
-        const reached = ledgerOf(BigInt(position.cursor));
-        const pagesLeft = ((root.latestLedger - reached) / Math.max(1, reached - start.ledger)) * pages;
-        if (await leaveBehind(session, root, position, pagesLeft)) return pages;
-      }
+    } finally {
+      ahead.stop();
     }
     return pages;
+  }
+
+  /** Stores pages that follow each other, and only with them moves the position. @returns false when another reader had moved it. */
+  async function store(from: PositionDoc, pages: readonly PageRead[], to: Progress): Promise<boolean> {
+    const credits = pages.flatMap((page) => page.credits);
+    const parked = pages.flatMap((page) => page.parked);
+    if (parked.length > 0) {
+      await parkedRecords.park(parked);
+      metrics.parked(parked.length);
+      for (const { _id, reason } of parked) log.warn({ network, record: _id, reason }, 'record parked');
+    }
+    if (credits.length === 0) return positions.advance(from, to);
+    const stored = await recorder.record(network, credits, { from, to });
+    metrics.payments(stored.length);
+    for (const { _id, status, reason, ledger } of stored)
+      log.info({ network, payment: _id, status, reason, ledger }, 'payment');
+    if (stored.length > 0) deps.paymentsStored();
+    return true;
   }
 
   /** After a long outage: when what the feed has to catch up is more pages than there are addresses, each address catches up by itself, and the

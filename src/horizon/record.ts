@@ -121,9 +121,9 @@ function toOutcome(raw: unknown, supplement: Supplement): RecordOutcome {
   if (!(successful ?? transaction.successful)) return park(raw, malformed('does not tell whether it was successful'));
 
   const credits: Credit[] = [];
-  for (const { amount: shown, ...movement } of moved) {
+  for (const movement of moved) {
     const amount =
-      shown ??
+      movement.amount ??
       mergedByResult(transaction.result_xdr, operationOrderOf(record.id)) ??
       mergedByEffects(supplement.effects, movement.receiver);
     if (amount === 0n) return ignored('nothing_moved', pagingToken);
@@ -131,9 +131,18 @@ function toOutcome(raw: unknown, supplement: Supplement): RecordOutcome {
       if (supplement.effects === undefined) return { kind: 'incomplete', needs: 'effects', receivers, ...place };
       return park(raw, malformed('neither result nor effects tell the amount of the merge'));
     }
-    const { operationId, ledger } = place;
-    const memo = memoOf(transaction);
-    credits.push({ ...movement, amount, operationId, transactionHash, ledger, closedAt: record.created_at, memo });
+    credits.push({
+      operationId: pagingToken,
+      changeIndex: movement.changeIndex,
+      transactionHash,
+      ledger: place.ledger,
+      closedAt: record.created_at,
+      receiver: movement.receiver,
+      sender: movement.sender,
+      asset: movement.asset,
+      amount,
+      memo: memoOf(transaction),
+    });
   }
   return { kind: 'credits', credits, parked, ...place };
 }

@@ -51,8 +51,17 @@ function history(paid: readonly string[]) {
   return { asked, answer };
 }
 
-async function afterOutage(t: { teardown(end: () => unknown): void }, paid: readonly string[]) {
+/** @param mostCredits of one transaction: with more it takes too long. */
+async function afterOutage(
+  t: { teardown(end: () => unknown): void },
+  paid: readonly string[],
+  mostCredits = Number.POSITIVE_INFINITY,
+) {
   const { db, stores, recorder } = await openStores(t);
+  const record: typeof recorder.record = async (network, credits, move) => {
+    if (credits.length > mostCredits) throw new Error('the transaction took too long');
+    return recorder.record(network, credits, move);
+  };
   const at = new Date('2026-01-01T00:00:00Z');
   const windows = [{ from: { at, ledger: 1000 }, until: null }];
   for (const address of paid) {
@@ -94,7 +103,7 @@ async function afterOutage(t: { teardown(end: () => unknown): void }, paid: read
   const watcher = createWatcher({
     ...stores,
     network,
-    recorder,
+    recorder: { record },
     clock,
     log,
     metrics: { payments: () => undefined, parked: () => undefined },
@@ -135,4 +144,13 @@ t.test('more addresses than pages are caught up by the feed', async (t) => {
   t.same(await stored(), all);
   t.equal(asked.accounts, 0);
   t.equal((await feed())!.fromLedger, 1500);
+});
+
+t.test('where a transaction of several pages takes too long, each round comes further', async (t) => {
+  const { round, stored, all } = await afterOutage(t, shops(40), 4);
+  for (let before = 0; before < all.length; before = (await stored()).length) {
+    await round().catch((error) => t.match(error, { message: /too long/ }));
+    t.ok((await stored()).length > before);
+  }
+  t.same(await stored(), all);
 });

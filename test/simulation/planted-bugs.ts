@@ -19,8 +19,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         WATCHER,
-        'const stored = await recorder.record(network, credits, { from: position, to });',
-        'await positions.advance(position, to); const stored = await recorder.record(network, credits, null);',
+        'const stored = await recorder.record(network, credits, { from, to });',
+        'await positions.advance(from, to); const stored = await recorder.record(network, credits, null);',
       ],
     ],
   },
