@@ -10,7 +10,7 @@ import { createRecorder } from './collect/recorder.js';
 import { watch } from './collect/watch.js';
 import { createWatcher } from './collect/watcher.js';
 import { type Config, originOf } from './config.js';
-import { openDatabase } from './database.js';
+import { openDatabase, toStartupError } from './database.js';
 import { readDevelopmentCa } from './development-ca.js';
 import { createIds } from './domain/ids.js';
 import { createSecretBox } from './domain/secrets.js';
@@ -258,7 +258,7 @@ export async function createContext(deps: {
     }
   } catch (error) {
     await close(0);
-    throw error;
+    throw toStartupError(error);
   }
 }
 

@@ -1,10 +1,12 @@
 /** What the service and the cli both begin with: MongoDB found or started, connected, its collections and indexes made. */
 import { resolve } from 'node:path';
+import mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import type { Clock } from './clock.js';
 import type { Config } from './config.js';
 import type { NewId } from './domain/ids.js';
 import { openMongo } from './mongod/index.js';
+import { StartupError } from './startup-error.js';
 import { connectDatabase, type Database } from './stores/database.js';
 import { createStores, ensureIndexes, type Stores } from './stores/index.js';
 
@@ -28,21 +30,24 @@ export async function openDatabase(
     log: deps.log,
     onProgress: deps.onProgress,
   });
+  let database: Database | null = null;
+  const close = async () => {
+    await database?.close();
+    await mongo.close();
+  };
   try {
-    const database = await connectDatabase(mongo.uri);
+    database = await connectDatabase(mongo.uri);
     const stores = createStores(database.connection, deps);
     await ensureIndexes(stores);
-    return {
-      database,
-      stores,
-      embedded: mongo.embedded,
-      close: async () => {
-        await database.close();
-        await mongo.close();
-      },
-    };
+    return { database, stores, embedded: mongo.embedded, close };
   } catch (error) {
-    await mongo.close();
-    throw error;
+    await close();
+    throw toStartupError(error);
   }
 }
+
+/** What MongoDB refuses at the start is for the operator to mend: too little room on the disk, a right that its user lacks. */
+export const toStartupError = (error: unknown): unknown =>
+  error instanceof mongoose.mongo.MongoError
+    ? new StartupError(`MongoDB does not let the service start: ${error.message.split('\n')[0]}.`)
+    : error;

@@ -1,11 +1,13 @@
 /** MongoDB that is there and cannot write: for a minute without a primary, and on a full disk. Errors meanwhile, nothing lost, and no hand needed afterwards. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, statfsSync, writeSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { freemem } from 'node:os';
+import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mongo } from 'mongoose';
 import t from 'tap';
+import { startSource } from '../helpers/command.js';
 import { eventually } from '../helpers/service.js';
 import { isReady, type Killable, keepPaying, openShop, prepareKillable, tally } from './kill-rounds.js';
 
@@ -16,15 +18,17 @@ const NO_FAULTS = { lost: 0, doubled: 0, misjudged: 0, miscounted: 0, undelivere
 const READ_ONLY_SECONDS = 60;
 /** MongoDB makes no indexes with less than 500 MB free. */
 const DISK_BYTES = 1_200_000_000;
+const SMALL_DISK_BYTES = 400_000_000;
+const NO_DISK = 'left out: a disk of its own needs root and memory';
 
 /** To the embedded mongod of a place, as its replica set does it. */
-async function administer({ dataDir }: Killable, command: mongo.Document): Promise<void> {
+async function administer({ dataDir }: Killable, ...commands: mongo.Document[]): Promise<void> {
   const key = readFileSync(join(dataDir, 'mongodb/keyfile'), 'utf8');
   const port = readFileSync(join(dataDir, 'mongodb/port'), 'utf8').trim();
   const uri = `mongodb://__system:${encodeURIComponent(key)}@127.0.0.1:${port}/?authSource=local&directConnection=true`;
   const client = new mongo.MongoClient(uri);
   try {
-    await client.db('admin').command(command);
+    for (const command of commands) await client.db('admin').command(command);
   } finally {
     await client.close();
   }
@@ -71,11 +75,11 @@ t.test(
 );
 
 /** A small disk of its own for a directory: only root may have one. */
-function mountDisk(t: { teardown(end: () => unknown): void }, directory: string): boolean {
+function mountDisk(t: { teardown(end: () => unknown): void }, directory: string, bytes: number): boolean {
   mkdirSync(directory, { mode: 0o700 });
   // It is in memory.
-  if (freemem() < 2 * DISK_BYTES) return false;
-  const size = `size=${DISK_BYTES},mode=700`;
+  if (freemem() < 2 * bytes) return false;
+  const size = `size=${bytes},mode=700`;
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', size, 'stellar-collect-test', directory]).status !== 0) return false;
   // Its mongod may end a moment later than the test.
   t.teardown(() => spawnSync('umount', ['--lazy', directory]));
@@ -103,14 +107,15 @@ async function fill(directory: string): Promise<string> {
 t.test('a full disk ends MongoDB, not the service: errors until there is room, then nothing is lost', async (t) => {
   const place = await prepareKillable(t);
   const disk = join(place.dataDir, 'mongodb');
-  if (!mountDisk(t, disk)) return void t.comment('left out: a disk of its own needs root and memory');
+  if (!mountDisk(t, disk, DISK_BYTES)) return void t.comment(NO_DISK);
   const { service, shop, paying, write } = await openBusyShop(place);
 
   const filler = await fill(disk);
-  // MongoDB writes its checkpoint once a minute; this is that minute.
-  await administer(place, { fsync: 1 }).catch(() => undefined);
   const refused = await eventually(
     async () => {
+      // More than fits into the gaps of MongoDB's files; its checkpoint, which is due once a minute, writes it.
+      const document = { bytes: randomBytes(4_000_000) };
+      await administer(place, { insert: 'ballast', documents: [document] }, { fsync: 1 }).catch(() => undefined);
       const answer = await write().catch(() => null);
       return answer && answer.status >= 500 && answer;
     },
@@ -127,3 +132,21 @@ t.test('a full disk ends MongoDB, not the service: errors until there is room, t
   const { payments, repeated, ...faults } = await tally(place, shop, service.url, await paying.stop(), 60_000);
   t.same(faults, NO_FAULTS, `${payments} payments, ${repeated} deliveries sent again`);
 });
+
+t.test(
+  'on a disk without enough room for MongoDB, the service and the cli end with one line that says so',
+  async (t) => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'stellar-collect-small-disk-'));
+    t.teardown(() => rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+    if (!mountDisk(t, join(dataDir, 'mongodb'), SMALL_DISK_BYTES)) return void t.comment(NO_DISK);
+    const env = { DATA_DIR: dataDir, MONGODB_URI: undefined, PORT: '0', NETWORKS: 'LOCAL', LOG_LEVEL: 'error' };
+    for (const [program, ...args] of [
+      ['src/main.ts'],
+      ['src/cli.ts', 'account', 'create', '--name', 'Shop'],
+    ] as const) {
+      const { code, stderr } = await startSource(program, args, { env }).ended;
+      t.match(stderr, /^MongoDB does not let the service start: available disk space of [^\n]+\n$/);
+      t.equal(code, 1, program);
+    }
+  },
+);
