@@ -100,8 +100,8 @@ function step({ process, world, database }: Seat, call: Call): Promise<unknown> 
       readyMs: world.nowMs() + delayMs,
       heardAfterMs,
       mayCrash: true,
-      // In MongoDB it would wait for the transaction; here that would be a wait for ever.
-      isBlocked: () => isWrite && lsid === null && internals.open.size > 0,
+      // In MongoDB it may have to wait for the transaction; here that would be a wait for ever.
+      isBlocked: () => isWrite && lsid === null && internals.isWritten(command[kind]),
       drop: () => reject(serverError(INTERRUPTED, 'the process died')),
       run: async () => {
         const refused = fault === 'refused' && refusal(call);
@@ -141,8 +141,10 @@ const serverError = (code: number, errmsg: string, errorLabels: string[] = []) =
 
 interface Internals extends SimulatedDatabase {
   plan(command: string): Plan;
-  /** Sessions with a transaction, and whose it is. */
-  open: Map<string, Process>;
+  /** Sessions with a transaction: whose it is, and the collections that it has written to. */
+  open: Map<string, { process: Process; written: Set<string> }>;
+  /** Whether a transaction that is open has written to this collection. */
+  isWritten(collection: string): boolean;
   execute(call: Call, nowMs: number, process: Process): Promise<unknown>;
   abort(lsid: string): Promise<void>;
 }
@@ -187,7 +189,7 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
       const collections = Object.values(sample.models).map((model) => model.collection.name);
       if (!memory)
         await Promise.all(collections.map((each) => real.collection(each).deleteMany({}, { writeConcern: { w: 1 } })));
-      const open = new Map<string, Process>();
+      const open: Internals['open'] = new Map();
       const lastCall = new Map<string, Call>();
 
       async function execute(call: Call, nowMs: number, process: Process): Promise<unknown> {
@@ -195,7 +197,11 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
         const now = new Date(nowMs);
         if (lsid !== null) {
           if (command === 'commitTransaction' || command === 'abortTransaction') open.delete(lsid);
-          else open.set(lsid, process);
+          else {
+            const transaction = open.get(lsid) ?? { process, written: new Set() };
+            if (WRITES.has(command)) transaction.written.add(call.command[command]);
+            open.set(lsid, transaction);
+          }
           lastCall.set(lsid, call);
         }
         if (!memory) {
@@ -229,6 +235,7 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
         plan,
         open,
         execute,
+        isWritten: (collection) => [...open.values()].some(({ written }) => written.has(collection)),
         async abort(lsid) {
           open.delete(lsid);
           const call = lastCall.get(lsid);
@@ -256,7 +263,7 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
         },
         transaction: main.transaction,
         async forget(process) {
-          for (const [lsid, holder] of [...open]) if (holder === process) await database.abort(lsid);
+          for (const [lsid, transaction] of [...open]) if (transaction.process === process) await database.abort(lsid);
         },
         docs: async (collection) => (memory ? memory.docs(collection) : real.collection(collection).find().toArray()),
       };

@@ -23,10 +23,11 @@ import type { Receiver } from './receiver.js';
 import type { Process, World } from './world.js';
 
 export interface SimulatedProcess extends Process {
+  /** When it was killed: what it had not finished may be done again. Null for one that was stopped. */
   diedMs: number | null;
-  /** Rejects when the process dies, never resolves. */
+  /** Rejects when the process ends, never resolves. */
   death: Promise<never>;
-  die(): void;
+  die(how: 'killed' | 'stopped'): void;
   /** After the last step of the world: nothing in here goes on, and nothing outside remembers it. */
   buried: AbortController;
 }
@@ -46,19 +47,19 @@ const PUBLIC_URL = 'http://shop.test';
 export class Died extends Error {}
 
 export function newProcess(name: string, world: World): SimulatedProcess {
-  let die = () => undefined as undefined;
+  let die: SimulatedProcess['die'] = () => undefined;
   const process: SimulatedProcess = {
     name,
     alive: true,
     clockOffsetMs: 0,
     diedMs: null,
     death: new Promise((_, reject) => {
-      die = () => {
-        process.diedMs = world.nowMs();
+      die = (how) => {
+        if (how === 'killed') process.diedMs = world.nowMs();
         reject(new Died(name));
       };
     }),
-    die: () => die(),
+    die: (how) => die(how),
     buried: new AbortController(),
   };
   process.death.catch(() => undefined);

@@ -62,6 +62,11 @@ export async function simulate(
   // Horizon is away so long that the feed leaves behind what it missed.
   const outage = random.chance(0.12) ? { from: 2, until: 2 + random.between(12, 20) } : null;
   if (outage) turmoil.ledgers = outage.until + random.between(1, 5);
+  // Long enough for wallets to be let go.
+  if (random.chance(0.1)) {
+    turmoil.ledgers += random.between(15, 25);
+    turmoil.merchant += random.between(8, 16);
+  }
   // A page from a server that lags, at the very edge of what is kept: nobody could notice.
   if (turmoil.retention) turmoil.unevenness = 0;
   const known = newKnowledge();
@@ -96,7 +101,7 @@ export async function simulate(
     },
     onKill: async (process) => {
       crashes += 1;
-      (process as SimulatedProcess).die();
+      (process as SimulatedProcess).die('killed');
       await database.forget(process);
     },
     afterStep: async ({ label, process }) => {
@@ -161,7 +166,7 @@ export async function simulate(
           await stop();
           world.log(`${process.name} has stopped`);
           process.alive = false;
-          process.die();
+          process.die('stopped');
         });
       }
       await process.death.catch(() => undefined);
@@ -283,10 +288,13 @@ export async function simulate(
         case 2:
           if (wallet) {
             const [id, { accountId, active }] = wallet;
-            const next = !active.at(-1)!.value;
-            await act(`makes wallet ${id.slice(-6)} ${next ? 'active' : 'inactive'}`, ({ wallets }) =>
-              wallets.update(caller(accountId), { id, active: next }),
-            );
+            // Who changes his mind does so at once.
+            for (let times = random.chance(0.3) ? random.between(2, 3) : 1; times > 0; times--) {
+              const next = !active.at(-1)!.value;
+              await act(`makes wallet ${id.slice(-6)} ${next ? 'active' : 'inactive'}`, ({ wallets }) =>
+                wallets.update(caller(accountId), { id, active: next }),
+              );
+            }
           }
           break;
         case 3:
@@ -343,7 +351,7 @@ export async function simulate(
           {
             const [id, { accountId }] = hook;
             const status = (await world.hold(database.docs('webhooks'))).find(({ _id }) => _id === id)?.status;
-            if (random.chance(0.15))
+            if (random.chance(0.3))
               await act('deletes a webhook', ({ webhooks }) => webhooks.delete(caller(accountId), { id }));
             else
               await act('pauses or resumes a webhook', ({ webhooks }) =>
