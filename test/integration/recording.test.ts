@@ -1,6 +1,9 @@
 /** What of a page is stored when part of it was stored before, and which addresses are watched: the recorder and the stores on a real MongoDB. */
 import t from 'tap';
+import { Superseded } from '../../src/collect/recorder.js';
 import type { Credit } from '../../src/horizon/record.js';
+import { cursorAfter } from '../../src/horizon/toid.js';
+import type { PositionDoc } from '../../src/stores/positions.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
 import { PAYER, SHOP, toid } from '../helpers/horizon-records.js';
 import { openStores, walletDoc } from '../helpers/stores.js';
@@ -62,4 +65,39 @@ t.test('watched addresses come each once, in order, whatever the number of walle
   }
   t.same(await stores.wallets.watchedAddresses('TESTNET', { limit: 2, after: address(1) }), [address(2), address(3)]);
   t.same(await stores.wallets.watchedAddresses('TESTNET', { limit: 2, after: address(3) }), []);
+});
+
+const position = (ledger: number): PositionDoc => ({
+  _id: `TESTNET:${SHOP}`,
+  network: 'TESTNET',
+  address: SHOP,
+  cursor: cursorAfter(ledger),
+  ledger,
+  closedAt: new Date(0),
+  readAt: new Date(0),
+  fromLedger: null,
+});
+
+t.test('who was overtaken by another reader stores nothing and moves nothing', async (t) => {
+  const { db, stores, recorder } = await openStores(t);
+  await stores.wallets.insert(wallet('acct_1', SHOP));
+  // Further on, or back where a network that began anew is.
+  for (const ledger of [1001, 7]) {
+    await stores.positions.put([position(ledger)]);
+    await t.rejects(recorder.record('TESTNET', [credit(1)], { from: position(999), to: position(1000) }), Superseded);
+    t.equal(await stores.positions.advance(position(999), position(1000)), false);
+    t.match(await stores.positions.byId(position(ledger)._id), { ledger, cursor: cursorAfter(ledger) });
+    t.equal(await db.collection('payments').countDocuments(), 0);
+  }
+});
+
+t.test('a wallet that was changed since the watcher read it is neither let go nor taken up', async (t) => {
+  const { stores } = await openStores(t);
+  const first = { from: { at: new Date(0), ledger: 1 }, until: { at: new Date(5), ledger: 5 } };
+  const second = { from: { at: new Date(9), ledger: 9 }, until: null };
+  const asRead = wallet('acct_1', SHOP, { windows: [first], active: false, takenUp: false });
+  await stores.wallets.insert({ ...asRead, windows: [first, second], active: true });
+  await stores.wallets.takeUp([asRead]);
+  await stores.wallets.stopWatching(asRead._id, { ledger: 5, at: new Date(5) });
+  t.match(await stores.wallets.byId('acct_1', asRead._id), { watching: true, readTo: null, takenUp: false });
 });

@@ -5,8 +5,8 @@ export interface PlantedBug {
   guard: string;
   /** File, the one place in it, and what is put there instead. */
   changes: readonly (readonly [file: string, from: string, to: string])[];
-  /** Why no seed notices, and what does instead. */
-  harmlessBecause?: string;
+  /** What else notices, or why nobody need: seeds that do are rare, or there are none. */
+  elsewhere?: string;
 }
 
 const WATCHER = 'src/collect/watcher.ts';
@@ -33,7 +33,7 @@ export const plantedBugs: readonly PlantedBug[] = [
         '{ _id: from._id as never }',
       ],
     ],
-    harmlessBecause: 'another guard: what is read twice is left out by the lookup and the unique key',
+    elsewhere: 'test/integration/recording.test.ts',
   },
   {
     guard: 'who finds the position moved stores nothing',
@@ -44,7 +44,7 @@ export const plantedBugs: readonly PlantedBug[] = [
         'if (move) await positions.advance(move.from, move.to, session);',
       ],
     ],
-    harmlessBecause: 'another guard: what is read twice is left out by the lookup and the unique key',
+    elsewhere: 'test/integration/recording.test.ts',
   },
   {
     guard: 'a payment that is stored already is left out',
@@ -59,7 +59,6 @@ export const plantedBugs: readonly PlantedBug[] = [
         '',
       ],
     ],
-    harmlessBecause: 'another guard: the lookup, in a transaction that collides with any other on the same position',
   },
   {
     guard: "the transaction's hash in the key of payments (a reset network numbers anew)",
@@ -72,8 +71,7 @@ export const plantedBugs: readonly PlantedBug[] = [
       [RECORDER, ':${credit.changeIndex}:${credit.transactionHash}`', ':${credit.changeIndex}`'],
       ['src/stores/payments.ts', '}:${payment.changeIndex}:${payment.transactionHash}`', '}:${payment.changeIndex}`'],
     ],
-    harmlessBecause:
-      'the ledgers of the simulation have other numbers after a reset; test/e2e/watching.test.ts fails without it',
+    elsewhere: 'test/e2e/watching.test.ts; after a reset the ledgers of the simulation have other numbers',
   },
   {
     guard: 'only what came while the wallet was active counts',
@@ -128,6 +126,7 @@ export const plantedBugs: readonly PlantedBug[] = [
         'filter: { _id: _id as never },',
       ],
     ],
+    elsewhere: 'test/integration/recording.test.ts',
   },
   {
     guard: 'a wallet made active again meanwhile is not let go',
@@ -138,6 +137,7 @@ export const plantedBugs: readonly PlantedBug[] = [
         'await wallets.updateOne({ _id: id }, {',
       ],
     ],
+    elsewhere: 'test/integration/recording.test.ts',
   },
   {
     guard: 'a wallet is let go only when it is read to its end',
@@ -156,7 +156,7 @@ export const plantedBugs: readonly PlantedBug[] = [
         'await positions.remove([feedId]);\n      await standAlone(addresses, feed);',
       ],
     ],
-    harmlessBecause: 'a position that is behind is read again; at worst a GAP is flagged that is none',
+    elsewhere: 'a position that is behind is read again; at worst a GAP is flagged that is none',
   },
   {
     guard: 'a feed that left an outage behind speaks only for addresses that have caught up',
@@ -190,7 +190,7 @@ export const plantedBugs: readonly PlantedBug[] = [
         '',
       ],
     ],
-    harmlessBecause: 'as it should be: the lease saves requests, what is stored once is held by position and key',
+    elsewhere: 'as it should be: the lease saves requests, what is stored once is held by position and key',
   },
   // Judging and what comes of it.
   {

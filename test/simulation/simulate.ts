@@ -4,7 +4,7 @@ import { createSecretBox } from '../../src/domain/secrets.js';
 import type { Caller } from '../../src/services/caller.js';
 import type { DatabaseServer, SimulatedDatabase } from './database.js';
 import { createNetwork } from './ledger.js';
-import { checkAll, checkSync, type Knowledge, missing, newKnowledge, undelivered } from './oracle.js';
+import { checkAll, checkSettled, checkSync, type Knowledge, missing, newKnowledge, undelivered } from './oracle.js';
 import {
   type Api,
   Died,
@@ -73,6 +73,7 @@ export async function simulate(
   known.stalls = turmoil.stalls;
   known.isUneven = turmoil.unevenness > 0;
   const violations: string[] = [];
+  const settled = new Map<string, string>();
   const processes = new Set<SimulatedProcess>();
   let calm = false;
   let crashes = 0;
@@ -105,24 +106,21 @@ export async function simulate(
       await database.forget(process);
     },
     afterStep: async ({ label, process }) => {
-      if (
-        process === null ||
-        !/^(commit|update (positions|wallets)|findAndModify wallets|delete positions|insert payments)/.test(label)
-      )
-        return;
-      const [wallets, positions, networkStates, payments] = await Promise.all(
-        ['wallets', 'positions', 'networkStates', 'payments'].map((each) => database.docs(each)),
-      );
-      for (const fault of checkSync(
-        known,
-        network,
-        { wallets: wallets!, positions: positions!, networkStates: networkStates!, payments: payments! },
-        world.nowMs(),
-      )) {
-        if (!violations.includes(fault)) {
-          violations.push(fault);
-          world.log(`!!! ${fault}`);
-        }
+      if (process === null) return;
+      const faults: string[] = [];
+      if (/^(update|findAndModify) deliveries/.test(label))
+        faults.push(...checkSettled(known, await database.docs('deliveries'), settled));
+      if (/^(commit|update (positions|wallets)|findAndModify wallets|delete positions|insert payments)/.test(label)) {
+        const [wallets, positions, networkStates, payments] = await Promise.all(
+          ['wallets', 'positions', 'networkStates', 'payments'].map((each) => database.docs(each)),
+        );
+        const stored = { wallets: wallets!, positions: positions!, networkStates: networkStates!, payments: payments! };
+        faults.push(...checkSync(known, network, stored, world.nowMs()));
+      }
+      for (const fault of faults) {
+        if (violations.includes(fault)) continue;
+        violations.push(fault);
+        world.log(`!!! ${fault}`);
       }
     },
   });
@@ -350,13 +348,15 @@ export async function simulate(
           if (!hook) break;
           {
             const [id, { accountId }] = hook;
-            const status = (await world.hold(database.docs('webhooks'))).find(({ _id }) => _id === id)?.status;
             if (random.chance(0.3))
               await act('deletes a webhook', ({ webhooks }) => webhooks.delete(caller(accountId), { id }));
             else
-              await act('pauses or resumes a webhook', ({ webhooks }) =>
-                webhooks.update(caller(accountId), { id, status: status === 'ACTIVE' ? 'PAUSED' : 'ACTIVE' }),
-              );
+              for (let times = random.chance(0.3) ? random.between(2, 3) : 1; times > 0; times--) {
+                const status = (await world.hold(database.docs('webhooks'))).find(({ _id }) => _id === id)?.status;
+                await act('pauses or resumes a webhook', ({ webhooks }) =>
+                  webhooks.update(caller(accountId), { id, status: status === 'ACTIVE' ? 'PAUSED' : 'ACTIVE' }),
+                );
+              }
           }
           break;
         case 10:
