@@ -234,7 +234,11 @@ export function createWatcher(deps: WatcherDeps) {
     if (position.ledger + 1 >= root.elderLedger) return position;
     const gap = { fromLedger: position.ledger + 1, toLedger: root.elderLedger - 1, at: clock.now() };
     log.error({ network, source: position._id, ...gap }, 'Horizon no longer has ledgers that were not read');
-    await wallets.flagGap(network, position.address === null ? null : [position.address], gap);
+    const isFeed = position.address === null;
+    // They miss nothing, and are only not let go yet.
+    const done = await readToTheirEnd(isFeed ? position : null);
+    const without = done.map(({ wallet }) => wallet._id);
+    await wallets.flagGap(network, { gap, without, ...(isFeed ? {} : { address: position.address! }) });
     const cursor = larger(position.cursor, cursorAfter(gap.toLedger));
     const moved = { ...position, cursor, ledger: gap.toLedger, readAt: clock.now() };
     await positions.put([moved]);
@@ -245,7 +249,7 @@ export function createWatcher(deps: WatcherDeps) {
   async function startAnew(root: Root, state: NetworkStateDoc): Promise<void> {
     const gap = { fromLedger: 1, toLedger: root.latestLedger, at: clock.now() };
     log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: root.latestLedger }, 'the network was reset');
-    await wallets.flagGap(network, null, gap);
+    await wallets.flagGap(network, { gap });
     // What payments are judged by was marked with ledgers of the old network too.
     const walletIds = await wallets.forgetLedgers(network);
     await paymentLinks.forgetLedgers(await products.forgetLedgers(walletIds));
@@ -343,28 +347,32 @@ export function createWatcher(deps: WatcherDeps) {
     return earliest;
   }
 
-  /** Lets go of inactive wallets that are read to the end of their last window. */
-  async function letGo(session: HorizonSession, root: Root, feed: PositionDoc | null): Promise<void> {
+  /** Inactive wallets that are read to the end of their last window, each with the position that says so. */
+  async function readToTheirEnd(feed: PositionDoc | null): Promise<{ wallet: WalletDoc; position: PositionDoc }[]> {
     const batch = await wallets.inactiveButWatching(network, TAKE_UP_LIMIT);
-    if (batch.length === 0) return;
+    if (batch.length === 0) return [];
     const own = new Map(
       (await positions.byIds(batch.map(({ address }) => idOf(address)))).map((each) => [each._id, each]),
     );
-    const done = batch.filter((wallet) => {
+    return batch.flatMap((wallet) => {
       const position = covering(own.get(idOf(wallet.address)), feed);
       const until = wallet.windows.at(-1)?.until;
-      return until && position ? isPast(position, until) : false;
+      return until && position && isPast(position, until) ? [{ wallet, position }] : [];
     });
+  }
+
+  /** Lets go of inactive wallets that are read to the end of their last window. */
+  async function letGo(session: HorizonSession, root: Root, feed: PositionDoc | null): Promise<void> {
+    const done = await readToTheirEnd(feed);
     // Of a network that began anew after its root was asked, the pages are empty and prove nothing: the next round says what was missed.
     if (done.length === 0 || beganAnew(root, await session.root())) return;
-    for (const wallet of done) {
-      const { ledger, readAt } = covering(own.get(idOf(wallet.address)), feed)!;
+    for (const { wallet, position } of done) {
       await wallets.stopWatching(wallet._id, {
-        ledger: Math.min(ledger, wallet.windows.at(-1)?.until?.ledger ?? ledger),
-        at: readAt,
+        ledger: Math.min(position.ledger, wallet.windows.at(-1)?.until?.ledger ?? position.ledger),
+        at: position.readAt,
       });
     }
-    await forget(done.map((wallet) => wallet.address));
+    await forget(done.map(({ wallet }) => wallet.address));
   }
 
   /** Removes the positions of addresses that nobody watches any more. @returns the addresses that somebody does. */

@@ -192,10 +192,13 @@ export function createWalletStore(connection: mongoose.Connection) {
       );
       return (await wallets.find({ network }, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
     },
-    /** Addresses null: every watched wallet of the network. A gap that stands is kept. */
-    async flagGap(network: Network, addresses: readonly string[] | null, gap: Gap): Promise<void> {
+    /** For every watched wallet of the network, or of one address, but for those `without`. A gap that stands is kept. */
+    async flagGap(
+      network: Network,
+      { gap, address, without = [] }: { gap: Gap; address?: string; without?: readonly string[] },
+    ): Promise<void> {
       await wallets.updateMany(
-        { network, watching: true, gap: null, ...(addresses ? { address: { $in: [...addresses] } } : {}) },
+        { network, watching: true, gap: null, _id: { $nin: [...without] }, ...(address ? { address } : {}) },
         { $set: { gap } },
       );
     },

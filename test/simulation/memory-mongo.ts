@@ -369,6 +369,8 @@ function matches(doc: Doc, filter: Doc, now: Date): boolean {
           return !equal(value, operand);
         case '$in':
           return operand.some((each: unknown) => equal(value, each));
+        case '$nin':
+          return !operand.some((each: unknown) => equal(value, each));
         case '$gt':
           return isSameType(value, operand) && comparable(value) > comparable(operand);
         case '$gte':

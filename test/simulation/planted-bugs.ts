@@ -110,7 +110,11 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'ledgers that Horizon dropped are said aloud',
     changes: [
-      [WATCHER, 'await wallets.flagGap(network, position.address === null ? null : [position.address], gap);', ''],
+      [
+        WATCHER,
+        'await wallets.flagGap(network, { gap, without, ...(isFeed ? {} : { address: position.address! }) });',
+        '',
+      ],
     ],
   },
   {
@@ -141,7 +145,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'a wallet is let go only when it is read to its end',
-    changes: [[WATCHER, 'return until && position ? isPast(position, until) : false;', 'return until !== null;']],
+    changes: [[WATCHER, 'until && position && isPast(position, until) ?', 'until && position ?']],
   },
   {
     guard: 'the feed speaks only for addresses that have reached what it covers',
@@ -196,6 +200,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'events are stored in the transaction of their payment',
     changes: [
+      [RECORDER, '  function store(', '  async function store('],
       [RECORDER, 'await outbox.publish(toHappenings(matched), session);', 'happened = toHappenings(matched);'],
       [
         RECORDER,
@@ -212,6 +217,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'deliveries are opened in the transaction of their event',
     changes: [
+      [RECORDER, '  function store(', '  async function store('],
       ['src/outbox.ts', 'await deliveries.fanOut(docs, session);', 'opened.push(...docs);'],
       [
         'src/outbox.ts',
