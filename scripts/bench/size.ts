@@ -1,8 +1,11 @@
 /** Size: every list of an account with a million payments beside the same list of one with a thousand. */
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { startTestService } from '../../test/helpers/service.js';
+import { startProgram } from './program.js';
 import type { Section } from './report.js';
-import { createScope, quantile, timed } from './scope.js';
+import { createScope, quantile, type Scope, timed } from './scope.js';
 import { type Seeded, seed } from './seed.js';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 100);
@@ -99,16 +102,13 @@ export async function size(): Promise<Section> {
       });
       console.log(`  ${name}: ${JSON.stringify(rows.at(-1))}`);
     }
-    const rssMb = process.memoryUsage().rss / 2 ** 20;
     const stats = await big.database.db.command({ dbStats: 1, scale: 2 ** 20 });
-    const startMs = await timed(async () => {
-      const again = createScope();
-      await startTestService(again, {
-        role: 'api',
-        database: big.database,
-        env: { NETWORKS: 'TESTNET', HORIZON_URLS_TESTNET: 'http://127.0.0.1:9' },
-      });
-      await again.close();
+    const alone = await aProcessOfItsOwn(scope, big.database.uri, async (url) => {
+      for (const pathOf of Object.values({ ...LISTS, ...EXCEPTIONS })) {
+        const headers = { authorization: `Bearer ${big.service.apiKey}` };
+        const { status } = await fetch(`${url}/api/v1${pathOf(big.seeded, big.of)}`, { headers });
+        if (status !== 200) throw new Error(`${pathOf(big.seeded, big.of)}: ${status}`);
+      }
     });
     return {
       name: 'size',
@@ -117,11 +117,30 @@ export async function size(): Promise<Section> {
       bound: { most: 3 },
       rows,
       notes: [
-        `Memory of the process after all lists: ${Math.round(rssMb)} MB (both services, and what made the documents, are in it). Data ${Math.round(stats.dataSize)} MB, indexes ${Math.round(stats.indexSize)} MB.`,
-        `Start and stop of an API process at that size: ${Math.round(startMs)} ms.`,
+        `A process of its own (API and worker) at that size: ready after ${Math.round(alone.startMs)} ms (${Math.round(alone.emptyMs)} ms on an empty database, both from the sources, which takes most of it), ${Math.round(alone.startMb)} MB; after each list once ${Math.round(alone.usedMb)} MB.`,
+        `Data ${Math.round(stats.dataSize)} MB, indexes ${Math.round(stats.indexSize)} MB.`,
       ],
     };
   } finally {
     await scope.close();
   }
+}
+
+/** Started on a database, used, and started on an empty one to compare with. */
+async function aProcessOfItsOwn(scope: Scope, uri: string, use: (url: string) => Promise<void>) {
+  const start = async (on: string) => {
+    const startedMs = performance.now();
+    const { child, line } = await startProgram(scope, './service.ts', on, '{}', 'all');
+    return { child, url: line, tookMs: performance.now() - startedMs };
+  };
+  const megabytes = ({ pid }: ChildProcess) =>
+    Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
+  const empty = await start((await testDatabase(scope)).uri);
+  empty.child.kill();
+  const { child, url, tookMs } = await start(uri);
+  const startMb = megabytes(child);
+  await use(url);
+  const usedMb = megabytes(child);
+  child.kill();
+  return { startMs: tookMs, emptyMs: empty.tookMs, startMb, usedMb };
 }
