@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noExplicitAny: the package is not installed, so it has no types here.
 /** BullMQ and a Redis of its own, in a temporary folder outside of the repository: neither is a dependency. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noExplicitAny: written as one writes such a server in a hurry.
 /** What somebody would write by hand with Express and the driver: the same reads, writes and answers, the key looked up for each request. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';

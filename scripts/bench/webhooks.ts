@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noExplicitAny: the package is not installed, so it has no types here.
 /** Webhooks: waiting deliveries sent, signed and recorded, beside BullMQ and beside a bare loop, all to the same HTTPS endpoint. */
 import { once } from 'node:events';
 import { pino } from 'pino';
