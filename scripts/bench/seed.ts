@@ -6,7 +6,7 @@ import { createIds, type IdPrefix } from '../../src/domain/ids.js';
 import { sampleEvent } from '../../src/services/sample-event.js';
 import type { DeliveryDoc } from '../../src/stores/deliveries.js';
 import type { EventDoc } from '../../src/stores/events.js';
-import type { PaymentLinkDoc } from '../../src/stores/payment-links.js';
+import { type PaymentLinkDoc, suffixesOf } from '../../src/stores/payment-links.js';
 import type { PaymentDoc } from '../../src/stores/payments.js';
 import type { ProductDoc } from '../../src/stores/products.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
@@ -114,12 +114,13 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
   await long('paymentLinks', 'link', sizes.links, (_id, createdAt): PaymentLinkDoc => {
     linkIds.push(_id);
     const active = random() < 0.7;
+    const names = { slug: _id.slice(5), memo: _id.slice(-12).toUpperCase() };
     return {
       _id,
       accountId,
       productId: products[random() < 0.5 ? 0 : Math.floor(random() * 50)]!._id,
-      slug: _id.slice(5),
-      memo: _id.slice(-12).toUpperCase(),
+      ...names,
+      suffixes: suffixesOf(names),
       active,
       history: [{ from: null, terms: { active } }],
       paymentCount: 3,

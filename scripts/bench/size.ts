@@ -34,6 +34,7 @@ const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => s
   'links, last page': (_, of) => `/payment-links?page=${Math.floor(of(0.1) / 20)}`,
   'links of the busiest product': ({ productIds }) => `/payment-links?productId=${productIds[0]}`,
   'links, inactive': () => '/payment-links?active=false',
+  'links, search': () => '/payment-links?search=zzz',
   'events, newest': () => '/events',
   'events, oldest first, deep': (_, of) => `/events?order=asc&page=${Math.floor((of(0.25) * 0.9) / 20)}`,
   'events of a type': () => '/events?type=payment.completed',
@@ -44,7 +45,6 @@ const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => s
 };
 /** Read in full, as each list would be without an index for it. */
 const EXCEPTIONS: typeof LISTS = {
-  'links, search': () => '/payment-links?search=zzz',
   'deliveries of a status': ({ webhookId }) => `/webhooks/${webhookId}/deliveries?status=DELIVERED`,
 };
 

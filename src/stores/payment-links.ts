@@ -3,7 +3,7 @@ import mongoose from 'mongoose';
 import type { Mark } from '../domain/terms.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
-import { containing } from './products.js';
+import { startingWith } from './products.js';
 import { createStretches } from './stretches.js';
 import { markSchema } from './wallets.js';
 
@@ -22,7 +22,14 @@ export interface PaymentLinkDoc {
   /** All payments. */
   receivedCount: number;
   createdAt: Date;
+  /** Stored for searches, never read. */
+  suffixes?: string[];
 }
+
+/** Whatever memo and slug contain begins one of these, so that an index finds it. */
+export const suffixesOf = ({ memo, slug }: Pick<PaymentLinkDoc, 'memo' | 'slug'>): string[] => [
+  ...new Set([memo, slug].flatMap((text) => Array.from(text, (_, from) => text.slice(from).toLowerCase()))),
+];
 
 const paymentLinkSchema = new mongoose.Schema<PaymentLinkDoc>(
   {
@@ -44,6 +51,7 @@ const paymentLinkSchema = new mongoose.Schema<PaymentLinkDoc>(
     paymentCount: Number,
     receivedCount: Number,
     createdAt: Date,
+    suffixes: { type: [String], select: false },
   },
   { ...SCHEMA_OPTIONS, collection: 'paymentLinks' },
 );
@@ -52,6 +60,7 @@ paymentLinkSchema.index({ slug: 1 }, { unique: true });
 paymentLinkSchema.index({ accountId: 1, _id: -1 });
 paymentLinkSchema.index({ accountId: 1, active: 1, _id: -1 });
 paymentLinkSchema.index({ accountId: 1, productId: 1, _id: -1 });
+paymentLinkSchema.index({ accountId: 1, suffixes: 1 });
 
 export interface PaymentLinkFilter {
   productId?: string;
@@ -72,7 +81,7 @@ export function createPaymentLinkStore(connection: mongoose.Connection, stretche
     /** False when its memo or slug is taken: then a new one is drawn. */
     async insert(link: PaymentLinkDoc, session: Session): Promise<boolean> {
       try {
-        await links.collection.insertOne(link as never, { session });
+        await links.collection.insertOne({ ...link, suffixes: suffixesOf(link) } as never, { session });
         await stretches.touch(listOf(link.accountId), [link._id], 1, session);
         return true;
       } catch (error) {
@@ -95,12 +104,15 @@ export function createPaymentLinkStore(connection: mongoose.Connection, stretche
       if (!search)
         return stretches.page<PaymentLinkDoc>(listOf(accountId), links, filter, { ...request, direction: -1 });
       const found = [
-        // Memos are upper case, slugs lower case.
-        { memo: containing(search.text.toUpperCase()) },
-        { slug: containing(search.text.toLowerCase()) },
+        { suffixes: startingWith(search.text.toLowerCase()) },
         ...(search.productIds.length > 0 ? [{ productId: { $in: [...search.productIds] } }] : []),
       ];
-      return page<PaymentLinkDoc>(links, { ...filter, $or: found }, { ...request, sort: { _id: -1 } });
+      // The filter in each branch, so that each has its index.
+      return page<PaymentLinkDoc>(
+        links,
+        { $or: found.map((each) => ({ $and: [filter, each] })) },
+        { ...request, sort: { _id: -1 } },
+      );
     },
     /** Null when the link is `active` already or not there. */
     async setActive(

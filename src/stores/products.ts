@@ -162,4 +162,8 @@ export function createProductStore(connection: mongoose.Connection) {
 }
 
 /** A filter for a literal substring: no character of it is a pattern. */
-export const containing = (text: string) => ({ $regex: text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&') });
+const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
+
+export const containing = (text: string) => ({ $regex: literally(text) });
+
+export const startingWith = (text: string) => ({ $regex: `^${literally(text)}` });

@@ -255,3 +255,57 @@ t.test('links are counted exactly as they are made, switched and deleted with th
   await transaction((session) => stores.paymentLinks.removeUnpaidOfProduct(accountId, 'prod_0', session));
   t.same(await totals(), [2999, 2999, 0]);
 });
+
+t.test(
+  'a search finds exactly the links whose memo, slug or product’s name contains the text, in any case',
+  async (t) => {
+    const accountId = 'acct_search';
+    const part = fc.string({ unit: fc.constantFrom('a', 'B', '-', '1'), minLength: 1, maxLength: 6 });
+    const names = fc.sample(fc.record({ slug: part, memo: part }), 60).map(({ slug, memo }, n) => ({
+      slug: `${slug.toLowerCase()}-s${n}`,
+      memo: `${memo.toUpperCase()}M${n}`,
+    }));
+    const links = names.map((name, n) => ({
+      ...name,
+      _id: newId('link'),
+      accountId: n % 10 === 9 ? 'acct_other' : accountId,
+      productId: `prod_${n % 3}`,
+      active: n % 2 === 0,
+      history: [{ from: null, terms: { active: true } }],
+      paymentCount: 0,
+      receivedCount: 0,
+      createdAt: clock.now(),
+    }));
+    for (const link of links) await transaction((session) => stores.paymentLinks.insert(link, session));
+    const text = fc.oneof(part, fc.constantFrom('.', '^a', 'a.', '.*', '$', '[', '\\', 's1', 'M2', 'ß'));
+    const productIds = fc.subarray(['prod_0', 'prod_1', 'prod_2']);
+    const filter = fc.record(
+      { productId: fc.constantFrom('prod_0', 'prod_1'), active: fc.boolean() },
+      { requiredKeys: [] },
+    );
+    await fc.assert(
+      fc.asyncProperty(text, productIds, filter, async (text, productIds, filter) => {
+        const { items, meta } = await stores.paymentLinks.list(
+          accountId,
+          { ...filter, search: { text, productIds } },
+          { page: 1, pageSize: 100 },
+        );
+        const contains = (name: string) => name.toLowerCase().includes(text.toLowerCase());
+        const expected = links
+          .filter((link) => link.accountId === accountId)
+          .filter((link) => contains(link.memo) || contains(link.slug) || productIds.includes(link.productId))
+          .filter((link) => filter.productId === undefined || link.productId === filter.productId)
+          .filter((link) => filter.active === undefined || link.active === filter.active)
+          .map(({ _id }) => _id)
+          .reverse();
+        t.same(
+          [items.map(({ _id }) => _id), meta.total],
+          [expected, expected.length],
+          JSON.stringify({ text, productIds }),
+        );
+      }),
+      { numRuns: 60 },
+    );
+    t.notOk('suffixes' in (await stores.paymentLinks.byId(accountId, links[0]!._id))!, 'they are never read');
+  },
+);
