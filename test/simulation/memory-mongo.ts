@@ -404,6 +404,8 @@ function sorted(docs: Doc[], sort: Doc | undefined): Doc[] {
 function project(doc: Doc, projection: Doc | undefined): Doc {
   const fields = Object.entries(projection ?? {});
   if (fields.length === 0) return doc;
+  if (fields.every(([, shown]) => !shown))
+    return Object.fromEntries(Object.entries(doc).filter(([name]) => !(name in projection!)));
   const wanted = fields.filter(([, shown]) => shown).map(([field]) => field);
   const result = Object.fromEntries(wanted.map((field) => [field, doc[field]]));
   return projection!._id === 0 ? result : { _id: doc._id, ...result };

@@ -190,7 +190,7 @@ export function missing(known: Knowledge, network: Network, stored: Stored, upTo
 }
 
 /** Records that nobody could understand, that name a wallet of ours, and that were not kept. */
-function forgotten(known: Knowledge, network: Network, { wallets, parkedRecords }: StoredAll): string[] {
+export function forgotten(known: Knowledge, network: Network, { wallets, parkedRecords }: StoredAll): string[] {
   const parked = new Set(parkedRecords.map(({ _id }) => _id));
   return network.riddles
     .filter(({ operationId, receiver, chain, ledger, closedMs }) => {

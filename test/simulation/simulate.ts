@@ -4,7 +4,16 @@ import { createSecretBox } from '../../src/domain/secrets.js';
 import type { Caller } from '../../src/services/caller.js';
 import type { DatabaseServer, SimulatedDatabase } from './database.js';
 import { createNetwork } from './ledger.js';
-import { checkAll, checkSettled, checkSync, type Knowledge, missing, newKnowledge, undelivered } from './oracle.js';
+import {
+  checkAll,
+  checkSettled,
+  checkSync,
+  forgotten,
+  type Knowledge,
+  missing,
+  newKnowledge,
+  undelivered,
+} from './oracle.js';
 import {
   type Api,
   Died,
@@ -501,6 +510,7 @@ export async function simulate(
       const settled =
         undelivered(stored).length === 0 &&
         missing(known, network, stored, () => Number.POSITIVE_INFINITY).length === 0 &&
+        forgotten(known, network, stored).length === 0 &&
         round >= 1;
       if (!settled && round < 20) continue;
       violations.push(
