@@ -36,7 +36,8 @@ export interface Knowledge {
       events: string[];
       madeMs: number;
       deletedMs: number | null;
-      secrets: { secret: string; fromMs: number }[];
+      /** Every secret that it ever had, and when one was gone. */
+      secrets: Map<string, { goneMs: number | null }>;
     }
   >;
   gaps: Map<string, Doc[]>;
@@ -424,14 +425,19 @@ function checkDeliveries(
     if (!events.has(eventId)) fault(`${url} got the unknown event ${eventId}`);
 }
 
-function isSigned(arrival: Arrival, secrets: readonly { secret: string; fromMs: number }[]): boolean {
+/** Who sends looks again within so long. */
+const SECRET_KNOWN_MS = 15_000;
+
+function isSigned(arrival: Arrival, secrets: ReadonlyMap<string, { goneMs: number | null }>): boolean {
   // A rotation that is under way may count or not.
-  return secrets.some(({ secret }) =>
-    verifySignature({
-      headers: arrival.headers,
-      body: arrival.text,
-      secret,
-      nowSeconds: Number(arrival.headers['webhook-timestamp']),
-    }),
+  return [...secrets].some(
+    ([secret, { goneMs }]) =>
+      (goneMs === null || arrival.startedMs <= goneMs + SECRET_KNOWN_MS) &&
+      verifySignature({
+        headers: arrival.headers,
+        body: arrival.text,
+        secret,
+        nowSeconds: Number(arrival.headers['webhook-timestamp']),
+      }),
   );
 }

@@ -576,8 +576,10 @@ async function learn(known: Knowledge, database: SimulatedDatabase, fromMs: numb
     const { _id, accountId, url, events } = webhook;
     const secrets = secretsOf(webhook);
     const before = known.webhooks.get(_id);
-    if (!before) known.webhooks.set(_id, { accountId, url, events, madeMs: untilMs, deletedMs: null, secrets });
-    else before.secrets = secrets;
+    const seen = before?.secrets ?? new Map();
+    for (const secret of secrets) if (!seen.has(secret)) seen.set(secret, { goneMs: null });
+    for (const [secret, state] of seen) if (!secrets.includes(secret)) state.goneMs ??= untilMs;
+    if (!before) known.webhooks.set(_id, { accountId, url, events, madeMs: untilMs, deletedMs: null, secrets: seen });
   }
   const ids = new Set(webhooks!.map(({ _id }) => _id));
   for (const [id, webhook] of known.webhooks) if (!ids.has(id)) webhook.deletedMs ??= fromMs;
@@ -587,10 +589,7 @@ async function learn(known: Knowledge, database: SimulatedDatabase, fromMs: numb
   }
 }
 
-function secretsOf(webhook: Record<string, any>): { secret: string; fromMs: number }[] {
+function secretsOf(webhook: Record<string, any>): string[] {
   const box = createSecretBox(Buffer.alloc(32, 7), { randomBytes: (size) => Buffer.alloc(size) });
-  return webhook.secrets.map(({ sealed }: { sealed: string }) => ({
-    secret: box.open(sealed, webhook._id),
-    fromMs: 0,
-  }));
+  return webhook.secrets.map(({ sealed }: { sealed: string }) => box.open(sealed, webhook._id));
 }
