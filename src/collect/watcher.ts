@@ -21,8 +21,9 @@ import { type Reading, readRecords } from './reading.js';
 import type { Recorder } from './recorder.js';
 
 const PAGE_LIMIT = 200;
-/** Stored in one transaction, when that many have been read. */
+/** Stored in one transaction, when that many have been read: fewer once that takes long, because MongoDB ends transactions that take too long. */
 const PAGES_AT_ONCE = 8;
+const LONG_STORE_MS = 2000;
 const READ_ONE_BY_ONE = 2;
 const TAKE_UP_LIMIT = 1000;
 /** Stragglers read in one round besides the feed. */
@@ -110,12 +111,16 @@ export function createWatcher(deps: WatcherDeps) {
     let position = start;
     let pages = 0;
     let lookAt = 1;
+    // Always from one page on: where several at once were ended, the next round must come further.
+    let atOnce = 1;
     try {
-      // Always from one page on: a transaction may turn out to take longer than MongoDB allows, and the next round must come further then.
-      for (let atOnce = 1; !signal.aborted; atOnce = Math.min(2 * atOnce, PAGES_AT_ONCE)) {
+      while (!signal.aborted) {
         const read = await ahead.take(atOnce);
         const { to, full } = read.at(-1)!;
+        const startedMs = clock.nowMs();
         const moved = await store(position, read, to);
+        const isLong = clock.nowMs() - startedMs > LONG_STORE_MS;
+        atOnce = isLong ? Math.ceil(read.length / 2) : Math.min(2 * atOnce, PAGES_AT_ONCE);
         pages += read.length;
         if (!moved || !full) return pages;
         position = { ...position, ...to };

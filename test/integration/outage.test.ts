@@ -2,7 +2,7 @@
 import { Keypair } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t from 'tap';
-import { systemClock as clock } from '../../src/clock.js';
+import { systemClock } from '../../src/clock.js';
 import { createWatcher } from '../../src/collect/watcher.js';
 import { createHorizon } from '../../src/horizon/source.js';
 import { cursorAfter } from '../../src/horizon/toid.js';
@@ -51,16 +51,26 @@ function history(paid: readonly string[]) {
   return { asked, answer };
 }
 
-/** @param mostCredits of one transaction: with more it takes too long. */
+/** @param fails what becomes of a transaction of so many credits. @param tookMs how long it took */
 async function afterOutage(
   t: { teardown(end: () => unknown): void },
   paid: readonly string[],
-  mostCredits = Number.POSITIVE_INFINITY,
+  {
+    fails = () => false,
+    tookMs = () => 0,
+  }: { fails?(credits: number): boolean; tookMs?(credits: number): number } = {},
 ) {
   const { db, stores, recorder } = await openStores(t);
+  const sizes: number[] = [];
+  let aheadMs = 0;
+  const nowMs = () => systemClock.nowMs() + aheadMs;
+  const clock = { ...systemClock, nowMs, now: () => new Date(nowMs()) };
   const record: typeof recorder.record = async (network, credits, move) => {
-    if (credits.length > mostCredits) throw new Error('the transaction took too long');
-    return recorder.record(network, credits, move);
+    sizes.push(credits.length);
+    if (fails(credits.length)) throw new Error('the transaction took too long');
+    const stored = await recorder.record(network, credits, move);
+    aheadMs += tookMs(credits.length);
+    return stored;
   };
   const at = new Date('2026-01-01T00:00:00Z');
   const windows = [{ from: { at, ledger: 1000 }, until: null }];
@@ -117,7 +127,7 @@ async function afterOutage(
   const stored = async () =>
     (await db.collection('payments').find().sort({ operationId: 1 }).toArray()).map(({ operationId }) => operationId);
   const all = Array.from({ length: LEDGERS }, (_, n) => toid(SEEN + 1 + n, 1, 1));
-  return { asked, round, stored, all, feed: () => stores.positions.byId(`${network}:feed`) };
+  return { asked, round, stored, all, sizes, feed: () => stores.positions.byId(`${network}:feed`) };
 }
 
 t.test(
@@ -147,10 +157,20 @@ t.test('more addresses than pages are caught up by the feed', async (t) => {
 });
 
 t.test('where a transaction of several pages takes too long, each round comes further', async (t) => {
-  const { round, stored, all } = await afterOutage(t, shops(40), 4);
+  const { round, stored, all } = await afterOutage(t, shops(40), { fails: (credits) => credits > 4 });
   for (let before = 0; before < all.length; before = (await stored()).length) {
     await round().catch((error) => t.match(error, { message: /too long/ }));
     t.ok((await stored()).length > before);
   }
   t.same(await stored(), all);
+});
+
+t.test('what took long is stored in smaller parts from then on', async (t) => {
+  const { round, stored, all, sizes } = await afterOutage(t, shops(40), { tookMs: (credits) => credits * 600 });
+  await round();
+  t.same(await stored(), all);
+  t.ok(Math.max(...sizes) > 2, 'several pages at once');
+  for (const [nth, size] of sizes.entries())
+    if (sizes[nth - 1]! * 600 > 2000)
+      t.ok(size <= Math.ceil(sizes[nth - 1]! / 2) + 1, `${size} after ${sizes[nth - 1]}`);
 });
