@@ -108,14 +108,28 @@ export function createDeliveryStore(
     byId: (accountId: string, id: string) => deliveries.findOne({ _id: id, accountId }).lean<DeliveryDoc>().exec(),
     list(accountId: string, webhookId: string, { status }: { status?: DeliveryStatus }, request: PageRequest) {
       const ofWebhook = { webhookId, accountId };
-      // A status changes with every attempt, so what has one is counted anew.
-      if (status) return page<DeliveryDoc>(deliveries, { ...ofWebhook, status }, request);
-      const any = { ...ofWebhook, status: { $in: STATUSES } };
-      return stretches.page<DeliveryDoc>(listOf(accountId), deliveries, any, {
-        ...request,
-        direction: -1,
-        hint: LIST_INDEX,
-      });
+      const ofAny = (some: PageRequest) =>
+        stretches.page<DeliveryDoc>(
+          listOf(accountId),
+          deliveries,
+          { ...ofWebhook, status: { $in: STATUSES } },
+          { ...some, direction: -1, hint: LIST_INDEX },
+        );
+      if (!status) return ofAny(request);
+      // A status changes with every attempt, so what has one is counted anew: of DELIVERED, which most are, the others.
+      const allButOthers = async () => {
+        const [{ meta }, count] = await Promise.all([
+          ofAny({ page: 1, pageSize: 1 }),
+          deliveries.countDocuments({ ...ofWebhook, status: { $in: STATUSES.filter((each) => each !== status) } }),
+        ]);
+        return Math.max(0, meta.total - count);
+      };
+      return page<DeliveryDoc>(
+        deliveries,
+        { ...ofWebhook, status },
+        request,
+        status === 'DELIVERED' ? allButOthers : undefined,
+      );
     },
     /** Due at once, whatever became of it; its attempts go on counting. Null when it was cancelled or does not exist. */
     redeliver: (accountId: string, id: string): Promise<DeliveryDoc | null> =>

@@ -14,10 +14,12 @@ export interface Page<Doc> {
   meta: ListMeta;
 }
 
+/** @param count where the total is known without looking at all that is counted */
 export async function page<Doc extends { _id: string }>(
   model: Model<Doc>,
   filter: QueryFilter<Doc>,
   request: PageRequest,
+  count: () => PromiseLike<number> = () => model.countDocuments(filter),
 ): Promise<Page<Doc>> {
   const { page, pageSize, sort = {} } = request;
   const lastDirection = Object.values(sort).at(-1) ?? -1;
@@ -28,7 +30,7 @@ export async function page<Doc extends { _id: string }>(
       .skip((page - 1) * pageSize)
       .limit(pageSize)
       .lean<Doc[]>(),
-    model.countDocuments(filter),
+    count(),
   ]);
   return { items, meta: toMeta(request, total) };
 }

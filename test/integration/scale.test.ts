@@ -309,3 +309,53 @@ t.test(
     t.notOk('suffixes' in (await stores.paymentLinks.byId(accountId, links[0]!._id))!, 'they are never read');
   },
 );
+
+t.test('deliveries of each status are counted exactly, as they are opened, attempted and sent again', async (t) => {
+  const [accountId, webhookId] = ['acct_deliveries', 'hook_1'];
+  const ids = Array.from({ length: 6000 }, () => newId('dlv'));
+  const deliveries = ids.map((_id, n) => ({
+    _id,
+    accountId,
+    webhookId,
+    eventId: `evt_${n}`,
+    eventType: 'payment.received',
+    paymentId: `pay_${n}`,
+    status: 'PENDING',
+    attemptCount: 0,
+    attempts: [],
+    nextAttemptAt: clock.now(),
+    lastResponseStatus: null,
+    lastError: null,
+    createdAt: clock.now(),
+  }));
+  await db.collection('deliveries').insertMany(deliveries as never[]);
+  await transaction((session) => stores.stretches.touchAll(deliveries, () => `deliveries:${accountId}`, session));
+  const totals = () =>
+    Promise.all(
+      (['DELIVERED', 'PENDING', 'FAILED', 'CANCELLED', undefined] as const).map(async (status) => {
+        const { meta } = await stores.deliveries.list(accountId, webhookId, status ? { status } : {}, request);
+        return meta.total;
+      }),
+    );
+  const request = { page: 1, pageSize: 20 };
+  t.same(await totals(), [0, 6000, 0, 0, 6000]);
+  const attempt = { at: clock.now(), durationMs: 1, responseStatus: 204, error: null };
+  const record = (some: readonly string[], status: 'DELIVERED' | 'FAILED') =>
+    stores.deliveries.record(some.map((id) => ({ id, attemptCount: 0, attempt, status, nextAttemptAt: null })));
+  await record(ids.slice(0, 5900), 'DELIVERED');
+  await record(ids.slice(5900, 5930), 'FAILED');
+  t.same(await totals(), [5900, 70, 30, 0, 6000]);
+  await stores.deliveries.redeliver(accountId, ids[0]!);
+  await stores.deliveries.cancelPending([webhookId]);
+  t.same(await totals(), [5899, 0, 30, 71, 6000]);
+  const { items } = await stores.deliveries.list(
+    accountId,
+    webhookId,
+    { status: 'DELIVERED' },
+    { page: 295, pageSize: 20 },
+  );
+  t.same(
+    items.map(({ _id }) => _id),
+    ids.slice(1, 20).reverse(),
+  );
+});
