@@ -54,9 +54,10 @@ export function createPaymentLinkService(deps: {
         };
         try {
           const product = await transaction(async (session) => {
+            if (!(await paymentLinks.insert(link, session))) throw new Taken();
+            // Last: all links of a product meet in this write, and whoever is late begins anew.
             const counted = await products.countLink(accountId, productId, 1, session);
             if (!counted) throw invalid({ path: 'productId', message: 'There is no such product.', code: 'not_found' });
-            if (!(await paymentLinks.insert(link, session))) throw new Taken();
             return counted;
           });
           return toPaymentLink(link, product, publicUrl);

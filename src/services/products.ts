@@ -84,8 +84,9 @@ export function createProductService(deps: {
         createdAt: clock.now(),
       };
       await transaction(async (session) => {
-        if (!(await wallets.countProduct(accountId, wallet._id, 1, session))) throw unknownWallet();
         await products.insert(product, session);
+        // Last: all products of a wallet meet in this write, and whoever is late begins anew.
+        if (!(await wallets.countProduct(accountId, wallet._id, 1, session))) throw unknownWallet();
       });
       return toProduct(product, wallet);
     },
