@@ -7,6 +7,7 @@ import { createWatcher } from '../../src/collect/watcher.js';
 import { createHorizon } from '../../src/horizon/source.js';
 import { cursorAfter } from '../../src/horizon/toid.js';
 import type { PositionDoc } from '../../src/stores/positions.js';
+import type { WalletDoc } from '../../src/stores/wallets.js';
 import { PAYER, page, payment, toid } from '../helpers/horizon-records.js';
 import { openStores, walletDoc } from '../helpers/stores.js';
 
@@ -51,14 +52,22 @@ function history(paid: readonly string[]) {
   return { asked, answer };
 }
 
-/** @param fails what becomes of a transaction of so many credits. @param tookMs how long it took */
+/** @param fails what becomes of a transaction of so many credits. @param tookMs how long it took. @param later Horizon's root from the second time on.
+ *  @param wallets how they differ */
 async function afterOutage(
   t: { teardown(end: () => unknown): void },
   paid: readonly string[],
   {
     fails = () => false,
     tookMs = () => 0,
-  }: { fails?(credits: number): boolean; tookMs?(credits: number): number } = {},
+    later,
+    wallets = {},
+  }: {
+    fails?(credits: number): boolean;
+    tookMs?(credits: number): number;
+    later?: Record<string, unknown>;
+    wallets?: Partial<WalletDoc>;
+  } = {},
 ) {
   const { db, stores, recorder } = await openStores(t);
   const sizes: number[] = [];
@@ -75,7 +84,9 @@ async function afterOutage(
   const at = new Date('2026-01-01T00:00:00Z');
   const windows = [{ from: { at, ledger: 1000 }, until: null }];
   for (const address of paid) {
-    await stores.wallets.insert(walletDoc({ accountId: 'acct_1', address, windows, takenUp: true, createdAt: at }));
+    await stores.wallets.insert(
+      walletDoc({ accountId: 'acct_1', address, windows, takenUp: true, createdAt: at, ...wallets }),
+    );
   }
   const position = (address: string | null, ledger: number): PositionDoc => ({
     _id: `${network}:${address ?? 'feed'}`,
@@ -90,6 +101,8 @@ async function afterOutage(
   await stores.positions.put([position(null, SEEN), ...paid.map((address) => position(address, 1600))]);
 
   const { asked, answer } = history(paid);
+  let roots = 0;
+  const answerNow = (url: URL) => (url.pathname === '/' && ++roots > 1 && later ? later : answer(url));
   const log = pino({ level: 'silent' });
   const horizon = createHorizon({
     network,
@@ -99,7 +112,7 @@ async function afterOutage(
     clock,
     log,
     fetch: async (url) => {
-      const body = answer(new URL(url));
+      const body = answerNow(new URL(url));
       return {
         status: body === null ? 404 : 200,
         headers: { get: () => null },
@@ -127,7 +140,7 @@ async function afterOutage(
   const stored = async () =>
     (await db.collection('payments').find().sort({ operationId: 1 }).toArray()).map(({ operationId }) => operationId);
   const all = Array.from({ length: LEDGERS }, (_, n) => toid(SEEN + 1 + n, 1, 1));
-  return { asked, round, stored, all, sizes, feed: () => stores.positions.byId(`${network}:feed`) };
+  return { stores, asked, round, stored, all, sizes, feed: () => stores.positions.byId(`${network}:feed`) };
 }
 
 t.test(
@@ -173,4 +186,23 @@ t.test('what took long is stored in smaller parts from then on', async (t) => {
   for (const [nth, size] of sizes.entries())
     if (sizes[nth - 1]! * 600 > 2000)
       t.ok(size <= Math.ceil(sizes[nth - 1]! / 2) + 1, `${size} after ${sizes[nth - 1]}`);
+});
+
+t.test('no wallet is let go by the empty pages of a network that began anew after its root was asked', async (t) => {
+  const [shop] = shops(1);
+  const ended = { from: { at: new Date(0), ledger: 1000 }, until: { at: new Date(0), ledger: 1700 } };
+  const wallets = { active: false, windows: [ended] };
+  const youngNetwork = {
+    network_passphrase: PASSPHRASE,
+    history_latest_ledger: 3,
+    history_latest_ledger_closed_at: '2026-01-02T03:04:09Z',
+    history_elder_ledger: 1,
+  };
+  for (const later of [youngNetwork, undefined]) {
+    const { stores, round } = await afterOutage(t, [shop!], { wallets, ...(later ? { later } : {}) });
+    await stores.positions.remove([`${network}:feed`]);
+    await round();
+    const [wallet] = await stores.wallets.at(network, [shop!]);
+    t.equal(wallet!.watching, later !== undefined, later ? 'it is kept' : 'of the same network it is let go');
+  }
 });

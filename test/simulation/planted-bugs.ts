@@ -175,6 +175,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a wallet is not let go by pages of a network that began anew meanwhile',
     changes: [[WATCHER, 'done.length === 0 || beganAnew(root, await session.root())', 'done.length === 0']],
+    elsewhere: 'test/integration/outage.test.ts',
   },
   {
     guard: 'a feed that begins some ledgers back is as old as its ledger, not as the newest one',
@@ -283,6 +284,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a lane is given back only when nothing of it is under way',
     changes: [['src/webhooks/dispatch.ts', 'lane.size === 0 && (lane.stopped', '(lane.stopped']],
+    elsewhere: 'test/integration/webhook-dispatch.test.ts',
   },
   {
     guard: 'an ending dispatcher waits for what is in flight',
@@ -323,6 +325,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'payment.completed waits for its payment.received',
     changes: [['src/webhooks/load.ts', 'return before ? [before, each] : [each];', 'return [each];']],
+    elsewhere: 'test/integration/webhook-dispatch.test.ts',
   },
   {
     guard: 'payment.completed waits in its lane',
@@ -337,5 +340,6 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'what was opened for a deleted webhook is cancelled',
     changes: [['src/webhooks/lanes.ts', 'if (gone.length > 0) await deliveries.cancelPending(gone);', '']],
+    elsewhere: 'test/integration/webhook-dispatch.test.ts',
   },
 ];
