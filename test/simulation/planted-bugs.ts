@@ -280,6 +280,7 @@ export const plantedBugs: readonly PlantedBug[] = [
         'lane.leaseEndsMs !== 0',
       ],
     ],
+    elsewhere: 'test/unit/lanes.test.ts',
   },
   {
     guard: 'a lane is given back only when nothing of it is under way',
