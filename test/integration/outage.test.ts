@@ -6,6 +6,7 @@ import { systemClock } from '../../src/clock.js';
 import { createWatcher } from '../../src/collect/watcher.js';
 import { createHorizon } from '../../src/horizon/source.js';
 import { cursorAfter } from '../../src/horizon/toid.js';
+import type { Stores } from '../../src/stores/index.js';
 import type { PositionDoc } from '../../src/stores/positions.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
 import { PAYER, page, payment, toid } from '../helpers/horizon-records.js';
@@ -19,6 +20,13 @@ const PER_LEDGER = 10;
 const PAGE = 20;
 const shops = (count: number) =>
   Array.from({ length: count }, (_, n) => Keypair.fromRawEd25519Seed(Buffer.alloc(32, n + 60)).publicKey());
+
+const YOUNG_NETWORK = {
+  network_passphrase: PASSPHRASE,
+  history_latest_ledger: 3,
+  history_latest_ledger_closed_at: '2026-01-02T03:04:09Z',
+  history_elder_ledger: 1,
+};
 
 /** Everybody pays strangers, and in each ledger one of `paid` in turn. */
 function history(paid: readonly string[]) {
@@ -52,21 +60,23 @@ function history(paid: readonly string[]) {
   return { asked, answer };
 }
 
-/** @param fails what becomes of a transaction of so many credits. @param tookMs how long it took. @param later Horizon's root from the second time on.
- *  @param wallets how they differ */
+/** @param fails what becomes of a transaction of so many credits. @param tookMs how long it took. @param root what Horizon's root
+ *  is at the nth time, if it is another one. @param wallets how they differ. @param toWatcher what the watcher gets of the stores */
 async function afterOutage(
   t: { teardown(end: () => unknown): void },
   paid: readonly string[],
   {
     fails = () => false,
     tookMs = () => 0,
-    later,
+    root = () => undefined,
     wallets = {},
+    toWatcher = (stores) => stores,
   }: {
     fails?(credits: number): boolean;
     tookMs?(credits: number): number;
-    later?: Record<string, unknown>;
+    root?(nth: number): Record<string, unknown> | undefined;
     wallets?: Partial<WalletDoc>;
+    toWatcher?(stores: Stores): Stores;
   } = {},
 ) {
   const { db, stores, recorder } = await openStores(t);
@@ -102,7 +112,7 @@ async function afterOutage(
 
   const { asked, answer } = history(paid);
   let roots = 0;
-  const answerNow = (url: URL) => (url.pathname === '/' && ++roots > 1 && later ? later : answer(url));
+  const answerNow = (url: URL) => (url.pathname === '/' && root(++roots)) || answer(url);
   const log = pino({ level: 'silent' });
   const horizon = createHorizon({
     network,
@@ -124,7 +134,7 @@ async function afterOutage(
   });
   t.teardown(() => horizon.close());
   const watcher = createWatcher({
-    ...stores,
+    ...toWatcher(stores),
     network,
     recorder: { record },
     clock,
@@ -192,17 +202,37 @@ t.test('no wallet is let go by the empty pages of a network that began anew afte
   const [shop] = shops(1);
   const ended = { from: { at: new Date(0), ledger: 1000 }, until: { at: new Date(0), ledger: 1700 } };
   const wallets = { active: false, windows: [ended] };
-  const youngNetwork = {
-    network_passphrase: PASSPHRASE,
-    history_latest_ledger: 3,
-    history_latest_ledger_closed_at: '2026-01-02T03:04:09Z',
-    history_elder_ledger: 1,
-  };
-  for (const later of [youngNetwork, undefined]) {
-    const { stores, round } = await afterOutage(t, [shop!], { wallets, ...(later ? { later } : {}) });
+  for (const beginsAnew of [true, false]) {
+    const root = (nth: number) => (beginsAnew && nth > 1 ? YOUNG_NETWORK : undefined);
+    const { stores, round } = await afterOutage(t, [shop!], { wallets, root });
     await stores.positions.remove([`${network}:feed`]);
     await round();
     const [wallet] = await stores.wallets.at(network, [shop!]);
-    t.equal(wallet!.watching, later !== undefined, later ? 'it is kept' : 'of the same network it is let go');
+    t.equal(wallet!.watching, beginsAnew, beginsAnew ? 'it is kept' : 'of the same network it is let go');
   }
+});
+
+t.test('a reset that was not dealt with to its end is noticed again', async (t) => {
+  const [shop] = shops(1);
+  let failures = 1;
+  const { stores, round } = await afterOutage(t, [shop!], {
+    root: () => YOUNG_NETWORK,
+    toWatcher: (stores) => ({
+      ...stores,
+      wallets: {
+        ...stores.wallets,
+        forgetLedgers: async (network) => {
+          if (failures-- > 0) throw new Error('the database is away');
+          return stores.wallets.forgetLedgers(network);
+        },
+      },
+    }),
+  });
+  const seen = { latestLedger: SEEN, latestClosedAt: new Date('2026-01-01T00:00:00Z'), seenAt: new Date() };
+  await stores.networkStates.put(network, { ...seen, anchor: null, elderLedger: 2, trouble: null });
+  await t.rejects(round(), { message: 'the database is away' });
+  await round();
+  t.equal((await stores.positions.byId(`${network}:${shop}`))!.ledger, 3);
+  t.match((await stores.wallets.at(network, [shop!]))[0], { gap: { fromLedger: 1, toLedger: 3 } });
+  t.match((await stores.wallets.at(network, [shop!]))[0]!.windows, [{ from: { ledger: null } }]);
 });

@@ -102,6 +102,7 @@ export const plantedBugs: readonly PlantedBug[] = [
         'await networkStates.put(network, { latestLedger: root.latestLedger, latestClosedAt: root.latestClosedAt, anchor: null }); await startAnew(root, state);',
       ],
     ],
+    elsewhere: 'test/integration/outage.test.ts',
   },
   {
     guard: 'ledgers that Horizon dropped between root and page are missed',
