@@ -11,6 +11,7 @@ import { seed } from './seed.js';
 const MS = Number(process.env.BENCH_MS ?? 2000);
 const ROUNDS = Number(process.env.BENCH_API_ROUNDS ?? 5);
 const CONNECTIONS = 8;
+
 async function load(plan: object): Promise<number> {
   const { stdout } = await promisify(execFile)(process.execPath, [
     '--import=tsx',

@@ -44,6 +44,7 @@ const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => s
   products: () => '/products',
   wallets: () => '/wallets',
 };
+
 export async function size(): Promise<Section> {
   const scope = createScope();
   const open = async (payments: number) => {

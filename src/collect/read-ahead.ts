@@ -8,7 +8,7 @@ interface Page {
 }
 
 export interface ReadAhead<P extends Page> {
-  /** The pages that have been read since the last call, in their order: at least one, at most `atMost`. Meanwhile so many more are read.
+  /** The pages that have been read since the last call, in their order: at least one, at most `atMost`. From the first call on so many more are read.
    *  @throws what reading throws, once the pages before it are taken. */
   take(atMost: number): Promise<P[]>;
   /** Reads no further. */
@@ -19,7 +19,7 @@ export interface ReadAhead<P extends Page> {
 export function readAhead<P extends Page>(read: (from: PositionDoc) => Promise<P>, start: PositionDoc): ReadAhead<P> {
   const ready: P[] = [];
   let position = start;
-  let atMost = 1;
+  let atMost = 0;
   let ended = false;
   let reading: Promise<void> | null = null;
 
@@ -36,7 +36,6 @@ export function readAhead<P extends Page>(read: (from: PositionDoc) => Promise<P
     reading.catch(() => undefined);
   }
 
-  goOn();
   return {
     async take(wanted) {
       atMost = wanted;

@@ -118,7 +118,7 @@ export function createWatcher(deps: WatcherDeps) {
         const read = await ahead.take(atOnce);
         const { to, full } = read.at(-1)!;
         const startedMs = clock.nowMs();
-        const moved = await store(position, read, to);
+        const moved = await store(position, read);
         const isLong = clock.nowMs() - startedMs > LONG_STORE_MS;
         atOnce = isLong ? Math.ceil(read.length / 2) : Math.min(2 * atOnce, PAGES_AT_ONCE);
         pages += read.length;
@@ -139,7 +139,8 @@ export function createWatcher(deps: WatcherDeps) {
   }
 
   /** Stores pages that follow each other, and only with them moves the position. @returns false when another reader had moved it. */
-  async function store(from: PositionDoc, pages: readonly PageRead[], to: Progress): Promise<boolean> {
+  async function store(from: PositionDoc, pages: readonly PageRead[]): Promise<boolean> {
+    const { to } = pages.at(-1)!;
     const credits = pages.flatMap((page) => page.credits);
     const parked = pages.flatMap((page) => page.parked);
     if (parked.length > 0) {
@@ -239,11 +240,10 @@ export function createWatcher(deps: WatcherDeps) {
     if (position.ledger + 1 >= root.elderLedger) return position;
     const gap = { fromLedger: position.ledger + 1, toLedger: root.elderLedger - 1, at: clock.now() };
     log.error({ network, source: position._id, ...gap }, 'Horizon no longer has ledgers that were not read');
-    const isFeed = position.address === null;
+    const { address } = position;
     // They miss nothing, and are only not let go yet.
-    const done = await readToTheirEnd(isFeed ? position : null);
-    const without = done.map(({ wallet }) => wallet._id);
-    await wallets.flagGap(network, { gap, without, ...(isFeed ? {} : { address: position.address! }) });
+    const done = await readToTheirEnd(address === null ? position : null);
+    await wallets.flagGap(network, { gap, address, without: done.map(({ wallet }) => wallet._id) });
     const cursor = larger(position.cursor, cursorAfter(gap.toLedger));
     const moved = { ...position, cursor, ledger: gap.toLedger, readAt: clock.now() };
     await positions.put([moved]);
@@ -254,7 +254,7 @@ export function createWatcher(deps: WatcherDeps) {
   async function startAnew(root: Root, state: NetworkStateDoc): Promise<void> {
     const gap = { fromLedger: 1, toLedger: root.latestLedger, at: clock.now() };
     log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: root.latestLedger }, 'the network was reset');
-    await wallets.flagGap(network, { gap });
+    await wallets.flagGap(network, { gap, address: null, without: [] });
     // What payments are judged by was marked with ledgers of the old network too.
     const walletIds = await wallets.forgetLedgers(network);
     await paymentLinks.forgetLedgers(await products.forgetLedgers(walletIds));

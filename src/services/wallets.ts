@@ -11,6 +11,20 @@ import type { ServiceOf } from './caller.js';
 import type { Marks } from './marks.js';
 import type { ReadSync } from './wallet-sync.js';
 
+/** A wallet as it begins: active, and nothing of it read yet. */
+export const newWallet = (
+  fields: Pick<WalletDoc, '_id' | 'accountId' | 'name' | 'address' | 'network' | 'windows' | 'createdAt'>,
+): WalletDoc => ({
+  ...fields,
+  active: true,
+  takenUp: false,
+  watching: true,
+  readTo: null,
+  gap: null,
+  productCount: 0,
+  hasPayments: false,
+});
+
 export function createWalletService(deps: {
   wallets: WalletStore;
   readSync: ReadSync;
@@ -30,22 +44,8 @@ export function createWalletService(deps: {
       const made = reservedId && (await wallets.byId(accountId, _id));
       if (made) return show(made);
       const from = await marks.mark(network);
-      const wallet: WalletDoc = {
-        _id,
-        accountId,
-        name,
-        address,
-        network,
-        active: true,
-        windows: [{ from, until: null }],
-        takenUp: false,
-        watching: true,
-        readTo: null,
-        gap: null,
-        productCount: 0,
-        hasPayments: false,
-        createdAt: clock.now(),
-      };
+      const windows = [{ from, until: null }];
+      const wallet = newWallet({ _id, accountId, name, address, network, windows, createdAt: clock.now() });
       if (!(await wallets.insert(wallet))) throw conflict(`This address is registered on ${network} already.`);
       return show(wallet);
     },

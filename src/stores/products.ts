@@ -161,9 +161,9 @@ export function createProductStore(connection: mongoose.Connection) {
   };
 }
 
-/** A filter for a literal substring: no character of it is a pattern. */
+/** As a pattern in which no character is one. */
 const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
 
-export const containing = (text: string) => ({ $regex: literally(text) });
+const containing = (text: string) => ({ $regex: literally(text) });
 
 export const startingWith = (text: string) => ({ $regex: `^${literally(text)}` });

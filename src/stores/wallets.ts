@@ -192,10 +192,10 @@ export function createWalletStore(connection: mongoose.Connection) {
       );
       return (await wallets.find({ network }, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
     },
-    /** For every watched wallet of the network, or of one address, but for those `without`. A gap that stands is kept. */
+    /** For every watched wallet of one address, or with null of the network, but for those `without`. A gap that stands is kept. */
     async flagGap(
       network: Network,
-      { gap, address, without = [] }: { gap: Gap; address?: string; without?: readonly string[] },
+      { gap, address, without }: { gap: Gap; address: string | null; without: readonly string[] },
     ): Promise<void> {
       await wallets.updateMany(
         { network, watching: true, gap: null, _id: { $nin: [...without] }, ...(address ? { address } : {}) },

@@ -3,6 +3,7 @@ import { systemClock as clock } from '../../src/clock.js';
 import { createRecorder } from '../../src/collect/recorder.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createOutbox } from '../../src/outbox.js';
+import { newWallet } from '../../src/services/wallets.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createStores, ensureIndexes } from '../../src/stores/index.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
@@ -25,16 +26,6 @@ export async function openStores(t: { teardown(end: () => unknown): void }) {
 export const walletDoc = (
   fields: Pick<WalletDoc, 'accountId' | 'address' | 'windows'> & Partial<WalletDoc>,
 ): WalletDoc => ({
-  _id: newId('wallet'),
-  name: 'Shop',
-  network: 'TESTNET',
-  active: true,
-  takenUp: false,
-  watching: true,
-  readTo: null,
-  gap: null,
-  productCount: 0,
-  hasPayments: false,
-  createdAt: clock.now(),
+  ...newWallet({ _id: newId('wallet'), name: 'Shop', network: 'TESTNET', createdAt: clock.now(), ...fields }),
   ...fields,
 });

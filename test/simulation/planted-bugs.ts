@@ -111,11 +111,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'ledgers that Horizon dropped are said aloud',
     changes: [
-      [
-        WATCHER,
-        'await wallets.flagGap(network, { gap, without, ...(isFeed ? {} : { address: position.address! }) });',
-        '',
-      ],
+      [WATCHER, 'await wallets.flagGap(network, { gap, address, without: done.map(({ wallet }) => wallet._id) });', ''],
     ],
   },
   {
