@@ -4,12 +4,13 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { networkInfo } from '../../contracts/networks.js';
 import { createLedgerClient, type LedgerClient } from './client.js';
 import { type FaultInput, faultSchema } from './faults.js';
-import { fromAmount, MAX_INT64 } from './stroops.js';
+import { fromAmount, MAX_INT64, MAX_UINT64 } from './stroops.js';
 
 const MEMO_TYPES = ['text', 'id', 'hash', 'return'] as const;
 
 interface MemoOptions {
   memo?: string;
+  memoId?: string;
   memoType: (typeof MEMO_TYPES)[number];
 }
 
@@ -28,6 +29,8 @@ export function registerLedgerCommands(
     const found = url === undefined ? await deps() : { url };
     return createLedgerClient({ passphrase: networkInfo.LOCAL.passphrase, ...found });
   };
+  const memoId = () =>
+    new Option('--memo-id <id>', 'memo of type id, a whole number below 2^64').argParser(toMuxedId).conflicts('memo');
   const json = () => new Option('--json', 'print one line of JSON');
 
   ledger
@@ -67,11 +70,13 @@ export function registerLedgerCommands(
     .addOption(
       new Option('--memo-type <type>', 'kind of memo; hash and return are hex').choices(MEMO_TYPES).default('text'),
     )
+    .addOption(memoId())
+    .option('--muxed-id <id>', 'id to mux into the receiver (a G... address)', toMuxedId)
     .option('--from <secret>', 'secret key of the payer', toSecret)
     .addOption(json())
     .action(async (options) => {
-      const { to, amount, asset, from } = options;
-      const payment = { to, amount, ...asset, memo: toMemo(options), fromSecret: from };
+      const { to, amount, asset, from, muxedId } = options;
+      const payment = { to, muxedId, amount, ...asset, memo: toMemo(options), fromSecret: from };
       show(options, await (await connect()).pay(payment));
     });
 
@@ -82,6 +87,7 @@ export function registerLedgerCommands(
     .option('--secret <secret>', 'secret key of the account that ends; a new test account without it', toSecret)
     .option('--memo <memo>', 'memo')
     .addOption(new Option('--memo-type <type>', 'kind of memo').choices(MEMO_TYPES).default('text'))
+    .addOption(memoId())
     .addOption(json())
     .action(async (options) => {
       const { into, secret } = options;
@@ -180,13 +186,18 @@ const toDestination = textThat(
   (text) => StrKey.isValidEd25519PublicKey(text) || StrKey.isValidMed25519PublicKey(text),
   'A receiver is a G... or M... address with a valid checksum.',
 );
+const toMuxedId = textThat(
+  (text) => /^\d{1,20}$/.test(text) && BigInt(text) <= MAX_UINT64,
+  'An id is a whole number below 2^64.',
+);
 const toSecret = textThat(StrKey.isValidEd25519SecretSeed, 'A secret key is an S... key with a valid checksum.');
 const toCode = textThat(isCode, 'An asset code has 1 to 12 letters and digits.');
 const toPath = textThat((text) => text.startsWith('/'), 'A path begins with a slash, such as /payments.');
 const toCount = numberThat((number) => Number.isSafeInteger(number) && number > 0, 'It is a whole number from 1.');
 const toShare = numberThat((number) => number > 0 && number <= 1, 'It is a share above 0, at most 1.');
 
-function toMemo({ memo, memoType }: MemoOptions): Memo | null {
+function toMemo({ memo, memoId, memoType }: MemoOptions): Memo | null {
+  if (memoId !== undefined) return Memo.id(memoId);
   if (memo === undefined) return null;
   try {
     return Memo[memoType](memo);

@@ -2,12 +2,15 @@
  *  Test keys are derived or made on the spot, so any process can pay with any asset that was issued here. */
 import { createHash } from 'node:crypto';
 import {
+  Account,
   Asset,
   Horizon,
   Keypair,
   Memo,
+  MuxedAccount,
   NotFoundError,
   Operation,
+  StrKey,
   TimeoutInfinite,
   TransactionBuilder,
   type xdr,
@@ -21,6 +24,8 @@ import { BASE_FEE, fromAmount, STROOPS_PER_UNIT } from './stroops.js';
 export interface PayRequest {
   /** G… or M… */
   to: string;
+  /** Muxes this id, a decimal below 2^64, into `to`, which is then a G address. */
+  muxedId?: string;
   /** Decimal text, at most 7 decimals. */
   amount: string;
   /** XLM (the default) or the code of an asset. */
@@ -28,6 +33,10 @@ export interface PayRequest {
   assetIssuer?: string | null;
   /** Text, or any memo of the SDK. */
   memo?: string | Memo | null;
+  /** A memo of type id, instead of `memo`. */
+  memoId?: string;
+  /** Shows the payer as a muxed address with this id. */
+  fromMuxedId?: string;
   /** Pays from this account; else from a test account that gets what it needs. */
   fromSecret?: string;
 }
@@ -243,11 +252,17 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
 
     /** One payment in a transaction of its own. */
     async pay(request: PayRequest): Promise<Submitted> {
-      const { to, amount, assetIssuer = null, assetCode = 'XLM', memo = null, fromSecret } = request;
+      const { amount, assetIssuer = null, assetCode = 'XLM', fromSecret, fromMuxedId } = request;
       const asset = assetIssuer === null ? Asset.native() : new Asset(assetCode, assetIssuer);
-      const payment = Operation.payment({ destination: to, asset, amount });
+      const memo = request.memoId === undefined ? request.memo : Memo.id(request.memoId);
+      const destination = request.muxedId === undefined ? request.to : muxedAddress(request.to, request.muxedId);
+      const paymentFrom = (payer: Keypair) => {
+        const source = fromMuxedId === undefined ? undefined : muxedAddress(payer.publicKey(), fromMuxedId);
+        return Operation.payment({ destination, asset, amount, source });
+      };
       if (fromSecret !== undefined) {
-        return await submit({ from: Keypair.fromSecret(fromSecret), operations: [payment], memo });
+        const from = Keypair.fromSecret(fromSecret);
+        return await submit({ from, operations: [paymentFrom(from)], memo });
       }
       const stroops = fromAmount(amount);
       if (stroops === null) throw new LedgerRefusedError(`${amount} is no amount`);
@@ -255,7 +270,7 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
         return await withPayer((payer, lumens) => {
           const isPoor = lumens < stroops + PAYER_KEEPS;
           const gift = { source: root.publicKey(), destination: payer.publicKey(), asset, amount };
-          const operations = isPoor ? [Operation.payment(gift), payment] : [payment];
+          const operations = isPoor ? [Operation.payment(gift), paymentFrom(payer)] : [paymentFrom(payer)];
           return submit({ from: payer, operations, memo, signers: isPoor ? [root] : [] });
         });
       }
@@ -265,7 +280,7 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
       }
       return await withPayer((payer) => {
         const gift = { source: issuer.publicKey(), destination: payer.publicKey(), asset, amount };
-        const operations = [Operation.changeTrust({ asset }), Operation.payment(gift), payment];
+        const operations = [Operation.changeTrust({ asset }), Operation.payment(gift), paymentFrom(payer)];
         return submit({ from: payer, operations, memo, signers: [issuer] });
       });
     },
@@ -289,6 +304,14 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
     /** Puts a made-up record into the next ledger; resolves with its operation id. */
     inject: async (injection: Injection) => (await control<{ id: string }>('POST', '/records', injection)).id,
   };
+}
+
+/** The M address of an account and an id, a decimal below 2^64. */
+export function muxedAddress(account: string, id: string): string {
+  if (!StrKey.isValidEd25519PublicKey(account)) {
+    throw new LedgerRefusedError(`${account} cannot take a muxed id: only a G... address can`);
+  }
+  return new MuxedAccount(new Account(account, '0'), id).accountId();
 }
 
 /** Why a request had no answer. */

@@ -6,7 +6,7 @@ import { toTimestamp } from './headers.js';
 import { memoFields } from './memo.js';
 import type { Effect } from './operations/kind.js';
 import { isSuccess } from './operations/kind.js';
-import { partyFields } from './party.js';
+import { type Party, partyFields } from './party.js';
 import { type ResultCodes, resultCodes, resultXdr } from './results.js';
 import { toid } from './toid.js';
 
@@ -74,7 +74,7 @@ export function toDocuments(envelope: Envelope, applied: Applied, at: LedgerMome
         ...(paidBy === null ? {} : { sponsor: paidBy }),
         ...operation.details(source, outcome),
       },
-      effects: applied.effects[index] ?? [],
+      effects: (applied.effects[index] ?? []).map((effect) => withMuxed(effect, source, operation.counterparty)),
     };
   });
   const { memo_type, ...memo } = memoFields(inner.memo);
@@ -123,6 +123,15 @@ export function toDocuments(envelope: Envelope, applied: Applied, at: LedgerMome
     },
     operations,
   };
+}
+
+/** Names the effect's account by the muxed address under which the operation named it, if it did. */
+function withMuxed(effect: Effect, source: Party, counterparty: Party | null): Effect {
+  const candidates = effect.type === 'account_credited' ? [counterparty, source] : [source, counterparty];
+  const party = candidates.find((candidate) => candidate?.id === effect.account);
+  if (!party?.muxed) return effect;
+  const { type, type_i, account, ...details } = effect;
+  return { type, type_i, ...partyFields('account', party), account, ...details };
 }
 
 /** A fee bump that is asked for by the hash of the transaction inside answers in that one's name. */

@@ -1,6 +1,7 @@
 /** Amounts of the ledger: integer stroops in a BigInt, written as Horizon writes them, always with seven decimals. */
 
 export const MAX_INT64 = 9_223_372_036_854_775_807n;
+export const MAX_UINT64 = 18_446_744_073_709_551_615n;
 export const STROOPS_PER_UNIT = 10_000_000n;
 
 /** Stroops per operation, in a ledger that is not congested. */

@@ -17,6 +17,7 @@ export const accountMerge: OperationKind<xdr.MuxedAccount> = {
   level: () => 'high',
   keys: (body) => [accountKey(toParty(body).id)],
   participants: (body) => [toParty(body).id],
+  counterparty: toParty,
   check: (body, source) => (toParty(body).id === source ? result(AccountMergeResult.accountMergeMalformed()) : null),
   apply(body, source, { view, ledger, effects: done, sponsorships }) {
     const heir = view.account(toParty(body).id);

@@ -36,6 +36,8 @@ export interface BoundOperation {
   source: Party | null;
   keys(source: string): string[];
   participants(): string[];
+  /** The account at the other end, which the operation may name by a muxed address; null where there is none. */
+  counterparty: Party | null;
   check(source: string): xdr.OperationResult | null;
   apply(source: string, context: Context): xdr.OperationResult;
   details(source: Party, outcome: Outcome): Record<string, unknown>;
@@ -56,6 +58,7 @@ export function bindOperation(operation: xdr.Operation): BoundOperation {
     source: party,
     keys: (from) => kind.keys(value, from),
     participants: () => kind.participants(value),
+    counterparty: kind.counterparty?.(value) ?? null,
     check: (from) => kind.check(value, from),
     apply: (from, context) => kind.apply(value, from, context),
     details: (from, outcome) => kind.details(value, from, outcome),
@@ -72,6 +75,7 @@ function unsupported(source: Party | null): BoundOperation {
     source,
     keys: () => [],
     participants: () => [],
+    counterparty: null,
     check: refuse,
     apply: refuse,
     details: () => ({}),

@@ -42,6 +42,8 @@ export interface OperationKind<Body> {
   keys(body: Body, source: string): string[];
   /** Accounts whose history shows the operation, besides its source. */
   participants(body: Body): string[];
+  /** The account at the other end, which the operation may name by a muxed address. */
+  counterparty?(body: Body): Party;
   /** Faults of the operation by itself, whatever the state of the ledger; null if it has none. */
   check(body: Body, source: string): xdr.OperationResult | null;
   /** Changes `context.view`, which is thrown away unless the result is a success. */

@@ -47,6 +47,7 @@ const shared = {
   keys: (body: Body, source: string) =>
     transferKeys(source, toParty(body.destination()).id, valid(fromXdrAsset(body.destAsset()))),
   participants: (body: Body) => [toParty(body.destination()).id],
+  counterparty: (body: Body) => toParty(body.destination()),
 };
 
 function isSound(body: Body, ...amounts: xdr.Int64[]): boolean {

@@ -26,6 +26,7 @@ export const payment: OperationKind<xdr.PaymentOp> = {
   level: () => 'medium',
   keys: (body, source) => transferKeys(source, toParty(body.destination()).id, valid(fromXdrAsset(body.asset()))),
   participants: (body) => [toParty(body.destination()).id],
+  counterparty: (body) => toParty(body.destination()),
   check(body) {
     const isSound = toBigInt(body.amount()) > 0n && fromXdrAsset(body.asset()) !== undefined;
     return isSound ? null : result(PaymentResult.paymentMalformed());
