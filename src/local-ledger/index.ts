@@ -21,6 +21,13 @@ export interface LocalLedgerDeps {
   passphrase?: string;
 }
 
+export interface ServedAt {
+  /** The host that it was told to listen on. */
+  host: string;
+  /** Where clients on this machine find it. */
+  url: string;
+}
+
 export interface LocalLedger {
   app: Express;
   ledger: Ledger;
@@ -29,7 +36,7 @@ export interface LocalLedger {
   /** Serves and takes the right to close ledgers on this database. Rejects with the error of `listen`, such as EADDRINUSE. */
   listen(address: { host: string; port: number }): Promise<{ url: string }>;
   /** As `listen`, on a server that listens already and that is the ledger's from here on. */
-  serve(server: Server, url: string): Promise<void>;
+  serve(server: Server, at: ServedAt): Promise<void>;
   /** Closes one ledger now; resolves with its sequence. */
   closeLedger(): Promise<number>;
   /** Closes a ledger at every whole multiple of `closeMs`. */
@@ -45,11 +52,13 @@ export interface LocalLedger {
 export async function createLocalLedger(deps: LocalLedgerDeps): Promise<LocalLedger> {
   const passphrase = deps.passphrase ?? networkInfo.LOCAL.passphrase;
   const ledger = await createLedger({ ...deps, passphrase });
-  const app = createApp(ledger, deps.log);
+  const app = createApp(ledger, deps.log, () => listensOn);
   let server: Server | null = null;
+  let listensOn = 'localhost';
 
-  async function serve(listening: Server, url: string): Promise<void> {
+  async function serve(listening: Server, { host, url }: ServedAt): Promise<void> {
     server = listening;
+    listensOn = host.toLowerCase();
     await ledger.closer.claim(url);
     listening.on('request', app);
   }
@@ -65,7 +74,7 @@ export async function createLocalLedger(deps: LocalLedgerDeps): Promise<LocalLed
       opening.listen(port, host);
       await once(opening, 'listening');
       const url = `http://${host.includes(':') ? `[${host}]` : host}:${(opening.address() as AddressInfo).port}`;
-      await serve(opening, url);
+      await serve(opening, { host, url });
       return { url };
     },
     serve,

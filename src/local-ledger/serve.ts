@@ -71,7 +71,7 @@ export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
       return other;
     }
     lost = new Promise((resolve) => local.ledger.closer.whenLost(resolve));
-    await local.serve(server, mine);
+    await local.serve(server, { host, url: mine });
     letIn();
     local.startTimer();
     log.info({ url: mine }, 'the local ledger is served');

@@ -1,7 +1,7 @@
 /** The local ledger answers as Horizon does, and the official SDK works against it unchanged. */
 
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
   Account,
@@ -18,7 +18,7 @@ import { Command } from 'commander';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { registerLedgerCommands } from '../../src/local-ledger/cli.js';
-import { createLedgerClient } from '../../src/local-ledger/client.js';
+import { createLedgerClient, muxedAddress } from '../../src/local-ledger/client.js';
 import { afterLedger, ledgerOf, toid } from '../../src/local-ledger/toid.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { testDatabase } from '../helpers/mongo.js';
@@ -326,6 +326,8 @@ const SHAPES: Record<string, Record<string, string>> = {
     id: 'string',
     paging_token: 'string',
     account: 'string',
+    'account_muxed?': 'string',
+    'account_muxed_id?': 'string',
     type: 'string',
     type_i: 'number',
     created_at: 'string',
@@ -708,6 +710,55 @@ t.test('headers and bodies are written as Horizon writes them', async (t) => {
   t.notOk((await get('/ledgers?limit=50', { 'accept-encoding': 'identity' })).headers.has('content-encoding'));
   t.strictSame((await get('/health')).body, { database_connected: true, core_up: true, core_synced: true });
   t.notOk((await get('/faults', { origin: 'https://evil.example' })).headers.has('access-control-allow-origin'));
+  const refused = async (path: string, method: string) => {
+    // A name of somebody else that resolves to this machine, as DNS rebinding makes one.
+    const sent = request(url + path, { method, headers: { host: 'evil.example:8000' } }).end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.resume();
+    return response.statusCode;
+  };
+  for (const path of ['/', '/faults', '/local-ledger', '/records', '/payments', `/friendbot?addr=${address}`]) {
+    t.equal(await refused(path, 'GET'), 403, `${path} is not for a rebound name`);
+  }
+  t.equal(await refused('/faults', 'DELETE'), 403);
+});
+
+t.test('a payment can name its purpose by text memo, id memo or muxed destination, and each shows', async (t) => {
+  const payee = await client.fund();
+  const [id, largest] = ['273721555615310671', '18446744073709551615'];
+  const { secret } = await client.fund();
+  await client.pay({ to: payee.address, amount: '1', memo: '7K3M9QWX2RTF' });
+  await client.pay({ to: payee.address, amount: '2', memoId: id });
+  await client.pay({ to: payee.address, amount: '3', muxedId: largest, memoId: '0' });
+  await client.pay({ to: muxedAddress(payee.address, '0'), amount: '4', fromMuxedId: '0', fromSecret: secret });
+  const page = await server.payments().forAccount(payee.address).join('transactions').call();
+  const [, text, byId, muxed, zero] = page.records as unknown as (Json & { transaction_attr: Json })[];
+  t.match(text!.transaction_attr, { memo_type: 'text', memo: '7K3M9QWX2RTF' });
+  t.match(byId, { to: payee.address, transaction_attr: { memo_type: 'id', memo: id } });
+  t.notOk('to_muxed' in byId!);
+  t.match(muxed, {
+    to: payee.address,
+    to_muxed: muxedAddress(payee.address, largest),
+    to_muxed_id: largest,
+    transaction_attr: { memo_type: 'id', memo: '0' },
+  });
+  t.match(zero, {
+    to_muxed: /^M/,
+    from_muxed: /^M/,
+    source_account_muxed: /^M/,
+    transaction_attr: { memo_type: 'none' },
+  });
+  for (const field of ['to_muxed_id', 'from_muxed_id', 'source_account_muxed_id']) {
+    t.notOk(field in zero!, `${field} is left out for the id 0`);
+  }
+  t.match(
+    await records(`/operations/${muxed!.id}/effects`),
+    [
+      { type: 'account_credited', account: payee.address, account_muxed: muxed!.to_muxed, account_muxed_id: largest },
+      { type: 'account_debited', account_muxed: undefined },
+    ],
+    'effects name the muxed address, too',
+  );
 });
 
 t.test('a stream says hello, sends each record once, and ends with byebye', async (t) => {
@@ -1058,12 +1109,16 @@ t.test('a person can play it from a shell', async (t) => {
   t.match(await run('trust', '--secret', me.secret, '--asset', asset), /^hash {4}[0-9a-f]{64}\nledger {2}\d+\n$/);
   const hash = '11'.repeat(32);
   await run('pay', '--to', me.address, '--amount', '2.5', '--asset', asset, '--memo', hash, '--memo-type', 'hash');
-  await run('pay', '--to', me.address, '--amount', '1', '--from', String(issued.secret));
+  await run('pay', '--to', me.address, '--amount', '1', '--from', String(issued.secret), '--memo-id', '42');
+  await run('pay', '--to', me.address, '--amount', '3', '--muxed-id', '7');
+  await run('pay', '--to', muxedAddress(me.address, '8'), '--amount', '4');
   await run('merge', '--into', me.address, '--memo', 'the end');
   t.match(await records(`/accounts/${me.address}/payments?join=transactions`), [
     { type: 'create_account' },
     { amount: '2.5000000', asset_code: 'GOLD', transaction: { memo: Buffer.from(hash, 'hex').toString('base64') } },
-    { amount: '1.0000000', from: issued.address },
+    { amount: '1.0000000', from: issued.address, transaction: { memo: '42', memo_type: 'id' } },
+    { amount: '3.0000000', to_muxed_id: '7' },
+    { amount: '4.0000000', to_muxed_id: '8' },
     { type: 'account_merge', transaction: { memo: 'the end' } },
   ]);
   await run('faults', 'add', 'rate_limited', '--path', '/fee_stats', '--count', '2', '--set', 'retryAfterSeconds=9');
@@ -1092,6 +1147,9 @@ t.test('a person can play it from a shell', async (t) => {
       ['pay', '--to', me.address, '--amount', '1', '--memo', '-1', '--memo-type', 'id'],
       /'--memo' value '-1' is no memo/,
     ],
+    [['pay', '--to', me.address, '--amount', '1', '--memo-id', '18446744073709551616'], /'--memo-id <id>' argument/],
+    [['pay', '--to', me.address, '--amount', '1', '--memo-id', '1', '--memo', 'x'], /cannot be used with option/],
+    [['pay', '--to', muxedAddress(me.address, '8'), '--amount', '1', '--muxed-id', '1'], /G\.\.\. address/],
     [['merge', '--into', 'G'], /'--into <address>' argument 'G' is invalid/],
     [['issue', '--code', 'NO-PE'], /'--code <code>' argument 'NO-PE' is invalid/],
     [

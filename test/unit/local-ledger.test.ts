@@ -6,6 +6,7 @@ import { accountKey, createView } from '../../src/local-ledger/entries.js';
 import { decodeEnvelope } from '../../src/local-ledger/envelope.js';
 import { createFaults } from '../../src/local-ledger/faults.js';
 import { closedAtMs, extendSpan, ledgerRecord, type Span, toCloseTime } from '../../src/local-ledger/headers.js';
+import { isOwnHost } from '../../src/local-ledger/http/host-guard.js';
 import { scrub } from '../../src/local-ledger/memo.js';
 import { newAccount } from '../../src/local-ledger/operations/create-account.js';
 import { fromAmount, MAX_INT64, toAmount } from '../../src/local-ledger/stroops.js';
@@ -45,6 +46,31 @@ t.test('amounts are written with seven decimals and read without loss', async (t
   t.equal(fromAmount('922337203685.4775807'), MAX_INT64);
   t.equal(fromAmount('15'), 150_000_000n);
   for (const text of ['', '.5', '1.', '1e3', '-1', '1.00000001']) t.equal(fromAmount(text), null, text);
+});
+
+t.test('only a host of its own reaches the ledger, so that a rebound name does not', async (t) => {
+  const cases: [header: string | undefined, listensOn: string, isOwn: boolean][] = [
+    ['localhost:8000', '127.0.0.1', true],
+    ['LocalHost', '127.0.0.1', true],
+    ['ledger.localhost:8000', '127.0.0.1', true],
+    ['127.0.0.1:8000', '127.0.0.1', true],
+    ['127.1.2.3', 'localhost', true],
+    ['[::1]:8000', '127.0.0.1', true],
+    ['192.168.1.7:8000', '192.168.1.7', true],
+    ['ledger.lan:8000', 'ledger.lan', true],
+    ['10.0.0.5:8000', '0.0.0.0', true],
+    ['[2001:db8::7]', '::', true],
+    ['10.0.0.5:8000', '127.0.0.1', false],
+    ['evil.example:8000', '127.0.0.1', false],
+    ['evil.example:8000', '0.0.0.0', false],
+    ['127.0.0.1.evil.example', '127.0.0.1', false],
+    ['localhost.evil.example', '0.0.0.0', false],
+    ['localhost:8000@evil.example', '127.0.0.1', false],
+    ['', '127.0.0.1', false],
+    [undefined, '127.0.0.1', false],
+  ];
+  for (const [header, listensOn, isOwn] of cases)
+    t.equal(isOwnHost(header, listensOn), isOwn, `${header} ${listensOn}`);
 });
 
 t.test('empty ledgers at a steady pace stretch one span; anything else begins another', async (t) => {

@@ -8,15 +8,18 @@ import { controlRoutes } from './control-routes.js';
 import { faultGate } from './fault-gate.js';
 import { friendbotRoutes } from './friendbot-routes.js';
 import { historyRoutes } from './history-routes.js';
+import { hostGuard } from './host-guard.js';
 import { Problem } from './problem.js';
 import { rateLimit } from './rate-limit.js';
 import { stateRoutes } from './state-routes.js';
 import { submitRoutes } from './submit-routes.js';
 
-export function createApp(ledger: Ledger, log: Logger): express.Express {
+/** `listensOn` tells the host that the ledger was told to listen on. */
+export function createApp(ledger: Ledger, log: Logger, listensOn: () => string): express.Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
+  app.use(hostGuard(listensOn));
   // Before the CORS headers: no web page may make a developer's ledger misbehave.
   app.use(controlRoutes(ledger));
   app.use(commonHeaders);

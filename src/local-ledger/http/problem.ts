@@ -8,6 +8,11 @@ interface ProblemKind {
 
 const kinds = {
   bad_request: { status: 400, title: 'Bad Request', detail: 'The request has a parameter that is not valid.' },
+  wrong_host: {
+    status: 403,
+    title: 'Wrong Host',
+    detail: 'The local ledger answers to loopback names and addresses, and to the host that HOST names.',
+  },
   not_found: { status: 404, title: 'Resource Missing', detail: 'Nothing was found at this address.' },
   not_acceptable: {
     status: 406,
