@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { openMongo } from '../src/mongod/index.js';
-import { StartupError } from '../src/startup-error.js';
+import { StartupError } from '../src/domain/startup-error.js';
 import { CACHE_DIR } from '../test/helpers/mongo.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));

@@ -2,7 +2,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { NETWORKS, type Network, networkInfo } from '../contracts/networks.js';
-import { StartupError } from './startup-error.js';
+import { StartupError } from './domain/startup-error.js';
 
 export interface Config {
   host: string;

@@ -1,13 +1,13 @@
 /** Starts the service in one role and ends it on a signal: exit code 0 after a graceful stop, 1 with one line when it cannot start. */
-import './node-version.js';
+import './core/node-version.js';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { systemClock } from './clock.js';
 import { readConfig } from './config.js';
-import { createContext, ROLES, type Role } from './context.js';
-import { createDemo } from './demo.js';
+import { createContext, ROLES, type Role } from './core/context.js';
+import { createDemo } from './core/demo.js';
 import { createIds } from './domain/ids.js';
-import { StartupError } from './startup-error.js';
+import { StartupError } from './domain/startup-error.js';
 
 const USAGE = `Usage: npm start -- [--role ${ROLES.join('|')}]`;
 /** The promise is 10 s; what hangs beyond this is dropped. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { systemClock } from '../../src/clock.js';
 import { readConfig } from '../../src/config.js';
-import { createContext, type Role } from '../../src/context.js';
+import { createContext, type Role } from '../../src/core/context.js';
 import { TEST_SECRETS_KEY } from '../../test/helpers/service.js';
 
 const [, , uri, settings = '{}', role = 'api'] = process.argv;

@@ -1,6 +1,6 @@
 /** Who sends a request: looked up before anything of it is read, so that a stranger costs little. */
 import type { IncomingMessage } from 'node:http';
-import { Failure } from '../domain/failure.js';
+import { Failure } from '../domain/api-error.js';
 import type { Caller } from '../services/caller.js';
 
 /** Longer than any key; what is longer is not worth a look-up. */

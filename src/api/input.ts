@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { Fault } from '../../contracts/errors.js';
 import type { Circumstances, Operation, ParsedInputOf } from '../../contracts/operation.js';
-import { Failure, invalid } from '../domain/failure.js';
+import { Failure, invalid } from '../domain/api-error.js';
 
 /** The input with defaults filled in. An absent one counts as `{}`.
  *  @throws Failure `validation_error` for an operation with a body, `bad_request` for one without. */

@@ -1,7 +1,7 @@
 /** Query text to typed values, by the contract's types. What is no number, boolean or single value stays as it is, for the contract to refuse. */
 import { z } from 'zod';
 import type { Operation } from '../../contracts/operation.js';
-import { Failure } from '../domain/failure.js';
+import { Failure } from '../domain/api-error.js';
 
 export type QueryReader = (query: string) => Record<string, unknown>;
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { contract } from '../../contracts/index.js';
 import type { Circumstances, Operation } from '../../contracts/operation.js';
-import { Failure } from '../domain/failure.js';
+import { Failure } from '../domain/api-error.js';
 import type { Caller, Services } from '../services/caller.js';
 import type { Idempotency } from '../services/idempotency.js';
 import type { AppRouter } from './app-router.js';

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http';
 import type { Caller } from '../services/caller.js';
 import type { AppRouter } from './app-router.js';
-import { errorBodyOf, failureIn } from './failures.js';
+import { errorBodyOf, failureIn } from './errors.js';
 import { idempotencyKeyOf, type RestDeps } from './rest.js';
 import { MAX_BODY_BYTES } from './rest-body.js';
 import type { ApiContext } from './trpc.js';

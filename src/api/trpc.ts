@@ -4,7 +4,7 @@ import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import { ERRORS } from '../../contracts/errors.js';
 import type { Caller } from '../services/caller.js';
 import type { ApiErrorShape } from './app-router.js';
-import { errorBodyOf, failureIn } from './failures.js';
+import { errorBodyOf, failureIn } from './errors.js';
 
 /** What every call carries, whichever way it came. Nobody gets here without a valid API key. */
 export interface ApiContext {

@@ -1,7 +1,7 @@
 /** `key create`, `key list`, `key revoke`: what the API does with keys, for whoever runs the service. */
 import { type Command, Option } from 'commander';
 import { momentInput, nameInput } from '../../contracts/primitives.js';
-import { notFound } from '../domain/failure.js';
+import { notFound } from '../domain/api-error.js';
 import type { Caller } from '../services/caller.js';
 import type { AccountStore } from '../stores/accounts.js';
 import { allOf, type Connect, checkedBy, connected, print, printTable } from './program.js';

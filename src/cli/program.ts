@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { Contract } from '../../contracts/index.js';
 import type { Clock } from '../clock.js';
 import type { ParkedRetry } from '../collect/parked.js';
-import { Failure } from '../domain/failure.js';
+import { Failure } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import type { ServiceOf } from '../services/caller.js';
 import type { AccountStore } from '../stores/accounts.js';

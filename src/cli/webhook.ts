@@ -6,7 +6,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { EVENT_TYPES, type EventType } from '../../contracts/events.js';
 import { createClient } from '../client.js';
 import type { Clock } from '../clock.js';
-import { makeDirectory } from '../directory.js';
+import { makeDirectory } from '../mongod/directory.js';
 import { openDevelopmentCertificate } from '../webhooks/development-certificate.js';
 import { type Heard, listenForWebhooks } from '../webhooks/listen.js';
 import { allOf, print } from './program.js';

@@ -1,8 +1,8 @@
 /** Tries parked records again: after an upgrade that understands them, or when Horizon can tell what was missing. */
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
-import { parseRecord } from '../horizon/record.js';
-import type { Horizon } from '../horizon/source.js';
+import { parseRecord } from '../ledger/horizon/record.js';
+import type { Horizon } from '../ledger/horizon/source.js';
 import type { ParkedRecordDoc, ParkedRecordStore } from '../stores/parked-records.js';
 import type { WalletStore } from '../stores/wallets.js';
 import { readRecords } from './reading.js';

@@ -1,5 +1,5 @@
 /** Reads pages ahead of whoever stores them. */
-import type { PositionDoc, Progress } from '../stores/positions.js';
+import type { PositionDoc, Progress } from '../stores/cursors.js';
 
 interface Page {
   to: Progress;

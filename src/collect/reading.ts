@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
-import type { ParsedPage } from '../horizon/page.js';
-import { type Credit, parseRecord, type RecordOutcome, type Supplement } from '../horizon/record.js';
-import type { HorizonSession } from '../horizon/source.js';
+import type { ParsedPage } from '../ledger/horizon/page.js';
+import { type Credit, parseRecord, type RecordOutcome, type Supplement } from '../ledger/horizon/record.js';
+import type { HorizonSession } from '../ledger/horizon/source.js';
 import type { ParkedRecordDoc } from '../stores/parked-records.js';
 
 export interface Reading {

@@ -6,15 +6,15 @@ import { createdAtOf, type NewId } from '../domain/ids.js';
 import { unmatched } from '../domain/judge.js';
 import { namedMemo } from '../domain/memo.js';
 import { isWatched } from '../domain/terms.js';
-import type { Credit } from '../horizon/record.js';
-import type { Happening, Outbox } from '../outbox.js';
+import type { Credit } from '../ledger/horizon/record.js';
+import type { Happening, Outbox } from '../events/outbox.js';
 import type { Database, Session } from '../stores/database.js';
 import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
-import type { PositionDoc, PositionStore, Progress } from '../stores/positions.js';
+import type { PositionDoc, PositionStore, Progress } from '../stores/cursors.js';
 import type { ProductDoc, ProductStore } from '../stores/products.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
-import { judgeByHistory, toStored } from '../verdict.js';
+import { judgeByHistory, toStored } from '../stores/verdict.js';
 
 /** Another reader moved the position: what it stands for is stored, and this reader begins anew from there. */
 export class Superseded extends Error {

@@ -2,11 +2,11 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, SteadyClock } from '../clock.js';
-import type { Horizon } from '../horizon/source.js';
-import { HorizonUnavailable, WrongNetwork } from '../horizon/unavailable.js';
+import type { Horizon } from '../ledger/horizon/source.js';
+import { HorizonUnavailable, WrongNetwork } from '../ledger/horizon/unavailable.js';
 import type { LeaseStore } from '../stores/leases.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
-import { createPace } from './pace.js';
+import { createPace } from './poll-scheduler.js';
 import { Superseded } from './recorder.js';
 import type { Watcher } from './watcher.js';
 

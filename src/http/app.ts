@@ -9,7 +9,7 @@ import { createRest, sendError } from '../api/rest.js';
 import { createRouter } from '../api/router.js';
 import { createTrpcHttp } from '../api/trpc-http.js';
 import type { Clock } from '../clock.js';
-import { Failure, notFound } from '../domain/failure.js';
+import { Failure, notFound } from '../domain/api-error.js';
 import type { Caller, Services } from '../services/caller.js';
 import type { Idempotency } from '../services/idempotency.js';
 import { createDocs } from './docs.js';

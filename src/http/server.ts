@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Express } from 'express';
 import type { Clock } from '../clock.js';
-import { StartupError } from '../startup-error.js';
+import { StartupError } from '../domain/startup-error.js';
 import { createRequestIds } from './request-id.js';
 
 export interface HttpServer {

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { systemClock } from '../clock.js';
 import { readConfig } from '../config.js';
 import { openMongo } from '../mongod/index.js';
-import { StartupError } from '../startup-error.js';
+import { StartupError } from '../domain/startup-error.js';
 import { serveLocalLedger } from './serve.js';
 
 async function main(): Promise<void> {

@@ -7,7 +7,7 @@ import { hostname } from 'node:os';
 import type { mongo } from 'mongoose';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
-import { StartupError } from '../startup-error.js';
+import { StartupError } from '../domain/startup-error.js';
 import { createLocalLedger, type LocalLedger } from './index.js';
 
 export interface ServedLedger {

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { systemClock as clock } from '../clock.js';
-import { StartupError } from '../startup-error.js';
+import { StartupError } from '../domain/startup-error.js';
 
 const run = promisify(execFile);
 

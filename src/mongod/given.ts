@@ -1,6 +1,6 @@
 /** Checks the operator's own MongoDB before anything is built on it: reachable, new enough, a replica set or a sharded cluster. */
 import { mongo } from 'mongoose';
-import { StartupError } from '../startup-error.js';
+import { StartupError } from '../domain/startup-error.js';
 
 export const OLDEST_MAJOR = 7;
 const SELECTION_TIMEOUT_MS = 5_000;

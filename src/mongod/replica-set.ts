@@ -1,7 +1,7 @@
 /** Makes a mongod that listens a single-node replica set with a primary and the user of the service; safe to run by many at once. */
 import { mongo } from 'mongoose';
 import { systemClock as clock } from '../clock.js';
-import { StartupError } from '../startup-error.js';
+import { StartupError } from '../domain/startup-error.js';
 
 const USER = 'stellar-collect';
 /** Longer than the 30 s that mongod asks around for itself when its port has changed and a stranger at the old one is silent. */

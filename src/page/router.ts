@@ -9,7 +9,7 @@ import { judgeEntered } from './entered-amount.js';
 import { contentSecurityPolicy, shownImage, strictHeaders } from './headers.js';
 import type { Html } from './html.js';
 import { qrCode } from './qr.js';
-import { closedBecause, situationOf } from './situation.js';
+import { closedBecause, situationOf } from './page-state.js';
 import { createStreams } from './streams.js';
 import type { PageLink, PagePayment, PageSource, StatusFeed, TestPayer, TestPayment } from './types.js';
 import { PAGE_MEMORY_MS, PAYMENTS_SHOWN } from './types.js';

@@ -5,7 +5,7 @@ import type { EnteredAmount } from './entered-amount.js';
 import type { ShownImage } from './headers.js';
 import { type Html, html } from './html.js';
 import { copyButton, figure, icon, money, shorten, spelled } from './parts.js';
-import type { Situation } from './situation.js';
+import type { Situation } from './page-state.js';
 import type { PageLink } from './types.js';
 
 export interface PageModel {

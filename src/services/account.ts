@@ -1,7 +1,7 @@
 /** The caller's account, and the opening of accounts with their first key: by an administrator or the demo, not by the API. */
 import type { Contract } from '../../contracts/index.js';
 import type { Clock } from '../clock.js';
-import { notFound } from '../domain/failure.js';
+import { notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import type { AccountDoc, AccountStore } from '../stores/accounts.js';
 import type { ServiceOf } from './caller.js';

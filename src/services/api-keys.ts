@@ -3,7 +3,7 @@ import { apiKeyFaults } from '../../contracts/api-keys.js';
 import type { Contract } from '../../contracts/index.js';
 import { type Clock, systemClock } from '../clock.js';
 import { hashApiKey, KEY_REMEMBERED_MS, newApiKey } from '../domain/api-key.js';
-import { conflict, invalid, notFound } from '../domain/failure.js';
+import { conflict, invalid, notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import { mask } from '../domain/signature.js';
 import type { ApiKeyDoc, ApiKeyStore } from '../stores/api-keys.js';

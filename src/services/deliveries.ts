@@ -1,6 +1,6 @@
 /** What the API does with deliveries. */
 import type { Contract } from '../../contracts/index.js';
-import { conflict, notFound } from '../domain/failure.js';
+import { conflict, notFound } from '../domain/api-error.js';
 import type { DeliveryDoc, DeliveryStore } from '../stores/deliveries.js';
 import type { WebhookStore } from '../stores/webhooks.js';
 import type { ServiceOf } from './caller.js';

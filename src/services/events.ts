@@ -1,7 +1,7 @@
 /** What the API does with events: reading them. */
 import type { WebhookPayload } from '../../contracts/events.js';
 import type { Contract } from '../../contracts/index.js';
-import { notFound } from '../domain/failure.js';
+import { notFound } from '../domain/api-error.js';
 import type { EventDoc, EventStore } from '../stores/events.js';
 import type { ServiceOf } from './caller.js';
 

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
-import { conflict, Failure } from '../domain/failure.js';
+import { conflict, Failure } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import type { ClaimDoc, IdempotencyStore } from '../stores/idempotency.js';
 import type { Caller } from './caller.js';

@@ -1,17 +1,17 @@
 /** What the API does with payment links. */
 import type { Contract } from '../../contracts/index.js';
 import type { Clock } from '../clock.js';
-import { conflict, invalid, notFound } from '../domain/failure.js';
+import { conflict, invalid, notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import { createMemo } from '../domain/memo.js';
 import { createSlug } from '../domain/slug.js';
-import { toPaymentLink } from '../resources.js';
+import { toPaymentLink } from '../resources/index.js';
 import type { Database } from '../stores/database.js';
 import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
 import type { ProductDoc, ProductStore } from '../stores/products.js';
 import type { WalletStore } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
-import type { Marks } from './marks.js';
+import type { Marks } from './ledger-stamper.js';
 
 /** Its memo or slug was drawn before. */
 class Taken extends Error {}

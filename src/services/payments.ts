@@ -2,16 +2,16 @@
 import type { Contract } from '../../contracts/index.js';
 import { PAYMENT_STATUSES } from '../../contracts/payments.js';
 import { parseAmount } from '../domain/amount.js';
-import { conflict, invalid, notFound } from '../domain/failure.js';
+import { conflict, invalid, notFound } from '../domain/api-error.js';
 import { payUri } from '../domain/sep7.js';
-import type { Happening, Outbox } from '../outbox.js';
-import { toPayment } from '../resources.js';
+import type { Happening, Outbox } from '../events/outbox.js';
+import { toPayment } from '../resources/index.js';
 import type { Database, Session } from '../stores/database.js';
 import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
 import type { ProductDoc, ProductStore } from '../stores/products.js';
 import type { WalletStore } from '../stores/wallets.js';
-import { judgeByHistory } from '../verdict.js';
+import { judgeByHistory } from '../stores/verdict.js';
 import type { ServiceOf } from './caller.js';
 
 const MATCHED = PAYMENT_STATUSES.filter((status) => status !== 'UNMATCHED');

@@ -3,15 +3,15 @@ import type { Contract } from '../../contracts/index.js';
 import { productFaults } from '../../contracts/products.js';
 import type { Clock } from '../clock.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
-import { conflict, invalid, notFound } from '../domain/failure.js';
+import { conflict, invalid, notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
-import { toProduct } from '../resources.js';
+import { toProduct } from '../resources/index.js';
 import type { Database } from '../stores/database.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { ProductDoc, ProductStore, StoredTerms } from '../stores/products.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
-import type { Marks } from './marks.js';
+import type { Marks } from './ledger-stamper.js';
 
 const TERMS = [
   'active',

@@ -1,8 +1,8 @@
 /** How far the ledger has been read for a wallet, from the positions that the watcher keeps. */
 import type { Clock } from '../clock.js';
-import type { Wallet } from '../resources.js';
+import type { Wallet } from '../resources/index.js';
 import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
-import type { PositionDoc, PositionStore } from '../stores/positions.js';
+import type { PositionDoc, PositionStore } from '../stores/cursors.js';
 import type { WalletDoc } from '../stores/wallets.js';
 
 export const LAGGING_AFTER_MS = 60_000;

@@ -3,12 +3,12 @@ import type { Contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
 import { walletFaults } from '../../contracts/wallets.js';
 import type { Clock } from '../clock.js';
-import { conflict, invalid, notFound } from '../domain/failure.js';
+import { conflict, invalid, notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
-import { toWallet } from '../resources.js';
+import { toWallet } from '../resources/index.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
-import type { Marks } from './marks.js';
+import type { Marks } from './ledger-stamper.js';
 import type { ReadSync } from './wallet-sync.js';
 
 /** A wallet as it begins: active, and nothing of it read yet. */

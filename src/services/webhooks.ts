@@ -2,7 +2,7 @@
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { Clock } from '../clock.js';
-import { notFound } from '../domain/failure.js';
+import { notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { mask, newWebhookSecret } from '../domain/signature.js';

@@ -7,7 +7,7 @@ import type { NewId } from '../domain/ids.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { EventDoc } from './events.js';
 import { type PageRequest, page } from './paging.js';
-import { createStretches } from './stretches.js';
+import { createStretches } from './count-segments.js';
 import type { WebhookStore } from './webhooks.js';
 
 const STATUSES = deliveryStatusSchema.options;

@@ -4,7 +4,7 @@ import type { EventType } from '../../contracts/events.js';
 import { firstIdOf } from '../domain/ids.js';
 import { SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PageRequest } from './paging.js';
-import { createStretches } from './stretches.js';
+import { createStretches } from './count-segments.js';
 
 export interface EventDoc {
   _id: string;

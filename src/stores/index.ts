@@ -13,10 +13,10 @@ import { createNetworkStateStore } from './network-states.js';
 import { createParkedRecordStore } from './parked-records.js';
 import { createPaymentLinkStore } from './payment-links.js';
 import { createPaymentStore } from './payments.js';
-import { createPositionStore } from './positions.js';
+import { createPositionStore } from './cursors.js';
 import { createProductStore } from './products.js';
 import { createRequestBudgetStore } from './request-budgets.js';
-import { createStretches } from './stretches.js';
+import { createStretches } from './count-segments.js';
 import { createWalletStore } from './wallets.js';
 import { createWebhookStore } from './webhooks.js';
 

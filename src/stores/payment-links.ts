@@ -4,7 +4,7 @@ import type { Mark } from '../domain/terms.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { startingWith } from './products.js';
-import { createStretches } from './stretches.js';
+import { createStretches } from './count-segments.js';
 import { markSchema } from './wallets.js';
 
 export interface PaymentLinkDoc {

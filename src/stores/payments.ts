@@ -5,7 +5,7 @@ import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
 import { firstIdOf } from '../domain/ids.js';
 import { isDuplicateKey, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PageRequest } from './paging.js';
-import { createStretches } from './stretches.js';
+import { createStretches } from './count-segments.js';
 
 export interface PaymentDoc {
   _id: string;

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import { openMongo } from '../../src/mongod/index.js';
-import { StartupError } from '../../src/startup-error.js';
+import { StartupError } from '../../src/domain/startup-error.js';
 
 const [dataDir = '', cacheDir] = process.argv.slice(2);
 

@@ -2,7 +2,7 @@
 import { systemClock as clock } from '../../src/clock.js';
 import { createRecorder } from '../../src/collect/recorder.js';
 import { createIds } from '../../src/domain/ids.js';
-import { createOutbox } from '../../src/outbox.js';
+import { createOutbox } from '../../src/events/outbox.js';
 import { newWallet } from '../../src/services/wallets.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createStores, ensureIndexes } from '../../src/stores/index.js';

@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import type { RequestBudget } from '../../src/horizon/budget.js';
-import { createHorizon, type Horizon, type HorizonOptions } from '../../src/horizon/source.js';
-import { HorizonUnavailable, WrongNetwork } from '../../src/horizon/unavailable.js';
+import type { RequestBudget } from '../../src/ledger/horizon/budget.js';
+import { createHorizon, type Horizon, type HorizonOptions } from '../../src/ledger/horizon/source.js';
+import { HorizonUnavailable, WrongNetwork } from '../../src/ledger/horizon/unavailable.js';
 import { effectsOf, page, payment, SHOP, toid, transactionRecord } from '../helpers/horizon-records.js';
 import { type ManualClock, manualClock } from '../helpers/manual-clock.js';
 import { freePort } from '../helpers/mongo.js';

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import t from 'tap';
 import { type Clock, systemClock } from '../../src/clock.js';
-import { Failure } from '../../src/domain/failure.js';
+import { Failure } from '../../src/domain/api-error.js';
 import { createIds } from '../../src/domain/ids.js';
 import type { Caller } from '../../src/services/caller.js';
 import { createIdempotency } from '../../src/services/idempotency.js';

@@ -11,7 +11,7 @@ import { systemClock } from '../../src/clock.js';
 import { createLedgerClient } from '../../src/local-ledger/client.js';
 import { createLocalLedger } from '../../src/local-ledger/index.js';
 import { type ServedLedger, serveLocalLedger } from '../../src/local-ledger/serve.js';
-import { StartupError } from '../../src/startup-error.js';
+import { StartupError } from '../../src/domain/startup-error.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 

@@ -1,9 +1,9 @@
 /** What of a page is stored when part of it was stored before, and which addresses are watched: the recorder and the stores on a real MongoDB. */
 import t from 'tap';
 import { Superseded } from '../../src/collect/recorder.js';
-import type { Credit } from '../../src/horizon/record.js';
-import { cursorAfter } from '../../src/horizon/toid.js';
-import type { PositionDoc } from '../../src/stores/positions.js';
+import type { Credit } from '../../src/ledger/horizon/record.js';
+import { cursorAfter } from '../../src/ledger/horizon/toid.js';
+import type { PositionDoc } from '../../src/stores/cursors.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
 import { PAYER, SHOP, toid } from '../helpers/horizon-records.js';
 import { openStores, walletDoc } from '../helpers/stores.js';

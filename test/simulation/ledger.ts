@@ -1,6 +1,6 @@
 /** A network of the simulation: ledgers with payments, served as several Horizon bases would, each with its own lag, retention and faults. */
 import { createHash } from 'node:crypto';
-import type { Fetch } from '../../src/horizon/request.js';
+import type { Fetch } from '../../src/ledger/horizon/request.js';
 import { NATIVE_TRIPLE, toid, USDC_TRIPLE } from '../helpers/horizon-records.js';
 import type { Random } from './random.js';
 import type { Process, World } from './world.js';

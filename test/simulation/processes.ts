@@ -1,13 +1,13 @@
 /** The processes of the simulation: workers and APIs wired as the service wires them, with the world's time, database, network and endpoints. */
 import { pino } from 'pino';
-import { createHorizonMarks } from '../../src/collect/horizon-marks.js';
+import { createHorizonMarks } from '../../src/collect/ledger-stamper.js';
 import { createRecorder } from '../../src/collect/recorder.js';
 import { watch } from '../../src/collect/watch.js';
 import { createWatcher } from '../../src/collect/watcher.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
-import { createHorizon } from '../../src/horizon/source.js';
-import { createOutbox } from '../../src/outbox.js';
+import { createHorizon } from '../../src/ledger/horizon/source.js';
+import { createOutbox } from '../../src/events/outbox.js';
 import { createDeliveryService } from '../../src/services/deliveries.js';
 import { createPaymentLinkService } from '../../src/services/payment-links.js';
 import { createPaymentService } from '../../src/services/payments.js';

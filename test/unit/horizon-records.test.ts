@@ -1,9 +1,9 @@
 /** Every kind of money in, and everything that is none: one test for each, on records made with the official SDK. */
 import { Memo } from '@stellar/stellar-sdk';
 import t from 'tap';
-import { parsePage } from '../../src/horizon/page.js';
-import { type Credit, parseRecord, type RecordOutcome } from '../../src/horizon/record.js';
-import { cursorAfter, ledgerOfCursor } from '../../src/horizon/toid.js';
+import { parsePage } from '../../src/ledger/horizon/page.js';
+import { type Credit, parseRecord, type RecordOutcome } from '../../src/ledger/horizon/record.js';
+import { cursorAfter, ledgerOfCursor } from '../../src/ledger/horizon/toid.js';
 import {
   accountMerge,
   CONTRACT,

@@ -5,7 +5,7 @@ import t from 'tap';
 import { type EnteredAmount, judgeEntered } from '../../src/page/entered-amount.js';
 import { shownImage } from '../../src/page/headers.js';
 import { html, trusted } from '../../src/page/html.js';
-import { situationOf } from '../../src/page/situation.js';
+import { situationOf } from '../../src/page/page-state.js';
 import { PAGE_MEMORY_MS, type PagePayment } from '../../src/page/types.js';
 import { createMemoryFeed, ISSUER, pageLink, servePages } from '../helpers/browser.js';
 

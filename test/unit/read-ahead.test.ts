@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { readAhead } from '../../src/collect/read-ahead.js';
-import type { PositionDoc } from '../../src/stores/positions.js';
+import type { PositionDoc } from '../../src/stores/cursors.js';
 
 const start = { cursor: '0' } as PositionDoc;
 const numberOf = ({ cursor }: { cursor: string }) => Number(cursor);

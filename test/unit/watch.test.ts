@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import t from 'tap';
 import { watch } from '../../src/collect/watch.js';
-import type { Horizon } from '../../src/horizon/source.js';
+import type { Horizon } from '../../src/ledger/horizon/source.js';
 import type { NetworkStateStore } from '../../src/stores/network-states.js';
 import { manualClock } from '../helpers/manual-clock.js';
 

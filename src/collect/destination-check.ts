@@ -2,7 +2,7 @@
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { type Asset, assetName, sameAsset } from '../domain/asset.js';
-import type { Horizon } from '../horizon/source.js';
+import type { Horizon } from '../ledger/horizon/source.js';
 
 export type Obstacle = 'no_account' | 'no_trustline';
 

@@ -1,11 +1,11 @@
 /** The judgement of a payment to a link, from the stored histories of link and product, in the form in which it is stored. */
-import { formatAmount, parseAmount } from './domain/amount.js';
-import type { Asset } from './domain/asset.js';
-import { judge, type Verdict } from './domain/judge.js';
-import { inForce, type Position, type ProductTerms } from './domain/terms.js';
-import type { PaymentLinkDoc } from './stores/payment-links.js';
-import type { PaymentDoc } from './stores/payments.js';
-import type { ProductDoc, StoredTerms } from './stores/products.js';
+import { formatAmount, parseAmount } from '../domain/amount.js';
+import type { Asset } from '../domain/asset.js';
+import { judge, type Verdict } from '../domain/judge.js';
+import { inForce, type Position, type ProductTerms } from '../domain/terms.js';
+import type { PaymentLinkDoc } from './payment-links.js';
+import type { PaymentDoc } from './payments.js';
+import type { ProductDoc, StoredTerms } from './products.js';
 
 export type StoredVerdict = Pick<
   PaymentDoc,

@@ -3,7 +3,7 @@
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import type { Mark } from '../domain/terms.js';
-import type { Horizon } from '../horizon/source.js';
+import type { Horizon } from '../ledger/horizon/source.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
 
 const PATIENCE_MS = 1500;

@@ -1,6 +1,6 @@
 /** What a payment-class operation moved, by its type: the table of all ways in which money comes to an account through Horizon's payments. */
 import { z } from 'zod';
-import { type Asset, NATIVE } from '../domain/asset.js';
+import { type Asset, NATIVE } from '../../domain/asset.js';
 import { accountOf } from './address.js';
 import { account, amount, asset, type FieldFault, faultOf, holder } from './fields.js';
 

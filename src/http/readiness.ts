@@ -1,9 +1,9 @@
 /** Why this process is not ready for work: MongoDB is away, a network is not being read, or the process is about to end. */
-import type { Network } from '../contracts/networks.js';
-import type { Clock } from './clock.js';
-import { LAGGING_AFTER_MS } from './services/wallet-sync.js';
-import type { Database } from './stores/database.js';
-import type { NetworkStateStore } from './stores/network-states.js';
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import { LAGGING_AFTER_MS } from '../services/wallet-sync.js';
+import type { Database } from '../stores/database.js';
+import type { NetworkStateStore } from '../stores/network-states.js';
 
 export function createReadiness(deps: {
   database: Database;

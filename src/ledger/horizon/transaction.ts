@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { xdr } from '@stellar/stellar-sdk';
 import { z } from 'zod';
-import type { CreditMemo } from '../domain/memo.js';
+import type { CreditMemo } from '../../domain/memo.js';
 import { account, amount, type FieldFault, faultOf, hash } from './fields.js';
 
 /** A text memo has at most 28 bytes, hence at most as many characters, those shown as U+FFFD included. */

@@ -1,14 +1,14 @@
 /** The outbox: events and their deliveries are stored in the transaction that stores what happened, so neither exists without the other. */
-import type { EventType, WebhookPayload } from '../contracts/events.js';
-import { createdAtOf, type NewId } from './domain/ids.js';
-import { toPayment, toPaymentLink, toProduct } from './resources.js';
-import type { Session } from './stores/database.js';
-import type { DeliveryStore } from './stores/deliveries.js';
-import type { EventDoc, EventStore } from './stores/events.js';
-import type { PaymentLinkDoc } from './stores/payment-links.js';
-import type { PaymentDoc } from './stores/payments.js';
-import type { ProductDoc } from './stores/products.js';
-import type { WalletDoc } from './stores/wallets.js';
+import type { EventType, WebhookPayload } from '../../contracts/events.js';
+import { createdAtOf, type NewId } from '../domain/ids.js';
+import { toPayment, toPaymentLink, toProduct } from '../resources/index.js';
+import type { Session } from '../stores/database.js';
+import type { DeliveryStore } from '../stores/deliveries.js';
+import type { EventDoc, EventStore } from '../stores/events.js';
+import type { PaymentLinkDoc } from '../stores/payment-links.js';
+import type { PaymentDoc } from '../stores/payments.js';
+import type { ProductDoc } from '../stores/products.js';
+import type { WalletDoc } from '../stores/wallets.js';
 
 export interface Happening {
   type: EventType;

@@ -2,13 +2,13 @@
 import { resolve } from 'node:path';
 import mongoose from 'mongoose';
 import type { Logger } from 'pino';
-import type { Clock } from './clock.js';
-import type { Config } from './config.js';
-import type { NewId } from './domain/ids.js';
-import { openMongo } from './mongod/index.js';
-import { StartupError } from './startup-error.js';
-import { connectDatabase, type Database } from './stores/database.js';
-import { createStores, ensureIndexes, type Stores } from './stores/index.js';
+import type { Clock } from '../clock.js';
+import type { Config } from '../config.js';
+import type { NewId } from '../domain/ids.js';
+import { openMongo } from '../mongod/index.js';
+import { StartupError } from '../domain/startup-error.js';
+import { connectDatabase, type Database } from '../stores/database.js';
+import { createStores, ensureIndexes, type Stores } from '../stores/index.js';
 
 export interface OpenDatabase {
   database: Database;

@@ -1,6 +1,6 @@
 /** The questions that are put to Horizon and what its answers must look like. An answer that looks otherwise is a fault of the base, never data. */
 import { z } from 'zod';
-import type { Asset } from '../domain/asset.js';
+import type { Asset } from '../../domain/asset.js';
 import { BaseFault } from './base.js';
 import { hash, isObject, moment } from './fields.js';
 import { findLedgerAtOrBefore } from './ledger-search.js';

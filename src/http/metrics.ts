@@ -1,10 +1,10 @@
 /** What the service counts, for Prometheus. */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { Network } from '../contracts/networks.js';
-import type { Clock } from './clock.js';
-import type { WatcherMetrics } from './collect/watcher.js';
-import type { NetworkStateStore } from './stores/network-states.js';
-import type { ParkedRecordStore } from './stores/parked-records.js';
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import type { WatcherMetrics } from '../collect/watcher.js';
+import type { NetworkStateStore } from '../stores/network-states.js';
+import type { ParkedRecordStore } from '../stores/parked-records.js';
 
 export function createMetrics(deps: {
   networkStates: NetworkStateStore;

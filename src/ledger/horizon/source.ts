@@ -1,7 +1,7 @@
 /** Reads Horizon: a list of bases that serve one network, tried in order, asked within the request budget and never trusted. */
 import type { Logger } from 'pino';
-import type { Network } from '../../contracts/networks.js';
-import type { Clock, SteadyClock } from '../clock.js';
+import type { Network } from '../../../contracts/networks.js';
+import type { Clock, SteadyClock } from '../../clock.js';
 import { type Ask, createVerbs, type HorizonVerbs, type Root, toAnswer } from './api.js';
 import { type Base, BaseFault, candidates, createBases, noteAnswer, noteFault, pauseMs } from './base.js';
 import type { RequestBudget } from './budget.js';

@@ -1,6 +1,6 @@
 /** One GET: bounded in time and size, its body included. Whatever goes wrong on the way is a `BaseFault`; a status is an answer. */
 import { Agent, fetch as undiciFetch } from 'undici';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../../clock.js';
 import { BaseFault } from './base.js';
 
 /** What is used of `fetch`, so that a test may stand in for it. */

@@ -1,12 +1,12 @@
 /** Stored documents → the shapes that the contracts promise. The API and the events say the same because both come from here. */
 
-import type { Contract } from '../contracts/index.js';
-import { networkInfo } from '../contracts/networks.js';
-import type { OutputOf } from '../contracts/operation.js';
-import type { PaymentLinkDoc } from './stores/payment-links.js';
-import type { PaymentDoc } from './stores/payments.js';
-import type { ProductDoc } from './stores/products.js';
-import type { WalletDoc } from './stores/wallets.js';
+import type { Contract } from '../../contracts/index.js';
+import { networkInfo } from '../../contracts/networks.js';
+import type { OutputOf } from '../../contracts/operation.js';
+import type { PaymentLinkDoc } from '../stores/payment-links.js';
+import type { PaymentDoc } from '../stores/payments.js';
+import type { ProductDoc } from '../stores/products.js';
+import type { WalletDoc } from '../stores/wallets.js';
 
 export type Wallet = OutputOf<Contract['wallets']['get']>;
 export type Product = OutputOf<Contract['products']['get']>;

@@ -1,11 +1,11 @@
 /** What the hosted page knows of a link and its payments. */
-import { networkInfo } from '../contracts/networks.js';
-import type { Obstacle, Obstacles } from './collect/obstacles.js';
-import type { PageLink, PagePayment, PageSource } from './page/types.js';
-import type { PaymentLinkStore } from './stores/payment-links.js';
-import type { PaymentDoc } from './stores/payments.js';
-import type { ProductStore } from './stores/products.js';
-import type { WalletStore } from './stores/wallets.js';
+import { networkInfo } from '../../contracts/networks.js';
+import type { Obstacle, Obstacles } from '../collect/destination-check.js';
+import type { PageLink, PagePayment, PageSource } from './types.js';
+import type { PaymentLinkStore } from '../stores/payment-links.js';
+import type { PaymentDoc } from '../stores/payments.js';
+import type { ProductStore } from '../stores/products.js';
+import type { WalletStore } from '../stores/wallets.js';
 
 const OBSTACLES: Record<Obstacle, string> = {
   no_account:

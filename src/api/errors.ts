@@ -1,7 +1,7 @@
 /** Turns whatever was thrown into the one error object: failures as they are, everything else as `internal` with nothing but the request id. */
 import { TRPCError } from '@trpc/server';
 import { ERRORS, type ErrorBody } from '../../contracts/errors.js';
-import { Failure } from '../domain/failure.js';
+import { Failure } from '../domain/api-error.js';
 
 /** The failure in an error, which tRPC may have wrapped; null for a fault of ours. */
 export function failureIn(error: unknown): Failure | null {

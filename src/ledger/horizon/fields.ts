@@ -1,8 +1,8 @@
 /** The fields that Horizon's answers share, each checked and turned into what the domain works with. */
 import { z } from 'zod';
-import { isAccountAddress } from '../../contracts/address.js';
-import { parseAmount } from '../domain/amount.js';
-import { type Asset, NATIVE } from '../domain/asset.js';
+import { isAccountAddress } from '../../../contracts/address.js';
+import { parseAmount } from '../../domain/amount.js';
+import { type Asset, NATIVE } from '../../domain/asset.js';
 import { accountOf, isOtherHolder } from './address.js';
 import { isOperation, parseToid } from './toid.js';
 

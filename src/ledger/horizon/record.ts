@@ -1,7 +1,7 @@
 /** One payment-class record of Horizon, which is untrusted JSON, becomes exactly one outcome. Nothing that it holds makes the parser throw. */
 import { z } from 'zod';
-import type { Asset } from '../domain/asset.js';
-import type { CreditMemo } from '../domain/memo.js';
+import type { Asset } from '../../domain/asset.js';
+import type { CreditMemo } from '../../domain/memo.js';
 import { faultOf, hash, isObject, moment, toid } from './fields.js';
 import { isKnownType, type Movement, possibleReceivers, readMovements } from './movements.js';
 import { ledgerOf, operationOrderOf } from './toid.js';
