@@ -1,9 +1,9 @@
 /** API keys: who may call. A key is shown once; only its SHA-256 is kept. */
 import { z } from 'zod';
 import { deletedSchema, listOf } from './envelope.js';
-import type { Fault } from './errors.js';
+import type { FieldError } from './errors.js';
 import { apiKeyExample } from './examples.js';
-import { type Circumstances, operation, type Sent } from './operation.js';
+import { operation, type RawBody, type ValidationContext } from './operation.js';
 import { idInput, idOf, momentInput, nameInput, pageQuery, timestamp } from './primitives.js';
 
 export const scopeSchema = z
@@ -29,7 +29,7 @@ export const apiKeyWithSecretSchema = z
   });
 
 /** A key that would never work. */
-export const apiKeyFaults = ({ expiresAt }: Sent, { now }: Pick<Circumstances, 'now'>): Fault[] => {
+export const apiKeyFieldErrors = ({ expiresAt }: RawBody, { now }: Pick<ValidationContext, 'now'>): FieldError[] => {
   const isMoment = expiresAt !== null && expiresAt !== undefined && momentInput.safeParse(expiresAt).success;
   if (!isMoment || new Date(expiresAt as string) > now) return [];
   return [{ path: 'expiresAt', message: 'Must be in the future.', code: 'too_small' }];
@@ -51,7 +51,7 @@ export const apiKeys = {
       scope: scopeSchema.default('FULL'),
       expiresAt: momentInput.nullish().meta({ description: 'When the key stops working; in the future.' }),
     },
-    passingRules: apiKeyFaults,
+    contextRules: apiKeyFieldErrors,
     output: apiKeyWithSecretSchema,
     secretField: 'key',
     examples: { body: { name: 'shop server', scope: 'FULL' } },

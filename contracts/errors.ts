@@ -41,7 +41,7 @@ export type ErrorCode = keyof typeof ERRORS;
 export const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
 
 /** One fault of a request. `path` is dotted (`"price"`, `"events.0"`), `""` for the body as a whole. */
-export const faultSchema = z
+export const fieldErrorSchema = z
   .object({
     path: z.string().meta({ description: 'Where the fault is, dotted: `price`, `events.0`.', examples: ['price'] }),
     message: z.string().meta({ description: 'What is wrong, for a person.' }),
@@ -50,16 +50,16 @@ export const faultSchema = z
       examples: ['required'],
     }),
   })
-  .meta({ id: 'Fault' });
+  .meta({ id: 'FieldError' });
 /** One fault of a request, in the error's `details`.
  *  @interface */
-export type Fault = z.infer<typeof faultSchema>;
+export type FieldError = z.infer<typeof fieldErrorSchema>;
 
 export const errorSchema = z
   .object({
     message: z.string(),
     code: z.enum(ERROR_CODES),
-    details: z.array(faultSchema).optional().meta({ description: 'Only with `validation_error`.' }),
+    details: z.array(fieldErrorSchema).optional().meta({ description: 'Only with `validation_error`.' }),
   })
   .meta({ id: 'Error' });
 /** The `error` of an answer.

@@ -1,16 +1,16 @@
 /** One object per operation, from which the tRPC procedure, the REST route and the OpenAPI operation are all built. */
 import { z } from 'zod';
-import type { ErrorCode, Fault } from './errors.js';
+import type { ErrorCode, FieldError } from './errors.js';
 import type { Network } from './networks.js';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export type Shape = z.ZodRawShape;
 
 /** A body as it was sent, valid or not. */
-export type Sent = Readonly<Record<string, unknown>>;
+export type RawBody = Readonly<Record<string, unknown>>;
 
 /** What a rule may know beyond the request. */
-export interface Circumstances {
+export interface ValidationContext {
   now: Date;
   /** Those that the service watches. */
   networks: readonly Network[];
@@ -18,10 +18,10 @@ export interface Circumstances {
 
 /** Faults that a request has only now and here. They are found after an Idempotency-Key was looked up, for a replay stays good; but a body
  *  with other faults lists them too. */
-export type PassingRules = (body: Sent, circumstances: Circumstances) => Fault[];
+export type ContextRules = (body: RawBody, validationContext: ValidationContext) => FieldError[];
 
 /** Faults that concern several fields at once. It sees the body as it was sent, valid or not, so that all faults come in one answer. */
-export type Rules = (body: Sent) => Fault[];
+export type Rules = (body: RawBody) => FieldError[];
 
 interface OperationDefinition<
   M extends Method,
@@ -42,7 +42,7 @@ interface OperationDefinition<
   query?: Q;
   body?: B;
   rules?: Rules;
-  passingRules?: PassingRules;
+  contextRules?: ContextRules;
   /** What the procedure returns; of a list `listOf(item)`. */
   output: O;
   /** Failures beyond those that follow from the rest: `conflict`, mostly. */

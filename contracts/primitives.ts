@@ -13,7 +13,7 @@ const stroopsOf = (text: string): bigint => {
 };
 
 /** A fault that Zod's own codes do not name; `code` reaches the caller as it is. */
-const faultCode = (code: string) => ({ params: { code } });
+const issueCode = (code: string) => ({ params: { code } });
 
 /** An amount that a caller sends: text, > 0, ≤ `922337203685.4775807`. A JSON number is refused: it may have been rounded. */
 export const amountInput = z
@@ -24,7 +24,7 @@ export const amountInput = z
     const tooBig = {
       code: 'custom',
       message: 'The amount is larger than the ledger can hold (922337203685.4775807).',
-      ...faultCode('too_big'),
+      ...issueCode('too_big'),
     } as const;
     if (/^[1-9]\d{12,}(\.\d{1,7})?$/.test(text)) {
       ctx.addIssue(tooBig);
@@ -34,13 +34,13 @@ export const amountInput = z
       ctx.addIssue({
         code: 'custom',
         message: 'An amount is a plain decimal with at most 7 decimals, such as "10.5".',
-        ...faultCode('invalid_format'),
+        ...issueCode('invalid_format'),
       });
       return;
     }
     const stroops = stroopsOf(text);
     if (stroops <= 0n) {
-      ctx.addIssue({ code: 'custom', message: 'The amount must be greater than 0.', ...faultCode('too_small') });
+      ctx.addIssue({ code: 'custom', message: 'The amount must be greater than 0.', ...issueCode('too_small') });
     } else if (stroops > MAX_STROOPS) {
       ctx.addIssue(tooBig);
     }
@@ -66,16 +66,16 @@ export function text(limits: { min?: number; max: number }) {
     .superRefine((value, ctx) => {
       const length = [...value].length;
       if (min > 0 && value.trim() === '') {
-        ctx.addIssue({ code: 'custom', message: 'Must not be empty or blank.', ...faultCode('too_small') });
+        ctx.addIssue({ code: 'custom', message: 'Must not be empty or blank.', ...issueCode('too_small') });
       }
       if (length > max) {
-        ctx.addIssue({ code: 'custom', message: `Must have at most ${max} characters.`, ...faultCode('too_big') });
+        ctx.addIssue({ code: 'custom', message: `Must have at most ${max} characters.`, ...issueCode('too_big') });
       }
       if (!value.isWellFormed() || value.includes('\0')) {
         ctx.addIssue({
           code: 'custom',
           message: 'Contains characters that are no text.',
-          ...faultCode('invalid_format'),
+          ...issueCode('invalid_format'),
         });
       }
     })
@@ -90,11 +90,11 @@ export const httpsUrlInput = text({ max: 2048 })
     const url = URL.canParse(value) ? new URL(value) : null;
     // The WHATWG parser drops tabs, line ends and surrounding blanks; what is stored must be what was meant.
     if (!url || /[\s\\]/.test(value)) {
-      ctx.addIssue({ code: 'custom', message: 'Must be a URL.', ...faultCode('invalid_format') });
+      ctx.addIssue({ code: 'custom', message: 'Must be a URL.', ...issueCode('invalid_format') });
     } else if (url.protocol !== 'https:') {
-      ctx.addIssue({ code: 'custom', message: 'Must be an https URL.', ...faultCode('invalid_format') });
+      ctx.addIssue({ code: 'custom', message: 'Must be an https URL.', ...issueCode('invalid_format') });
     } else if (url.username !== '' || url.password !== '') {
-      ctx.addIssue({ code: 'custom', message: 'Must not contain credentials.', ...faultCode('invalid_format') });
+      ctx.addIssue({ code: 'custom', message: 'Must not contain credentials.', ...issueCode('invalid_format') });
     }
   })
   .meta({ format: 'uri', examples: ['https://shop.example/hook'] });
@@ -103,7 +103,7 @@ export const accountAddress = z
   .string()
   .refine(isAccountAddress, {
     message: 'Must be a G… account address with a valid checksum.',
-    ...faultCode('invalid_format'),
+    ...issueCode('invalid_format'),
   })
   .meta({
     id: 'AccountAddress',
@@ -115,7 +115,7 @@ export const assetCodeInput = z
   .string()
   .refine((code) => /^[A-Za-z0-9]{1,12}$/.test(code), {
     message: 'An asset code has 1 to 12 letters and digits.',
-    ...faultCode('invalid_format'),
+    ...issueCode('invalid_format'),
   })
   .meta({ pattern: '^[A-Za-z0-9]{1,12}$', description: '`XLM` for the native asset.', examples: ['XLM', 'USDC'] });
 

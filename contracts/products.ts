@@ -1,7 +1,7 @@
 /** Products: what is sold, at a fixed price or one that the customer chooses, in one asset, to one wallet. */
 import { z } from 'zod';
 import { deletedSchema, listOf } from './envelope.js';
-import type { Fault } from './errors.js';
+import type { FieldError } from './errors.js';
 import { productExample } from './examples.js';
 import { operation } from './operation.js';
 import {
@@ -67,8 +67,8 @@ const productFields = {
 };
 
 /** The rules between a product's fields. It takes a body to create one, or a product with a PATCH merged in. */
-export function productFaults(product: Readonly<Record<string, unknown>>): Fault[] {
-  const faults: Fault[] = [];
+export function productFieldErrors(product: Readonly<Record<string, unknown>>): FieldError[] {
+  const faults: FieldError[] = [];
   const { priceType, price, minAmount, assetCode, assetIssuer } = product;
   const given = (value: unknown) => value !== undefined && value !== null;
   if (priceType === 'FIXED') {
@@ -104,7 +104,7 @@ export const products = {
     tag,
     status: 201,
     body: { ...productFields, active: productFields.active.default(true) },
-    rules: productFaults,
+    rules: productFieldErrors,
     output: productSchema,
     examples: {
       body: {

@@ -1,10 +1,10 @@
 /** Wallets: Stellar accounts whose incoming payments the service reads. */
 import { z } from 'zod';
 import { deletedSchema, listOf } from './envelope.js';
-import type { Fault } from './errors.js';
+import type { FieldError } from './errors.js';
 import { walletExample } from './examples.js';
 import { networkSchema } from './networks.js';
-import { type Circumstances, operation, type Sent } from './operation.js';
+import { operation, type RawBody, type ValidationContext } from './operation.js';
 import { accountAddress, idInput, idOf, nameInput, pageQuery, timestamp } from './primitives.js';
 
 export const SYNC_STATES = ['SYNCING', 'OK', 'LAGGING', 'GAP'] as const;
@@ -37,7 +37,10 @@ export const walletSchema = z
   .meta({ id: 'Wallet', examples: [walletExample] });
 
 /** A wallet that nobody would watch. */
-export const walletFaults = ({ network }: Sent, { networks }: Pick<Circumstances, 'networks'>): Fault[] => {
+export const walletFieldErrors = (
+  { network }: RawBody,
+  { networks }: Pick<ValidationContext, 'networks'>,
+): FieldError[] => {
   const known = networkSchema.safeParse(network);
   if (!known.success || networks.includes(known.data)) return [];
   const message = `This service watches ${networks.join(', ')}, not ${known.data}.`;
@@ -61,7 +64,7 @@ export const wallets = {
       address: accountAddress,
       network: networkSchema.meta({ description: 'One of the networks that this service watches.' }),
     },
-    passingRules: walletFaults,
+    contextRules: walletFieldErrors,
     output: walletSchema,
     errors: ['conflict'],
     examples: {

@@ -1,64 +1,66 @@
-/** Checks who imports whom: each part may use those on its line, of some only the types. Exits with 1, naming file and line, otherwise. */
+/** Checks who imports whom: a room may import the rooms on its line, of some only the types. What is not listed is denied.
+ *  Exits with 1 and names file and line where a rule is broken. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Parts are the folders and files directly in src, and contracts. `type:` allows `import type` only. */
+/** Rooms are contracts and the folders of src; a file directly in src is a room of its own. `type:` allows `import type` only.
+ *  A path such as `contracts/networks` allows that one file. */
 const MAY_IMPORT: Readonly<Record<string, string>> = {
   contracts: '',
   clock: '',
   domain: 'contracts clock',
+  config: 'contracts domain',
   stores: 'contracts domain clock',
-  horizon: 'contracts domain clock',
-  webhooks: 'contracts domain clock type:stores',
+  ledger: 'contracts domain clock',
   resources: 'contracts domain type:stores',
-  verdict: 'contracts domain type:stores',
-  outbox: 'contracts domain clock resources type:stores',
-  services: 'contracts domain clock resources verdict outbox type:stores type:page',
-  collect: 'contracts domain clock resources verdict outbox horizon type:stores',
+  events: 'contracts domain clock resources type:stores',
+  collect: 'contracts domain clock ledger resources events stores/verdict type:stores type:services',
+  webhooks: 'contracts domain clock type:stores',
+  services: 'contracts domain clock resources events stores/verdict type:stores type:page',
   api: 'contracts domain clock type:services',
-  page: 'contracts domain clock type:services',
-  jobs: 'contracts clock type:*',
-  http: 'contracts domain clock startup-error api page type:services',
-  'node-version': '',
-  directory: '',
+  page: 'contracts domain clock type:services type:stores type:collect',
+  http: 'contracts domain clock api page services/wallet-sync type:services type:stores type:collect',
+  jobs: 'contracts clock',
+  mongod: 'clock domain',
+  'local-ledger': 'contracts/networks clock domain/startup-error cli/program',
+  core: 'contracts domain clock config stores ledger resources events collect webhooks services api page http jobs mongod local-ledger',
+  cli: 'contracts domain clock config stores ledger events collect webhooks services client core mongod local-ledger',
+  main: 'contracts domain clock config core',
   client: 'type:api',
   index: 'contracts client type:api',
-  config: 'contracts startup-error',
-  mongod: 'clock directory startup-error',
-  'local-ledger': 'contracts/networks clock startup-error',
 };
-/** Everything else wires the rest together, but for the stand-in of Horizon only these may use it. */
-const MAY_IMPORT_LOCAL_LEDGER = ['context', 'cli', 'local-ledger'];
+/** The only packages of contracts. */
 const CONTRACTS_PACKAGES = ['zod'];
+/** Programs of their own: they compose a room the way core composes the service. */
+const PROGRAMS = ['src/local-ledger/main.ts'];
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const IMPORT = /^(?:import|export)\s+(type\s)?(?:[\w*{][^'";]*?\sfrom\s+)?'([^']+)'|\bimport\('([^']+)'\)/gm;
 
-const partOf = (path: string) =>
+const roomOf = (path: string) =>
   path
     .replace(/^src\//, '')
     .split('/', 1)[0]!
     .replace(/\.(js|ts)$/, '');
 
+/** What is wrong with the import, or null. */
 function mistakeIn(file: string, target: string, isType: boolean): string | null {
-  // A program of its own that wires the ledger to its database, as main does for the service.
-  if (file === 'src/local-ledger/main.ts') return null;
-  const from = partOf(file);
+  if (PROGRAMS.includes(file)) return null;
+  const from = roomOf(file);
   if (!target.startsWith('.')) {
-    const isBare = from === 'contracts' && !CONTRACTS_PACKAGES.includes(target);
-    return isBare ? `contracts may import no package but ${CONTRACTS_PACKAGES.join(', ')}` : null;
+    if (from !== 'contracts' || CONTRACTS_PACKAGES.includes(target)) return null;
+    return `contracts may import no package but ${CONTRACTS_PACKAGES.join(', ')}`;
   }
   const path = normalize(join(dirname(file), target)).replace(/\.js$/, '');
-  const to = partOf(path);
+  const to = roomOf(path);
   if (to === from) return null;
-  if (to === 'local-ledger' && !MAY_IMPORT_LOCAL_LEDGER.includes(from))
-    return 'local-ledger is for context and cli only';
   const allowed = MAY_IMPORT[from]?.split(' ');
-  if (!allowed || allowed.some((part) => part === to || part === path)) return null;
-  const types = allowed.includes(`type:${to}`) || allowed.includes('type:*');
-  if (types) return isType ? null : `${from} may import only types of ${to} (import type)`;
-  return `${from} may not import ${to}`;
+  if (!allowed) return `${from} is not listed in scripts/check-imports.ts`;
+  const paths = [path, path.replace(/^src\//, '')];
+  if (allowed.some((entry) => entry === to || paths.includes(entry))) return null;
+  if (!allowed.includes(`type:${to}`)) return `${from} may not import ${to}`;
+  return isType ? null : `${from} may import only types of ${to} (import type)`;
 }
 
 const files = ['contracts', 'src'].flatMap((folder) =>

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { openMongo } from '../src/mongod/index.js';
 import { StartupError } from '../src/domain/startup-error.js';
+import { openMongo } from '../src/mongod/index.js';
 import { CACHE_DIR } from '../test/helpers/mongo.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));

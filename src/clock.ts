@@ -29,6 +29,6 @@ export const systemClock: Clock = {
 export const monotonicMs = (): number => performance.now();
 
 /** What leases go by: a time that only passes. */
-export type SteadyClock = Pick<Clock, 'nowMs' | 'sleep'>;
+export type MonotonicClock = Pick<Clock, 'nowMs' | 'sleep'>;
 
-export const steadyClock: SteadyClock = { nowMs: monotonicMs, sleep: systemClock.sleep };
+export const monotonicClock: MonotonicClock = { nowMs: monotonicMs, sleep: systemClock.sleep };

@@ -6,8 +6,8 @@ import { createRecorder } from '../../src/collect/recorder.js';
 import { createWatcher } from '../../src/collect/watcher.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createMemo } from '../../src/domain/memo.js';
-import { createHorizon } from '../../src/ledger/horizon/source.js';
 import { createOutbox } from '../../src/events/outbox.js';
+import { createHorizon } from '../../src/ledger/horizon/source.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createStores, ensureIndexes } from '../../src/stores/index.js';
 import { SHOP } from '../../test/helpers/horizon-records.js';
@@ -86,12 +86,12 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
     });
     scope.teardown(() => horizon.close());
 
-    const mark = { at: clock.now(), ledger: 1000 };
+    const stamp = { at: clock.now(), ledger: 1000 };
     const wallet = walletDoc({
       accountId,
       address: SHOP,
       network: 'LOCAL',
-      windows: [{ from: mark, until: null }],
+      windows: [{ from: stamp, until: null }],
       productCount: 1,
     });
     await stores.wallets.insert(wallet);

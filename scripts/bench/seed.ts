@@ -74,7 +74,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       network: 'LOCAL',
       active: false,
       windows: [],
-      takenUp: true,
+      watchStarted: true,
       watching: false,
       readTo: null,
       gap: null,
@@ -236,7 +236,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
   };
 }
 
-/** With the stretches that the stores would have left behind. */
+/** With the countSegments that the stores would have left behind. */
 async function insertLong<Doc extends { _id: string }>(
   db: mongo.Db,
   accountId: string,
@@ -259,8 +259,8 @@ async function insertLong<Doc extends { _id: string }>(
   }
   await flying;
   await db.collection(name).createIndexes(indexes.map(({ v, ...index }) => index) as never);
-  const stretches = starts.map((after) => ({ _id: `${list}:${after}`, list, after, size: STRETCH, version: 1 }));
+  const countSegments = starts.map((after) => ({ _id: `${list}:${after}`, list, after, size: STRETCH, version: 1 }));
   await db
-    .collection('stretches')
-    .insertMany(stretches.map((each, n) => (n === starts.length - 1 ? { ...each, size: 0 } : each)) as never[]);
+    .collection('countSegments')
+    .insertMany(countSegments.map((each, n) => (n === starts.length - 1 ? { ...each, size: 0 } : each)) as never[]);
 }

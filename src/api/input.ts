@@ -1,43 +1,43 @@
 /** Checks what a caller sent against the contract, and names every fault of it in one failure. */
 import type { z } from 'zod';
-import type { Fault } from '../../contracts/errors.js';
-import type { Circumstances, Operation, ParsedInputOf } from '../../contracts/operation.js';
-import { Failure, invalid } from '../domain/api-error.js';
+import type { FieldError } from '../../contracts/errors.js';
+import type { Operation, ParsedInputOf, ValidationContext } from '../../contracts/operation.js';
+import { ApiError, invalid } from '../domain/api-error.js';
 
 /** The input with defaults filled in. An absent one counts as `{}`.
- *  @throws Failure `validation_error` for an operation with a body, `bad_request` for one without. */
+ *  @throws ApiError `validation_error` for an operation with a body, `bad_request` for one without. */
 export function parseInput<Op extends Operation>(
   operation: Op,
   input: unknown,
-  circumstances: Circumstances,
+  validationContext: ValidationContext,
 ): ParsedInputOf<Op> {
   const given = input === undefined ? {} : input;
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw new Failure('bad_request', 'The input must be an object.');
+    throw new ApiError('bad_request', 'The input must be an object.');
   }
   const result = operation.input.safeParse(given, CHECK);
   if (result.success) return result.data as ParsedInputOf<Op>;
-  throw refusal(operation, allFaults(operation, given, circumstances));
+  throw refusal(operation, allFieldErrors(operation, given, validationContext));
 }
 
 /** `faults` has at least one. */
-export function refusal(operation: Operation, faults: Fault[]): Failure {
+export function refusal(operation: Operation, faults: FieldError[]): ApiError {
   if (operation.hasBody) return invalid(faults[0]!, ...faults.slice(1));
-  return new Failure(
+  return new ApiError(
     'bad_request',
     faults.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join(' '),
   );
 }
 
 /** Every fault of a body, those that it has only now and here included. */
-export function allFaults(operation: Operation, body: object, circumstances: Circumstances): Fault[] {
+export function allFieldErrors(operation: Operation, body: object, validationContext: ValidationContext): FieldError[] {
   const result = operation.input.safeParse(body, CHECK);
-  const passing = operation.passingRules?.({ ...body }, circumstances) ?? [];
-  return [...(result.success ? [] : faultsOf(result.error)), ...passing];
+  const passing = operation.contextRules?.({ ...body }, validationContext) ?? [];
+  return [...(result.success ? [] : fieldErrorsOf(result.error)), ...passing];
 }
 
-function faultsOf(error: z.ZodError): Fault[] {
-  return error.issues.flatMap((issue): Fault[] => {
+function fieldErrorsOf(error: z.ZodError): FieldError[] {
+  return error.issues.flatMap((issue): FieldError[] => {
     const path = issue.path.join('.');
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.map((key) => unknownField(path ? `${path}.${key}` : key));
@@ -62,7 +62,7 @@ const messageOf: z.core.$ZodErrorMap = (issue) => {
 };
 const CHECK = { reportInput: true, error: messageOf };
 
-export const unknownField = (path: string): Fault => ({
+export const unknownField = (path: string): FieldError => ({
   path,
   message: 'There is no such field.',
   code: 'unrecognized_key',

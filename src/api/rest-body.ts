@@ -1,7 +1,7 @@
 /** Reads a JSON body: an object of at most 102,400 bytes, or a clear `bad_request`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { raw } from 'express';
-import { Failure } from '../domain/api-error.js';
+import { ApiError } from '../domain/api-error.js';
 
 export const MAX_BODY_BYTES = 102_400;
 
@@ -9,7 +9,7 @@ const readBytes = raw({ limit: MAX_BODY_BYTES, type: () => true });
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const JSON_TYPE = /^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i;
 
-const bad = (message: string) => new Failure('bad_request', message);
+const bad = (message: string) => new ApiError('bad_request', message);
 
 /** The object in the body; null when there is no body at all. */
 export async function readBody(req: IncomingMessage, res: ServerResponse): Promise<Record<string, unknown> | null> {

@@ -1,7 +1,7 @@
 /** Query text to typed values, by the contract's types. What is no number, boolean or single value stays as it is, for the contract to refuse. */
 import { z } from 'zod';
 import type { Operation } from '../../contracts/operation.js';
-import { Failure } from '../domain/api-error.js';
+import { ApiError } from '../domain/api-error.js';
 
 export type QueryReader = (query: string) => Record<string, unknown>;
 
@@ -28,12 +28,12 @@ export function queryReader(operation: Operation): QueryReader {
   };
 }
 
-/** @throws Failure `bad_request` */
+/** @throws ApiError `bad_request` */
 function refuseUndecodable(query: string): void {
   try {
     decodeURIComponent(query);
   } catch {
-    throw new Failure('bad_request', 'The URL is not encoded correctly.');
+    throw new ApiError('bad_request', 'The URL is not encoded correctly.');
   }
 }
 

@@ -2,29 +2,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { callTRPCProcedure } from '@trpc/server';
 import { ERRORS } from '../../contracts/errors.js';
-import type { Circumstances, Operation } from '../../contracts/operation.js';
-import { Failure, notFound } from '../domain/api-error.js';
+import type { Operation, ValidationContext } from '../../contracts/operation.js';
+import { ApiError, notFound } from '../domain/api-error.js';
 import type { Caller } from '../services/caller.js';
 import type { AppRouter } from './app-router.js';
-import { errorBodyOf, failureIn } from './errors.js';
-import { allFaults, refusal, unknownField } from './input.js';
+import { apiErrorIn, errorBodyOf } from './errors.js';
+import { allFieldErrors, refusal, unknownField } from './input.js';
 import { readBody } from './rest-body.js';
 import { findRoute, type Route } from './rest-routes.js';
 import type { ApiContext } from './trpc.js';
 
 export interface RestDeps {
   router: AppRouter;
-  circumstances: () => Circumstances;
-  /** @throws Failure `unauthorized` */
+  validationContext: () => ValidationContext;
+  /** @throws ApiError `unauthorized` */
   callerOf: (req: IncomingMessage) => Promise<Caller>;
   /** Told of every fault of ours. */
-  onFault: (error: unknown, requestId: string) => void;
+  onInternalError: (error: unknown, requestId: string) => void;
 }
 
 /** Answers a request whose url is relative to `/api/v1`. Never rejects.
  *  @returns the operation's name for the metrics, null when there is none */
 export function createRest(deps: RestDeps) {
-  const { router, circumstances, callerOf, onFault } = deps;
+  const { router, validationContext, callerOf, onInternalError } = deps;
 
   return async (req: IncomingMessage, res: ServerResponse, requestId: string): Promise<string | null> => {
     let route: Route | null = null;
@@ -37,7 +37,7 @@ export function createRest(deps: RestDeps) {
       route = found.route;
       const { operation, name, type } = route;
       const ctx: ApiContext = { caller, requestId, idempotencyKey: idempotencyKeyOf(req) };
-      const getRawInput = () => readInput(req, res, found.route, found.params, query, circumstances);
+      const getRawInput = () => readInput(req, res, found.route, found.params, query, validationContext);
       const result = await callTRPCProcedure({
         router,
         path: name,
@@ -49,7 +49,7 @@ export function createRest(deps: RestDeps) {
       });
       sendJson(res, operation.status, envelopeOf(operation, result));
     } catch (error) {
-      sendError(res, error, requestId, onFault);
+      sendError(res, error, requestId, onInternalError);
     }
     return route?.name ?? null;
   };
@@ -62,7 +62,7 @@ async function readInput(
   { operation, readQuery }: Route,
   encodedParams: Record<string, string>,
   query: string,
-  circumstances: RestDeps['circumstances'],
+  validationContext: RestDeps['validationContext'],
 ): Promise<Record<string, unknown>> {
   const params = decodeAll(encodedParams);
   if (operation.method === 'GET' || operation.method === 'DELETE') {
@@ -71,14 +71,14 @@ async function readInput(
   const body = await readBody(req, res);
   if (!operation.hasBody) {
     const faults = Object.keys(body ?? {}).map(unknownField);
-    if (faults.length > 0) throw new Failure('validation_error', 'This operation takes no body.', faults);
+    if (faults.length > 0) throw new ApiError('validation_error', 'This operation takes no body.', faults);
     return params;
   }
-  if (body === null) throw new Failure('bad_request', 'The request needs a JSON body.');
+  if (body === null) throw new ApiError('bad_request', 'The request needs a JSON body.');
   // A body may not speak for the path; the contract itself cannot see the difference.
   const clashes = Object.keys(params).filter((name) => Object.hasOwn(body, name));
   if (clashes.length === 0) return { ...body, ...params };
-  const others = allFaults(operation, { ...body, ...params }, circumstances());
+  const others = allFieldErrors(operation, { ...body, ...params }, validationContext());
   throw refusal(operation, [...clashes.map(unknownField), ...others]);
 }
 
@@ -89,15 +89,20 @@ function envelopeOf(operation: Operation, result: unknown): string {
 }
 
 /** Answers any error with the envelope, or drops the connection when an answer has already begun. */
-export function sendError(res: ServerResponse, error: unknown, requestId: string, onFault: RestDeps['onFault']): void {
-  const { body, isFault } = errorBodyOf(error, requestId);
-  if (isFault) onFault(error, requestId);
+export function sendError(
+  res: ServerResponse,
+  error: unknown,
+  requestId: string,
+  onInternalError: RestDeps['onInternalError'],
+): void {
+  const { body, isInternal } = errorBodyOf(error, requestId);
+  if (isInternal) onInternalError(error, requestId);
   if (res.headersSent) {
     res.destroy();
     return;
   }
   if (body.code === 'unauthorized') res.setHeader('WWW-Authenticate', 'Bearer');
-  const retryAfterSeconds = failureIn(error)?.retryAfterSeconds;
+  const retryAfterSeconds = apiErrorIn(error)?.retryAfterSeconds;
   if (retryAfterSeconds !== undefined) res.setHeader('Retry-After', retryAfterSeconds);
   sendJson(res, ERRORS[body.code].status, JSON.stringify({ data: null, error: body }));
 }

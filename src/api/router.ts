@@ -1,8 +1,8 @@
 /** The tRPC router, built from the contract: one procedure per operation, and nothing that the contract does not name. */
 import { z } from 'zod';
 import { contract } from '../../contracts/index.js';
-import type { Circumstances, Operation } from '../../contracts/operation.js';
-import { Failure } from '../domain/api-error.js';
+import type { Operation, ValidationContext } from '../../contracts/operation.js';
+import { ApiError } from '../domain/api-error.js';
 import type { Caller, Services } from '../services/caller.js';
 import type { Idempotency } from '../services/idempotency.js';
 import type { AppRouter } from './app-router.js';
@@ -14,7 +14,7 @@ export interface RouterDeps {
   /** Counts one call; answers the seconds to wait before the next one is let through, 0 when this one is. */
   rateLimit: (keyId: string) => number;
   idempotency: Pick<Idempotency, 'run'>;
-  circumstances: () => Circumstances;
+  validationContext: () => ValidationContext;
 }
 
 /** The same router serves REST and tRPC. The order of checks is that of the middlewares: rate, scope, input, then the service. */
@@ -33,21 +33,21 @@ type LooseService = (caller: Caller, input: never) => Promise<unknown>;
 type LooseServices = Record<string, Record<string, LooseService>>;
 
 function procedureOf(operation: Operation, service: LooseService, deps: RouterDeps) {
-  const { rateLimit, idempotency, circumstances } = deps;
+  const { rateLimit, idempotency, validationContext } = deps;
 
   const authorized = t.procedure.use(({ ctx: { caller }, next }) => {
     const waitSeconds = rateLimit(caller.keyId);
     if (waitSeconds > 0) {
-      throw new Failure('rate_limited', `Too many requests: try again in ${waitSeconds} s.`, undefined, waitSeconds);
+      throw new ApiError('rate_limited', `Too many requests: try again in ${waitSeconds} s.`, undefined, waitSeconds);
     }
     if (caller.scope === 'READ' && !operation.readOnly) {
-      throw new Failure('forbidden', 'This API key may only read.');
+      throw new ApiError('forbidden', 'This API key may only read.');
     }
     return next();
   });
 
   const checked = authorized
-    .input({ parse: (input: unknown) => parseInput(operation, input, circumstances()) as Record<string, unknown> })
+    .input({ parse: (input: unknown) => parseInput(operation, input, validationContext()) as Record<string, unknown> })
     .output(outputOf(operation));
 
   const resolve = async ({ ctx, input }: { ctx: ApiContext; input: Record<string, unknown> }) => {

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http';
 import type { Caller } from '../services/caller.js';
 import type { AppRouter } from './app-router.js';
-import { errorBodyOf, failureIn } from './errors.js';
+import { apiErrorIn, errorBodyOf } from './errors.js';
 import { idempotencyKeyOf, type RestDeps } from './rest.js';
 import { MAX_BODY_BYTES } from './rest-body.js';
 import type { ApiContext } from './trpc.js';
@@ -11,8 +11,8 @@ import type { ApiContext } from './trpc.js';
 export const MAX_BATCH_SIZE = 20;
 
 /** Answers a request whose url is relative to `/trpc`. Never rejects. */
-export function createTrpcHttp(deps: Omit<RestDeps, 'circumstances'>) {
-  const { router, callerOf, onFault } = deps;
+export function createTrpcHttp(deps: Omit<RestDeps, 'validationContext'>) {
+  const { router, callerOf, onInternalError } = deps;
 
   return async (req: IncomingMessage, res: ServerResponse, requestId: string): Promise<void> => {
     let caller: Caller | null = null;
@@ -34,10 +34,10 @@ export function createTrpcHttp(deps: Omit<RestDeps, 'circumstances'>) {
       middleware: (_req, _res, next) => next(refusal as Error | undefined),
       createContext: (): ApiContext => ({ caller: caller as Caller, requestId, idempotencyKey: idempotencyKeyOf(req) }),
       onError: ({ error }) => {
-        if (errorBodyOf(error, requestId).isFault) onFault(error.cause ?? error, requestId);
+        if (errorBodyOf(error, requestId).isInternal) onInternalError(error.cause ?? error, requestId);
       },
       responseMeta: ({ errors }) => {
-        const waits = errors.map((error) => failureIn(error)?.retryAfterSeconds ?? 0);
+        const waits = errors.map((error) => apiErrorIn(error)?.retryAfterSeconds ?? 0);
         const longest = Math.max(0, ...waits);
         return longest > 0 ? { headers: { 'retry-after': String(longest) } } : {};
       },

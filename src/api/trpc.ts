@@ -4,7 +4,7 @@ import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import { ERRORS } from '../../contracts/errors.js';
 import type { Caller } from '../services/caller.js';
 import type { ApiErrorShape } from './app-router.js';
-import { errorBodyOf, failureIn } from './errors.js';
+import { apiErrorIn, errorBodyOf } from './errors.js';
 
 /** What every call carries, whichever way it came. Nobody gets here without a valid API key. */
 export interface ApiContext {
@@ -19,7 +19,7 @@ export const t = initTRPC.context<ApiContext>().create({
   /** A failure takes its codes from the table; what tRPC itself refuses keeps tRPC's. Both carry REST's error object in `data.error`. */
   errorFormatter({ error, shape, ctx }): ApiErrorShape {
     const { body } = errorBodyOf(error, ctx?.requestId ?? 'unknown');
-    const known = failureIn(error) ? ERRORS[body.code] : null;
+    const known = apiErrorIn(error) ? ERRORS[body.code] : null;
     const code = known?.trpc ?? shape.data.code;
     return {
       message: body.message,

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { Contract } from '../../contracts/index.js';
 import type { Clock } from '../clock.js';
 import type { ParkedRetry } from '../collect/parked.js';
-import { Failure } from '../domain/api-error.js';
+import { ApiError } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import type { ServiceOf } from '../services/caller.js';
 import type { AccountStore } from '../stores/accounts.js';
@@ -49,7 +49,7 @@ export async function runProgram(program: Command, args: readonly string[]): Pro
 
 function reasonOf(error: unknown): string {
   if (error instanceof CommanderError && error.code === 'commander.help') return 'error: no command; --help lists all.';
-  if (error instanceof Failure && error.details?.[0]) return `${error.details[0].path}: ${error.details[0].message}`;
+  if (error instanceof ApiError && error.details?.[0]) return `${error.details[0].path}: ${error.details[0].message}`;
   return error instanceof Error ? error.message : String(error);
 }
 

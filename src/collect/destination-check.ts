@@ -4,11 +4,11 @@ import type { Clock } from '../clock.js';
 import { type Asset, assetName, sameAsset } from '../domain/asset.js';
 import type { Horizon } from '../ledger/horizon/source.js';
 
-export type Obstacle = 'no_account' | 'no_trustline';
+export type DestinationProblem = 'no_account' | 'no_trustline';
 
-export interface Obstacles {
+export interface DestinationCheck {
   /** Null when there is none, or when nobody knows. */
-  to(network: Network, address: string, asset: Asset): Promise<Obstacle | null>;
+  to(network: Network, address: string, asset: Asset): Promise<DestinationProblem | null>;
 }
 
 const PATIENCE_MS = 1000;
@@ -17,16 +17,16 @@ const GOOD_FOR_MS = 600_000;
 const BAD_FOR_MS = 15_000;
 const MAX_REMEMBERED = 10_000;
 
-export function createObstacles({
+export function createDestinationCheck({
   horizons,
   clock,
 }: {
   horizons: ReadonlyMap<Network, Horizon>;
   clock: Clock;
-}): Obstacles {
-  const remembered = new Map<string, { obstacle: Promise<Obstacle | null>; untilMs: number }>();
+}): DestinationCheck {
+  const remembered = new Map<string, { destinationProblem: Promise<DestinationProblem | null>; untilMs: number }>();
 
-  async function look(network: Network, address: string, asset: Asset): Promise<Obstacle | null> {
+  async function look(network: Network, address: string, asset: Asset): Promise<DestinationProblem | null> {
     const account = await horizons.get(network)?.session().account(address);
     if (account === undefined) return null;
     if (account === null) return 'no_account';
@@ -42,15 +42,18 @@ export function createObstacles({
       if (!known || known.untilMs <= clock.nowMs()) {
         if (remembered.size >= MAX_REMEMBERED) remembered.clear();
         const asked = look(network, address, asset).catch(() => null);
-        const entry = { obstacle: asked, untilMs: clock.nowMs() + BAD_FOR_MS };
-        void asked.then((obstacle) => {
-          if (obstacle === null) entry.untilMs += GOOD_FOR_MS - BAD_FOR_MS;
+        const entry = { destinationProblem: asked, untilMs: clock.nowMs() + BAD_FOR_MS };
+        void asked.then((destinationProblem) => {
+          if (destinationProblem === null) entry.untilMs += GOOD_FOR_MS - BAD_FOR_MS;
         });
         remembered.set(key, entry);
         known = entry;
       }
       const done = new AbortController();
-      const answer = await Promise.race([known.obstacle, clock.sleep(PATIENCE_MS, done.signal).then(() => null)]);
+      const answer = await Promise.race([
+        known.destinationProblem,
+        clock.sleep(PATIENCE_MS, done.signal).then(() => null),
+      ]);
       done.abort();
       return answer;
     },

@@ -2,13 +2,13 @@
  *  it has closed before the moment too. */
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
-import type { Mark } from '../domain/terms.js';
+import type { LedgerStamp } from '../domain/terms.js';
 import type { Horizon } from '../ledger/horizon/source.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
 
 const PATIENCE_MS = 1500;
 
-export function createHorizonMarks(deps: {
+export function createLedgerStamper(deps: {
   horizons: ReadonlyMap<Network, Horizon>;
   networkStates: NetworkStateStore;
   clock: Clock;
@@ -34,7 +34,7 @@ export function createHorizonMarks(deps: {
   }
 
   return {
-    async mark(network: Network): Promise<Mark> {
+    async stamp(network: Network): Promise<LedgerStamp> {
       const ledger = await newestLedger(network);
       return { at: clock.now(), ledger };
     },

@@ -4,7 +4,7 @@
  *  by time and spent by looking and reading: whoever has some in hand begins to look before the beat, and looks often; whoever is in debt looks
  *  after the beat, when the ledger is there already, and at last not at every ledger. So the budget is used, whatever reading a ledger costs. */
 
-export interface Pace {
+export interface PollScheduler {
   /** Tells of a look that found `ledger` as the newest at `nowMs`. */
   saw(ledger: number, nowMs: number): void;
   /** Tells of requests that reading took. */
@@ -14,7 +14,7 @@ export interface Pace {
 }
 
 const HOUR_MS = 3_600_000;
-/** The rest is for what others ask: marks, searches for ledgers. */
+/** The rest is for what others ask: stamps, searches for ledgers. */
 const OWN_SHARE = 0.92;
 const LARGEST_BEAT_MS = 10_000;
 const SMALLEST_LOOK_MS = 150;
@@ -30,7 +30,10 @@ const NEW = 0.15;
 
 const unitOf = (perHour: number) => Math.min(UNIT, perHour / 100);
 
-export function createPace(options: { pollIntervalMs: number; requestsPerHour: number | null }): Pace {
+export function createPollScheduler(options: {
+  pollIntervalMs: number;
+  requestsPerHour: number | null;
+}): PollScheduler {
   const { pollIntervalMs, requestsPerHour } = options;
   /** How long the first one had been there before it was seen nobody knows. */
   let newest: { ledger: number; seenMs: number; isFirst: boolean } | null = null;

@@ -1,5 +1,5 @@
 /** Reads pages ahead of whoever stores them. */
-import type { PositionDoc, Progress } from '../stores/cursors.js';
+import type { CursorDoc, Progress } from '../stores/cursors.js';
 
 interface Page {
   to: Progress;
@@ -16,7 +16,7 @@ export interface ReadAhead<P extends Page> {
 }
 
 /** @param read the page behind a position. */
-export function readAhead<P extends Page>(read: (from: PositionDoc) => Promise<P>, start: PositionDoc): ReadAhead<P> {
+export function readAhead<P extends Page>(read: (from: CursorDoc) => Promise<P>, start: CursorDoc): ReadAhead<P> {
   const ready: P[] = [];
   let position = start;
   let atMost = 0;

@@ -6,23 +6,23 @@ import { createdAtOf, type NewId } from '../domain/ids.js';
 import { unmatched } from '../domain/judge.js';
 import { namedMemo } from '../domain/memo.js';
 import { isWatched } from '../domain/terms.js';
+import type { Outbox, OutboxEvent } from '../events/outbox.js';
 import type { Credit } from '../ledger/horizon/record.js';
-import type { Happening, Outbox } from '../events/outbox.js';
+import type { CursorDoc, CursorStore, Progress } from '../stores/cursors.js';
 import type { Database, Session } from '../stores/database.js';
 import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
-import type { PositionDoc, PositionStore, Progress } from '../stores/cursors.js';
 import type { ProductDoc, ProductStore } from '../stores/products.js';
-import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import { judgeByHistory, toStored } from '../stores/verdict.js';
+import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 
 /** Another reader moved the position: what it stands for is stored, and this reader begins anew from there. */
-export class Superseded extends Error {
-  override readonly name = 'Superseded';
+export class CursorConflict extends Error {
+  override readonly name = 'CursorConflict';
 }
 
-export interface Move {
-  from: PositionDoc;
+export interface CursorMove {
+  from: CursorDoc;
   to: Progress;
 }
 
@@ -33,12 +33,12 @@ export function createRecorder(deps: {
   paymentLinks: PaymentLinkStore;
   products: ProductStore;
   payments: PaymentStore;
-  positions: PositionStore;
+  cursors: CursorStore;
   outbox: Outbox;
   transaction: Database['transaction'];
   newId: NewId;
 }) {
-  const { wallets, paymentLinks, products, payments, positions, outbox, transaction, newId } = deps;
+  const { wallets, paymentLinks, products, payments, cursors, outbox, transaction, newId } = deps;
 
   /** One payment for every wallet that a credit came to: accounts may share an address, and each has its own view of it. */
   async function toPayments(
@@ -143,20 +143,20 @@ export function createRecorder(deps: {
     await paymentLinks.count([...changes.values()], session);
   }
 
-  function toHappenings(batch: readonly Matched[]): Happening[] {
+  function toOutboxEvents(batch: readonly Matched[]): OutboxEvent[] {
     const counts = new Map<string, number>();
     return batch.flatMap(({ payment, target }) => {
       const count = (counts.get(target.link._id) ?? target.link.paymentCount) + (payment.status === 'REJECTED' ? 0 : 1);
       counts.set(target.link._id, count);
-      const happening = { payment, ...target, link: { ...target.link, paymentCount: count } };
-      const received: Happening = { type: 'payment.received', ...happening };
+      const outboxEvent = { payment, ...target, link: { ...target.link, paymentCount: count } };
+      const received: OutboxEvent = { type: 'payment.received', ...outboxEvent };
       return payment.status === 'COMPLETED'
-        ? [received, { type: 'payment.completed' as const, ...happening }]
+        ? [received, { type: 'payment.completed' as const, ...outboxEvent }]
         : [received];
     });
   }
 
-  function store(network: Network, credits: readonly Credit[], move: Move | null, mayBeKnown: boolean) {
+  function store(network: Network, credits: readonly Credit[], move: CursorMove | null, mayBeKnown: boolean) {
     return transaction(async (session) => {
       const batch = await toPayments({ network, credits, mayBeKnown }, session);
       if (batch.length > 0) {
@@ -166,12 +166,12 @@ export function createRecorder(deps: {
         );
         const matched = batch.filter((each): each is Matched & { wallet: WalletDoc } => each.target !== null);
         await countForLinks(matched, session);
-        await outbox.publish(toHappenings(matched), session);
+        await outbox.publish(toOutboxEvents(matched), session);
         // Once true it stays so: what this transaction sees needs no second writing.
         const first = batch.filter(({ wallet }) => !wallet.hasPayments).map(({ wallet }) => wallet._id);
         if (first.length > 0) await wallets.noteHasPayments([...new Set(first)], session);
       }
-      if (move && !(await positions.advance(move.from, move.to, session))) throw new Superseded();
+      if (move && !(await cursors.advance(move.from, move.to, session))) throw new CursorConflict();
       return batch.map(({ payment }) => payment);
     });
   }
@@ -179,8 +179,8 @@ export function createRecorder(deps: {
   return {
     /** Stores the credits that concern wallets of ours and moves the position, or does neither.
      *  @returns the payments that were not stored before.
-     *  @throws Superseded when the position is no longer where it was. */
-    async record(network: Network, credits: readonly Credit[], move: Move | null): Promise<PaymentDoc[]> {
+     *  @throws CursorConflict when the position is no longer where it was. */
+    async record(network: Network, credits: readonly Credit[], move: CursorMove | null): Promise<PaymentDoc[]> {
       try {
         return await store(network, credits, move, false);
       } catch (error) {

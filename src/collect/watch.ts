@@ -1,13 +1,13 @@
 /** Keeps watching a network: round after round while this process holds the lease. The lease saves requests; what is stored once is held by the data. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
-import type { Clock, SteadyClock } from '../clock.js';
+import type { Clock, MonotonicClock } from '../clock.js';
 import type { Horizon } from '../ledger/horizon/source.js';
 import { HorizonUnavailable, WrongNetwork } from '../ledger/horizon/unavailable.js';
 import type { LeaseStore } from '../stores/leases.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
-import { createPace } from './poll-scheduler.js';
-import { Superseded } from './recorder.js';
+import { createPollScheduler } from './poll-scheduler.js';
+import { CursorConflict } from './recorder.js';
 import type { Watcher } from './watcher.js';
 
 const LEASE_MS = 5000;
@@ -28,7 +28,7 @@ export interface WatchDeps {
   requestsPerHour: number | null;
   clock: Clock;
   /** Time that passed, which the pace goes by: a clock that is set back an hour must not stop the watching for that hour. Default the clock. */
-  passing?: SteadyClock;
+  monotonic?: MonotonicClock;
   log: Logger;
 }
 
@@ -82,10 +82,10 @@ async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> 
     pollIntervalMs,
     requestsPerHour,
     clock,
-    passing = clock,
+    monotonic = clock,
     log,
   } = deps;
-  const pace = createPace({ pollIntervalMs, requestsPerHour });
+  const pace = createPollScheduler({ pollIntervalMs, requestsPerHour });
   let failures = 0;
   let read = { ledger: 0, atMs: Number.NEGATIVE_INFINITY };
   let roundMs = Number.NEGATIVE_INFINITY;
@@ -94,7 +94,7 @@ async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> 
     try {
       const session = horizon.session();
       const root = await session.root();
-      const nowMs = passing.nowMs();
+      const nowMs = monotonic.nowMs();
       pace.saw(root.latestLedger, nowMs);
       const isNew = root.latestLedger !== read.ledger;
       if (isNew && nowMs - read.atMs < pollIntervalMs) {
@@ -109,7 +109,7 @@ async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> 
           if (pages > 0) read.atMs = nowMs;
           pace.read(pages);
         }
-        waitMs = pace.waitMs(passing.nowMs());
+        waitMs = pace.waitMs(monotonic.nowMs());
       }
       if (failures > 0) log.info({ network }, 'Horizon answers again');
       failures = 0;
@@ -122,7 +122,7 @@ async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> 
         if (error instanceof HorizonUnavailable) waitMs = Math.max(waitMs, error.retryAfterMs);
         if (failures === 1) log.warn({ network, reason: error.message }, 'Horizon does not answer');
         await networkStates.noteTrouble(network, error.message, clock.now()).catch(() => undefined);
-      } else if (!(error instanceof Superseded)) {
+      } else if (!(error instanceof CursorConflict)) {
         log.error({ network, err: error }, 'a round of watching failed');
       }
     }

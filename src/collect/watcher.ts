@@ -6,14 +6,14 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
-import { isAtOrAfter, type Mark, type WatchWindow } from '../domain/terms.js';
+import { isAtOrAfter, type LedgerStamp, type WatchWindow } from '../domain/terms.js';
 import type { HorizonSession, Root } from '../ledger/horizon/source.js';
 import { cursorAfter, ledgerOf } from '../ledger/horizon/toid.js';
 import { HorizonUnavailable } from '../ledger/horizon/unavailable.js';
+import type { CursorDoc, CursorStore, Progress } from '../stores/cursors.js';
 import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
 import type { ParkedRecordStore } from '../stores/parked-records.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';
-import type { PositionDoc, PositionStore, Progress } from '../stores/cursors.js';
 import type { ProductStore } from '../stores/products.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import { readAhead } from './read-ahead.js';
@@ -44,7 +44,7 @@ export interface WatcherMetrics {
 export interface WatcherDeps {
   network: Network;
   wallets: WalletStore;
-  positions: PositionStore;
+  cursors: CursorStore;
   networkStates: NetworkStateStore;
   parkedRecords: ParkedRecordStore;
   recorder: Recorder;
@@ -74,7 +74,7 @@ export function createWatcher(deps: WatcherDeps) {
     wallets,
     products,
     paymentLinks,
-    positions,
+    cursors,
     networkStates,
     parkedRecords,
     recorder,
@@ -87,7 +87,7 @@ export function createWatcher(deps: WatcherDeps) {
   const feedId = idOf('feed');
 
   /** The moment up to which everything has been read when a page is not full. */
-  const newest = (root: Root, position: PositionDoc, cursor: string): Progress => ({
+  const newest = (root: Root, position: CursorDoc, cursor: string): Progress => ({
     cursor,
     ledger: Math.max(position.ledger, root.latestLedger),
     closedAt: root.latestLedger > position.ledger ? root.latestClosedAt : position.closedAt,
@@ -103,7 +103,7 @@ export function createWatcher(deps: WatcherDeps) {
   async function readSource(
     session: HorizonSession,
     root: Root,
-    start: PositionDoc,
+    start: CursorDoc,
     signal: AbortSignal,
   ): Promise<number> {
     // Horizon is asked, and its answers read, while MongoDB stores.
@@ -139,7 +139,7 @@ export function createWatcher(deps: WatcherDeps) {
   }
 
   /** Stores pages that follow each other, and only with them moves the position. @returns false when another reader had moved it. */
-  async function store(from: PositionDoc, pages: readonly PageRead[]): Promise<boolean> {
+  async function store(from: CursorDoc, pages: readonly PageRead[]): Promise<boolean> {
     const { to } = pages.at(-1)!;
     const credits = pages.flatMap((page) => page.credits);
     const parked = pages.flatMap((page) => page.parked);
@@ -148,7 +148,7 @@ export function createWatcher(deps: WatcherDeps) {
       metrics.parked(parked.length);
       for (const { _id, reason } of parked) log.warn({ network, record: _id, reason }, 'record parked');
     }
-    if (credits.length === 0) return positions.advance(from, to);
+    if (credits.length === 0) return cursors.advance(from, to);
     const stored = await recorder.record(network, credits, { from, to });
     metrics.payments(stored.length);
     for (const { _id, status, reason, ledger } of stored)
@@ -162,7 +162,7 @@ export function createWatcher(deps: WatcherDeps) {
   async function leaveBehind(
     session: HorizonSession,
     root: Root,
-    feed: PositionDoc,
+    feed: CursorDoc,
     pagesLeft: number,
   ): Promise<boolean> {
     if (pagesLeft <= 1) return false;
@@ -172,7 +172,7 @@ export function createWatcher(deps: WatcherDeps) {
     const started = await feedFrom(session, root, fromLedger);
     // First: as long as the feed stands where it was, it speaks for them still.
     await standAlone(addresses, feed);
-    await positions.put([started]);
+    await cursors.put([started]);
     log.info(
       { network, fromLedger, addresses: addresses.length },
       'the feed goes on from the newest ledgers, each address catches up',
@@ -180,17 +180,17 @@ export function createWatcher(deps: WatcherDeps) {
     return true;
   }
 
-  /** Moves the own positions of addresses for which the feed speaks to where it has come. */
-  async function standAlone(addresses: readonly string[], feed: PositionDoc): Promise<void> {
+  /** Moves the own cursors of addresses for which the feed speaks to where it has come. */
+  async function standAlone(addresses: readonly string[], feed: CursorDoc): Promise<void> {
     for (let from = 0; from < addresses.length; from += TAKE_UP_LIMIT) {
-      const own = await positions.byIds(addresses.slice(from, from + TAKE_UP_LIMIT).map(idOf));
+      const own = await cursors.byIds(addresses.slice(from, from + TAKE_UP_LIMIT).map(idOf));
       const spokenFor = own.filter((position) => covering(position, feed) === feed);
-      await positions.put(spokenFor.map((position) => ({ ...position, ...progressOf(feed) })));
+      await cursors.put(spokenFor.map((position) => ({ ...position, ...progressOf(feed) })));
     }
   }
 
   /** The close of its ledger is asked for: wallets are let go by it, so that a later moment would lose what comes between. */
-  async function feedFrom(session: HorizonSession, root: Root, fromLedger: number): Promise<PositionDoc> {
+  async function feedFrom(session: HorizonSession, root: Root, fromLedger: number): Promise<CursorDoc> {
     const ledger = await session.ledger(fromLedger);
     return {
       ...newPosition(null, root),
@@ -202,7 +202,7 @@ export function createWatcher(deps: WatcherDeps) {
   }
 
   /** The page behind a position, and where the position is to move once that page is stored. */
-  async function readPage(session: HorizonSession, root: Root, from: PositionDoc): Promise<PageRead> {
+  async function readPage(session: HorizonSession, root: Root, from: CursorDoc): Promise<PageRead> {
     const page =
       from.address === null
         ? await session.payments(from.cursor, pageLimit)
@@ -229,14 +229,14 @@ export function createWatcher(deps: WatcherDeps) {
 
   /** Whether Horizon dropped ledgers between its root and this page: it leaves them out without a word. Near the end of a long history none can
    *  be missing; elsewhere the root is asked once more. */
-  async function wasCut(session: HorizonSession, root: Root, position: PositionDoc): Promise<boolean> {
+  async function wasCut(session: HorizonSession, root: Root, position: CursorDoc): Promise<boolean> {
     const kept = root.latestLedger - root.elderLedger;
     if (kept >= LONG_HISTORY_LEDGERS && (root.latestLedger - position.ledger) * 10 <= kept) return false;
     return (await session.root()).elderLedger > position.ledger + 1;
   }
 
   /** Ledgers that Horizon dropped before they were read: said aloud, then passed over. */
-  async function passGap(root: Root, position: PositionDoc): Promise<PositionDoc> {
+  async function passGap(root: Root, position: CursorDoc): Promise<CursorDoc> {
     if (position.ledger + 1 >= root.elderLedger) return position;
     const gap = { fromLedger: position.ledger + 1, toLedger: root.elderLedger - 1, at: clock.now() };
     log.error({ network, source: position._id, ...gap }, 'Horizon no longer has ledgers that were not read');
@@ -246,7 +246,7 @@ export function createWatcher(deps: WatcherDeps) {
     await wallets.flagGap(network, { gap, address, without: done.map(({ wallet }) => wallet._id) });
     const cursor = larger(position.cursor, cursorAfter(gap.toLedger));
     const moved = { ...position, cursor, ledger: gap.toLedger, readAt: clock.now() };
-    await positions.put([moved]);
+    await cursors.put([moved]);
     return moved;
   }
 
@@ -258,18 +258,18 @@ export function createWatcher(deps: WatcherDeps) {
     // What payments are judged by was marked with ledgers of the old network too.
     const walletIds = await wallets.forgetLedgers(network);
     await paymentLinks.forgetLedgers(await products.forgetLedgers(walletIds));
-    const feed = await positions.byId(feedId);
-    if (feed) await positions.put([newPosition(null, root)]);
+    const feed = await cursors.byId(feedId);
+    if (feed) await cursors.put([newPosition(null, root)]);
     for (let after: string | undefined; ; ) {
       const addresses = await wallets.watchedAddresses(network, { ...(after ? { after } : {}), limit: TAKE_UP_LIMIT });
       if (addresses.length === 0) break;
-      await positions.put(addresses.map((address) => newPosition(address, root)));
+      await cursors.put(addresses.map((address) => newPosition(address, root)));
       after = addresses.at(-1);
     }
     await networkStates.put(network, { anchor: null });
   }
 
-  const newPosition = (address: string | null, root: Root): PositionDoc => ({
+  const newPosition = (address: string | null, root: Root): CursorDoc => ({
     _id: idOf(address ?? 'feed'),
     network,
     address,
@@ -298,10 +298,10 @@ export function createWatcher(deps: WatcherDeps) {
     }
   }
 
-  /** Gives positions to wallets that were made or made active since the last round. */
+  /** Gives cursors to wallets that were made or made active since the last round. */
   async function takeUpWallets(session: HorizonSession, root: Root): Promise<void> {
     for (;;) {
-      const batch = await wallets.notTakenUp(network, TAKE_UP_LIMIT);
+      const batch = await wallets.notStarted(network, TAKE_UP_LIMIT);
       if (batch.length > 0) await takeUp(session, root, batch);
       if (batch.length < TAKE_UP_LIMIT) return;
     }
@@ -309,10 +309,10 @@ export function createWatcher(deps: WatcherDeps) {
 
   async function takeUp(session: HorizonSession, root: Root, batch: readonly WalletDoc[]): Promise<void> {
     const known = new Map(
-      (await positions.byIds(batch.map(({ address }) => idOf(address)))).map((position) => [position._id, position]),
+      (await cursors.byIds(batch.map(({ address }) => idOf(address)))).map((position) => [position._id, position]),
     );
     const others = await wallets.at(network, [...new Set(batch.map((wallet) => wallet.address))]);
-    const starts: PositionDoc[] = [];
+    const starts: CursorDoc[] = [];
     for (const address of new Set(batch.map((wallet) => wallet.address))) {
       const position = known.get(idOf(address));
       const unread = others
@@ -332,7 +332,7 @@ export function createWatcher(deps: WatcherDeps) {
         });
       }
     }
-    await positions.put(starts);
+    await cursors.put(starts);
     await wallets.takeUp(batch);
   }
 
@@ -353,11 +353,11 @@ export function createWatcher(deps: WatcherDeps) {
   }
 
   /** Inactive wallets that are read to the end of their last window, each with the position that says so. */
-  async function readToTheirEnd(feed: PositionDoc | null): Promise<{ wallet: WalletDoc; position: PositionDoc }[]> {
+  async function readToTheirEnd(feed: CursorDoc | null): Promise<{ wallet: WalletDoc; position: CursorDoc }[]> {
     const batch = await wallets.inactiveButWatching(network, TAKE_UP_LIMIT);
     if (batch.length === 0) return [];
     const own = new Map(
-      (await positions.byIds(batch.map(({ address }) => idOf(address)))).map((each) => [each._id, each]),
+      (await cursors.byIds(batch.map(({ address }) => idOf(address)))).map((each) => [each._id, each]),
     );
     return batch.flatMap((wallet) => {
       const position = covering(own.get(idOf(wallet.address)), feed);
@@ -367,7 +367,7 @@ export function createWatcher(deps: WatcherDeps) {
   }
 
   /** Lets go of inactive wallets that are read to the end of their last window. */
-  async function letGo(session: HorizonSession, root: Root, feed: PositionDoc | null): Promise<void> {
+  async function letGo(session: HorizonSession, root: Root, feed: CursorDoc | null): Promise<void> {
     const done = await readToTheirEnd(feed);
     // Of a network that began anew after its root was asked, the pages are empty and prove nothing: the next round says what was missed.
     if (done.length === 0 || beganAnew(root, await session.root())) return;
@@ -380,18 +380,18 @@ export function createWatcher(deps: WatcherDeps) {
     await forget(done.map(({ wallet }) => wallet.address));
   }
 
-  /** Removes the positions of addresses that nobody watches any more. @returns the addresses that somebody does. */
+  /** Removes the cursors of addresses that nobody watches any more. @returns the addresses that somebody does. */
   async function forget(addresses: readonly string[]): Promise<Set<string>> {
     const watched = new Set(
       (await wallets.at(network, addresses)).filter((wallet) => wallet.watching).map((wallet) => wallet.address),
     );
-    await positions.remove(addresses.filter((address) => !watched.has(address)).map(idOf));
+    await cursors.remove(addresses.filter((address) => !watched.has(address)).map(idOf));
     return watched;
   }
 
   /** Addresses whose own position has not yet reached what the feed covers. */
-  async function stragglers(feed: PositionDoc): Promise<PositionDoc[]> {
-    const behind = await positions.behind(network, feed.fromLedger!, STRAGGLERS_PER_ROUND);
+  async function stragglers(feed: CursorDoc): Promise<CursorDoc[]> {
+    const behind = await cursors.behind(network, feed.fromLedger!, STRAGGLERS_PER_ROUND);
     if (behind.length === 0) return [];
     const watched = await forget(behind.map((position) => position.address!));
     return behind.filter((position) => watched.has(position.address!));
@@ -402,21 +402,21 @@ export function createWatcher(deps: WatcherDeps) {
     session: HorizonSession,
     root: Root,
     addresses: readonly string[],
-  ): Promise<PositionDoc | null> {
-    const feed = await positions.byId(feedId);
+  ): Promise<CursorDoc | null> {
+    const feed = await cursors.byId(feedId);
     if (!feed && addresses.length > readOneByOne) {
       // An address counts as covered from the ledger on that it was read to, however long ago: the feed begins before that.
-      const own = await positions.lowestFrom(network, root.latestLedger - NEAR_LEDGERS);
+      const own = await cursors.lowestFrom(network, root.latestLedger - NEAR_LEDGERS);
       const reach = Math.min(root.latestLedger, own?.ledger ?? root.latestLedger);
       const fromLedger = Math.max(root.elderLedger - 1, reach - SAFE_DISTANCE, 0);
       const started = await feedFrom(session, root, fromLedger);
-      await positions.put([started]);
+      await cursors.put([started]);
       log.info({ network, fromLedger: started.ledger }, "reading the network's feed");
       return started;
     }
     if (feed && addresses.length <= readOneByOne / 2) {
       await standAlone(addresses, feed);
-      await positions.remove([feedId]);
+      await cursors.remove([feedId]);
       log.info({ network }, 'reading addresses one by one');
       return null;
     }
@@ -438,14 +438,14 @@ export function createWatcher(deps: WatcherDeps) {
       await takeUpWallets(session, root);
       const addresses = await wallets.watchedAddresses(network, { limit: readOneByOne + 1 });
       const feed = await chooseWay(session, root, addresses);
-      const sources = feed ? [feed, ...(await stragglers(feed))] : await positions.byIds(addresses.map(idOf));
+      const sources = feed ? [feed, ...(await stragglers(feed))] : await cursors.byIds(addresses.map(idOf));
       for (const source of sources) {
         if (signal.aborted) break;
         const position = await passGap(root, source);
         // Nothing can be new while no ledger is.
         if (position.ledger < root.latestLedger) pages += await readSource(session, root, position, signal);
       }
-      await letGo(session, root, feed && (await positions.byId(feedId)));
+      await letGo(session, root, feed && (await cursors.byId(feedId)));
       if (!state || root.latestLedger >= state.latestLedger || root.latestClosedAt > state.latestClosedAt) {
         await networkStates.put(network, {
           latestLedger: root.latestLedger,
@@ -468,27 +468,23 @@ export function createWatcher(deps: WatcherDeps) {
 const beganAnew = (root: Root, later: Root): boolean =>
   later.latestLedger < root.latestLedger && later.latestClosedAt >= root.latestClosedAt;
 
-/** Whether a position is surely beyond a moment. The mark's ledger is a lower bound, an old one when Horizon was away. */
-function isPast(position: PositionDoc, mark: Mark): boolean {
+/** Whether a position is surely beyond a moment. The stamp's ledger is a lower bound, an old one when Horizon was away. */
+function isPast(position: CursorDoc, stamp: LedgerStamp): boolean {
   const isFar =
-    mark.ledger === null
-      ? position.closedAt.getTime() - mark.at.getTime() > SAFE_DISTANCE * 1000
-      : position.ledger >= mark.ledger + SAFE_DISTANCE;
-  return isFar && isAtOrAfter(position, mark);
+    stamp.ledger === null
+      ? position.closedAt.getTime() - stamp.at.getTime() > SAFE_DISTANCE * 1000
+      : position.ledger >= stamp.ledger + SAFE_DISTANCE;
+  return isFar && isAtOrAfter(position, stamp);
 }
 
 /** Whether a window is known to be read to its end: by the address's position, or from before the wallet was let go. */
-function wasRead(
-  { from, until }: WatchWindow,
-  position: PositionDoc | undefined,
-  readTo: WalletDoc['readTo'],
-): boolean {
+function wasRead({ from, until }: WatchWindow, position: CursorDoc | undefined, readTo: WalletDoc['readTo']): boolean {
   if (until === null) return false;
   if (position && isPast(position, until)) return true;
   return readTo !== null && from.at <= readTo.at && until.ledger !== null && until.ledger <= readTo.ledger;
 }
 
-const progressOf = ({ cursor, ledger, closedAt, readAt }: PositionDoc): Progress => ({
+const progressOf = ({ cursor, ledger, closedAt, readAt }: CursorDoc): Progress => ({
   cursor,
   ledger,
   closedAt,
@@ -496,7 +492,7 @@ const progressOf = ({ cursor, ledger, closedAt, readAt }: PositionDoc): Progress
 });
 
 /** The feed speaks for an address whose own position has reached what the feed covers. */
-const covering = (own: PositionDoc | undefined, feed: PositionDoc | null): PositionDoc | undefined =>
+const covering = (own: CursorDoc | undefined, feed: CursorDoc | null): CursorDoc | undefined =>
   own && feed && own.ledger >= feed.fromLedger! && feed.ledger > own.ledger ? feed : own;
 
 const larger = (a: string, b: string): string => (BigInt(a) >= BigInt(b) ? a : b);

@@ -3,32 +3,30 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../../contracts/networks.js';
-import { type Clock, steadyClock, systemClock } from '../clock.js';
-import { createHorizonMarks } from '../collect/ledger-stamper.js';
-import { createObstacles } from '../collect/destination-check.js';
+import { type Clock, monotonicClock, systemClock } from '../clock.js';
+import { createDestinationCheck } from '../collect/destination-check.js';
+import { createLedgerStamper } from '../collect/ledger-stamper.js';
 import { createRecorder } from '../collect/recorder.js';
 import { watch } from '../collect/watch.js';
 import { createWatcher } from '../collect/watcher.js';
 import { type Config, originOf } from '../config.js';
-import { openDatabase, toStartupError } from './database.js';
-import { readDevelopmentCa } from '../webhooks/development-ca.js';
 import { createIds } from '../domain/ids.js';
 import { createSecretBox } from '../domain/secrets.js';
-import { createHorizon, type Horizon } from '../ledger/horizon/source.js';
-import { WrongNetwork } from '../ledger/horizon/unavailable.js';
+import { StartupError } from '../domain/startup-error.js';
+import { createOutbox } from '../events/outbox.js';
 import { createHttpApp } from '../http/app.js';
+import { createMetrics } from '../http/metrics.js';
+import { createReadiness } from '../http/readiness.js';
 import { listen } from '../http/server.js';
 import { type Jobs, removeOrphans, startJobs, type Work } from '../jobs/agenda.js';
+import { createHorizon, type Horizon } from '../ledger/horizon/source.js';
+import { WrongNetwork } from '../ledger/horizon/unavailable.js';
 import { createLedgerClient, type LedgerClient } from '../local-ledger/client.js';
 import { serveLocalLedger } from '../local-ledger/serve.js';
-import { createMetrics } from '../http/metrics.js';
-import { createOutbox } from '../events/outbox.js';
 import { createPageRouter, type PageRouter } from '../page/router.js';
+import { createPageSource, toPagePayment } from '../page/source.js';
 import { createStatusFeed } from '../page/status-feed.js';
 import type { TestPayer } from '../page/types.js';
-import { createPageSource, toPagePayment } from '../page/source.js';
-import { createReadiness } from '../http/readiness.js';
-import { checkSecretsKey, openSecretsKey } from './secrets-key.js';
 import { createAccountService } from '../services/account.js';
 import { createApiKeyService } from '../services/api-keys.js';
 import { createAuthentication } from '../services/authentication.js';
@@ -42,11 +40,13 @@ import { createProductService } from '../services/products.js';
 import { createReadSync } from '../services/wallet-sync.js';
 import { createWalletService } from '../services/wallets.js';
 import { createWebhookService } from '../services/webhooks.js';
-import { StartupError } from '../domain/startup-error.js';
 import type { Stores } from '../stores/index.js';
+import { readDevelopmentCa } from '../webhooks/development-ca.js';
 import { createDispatcher } from '../webhooks/dispatch.js';
 import { createPoster } from '../webhooks/poster.js';
 import { createSend } from '../webhooks/send.js';
+import { openDatabase, toStartupError } from './database.js';
+import { checkSecretsKey, openSecretsKey } from './secrets-key.js';
 
 export type Role = 'all' | 'api' | 'worker';
 export const ROLES: readonly Role[] = ['all', 'api', 'worker'];
@@ -112,7 +112,7 @@ export async function createContext(deps: {
       const urls = config.horizonUrls[network].length > 0 ? config.horizonUrls[network] : [localLedger!.url];
       const budget = network === 'LOCAL' ? null : stores.requestBudgets.of(network, config.horizonRequestsPerHour);
       const { passphrase } = networkInfo[network];
-      const horizon = createHorizon({ network, urls, passphrase, budget, clock, passing: steadyClock, log });
+      const horizon = createHorizon({ network, urls, passphrase, budget, clock, monotonic: monotonicClock, log });
       onClose(() => horizon.close());
       horizons.set(network, horizon);
     }
@@ -139,7 +139,7 @@ export async function createContext(deps: {
       onAttempt: ({ status }) => metrics.attempted(status),
     });
     const outbox = createOutbox({ ...stores, newId, publicUrl });
-    const marks = createHorizonMarks({ ...stores, horizons, clock });
+    const stamper = createLedgerStamper({ ...stores, horizons, clock });
     const { networks } = config;
     const send = createSend({ poster, secrets, clock, log });
     const deliveriesDue = () => dispatcher.wake();
@@ -149,13 +149,13 @@ export async function createContext(deps: {
       wallets: createWalletService({
         ...stores,
         readSync: createReadSync({ ...stores, clock }),
-        marks,
+        stamper,
         networks,
         clock,
         newId,
       }),
-      products: createProductService({ ...stores, transaction, marks, clock, newId }),
-      paymentLinks: createPaymentLinkService({ ...stores, transaction, marks, clock, newId, publicUrl }),
+      products: createProductService({ ...stores, transaction, stamper, clock, newId }),
+      paymentLinks: createPaymentLinkService({ ...stores, transaction, stamper, clock, newId, publicUrl }),
       payments: createPaymentService({ ...stores, outbox, transaction, deliveriesDue }),
       events: createEventService(stores),
       webhooks: createWebhookService({ ...stores, secrets, send, deliveriesDue, clock, newId, publicUrl }),
@@ -189,7 +189,7 @@ export async function createContext(deps: {
           pollIntervalMs,
           requestsPerHour,
           clock,
-          passing: steadyClock,
+          monotonic: monotonicClock,
           log,
         };
         return { name: `watch ${network}`, run: (signal) => watch(watching, signal), everyMs: null };
@@ -212,7 +212,7 @@ export async function createContext(deps: {
       const status = createStatusFeed({ payments: stores.payments.collection, toPagePayment, clock, log });
       onClose(() => status.close());
       pages = createPageRouter({
-        pages: createPageSource({ ...stores, obstacles: createObstacles({ horizons, clock }) }),
+        pages: createPageSource({ ...stores, destinationCheck: createDestinationCheck({ horizons, clock }) }),
         status,
         testPayer: localLedger && toTestPayer(localLedger.client),
         clock,
@@ -311,7 +311,7 @@ async function freePort(host: string): Promise<number> {
 
 /** The committed file, whether this runs from the sources or from dist. */
 async function readOpenApi(): Promise<Buffer> {
-  for (const path of ['../openapi.json', '../../openapi.json']) {
+  for (const path of ['../../openapi.json', '../../../openapi.json']) {
     const found = await readFile(new URL(path, import.meta.url)).catch(() => null);
     if (found) return found;
   }

@@ -5,8 +5,8 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import type { Config } from '../config.js';
 import type { NewId } from '../domain/ids.js';
-import { openMongo } from '../mongod/index.js';
 import { StartupError } from '../domain/startup-error.js';
+import { openMongo } from '../mongod/index.js';
 import { connectDatabase, type Database } from '../stores/database.js';
 import { createStores, ensureIndexes, type Stores } from '../stores/index.js';
 

@@ -1,9 +1,9 @@
 /** The demo of a first start: an account with an API key, a wallet that exists on the local ledger, products, a link. */
 
 import type { Clock } from '../clock.js';
-import type { Context } from './context.js';
 import type { NewId } from '../domain/ids.js';
 import { openAccount } from '../services/account.js';
+import type { Context } from './context.js';
 
 export interface Demo {
   apiKey: string;

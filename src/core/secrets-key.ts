@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { makeDirectory } from '../mongod/directory.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { StartupError } from '../domain/startup-error.js';
+import { makeDirectory } from '../mongod/directory.js';
 import type { InstallationStore } from '../stores/installation.js';
 
 const BYTES = 32;

@@ -13,7 +13,7 @@ export interface RetrySettings {
 }
 
 /** What came of one attempt. `error` is null for a complete 2xx answer, else a short reason. */
-export interface Answer {
+export interface AttemptResult {
   responseStatus: number | null;
   error: string | null;
   /** What the endpoint asked for with `Retry-After`. */
@@ -21,7 +21,7 @@ export interface Answer {
 }
 
 /** `gone`: the endpoint wants nothing more (410); the delivery waits until its webhook is made ACTIVE again. */
-export type Verdict =
+export type AttemptOutcome =
   | { status: 'DELIVERED'; nextAttemptAt: null; gone: false }
   | { status: 'FAILED'; nextAttemptAt: null; gone: false }
   | { status: 'PENDING'; nextAttemptAt: Date; gone: boolean };
@@ -39,12 +39,12 @@ export function retryDelayMs(n: number, baseMs: number, random: number): number 
 
 /** @param attempt counts this attempt, from 1; @param nowMs when it ended */
 export function judgeAttempt(
-  answer: Answer,
+  answer: AttemptResult,
   attempt: number,
   nowMs: number,
   random: number,
   settings: RetrySettings,
-): Verdict {
+): AttemptOutcome {
   if (answer.error === null) return { status: 'DELIVERED', nextAttemptAt: null, gone: false };
   const gone = answer.responseStatus === 410;
   if (attempt >= settings.maxAttempts && !gone) return { status: 'FAILED', nextAttemptAt: null, gone: false };

@@ -1,38 +1,38 @@
-/** When something holds, as the ledger sees it: marks in time, versions of terms, windows of watching. Ledgers are compared first, because
+/** When something holds, as the ledger sees it: stamps in time, versions of terms, windows of watching. Ledgers are compared first, because
  *  their order is certain while two clocks never quite agree. */
 import type { Asset } from './asset.js';
 
 /** A moment. */
-export interface Mark {
+export interface LedgerStamp {
   at: Date;
   /** The newest ledger known to have closed before the moment: a lower bound. Null when none is known. */
   ledger: number | null;
 }
 
 /** A ledger and when it closed. */
-export interface Position {
+export interface LedgerClose {
   ledger: number;
   closedAt: Date;
 }
 
-/** The numbers decide where close times cannot, which have whole seconds and come from another clock. Further from the mark they say nothing
+/** The numbers decide where close times cannot, which have whole seconds and come from another clock. Further from the stamp they say nothing
  *  that the time does not, and would mislead: a test network may have begun anew since, at ledger 1. */
 const NUMBERS_DECIDE_MS = 10_000;
 
 /** Whether the ledger closed at or after the moment. */
-export function isAtOrAfter(position: Position, mark: Mark): boolean {
-  const second = Math.floor(mark.at.getTime() / 1000) * 1000;
-  const sinceMs = position.closedAt.getTime() - second;
+export function isAtOrAfter(close: LedgerClose, stamp: LedgerStamp): boolean {
+  const second = Math.floor(stamp.at.getTime() / 1000) * 1000;
+  const sinceMs = close.closedAt.getTime() - second;
   if (sinceMs < 0) return false;
-  return mark.ledger === null || position.ledger > mark.ledger || sinceMs > NUMBERS_DECIDE_MS;
+  return stamp.ledger === null || close.ledger > stamp.ledger || sinceMs > NUMBERS_DECIDE_MS;
 }
 
 /** Oldest first, never empty. The first has no beginning: its terms hold from ever. */
-export type Versioned<T> = ReadonlyArray<{ from: Mark | null; terms: T }>;
+export type Versioned<T> = ReadonlyArray<{ from: LedgerStamp | null; terms: T }>;
 
-/** The terms of the last version that the position has reached. */
-export function inForce<T>(history: Versioned<T>, position: Position): T {
-  const version = history.findLast(({ from }) => from === null || isAtOrAfter(position, from));
+/** The terms of the last version that the close has reached. */
+export function inForce<T>(history: Versioned<T>, close: LedgerClose): T {
+  const version = history.findLast(({ from }) => from === null || isAtOrAfter(close, from));
   if (!version) throw new RangeError('a history of terms must begin with terms that hold from ever');
   return version.terms;
 }
@@ -53,11 +53,11 @@ export interface ProductTerms {
 }
 
 export interface WatchWindow {
-  from: Mark;
+  from: LedgerStamp;
   /** Null while the window is open. */
-  until: Mark | null;
+  until: LedgerStamp | null;
 }
 
 /** Whether a payment in this ledger counts: a window has begun and not ended. */
-export const isWatched = (windows: readonly WatchWindow[], position: Position): boolean =>
-  windows.some(({ from, until }) => isAtOrAfter(position, from) && (until === null || !isAtOrAfter(position, until)));
+export const isWatched = (windows: readonly WatchWindow[], close: LedgerClose): boolean =>
+  windows.some(({ from, until }) => isAtOrAfter(close, from) && (until === null || !isAtOrAfter(close, until)));

@@ -10,7 +10,7 @@ import type { PaymentDoc } from '../stores/payments.js';
 import type { ProductDoc } from '../stores/products.js';
 import type { WalletDoc } from '../stores/wallets.js';
 
-export interface Happening {
+export interface OutboxEvent {
   type: EventType;
   payment: PaymentDoc;
   link: PaymentLinkDoc;
@@ -25,9 +25,9 @@ export function createOutbox(deps: { events: EventStore; deliveries: DeliverySto
   const { events, deliveries, newId, publicUrl } = deps;
   return {
     /** In the order given. */
-    async publish(happenings: readonly Happening[], session: Session): Promise<void> {
-      if (happenings.length === 0) return;
-      const docs = happenings.map(({ type, payment, link, product, wallet }): EventDoc => {
+    async publish(outboxEvents: readonly OutboxEvent[], session: Session): Promise<void> {
+      if (outboxEvents.length === 0) return;
+      const docs = outboxEvents.map(({ type, payment, link, product, wallet }): EventDoc => {
         const _id = newId('evt');
         return {
           _id,

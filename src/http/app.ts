@@ -9,7 +9,7 @@ import { createRest, sendError } from '../api/rest.js';
 import { createRouter } from '../api/router.js';
 import { createTrpcHttp } from '../api/trpc-http.js';
 import type { Clock } from '../clock.js';
-import { Failure, notFound } from '../domain/api-error.js';
+import { ApiError, notFound } from '../domain/api-error.js';
 import type { Caller, Services } from '../services/caller.js';
 import type { Idempotency } from '../services/idempotency.js';
 import { createDocs } from './docs.js';
@@ -57,7 +57,7 @@ export function createHttpApp(deps: HttpDeps): express.Express {
     seconds.observe({ route, status: res.statusCode }, (clock.nowMs() - startedAtMs) / 1000);
 
   const newRequestId = createRequestIds(clock);
-  const onFault = (error: unknown, requestId: string) => log.error({ err: error, requestId }, 'request failed');
+  const onInternalError = (error: unknown, requestId: string) => log.error({ err: error, requestId }, 'request failed');
 
   app.use((_req, res, next) => {
     const requestId = newRequestId();
@@ -69,12 +69,12 @@ export function createHttpApp(deps: HttpDeps): express.Express {
 
   if (api) {
     const { services, idempotency, networks, rateLimitPerMinute } = api;
-    const circumstances = () => ({ now: clock.now(), networks });
+    const validationContext = () => ({ now: clock.now(), networks });
     const rateLimit = createRateLimit(rateLimitPerMinute, clock);
-    const router = createRouter({ services, idempotency, circumstances, rateLimit });
+    const router = createRouter({ services, idempotency, validationContext, rateLimit });
     const callerOf = createCallerOf(api.authenticate);
-    const rest = createRest({ router, circumstances, callerOf, onFault });
-    const trpc = createTrpcHttp({ router, callerOf, onFault });
+    const rest = createRest({ router, validationContext, callerOf, onInternalError });
+    const trpc = createTrpcHttp({ router, callerOf, onInternalError });
     app.use('/api/v1', async (req, res) => {
       const startedAtMs = clock.nowMs();
       res.setHeader('Cache-Control', 'no-store');
@@ -110,8 +110,8 @@ export function createHttpApp(deps: HttpDeps): express.Express {
   const answerError: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
     const { status } = error as { status?: number };
     const isClients = error instanceof URIError || (status !== undefined && status >= 400 && status < 500);
-    const failure = isClients ? new Failure('bad_request', 'The request is malformed.') : error;
-    sendError(res, failure, res.locals.requestId, onFault);
+    const failure = isClients ? new ApiError('bad_request', 'The request is malformed.') : error;
+    sendError(res, failure, res.locals.requestId, onInternalError);
   };
   app.use(unknownPath, answerError);
   return app;

@@ -4,8 +4,8 @@ import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import { systemClock } from '../clock.js';
 import { readConfig } from '../config.js';
-import { openMongo } from '../mongod/index.js';
 import { StartupError } from '../domain/startup-error.js';
+import { openMongo } from '../mongod/index.js';
 import { serveLocalLedger } from './serve.js';
 
 async function main(): Promise<void> {

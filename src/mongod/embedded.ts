@@ -8,8 +8,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { systemClock as clock } from '../clock.js';
-import { makeDirectory } from './directory.js';
 import { StartupError } from '../domain/startup-error.js';
+import { makeDirectory } from './directory.js';
 import { makeReady } from './replica-set.js';
 import { connectTo } from './sockets.js';
 

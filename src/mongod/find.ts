@@ -4,9 +4,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
-import { makeDirectory } from './directory.js';
 import { StartupError } from '../domain/startup-error.js';
 import { fetchMissing, fetchNewerLibc, fetchOlderOpenssl } from './debian.js';
+import { makeDirectory } from './directory.js';
 import { fetchMongod, INSTEAD, type OnProgress, onceInPlace, UBUNTU_20, UBUNTU_24 } from './fetch.js';
 import { OLDEST_MAJOR } from './given.js';
 

@@ -3,7 +3,7 @@ import { type Html, html } from './html.js';
 import { icon, money, shorten } from './parts.js';
 import type { PageLink, PagePayment } from './types.js';
 
-export interface Situation {
+export interface PageState {
   state: 'WAITING' | 'CLOSED' | 'PAID' | 'UNDERPAID' | 'REJECTED';
   /** Whether the payment details are shown. */
   payable: boolean;
@@ -22,7 +22,7 @@ export function closedBecause({ active, product, wallet }: PageLink): string | n
 
 /** @param payments those that came since the page was opened, in any order.
  *  @param address path of the page, for a fresh start. */
-export function situationOf(link: PageLink, payments: readonly PagePayment[], address: string): Situation {
+export function pageStateOf(link: PageLink, payments: readonly PagePayment[], address: string): PageState {
   const closed = closedBecause(link);
   // The first payment that is complete stays on top, a receipt; before that, the newest one tells most.
   const oldestFirst = [...payments].sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
@@ -35,13 +35,13 @@ export function situationOf(link: PageLink, payments: readonly PagePayment[], ad
       ? { ...shown, state: 'WAITING', payable: true, html: WAITING }
       : { ...shown, state: 'CLOSED', payable: false, title: `Not available · ${name}`, html: closedView(closed) };
   }
-  const told = tell(main, link);
+  const message = describe(main, link);
   const others = oldestFirst.filter((payment) => payment !== main).reverse();
   return {
     state: paid ? 'PAID' : (main.status as 'UNDERPAID' | 'REJECTED'),
     payable: closed === null && !paid,
-    title: `${told.heading} · ${name}`,
-    announcement: `${told.heading}. ${main.amount} ${main.assetCode} received. ${told.sentence}`,
+    title: `${message.heading} · ${name}`,
+    announcement: `${message.heading}. ${main.amount} ${main.assetCode} received. ${message.sentence}`,
     html: html`
 ${outcome(main, link)}
 ${
@@ -71,13 +71,13 @@ const closedView = (because: string): Html => html`
   <p>Ask the merchant who gave you this link.</p>
 </div>`;
 
-interface Told {
+interface PaymentMessage {
   tone: 'paid' | 'short' | 'refused';
   heading: string;
   sentence: string;
 }
 
-function tell(payment: PagePayment, link: PageLink): Told {
+function describe(payment: PagePayment, link: PageLink): PaymentMessage {
   const { assetCode: code } = payment;
   const { product } = link;
   const asked = payment.expectedAmount ?? product.price ?? product.minAmount;
@@ -103,7 +103,7 @@ function tell(payment: PagePayment, link: PageLink): Told {
       sentence: `${least} ${asked} ${code}, so this payment is not complete. Contact the merchant, who can accept it or send it back. Sending only the rest does not help: every payment is judged on its own.`,
     };
   }
-  const refused = (heading: string, sentence: string): Told => ({
+  const refused = (heading: string, sentence: string): PaymentMessage => ({
     tone: 'refused',
     heading,
     sentence: `${sentence} The money is in the merchant’s account: contact the merchant, who can send it back.`,
@@ -131,7 +131,7 @@ const isAskedAsset = (payment: PagePayment, product: PageLink['product']): boole
 const ICON_OF = { paid: 'check', short: 'part', refused: 'cross' } as const;
 
 function outcome(payment: PagePayment, link: PageLink): Html {
-  const { tone, heading, sentence } = tell(payment, link);
+  const { tone, heading, sentence } = describe(payment, link);
   const moment = payment.createdAt.toISOString();
   const asset = payment.assetIssuer === null || isAskedAsset(payment, link.product) ? null : payment.assetIssuer;
   return html`<article class="outcome ${tone}">

@@ -8,8 +8,8 @@ import { faultView, unknownView } from './document.js';
 import { judgeEntered } from './entered-amount.js';
 import { contentSecurityPolicy, shownImage, strictHeaders } from './headers.js';
 import type { Html } from './html.js';
+import { closedBecause, pageStateOf } from './page-state.js';
 import { qrCode } from './qr.js';
-import { closedBecause, situationOf } from './page-state.js';
 import { createStreams } from './streams.js';
 import type { PageLink, PagePayment, PageSource, StatusFeed, TestPayer, TestPayment } from './types.js';
 import { PAGE_MEMORY_MS, PAYMENTS_SHOWN } from './types.js';
@@ -76,7 +76,7 @@ export function createPageRouter(deps: PageDeps): PageRouter {
     const view = pageView(frame, {
       link,
       ...terms,
-      situation: situationOf(link, payments, addressOf(link)),
+      pageState: pageStateOf(link, payments, addressOf(link)),
       uri,
       qr: await qrCode(uri),
       image,
@@ -92,8 +92,8 @@ export function createPageRouter(deps: PageDeps): PageRouter {
 
   /** What the script takes over: the whole state each time, so that nothing is lost between two of them. */
   function snapshot(link: PageLink, payments: readonly PagePayment[]) {
-    const { html, ...situation } = situationOf(link, payments, addressOf(link));
-    return { ...situation, html: html.text, payments: payments.map(({ id: _, ...known }) => known) };
+    const { html, ...pageState } = pageStateOf(link, payments, addressOf(link));
+    return { ...pageState, html: html.text, payments: payments.map(({ id: _, ...known }) => known) };
   }
 
   async function follow(req: Request, res: Response, link: PageLink): Promise<void> {

@@ -1,13 +1,13 @@
 /** What the hosted page knows of a link and its payments. */
 import { networkInfo } from '../../contracts/networks.js';
-import type { Obstacle, Obstacles } from '../collect/destination-check.js';
-import type { PageLink, PagePayment, PageSource } from './types.js';
+import type { DestinationCheck, DestinationProblem } from '../collect/destination-check.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentDoc } from '../stores/payments.js';
 import type { ProductStore } from '../stores/products.js';
 import type { WalletStore } from '../stores/wallets.js';
+import type { PageLink, PagePayment, PageSource } from './types.js';
 
-const OBSTACLES: Record<Obstacle, string> = {
+const DESTINATION_PROBLEMS: Record<DestinationProblem, string> = {
   no_account:
     'The account of this shop does not exist on the ledger yet, so that a payment may fail. Tell the merchant.',
   no_trustline:
@@ -18,9 +18,9 @@ export function createPageSource(deps: {
   paymentLinks: PaymentLinkStore;
   products: ProductStore;
   wallets: WalletStore;
-  obstacles: Obstacles;
+  destinationCheck: DestinationCheck;
 }): PageSource {
-  const { paymentLinks, products, wallets, obstacles } = deps;
+  const { paymentLinks, products, wallets, destinationCheck } = deps;
   return {
     async linkBySlug(slug): Promise<PageLink | null> {
       const link = await paymentLinks.bySlug(slug);
@@ -28,7 +28,10 @@ export function createPageSource(deps: {
       const wallet = product && (await wallets.byId(product.accountId, product.walletId));
       if (!link || !product || !wallet) return null;
       const { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active } = product;
-      const obstacle = await obstacles.to(wallet.network, wallet.address, { code: assetCode, issuer: assetIssuer });
+      const destinationProblem = await destinationCheck.to(wallet.network, wallet.address, {
+        code: assetCode,
+        issuer: assetIssuer,
+      });
       return {
         linkId: link._id,
         slug: link.slug,
@@ -36,7 +39,7 @@ export function createPageSource(deps: {
         active: link.active,
         product: { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active },
         wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
-        warnings: obstacle === null ? [] : [OBSTACLES[obstacle]],
+        warnings: destinationProblem === null ? [] : [DESTINATION_PROBLEMS[destinationProblem]],
       };
     },
   };

@@ -4,13 +4,13 @@ import { documentOf, type Frame } from './document.js';
 import type { EnteredAmount } from './entered-amount.js';
 import type { ShownImage } from './headers.js';
 import { type Html, html } from './html.js';
+import type { PageState } from './page-state.js';
 import { copyButton, figure, icon, money, shorten, spelled } from './parts.js';
-import type { Situation } from './page-state.js';
 import type { PageLink } from './types.js';
 
 export interface PageModel {
   link: PageLink;
-  situation: Situation;
+  pageState: PageState;
   entered: EnteredAmount;
   /** What is to be paid, canonical; null while the payer has not chosen. */
   amount: string | null;
@@ -29,14 +29,14 @@ export interface PageModel {
 }
 
 export function pageView(frame: Frame, model: PageModel): Html {
-  const { link, situation, image, address, opened } = model;
+  const { link, pageState, image, address, opened } = model;
   const { name, description } = link.product;
   return documentOf(
     frame,
-    situation.title,
+    pageState.title,
     html`
 ${networkNotice(link)}
-<main class="checkout" data-address="${address}" data-opened="${opened}" data-state="${situation.state}">
+<main class="checkout" data-address="${address}" data-opened="${opened}" data-state="${pageState.state}">
   <header class="summary">
     ${image && html`<img class="picture" src="${image.url}" alt="" referrerpolicy="no-referrer" width="320" height="320">`}
     <div>
@@ -46,8 +46,8 @@ ${networkNotice(link)}
   </header>
   <section class="card" aria-label="Payment">
     <p id="announcement" class="unseen" role="status" aria-live="polite"></p>
-    <div id="status">${situation.html}</div>
-    <div id="ask">${situation.payable && ask(model)}</div>
+    <div id="status">${pageState.html}</div>
+    <div id="ask">${pageState.payable && ask(model)}</div>
   </section>
   ${description !== null && description.trim() !== '' && html`<section class="about" aria-label="Description"><p dir="auto">${description}</p></section>`}
 </main>`,
@@ -75,8 +75,8 @@ ${
 }
 
 function ask(model: PageModel): Html {
-  const { link, entered, situation } = model;
-  const waiting = situation.state === 'WAITING';
+  const { link, entered, pageState } = model;
+  const waiting = pageState.state === 'WAITING';
   return html`
 <details class="ask"${waiting && html` open`}>
 <summary>Make a new payment</summary>

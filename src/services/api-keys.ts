@@ -1,9 +1,9 @@
 /** API keys of the caller's account. A full key is in the answer that made it and nowhere else. */
-import { apiKeyFaults } from '../../contracts/api-keys.js';
+import { apiKeyFieldErrors } from '../../contracts/api-keys.js';
 import type { Contract } from '../../contracts/index.js';
 import { type Clock, systemClock } from '../clock.js';
-import { hashApiKey, KEY_REMEMBERED_MS, newApiKey } from '../domain/api-key.js';
 import { conflict, invalid, notFound } from '../domain/api-error.js';
+import { hashApiKey, KEY_REMEMBERED_MS, newApiKey } from '../domain/api-key.js';
 import type { NewId } from '../domain/ids.js';
 import { mask } from '../domain/signature.js';
 import type { ApiKeyDoc, ApiKeyStore } from '../stores/api-keys.js';
@@ -29,7 +29,7 @@ export function createApiKeyService(deps: {
   return {
     async create({ accountId, reservedId = newId }, { name, scope, expiresAt }) {
       const now = clock.now();
-      const [fault] = apiKeyFaults({ expiresAt }, { now });
+      const [fault] = apiKeyFieldErrors({ expiresAt }, { now });
       if (fault) throw invalid(fault);
       const { key, kept } = make();
       const apiKey: ApiKeyDoc = {

@@ -11,7 +11,7 @@ export interface Caller {
   reservedId?: (prefix: IdPrefix) => string;
 }
 
-/** One function per operation of a resource: takes the caller first, returns the resource or `{items, meta}`, throws `Failure`. */
+/** One function per operation of a resource: takes the caller first, returns the resource or `{items, meta}`, throws `ApiError`. */
 export type ServiceOf<Resource> = {
   [Name in keyof Resource]: (caller: Caller, input: ParsedInputOf<Resource[Name]>) => Promise<OutputOf<Resource[Name]>>;
 };

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
-import { conflict, Failure } from '../domain/api-error.js';
+import { ApiError, conflict } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import type { ClaimDoc, IdempotencyStore } from '../stores/idempotency.js';
 import type { Caller } from './caller.js';
@@ -73,7 +73,7 @@ export function createIdempotency(deps: { store: IdempotencyStore; clock: Clock;
       return { ...answer, replayed: false };
     } catch (error) {
       // After a fault nobody knows whether there was an effect: the claim stays, and whoever takes it over reserves the same id.
-      const giveUp = error instanceof Failure ? store.release(_id, runner) : store.prolong(_id, runner, clock.now());
+      const giveUp = error instanceof ApiError ? store.release(_id, runner) : store.prolong(_id, runner, clock.now());
       await giveUp.catch((cause: unknown) => log.warn({ err: cause }, 'claim on an Idempotency-Key not given up'));
       throw error;
     } finally {
@@ -93,11 +93,11 @@ export function createIdempotency(deps: { store: IdempotencyStore; clock: Clock;
 
   return {
     /** Executes the request or replays its first answer, then without the secret that this showed.
-     *  @throws Failure `bad_request` for a key that is no key, `conflict` for another body or a first request that does not end; whatever `execute` throws. */
+     *  @throws ApiError `bad_request` for a key that is no key, `conflict` for another body or a first request that does not end; whatever `execute` throws. */
     async run(caller: Caller, request: IdempotentRequest, execute: Execute): Promise<Answer & { replayed: boolean }> {
       const { method, path, key, body, secretField } = request;
       if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
-        throw new Failure('bad_request', 'Idempotency-Key must have 1 to 255 printable ASCII characters.');
+        throw new ApiError('bad_request', 'Idempotency-Key must have 1 to 255 printable ASCII characters.');
       }
       const id = sha256([caller.accountId, method, path, key]);
       const giveUpAtMs = clock.nowMs() + WAIT_MS;

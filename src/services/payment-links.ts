@@ -11,7 +11,7 @@ import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.j
 import type { ProductDoc, ProductStore } from '../stores/products.js';
 import type { WalletStore } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
-import type { Marks } from './ledger-stamper.js';
+import type { LedgerStamper } from './ledger-stamper.js';
 
 /** Its memo or slug was drawn before. */
 class Taken extends Error {}
@@ -21,12 +21,12 @@ export function createPaymentLinkService(deps: {
   products: ProductStore;
   wallets: WalletStore;
   transaction: Database['transaction'];
-  marks: Marks;
+  stamper: LedgerStamper;
   clock: Clock;
   newId: NewId;
   publicUrl: string;
 }): ServiceOf<Contract['paymentLinks']> {
-  const { paymentLinks, products, wallets, transaction, marks, clock, newId, publicUrl } = deps;
+  const { paymentLinks, products, wallets, transaction, stamper, clock, newId, publicUrl } = deps;
 
   const productOf = async (link: PaymentLinkDoc): Promise<ProductDoc> => {
     const product = await products.byId(link.accountId, link.productId);
@@ -99,9 +99,9 @@ export function createPaymentLinkService(deps: {
       if (active === undefined || active === before.active) return toPaymentLink(before, product, publicUrl);
       const wallet = await wallets.byId(accountId, product.walletId);
       if (!wallet) throw new Error(`product ${product._id} has no wallet`);
-      const mark = await marks.mark(wallet.network);
+      const stamp = await stamper.stamp(wallet.network);
       const after =
-        (await transaction((session) => paymentLinks.setActive(accountId, id, active, mark, session))) ??
+        (await transaction((session) => paymentLinks.setActive(accountId, id, active, stamp, session))) ??
         (await paymentLinks.byId(accountId, id));
       if (!after) throw notFound('payment link');
       return toPaymentLink(after, product, publicUrl);

@@ -4,14 +4,14 @@ import { PAYMENT_STATUSES } from '../../contracts/payments.js';
 import { parseAmount } from '../domain/amount.js';
 import { conflict, invalid, notFound } from '../domain/api-error.js';
 import { payUri } from '../domain/sep7.js';
-import type { Happening, Outbox } from '../events/outbox.js';
+import type { Outbox, OutboxEvent } from '../events/outbox.js';
 import { toPayment } from '../resources/index.js';
 import type { Database, Session } from '../stores/database.js';
 import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
 import type { ProductDoc, ProductStore } from '../stores/products.js';
-import type { WalletStore } from '../stores/wallets.js';
 import { judgeByHistory } from '../stores/verdict.js';
+import type { WalletStore } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
 
 const MATCHED = PAYMENT_STATUSES.filter((status) => status !== 'UNMATCHED');
@@ -34,7 +34,7 @@ export function createPaymentService(deps: {
   /** Stores the events of a payment that a merchant decided about, and counts it for its link. */
   async function conclude(
     payment: PaymentDoc,
-    types: readonly Happening['type'][],
+    types: readonly OutboxEvent['type'][],
     counted: { payments: number; received: number },
     session: Session,
   ): Promise<void> {

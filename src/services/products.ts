@@ -1,6 +1,6 @@
 /** What the API does with products. */
 import type { Contract } from '../../contracts/index.js';
-import { productFaults } from '../../contracts/products.js';
+import { productFieldErrors } from '../../contracts/products.js';
 import type { Clock } from '../clock.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { conflict, invalid, notFound } from '../domain/api-error.js';
@@ -11,7 +11,7 @@ import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { ProductDoc, ProductStore, StoredTerms } from '../stores/products.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
-import type { Marks } from './ledger-stamper.js';
+import type { LedgerStamper } from './ledger-stamper.js';
 
 const TERMS = [
   'active',
@@ -42,11 +42,11 @@ export function createProductService(deps: {
   paymentLinks: PaymentLinkStore;
   wallets: WalletStore;
   transaction: Database['transaction'];
-  marks: Marks;
+  stamper: LedgerStamper;
   clock: Clock;
   newId: NewId;
 }): ServiceOf<Contract['products']> {
-  const { products, paymentLinks, wallets, transaction, marks, clock, newId } = deps;
+  const { products, paymentLinks, wallets, transaction, stamper, clock, newId } = deps;
 
   const walletOf = async (product: ProductDoc): Promise<WalletDoc> => {
     const wallet = await wallets.byId(product.accountId, product.walletId);
@@ -118,7 +118,7 @@ export function createProductService(deps: {
           Object.entries(changes).filter(([, value]) => value !== undefined),
         ) as typeof changes;
         const merged = { ...before, ...given } as ProductDoc;
-        const faults = productFaults({ ...merged });
+        const faults = productFieldErrors({ ...merged });
         if (faults.length > 0) throw invalid(faults[0]!, ...faults.slice(1));
 
         const [oldWallet, wallet] = await Promise.all([walletOf(before), wallets.byId(accountId, merged.walletId)]);
@@ -130,7 +130,7 @@ export function createProductService(deps: {
           [...Object.keys(given), 'nameKey'].map((name) => [name, merged[name as keyof ProductDoc]]),
         ) as Partial<ProductDoc>;
         const newTerms = TERMS.some((name) => merged[name] !== before[name]);
-        const version = newTerms ? { from: await marks.mark(oldWallet.network), terms: termsOf(merged) } : null;
+        const version = newTerms ? { from: await stamper.stamp(oldWallet.network), terms: termsOf(merged) } : null;
 
         const after = await transaction(async (session) => {
           if (wallet._id !== oldWallet._id) {

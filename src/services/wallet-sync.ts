@@ -1,8 +1,8 @@
-/** How far the ledger has been read for a wallet, from the positions that the watcher keeps. */
+/** How far the ledger has been read for a wallet, from the cursors that the watcher keeps. */
 import type { Clock } from '../clock.js';
 import type { Wallet } from '../resources/index.js';
+import type { CursorDoc, CursorStore } from '../stores/cursors.js';
 import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
-import type { PositionDoc, PositionStore } from '../stores/cursors.js';
 import type { WalletDoc } from '../stores/wallets.js';
 
 export const LAGGING_AFTER_MS = 60_000;
@@ -10,18 +10,18 @@ export const LAGGING_AFTER_MS = 60_000;
 export type ReadSync = (wallets: readonly WalletDoc[]) => Promise<Map<string, Wallet['sync']>>;
 
 export function createReadSync(deps: {
-  positions: PositionStore;
+  cursors: CursorStore;
   networkStates: NetworkStateStore;
   clock: Clock;
 }): ReadSync {
-  const { positions, networkStates, clock } = deps;
+  const { cursors, networkStates, clock } = deps;
   return async (wallets) => {
     const networks = [...new Set(wallets.map((wallet) => wallet.network))];
     const ids = [
       ...wallets.map(({ network, address }) => `${network}:${address}`),
       ...networks.map((network) => `${network}:feed`),
     ];
-    const [found, states] = await Promise.all([positions.byIds(ids), networkStates.all()]);
+    const [found, states] = await Promise.all([cursors.byIds(ids), networkStates.all()]);
     const positionById = new Map(found.map((position) => [position._id, position]));
     const stateByNetwork = new Map(states.map((state) => [state._id, state]));
     return new Map(
@@ -35,22 +35,19 @@ export function createReadSync(deps: {
 }
 
 /** The feed speaks for a wallet once the wallet's own position has reached what the feed covers. */
-export function effectivePosition(
-  own: PositionDoc | undefined,
-  feed: PositionDoc | undefined,
-): PositionDoc | undefined {
+export function effectivePosition(own: CursorDoc | undefined, feed: CursorDoc | undefined): CursorDoc | undefined {
   if (own && feed && feed.fromLedger !== null && own.ledger >= feed.fromLedger && feed.ledger > own.ledger) return feed;
   return own;
 }
 
 export function syncOf(
   wallet: WalletDoc,
-  own: PositionDoc | undefined,
-  feed: PositionDoc | undefined,
+  own: CursorDoc | undefined,
+  feed: CursorDoc | undefined,
   state: NetworkStateDoc | undefined,
   nowMs: number,
 ): Wallet['sync'] {
-  const position = wallet.takenUp ? effectivePosition(own, feed) : undefined;
+  const position = wallet.watchStarted ? effectivePosition(own, feed) : undefined;
   const read = { ledger: position?.ledger ?? null, at: position?.readAt.toISOString() ?? null };
   if (!wallet.watching) {
     // It is read to the end of its last window: it cannot lag.

@@ -1,14 +1,14 @@
 /** What the API does with wallets. */
 import type { Contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
-import { walletFaults } from '../../contracts/wallets.js';
+import { walletFieldErrors } from '../../contracts/wallets.js';
 import type { Clock } from '../clock.js';
 import { conflict, invalid, notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import { toWallet } from '../resources/index.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
-import type { Marks } from './ledger-stamper.js';
+import type { LedgerStamper } from './ledger-stamper.js';
 import type { ReadSync } from './wallet-sync.js';
 
 /** A wallet as it begins: active, and nothing of it read yet. */
@@ -17,7 +17,7 @@ export const newWallet = (
 ): WalletDoc => ({
   ...fields,
   active: true,
-  takenUp: false,
+  watchStarted: false,
   watching: true,
   readTo: null,
   gap: null,
@@ -28,22 +28,22 @@ export const newWallet = (
 export function createWalletService(deps: {
   wallets: WalletStore;
   readSync: ReadSync;
-  marks: Marks;
+  stamper: LedgerStamper;
   networks: readonly Network[];
   clock: Clock;
   newId: NewId;
 }): ServiceOf<Contract['wallets']> {
-  const { wallets, readSync, marks, networks, clock, newId } = deps;
+  const { wallets, readSync, stamper, networks, clock, newId } = deps;
   const show = async (wallet: WalletDoc) => toWallet(wallet, (await readSync([wallet])).get(wallet._id)!);
 
   return {
     async create({ accountId, reservedId }, { name, address, network }) {
-      const [fault] = walletFaults({ network }, { networks });
+      const [fault] = walletFieldErrors({ network }, { networks });
       if (fault) throw invalid(fault);
       const _id = reservedId?.('wallet') ?? newId('wallet');
       const made = reservedId && (await wallets.byId(accountId, _id));
       if (made) return show(made);
-      const from = await marks.mark(network);
+      const from = await stamper.stamp(network);
       const windows = [{ from, until: null }];
       const wallet = newWallet({ _id, accountId, name, address, network, windows, createdAt: clock.now() });
       if (!(await wallets.insert(wallet))) throw conflict(`This address is registered on ${network} already.`);
@@ -66,8 +66,8 @@ export function createWalletService(deps: {
       const before = await wallets.byId(accountId, id);
       if (!before) throw notFound('wallet');
       if (active !== undefined && active !== before.active) {
-        const mark = await marks.mark(before.network);
-        await (active ? wallets.activate(accountId, id, mark) : wallets.deactivate(accountId, id, mark));
+        const stamp = await stamper.stamp(before.network);
+        await (active ? wallets.activate(accountId, id, stamp) : wallets.deactivate(accountId, id, stamp));
       }
       const after = name === undefined ? await wallets.byId(accountId, id) : await wallets.rename(accountId, id, name);
       if (!after) throw notFound('wallet');

@@ -1,30 +1,30 @@
 /** Exact totals and deep pages of long lists at a cost that hardly grows with them.
  *
- *  The ids of a list are cut into stretches of some thousands, each with a version that rises in the transaction that adds to it or changes in
- *  it what a filter looks at. So a count of a stretch stands for as long as its version does, whatever the filter: a total is a sum of counts
- *  that are remembered, but for the few stretches that changed, and a deep page is found by walking the sums and skipping within one stretch. */
+ *  The ids of a list are cut into segments of some thousands, each with a version that rises in the transaction that adds to it or changes in
+ *  it what a filter looks at. So a count of a segment stands for as long as its version does, whatever the filter: a total is a sum of counts
+ *  that are remembered, but for the few segments that changed, and a deep page is found by walking the sums and skipping within one segment. */
 import mongoose, { type Model, type QueryFilter } from 'mongoose';
 import { SCHEMA_OPTIONS, type Session } from './database.js';
 import { type Page, toMeta } from './paging.js';
 
-interface StretchDoc {
+interface CountSegmentDoc {
   _id: string;
   /** Names a collection and the owner of the list within it. */
   list: string;
-  /** The stretch holds the ids after this one, up to where the next stretch begins. */
+  /** The segment holds the ids after this one, up to where the next segment begins. */
   after: string;
   /** Ids that were ever added to it. */
   size: number;
   version: number;
 }
 
-const stretchSchema = new mongoose.Schema<StretchDoc>(
+const countSegmentSchema = new mongoose.Schema<CountSegmentDoc>(
   { _id: String, list: String, after: String, size: Number, version: Number },
-  { ...SCHEMA_OPTIONS, collection: 'stretches' },
+  { ...SCHEMA_OPTIONS, collection: 'countSegments' },
 );
-stretchSchema.index({ list: 1, after: 1, version: 1 });
+countSegmentSchema.index({ list: 1, after: 1, version: 1 });
 
-const STRETCH_SIZE = 2500;
+const SEGMENT_SIZE = 2500;
 /** Shorter lists are simply counted. */
 const SHORT_LIST = 5000;
 /** Filters whose counts are remembered. */
@@ -45,7 +45,7 @@ export interface LongListRequest {
 }
 
 /** `after < id <= upTo`, as far as the request's own bounds let it. */
-interface Stretch {
+interface CountSegment {
   after: string;
   upTo: string | null;
   version: number;
@@ -57,12 +57,12 @@ interface Remembered {
   count: Promise<number>;
 }
 
-export type Stretches = ReturnType<typeof createStretches>;
+export type CountSegments = ReturnType<typeof createCountSegments>;
 
-export function createStretches(connection: mongoose.Connection) {
-  const stretches = connection.model<StretchDoc>('Stretch', stretchSchema);
-  const collection = stretches.collection as unknown as mongoose.mongo.Collection<StretchDoc>;
-  /** By list and filter, least recently used first; within, by the start of the stretch. */
+export function createCountSegments(connection: mongoose.Connection) {
+  const segments = connection.model<CountSegmentDoc>('CountSegment', countSegmentSchema);
+  const collection = segments.collection as unknown as mongoose.mongo.Collection<CountSegmentDoc>;
+  /** By list and filter, least recently used first; within, by the start of the segment. */
   const remembered = new Map<string, Map<string, Remembered>>();
 
   function countsOf(key: string): Map<string, Remembered> | undefined {
@@ -82,7 +82,7 @@ export function createStretches(connection: mongoose.Connection) {
   }
 
   /** In the list's direction. */
-  async function stretchesOf(list: string, direction: 1 | -1): Promise<Stretch[]> {
+  async function segmentsOf(list: string, direction: 1 | -1): Promise<CountSegment[]> {
     const found = await collection
       .find({ list }, { projection: { _id: 0, after: 1, version: 1 }, sort: { after: 1 }, batchSize: 100_000 })
       .toArray();
@@ -118,13 +118,13 @@ export function createStretches(connection: mongoose.Connection) {
       );
     }
     const size = newest?.size ?? 0;
-    if (size < STRETCH_SIZE && size + added >= STRETCH_SIZE) {
+    if (size < SEGMENT_SIZE && size + added >= SEGMENT_SIZE) {
       await collection.insertOne({ _id: `${list}:${last}`, list, after: last, size: 0, version: 0 }, { session });
     }
   }
 
   return {
-    ensureIndexes: () => stretches.createIndexes(),
+    ensureIndexes: () => segments.createIndexes(),
 
     touch,
 
@@ -154,7 +154,7 @@ export function createStretches(connection: mongoose.Connection) {
       const offset = (page - 1) * pageSize;
       const answer = (items: Doc[], total: number): Page<Doc> => ({ items, meta: toMeta({ page, pageSize }, total) });
       /** `bounds` narrow the ids further. */
-      const within = (bounds: Partial<Stretch> = {}): QueryFilter<Doc> => {
+      const within = (bounds: Partial<CountSegment> = {}): QueryFilter<Doc> => {
         const id = {
           ...(ids.from === undefined ? {} : { $gte: ids.from }),
           ...(ids.to === undefined ? {} : { $lt: ids.to }),
@@ -164,7 +164,7 @@ export function createStretches(connection: mongoose.Connection) {
         return Object.keys(id).length === 0 ? filter : { ...filter, _id: id };
       };
       const indexed = hint ? { hint } : {};
-      const items = (bounds: Partial<Stretch>, skip: number) =>
+      const items = (bounds: Partial<CountSegment>, skip: number) =>
         model
           .find(within(bounds), null, indexed)
           .sort({ _id: direction })
@@ -186,39 +186,39 @@ export function createStretches(connection: mongoose.Connection) {
       const keyOfParts = `${key} ${ids.from} ${ids.to}`;
       const ofParts = countsOf(keyOfParts) ?? rememberCounts(keyOfParts);
 
-      const countOf = (stretch: Stretch): Promise<number> => {
-        const { after, upTo, version } = stretch;
-        if (version === UNKNOWN) return model.countDocuments(within(stretch), indexed).exec();
+      const countOf = (segment: CountSegment): Promise<number> => {
+        const { after, upTo, version } = segment;
+        if (version === UNKNOWN) return model.countDocuments(within(segment), indexed).exec();
         const isWhole =
           (ids.from === undefined || after >= ids.from) && (ids.to === undefined || (upTo ?? '~') < ids.to);
         const counts = isWhole ? ofWhole : ofParts;
         const known = counts.get(after);
         if (known?.version === version && known.upTo === upTo) return known.count;
-        const count = model.countDocuments(within(stretch), indexed).exec();
+        const count = model.countDocuments(within(segment), indexed).exec();
         const fresh = { version, upTo, count };
         counts.set(after, fresh);
         count.catch(() => counts.get(after) === fresh && counts.delete(after));
         return count;
       };
 
-      const isShallow = offset <= STRETCH_SIZE;
+      const isShallow = offset <= SEGMENT_SIZE;
       const shallow = isShallow ? items({}, offset) : null;
-      const parts = (await stretchesOf(list, direction)).filter(
+      const parts = (await segmentsOf(list, direction)).filter(
         ({ after, upTo }) =>
           (ids.from === undefined || upTo === null || upTo >= ids.from) && (ids.to === undefined || after < ids.to),
       );
       let total = 0;
-      let start: { stretch: Stretch; skip: number } | null = null;
+      let start: { segment: CountSegment; skip: number } | null = null;
       for (let from = 0; from < parts.length; from += COUNTED_AT_ONCE) {
         const some = parts.slice(from, from + COUNTED_AT_ONCE);
         for (const [index, count] of (await Promise.all(some.map(countOf))).entries()) {
-          if (!start && offset < total + count) start = { stretch: some[index]!, skip: offset - total };
+          if (!start && offset < total + count) start = { segment: some[index]!, skip: offset - total };
           total += count;
         }
       }
       if (shallow) return answer(await shallow, total);
       if (!start) return answer([], total);
-      const { after, upTo } = start.stretch;
+      const { after, upTo } = start.segment;
       return answer(await items(direction === 1 ? { after } : { upTo }, start.skip), total);
     },
   };

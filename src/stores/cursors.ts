@@ -6,7 +6,7 @@ import { SCHEMA_OPTIONS, type Session } from './database.js';
 /** An account's payments are read by its own position; the feed is all payments of the network in one stream. */
 export const FEED = 'feed';
 
-export interface PositionDoc {
+export interface CursorDoc {
   /** `NETWORK:G…` or `NETWORK:feed`. */
   _id: string;
   network: Network;
@@ -24,9 +24,9 @@ export interface PositionDoc {
   fromLedger: number | null;
 }
 
-export type Progress = Pick<PositionDoc, 'cursor' | 'ledger' | 'closedAt' | 'readAt'>;
+export type Progress = Pick<CursorDoc, 'cursor' | 'ledger' | 'closedAt' | 'readAt'>;
 
-const positionSchema = new mongoose.Schema<PositionDoc>(
+const cursorSchema = new mongoose.Schema<CursorDoc>(
   {
     _id: String,
     network: String,
@@ -37,42 +37,42 @@ const positionSchema = new mongoose.Schema<PositionDoc>(
     readAt: Date,
     fromLedger: { type: Number, default: null },
   },
-  { ...SCHEMA_OPTIONS, collection: 'positions' },
+  { ...SCHEMA_OPTIONS, collection: 'cursors' },
 );
-positionSchema.index({ network: 1, ledger: 1 });
+cursorSchema.index({ network: 1, ledger: 1 });
 
-export const positionId = (network: Network, source: string): string => `${network}:${source}`;
+export const cursorId = (network: Network, source: string): string => `${network}:${source}`;
 
-export type PositionStore = ReturnType<typeof createPositionStore>;
+export type CursorStore = ReturnType<typeof createCursorStore>;
 
-export function createPositionStore(connection: mongoose.Connection) {
-  const positions = connection.model<PositionDoc>('Position', positionSchema);
+export function createCursorStore(connection: mongoose.Connection) {
+  const cursors = connection.model<CursorDoc>('Cursor', cursorSchema);
   return {
-    ensureIndexes: () => positions.createIndexes(),
+    ensureIndexes: () => cursors.createIndexes(),
 
-    byId: (id: string) => positions.findById(id).lean<PositionDoc>().exec(),
+    byId: (id: string) => cursors.findById(id).lean<CursorDoc>().exec(),
     byIds: (ids: readonly string[]) =>
-      positions
+      cursors
         .find({ _id: { $in: [...ids] } })
-        .lean<PositionDoc[]>()
+        .lean<CursorDoc[]>()
         .exec(),
     /** False when somebody else has moved it since `from` was read. */
     async advance(
-      from: Pick<PositionDoc, '_id' | 'cursor' | 'ledger'>,
+      from: Pick<CursorDoc, '_id' | 'cursor' | 'ledger'>,
       to: Progress,
       session?: Session,
     ): Promise<boolean> {
-      const { matchedCount } = await positions.collection.updateOne(
+      const { matchedCount } = await cursors.collection.updateOne(
         { _id: from._id as never, cursor: from.cursor, ledger: from.ledger },
         { $set: { cursor: to.cursor, ledger: to.ledger, closedAt: to.closedAt, readAt: to.readAt } },
         session ? { session } : {},
       );
       return matchedCount === 1;
     },
-    /** Sets positions whatever they were: at the start of a source, after a gap, when the way of reading changes. */
-    async put(batch: readonly PositionDoc[]): Promise<void> {
+    /** Sets cursors whatever they were: at the start of a source, after a gap, when the way of reading changes. */
+    async put(batch: readonly CursorDoc[]): Promise<void> {
       if (batch.length === 0) return;
-      await positions.collection.bulkWrite(
+      await cursors.collection.bulkWrite(
         batch.map(({ _id, ...rest }) => ({
           updateOne: { filter: { _id: _id as never }, update: { $set: rest }, upsert: true },
         })),
@@ -80,22 +80,22 @@ export function createPositionStore(connection: mongoose.Connection) {
       );
     },
     async remove(ids: readonly string[]): Promise<void> {
-      if (ids.length > 0) await positions.deleteMany({ _id: { $in: [...ids] } });
+      if (ids.length > 0) await cursors.deleteMany({ _id: { $in: [...ids] } });
     },
     /** The account position furthest behind, of those at a ledger or after it. */
     lowestFrom: (network: Network, ledger: number) =>
-      positions
+      cursors
         .findOne({ network, ledger: { $gte: ledger }, address: { $ne: null } })
         .sort({ ledger: 1 })
-        .lean<PositionDoc>()
+        .lean<CursorDoc>()
         .exec(),
-    /** Account positions behind a ledger, the furthest behind first. */
+    /** Account cursors behind a ledger, the furthest behind first. */
     behind: (network: Network, ledger: number, limit: number) =>
-      positions
+      cursors
         .find({ network, ledger: { $lt: ledger }, address: { $ne: null } })
         .sort({ ledger: 1 })
         .limit(limit)
-        .lean<PositionDoc[]>()
+        .lean<CursorDoc[]>()
         .exec(),
   };
 }

@@ -4,10 +4,10 @@ import { deliveryStatusSchema } from '../../contracts/deliveries.js';
 import type { EventType } from '../../contracts/events.js';
 import type { Clock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
+import { createCountSegments } from './count-segments.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { EventDoc } from './events.js';
 import { type PageRequest, page } from './paging.js';
-import { createStretches } from './count-segments.js';
 import type { WebhookStore } from './webhooks.js';
 
 const STATUSES = deliveryStatusSchema.options;
@@ -95,7 +95,7 @@ export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 export function createDeliveryStore(
   connection: mongoose.Connection,
   deps: { webhooks: Pick<WebhookStore, 'subscribed'>; newId: NewId; clock: Clock },
-  stretches = createStretches(connection),
+  countSegments = createCountSegments(connection),
 ) {
   const { webhooks, newId, clock } = deps;
   const deliveries = connection.model<DeliveryDoc>('Delivery', deliverySchema);
@@ -109,7 +109,7 @@ export function createDeliveryStore(
     list(accountId: string, webhookId: string, { status }: { status?: DeliveryStatus }, request: PageRequest) {
       const ofWebhook = { webhookId, accountId };
       const ofAny = (some: PageRequest) =>
-        stretches.page<DeliveryDoc>(
+        countSegments.page<DeliveryDoc>(
           listOf(accountId),
           deliveries,
           { ...ofWebhook, status: { $in: STATUSES } },
@@ -169,7 +169,7 @@ export function createDeliveryStore(
       );
       if (opened.length === 0) return 0;
       await collection.insertMany(opened, { session });
-      await stretches.touchAll(opened, (delivery) => listOf(delivery.accountId), session);
+      await countSegments.touchAll(opened, (delivery) => listOf(delivery.accountId), session);
       return opened.length;
     },
 

@@ -2,9 +2,9 @@
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/events.js';
 import { firstIdOf } from '../domain/ids.js';
+import { createCountSegments } from './count-segments.js';
 import { SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PageRequest } from './paging.js';
-import { createStretches } from './count-segments.js';
 
 export interface EventDoc {
   _id: string;
@@ -44,7 +44,7 @@ export interface EventFilter {
 
 export type EventStore = ReturnType<typeof createEventStore>;
 
-export function createEventStore(connection: mongoose.Connection, stretches = createStretches(connection)) {
+export function createEventStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
   const events = connection.model<EventDoc>('Event', eventSchema);
   const collection = events.collection as unknown as mongoose.mongo.Collection<EventDoc>;
   const listOf = (accountId: string) => `events:${accountId}`;
@@ -55,7 +55,7 @@ export function createEventStore(connection: mongoose.Connection, stretches = cr
     byId: (accountId: string, id: string) => events.findOne({ _id: id, accountId }).lean<EventDoc>().exec(),
     list: (accountId: string, filter: EventFilter, request: PageRequest) => {
       const { type, paymentId, createdFrom, createdTo } = filter;
-      return stretches.page<EventDoc>(
+      return countSegments.page<EventDoc>(
         listOf(accountId),
         events,
         {
@@ -76,7 +76,7 @@ export function createEventStore(connection: mongoose.Connection, stretches = cr
     /** @throws a duplicate key error when the payment has an event of that kind already */
     async insert(batch: readonly EventDoc[], session: Session): Promise<void> {
       await collection.insertMany([...batch], { session });
-      await stretches.touchAll(batch, ({ accountId }) => listOf(accountId), session);
+      await countSegments.touchAll(batch, ({ accountId }) => listOf(accountId), session);
     },
     byIds: (ids: readonly string[]): Promise<EventDoc[]> => collection.find({ _id: { $in: [...ids] } }).toArray(),
   };

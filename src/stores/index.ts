@@ -4,6 +4,8 @@ import type { Clock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
 import { createAccountStore } from './accounts.js';
 import { createApiKeyStore } from './api-keys.js';
+import { createCountSegments } from './count-segments.js';
+import { createCursorStore } from './cursors.js';
 import { createDeliveryStore } from './deliveries.js';
 import { createEventStore } from './events.js';
 import { createIdempotencyStore } from './idempotency.js';
@@ -13,36 +15,34 @@ import { createNetworkStateStore } from './network-states.js';
 import { createParkedRecordStore } from './parked-records.js';
 import { createPaymentLinkStore } from './payment-links.js';
 import { createPaymentStore } from './payments.js';
-import { createPositionStore } from './cursors.js';
 import { createProductStore } from './products.js';
 import { createRequestBudgetStore } from './request-budgets.js';
-import { createStretches } from './count-segments.js';
 import { createWalletStore } from './wallets.js';
 import { createWebhookStore } from './webhooks.js';
 
 export type Stores = ReturnType<typeof createStores>;
 
 export function createStores(connection: mongoose.Connection, { clock, newId }: { clock: Clock; newId: NewId }) {
-  const stretches = createStretches(connection);
+  const countSegments = createCountSegments(connection);
   const webhooks = createWebhookStore(connection);
   return {
     accounts: createAccountStore(connection),
     apiKeys: createApiKeyStore(connection),
     wallets: createWalletStore(connection),
     products: createProductStore(connection),
-    paymentLinks: createPaymentLinkStore(connection, stretches),
-    payments: createPaymentStore(connection, stretches),
-    events: createEventStore(connection, stretches),
+    paymentLinks: createPaymentLinkStore(connection, countSegments),
+    payments: createPaymentStore(connection, countSegments),
+    events: createEventStore(connection, countSegments),
     webhooks,
-    deliveries: createDeliveryStore(connection, { webhooks, newId, clock }, stretches),
+    deliveries: createDeliveryStore(connection, { webhooks, newId, clock }, countSegments),
     idempotency: createIdempotencyStore(connection),
-    positions: createPositionStore(connection),
+    cursors: createCursorStore(connection),
     networkStates: createNetworkStateStore(connection),
     parkedRecords: createParkedRecordStore(connection),
     requestBudgets: createRequestBudgetStore(connection, clock),
     installation: createInstallationStore(connection),
     leases: createLeaseStore(connection),
-    stretches,
+    countSegments,
   };
 }
 

@@ -1,11 +1,11 @@
 /** Payment links. Memo and slug are unique over all accounts; a link with payments is never deleted. */
 import mongoose from 'mongoose';
-import type { Mark } from '../domain/terms.js';
+import type { LedgerStamp } from '../domain/terms.js';
+import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { startingWith } from './products.js';
-import { createStretches } from './count-segments.js';
-import { markSchema } from './wallets.js';
+import { stampSchema } from './wallets.js';
 
 export interface PaymentLinkDoc {
   _id: string;
@@ -16,7 +16,7 @@ export interface PaymentLinkDoc {
   memo: string;
   active: boolean;
   /** Oldest first; the first holds from ever. */
-  history: { from: Mark | null; terms: { active: boolean } }[];
+  history: { from: LedgerStamp | null; terms: { active: boolean } }[];
   /** Payments that are not REJECTED. */
   paymentCount: number;
   /** All payments. */
@@ -42,7 +42,7 @@ const paymentLinkSchema = new mongoose.Schema<PaymentLinkDoc>(
     history: [
       new mongoose.Schema(
         {
-          from: { type: markSchema, default: null },
+          from: { type: stampSchema, default: null },
           terms: new mongoose.Schema({ active: Boolean }, PART_OPTIONS),
         },
         PART_OPTIONS,
@@ -71,7 +71,10 @@ export interface PaymentLinkFilter {
 
 export type PaymentLinkStore = ReturnType<typeof createPaymentLinkStore>;
 
-export function createPaymentLinkStore(connection: mongoose.Connection, stretches = createStretches(connection)) {
+export function createPaymentLinkStore(
+  connection: mongoose.Connection,
+  countSegments = createCountSegments(connection),
+) {
   const links = connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema);
   const listOf = (accountId: string) => `paymentLinks:${accountId}`;
 
@@ -82,7 +85,7 @@ export function createPaymentLinkStore(connection: mongoose.Connection, stretche
     async insert(link: PaymentLinkDoc, session: Session): Promise<boolean> {
       try {
         await links.collection.insertOne({ ...link, suffixes: suffixesOf(link) } as never, { session });
-        await stretches.touch(listOf(link.accountId), [link._id], 1, session);
+        await countSegments.touch(listOf(link.accountId), [link._id], 1, session);
         return true;
       } catch (error) {
         if (isDuplicateKey(error)) return false;
@@ -102,7 +105,7 @@ export function createPaymentLinkStore(connection: mongoose.Connection, stretche
         ...(active === undefined ? {} : { active }),
       };
       if (!search)
-        return stretches.page<PaymentLinkDoc>(listOf(accountId), links, filter, { ...request, direction: -1 });
+        return countSegments.page<PaymentLinkDoc>(listOf(accountId), links, filter, { ...request, direction: -1 });
       const found = [
         { suffixes: startingWith(search.text.toLowerCase()) },
         ...(search.productIds.length > 0 ? [{ productId: { $in: [...search.productIds] } }] : []),
@@ -119,7 +122,7 @@ export function createPaymentLinkStore(connection: mongoose.Connection, stretche
       accountId: string,
       id: string,
       active: boolean,
-      from: Mark,
+      from: LedgerStamp,
       session: Session,
     ): Promise<PaymentLinkDoc | null> {
       const changed = await links
@@ -130,12 +133,12 @@ export function createPaymentLinkStore(connection: mongoose.Connection, stretche
         )
         .lean<PaymentLinkDoc>()
         .exec();
-      if (changed) await stretches.touch(listOf(accountId), [id], 0, session);
+      if (changed) await countSegments.touch(listOf(accountId), [id], 0, session);
       return changed;
     },
     async removeUnpaid(accountId: string, id: string, session: Session): Promise<boolean> {
       const { deletedCount } = await links.deleteOne({ _id: id, accountId, receivedCount: 0 }, { session });
-      await stretches.touch(listOf(accountId), [id], 0, session);
+      await countSegments.touch(listOf(accountId), [id], 0, session);
       return deletedCount === 1;
     },
     /** False when one of them has payments. */
@@ -146,7 +149,7 @@ export function createPaymentLinkStore(connection: mongoose.Connection, stretche
         .lean<{ _id: string }[]>();
       const ids = unpaid.map(({ _id }) => _id);
       await links.deleteMany({ _id: { $in: ids }, accountId, receivedCount: 0 }, { session });
-      await stretches.touch(listOf(accountId), ids, 0, session);
+      await countSegments.touch(listOf(accountId), ids, 0, session);
       return (await links.exists({ accountId, productId }).session(session)) === null;
     },
     /** Adds to the counts of links. In the transaction that stores the payments; it also keeps the links from vanishing meanwhile. */
@@ -168,7 +171,7 @@ export function createPaymentLinkStore(connection: mongoose.Connection, stretche
 
     // What follows works for all accounts: the hosted page, which knows a link by its slug, and the watcher, which knows it by its memo.
 
-    /** The network began anew: only the times of marks count for these products' links. */
+    /** The network began anew: only the times of stamps count for these products' links. */
     async forgetLedgers(productIds: readonly string[]): Promise<void> {
       await links.collection.updateMany(
         { productId: { $in: [...productIds] } },

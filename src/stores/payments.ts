@@ -3,9 +3,9 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
 import { firstIdOf } from '../domain/ids.js';
+import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PageRequest } from './paging.js';
-import { createStretches } from './count-segments.js';
 
 export interface PaymentDoc {
   _id: string;
@@ -101,7 +101,7 @@ export const keyOf = (
 
 export type PaymentStore = ReturnType<typeof createPaymentStore>;
 
-export function createPaymentStore(connection: mongoose.Connection, stretches = createStretches(connection)) {
+export function createPaymentStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
   const payments = connection.model<PaymentDoc>('Payment', paymentSchema);
   const listOf = (accountId: string) => `payments:${accountId}`;
 
@@ -119,7 +119,7 @@ export function createPaymentStore(connection: mongoose.Connection, stretches = 
     list: (accountId: string, filter: PaymentFilter, request: PageRequest) => {
       const { status, createdFrom, createdTo, ...equal } = filter;
       const given = Object.fromEntries(Object.entries(equal).filter(([, value]) => value !== undefined));
-      return stretches.page<PaymentDoc>(
+      return countSegments.page<PaymentDoc>(
         listOf(accountId),
         payments,
         { accountId, status: { $in: [...status].sort() }, ...given },
@@ -146,7 +146,7 @@ export function createPaymentStore(connection: mongoose.Connection, stretches = 
         )
         .lean<PaymentDoc>()
         .exec();
-      if (judged) await stretches.touch(listOf(accountId), [id], 0, session);
+      if (judged) await countSegments.touch(listOf(accountId), [id], 0, session);
       return judged;
     },
 
@@ -166,7 +166,7 @@ export function createPaymentStore(connection: mongoose.Connection, stretches = 
     wereKnown: isDuplicateKey,
     async insert(batch: readonly PaymentDoc[], session: Session): Promise<void> {
       await payments.collection.insertMany(batch as never[], { session });
-      await stretches.touchAll(batch, ({ accountId }) => listOf(accountId), session);
+      await countSegments.touchAll(batch, ({ accountId }) => listOf(accountId), session);
     },
   };
 }

@@ -1,9 +1,9 @@
 /** Products with the history of their terms. A product is changed only by whoever read its latest `revision`. */
 import mongoose from 'mongoose';
-import type { Mark } from '../domain/terms.js';
+import type { LedgerStamp } from '../domain/terms.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
-import { markSchema } from './wallets.js';
+import { stampSchema } from './wallets.js';
 
 /** What a payment is judged by. Amounts in canonical decimal text. */
 export interface StoredTerms {
@@ -25,7 +25,7 @@ export interface ProductDoc extends StoredTerms {
   imageUrl: string | null;
   walletId: string;
   /** Oldest first; the first holds from ever, the last is what the fields above say. */
-  history: { from: Mark | null; terms: StoredTerms }[];
+  history: { from: LedgerStamp | null; terms: StoredTerms }[];
   paymentLinkCount: number;
   revision: number;
   createdAt: Date;
@@ -52,7 +52,7 @@ const productSchema = new mongoose.Schema<ProductDoc>(
     ...termsShape,
     history: [
       new mongoose.Schema(
-        { from: { type: markSchema, default: null }, terms: new mongoose.Schema(termsShape, PART_OPTIONS) },
+        { from: { type: stampSchema, default: null }, terms: new mongoose.Schema(termsShape, PART_OPTIONS) },
         PART_OPTIONS,
       ),
     ],
@@ -142,7 +142,7 @@ export function createProductStore(connection: mongoose.Connection) {
 
     // What follows serves the watcher, which works for all accounts at once.
 
-    /** The network began anew: only the times of marks count for these wallets' products. @returns the ids of the products */
+    /** The network began anew: only the times of stamps count for these wallets' products. @returns the ids of the products */
     async forgetLedgers(walletIds: readonly string[]): Promise<string[]> {
       const filter = { walletId: { $in: [...walletIds] } };
       await products.collection.updateMany(

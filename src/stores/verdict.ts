@@ -2,7 +2,7 @@
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import type { Asset } from '../domain/asset.js';
 import { judge, type Verdict } from '../domain/judge.js';
-import { inForce, type Position, type ProductTerms } from '../domain/terms.js';
+import { inForce, type LedgerClose, type ProductTerms } from '../domain/terms.js';
 import type { PaymentLinkDoc } from './payment-links.js';
 import type { PaymentDoc } from './payments.js';
 import type { ProductDoc, StoredTerms } from './products.js';
@@ -27,7 +27,7 @@ const toProductTerms = (terms: StoredTerms): ProductTerms => ({
 export function judgeByHistory(
   link: Pick<PaymentLinkDoc, 'history'>,
   product: Pick<ProductDoc, 'history'>,
-  position: Position,
+  position: LedgerClose,
   paid: { asset: Asset; amount: bigint },
 ): StoredVerdict {
   return toStored(

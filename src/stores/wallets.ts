@@ -1,7 +1,7 @@
-/** Wallets, and the windows of the ledger in which each one counts. `takenUp` is false until the watcher has seen the newest window. */
+/** Wallets, and the windows of the ledger in which each one counts. `watchStarted` is false until the watcher has seen the newest window. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
-import type { Mark, WatchWindow } from '../domain/terms.js';
+import type { LedgerStamp, WatchWindow } from '../domain/terms.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 
@@ -21,7 +21,7 @@ export interface WalletDoc {
   /** Oldest first; the last is open while the wallet is active. */
   windows: WatchWindow[];
   /** The watcher knows the newest window. */
-  takenUp: boolean;
+  watchStarted: boolean;
   /** Some window is not read to its end. */
   watching: boolean;
   /** How far it was read when its last window had been read to the end; null before. */
@@ -33,7 +33,7 @@ export interface WalletDoc {
   createdAt: Date;
 }
 
-export const markSchema = new mongoose.Schema<Mark>({ at: Date, ledger: Number }, PART_OPTIONS);
+export const stampSchema = new mongoose.Schema<LedgerStamp>({ at: Date, ledger: Number }, PART_OPTIONS);
 
 const walletSchema = new mongoose.Schema<WalletDoc>(
   {
@@ -43,8 +43,8 @@ const walletSchema = new mongoose.Schema<WalletDoc>(
     address: String,
     network: String,
     active: Boolean,
-    windows: [new mongoose.Schema({ from: markSchema, until: { type: markSchema, default: null } }, PART_OPTIONS)],
-    takenUp: Boolean,
+    windows: [new mongoose.Schema({ from: stampSchema, until: { type: stampSchema, default: null } }, PART_OPTIONS)],
+    watchStarted: Boolean,
     watching: Boolean,
     readTo: { type: new mongoose.Schema({ ledger: Number, at: Date }, PART_OPTIONS), default: null },
     gap: { type: new mongoose.Schema({ fromLedger: Number, toLedger: Number, at: Date }, PART_OPTIONS), default: null },
@@ -59,7 +59,7 @@ walletSchema.index({ accountId: 1, _id: -1 });
 walletSchema.index({ network: 1, address: 1 });
 walletSchema.index({ network: 1, watching: 1, address: 1 });
 walletSchema.index({ network: 1, active: 1 }, { partialFilterExpression: { watching: true, active: false } });
-walletSchema.index({ network: 1, takenUp: 1 }, { partialFilterExpression: { takenUp: false } });
+walletSchema.index({ network: 1, watchStarted: 1 }, { partialFilterExpression: { watchStarted: false } });
 
 export type WalletStore = ReturnType<typeof createWalletStore>;
 
@@ -93,12 +93,12 @@ export function createWalletStore(connection: mongoose.Connection) {
         .lean<WalletDoc>()
         .exec(),
     /** Opens a window; null when the wallet is active already or not there. */
-    activate: (accountId: string, id: string, from: Mark) =>
+    activate: (accountId: string, id: string, from: LedgerStamp) =>
       wallets
         .findOneAndUpdate(
           { _id: id, accountId, active: false },
           {
-            $set: { active: true, takenUp: false, watching: true, gap: null },
+            $set: { active: true, watchStarted: false, watching: true, gap: null },
             $push: { windows: { from, until: null } },
           },
           { returnDocument: 'after' },
@@ -106,7 +106,7 @@ export function createWalletStore(connection: mongoose.Connection) {
         .lean<WalletDoc>()
         .exec(),
     /** Closes the open window; null when the wallet is inactive already or not there. What it holds is still read to its end. */
-    deactivate: (accountId: string, id: string, until: Mark) =>
+    deactivate: (accountId: string, id: string, until: LedgerStamp) =>
       wallets
         .findOneAndUpdate(
           { _id: id, accountId, active: true },
@@ -156,8 +156,8 @@ export function createWalletStore(connection: mongoose.Connection) {
           return [...addresses].slice(0, options.limit);
       }
     },
-    notTakenUp: (network: Network, limit: number) =>
-      wallets.find({ network, takenUp: false }).limit(limit).lean<WalletDoc[]>().exec(),
+    notStarted: (network: Network, limit: number) =>
+      wallets.find({ network, watchStarted: false }).limit(limit).lean<WalletDoc[]>().exec(),
     /** A wallet that got a further window since it was read is left for the next time. */
     async takeUp(batch: readonly WalletDoc[]): Promise<void> {
       if (batch.length === 0) return;
@@ -165,7 +165,7 @@ export function createWalletStore(connection: mongoose.Connection) {
         batch.map(({ _id, windows }) => ({
           updateOne: {
             filter: { _id: _id as never, windows: { $size: windows.length } },
-            update: { $set: { takenUp: true } },
+            update: { $set: { watchStarted: true } },
           },
         })),
         { ordered: false },

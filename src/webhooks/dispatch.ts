@@ -1,7 +1,7 @@
 /** The way of a delivery: due → lane → signed post → record → next. Several dispatchers may run at once: no two of them send the same
  *  delivery while both live, and each endpoint has slots of its own, so that none waits for another. */
 import type { Logger } from 'pino';
-import { type Clock, type SteadyClock, steadyClock } from '../clock.js';
+import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
 import type { RetrySettings } from '../domain/retry.js';
 import type { SecretBox } from '../domain/secrets.js';
 import type { AttemptRecord, DeliveryStore } from '../stores/deliveries.js';
@@ -35,7 +35,7 @@ export interface DispatcherDeps {
   log: Logger;
   settings: DispatchSettings;
   /** Time that passed, which leases and the end of the process go by; another one in simulations. */
-  leaseClock?: SteadyClock;
+  monotonic?: MonotonicClock;
   /** For metrics. */
   onAttempt?: (record: AttemptRecord) => void;
 }
@@ -64,7 +64,7 @@ export function createDispatcher(deps: DispatcherDeps) {
 }
 
 function createRun(deps: DispatcherDeps) {
-  const { deliveries, clock, log, settings, onAttempt, leaseClock = steadyClock } = deps;
+  const { deliveries, clock, log, settings, onAttempt, monotonic = monotonicClock } = deps;
   const { timeoutMs, pollMs = 250, leaseMarginMs: marginMs = 3000, graceMs = 7000 } = settings;
   const by = clock.randomBytes(12).toString('hex');
   const lanes = createLanes({ ...deps, by, timeoutMs, marginMs });
@@ -129,7 +129,7 @@ function createRun(deps: DispatcherDeps) {
     stopping = true;
     const enough = new AbortController();
     const ended = Promise.all(sending).then(() => recorder.settled());
-    await Promise.race([ended, leaseClock.sleep(graceMs, enough.signal)]);
+    await Promise.race([ended, monotonic.sleep(graceMs, enough.signal)]);
     enough.abort();
     recorder.abandon();
     await lanes.release(lanes.all().filter((lane) => lane.inFlight === 0));

@@ -1,6 +1,6 @@
 /** The lanes that one dispatcher holds. A lane is held by one dispatcher at a time; nothing is started in it that could outlast its lease. */
 import type { Logger } from 'pino';
-import { type SteadyClock, steadyClock } from '../clock.js';
+import { type MonotonicClock, monotonicClock } from '../clock.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
 import type { WebhookStore } from '../stores/webhooks.js';
 import { Lane } from './lane.js';
@@ -24,9 +24,9 @@ export function createLanes(deps: {
   marginMs: number;
   log: Logger;
   /** Leases are time that passed, whatever anybody sets a clock to; only a simulation has another one. */
-  leaseClock?: SteadyClock;
+  monotonic?: MonotonicClock;
 }) {
-  const { webhooks, deliveries, by, timeoutMs, marginMs, log, leaseClock = steadyClock } = deps;
+  const { webhooks, deliveries, by, timeoutMs, marginMs, log, monotonic = monotonicClock } = deps;
   const leaseMs = timeoutMs + marginMs;
   const lanes = new Map<string, Lane>();
   let lastClaimed = '';
@@ -52,7 +52,7 @@ export function createLanes(deps: {
     slots: (): number => Math.max(MIN_SLOTS, Math.min(MAX_SLOTS, Math.floor(SLOTS / lanes.size))),
 
     /** True while an attempt that starts now is over before the lease can be anybody else's. */
-    mayStart: (lane: Lane): boolean => lane.leaseEndsMs - leaseClock.nowMs() >= timeoutMs + marginMs / 4,
+    mayStart: (lane: Lane): boolean => lane.leaseEndsMs - monotonic.nowMs() >= timeoutMs + marginMs / 4,
 
     /** Takes what it can of the lanes of these webhooks, beginning after those that it took last. */
     async claim(webhookIds: readonly string[]): Promise<void> {
@@ -61,7 +61,7 @@ export function createLanes(deps: {
       const inTurn = next < 0 ? ids : [...ids.slice(next), ...ids.slice(0, next)];
       for (let from = 0; from < inTurn.length && lanes.size < MAX_LANES; from += CLAIM_BATCH) {
         const batch = inTurn.slice(from, from + Math.min(CLAIM_BATCH, MAX_LANES - lanes.size));
-        const askedMs = leaseClock.nowMs();
+        const askedMs = monotonic.nowMs();
         const { held, gone } = await webhooks.claimLanes(batch, by, leaseMs);
         for (const webhook of held) lanes.set(webhook._id, new Lane(webhook, askedMs + leaseMs));
         // Deleted after its deliveries were opened.
@@ -82,11 +82,11 @@ export function createLanes(deps: {
     /** Keeps the lanes until the signal aborts. */
     async keep(signal: AbortSignal, onRenewed: (lane: Lane) => void): Promise<void> {
       while (!signal.aborted) {
-        await leaseClock.sleep(marginMs / 3, signal);
+        await monotonic.sleep(marginMs / 3, signal);
         if (signal.aborted || lanes.size === 0) continue;
         try {
           const asked = [...lanes.values()];
-          const askedMs = leaseClock.nowMs();
+          const askedMs = monotonic.nowMs();
           await webhooks.renewLanes(idsOf(asked), by, leaseMs);
           for (const lane of await refresh(asked)) {
             lane.leaseEndsMs = askedMs + leaseMs;

@@ -1,7 +1,7 @@
 /** Posts to endpoints of strangers: https only, checked addresses, verified certificates, no redirects, and never longer than the time-out as a whole. */
 import { Agent, type Dispatcher } from 'undici';
 import { type Clock, monotonicMs } from '../clock.js';
-import { type Answer, parseRetryAfter } from '../domain/retry.js';
+import { type AttemptResult, parseRetryAfter } from '../domain/retry.js';
 import { createAddressGuard, isPublicAddress, type Resolve } from './address.js';
 import { createConnector } from './connect.js';
 import { reasonOf, reasonOfStatus } from './reason.js';
@@ -11,7 +11,7 @@ const MAX_BODY_BYTES = 4096;
 const USER_AGENT = 'stellar-collect-webhooks/1';
 const ASKS_TO_WAIT = new Set([429, 503]);
 
-export interface PostResult extends Answer {
+export interface PostResult extends AttemptResult {
   durationMs: number;
 }
 

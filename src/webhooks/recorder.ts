@@ -1,6 +1,6 @@
 /** Writes the results of attempts in batches: what comes in while a batch is being written is the next batch. Nothing is dropped before it is written. */
 import type { Logger } from 'pino';
-import { type Clock, type SteadyClock, steadyClock } from '../clock.js';
+import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
 import type { AttemptRecord, DeliveryStore } from '../stores/deliveries.js';
 import type { WebhookHealth, WebhookStore } from '../stores/webhooks.js';
 
@@ -22,9 +22,9 @@ export function createRecorder(deps: {
   clock: Clock;
   log: Logger;
   /** Time that passed; another one in simulations. */
-  leaseClock?: SteadyClock;
+  monotonic?: MonotonicClock;
 }) {
-  const { deliveries, webhooks, by, clock, log, leaseClock = steadyClock } = deps;
+  const { deliveries, webhooks, by, clock, log, monotonic = monotonicClock } = deps;
   const waiting: Result[] = [];
   const health = new Map<string, WebhookHealth>();
   const abandoned = new AbortController();
@@ -32,7 +32,7 @@ export function createRecorder(deps: {
 
   async function write(): Promise<void> {
     while (waiting.length > 0 && !abandoned.signal.aborted) {
-      await leaseClock.sleep(GATHER_MS);
+      await monotonic.sleep(GATHER_MS);
       const batch = waiting.splice(0, MAX_BATCH);
       const changes = [...health.values()];
       health.clear();

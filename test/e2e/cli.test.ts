@@ -13,9 +13,9 @@ import { registerParkedCommands } from '../../src/cli/parked.js';
 import { createProgram, runProgram } from '../../src/cli/program.js';
 import { registerWebhookCommands } from '../../src/cli/webhook.js';
 import { systemClock } from '../../src/clock.js';
-import { DEVELOPMENT_CA_FILE } from '../../src/webhooks/development-ca.js';
-import { registerLedgerCommands } from '../../src/local-ledger/cli.js';
 import { OLDEST_NODE } from '../../src/core/node-version.js';
+import { registerLedgerCommands } from '../../src/local-ledger/cli.js';
+import { DEVELOPMENT_CA_FILE } from '../../src/webhooks/development-ca.js';
 import { ROOT, type Running, startSource } from '../helpers/command.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { eventually, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
@@ -72,7 +72,7 @@ async function failsHere(t: Test, args: string, says: RegExp, settings?: Paramet
   t.match(words, says);
 }
 
-const cli = (args: string, env: Env = {}) => startSource('src/cli.ts', args.split(' '), { env });
+const cli = (args: string, env: Env = {}) => startSource('src/cli/main.ts', args.split(' '), { env });
 const service = (args: string, env: Env) =>
   startSource('src/main.ts', args === '' ? [] : args.split(' '), { env: { LOG_LEVEL: 'silent', ...env } });
 

@@ -142,7 +142,7 @@ t.test(
     const env = { DATA_DIR: dataDir, MONGODB_URI: undefined, PORT: '0', NETWORKS: 'LOCAL', LOG_LEVEL: 'error' };
     for (const [program, ...args] of [
       ['src/main.ts'],
-      ['src/cli.ts', 'account', 'create', '--name', 'Shop'],
+      ['src/cli/main.ts', 'account', 'create', '--name', 'Shop'],
     ] as const) {
       const { code, stderr } = await startSource(program, args, { env }).ended;
       t.match(stderr, /^MongoDB does not let the service start: available disk space of [^\n]+\n$/);

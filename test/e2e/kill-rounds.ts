@@ -6,8 +6,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { DEVELOPMENT_CA_FILE } from '../../src/webhooks/development-ca.js';
 import type { LedgerClient } from '../../src/local-ledger/client.js';
+import { DEVELOPMENT_CA_FILE } from '../../src/webhooks/development-ca.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { type Receiver, startReceiver, testAuthority } from '../helpers/receiver.js';
@@ -100,7 +100,7 @@ export async function prepareKillable(t: Test, env: Record<string, string> = {},
     },
     cli: (...args) =>
       new Promise((resolve, reject) => {
-        const child = run('src/cli.ts', args);
+        const child = run('src/cli/main.ts', args);
         let [out, err] = ['', ''];
         child.stdout.on('data', (chunk) => (out += chunk));
         child.stderr.on('data', (chunk) => (err += chunk));

@@ -96,7 +96,7 @@ t.test('webhook listen registers itself, prints verified events, and is gone aft
   const service = await startTestService(t);
   const { wallet, link } = await startSelling(service);
   const args = ['webhook', 'listen', '--key', service.apiKey, '--url', service.url, '--json'];
-  const cli = spawn(process.execPath, ['--import=tsx', 'src/cli.ts', ...args], {
+  const cli = spawn(process.execPath, ['--import=tsx', 'src/cli/main.ts', ...args], {
     env: { ...process.env, DATA_DIR: service.dataDir },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -182,14 +182,14 @@ t.test(
       await pay();
     }
     await seesAll();
-    await eventually(() => service.context.stores.positions.byId('LOCAL:feed'), 'the feed');
+    await eventually(() => service.context.stores.cursors.byId('LOCAL:feed'), 'the feed');
     await pay();
     await seesAll();
     for (const id of more) {
       await service.api('PATCH', `/wallets/${id}`, { active: false });
       await pay();
     }
-    await eventually(async () => !(await service.context.stores.positions.byId('LOCAL:feed')), 'no feed');
+    await eventually(async () => !(await service.context.stores.cursors.byId('LOCAL:feed')), 'no feed');
     await pay();
     await seesAll();
     t.equal((await paymentsOf(service, '?pageSize=100')).length, paid);

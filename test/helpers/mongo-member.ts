@@ -4,8 +4,8 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
-import { openMongo } from '../../src/mongod/index.js';
 import { StartupError } from '../../src/domain/startup-error.js';
+import { openMongo } from '../../src/mongod/index.js';
 
 const [dataDir = '', cacheDir] = process.argv.slice(2);
 

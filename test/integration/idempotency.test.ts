@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import t from 'tap';
 import { type Clock, systemClock } from '../../src/clock.js';
-import { Failure } from '../../src/domain/api-error.js';
+import { ApiError } from '../../src/domain/api-error.js';
 import { createIds } from '../../src/domain/ids.js';
 import type { Caller } from '../../src/services/caller.js';
 import { createIdempotency } from '../../src/services/idempotency.js';
@@ -113,7 +113,7 @@ t.test('the first answer shows the secret, a replay has the rest, and the secret
 t.test('a failure is not kept: the next request runs, with whatever body', async (t) => {
   const same = request();
   const refuse = async () => {
-    throw new Failure('conflict', 'taken');
+    throw new ApiError('conflict', 'taken');
   };
   await t.rejects(one.run(caller, same, refuse), { message: 'taken' });
   t.match(await one.run(caller, same, async () => ({ status: 409, body: null })), { status: 409, replayed: false });

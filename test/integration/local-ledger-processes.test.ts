@@ -8,10 +8,10 @@ import { Account, Asset, Keypair, Operation, TimeoutInfinite, TransactionBuilder
 import { pino } from 'pino';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
+import { StartupError } from '../../src/domain/startup-error.js';
 import { createLedgerClient } from '../../src/local-ledger/client.js';
 import { createLocalLedger } from '../../src/local-ledger/index.js';
 import { type ServedLedger, serveLocalLedger } from '../../src/local-ledger/serve.js';
-import { StartupError } from '../../src/domain/startup-error.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 

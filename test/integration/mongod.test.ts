@@ -24,11 +24,11 @@ import { gzipSync } from 'node:zlib';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import t from 'tap';
+import { StartupError } from '../../src/domain/startup-error.js';
 import { fetchMongod, UBUNTU_24 } from '../../src/mongod/fetch.js';
 import { findMongod } from '../../src/mongod/find.js';
 import { openMongo } from '../../src/mongod/index.js';
 import { freePort, isFree } from '../../src/mongod/sockets.js';
-import { StartupError } from '../../src/domain/startup-error.js';
 import { CACHE_DIR } from '../helpers/mongo.js';
 
 const MEMBER = fileURLToPath(new URL('../helpers/mongo-member.ts', import.meta.url));

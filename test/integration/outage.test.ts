@@ -6,8 +6,8 @@ import { systemClock } from '../../src/clock.js';
 import { createWatcher } from '../../src/collect/watcher.js';
 import { createHorizon } from '../../src/ledger/horizon/source.js';
 import { cursorAfter } from '../../src/ledger/horizon/toid.js';
+import type { CursorDoc } from '../../src/stores/cursors.js';
 import type { Stores } from '../../src/stores/index.js';
-import type { PositionDoc } from '../../src/stores/cursors.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
 import { PAYER, page, payment, toid } from '../helpers/horizon-records.js';
 import { openStores, walletDoc } from '../helpers/stores.js';
@@ -95,10 +95,10 @@ async function afterOutage(
   const windows = [{ from: { at, ledger: 1000 }, until: null }];
   for (const address of paid) {
     await stores.wallets.insert(
-      walletDoc({ accountId: 'acct_1', address, windows, takenUp: true, createdAt: at, ...wallets }),
+      walletDoc({ accountId: 'acct_1', address, windows, watchStarted: true, createdAt: at, ...wallets }),
     );
   }
-  const position = (address: string | null, ledger: number): PositionDoc => ({
+  const position = (address: string | null, ledger: number): CursorDoc => ({
     _id: `${network}:${address ?? 'feed'}`,
     network,
     address,
@@ -108,7 +108,7 @@ async function afterOutage(
     readAt: at,
     fromLedger: address === null ? 1500 : null,
   });
-  await stores.positions.put([position(null, SEEN), ...paid.map((address) => position(address, 1600))]);
+  await stores.cursors.put([position(null, SEEN), ...paid.map((address) => position(address, 1600))]);
 
   const { asked, answer } = history(paid);
   let roots = 0;
@@ -150,7 +150,7 @@ async function afterOutage(
   const stored = async () =>
     (await db.collection('payments').find().sort({ operationId: 1 }).toArray()).map(({ operationId }) => operationId);
   const all = Array.from({ length: LEDGERS }, (_, n) => toid(SEEN + 1 + n, 1, 1));
-  return { stores, asked, round, stored, all, sizes, feed: () => stores.positions.byId(`${network}:feed`) };
+  return { stores, asked, round, stored, all, sizes, feed: () => stores.cursors.byId(`${network}:feed`) };
 }
 
 t.test(
@@ -205,7 +205,7 @@ t.test('no wallet is let go by the empty pages of a network that began anew afte
   for (const beginsAnew of [true, false]) {
     const root = (nth: number) => (beginsAnew && nth > 1 ? YOUNG_NETWORK : undefined);
     const { stores, round } = await afterOutage(t, [shop!], { wallets, root });
-    await stores.positions.remove([`${network}:feed`]);
+    await stores.cursors.remove([`${network}:feed`]);
     await round();
     const [wallet] = await stores.wallets.at(network, [shop!]);
     t.equal(wallet!.watching, beginsAnew, beginsAnew ? 'it is kept' : 'of the same network it is let go');
@@ -232,7 +232,7 @@ t.test('a reset that was not dealt with to its end is noticed again', async (t) 
   await stores.networkStates.put(network, { ...seen, anchor: null, elderLedger: 2, trouble: null });
   await t.rejects(round(), { message: 'the database is away' });
   await round();
-  t.equal((await stores.positions.byId(`${network}:${shop}`))!.ledger, 3);
+  t.equal((await stores.cursors.byId(`${network}:${shop}`))!.ledger, 3);
   t.match((await stores.wallets.at(network, [shop!]))[0], { gap: { fromLedger: 1, toLedger: 3 } });
   t.match((await stores.wallets.at(network, [shop!]))[0]!.windows, [{ from: { ledger: null } }]);
 });

@@ -47,7 +47,7 @@ const EXCEPTIONS: { reason: string; is: (query: Profiled, text: string) => boole
 ];
 
 const STORES = new Set(
-  'accounts api-keys wallets products paymentLinks payments events webhooks deliveries idempotency positions networkStates parkedRecords leases stretches'.split(
+  'accounts api-keys wallets products paymentLinks payments events webhooks deliveries idempotency cursors networkStates parkedRecords leases countSegments'.split(
     ' ',
   ),
 );
@@ -150,7 +150,7 @@ async function live(service: TestService, origin: string): Promise<void> {
     const { address } = await ledger.fund();
     await service.api('POST', '/wallets', { name: `W${n}`, address, network: 'LOCAL' });
   }
-  await eventually(() => service.context.stores.positions.byId('LOCAL:feed'), 'the feed');
+  await eventually(() => service.context.stores.cursors.byId('LOCAL:feed'), 'the feed');
 }
 
 /** What is wrong with a query; null when nothing is. */

@@ -1,9 +1,9 @@
 /** What of a page is stored when part of it was stored before, and which addresses are watched: the recorder and the stores on a real MongoDB. */
 import t from 'tap';
-import { Superseded } from '../../src/collect/recorder.js';
+import { CursorConflict } from '../../src/collect/recorder.js';
 import type { Credit } from '../../src/ledger/horizon/record.js';
 import { cursorAfter } from '../../src/ledger/horizon/toid.js';
-import type { PositionDoc } from '../../src/stores/cursors.js';
+import type { CursorDoc } from '../../src/stores/cursors.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
 import { PAYER, SHOP, toid } from '../helpers/horizon-records.js';
 import { openStores, walletDoc } from '../helpers/stores.js';
@@ -13,7 +13,7 @@ const wallet = (accountId: string, address: string, more: Partial<WalletDoc> = {
     accountId,
     address,
     windows: [{ from: { at: new Date(0), ledger: 1 }, until: null }],
-    takenUp: true,
+    watchStarted: true,
     ...more,
   });
 
@@ -67,7 +67,7 @@ t.test('watched addresses come each once, in order, whatever the number of walle
   t.same(await stores.wallets.watchedAddresses('TESTNET', { limit: 2, after: address(3) }), []);
 });
 
-const position = (ledger: number): PositionDoc => ({
+const position = (ledger: number): CursorDoc => ({
   _id: `TESTNET:${SHOP}`,
   network: 'TESTNET',
   address: SHOP,
@@ -83,10 +83,13 @@ t.test('who was overtaken by another reader stores nothing and moves nothing', a
   await stores.wallets.insert(wallet('acct_1', SHOP));
   // Further on, or back where a network that began anew is.
   for (const ledger of [1001, 7]) {
-    await stores.positions.put([position(ledger)]);
-    await t.rejects(recorder.record('TESTNET', [credit(1)], { from: position(999), to: position(1000) }), Superseded);
-    t.equal(await stores.positions.advance(position(999), position(1000)), false);
-    t.match(await stores.positions.byId(position(ledger)._id), { ledger, cursor: cursorAfter(ledger) });
+    await stores.cursors.put([position(ledger)]);
+    await t.rejects(
+      recorder.record('TESTNET', [credit(1)], { from: position(999), to: position(1000) }),
+      CursorConflict,
+    );
+    t.equal(await stores.cursors.advance(position(999), position(1000)), false);
+    t.match(await stores.cursors.byId(position(ledger)._id), { ledger, cursor: cursorAfter(ledger) });
     t.equal(await db.collection('payments').countDocuments(), 0);
   }
 });
@@ -95,9 +98,9 @@ t.test('a wallet that was changed since the watcher read it is neither let go no
   const { stores } = await openStores(t);
   const first = { from: { at: new Date(0), ledger: 1 }, until: { at: new Date(5), ledger: 5 } };
   const second = { from: { at: new Date(9), ledger: 9 }, until: null };
-  const asRead = wallet('acct_1', SHOP, { windows: [first], active: false, takenUp: false });
+  const asRead = wallet('acct_1', SHOP, { windows: [first], active: false, watchStarted: false });
   await stores.wallets.insert({ ...asRead, windows: [first, second], active: true });
   await stores.wallets.takeUp([asRead]);
   await stores.wallets.stopWatching(asRead._id, { ledger: 5, at: new Date(5) });
-  t.match(await stores.wallets.byId('acct_1', asRead._id), { watching: true, readTo: null, takenUp: false });
+  t.match(await stores.wallets.byId('acct_1', asRead._id), { watching: true, readTo: null, watchStarted: false });
 });

@@ -120,8 +120,8 @@ t.test('totals and pages of a long list are exact after whatever came, was judge
   }
   const late = createIds({ ...clock, nowMs: () => START_MS + 5_000_000 });
   t.ok(
-    (await db.collection('stretches').countDocuments({ list: `payments:${accountId}` })) >= 4,
-    'there are stretches',
+    (await db.collection('countSegments').countDocuments({ list: `payments:${accountId}` })) >= 4,
+    'there are countSegments',
   );
   const step = fc.oneof(
     {
@@ -193,12 +193,12 @@ t.test('two writers of one list at once lose no change of a stretch', async (t) 
   );
   await check(stores, accountId, all, 0.1);
   await check(stores, accountId, { ...all, walletId: 'wallet_1' }, 0.7);
-  const stretches = await db
-    .collection('stretches')
+  const countSegments = await db
+    .collection('countSegments')
     .find({ list: `payments:${accountId}` })
     .toArray();
   t.equal(
-    stretches.reduce((sum, { size }) => sum + size, 0),
+    countSegments.reduce((sum, { size }) => sum + size, 0),
     12_000,
   );
 });
@@ -215,7 +215,7 @@ t.test('a transaction that is undone leaves no trace in the totals', async (t) =
   await check(stores, accountId, all, 0);
 });
 
-t.test('a long list of which nobody kept stretches is still counted and paged exactly', async () => {
+t.test('a long list of which nobody kept countSegments is still counted and paged exactly', async () => {
   const accountId = 'acct_plain';
   await db.collection<PaymentDoc>('payments').insertMany(payments(accountId, 6000, 5));
   await check(stores, accountId, { status: ['COMPLETED', 'REJECTED', 'UNDERPAID', 'UNMATCHED'] }, 0.95);
@@ -238,15 +238,15 @@ t.test('links are counted exactly as they are made, switched and deleted with th
   });
   const links = Array.from({ length: 6000 }, (_, n) => link(n));
   await db.collection('paymentLinks').insertMany(links as never[]);
-  await transaction((session) => stores.stretches.touchAll(links, () => `paymentLinks:${accountId}`, session));
+  await transaction((session) => stores.countSegments.touchAll(links, () => `paymentLinks:${accountId}`, session));
   const totals = async () => {
     const of = async (filter: object) =>
       (await stores.paymentLinks.list(accountId, filter, { page: 1, pageSize: 1 })).meta.total;
     return [await of({}), await of({ active: true }), await of({ productId: 'prod_0' })];
   };
   t.same(await totals(), [6000, 6000, 3000]);
-  const mark = { at: clock.now(), ledger: 1 };
-  await transaction((session) => stores.paymentLinks.setActive(accountId, links[10]!._id, false, mark, session));
+  const stamp = { at: clock.now(), ledger: 1 };
+  await transaction((session) => stores.paymentLinks.setActive(accountId, links[10]!._id, false, stamp, session));
   t.same(await totals(), [6000, 5999, 3000]);
   await transaction((session) => stores.paymentLinks.insert(link(6000), session));
   t.same(await totals(), [6001, 6000, 3001]);
@@ -329,7 +329,7 @@ t.test('deliveries of each status are counted exactly, as they are opened, attem
     createdAt: clock.now(),
   }));
   await db.collection('deliveries').insertMany(deliveries as never[]);
-  await transaction((session) => stores.stretches.touchAll(deliveries, () => `deliveries:${accountId}`, session));
+  await transaction((session) => stores.countSegments.touchAll(deliveries, () => `deliveries:${accountId}`, session));
   const totals = () =>
     Promise.all(
       (['DELIVERED', 'PENDING', 'FAILED', 'CANCELLED', undefined] as const).map(async (status) => {

@@ -140,16 +140,16 @@ t.test('what does not speak TLS and HTTP is a failure, not a fault', async (t) =
   const closed = await canaryAt(t, '127.0.0.1');
   t.equal(await post(closed.port), 'connection closed', 'closed before the handshake');
   const receiver = await receiverFor(t);
-  const passing = new Set<Socket>();
+  const monotonic = new Set<Socket>();
   let delayMs = 0;
   const late = createServer((socket) => {
-    passing.add(socket.on('error', () => undefined));
+    monotonic.add(socket.on('error', () => undefined));
     const onward = connect(receiver.port, '127.0.0.1').on('error', () => undefined);
     setTimeout(() => socket.pipe(onward).pipe(socket), delayMs);
   });
   const latePort = await serve(late);
   t.equal(await post(latePort), null);
-  for (const socket of passing) socket.destroy();
+  for (const socket of monotonic) socket.destroy();
   delayMs = 450;
   t.equal(await post(latePort), 'timed out', 'a connection that comes too late');
   await clock.sleep(400);

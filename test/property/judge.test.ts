@@ -106,17 +106,17 @@ const marked = chain.chain((ledgers) =>
     })
     .map(({ ms, behind }) => {
       const closed = ledgers.filter(({ closedAt }) => closedAt.getTime() < ms).at(-1)!.ledger;
-      return { ledgers, mark: { at: new Date(ms), ledger: behind === null ? null : closed - behind } };
+      return { ledgers, stamp: { at: new Date(ms), ledger: behind === null ? null : closed - behind } };
     }),
 );
 
 t.test('terms hold from the first ledger that closes at or after them, and from then on', async () => {
   fc.assert(
-    fc.property(marked, ({ ledgers, mark }) => {
-      const reached = ledgers.map((position) => isAtOrAfter(position, mark));
-      const after = ledgers.map(({ closedAt }) => closedAt.getTime() >= mark.at.getTime());
+    fc.property(marked, ({ ledgers, stamp }) => {
+      const reached = ledgers.map((position) => isAtOrAfter(position, stamp));
+      const after = ledgers.map(({ closedAt }) => closedAt.getTime() >= stamp.at.getTime());
       const sameSecond = ledgers.map(
-        ({ closedAt }) => Math.floor(mark.at.getTime() / SECOND) * SECOND === closedAt.getTime(),
+        ({ closedAt }) => Math.floor(stamp.at.getTime() / SECOND) * SECOND === closedAt.getTime(),
       );
       return reached.every(
         (each, i) => (i === 0 || each || !reached[i - 1]) && (each === after[i] || (each && sameSecond[i]!)),
@@ -128,21 +128,21 @@ t.test('terms hold from the first ledger that closes at or after them, and from 
 
 t.test('a change of terms divides the payments: before it the old ones, after it the new', async () => {
   fc.assert(
-    fc.property(marked, ({ ledgers, mark }) => {
+    fc.property(marked, ({ ledgers, stamp }) => {
       const history = [
         { from: null, terms: 'old' },
-        { from: mark, terms: 'new' },
+        { from: stamp, terms: 'new' },
       ];
-      return ledgers.every((at) => inForce(history, at) === (isAtOrAfter(at, mark) ? 'new' : 'old'));
+      return ledgers.every((at) => inForce(history, at) === (isAtOrAfter(at, stamp) ? 'new' : 'old'));
     }),
   );
 });
 
 t.test('a window that closes and opens at once leaves no ledger out and counts none twice', async () => {
   fc.assert(
-    fc.property(marked, ({ ledgers, mark }) => {
+    fc.property(marked, ({ ledgers, stamp }) => {
       const from = { at: new Date(0), ledger: null };
-      const [before, after] = [[{ from, until: mark }], [{ from: mark, until: null }]];
+      const [before, after] = [[{ from, until: stamp }], [{ from: stamp, until: null }]];
       return ledgers.every(
         (at) => isWatched(before, at) !== isWatched(after, at) && isWatched([...before, ...after], at),
       );

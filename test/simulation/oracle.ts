@@ -157,7 +157,7 @@ const keyOf = (walletId: string, paid: { operationId: string; changeIndex: numbe
 
 export interface Stored {
   wallets: Doc[];
-  positions: Doc[];
+  cursors: Doc[];
   networkStates: Doc[];
   payments: Doc[];
 }
@@ -223,7 +223,7 @@ const wasActiveBetween = (changes: readonly Change<boolean>[], fromMs: number, u
 /** Notes the gaps that are flagged, and whether the ledgers that wallets claim to be read up to are honest. */
 export function checkSync(known: Knowledge, network: Network, stored: Stored, nowMs: number): string[] {
   const faults: string[] = [];
-  const positions = new Map(stored.positions.map((position) => [position._id, position]));
+  const cursors = new Map(stored.cursors.map((position) => [position._id, position]));
   for (const wallet of stored.wallets) {
     const { gap } = wallet;
     const seen = known.gaps.get(wallet._id) ?? [];
@@ -234,7 +234,7 @@ export function checkSync(known: Knowledge, network: Network, stored: Stored, no
       const concerned =
         gap.toLedger < known.ledgers[0]!.sequence ||
         // A feed that begins some ledgers back speaks for all.
-        positions.has('LOCAL:feed') ||
+        cursors.has('LOCAL:feed') ||
         sharing.length === 0 ||
         // A wallet is let go some ledgers after its end, and of ledgers that nobody has seen, nobody can tell when they closed.
         sharing.some(({ active }) =>
@@ -252,8 +252,8 @@ export function checkSync(known: Knowledge, network: Network, stored: Stored, no
     ...faults,
     ...missing(known, network, stored, (wallet) => {
       if (wallet.gap) return -1;
-      const own = positions.get(`LOCAL:${wallet.address}`);
-      const sync = syncOf(wallet as never, own as never, positions.get('LOCAL:feed') as never, state as never, nowMs);
+      const own = cursors.get(`LOCAL:${wallet.address}`);
+      const sync = syncOf(wallet as never, own as never, cursors.get('LOCAL:feed') as never, state as never, nowMs);
       return sync.ledger ?? -1;
     }),
   ];

@@ -20,7 +20,7 @@ export const plantedBugs: readonly PlantedBug[] = [
       [
         WATCHER,
         'const stored = await recorder.record(network, credits, { from, to });',
-        'await positions.advance(from, to); const stored = await recorder.record(network, credits, null);',
+        'await cursors.advance(from, to); const stored = await recorder.record(network, credits, null);',
       ],
     ],
   },
@@ -28,7 +28,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'a position moves only from where its reader found it',
     changes: [
       [
-        'src/stores/positions.ts',
+        'src/stores/cursors.ts',
         '{ _id: from._id as never, cursor: from.cursor, ledger: from.ledger }',
         '{ _id: from._id as never }',
       ],
@@ -40,8 +40,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         RECORDER,
-        'if (move && !(await positions.advance(move.from, move.to, session))) throw new Superseded();',
-        'if (move) await positions.advance(move.from, move.to, session);',
+        'if (move && !(await cursors.advance(move.from, move.to, session))) throw new CursorConflict();',
+        'if (move) await cursors.advance(move.from, move.to, session);',
       ],
     ],
     elsewhere: 'test/integration/recording.test.ts',
@@ -116,7 +116,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'root and pages of one session come from one base',
-    changes: [['src/horizon/source.ts', 'if (pinned) return only(await pinned, question);', '']],
+    changes: [['src/ledger/horizon/source.ts', 'if (pinned) return only(await pinned, question);', '']],
   },
   {
     guard: 'a wallet that got a further window meanwhile is not taken up',
@@ -153,8 +153,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         WATCHER,
-        'await standAlone(addresses, feed);\n      await positions.remove([feedId]);',
-        'await positions.remove([feedId]);\n      await standAlone(addresses, feed);',
+        'await standAlone(addresses, feed);\n      await cursors.remove([feedId]);',
+        'await cursors.remove([feedId]);\n      await standAlone(addresses, feed);',
       ],
     ],
     elsewhere: 'a position that is behind is read again; at worst a GAP is flagged that is none',
@@ -164,8 +164,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         WATCHER,
-        'await positions.put([started]);\n    log',
-        'await positions.put([{ ...started, fromLedger: feed.fromLedger }]);\n    log',
+        'await cursors.put([started]);\n    log',
+        'await cursors.put([{ ...started, fromLedger: feed.fromLedger }]);\n    log',
       ],
     ],
   },
@@ -216,14 +216,14 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'deliveries are opened in the transaction of their event',
     changes: [
       [RECORDER, '  function store(', '  async function store('],
-      ['src/outbox.ts', 'await deliveries.fanOut(docs, session);', 'opened.push(...docs);'],
+      ['src/events/outbox.ts', 'await deliveries.fanOut(docs, session);', 'opened.push(...docs);'],
       [
-        'src/outbox.ts',
+        'src/events/outbox.ts',
         'const { events, deliveries, newId, publicUrl } = deps;',
         'const { events, deliveries, newId, publicUrl } = deps; const opened: EventDoc[] = [];',
       ],
       [
-        'src/outbox.ts',
+        'src/events/outbox.ts',
         '/** In the order given. */',
         'open: (session: Session) => deliveries.fanOut(opened.splice(0), session),',
       ],
@@ -239,7 +239,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'a payment is judged by the terms that were in force when its ledger closed',
     changes: [
       [
-        'src/verdict.ts',
+        'src/stores/verdict.ts',
         'product: toProductTerms(inForce(product.history, position)),',
         'product: toProductTerms(product.history.at(-1)!.terms),',
       ],
@@ -273,7 +273,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/webhooks/lanes.ts',
-        'lane.leaseEndsMs - leaseClock.nowMs() >= timeoutMs + marginMs / 4',
+        'lane.leaseEndsMs - monotonic.nowMs() >= timeoutMs + marginMs / 4',
         'lane.leaseEndsMs !== 0',
       ],
     ],

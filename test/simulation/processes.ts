@@ -1,13 +1,13 @@
 /** The processes of the simulation: workers and APIs wired as the service wires them, with the world's time, database, network and endpoints. */
 import { pino } from 'pino';
-import { createHorizonMarks } from '../../src/collect/ledger-stamper.js';
+import { createLedgerStamper } from '../../src/collect/ledger-stamper.js';
 import { createRecorder } from '../../src/collect/recorder.js';
 import { watch } from '../../src/collect/watch.js';
 import { createWatcher } from '../../src/collect/watcher.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
-import { createHorizon } from '../../src/ledger/horizon/source.js';
 import { createOutbox } from '../../src/events/outbox.js';
+import { createHorizon } from '../../src/ledger/horizon/source.js';
 import { createDeliveryService } from '../../src/services/deliveries.js';
 import { createPaymentLinkService } from '../../src/services/payment-links.js';
 import { createPaymentService } from '../../src/services/payments.js';
@@ -69,7 +69,7 @@ export function newProcess(name: string, world: World): SimulatedProcess {
 function base(process: SimulatedProcess, { world, database, network }: Surroundings) {
   const clock = world.clockOf(process);
   // What measures how much time has passed runs evenly, wherever the clock is set to.
-  const passing = { ...clock, nowMs: world.nowMs };
+  const monotonic = { ...clock, nowMs: world.nowMs };
   const newId = createIds(clock);
   const stores = createStores(database.seat(process, world), { clock, newId });
   const horizon = createHorizon({
@@ -78,20 +78,20 @@ function base(process: SimulatedProcess, { world, database, network }: Surroundi
     passphrase: PASSPHRASE,
     budget: null,
     clock,
-    passing,
+    monotonic,
     log,
     timeoutMs: 3000,
     fetch: network.fetchOf(process),
   });
   const outbox = createOutbox({ ...stores, newId, publicUrl: PUBLIC_URL });
   const secrets = createSecretBox(SECRETS_KEY, clock);
-  return { clock, passing, newId, stores, horizon, outbox, secrets };
+  return { clock, monotonic, newId, stores, horizon, outbox, secrets };
 }
 
 /** Watches and delivers. @returns how to stop it as SIGTERM would. */
 export function startWorker(process: SimulatedProcess, around: Surroundings): { stop(): Promise<void> } {
   const { database, receiver, settings } = around;
-  const { clock, passing, newId, stores, horizon, outbox, secrets } = base(process, around);
+  const { clock, monotonic, newId, stores, horizon, outbox, secrets } = base(process, around);
   const ended = new AbortController();
   // Node keeps a signal made of others, and all that listens to it, until it aborts.
   process.buried.signal.addEventListener('abort', () => ended.abort());
@@ -100,7 +100,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
     poster: receiver.posterOf(process),
     secrets,
     clock,
-    leaseClock: passing,
+    monotonic: monotonic,
     log,
     settings: { ...settings, pollMs: 2000, leaseMarginMs: 3000, graceMs: 7000 },
   });
@@ -126,7 +126,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
         pollIntervalMs: 2000,
         requestsPerHour: null,
         clock,
-        passing,
+        monotonic,
         log,
       },
       ended.signal,
@@ -147,9 +147,9 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
   const { database } = around;
   const { clock, newId, stores, horizon, outbox, secrets } = base(process, around);
   const { transaction } = database;
-  const marks = createHorizonMarks({ ...stores, horizons: new Map([['LOCAL', horizon]]), clock });
+  const stamper = createLedgerStamper({ ...stores, horizons: new Map([['LOCAL', horizon]]), clock });
   const deliveriesDue = () => undefined;
-  const common = { ...stores, transaction, marks, clock, newId, publicUrl: PUBLIC_URL };
+  const common = { ...stores, transaction, stamper, clock, newId, publicUrl: PUBLIC_URL };
   return {
     process,
     wallets: createWalletService({ ...common, readSync: createReadSync({ ...stores, clock }), networks: ['LOCAL'] }),

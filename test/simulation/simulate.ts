@@ -119,11 +119,11 @@ export async function simulate(
       const faults: string[] = [];
       if (/^(update|findAndModify) deliveries/.test(label))
         faults.push(...checkSettled(known, await database.docs('deliveries'), settled));
-      if (/^(commit|update (positions|wallets)|findAndModify wallets|delete positions|insert payments)/.test(label)) {
-        const [wallets, positions, networkStates, payments] = await Promise.all(
-          ['wallets', 'positions', 'networkStates', 'payments'].map((each) => database.docs(each)),
+      if (/^(commit|update (cursors|wallets)|findAndModify wallets|delete cursors|insert payments)/.test(label)) {
+        const [wallets, cursors, networkStates, payments] = await Promise.all(
+          ['wallets', 'cursors', 'networkStates', 'payments'].map((each) => database.docs(each)),
         );
-        const stored = { wallets: wallets!, positions: positions!, networkStates: networkStates!, payments: payments! };
+        const stored = { wallets: wallets!, cursors: cursors!, networkStates: networkStates!, payments: payments! };
         faults.push(...checkSync(known, network, stored, world.nowMs()));
       }
       for (const fault of faults) {
@@ -477,12 +477,12 @@ export async function simulate(
   }, fail);
 
   const readAll = async () => {
-    const collections = ['wallets', 'positions', 'networkStates', 'payments', 'paymentLinks', 'events'];
-    const [wallets, positions, networkStates, payments, links, events, deliveries, webhooks, parkedRecords] =
+    const collections = ['wallets', 'cursors', 'networkStates', 'payments', 'paymentLinks', 'events'];
+    const [wallets, cursors, networkStates, payments, links, events, deliveries, webhooks, parkedRecords] =
       await Promise.all([...collections, 'deliveries', 'webhooks', 'parkedRecords'].map((each) => database.docs(each)));
     return {
       wallets: wallets!,
-      positions: positions!,
+      cursors: cursors!,
       networkStates: networkStates!,
       payments: payments!,
       links: links!,

@@ -8,7 +8,7 @@ import {
   inForce,
   isAtOrAfter,
   isWatched,
-  type Mark,
+  type LedgerStamp,
   type ProductTerms,
   type Versioned,
 } from '../../src/domain/terms.js';
@@ -252,18 +252,18 @@ t.test('what a memo of the ledger names', async (t) => {
   t.strictSame(namedMemo({ type: 'text', text: memo.toLowerCase(), valid: true }), { memo });
 });
 
-const at = (iso: string, ledger: number | null): Mark => ({ at: new Date(iso), ledger });
+const at = (iso: string, ledger: number | null): LedgerStamp => ({ at: new Date(iso), ledger });
 const closed = (ledger: number, iso: string) => ({ ledger, closedAt: new Date(iso) });
 
 t.test('terms count from the first ledger that closes at or after them', async (t) => {
-  const mark = at('2026-01-01T00:00:10.900Z', 100);
+  const stamp = at('2026-01-01T00:00:10.900Z', 100);
   t.notOk(
-    isAtOrAfter(closed(100, '2026-01-01T00:00:10Z'), mark),
+    isAtOrAfter(closed(100, '2026-01-01T00:00:10Z'), stamp),
     'a ledger that had closed before the moment, in the same second',
   );
-  t.ok(isAtOrAfter(closed(101, '2026-01-01T00:00:10Z'), mark), 'the next one, which shows the same whole second');
-  t.notOk(isAtOrAfter(closed(101, '2026-01-01T00:00:09Z'), mark), 'one that closed a second before');
-  t.ok(isAtOrAfter(closed(102, '2026-01-01T00:00:11Z'), mark));
+  t.ok(isAtOrAfter(closed(101, '2026-01-01T00:00:10Z'), stamp), 'the next one, which shows the same whole second');
+  t.notOk(isAtOrAfter(closed(101, '2026-01-01T00:00:09Z'), stamp), 'one that closed a second before');
+  t.ok(isAtOrAfter(closed(102, '2026-01-01T00:00:11Z'), stamp));
   t.ok(
     isAtOrAfter(closed(1, '2026-01-01T00:00:10Z'), at('2026-01-01T00:00:10.900Z', null)),
     'by time alone when no ledger is known',

@@ -26,7 +26,7 @@ t.test(
       timeoutMs,
       marginMs,
       log: pino({ level: 'silent' }),
-      leaseClock: { nowMs: () => nowMs, sleep: async () => undefined },
+      monotonic: { nowMs: () => nowMs, sleep: async () => undefined },
     });
     await lanes.claim(['hook_1']);
     const lane = lanes.of('hook_1')!;

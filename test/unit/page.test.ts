@@ -5,7 +5,7 @@ import t from 'tap';
 import { type EnteredAmount, judgeEntered } from '../../src/page/entered-amount.js';
 import { shownImage } from '../../src/page/headers.js';
 import { html, trusted } from '../../src/page/html.js';
-import { situationOf } from '../../src/page/page-state.js';
+import { pageStateOf } from '../../src/page/page-state.js';
 import { PAGE_MEMORY_MS, type PagePayment } from '../../src/page/types.js';
 import { createMemoryFeed, ISSUER, pageLink, servePages } from '../helpers/browser.js';
 
@@ -99,7 +99,7 @@ t.test('the first complete payment stays on top; before that the newest one tell
   const refused = at(2, { status: 'REJECTED', reason: 'wrong_asset', assetCode: 'USDC', assetIssuer: ISSUER });
   const paid = at(3, { reason: 'overpaid', amount: '30', excessAmount: '5' });
   const later = at(4, { amount: '26' });
-  const tell = (...payments: PagePayment[]) => situationOf(link, payments, '/p/x');
+  const tell = (...payments: PagePayment[]) => pageStateOf(link, payments, '/p/x');
 
   t.match(tell(), { state: 'WAITING', payable: true, announcement: '' });
   t.match(tell(under), { state: 'UNDERPAID', payable: true, title: /^5 XLM short/, announcement: /judged on its own/ });

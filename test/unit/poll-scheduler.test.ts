@@ -1,6 +1,6 @@
 /** A few hours of looking for ledgers, in no time: how many requests it takes and how long a ledger waits to be seen. */
 import t from 'tap';
-import { createPace } from '../../src/collect/poll-scheduler.js';
+import { createPollScheduler } from '../../src/collect/poll-scheduler.js';
 
 const HOUR_MS = 3_600_000;
 const HOURS = 3;
@@ -32,7 +32,7 @@ function look({ beatMs, spreadMs, reads, perHour, seed = 42, hours = HOURS, halt
   for (let at = 1000; at < endMs; at += Math.max(1000, beatMs + normal() * spreadMs)) {
     if (!halt || at < halt.fromMs || at > halt.toMs) ledgers.push(at);
   }
-  const pace = createPace({ pollIntervalMs: 1000, requestsPerHour: perHour });
+  const pace = createPollScheduler({ pollIntervalMs: 1000, requestsPerHour: perHour });
   const waited: number[] = [];
   const requests: number[] = [];
   let newest = 0;
@@ -116,7 +116,7 @@ t.test('while no ledger comes, looks become rare; afterwards ledgers are seen as
 });
 
 t.test('without a budget a ledger is looked for at a quarter of the poll interval', async (t) => {
-  const pace = createPace({ pollIntervalMs: 1000, requestsPerHour: null });
+  const pace = createPollScheduler({ pollIntervalMs: 1000, requestsPerHour: null });
   t.equal(pace.waitMs(0), 0);
   pace.saw(1, 100);
   t.equal(pace.waitMs(100), 250);

@@ -2,15 +2,15 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { readAhead } from '../../src/collect/read-ahead.js';
-import type { PositionDoc } from '../../src/stores/cursors.js';
+import type { CursorDoc } from '../../src/stores/cursors.js';
 
-const start = { cursor: '0' } as PositionDoc;
+const start = { cursor: '0' } as CursorDoc;
 const numberOf = ({ cursor }: { cursor: string }) => Number(cursor);
 
 /** Pages 1 … `count`, each after some turns of the event loop; page `broken` cannot be read. */
 function source(count: number, turns: readonly number[], broken = 0) {
   const told = { asked: 0 };
-  const read = async (from: PositionDoc) => {
+  const read = async (from: CursorDoc) => {
     const n = numberOf(from) + 1;
     told.asked = n;
     for (let turn = 0; turn < turns[n % turns.length]!; turn++) await new Promise(setImmediate);

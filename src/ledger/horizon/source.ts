@@ -1,7 +1,7 @@
 /** Reads Horizon: a list of bases that serve one network, tried in order, asked within the request budget and never trusted. */
 import type { Logger } from 'pino';
 import type { Network } from '../../../contracts/networks.js';
-import type { Clock, SteadyClock } from '../../clock.js';
+import type { Clock, MonotonicClock } from '../../clock.js';
 import { type Ask, createVerbs, type HorizonVerbs, type Root, toAnswer } from './api.js';
 import { type Base, BaseFault, candidates, createBases, noteAnswer, noteFault, pauseMs } from './base.js';
 import type { RequestBudget } from './budget.js';
@@ -19,7 +19,7 @@ export interface HorizonOptions {
   budget: RequestBudget | null;
   clock: Clock;
   /** Time that passed, which pauses go by, wherever the clock is set to meanwhile. Default the clock. */
-  passing?: SteadyClock;
+  monotonic?: MonotonicClock;
   log: Logger;
   /** Of one request, its body included. Default 10,000. */
   timeoutMs?: number;
@@ -61,16 +61,16 @@ const that = <T>(put: (verbs: HorizonVerbs) => Promise<T>): Question<T> => ({ pu
 const ROOT: Question<Root> = { put: async (verbs, root) => root ?? (await verbs.root()), proves: false };
 
 export function createHorizon(options: HorizonOptions): Horizon {
-  const { network, passphrase, budget, clock, passing = clock, timeoutMs = TIMEOUT_MS } = options;
+  const { network, passphrase, budget, clock, monotonic = clock, timeoutMs = TIMEOUT_MS } = options;
   const bases = createBases(options.urls);
   const log = options.log.child({ network });
   const requester = createRequester(clock, options.fetch);
   const closing = new AbortController();
 
   async function spend(): Promise<void> {
-    const until = passing.nowMs() + LONGEST_BUDGET_WAIT_MS;
+    const until = monotonic.nowMs() + LONGEST_BUDGET_WAIT_MS;
     for (let waitMs = await budget?.take(1); waitMs; waitMs = await budget?.take(1)) {
-      if (passing.nowMs() + waitMs > until) throw new HorizonUnavailable('the request budget is used up', waitMs);
+      if (monotonic.nowMs() + waitMs > until) throw new HorizonUnavailable('the request budget is used up', waitMs);
       await clock.sleep(waitMs, closing.signal);
       if (closing.signal.aborted) throw new HorizonUnavailable('closed', 0);
     }
@@ -92,13 +92,14 @@ export function createHorizon(options: HorizonOptions): Horizon {
       const root = base.verified ? null : await verbs.root();
       base.verified = true;
       const answer = await question.put(verbs, root);
-      if (question.proves && noteAnswer(base, passing.nowMs())) log.info({ base: base.label }, 'Horizon answers again');
+      if (question.proves && noteAnswer(base, monotonic.nowMs()))
+        log.info({ base: base.label }, 'Horizon answers again');
       return answer;
     } catch (error) {
       if (closing.signal.aborted) throw new HorizonUnavailable('closed', 0);
       if (error instanceof BaseFault || error instanceof WrongNetwork) {
         const first = base.faults === 0;
-        noteFault(base, error, passing.nowMs());
+        noteFault(base, error, monotonic.nowMs());
         log[first ? 'warn' : 'debug']({ base: base.label, reason: error.message }, 'Horizon does not answer');
       }
       throw error;
@@ -110,12 +111,12 @@ export function createHorizon(options: HorizonOptions): Horizon {
     const wrong = faults.find((fault) => fault instanceof WrongNetwork);
     if (wrong && faults.every((fault) => fault instanceof WrongNetwork)) return wrong;
     const reasons = blamed.map(({ label, lastFault }) => `${label}: ${lastFault?.message ?? 'no answer'}`);
-    return new HorizonUnavailable(reasons.join('; '), pauseMs(bases, passing.nowMs()));
+    return new HorizonUnavailable(reasons.join('; '), pauseMs(bases, monotonic.nowMs()));
   }
 
   /** Along the list, until one answers. */
   async function first<T>(question: Question<T>): Promise<{ base: Base; answer: T }> {
-    const open = candidates(bases, passing.nowMs());
+    const open = candidates(bases, monotonic.nowMs());
     for (const base of open) {
       const withinMs = base.faults > 0 && open.length > 1 ? Math.min(PROBE_TIMEOUT_MS, timeoutMs) : timeoutMs;
       try {
@@ -128,7 +129,7 @@ export function createHorizon(options: HorizonOptions): Horizon {
   }
 
   async function only<T>(base: Base, question: Question<T>): Promise<T> {
-    if (base.barredUntil > passing.nowMs()) throw unavailable([base]);
+    if (base.barredUntil > monotonic.nowMs()) throw unavailable([base]);
     try {
       return await put(base, question, timeoutMs);
     } catch (error) {
