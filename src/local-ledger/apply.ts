@@ -2,6 +2,7 @@
 import { xdr } from '@stellar/stellar-sdk';
 import { type AccountEntry, accountKey, availableBalance, type View } from './entries.js';
 import type { Envelope } from './envelope.js';
+import type { Movement } from './movements.js';
 import { type Context, type Effect, isSuccess } from './operations/kind.js';
 import type { TransactionOutcome, Verdict } from './results.js';
 import { checkSignatures } from './signatures.js';
@@ -16,8 +17,9 @@ export interface LedgerMoment {
 
 export interface Applied extends TransactionOutcome {
   successful: boolean;
-  /** One list an operation, empty for what was undone. */
+  /** One list an operation; none where the transaction failed. */
   effects: Effect[][];
+  movements: Movement[][];
   /** One an operation: who paid for the entry that it made, if somebody else did. */
   sponsors: (string | null)[];
 }
@@ -142,17 +144,28 @@ export function apply(envelope: Envelope, view: View, at: LedgerMoment): Applied
   });
   const attempt = view.child();
   const done: Effect[][] = [];
+  const movements: Movement[][] = [];
   const sponsors: (string | null)[] = [];
   const sponsorships = new Map<string, string>();
-  const operations = inner.operations.map((operation) => {
+  const operations = inner.operations.map((operation, index) => {
     const id = (operation.source ?? inner.source).id;
     const layer = attempt.child();
     const effects: Effect[] = [];
-    const context: Context = { view: layer, ledger: at, effects, sponsorships, sponsor: null };
+    const origin = { source: inner.source.id, sequence: inner.sequence, index };
+    const context: Context = {
+      view: layer,
+      ledger: at,
+      origin,
+      effects,
+      movements: [],
+      sponsorships,
+      sponsor: null,
+    };
     const result = layer.account(id) === null ? xdr.OperationResult.opNoAccount() : operation.apply(id, context);
     // Core goes on after a failure, on a state that is thrown away, so that every operation has a code of its own.
     if (isSuccess(result)) layer.commit();
     done.push(effects);
+    movements.push(context.movements);
     sponsors.push(isSuccess(result) ? context.sponsor : null);
     return result;
   });
@@ -170,7 +183,8 @@ export function apply(envelope: Envelope, view: View, at: LedgerMoment): Applied
     sponsors,
     feeCharged,
     innerHash: feeBump === null ? null : inner.hash,
-    effects: successful ? done : done.map(() => []),
+    effects: successful ? done : [],
+    movements: successful ? movements : [],
   };
 }
 

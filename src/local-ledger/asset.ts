@@ -28,11 +28,22 @@ function issued(asset: xdr.AlphaNum4 | xdr.AlphaNum12, pattern: RegExp): IssuedA
   return pattern.test(code) ? { code, issuer: StrKey.encodeEd25519PublicKey(asset.issuer().ed25519()) } : undefined;
 }
 
+/** Reads `native` or `CODE:ISSUER`; undefined for anything else. */
+export function fromCanonicalAsset(text: string): LedgerAsset | undefined {
+  if (text === 'native') return null;
+  const [, code, issuer] = /^([A-Za-z0-9]{1,12}):(G[A-Z2-7]{55})$/.exec(text) ?? [];
+  return code !== undefined && StrKey.isValidEd25519PublicKey(issuer!) ? { code, issuer: issuer! } : undefined;
+}
+
 export const isSameAsset = (a: LedgerAsset, b: LedgerAsset): boolean =>
   a === b || (a !== null && b !== null && a.code === b.code && a.issuer === b.issuer);
 
 export const assetType = (asset: LedgerAsset): string =>
   asset === null ? 'native' : asset.code.length <= 4 ? 'credit_alphanum4' : 'credit_alphanum12';
+
+/** `native` or `CODE:ISSUER` (SEP-11). */
+export const canonicalAsset = (asset: LedgerAsset): string =>
+  asset === null ? 'native' : `${asset.code}:${asset.issuer}`;
 
 /** Horizon's `asset_type`, `asset_code`, `asset_issuer`; `source_` and the like go in front. */
 export function assetFields(asset: LedgerAsset, prefix = ''): Record<string, string> {

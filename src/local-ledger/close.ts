@@ -3,6 +3,7 @@ import { type Applied, apply, check, type LedgerMoment, touchedKeys } from './ap
 import { type AccountEntry, accountKey, createView, type Entry, sponsorsOf } from './entries.js';
 import { type LedgerCounts, toCloseTime } from './headers.js';
 import { type Injection, toInjected } from './injection.js';
+import { keysOfClaim } from './operations/claimable-balance.js';
 import type { Before } from './past.js';
 import type { Settled, Waiting } from './queue.js';
 import { type LedgerDocuments, toDocuments } from './records.js';
@@ -16,6 +17,12 @@ export interface Close {
   before: Before;
 }
 
+/** Keys that only an entry itself knows: a removal frees the reserve of its sponsors, a claim credits a claimant's line. */
+function furtherKeys(entry: Entry | null): string[] {
+  if (entry === null) return [];
+  return entry.kind === 'claimable_balance' ? keysOfClaim(entry) : sponsorsOf(entry).map(accountKey);
+}
+
 export async function prepareClose(
   store: Store,
   head: Head,
@@ -26,9 +33,7 @@ export async function prepareClose(
   const at: LedgerMoment = { sequence: head.sequence + 1, closeTime: toCloseTime(atMs) };
   const keys = new Set(batch.flatMap(({ envelope }) => touchedKeys(envelope)));
   const loaded = await store.loadEntries([...keys]);
-  // What goes may free the reserve of whoever paid for it.
-  const sponsors = [...loaded.values()].flatMap((entry) => (entry === null ? [] : sponsorsOf(entry))).map(accountKey);
-  const more = sponsors.filter((key) => !loaded.has(key));
+  const more = [...loaded.values()].flatMap(furtherKeys).filter((key) => !loaded.has(key));
   if (more.length > 0) for (const [key, entry] of await store.loadEntries(more)) loaded.set(key, entry);
   const ledger = createView(loaded).child();
   const documents: LedgerDocuments[] = [];

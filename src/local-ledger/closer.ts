@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { prepareClose } from './close.js';
+import type { Faults } from './faults.js';
 import { type Injection, injectedId } from './injection.js';
 import type { Past } from './past.js';
 import type { Queue } from './queue.js';
@@ -13,6 +14,7 @@ export interface CloserDeps {
   store: Store;
   queue: Queue;
   past: Past;
+  faults: Faults;
   clock: Clock;
   log: Logger;
   closeMs: number;
@@ -20,7 +22,7 @@ export interface CloserDeps {
 
 export type Closer = Awaited<ReturnType<typeof createCloser>>;
 
-export async function createCloser({ store, queue, past, clock, log, closeMs }: CloserDeps) {
+export async function createCloser({ store, queue, past, faults, clock, log, closeMs }: CloserDeps) {
   let head = await store.load();
   let state: 'watching' | 'closing' | 'lost' = 'watching';
   let injections: { injection: Injection; resolve(id: string): void }[] = [];
@@ -63,6 +65,7 @@ export async function createCloser({ store, queue, past, clock, log, closeMs }: 
     const { ledger, settlements, before } = await prepareClose(store, head, atMs, batch, records);
     const sequence = head.sequence + 1;
     past.note(sequence, before);
+    faults.noteLedger(sequence, ledger.documents);
     await write(store.closeFull(head, ledger), () => {
       queue.remove(batch);
       injections = injections.slice(injected.length);

@@ -1,6 +1,6 @@
-/** What the ledger knows about accounts, trustlines and data, and the layers in which a transaction changes them: nothing reaches
+/** What the ledger knows about accounts, trustlines, data and claimable balances, and the layers in which a transaction changes them: nothing reaches
  *  the layer below before it is committed, so a failed operation or transaction leaves no trace. */
-import type { IssuedAsset } from './asset.js';
+import type { IssuedAsset, LedgerAsset } from './asset.js';
 import { BASE_RESERVE } from './stroops.js';
 
 export const AUTH_REQUIRED = 1;
@@ -66,12 +66,28 @@ export interface DataEntry {
   modified: { ledger: number; time: number };
 }
 
-export type Entry = AccountEntry | TrustlineEntry | DataEntry;
+export interface ClaimableBalanceEntry {
+  _id: string;
+  kind: 'claimable_balance';
+  /** Nobody owns it: this is its own id, in hexadecimal. */
+  owner: string;
+  asset: LedgerAsset;
+  amount: bigint;
+  /** Predicates in base64 XDR, their times absolute. */
+  claimants: { destination: string; predicate: string }[];
+  isClawbackEnabled: boolean;
+  sponsor?: string | null;
+  modified: { ledger: number; time: number };
+}
+
+export type Entry = AccountEntry | TrustlineEntry | DataEntry | ClaimableBalanceEntry;
 
 export const accountKey = (id: string): string => `account:${id}`;
 export const trustlineKey = (owner: string, { code, issuer }: IssuedAsset): string =>
   `trust:${owner}:${code}:${issuer}`;
 export const dataKey = (owner: string, name: string): string => `data:${owner}:${name}`;
+
+export const claimableBalanceKey = (id: string): string => `claimable:${id}`;
 
 export const minimumBalance = ({ subentries, sponsoring = 0, sponsored = 0 }: AccountEntry): bigint =>
   BigInt(2 + subentries + sponsoring - sponsored) * BASE_RESERVE;
@@ -88,6 +104,7 @@ export interface View {
   account(id: string): Readonly<AccountEntry> | null;
   trustline(owner: string, asset: IssuedAsset): Readonly<TrustlineEntry> | null;
   data(owner: string, name: string): Readonly<DataEntry> | null;
+  claimableBalance(id: string): Readonly<ClaimableBalanceEntry> | null;
   read(key: string): Readonly<Entry> | null;
   /** Puts a changed copy in place; `change` sees a copy of its own. */
   update<E extends Entry>(entry: Readonly<E>, change: (copy: E) => void): void;
@@ -123,6 +140,7 @@ function createLayer(
     account: (id) => read(accountKey(id)) as AccountEntry | null,
     trustline: (owner, asset) => read(trustlineKey(owner, asset)) as TrustlineEntry | null,
     data: (owner, name) => read(dataKey(owner, name)) as DataEntry | null,
+    claimableBalance: (id) => read(claimableBalanceKey(id)) as ClaimableBalanceEntry | null,
     update(entry, change) {
       const copy = copyOf(entry);
       change(copy);

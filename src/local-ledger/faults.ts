@@ -1,17 +1,46 @@
-/** Misbehaviour on demand: which faults are in force, for which requests, and how often still. Nothing here outlives the process. */
+/** Misbehaviour on demand: which faults are in force, for which requests, and for how long. They end with the process. */
+import { StrKey } from '@stellar/stellar-sdk';
 import { z } from 'zod';
 import type { Clock } from '../clock.js';
+import { createHiding, type HiddenIds, type ListKind, type Place } from './hiding.js';
+import type { LedgerDocuments } from './records.js';
+
+/** The two interfaces of the ledger. */
+export type Api = 'horizon' | 'rpc';
+
+const api = z.enum(['horizon', 'rpc']).optional();
+const durationMs = z.number().int().positive().optional();
+const count = z.number().int().positive().optional();
 
 const scope = {
-  /** Only requests whose path begins so, e.g. `/payments`. */
+  /** Only requests to this interface; to both without. */
+  api,
+  /** Only requests whose path begins so, e.g. `/payments`. A call of Stellar RPC has the path `/rpc/` and its method. */
   path: z.string().startsWith('/').optional(),
   method: z.enum(['GET', 'POST']).optional(),
-  /** How many requests it hits before it ends; for ever without. */
-  count: z.number().int().positive().optional(),
-  durationMs: z.number().int().positive().optional(),
+  /** How many requests it hits before it ends; without, it stays in force. */
+  count,
+  durationMs,
   /** Hits each matching request with this chance. */
   probability: z.number().gt(0).max(1).optional(),
 };
+
+const hideSchema = z
+  .strictObject({
+    kind: z.literal('hide'),
+    /** The id of one operation, as Horizon writes it. */
+    operation: z.string().regex(/^\d+$/).optional(),
+    /** Instead of `operation`: the next `count` payments to this account (all without a count). */
+    account: z.string().refine(StrKey.isValidEd25519PublicKey, 'a G... address').optional(),
+    count,
+    /** Histories of accounts, lists of the whole network, Stellar RPC's events. */
+    from: z.array(z.enum(['accounts', 'feed', 'rpc'])).default(['accounts', 'feed']),
+    lists: z.array(z.enum(['payments', 'operations', 'effects'])).default(['payments', 'operations']),
+    durationMs,
+  })
+  .refine(({ operation, account }) => (operation === undefined) !== (account === undefined), {
+    message: 'give either an operation or an account',
+  });
 
 export const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('rate_limited'), retryAfterSeconds: z.number().int().min(0).default(1), ...scope }),
@@ -33,7 +62,7 @@ export const faultSchema = z.discriminatedUnion('kind', [
     passphrase: z.string().default('Test SDF Network ; September 2015'),
     ...scope,
   }),
-  /** A real limit per address, as Horizon's: so many requests an hour, and a burst. */
+  /** A real limit per address, like Horizon's: so many requests an hour, and a burst. */
   z.strictObject({
     kind: z.literal('rate_limit'),
     perHour: z.number().positive().default(3600),
@@ -41,63 +70,89 @@ export const faultSchema = z.discriminatedUnion('kind', [
     ...scope,
   }),
   /** Answers are as of so many ledgers ago. */
-  z.strictObject({ kind: z.literal('lag'), ledgers: z.number().int().positive(), durationMs: scope.durationMs }),
+  z.strictObject({ kind: z.literal('lag'), ledgers: z.number().int().positive(), api, durationMs }),
   /** History before this ledger is gone. */
-  z.strictObject({
-    kind: z.literal('retention'),
-    elderLedger: z.number().int().positive(),
-    durationMs: scope.durationMs,
-  }),
+  z.strictObject({ kind: z.literal('retention'), elderLedger: z.number().int().positive(), api, durationMs }),
+  /** Stellar RPC has no events of classic operations and fees, like a server without EMIT_CLASSIC_EVENTS. */
+  z.strictObject({ kind: z.literal('blind'), durationMs }),
+  /** Lists leave operations out, while balances and the operations' own addresses show them. */
+  hideSchema,
 ]);
 
-export type Fault = z.output<typeof faultSchema>;
+export type InjectedFault = z.output<typeof faultSchema>;
 export type FaultInput = z.input<typeof faultSchema>;
-export type FaultKind = Fault['kind'];
+export type FaultKind = InjectedFault['kind'];
+
+/** Faults that hit single requests. The others change what every answer shows. */
+export type RequestFault = Exclude<InjectedFault, { kind: 'lag' | 'retention' | 'blind' | 'hide' }>;
 
 export interface ActiveFault {
   id: number;
-  fault: Fault;
+  fault: InjectedFault;
   hits: number;
 }
 
 export interface Faults {
-  /** Throws a ZodError where it is no fault. */
+  /** Throws a ZodError for an input that is no fault. */
   add(fault: FaultInput): ActiveFault;
   list(): ActiveFault[];
   remove(id: number): boolean;
   clear(): void;
-  /** The first fault in force of these kinds for this request, which is thereby hit. */
-  hit(request: { method: string; path: string }, kinds: readonly FaultKind[]): Fault | null;
+  /** The first fault in force of these kinds for this request, and counts the hit. */
+  hit<Kind extends RequestFault['kind']>(
+    request: { method: string; path: string },
+    kinds: readonly Kind[],
+  ): Extract<RequestFault, { kind: Kind }> | null;
   /** Ledgers that answers are behind. */
-  lag(): number;
+  lag(api: Api): number;
   /** The retention edge, or null for full history. */
-  elder(): number | null;
+  elder(api: Api): number | null;
+  isBlind(): boolean;
+  /** Ids of the operations that such a list leaves out. */
+  hidden(place: Place, list: ListKind): HiddenIds;
+  /** Tells the faults what the next ledger will hold. Safe to repeat for the same ledger. */
+  noteLedger(sequence: number, documents: LedgerDocuments[]): void;
 }
 
-export function createFaults(clock: Clock): Faults {
-  let active: (ActiveFault & { untilMs: number })[] = [];
-  let lastId = 0;
+const apiOf = (path: string): Api => (path === '/rpc' || path.startsWith('/rpc/') ? 'rpc' : 'horizon');
 
-  function inForce(): typeof active {
+const changesAnswers = (fault: InjectedFault): fault is Exclude<InjectedFault, RequestFault> =>
+  fault.kind === 'lag' || fault.kind === 'retention' || fault.kind === 'blind' || fault.kind === 'hide';
+
+type Active = ActiveFault & { untilMs: number };
+
+export function createFaults(clock: Clock): Faults {
+  let active: Active[] = [];
+  let lastId = 0;
+  const hiding = createHiding(() =>
+    inForce().flatMap(({ id, fault }) => (fault.kind === 'hide' ? [{ id, ...fault }] : [])),
+  );
+
+  function inForce(): Active[] {
     const nowMs = clock.nowMs();
     active = active.filter(({ untilMs }) => untilMs > nowMs);
     return active;
+  }
+
+  const appliesTo = (fault: { api?: Api }, asked: Api): boolean => fault.api === undefined || fault.api === asked;
+
+  function matches(fault: RequestFault, { method, path }: { method: string; path: string }): boolean {
+    if (!appliesTo(fault, apiOf(path))) return false;
+    if (fault.path !== undefined && !path.startsWith(fault.path)) return false;
+    if (fault.method !== undefined && fault.method !== method) return false;
+    return fault.probability === undefined || clock.random() < fault.probability;
   }
 
   return {
     add(input) {
       const fault = faultSchema.parse(input);
       lastId += 1;
-      const added = {
-        id: lastId,
-        fault,
-        hits: 0,
-        untilMs: clock.nowMs() + (fault.durationMs ?? Number.POSITIVE_INFINITY),
-      };
-      active.push(added);
-      return { id: added.id, fault, hits: 0 };
+      const untilMs = clock.nowMs() + (fault.durationMs ?? Number.POSITIVE_INFINITY);
+      active.push({ id: lastId, fault, hits: 0, untilMs });
+      return { id: lastId, fault, hits: 0 };
     },
-    list: () => inForce().map(({ id, fault, hits }) => ({ id, fault, hits })),
+    list: () =>
+      inForce().map(({ id, fault, hits }) => ({ id, fault, hits: fault.kind === 'hide' ? hiding.count(id) : hits })),
     remove(id) {
       const before = inForce().length;
       active = active.filter((fault) => fault.id !== id);
@@ -106,24 +161,32 @@ export function createFaults(clock: Clock): Faults {
     clear() {
       active = [];
     },
-    hit({ method, path }, kinds) {
+    hit<Kind extends RequestFault['kind']>(request: { method: string; path: string }, kinds: readonly Kind[]) {
       for (const candidate of inForce()) {
         const { fault } = candidate;
-        if (!kinds.includes(fault.kind) || fault.kind === 'lag' || fault.kind === 'retention') continue;
-        if (fault.path !== undefined && !path.startsWith(fault.path)) continue;
-        if (fault.method !== undefined && fault.method !== method) continue;
-        if (fault.probability !== undefined && clock.random() >= fault.probability) continue;
+        const isWanted = (kinds as readonly string[]).includes(fault.kind);
+        if (!isWanted || changesAnswers(fault) || !matches(fault, request)) continue;
         candidate.hits += 1;
-        if (fault.count !== undefined && candidate.hits >= fault.count)
+        if (fault.count !== undefined && candidate.hits >= fault.count) {
           active = active.filter((one) => one !== candidate);
-        return fault;
+        }
+        return fault as Extract<RequestFault, { kind: Kind }>;
       }
       return null;
     },
-    lag: () => Math.max(0, ...inForce().map(({ fault }) => (fault.kind === 'lag' ? fault.ledgers : 0))),
-    elder() {
-      const edges = inForce().flatMap(({ fault }) => (fault.kind === 'retention' ? [fault.elderLedger] : []));
+    lag: (asked) =>
+      Math.max(
+        0,
+        ...inForce().map(({ fault }) => (fault.kind === 'lag' && appliesTo(fault, asked) ? fault.ledgers : 0)),
+      ),
+    elder(asked) {
+      const edges = inForce().flatMap(({ fault }) =>
+        fault.kind === 'retention' && appliesTo(fault, asked) ? [fault.elderLedger] : [],
+      );
       return edges.length === 0 ? null : Math.max(...edges);
     },
+    isBlind: () => inForce().some(({ fault }) => fault.kind === 'blind'),
+    hidden: hiding.hidden,
+    noteLedger: hiding.note,
   };
 }

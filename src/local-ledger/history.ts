@@ -1,6 +1,8 @@
 /** Pages of what was closed: rows after or before a cursor, within the ledgers that are visible now. */
 import type { mongo } from 'mongoose';
+import type { Faults } from './faults.js';
 import { ledgerRecord, type Span } from './headers.js';
+import type { ListKind } from './hiding.js';
 import type { OperationDocument, TransactionDocument } from './records.js';
 import type { Head, Store } from './store.js';
 import { afterLedger, ledgerOf, ledgerStart } from './toid.js';
@@ -24,7 +26,7 @@ export interface OperationFilter {
   transaction?: bigint;
   ledger?: number;
   operation?: bigint;
-  paymentsOnly: boolean;
+  list: ListKind;
   includeFailed: boolean;
 }
 
@@ -40,7 +42,7 @@ export interface EffectRow {
 
 export type History = ReturnType<typeof createHistory>;
 
-export function createHistory(store: Store, visible: () => Visible, head: () => Head) {
+export function createHistory(store: Store, visible: () => Visible, faults: Faults, head: () => Head) {
   /** Bounds of TOIDs, cursor and retention together. */
   function bounds(
     { cursor, order }: Range,
@@ -55,15 +57,21 @@ export function createHistory(store: Store, visible: () => Visible, head: () => 
 
   const sorting = ({ order }: Range) => ({ _id: order === 'asc' ? (1 as const) : (-1 as const) });
 
+  /** A list of one transaction or ledger hides nothing: the operation was chosen by whoever knows it. */
+  function hiddenFrom({ account, transaction, ledger, list }: OperationFilter): bigint[] {
+    if (transaction !== undefined || ledger !== undefined) return [];
+    return [...faults.hidden(account === undefined ? 'feed' : 'accounts', list)];
+  }
+
   function operationFilter(filter: OperationFilter, range: Range): mongo.Filter<OperationDocument> {
     const { operation, transaction } = filter;
     const within = operation ?? transaction;
     const { _id } = bounds(range, filter.ledger ?? (within === undefined ? undefined : ledgerOf(within)));
     return {
-      _id: operation === undefined ? _id : { ..._id, $eq: operation },
+      _id: { ..._id, ...(operation === undefined ? { $nin: hiddenFrom(filter) } : { $eq: operation }) },
       ...(filter.account === undefined ? {} : { accounts: filter.account }),
       ...(transaction === undefined ? {} : { transaction }),
-      ...(filter.paymentsOnly ? { isPayment: true } : {}),
+      ...(filter.list === 'payments' ? { isPayment: true } : {}),
       ...(filter.includeFailed ? {} : { successful: true }),
     };
   }

@@ -4,10 +4,17 @@ import type { mongo } from 'mongoose';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { check, checkedAccounts, type LedgerMoment } from './apply.js';
+import { isSameAsset, type LedgerAsset } from './asset.js';
 import { createCloser } from './closer.js';
-import { type AccountEntry, accountKey, type Entry } from './entries.js';
+import {
+  type AccountEntry,
+  accountKey,
+  type ClaimableBalanceEntry,
+  claimableBalanceKey,
+  type Entry,
+} from './entries.js';
 import { decodeEnvelope, type Envelope } from './envelope.js';
-import { createFaults } from './faults.js';
+import { type Api, createFaults } from './faults.js';
 import { toCloseTime } from './headers.js';
 import { createHistory, type Visible } from './history.js';
 import { createPast } from './past.js';
@@ -30,6 +37,22 @@ export type Submission =
   | { kind: 'rejected'; outcome: TransactionOutcome }
   | { kind: 'waiting'; settled: Promise<Settled>; isNew: boolean };
 
+export interface ClaimableBalanceFilter {
+  claimant?: string;
+  sponsor?: string;
+  asset?: LedgerAsset;
+}
+
+function matchesBalance(entry: Readonly<Entry>, { claimant, sponsor, asset }: ClaimableBalanceFilter): boolean {
+  if (entry.kind !== 'claimable_balance') return false;
+  if (claimant !== undefined && !entry.claimants.some(({ destination }) => destination === claimant)) return false;
+  if (sponsor !== undefined && entry.sponsor !== sponsor) return false;
+  return asset === undefined || isSameAsset(entry.asset, asset);
+}
+
+const byChange = (a: ClaimableBalanceEntry, b: ClaimableBalanceEntry): number =>
+  a.modified.ledger - b.modified.ledger || (a.owner < b.owner ? -1 : 1);
+
 export type Ledger = Awaited<ReturnType<typeof createLedger>>;
 
 export async function createLedger({ db, clock, log, closeMs, passphrase }: LedgerDeps) {
@@ -38,12 +61,12 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
   const queue = createQueue();
   const faults = createFaults(clock);
   const past = createPast();
-  const closer = await createCloser({ store, queue, past, clock, log, closeMs });
+  const closer = await createCloser({ store, queue, past, faults, clock, log, closeMs });
   const { head } = closer;
 
-  function visible(): Visible {
-    const latest = Math.max(1, head().sequence - faults.lag());
-    return { latest, elder: Math.min(latest, faults.elder() ?? 1) };
+  function visible(api: Api = 'horizon'): Visible {
+    const latest = Math.max(1, head().sequence - faults.lag(api));
+    return { latest, elder: Math.min(latest, faults.elder(api) ?? 1) };
   }
 
   /** Read again if a ledger closed meanwhile: accounts and queue must be of the same moment, or a sequence number gets lost between. */
@@ -62,7 +85,7 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
     faults,
     rateLimiter: createRateLimiter(faults, clock),
     closer,
-    history: createHistory(store, visible, head),
+    history: createHistory(store, visible, faults, head),
     head,
     visible,
     /** Streams that are open, to be ended with the ledger. */
@@ -104,11 +127,27 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
     },
 
     /** The account as of the newest ledger that shows, with all that it owns. */
-    async account(id: string): Promise<{ account: AccountEntry; owned: Entry[] } | null> {
+    async account(id: string, api?: Api): Promise<{ account: AccountEntry; owned: Entry[] } | null> {
       const newest = await store.entries.find({ owner: id }).sort({ _id: 1 }).toArray();
-      const found = past.asOf(visible().latest, id, newest);
+      const found = past.asOf(visible(api).latest, ({ owner }) => owner === id, newest);
       const account = found.find((entry) => entry.kind === 'account');
       return account === undefined ? null : { account, owned: found.filter((entry) => entry !== account) };
+    },
+
+    /** The claimable balance of this id, in hexadecimal, as of the newest ledger that shows. */
+    async claimableBalance(id: string, api?: Api): Promise<ClaimableBalanceEntry | null> {
+      const newest = await store.entries.find({ _id: claimableBalanceKey(id) }).toArray();
+      const [found] = past.asOf(visible(api).latest, ({ _id }) => _id === claimableBalanceKey(id), newest);
+      return found?.kind === 'claimable_balance' ? found : null;
+    },
+
+    /** Claimable balances as of the newest ledger that shows, in the order of their creation or last change. */
+    async claimableBalances(filter: ClaimableBalanceFilter): Promise<ClaimableBalanceEntry[]> {
+      const { claimant, ...fields } = filter;
+      const wanted = { kind: 'claimable_balance', ...fields, ...(claimant && { 'claimants.destination': claimant }) };
+      const newest = await store.entries.find(wanted as mongo.Filter<Entry>).toArray();
+      const found = past.asOf(visible().latest, (entry) => matchesBalance(entry, filter), newest);
+      return (found as ClaimableBalanceEntry[]).sort(byChange);
     },
 
     /** Lumens as of the newest ledger, whether it shows or not; null for an account that is not there. */

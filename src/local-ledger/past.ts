@@ -12,8 +12,8 @@ export interface Past {
   /** Told before the ledger is written, so that whoever reads its entries finds here what they were. */
   note(sequence: number, before: Before): void;
   forget(): void;
-  /** `entries` are all that the owner has now; gives all that it had after that ledger. */
-  asOf(sequence: number, owner: string, entries: Entry[]): Entry[];
+  /** `entries` are all that match now; gives all that matched after that ledger. */
+  asOf(sequence: number, matches: (entry: Readonly<Entry>) => boolean, entries: Entry[]): Entry[];
 }
 
 export function createPast(): Past {
@@ -32,13 +32,13 @@ export function createPast(): Past {
       ledgers = [];
       size = 0;
     },
-    asOf(sequence, owner, entries) {
+    asOf(sequence, matches, entries) {
       if ((ledgers.at(-1)?.sequence ?? 0) <= sequence) return entries;
       const found = new Map(entries.map((entry) => [entry._id, entry]));
       for (let index = ledgers.length - 1; index >= 0 && ledgers[index]!.sequence > sequence; index--) {
         for (const [key, entry] of ledgers[index]!.before) {
-          if (entry === null) found.delete(key);
-          else if (entry.owner === owner) found.set(key, entry as Entry);
+          if (entry === null || !matches(entry)) found.delete(key);
+          else found.set(key, entry as Entry);
         }
       }
       return [...found.values()].sort((a, b) => (a._id < b._id ? -1 : 1));

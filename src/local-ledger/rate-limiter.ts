@@ -28,7 +28,7 @@ export function createRateLimiter(faults: Faults, clock: Clock): RateLimiter {
   return {
     spend({ method, path, address }) {
       const fault = faults.hit({ method, path }, ['rate_limit']);
-      if (fault?.kind !== 'rate_limit') {
+      if (fault === null) {
         fullAt.clear();
         const limit = DEFAULT_BURST + 1;
         return { isRefused: false, limit, remaining: DEFAULT_BURST, resetSeconds: 1, retryAfterSeconds: 0 };

@@ -84,7 +84,7 @@ const SPECIAL: Record<string, string> = {
 };
 
 const OPERATION_NAME =
-  /^(createAccount|payment|pathPaymentStrict(Receive|Send)|setOptions|changeTrust|accountMerge|manageData|setTrustLineFlags|(begin|end)SponsoringFutureReserves|op)/;
+  /^(createAccount|payment|pathPaymentStrict(Receive|Send)|setOptions|changeTrust|accountMerge|manageData|setTrustLineFlags|createClaimableBalance|claimClaimableBalance|clawback|(begin|end)SponsoringFutureReserves|op)/;
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 

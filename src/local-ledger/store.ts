@@ -66,6 +66,10 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
 
   async function createIndexes(): Promise<void> {
     await entries.createIndex({ owner: 1 });
+    await entries.createIndex(
+      { kind: 1, 'claimants.destination': 1 },
+      { partialFilterExpression: { kind: 'claimable_balance' } },
+    );
     await transactions.createIndex({ hash: 1 }, { unique: true });
     await transactions.createIndex({ innerHash: 1 }, { partialFilterExpression: { innerHash: { $type: 'string' } } });
     await transactions.createIndex({ accounts: 1, _id: 1 });

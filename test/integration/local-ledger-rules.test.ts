@@ -295,11 +295,7 @@ t.test('operations that core refuses before a ledger: one has the code, nothing 
       Operation.manageSellOffer({ selling: native, buying: new Asset('TEST', id), amount: '1', price: '1' }),
       'op_not_supported',
     ],
-    [
-      'a claimable balance',
-      Operation.createClaimableBalance({ asset: native, amount: '1', claimants: [new Claimant(id)] }),
-      'op_not_supported',
-    ],
+    ['a bump of the sequence number', Operation.bumpSequence({ bumpTo: '1' }), 'op_not_supported'],
   ];
   const before = await client.server.loadAccount(id);
   for (const [name, operation, code] of cases) {
@@ -620,6 +616,98 @@ t.test('money moves as it should, to the stroop', async (t) => {
   const fees = (await db.collection('ledger_head', { useBigInt64: true }).findOne({}))!.tail.feePool as bigint;
   const sum = all.reduce((total: bigint, account) => total + account.balance, 0n);
   t.equal(sum + fees, 10n ** 18n, 'no lumen was made or lost');
+});
+
+t.test('a claimable balance waits outside of accounts for whoever may claim it', async (t) => {
+  const { issuer, holder, asset } = await withAsset('100');
+  const [payee, stranger] = await Promise.all([fresh(), fresh()]);
+  const [from, to] = [holder.publicKey(), payee.publicKey()];
+  const lumens = async (of: string) =>
+    BigInt((await client.server.loadAccount(of)).balances.at(-1)!.balance.replace('.', ''));
+  const create = (amount: string, of = asset, claimants = [new Claimant(to)]) =>
+    Operation.createClaimableBalance({ asset: of, amount, claimants });
+  const refusals: [Keypair, xdr.Operation, string][] = [
+    [holder, create('1', asset, [new Claimant(to), new Claimant(to)]), 'op_malformed'],
+    [holder, create('100.0000001'), 'op_underfunded'],
+    [holder, create('20000', native), 'op_underfunded'],
+    [holder, create('9998.3', native), 'op_low_reserve'],
+    [stranger, create('1'), 'op_no_trust'],
+    [payee, Operation.claimClaimableBalance({ balanceId: '0'.repeat(72) }), 'op_does_not_exist'],
+  ];
+  for (const [source, operation, code] of refusals) {
+    t.strictSame((await apply(source, [operation])).operations, [code], code);
+  }
+
+  const made = await build(holder, [create('30'), create('5', native)]);
+  const [ofAsset, ofLumens] = [made.getClaimableBalanceId(0), made.getClaimableBalanceId(1)];
+  t.match(await post(made.toXDR()), { status: 200 });
+  t.match(await client.server.claimableBalances().claimableBalance(ofAsset).call(), {
+    id: ofAsset,
+    asset: `TEST:${issuer.publicKey()}`,
+    amount: '30.0000000',
+    sponsor: from,
+    claimants: [{ destination: to, predicate: { unconditional: true } }],
+  });
+  const waiting = async (limit = 10) =>
+    (await client.server.claimableBalances().claimant(to).limit(limit).call()).records.map(({ id }) => id);
+  t.strictSame((await waiting()).sort(), [ofAsset, ofLumens].sort());
+  t.strictSame(await waiting(1), (await waiting()).slice(0, 1));
+  t.match(await client.server.loadAccount(from), { num_sponsoring: 2 });
+
+  const claim = (balanceId: string) => Operation.claimClaimableBalance({ balanceId });
+  t.match(await apply(stranger, [claim(ofAsset)]), { operations: ['op_cannot_claim'] });
+  t.match(await apply(payee, [claim(ofAsset)]), { operations: ['op_no_trust'] });
+  const trust = Operation.changeTrust({ asset });
+  const before = await lumens(to);
+  t.match(await apply(payee, [trust, claim(ofAsset), claim(ofLumens)]), { status: 200 });
+  t.equal((await lumens(to)) - before, 50_000_000n - 300n);
+  t.match((await client.server.loadAccount(to)).balances, [{ balance: '30.0000000' }, {}]);
+  t.match(await client.server.loadAccount(from), { num_sponsoring: 0 });
+  t.strictSame(await waiting(), []);
+  t.match(await apply(payee, [claim(ofAsset)]), { operations: ['op_does_not_exist'] });
+  const { records } = await client.server.effects().forAccount(to).order('desc').limit(4).call();
+  t.match(records, [
+    { type: 'account_credited', asset_type: 'native', amount: '5.0000000' },
+    { type: 'claimable_balance_claimed', balance_id: ofLumens, asset: 'native' },
+    { type: 'account_credited', asset_code: 'TEST', amount: '30.0000000' },
+    { type: 'claimable_balance_claimed', balance_id: ofAsset },
+  ]);
+
+  ledger.stopTimer();
+  const late = await build(holder, [create('7')]);
+  const taken = await build(payee, [claim(late.getClaimableBalanceId(0))]);
+  for (const transaction of [late, taken]) await client.server.submitAsyncTransaction(transaction);
+  await ledger.closeLedger();
+  ledger.startTimer();
+  const both = await Promise.all([late, taken].map((one) => post(one.toXDR())));
+  t.match(both, [{ status: 200 }, { status: 200 }], 'made and claimed in one ledger');
+  t.equal(both[0]!.body.ledger, both[1]!.body.ledger);
+});
+
+t.test('an issuer claws back what its line allows, and nothing else', async (t) => {
+  const { issuer, holder, asset } = await withAsset('0', AuthRevocableFlag | AuthClawbackEnabledFlag);
+  const plain = await withAsset('5');
+  const from = holder.publicKey();
+  const muxed = new MuxedAccount(new Account(from, '0'), '9').accountId();
+  t.match(await apply(issuer, [pay(from, '10', asset)]), { status: 200 });
+  const clawback = (amount: string, of = from, what = asset) => Operation.clawback({ asset: what, from: of, amount });
+  const refusals: [Keypair, xdr.Operation, string][] = [
+    [holder, clawback('1'), 'op_malformed'],
+    [issuer, clawback('1', nobody), 'op_no_trust'],
+    [issuer, clawback('11'), 'op_underfunded'],
+    [plain.issuer, clawback('1', plain.holder.publicKey(), plain.asset), 'op_not_clawback_enabled'],
+  ];
+  for (const [source, operation, code] of refusals) {
+    t.strictSame((await apply(source, [operation])).operations, [code], code);
+  }
+  t.match(await apply(issuer, [clawback('4', muxed)]), { status: 200 });
+  t.match((await client.server.loadAccount(from)).balances, [{ balance: '6.0000000' }, {}]);
+  const [operation] = (await client.server.operations().forAccount(from).order('desc').limit(1).call()).records;
+  t.match(operation, { type: 'clawback', from, from_muxed: muxed, from_muxed_id: '9', amount: '4.0000000' });
+  t.match((await client.server.effects().forOperation(operation!.id).call()).records, [
+    { type: 'account_credited', account: issuer.publicKey(), amount: '4.0000000' },
+    { type: 'account_debited', account: from, account_muxed: muxed, amount: '4.0000000' },
+  ]);
 });
 
 t.test('an issuer can authorize a line, freeze it, and take both back', async (t) => {

@@ -7,6 +7,7 @@ import {
   Account,
   AccountRequiresMemoError,
   Asset,
+  Claimant,
   type Horizon,
   Keypair,
   Memo,
@@ -1028,6 +1029,86 @@ t.test('at the retention edge old history is gone, in the ways of Horizon', asyn
   await client.faults.add({ kind: 'retention', elderLedger: (await client.status()).sequence });
   t.match(await get(`/accounts/${payee.address}/payments`), { status: 404 }, 'no history left is an unknown account');
   t.match(await get(`/accounts/${payee.address}`), { status: 200 }, 'though the account is there');
+  await client.faults.clear();
+});
+
+t.test('effects and fees add up to every balance, whatever moved it', async (t) => {
+  const [account, other] = [await client.fund(), await client.fund()];
+  const [me, friend] = [Keypair.fromSecret(account.secret), Keypair.fromSecret(other.secret)];
+  const { assetIssuer, issuerSecret } = await client.issue({ code: 'AUD', amount: '50', toSecret: account.secret });
+  const asset = new Asset('AUD', assetIssuer);
+  const [to, native] = [other.address, Asset.native()];
+  const created = await client.submit({
+    from: me,
+    operations: [
+      Operation.payment({ destination: to, asset: native, amount: '3' }),
+      Operation.payment({ destination: account.address, asset: native, amount: '2' }),
+      Operation.createClaimableBalance({ asset, amount: '7', claimants: [new Claimant(account.address)] }),
+      Operation.createClaimableBalance({ asset: native, amount: '9', claimants: [new Claimant(to)] }),
+    ],
+  });
+  const [balance] = (await server.claimableBalances().claimant(account.address).call()).records;
+  await client.submit({ from: me, operations: [Operation.claimClaimableBalance({ balanceId: balance!.id })] });
+  await client.submit({
+    from: friend,
+    operations: [Operation.payment({ destination: account.address, asset: native, amount: '4' })],
+  });
+  await client.pay({ to: account.address, amount: '2', assetCode: 'AUD', assetIssuer });
+  await client.pay({ to: assetIssuer, amount: '1', assetCode: 'AUD', assetIssuer, fromSecret: account.secret });
+  await client.merge({ into: account.address });
+  await t.rejects(client.pay({ to, amount: '99999', fromSecret: account.secret }), /op_underfunded/);
+  await client.pay({ to: account.address, amount: '1', fromSecret: issuerSecret });
+
+  const stroops = (text: unknown) => BigInt(String(text).replace('.', ''));
+  const sums = new Map<string, bigint>();
+  const add = (key: string, amount: bigint) => sums.set(key, (sums.get(key) ?? 0n) + amount);
+  for (const { type, asset_code, amount, starting_balance } of await records(
+    `/accounts/${account.address}/effects?limit=200`,
+  )) {
+    if (type === 'account_created') add('XLM', stroops(starting_balance));
+    if (type === 'account_credited') add(String(asset_code ?? 'XLM'), stroops(amount));
+    if (type === 'account_debited') add(String(asset_code ?? 'XLM'), -stroops(amount));
+  }
+  const transactions = await records(`/accounts/${account.address}/transactions?include_failed=true&limit=200`);
+  t.ok(transactions.some(({ successful }) => !successful));
+  for (const { fee_account, fee_charged } of transactions) {
+    if (fee_account === account.address) add('XLM', -BigInt(String(fee_charged)));
+  }
+  const [line, lumens] = (await server.loadAccount(account.address)).balances;
+  t.strictSame([sums.get('AUD'), sums.get('XLM')], [stroops(line!.balance), stroops(lumens!.balance)]);
+  t.match(line, { last_modified_ledger: Number });
+  const { last_modified_ledger } = await server.loadAccount(account.address);
+  t.ok(last_modified_ledger > created.ledger, 'an account tells when it changed last');
+});
+
+t.test('a record can be hidden from lists while the balance shows it', async (t) => {
+  const payee = await client.fund();
+  const path = `/accounts/${payee.address}`;
+  const pay = async (amount: string) => (await client.pay({ to: payee.address, amount })).hash;
+  const amounts = async (list: string) =>
+    (await records(`${list}?limit=200&order=desc`)).flatMap(({ to, amount }) => (to === payee.address ? [amount] : []));
+  await pay('1');
+  const fault = await client.faults.add({ kind: 'hide', account: payee.address, count: 2 });
+  const [hash] = [await pay('2'), await pay('3'), await pay('4')];
+  for (const list of [`${path}/payments`, `${path}/operations`, '/payments', '/operations']) {
+    t.strictSame(await amounts(list), ['4.0000000', '1.0000000'], list);
+  }
+  t.equal((await server.loadAccount(payee.address)).balances[0]!.balance, '10010.0000000');
+  const [operation] = await records(`/transactions/${hash}/operations`);
+  t.match(operation, { amount: '2.0000000' }, 'whoever knows it finds it');
+  t.match(await get(`/operations/${operation!.id}`), { status: 200 });
+  t.equal((await records(`${path}/effects?limit=200`)).length, 6, 'effects show it unless they are to hide it');
+  t.match(await client.faults.list(), [{ id: fault.id, hits: 2 }]);
+  await client.faults.remove(fault.id);
+  t.equal((await amounts(`${path}/payments`)).length, 4);
+
+  const hide = { kind: 'hide' as const, operation: String(operation!.id) };
+  await client.faults.add({ ...hide, from: ['accounts'], lists: ['effects'] });
+  t.equal((await records(`${path}/effects?limit=200`)).length, 5);
+  t.equal((await amounts(`${path}/payments`)).length, 4);
+  await client.faults.add({ ...hide, from: ['accounts'] });
+  t.strictSame(await amounts(`${path}/payments`), ['4.0000000', '3.0000000', '1.0000000']);
+  t.equal((await amounts('/payments')).length, 4, 'the feed has it');
   await client.faults.clear();
 });
 

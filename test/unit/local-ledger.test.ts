@@ -1,5 +1,5 @@
 /** The parts of the local ledger that need no database: ids, memos, headers, faults, layers. */
-import { Keypair, xdr } from '@stellar/stellar-sdk';
+import { Claimant, Keypair, xdr } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { accountKey, createView } from '../../src/local-ledger/entries.js';
@@ -8,6 +8,12 @@ import { createFaults } from '../../src/local-ledger/faults.js';
 import { closedAtMs, extendSpan, ledgerRecord, type Span, toCloseTime } from '../../src/local-ledger/headers.js';
 import { isOwnHost } from '../../src/local-ledger/http/host-guard.js';
 import { scrub } from '../../src/local-ledger/memo.js';
+import {
+  holds,
+  isSoundPredicate,
+  predicateRecord,
+  toAbsolute,
+} from '../../src/local-ledger/operations/claim-predicate.js';
 import { newAccount } from '../../src/local-ledger/operations/create-account.js';
 import { fromAmount, MAX_INT64, toAmount } from '../../src/local-ledger/stroops.js';
 import { afterLedger, ledgerOf, toid } from '../../src/local-ledger/toid.js';
@@ -94,6 +100,32 @@ t.test('empty ledgers at a steady pace stretch one span; anything else begins an
   t.equal(header.previousLedgerHash().toString('hex'), record.hash);
 });
 
+t.test('a predicate of a claimable balance decides by the close time', async (t) => {
+  const until = (seconds: number) => Claimant.predicateBeforeAbsoluteTime(String(seconds));
+  const within = (seconds: number) => Claimant.predicateBeforeRelativeTime(String(seconds));
+  const unconditional = Claimant.predicateUnconditional();
+  const cases: [predicate: xdr.ClaimPredicate, holdsAt: number[], record: object][] = [
+    [unconditional, [99, 100, 199, 200], { unconditional: true }],
+    [until(100), [99], { abs_before: '1970-01-01T00:01:40Z', abs_before_epoch: '100' }],
+    [within(100), [99, 100, 199], { rel_before: '100' }],
+    [Claimant.predicateNot(until(100)), [100, 199, 200], { not: { abs_before_epoch: '100' } }],
+    [Claimant.predicateAnd(until(200), Claimant.predicateNot(until(100))), [100, 199], { and: [{}, {}] }],
+    [Claimant.predicateOr(until(100), Claimant.predicateNot(until(200))), [99, 200], { or: [{}, {}] }],
+  ];
+  for (const [predicate, holdsAt, record] of cases) {
+    const absolute = toAbsolute(predicate, 100);
+    t.strictSame(
+      [99, 100, 199, 200].filter((closeTime) => holds(absolute, closeTime)),
+      holdsAt,
+    );
+    t.ok(isSoundPredicate(predicate));
+    t.match(predicateRecord(predicate), record);
+  }
+  const deep = [1, 2, 3, 4].reduce((inner) => Claimant.predicateNot(inner), unconditional);
+  t.notOk(isSoundPredicate(deep), 'five levels are too many');
+  t.notOk(isSoundPredicate(xdr.ClaimPredicate.claimPredicateAnd([unconditional])), 'and takes two');
+});
+
 t.test('a layer keeps its changes to itself until it is committed', async (t) => {
   const id = Keypair.random().publicKey();
   const account = newAccount(id, 100n, { sequence: 1, closeTime: 1 });
@@ -137,13 +169,19 @@ t.test('a fault hits the requests that it names, and ends as it says', async (t)
   t.match(faults.list(), [{ hits: 0 }, { id, hits: 1 }]);
   t.ok(faults.remove(id));
   t.notOk(faults.remove(id));
-  t.equal(faults.lag(), 0);
-  t.equal(faults.elder(), null);
+  t.equal(faults.lag('horizon'), 0);
+  t.equal(faults.elder('horizon'), null);
   faults.add({ kind: 'lag', ledgers: 3 });
   faults.add({ kind: 'retention', elderLedger: 40 });
   faults.add({ kind: 'retention', elderLedger: 30 });
-  t.strictSame([faults.lag(), faults.elder()], [3, 40]);
+  t.strictSame([faults.lag('horizon'), faults.elder('horizon')], [3, 40]);
   faults.clear();
-  t.strictSame([faults.lag(), faults.elder(), faults.list()], [0, null, []]);
+  t.strictSame([faults.lag('horizon'), faults.elder('horizon'), faults.list()], [0, null, []]);
   t.throws(() => faults.add({ kind: 'lag' } as never));
+
+  faults.add({ kind: 'lag', ledgers: 5, api: 'rpc' });
+  t.strictSame([faults.lag('horizon'), faults.lag('rpc')], [0, 5], 'one interface may lag behind the other');
+  faults.add({ kind: 'html', api: 'horizon', count: 1 });
+  t.strictSame([get('/rpc/getEvents', 'POST'), get('/rpcs')], [undefined, 'html']);
+  t.throws(() => faults.add({ kind: 'hide' }), 'what to hide must be said');
 });

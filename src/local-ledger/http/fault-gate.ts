@@ -1,13 +1,13 @@
 /** Stands before every Horizon endpoint and misbehaves where a fault says so. */
 import type { Request, RequestHandler, Response } from 'express';
-import type { Fault, FaultKind } from '../faults.js';
+import type { RequestFault } from '../faults.js';
 import type { Ledger } from '../ledger.js';
 import { sendProblem } from './answer.js';
 import { Problem } from './problem.js';
 
 const HTML = '<!DOCTYPE html><html><head><title>Just a moment</title></head><body><h1>Please wait</h1></body></html>';
 
-const AT_THE_GATE: readonly FaultKind[] = [
+const AT_THE_GATE = [
   'rate_limited',
   'unavailable',
   'stale_history',
@@ -20,7 +20,7 @@ const AT_THE_GATE: readonly FaultKind[] = [
   'reset_connection',
   'lost_answer',
   'slow',
-];
+] as const satisfies RequestFault['kind'][];
 
 export function faultGate(ledger: Ledger): RequestHandler {
   return async (req, res, next) => {
@@ -29,7 +29,7 @@ export function faultGate(ledger: Ledger): RequestHandler {
     await misbehave(fault, req, res, next);
   };
 
-  async function misbehave(fault: Fault, req: Request, res: Response, next: () => void): Promise<void> {
+  async function misbehave(fault: RequestFault, req: Request, res: Response, next: () => void): Promise<void> {
     switch (fault.kind) {
       case 'rate_limited':
         res.setHeader('Retry-After', String(fault.retryAfterSeconds));

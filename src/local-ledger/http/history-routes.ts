@@ -77,7 +77,7 @@ export function historyRoutes(ledger: Ledger): Router {
 
   const transactionList = (
     base: string,
-    filter: Omit<OperationFilter, 'paymentsOnly'>,
+    filter: Omit<OperationFilter, 'list'>,
     isUnknown?: List['isUnknown'],
   ): List => ({
     async read(page) {
@@ -89,12 +89,12 @@ export function historyRoutes(ledger: Ledger): Router {
 
   const effectList = (
     base: string,
-    filter: Omit<OperationFilter, 'paymentsOnly' | 'includeFailed'>,
+    filter: Omit<OperationFilter, 'list' | 'includeFailed'>,
     isUnknown?: List['isUnknown'],
   ): List => ({
     async read({ cursor, order, limit }) {
       const from = effectCursor(cursor, order);
-      const wanted = { ...filter, paymentsOnly: false, includeFailed: false };
+      const wanted = { ...filter, list: 'effects' as const, includeFailed: false };
       const rows = await history.effects(wanted, { cursor: from?.operation ?? null, order, limit }, from?.order ?? 0);
       return rows.map((row) => toEffect(base, row));
     },
@@ -114,16 +114,15 @@ export function historyRoutes(ledger: Ledger): Router {
     return Number(sequence);
   }
 
-  for (const kind of ['payments', 'operations'] as const) {
-    const paymentsOnly = kind === 'payments';
-    router.get(`/${kind}`, (req, res) =>
+  for (const list of ['payments', 'operations'] as const) {
+    router.get(`/${list}`, (req, res) =>
       answerList(ledger, req, res, (base) =>
-        operationList(base, { paymentsOnly, includeFailed: includesFailed(req) }, joinsTransactions(req)),
+        operationList(base, { list, includeFailed: includesFailed(req) }, joinsTransactions(req)),
       ),
     );
-    router.get(`/accounts/:account_id/${kind}`, (req, res) =>
+    router.get(`/accounts/:account_id/${list}`, (req, res) =>
       answerList(ledger, req, res, (base) => {
-        const filter = { account: accountId(req), paymentsOnly, includeFailed: includesFailed(req) };
+        const filter = { account: accountId(req), list, includeFailed: includesFailed(req) };
         return operationList(
           base,
           filter,
@@ -132,18 +131,18 @@ export function historyRoutes(ledger: Ledger): Router {
         );
       }),
     );
-    router.get(`/ledgers/:ledger_id/${kind}`, (req, res) =>
+    router.get(`/ledgers/:ledger_id/${list}`, (req, res) =>
       answerList(ledger, req, res, async (base) => {
         const sequence = await knownLedger(integerId(req, 'ledger_id'));
-        const filter = { ledger: sequence, paymentsOnly, includeFailed: includesFailed(req) };
+        const filter = { ledger: sequence, list, includeFailed: includesFailed(req) };
         return operationList(base, filter, joinsTransactions(req));
       }),
     );
-    router.get(`/transactions/:tx_id/${kind}`, (req, res) =>
+    router.get(`/transactions/:tx_id/${list}`, (req, res) =>
       answerList(ledger, req, res, async (base) => {
         const { _id } = await knownTransaction(transactionHash(req));
         // A failed transaction that is asked for by name shows its operations.
-        return operationList(base, { transaction: _id, paymentsOnly, includeFailed: true }, joinsTransactions(req));
+        return operationList(base, { transaction: _id, list, includeFailed: true }, joinsTransactions(req));
       }),
     );
   }

@@ -49,6 +49,15 @@ export const accountLinks = (base: string, id: string): Links => {
   };
 };
 
+export const claimableBalanceLinks = (base: string, id: string): Links => {
+  const self = `${base}/claimable_balances/${id}`;
+  return {
+    self: plain(self),
+    transactions: template(`${self}/transactions${PAGE}`),
+    operations: template(`${self}/operations${PAGE}`),
+  };
+};
+
 export const effectLinks = (base: string, operation: string, token: string): Links => ({
   operation: plain(`${base}/operations/${operation}`),
   succeeds: plain(`${base}/effects?order=desc&cursor=${token}`),

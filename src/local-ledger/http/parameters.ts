@@ -1,6 +1,8 @@
 /** What a request may say in path and query, and Horizon's words for what is wrong with it. */
 import { StrKey } from '@stellar/stellar-sdk';
 import type { Request } from 'express';
+import { fromCanonicalAsset } from '../asset.js';
+import type { ClaimableBalanceFilter } from '../ledger.js';
 import { MAX_INT64 } from '../stroops.js';
 import { badParameter } from './problem.js';
 
@@ -76,6 +78,47 @@ export function accountId(req: Request): string {
   const id = String(req.params.account_id);
   if (StrKey.isValidEd25519PublicKey(id)) return id;
   throw badParameter('account_id', 'Account ID must start with `G` and contain 56 alphanum characters');
+}
+
+const BALANCE_ID = /^0{8}[0-9a-f]{64}$/;
+
+/** The id of a claimable balance in the path. */
+export function balanceId(req: Request): string {
+  const id = String(req.params.id);
+  if (BALANCE_ID.test(id)) return id;
+  throw badParameter('id', `${id} does not validate as claimableBalanceID`);
+}
+
+export interface BalanceCursor {
+  ledger: number;
+  id: string;
+}
+
+/** A cursor among claimable balances, `ledger-id`; null for an empty one. */
+export function balanceCursor(text: string): BalanceCursor | null {
+  if (text === '') return null;
+  const [, ledger, id] = /^(\d{1,10})-([0-9a-f]+)$/.exec(text) ?? [];
+  if (ledger === undefined)
+    throw badParameter(
+      'cursor',
+      'The first part should be a number higher than 0 and the second part should be a valid claimable balance ID',
+    );
+  return { ledger: Number(ledger), id: id! };
+}
+
+export function claimableBalanceFilter(req: Request): ClaimableBalanceFilter {
+  const filter: ClaimableBalanceFilter = {};
+  for (const name of ['claimant', 'sponsor'] as const) {
+    const account = parameter(req, name);
+    if (account === '') continue;
+    if (!StrKey.isValidEd25519PublicKey(account)) throw badParameter(name, `${account} does not validate as accountID`);
+    filter[name] = account;
+  }
+  const text = parameter(req, 'asset');
+  if (text === '') return filter;
+  const asset = fromCanonicalAsset(text);
+  if (asset === undefined) throw badParameter('asset', `${text} does not validate as asset`);
+  return { ...filter, asset };
 }
 
 export function transactionHash(req: Request): string {

@@ -19,7 +19,7 @@ export const accountMerge: OperationKind<xdr.MuxedAccount> = {
   participants: (body) => [toParty(body).id],
   counterparty: toParty,
   check: (body, source) => (toParty(body).id === source ? result(AccountMergeResult.accountMergeMalformed()) : null),
-  apply(body, source, { view, ledger, effects: done, sponsorships }) {
+  apply(body, source, { view, ledger, effects: done, movements, sponsorships }) {
     const heir = view.account(toParty(body).id);
     if (heir === null) return result(AccountMergeResult.accountMergeNoAccount());
     const account = view.account(source)!;
@@ -47,6 +47,15 @@ export const accountMerge: OperationKind<xdr.MuxedAccount> = {
       effects.credited(heir.owner, native, toAmount(moved)),
       effects.accountRemoved(source),
     );
+    movements.push({
+      kind: 'transfer',
+      from: source,
+      to: heir.owner,
+      toMuxedId: toParty(body).muxed?.id ?? null,
+      asset: null,
+      amount: moved,
+      showsMemo: true,
+    });
     return result(AccountMergeResult.accountMergeSuccess(xdr.Int64.fromString(moved.toString())));
   },
   details: (body, source) => ({ ...partyFields('account', source), ...partyFields('into', toParty(body)) }),

@@ -25,7 +25,7 @@ export const createAccount: OperationKind<xdr.CreateAccountOp> = {
     return isSound ? null : result(CreateAccountResult.createAccountMalformed());
   },
   apply(body, source, context) {
-    const { view, ledger, effects: done, sponsorships } = context;
+    const { view, ledger, effects: done, movements, sponsorships } = context;
     const id = toAddress(body.destination());
     const amount = toBigInt(body.startingBalance());
     if (view.account(id) !== null) return result(CreateAccountResult.createAccountAlreadyExist());
@@ -52,6 +52,7 @@ export const createAccount: OperationKind<xdr.CreateAccountOp> = {
         key: '',
       },
     );
+    movements.push({ kind: 'transfer', from: source, to: id, toMuxedId: null, asset: null, amount, showsMemo: true });
     return result(CreateAccountResult.createAccountSuccess());
   },
   details: (body, source) => ({

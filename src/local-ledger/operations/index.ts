@@ -3,6 +3,8 @@ import { xdr } from '@stellar/stellar-sdk';
 import { type Party, toParty } from '../party.js';
 import { accountMerge } from './account-merge.js';
 import { changeTrust } from './change-trust.js';
+import { claimClaimableBalance, createClaimableBalance } from './claimable-balance.js';
+import { clawback } from './clawback.js';
 import { createAccount } from './create-account.js';
 import type { Context, OperationKind, Outcome } from './kind.js';
 import { manageData } from './manage-data.js';
@@ -22,6 +24,9 @@ const kinds: Partial<Record<string, OperationKind<never>>> = {
   accountMerge,
   manageData,
   setTrustLineFlags,
+  clawback,
+  createClaimableBalance,
+  claimClaimableBalance,
   beginSponsoringFutureReserves: beginSponsoring,
   endSponsoringFutureReserves: endSponsoring as OperationKind<never>,
 };

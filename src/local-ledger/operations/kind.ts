@@ -2,6 +2,7 @@
 import { xdr } from '@stellar/stellar-sdk';
 import type { LedgerAsset } from '../asset.js';
 import type { View } from '../entries.js';
+import type { Movement } from '../movements.js';
 import type { Party } from '../party.js';
 
 export type Level = 'low' | 'medium' | 'high';
@@ -16,8 +17,11 @@ export interface Effect {
 export interface Context {
   view: View;
   ledger: { sequence: number; closeTime: number };
+  /** The operation's place: its transaction's source account and sequence number, and its index from 0. */
+  origin: { source: string; sequence: bigint; index: number };
   /** Where an operation that succeeds says what it did. */
   effects: Effect[];
+  movements: Movement[];
   /** Of the transaction: who pays for the entries that an account makes just now, by that account. */
   sponsorships: Map<string, string>;
   /** Set to whoever paid for an entry of this operation. */

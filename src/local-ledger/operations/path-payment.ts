@@ -60,7 +60,7 @@ function move(body: Body, source: string, context: Context, amount: bigint, isWi
   const isDirect = body.path().length === 0 && isSameAsset(asset, valid(fromXdrAsset(body.sendAsset())));
   if (!isDirect) return 'tooFewOffers';
   if (!isWithinBounds) return 'outOfBounds';
-  return transfer(context, source, toParty(body.destination()).id, asset, amount);
+  return transfer(context, source, toParty(body.destination()), asset, amount);
 }
 
 function lastPayment(body: Body, amount: bigint): xdr.SimplePaymentResult {

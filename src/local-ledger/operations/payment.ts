@@ -33,7 +33,7 @@ export const payment: OperationKind<xdr.PaymentOp> = {
   },
   apply(body, source, context) {
     const asset = valid(fromXdrAsset(body.asset()));
-    const failure = transfer(context, source, toParty(body.destination()).id, asset, toBigInt(body.amount()));
+    const failure = transfer(context, source, toParty(body.destination()), asset, toBigInt(body.amount()));
     return result(failure === null ? PaymentResult.paymentSuccess() : failures[failure]());
   },
   details: (body, source) => ({

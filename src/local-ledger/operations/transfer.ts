@@ -2,6 +2,7 @@
 import type { LedgerAsset } from '../asset.js';
 import { assetFields } from '../asset.js';
 import { accountKey, availableBalance, LINE_AUTHORIZED, trustlineKey } from '../entries.js';
+import type { Party } from '../party.js';
 import { MAX_INT64, toAmount } from '../stroops.js';
 import { type Context, effects } from './kind.js';
 
@@ -20,18 +21,21 @@ export function transferKeys(from: string, to: string, asset: LedgerAsset): stri
 
 /** Moves `amount` and notes the effects, or tells why not. An issuer needs no trustline: paying out mints, paying back burns. */
 export function transfer(
-  { view, effects: done }: Context,
+  { view, effects: done, movements }: Context,
   from: string,
-  to: string,
+  destination: Party,
   asset: LedgerAsset,
   amount: bigint,
 ): TransferFailure | null {
+  const to = destination.id;
   if (!(asset === null && from === to)) {
     const failure = asset === null ? moveNative() : moveIssued();
     if (failure !== null) return failure;
   }
   const fields = assetFields(asset);
   done.push(effects.credited(to, fields, toAmount(amount)), effects.debited(from, fields, toAmount(amount)));
+  const toMuxedId = destination.muxed?.id ?? null;
+  movements.push({ kind: 'transfer', from, to, toMuxedId, asset, amount, showsMemo: true });
   return null;
 
   function moveNative(): TransferFailure | null {

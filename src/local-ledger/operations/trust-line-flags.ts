@@ -42,7 +42,7 @@ export const setTrustLineFlags: OperationKind<xdr.SetTrustLineFlagsOp> = {
       (set & AUTHORIZATION) !== AUTHORIZATION;
     return isSound ? null : result(Result.setTrustLineFlagsMalformed());
   },
-  apply(body, source, { view, effects: done }) {
+  apply(body, source, { view, effects: done, movements }) {
     const [set, clear] = [body.setFlags(), body.clearFlags()];
     const canRevoke = (view.account(source)!.flags & AUTH_REVOCABLE) !== 0;
     const line = view.trustline(toAddress(body.trustor()), lineOf(body));
@@ -68,6 +68,10 @@ export const setTrustLineFlags: OperationKind<xdr.SetTrustLineFlagsOp> = {
         ]),
       ),
     });
+    const isAuthorized = (flags & LINE_AUTHORIZED) !== 0;
+    if (isAuthorized !== ((line.flags & LINE_AUTHORIZED) !== 0)) {
+      movements.push({ kind: 'set_authorized', account: line.owner, asset: lineOf(body), isAuthorized });
+    }
     return result(Result.setTrustLineFlagsSuccess());
   },
   details: (body, source) => ({

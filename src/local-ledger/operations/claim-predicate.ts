@@ -1,0 +1,90 @@
+/** When a claimant may claim: predicates of claimable balances. */
+import { xdr } from '@stellar/stellar-sdk';
+import { toTimestamp } from '../headers.js';
+import { MAX_INT64, toBigInt } from '../stroops.js';
+
+/** Core's limit on predicates within predicates. */
+const MAX_DEPTH = 4;
+/** The last second that an ISO date in four digits can show; Horizon leaves later ones out. */
+const LAST_SECOND = 253_402_300_799n;
+
+const { ClaimPredicate } = xdr;
+
+export function isSoundPredicate(predicate: xdr.ClaimPredicate, depth = 1): boolean {
+  if (depth > MAX_DEPTH) return false;
+  const areSound = (parts: xdr.ClaimPredicate[]) =>
+    parts.length === 2 && parts.every((part) => isSoundPredicate(part, depth + 1));
+  switch (predicate.switch().name) {
+    case 'claimPredicateUnconditional':
+      return true;
+    case 'claimPredicateAnd':
+      return areSound(predicate.andPredicates());
+    case 'claimPredicateOr':
+      return areSound(predicate.orPredicates());
+    case 'claimPredicateNot': {
+      const negated = predicate.notPredicate();
+      return Boolean(negated) && isSoundPredicate(negated!, depth + 1);
+    }
+    case 'claimPredicateBeforeAbsoluteTime':
+      return toBigInt(predicate.absBefore()) >= 0n;
+    default:
+      return toBigInt(predicate.relBefore()) >= 0n;
+  }
+}
+
+/** The predicate with times relative to the balance's creation made absolute. */
+export function toAbsolute(predicate: xdr.ClaimPredicate, closeTime: number): xdr.ClaimPredicate {
+  const made = (part: xdr.ClaimPredicate) => toAbsolute(part, closeTime);
+  switch (predicate.switch().name) {
+    case 'claimPredicateAnd':
+      return ClaimPredicate.claimPredicateAnd(predicate.andPredicates().map(made));
+    case 'claimPredicateOr':
+      return ClaimPredicate.claimPredicateOr(predicate.orPredicates().map(made));
+    case 'claimPredicateNot':
+      return ClaimPredicate.claimPredicateNot(made(predicate.notPredicate()!));
+    case 'claimPredicateBeforeRelativeTime': {
+      const end = toBigInt(predicate.relBefore()) + BigInt(closeTime);
+      const bounded = end > MAX_INT64 ? MAX_INT64 : end;
+      return ClaimPredicate.claimPredicateBeforeAbsoluteTime(xdr.Int64.fromString(bounded.toString()));
+    }
+    default:
+      return predicate;
+  }
+}
+
+/** Whether it allows a claim in a ledger that closes at that second. For a predicate without relative times. */
+export function holds(predicate: xdr.ClaimPredicate, closeTime: number): boolean {
+  switch (predicate.switch().name) {
+    case 'claimPredicateUnconditional':
+      return true;
+    case 'claimPredicateAnd':
+      return predicate.andPredicates().every((part) => holds(part, closeTime));
+    case 'claimPredicateOr':
+      return predicate.orPredicates().some((part) => holds(part, closeTime));
+    case 'claimPredicateNot':
+      return !holds(predicate.notPredicate()!, closeTime);
+    default:
+      return BigInt(closeTime) < toBigInt(predicate.absBefore());
+  }
+}
+
+/** As Horizon shows it. */
+export function predicateRecord(predicate: xdr.ClaimPredicate): Record<string, unknown> {
+  switch (predicate.switch().name) {
+    case 'claimPredicateUnconditional':
+      return { unconditional: true };
+    case 'claimPredicateAnd':
+      return { and: predicate.andPredicates().map(predicateRecord) };
+    case 'claimPredicateOr':
+      return { or: predicate.orPredicates().map(predicateRecord) };
+    case 'claimPredicateNot':
+      return { not: predicateRecord(predicate.notPredicate()!) };
+    case 'claimPredicateBeforeAbsoluteTime': {
+      const end = toBigInt(predicate.absBefore());
+      const iso = end <= LAST_SECOND ? { abs_before: toTimestamp(Number(end)) } : {};
+      return { ...iso, abs_before_epoch: end.toString() };
+    }
+    default:
+      return { rel_before: predicate.relBefore().toString() };
+  }
+}
