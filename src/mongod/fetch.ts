@@ -8,10 +8,11 @@ import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { systemClock as clock } from '../clock.js';
 import { StartupError } from '../domain/startup-error.js';
+import { PATCHED_VERSIONS } from './version.js';
 
 const run = promisify(execFile);
 
-export const INSTEAD = 'Install mongod 7 or newer, or set MONGODB_URI to a MongoDB replica set.';
+export const INSTEAD = `Install mongod ${PATCHED_VERSIONS}, or set MONGODB_URI to a MongoDB replica set.`;
 
 export interface Build {
   package: string;

@@ -1,4 +1,4 @@
-/** Finds a mongod that runs here: an installed one of version 7 or newer, else MongoDB's own build with whatever libraries this system lacks. */
+/** Finds a mongod that runs here: a patched one on the PATH, else MongoDB's own build with whatever libraries this system lacks. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { StartupError } from '../domain/startup-error.js';
 import { fetchMissing, fetchNewerLibc, fetchOlderOpenssl } from './debian.js';
 import { makeDirectory } from './directory.js';
 import { fetchMongod, INSTEAD, type OnProgress, onceInPlace, UBUNTU_20, UBUNTU_24 } from './fetch.js';
-import { OLDEST_MAJOR } from './given.js';
+import { isPatched, PATCHED_VERSIONS } from './version.js';
 
 const run = promisify(execFile);
 
@@ -46,8 +46,11 @@ export async function findMongod(deps: {
   const { cacheDir, log, onProgress, system = thisSystem() } = deps;
   const installed = await installedVersion();
   if (installed !== null) {
-    if (Number.parseInt(installed, 10) >= OLDEST_MAJOR) return ['mongod'];
-    log.info({ version: installed }, `The installed mongod is older than version ${OLDEST_MAJOR} and is not used.`);
+    if (isPatched(installed)) return ['mongod'];
+    log.warn(
+      { version: installed },
+      `The mongod on the PATH is not used: ${PATCHED_VERSIONS} is needed (CVE-2025-14847).`,
+    );
   }
   if (system.platform !== 'linux' || system.arch !== 'x64' || system.glibc === null) {
     throw new StartupError(

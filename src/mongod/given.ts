@@ -1,13 +1,15 @@
 /** Checks the operator's own MongoDB before anything is built on it: reachable, new enough, a replica set or a sharded cluster. */
 import { mongo } from 'mongoose';
+import type { Logger } from 'pino';
 import { StartupError } from '../domain/startup-error.js';
+import { isPatched, isSupported, OLDEST_MAJOR, PATCHED_VERSIONS } from './version.js';
 
-export const OLDEST_MAJOR = 7;
 const SELECTION_TIMEOUT_MS = 5_000;
 const AUTHENTICATION_FAILED = 18;
 
-/** @throws StartupError in one line that never repeats the connection string: it may hold a password. */
-export async function checkMongo(uri: string): Promise<void> {
+/** Warns in one line when this MongoDB lacks the fix for CVE-2025-14847.
+ *  @throws StartupError in one line that never repeats the connection string: it may hold a password. */
+export async function checkMongo(uri: string, log: Logger): Promise<void> {
   let client: mongo.MongoClient;
   try {
     client = new mongo.MongoClient(uri, { serverSelectionTimeoutMS: SELECTION_TIMEOUT_MS });
@@ -28,9 +30,14 @@ export async function checkMongo(uri: string): Promise<void> {
     }
     if (!hello.isWritablePrimary) throw new StartupError(`MongoDB at ${hosts} is not the primary of its replica set.`);
     const { version } = await admin.command({ buildInfo: 1 });
-    if (Number.parseInt(version, 10) < OLDEST_MAJOR) {
+    if (!isSupported(version)) {
       throw new StartupError(
         `MongoDB at ${hosts} is version ${version}, but version ${OLDEST_MAJOR} or newer is needed.`,
+      );
+    }
+    if (!isPatched(version)) {
+      log.warn(
+        `MongoDB at ${hosts} is version ${version}: unless zlib compression is disabled there (--networkMessageCompressors snappy,zstd), anybody who reaches its port can read its memory without a password (CVE-2025-14847). Upgrade to ${PATCHED_VERSIONS}.`,
       );
     }
   } catch (error) {

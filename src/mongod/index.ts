@@ -34,7 +34,7 @@ export async function openMongo(deps: {
     onProgress = () => undefined,
   } = deps;
   if (uri !== null) {
-    await checkMongo(uri);
+    await checkMongo(uri, log);
     return { uri, embedded: false, close: async () => undefined };
   }
   const mongo = await joinEmbeddedMongo({ dataDir, log, findMongod: () => findMongod({ cacheDir, log, onProgress }) });

@@ -44,6 +44,8 @@ function startMongod(port: number): Promise<Start> {
     // Loopback is shared by every user of the machine: only who can read the key file gets in, and nobody can be first to make a user.
     ...['--keyFile', 'keyfile', '--setParameter', 'enableLocalhostAuthBypass=false'],
     ...['--quiet', '--wiredTigerCacheSizeGB', '0.5', '--oplogSize', '512'],
+    // Up to 8.2.2, mongod's zlib decompression hands its memory to whoever asks, without a password (CVE-2025-14847).
+    ...['--networkMessageCompressors', 'disabled'],
     ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
     // A process that is killed in a transaction leaves its documents locked for so long; the default is a minute.
     ...['--setParameter', 'transactionLifetimeLimitSeconds=10'],

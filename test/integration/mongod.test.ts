@@ -14,13 +14,13 @@ import {
 } from 'node:fs';
 
 import { createServer as createHttpServer } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { gzipSync } from 'node:zlib';
+import { deflateSync, gzipSync } from 'node:zlib';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import t from 'tap';
@@ -29,6 +29,7 @@ import { fetchMongod, UBUNTU_24 } from '../../src/mongod/fetch.js';
 import { findMongod } from '../../src/mongod/find.js';
 import { openMongo } from '../../src/mongod/index.js';
 import { freePort, isFree } from '../../src/mongod/sockets.js';
+import { isPatched } from '../../src/mongod/version.js';
 import { CACHE_DIR } from '../helpers/mongo.js';
 
 const MEMBER = fileURLToPath(new URL('../helpers/mongo-member.ts', import.meta.url));
@@ -234,6 +235,75 @@ t.test('only who can read the data directory can use the database', async (t) =>
   });
 });
 
+t.test(
+  'the embedded mongod does not unpack compressed messages of strangers, so that CVE-2025-14847 leaks nothing',
+  async (t) => {
+    const opened = await openEmbedded(dataDirectory(t));
+    t.teardown(() => opened.close());
+    const port = Number(new URL(opened.uri).port);
+    t.ok((await answerTo(port, hello())).length > 0, 'a plain hello is answered');
+    t.equal((await answerTo(port, compressed(hello()))).length, 0, 'a compressed one is not');
+  },
+);
+
+/** An OP_MSG with `{hello: 1, $db: "admin"}`. */
+function hello(): Buffer {
+  const document = mongo.BSON.serialize({ hello: 1, $db: 'admin' });
+  return message(2013, Buffer.concat([Buffer.alloc(5), document]));
+}
+
+function message(opcode: number, body: Buffer): Buffer {
+  const header = Buffer.alloc(16);
+  for (const [index, value] of [16 + body.length, 1, 0, opcode].entries()) header.writeInt32LE(value, 4 * index);
+  return Buffer.concat([header, body]);
+}
+
+/** The same message in an OP_COMPRESSED with zlib. */
+function compressed(original: Buffer): Buffer {
+  const body = original.subarray(16);
+  const head = Buffer.alloc(9);
+  head.writeInt32LE(2013, 0);
+  head.writeInt32LE(body.length, 4);
+  head.writeUInt8(2, 8);
+  return message(2012, Buffer.concat([head, deflateSync(body)]));
+}
+
+/** What the port answers; empty when it closes the connection or stays silent for a second. */
+function answerTo(port: number, bytes: Buffer): Promise<Buffer> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    const settle = (answer: Buffer) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.setTimeout(1000, () => settle(Buffer.alloc(0)));
+    socket.once('data', settle);
+    socket.on('error', () => settle(Buffer.alloc(0))).on('close', () => settle(Buffer.alloc(0)));
+  });
+}
+
+t.test('a mongod on the PATH is used only with the fix for CVE-2025-14847', async (t) => {
+  const path = process.env.PATH;
+  t.teardown(() => {
+    process.env.PATH = path;
+  });
+  const bin = dataDirectory(t);
+  // Without a system of its own for the fetched build, only the PATH is left.
+  const deps = { cacheDir: bin, log, onProgress: () => undefined };
+  const system = { platform: 'darwin', arch: 'arm64', glibc: null };
+  const find = (version: string) => {
+    writeFileSync(join(bin, 'mongod'), `#!/bin/sh\necho db version v${version}\n`, { mode: 0o755 });
+    return findMongod({ ...deps, system });
+  };
+  process.env.PATH = `${bin}:/bin`;
+  for (const version of ['6.0.27', '7.0.27', '7.3.4', '8.0.16', '8.1.2', '8.2.2', '8.2.3-rc0', 'next']) {
+    await t.rejects(find(version), { name: 'StartupError' }, version);
+  }
+  for (const version of ['7.0.28', '7.0.101', '8.0.17', '8.2.3', '8.2.10', '8.3.0', '9.0.0']) {
+    t.same(await find(version), ['mongod'], version);
+  }
+});
+
 const asRoot = { skip: process.getuid?.() !== 0 && 'only root can become somebody else' };
 
 t.test('a user without any rights can run it, out of a home of his own', asRoot, async (t) => {
@@ -320,10 +390,19 @@ t.test('a system without a build of its own is told what to do', async (t) => {
   ]) {
     await t.rejects(findMongod({ ...deps, system }), {
       name: 'StartupError',
-      message: /Install mongod 7 or newer, or set MONGODB_URI/,
+      message: /Install mongod 7\.0\.28, 8\.0\.17, 8\.2\.3 or newer, or set MONGODB_URI/,
     });
   }
 });
+
+async function versionAt(uri: string): Promise<{ version: string }> {
+  const client = await mongo.MongoClient.connect(uri);
+  try {
+    return (await client.db('admin').command({ buildInfo: 1 })) as unknown as { version: string };
+  } finally {
+    await client.close();
+  }
+}
 
 t.test('the operator’s MongoDB is checked before it is used', async (t) => {
   const dataDir = dataDirectory(t);
@@ -338,7 +417,15 @@ t.test('the operator’s MongoDB is checked before it is used', async (t) => {
     t.notMatch(error.message, /secret|\n/, 'one line without credentials');
     return error.message;
   };
-  const given = await openMongo({ uri: embedded.uri, dataDir, log });
+  const warnings: string[] = [];
+  const listening = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) });
+  const given = await openMongo({ uri: embedded.uri, dataDir, log: listening });
+  const { version } = await versionAt(embedded.uri);
+  t.equal(
+    warnings.some((line) => line.includes('CVE-2025-14847')),
+    !isPatched(version),
+    `a warning of ${version}`,
+  );
   t.same({ ...given, close: null }, { uri: embedded.uri, embedded: false, close: null });
   await given.close();
 
