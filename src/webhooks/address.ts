@@ -1,7 +1,7 @@
 /** The address guard: while private targets are not allowed, a connection is opened only to an address that was looked at and is public. */
-import { lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { type Address, HostNotFound, type Resolve } from './resolver.js';
 
 /** Refused: no address that a webhook may reach. Its message says nothing of what is there. */
 export class AddressNotAllowed extends Error {
@@ -21,35 +21,26 @@ export function isPublicAddress(text: string): boolean {
   return address.kind() === 'ipv6' ? address.match(GLOBAL_UNICAST) : address.toString() !== AZURE_HOST;
 }
 
-export type Resolve = (
-  hostname: string,
-  callback: (error: Error | null, addresses: readonly { address: string; family: number }[]) => void,
-) => void;
-
-const resolveWithSystem: Resolve = (hostname, callback) => systemLookup(hostname, { all: true }, callback);
-
 export interface AddressGuard {
   /** For hosts that are addresses: those are connected to without a look-up. */
   allowsHost(hostname: string): boolean;
-  /** For `net.connect`: resolves once, and hands over exactly the addresses that were checked. A second answer of the DNS is never asked for. */
+  /** For `net.connect`: resolves once and hands over exactly the addresses that were checked. The DNS is never asked a second time. */
   lookup: LookupFunction;
 }
 
 /** @param isAllowed decides on each address; one that is refused refuses the whole answer */
-export function createAddressGuard(
-  isAllowed: (address: string) => boolean,
-  resolve: Resolve = resolveWithSystem,
-): AddressGuard {
+export function createAddressGuard(isAllowed: (address: string) => boolean, resolve: Resolve): AddressGuard {
   return {
     allowsHost: (hostname) => isIP(hostname) === 0 || isAllowed(hostname),
     lookup: (hostname, options, callback) => {
-      resolve(hostname, (error, addresses) => {
-        const [first] = addresses ?? [];
-        if (error || !first) return callback(error ?? new Error('no address'), []);
+      const answer = (addresses: readonly Address[]) => {
+        const [first] = addresses;
+        if (!first) return callback(new HostNotFound(), []);
         if (!addresses.every(({ address }) => isAllowed(address))) return callback(new AddressNotAllowed(), []);
         if (options.all) return callback(null, [...addresses]);
         callback(null, first.address, first.family);
-      });
+      };
+      resolve(hostname).then(answer, (error) => callback(error, []));
     },
   };
 }

@@ -1,4 +1,4 @@
-/** How a connection to an endpoint is opened: the address is checked, the certificate is verified, always. */
+/** Opens connections to endpoints. The address is always checked, and the certificate always verified. */
 import { createSecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
 import { type AddressGuard, AddressNotAllowed } from './address.js';
@@ -7,11 +7,10 @@ import { isUntrustedCertificate } from './reason.js';
 type Connector = buildConnector.connector;
 
 /**
- * @param options.guard null: every address is allowed
  * @param options.developmentCa PEM that is trusted in addition for hosts on the loopback interface; asked when needed
  */
 export function createConnector(options: {
-  guard: AddressGuard | null;
+  guard: AddressGuard;
   timeoutMs: number;
   developmentCa: (() => string | null) | null;
 }): Connector {
@@ -21,11 +20,11 @@ export function createConnector(options: {
       timeout: timeoutMs,
       // One context for all connections. Without `ca` it trusts Node's roots and those of NODE_EXTRA_CA_CERTS.
       secureContext: createSecureContext(ca === undefined ? {} : { ca }),
-      ...(guard ? { lookup: guard.lookup } : {}),
+      lookup: guard.lookup,
     });
   const connect = connectorTrusting();
   const guarded: Connector = (target, callback) => {
-    if (!guard || guard.allowsHost(target.hostname)) return connect(target, callback);
+    if (guard.allowsHost(target.hostname)) return connect(target, callback);
     process.nextTick(callback, new AddressNotAllowed(), null);
   };
   return developmentCa ? withDevelopmentCa(guarded, developmentCa, connectorTrusting) : guarded;

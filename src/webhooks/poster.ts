@@ -1,13 +1,16 @@
-/** Posts to endpoints of strangers: https only, checked addresses, verified certificates, no redirects, and never longer than the time-out as a whole. */
+/** Posts to endpoints of strangers: https only, to checked addresses with verified certificates, without following redirects, within one time-out. */
 import { Agent, type Dispatcher } from 'undici';
 import { type Clock, monotonicMs } from '../clock.js';
 import { type AttemptResult, parseRetryAfter } from '../domain/retry.js';
-import { createAddressGuard, isPublicAddress, type Resolve } from './address.js';
+import { createAddressGuard, isPublicAddress } from './address.js';
 import { createConnector } from './connect.js';
 import { reasonOf, reasonOfStatus } from './reason.js';
+import { createHostResolver, type Resolve } from './resolver.js';
 
 /** More of an answer is not read; what was read is dropped. */
 const MAX_BODY_BYTES = 4096;
+/** Of the time-out, for the look-up: a host without addresses is told from one that does not answer. */
+const LOOKUP_SHARE = 0.8;
 const USER_AGENT = 'stellar-collect-webhooks/1';
 const ASKS_TO_WAIT = new Set([429, 503]);
 
@@ -32,15 +35,18 @@ export interface PosterOptions {
   developmentCa?: () => string | null;
   /** For tests. */
   resolve?: Resolve;
+  nameServers?: readonly string[];
   isAllowed?: (address: string) => boolean;
 }
 
 export function createPoster(options: PosterOptions): Poster {
-  const { allowPrivate, timeoutMs, clock, developmentCa = null, resolve, isAllowed = isPublicAddress } = options;
+  const { allowPrivate, timeoutMs, clock, developmentCa = null, isAllowed = isPublicAddress } = options;
+  const resolver = createHostResolver({ timeoutMs: timeoutMs * LOOKUP_SHARE, servers: options.nameServers });
+  const resolve = options.resolve ?? resolver.resolve;
   // An open connection leads to the address that was checked when it was opened, whatever the DNS says since: reusing it needs no second check.
   const agent = new Agent({
     connect: createConnector({
-      guard: allowPrivate ? null : createAddressGuard(isAllowed, resolve),
+      guard: createAddressGuard(allowPrivate ? () => true : isAllowed, resolve),
       timeoutMs,
       developmentCa: allowPrivate ? developmentCa : null,
     }),
@@ -77,7 +83,10 @@ export function createPoster(options: PosterOptions): Poster {
           exchange.end(reasonOf(error));
         }
       }),
-    close: () => agent.destroy(),
+    async close() {
+      resolver.close();
+      await agent.destroy();
+    },
   };
 }
 

@@ -1,12 +1,15 @@
-/** Why an attempt failed, in few stable words: they reach the merchant, so they say nothing of addresses, certificates or code behind. */
+/** Says why an attempt failed, in a few stable words. They reach the merchant, so they reveal nothing about addresses, certificates or code. */
 import { errors } from 'undici';
 
+/** One text for both, so that nobody can find out which names exist in the operator's network. */
+const NO_ADDRESS = 'host not found or not allowed';
+
 const REASONS: Readonly<Record<string, string>> = {
-  ADDRESS_NOT_ALLOWED: 'address not allowed',
-  ENOTFOUND: 'host not found',
-  EAI_AGAIN: 'host not found',
-  EAI_FAIL: 'host not found',
-  ENODATA: 'host not found',
+  ADDRESS_NOT_ALLOWED: NO_ADDRESS,
+  ENOTFOUND: NO_ADDRESS,
+  EAI_AGAIN: NO_ADDRESS,
+  EAI_FAIL: NO_ADDRESS,
+  ENODATA: NO_ADDRESS,
   ECONNREFUSED: 'connection refused',
   EHOSTUNREACH: 'host unreachable',
   ENETUNREACH: 'host unreachable',

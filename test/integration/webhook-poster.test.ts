@@ -1,5 +1,7 @@
 /** The outgoing connection, against real servers on loopback: whom it trusts, what it refuses, how long it waits. */
 import { execFile } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -13,6 +15,7 @@ import { newWebhookSecret, signatureHeaders } from '../../src/domain/signature.j
 import { openDevelopmentCertificate } from '../../src/webhooks/development-certificate.js';
 import { type Heard, listenForWebhooks } from '../../src/webhooks/listen.js';
 import { createPoster, type PosterOptions } from '../../src/webhooks/poster.js';
+import { inHosts, namesToAsk, readSearch } from '../../src/webhooks/resolver.js';
 import { type Behaviour, startReceiver, testAuthority } from '../helpers/receiver.js';
 
 const body = Buffer.from('{"hello":"world"}');
@@ -154,7 +157,7 @@ t.test('what does not speak TLS and HTTP is a failure, not a fault', async (t) =
   t.equal(await post(latePort), 'timed out', 'a connection that comes too late');
   await clock.sleep(400);
   t.equal(receiver.requests.length, 1, 'and nothing is sent when it comes');
-  t.equal((await poster.post('https://nowhere.invalid/', {}, body)).error, 'host not found');
+  t.equal((await poster.post('https://nowhere.invalid/', {}, body)).error, 'host not found or not allowed');
   t.equal(await post(1), 'connection refused');
 });
 
@@ -184,12 +187,9 @@ t.test('no form of a private address reaches a listening canary', async (t) => {
   };
   const poster = await posterFor(t, {
     allowPrivate: false,
-    resolve: (hostname, callback) => {
+    resolve: async (hostname) => {
       const found = answers[hostname.replace(/\.$/, '')];
-      callback(
-        null,
-        (found ?? ['127.0.0.1']).map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
-      );
+      return (found ?? ['127.0.0.1']).map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
     },
   });
   const hosts = [
@@ -227,7 +227,7 @@ t.test('no form of a private address reaches a listening canary', async (t) => {
   ];
   for (const host of hosts) {
     const { error, durationMs } = await poster.post(`https://${host}:${port}/`, {}, body);
-    t.match(error, host === 'none.test' ? 'request failed' : 'address not allowed', host);
+    t.equal(error, 'host not found or not allowed', host);
     t.ok(durationMs < 300, `${host}: refused without a packet`);
   }
   for (const url of [
@@ -254,19 +254,59 @@ t.test('a name that changes its address between check and connection leads nowhe
   const poster = await posterFor(t, {
     allowPrivate: false,
     isAllowed: (address) => address === '127.0.0.2',
-    resolve: (_hostname, callback) => {
+    resolve: async () => {
       lookups += 1;
       // The first answer is good, every later one is not.
-      callback(null, [{ address: lookups === 1 ? '127.0.0.2' : '127.0.0.1', family: 4 }]);
+      return [{ address: lookups === 1 ? '127.0.0.2' : '127.0.0.1', family: 4 }];
     },
   });
   const url = `https://rebind.test:${canary.port}/`;
   t.equal((await poster.post(url, {}, body)).error, 'connection closed');
   t.same(shown.touched, ['127.0.0.2'], 'what was checked is what is connected to');
   t.equal(lookups, 1, 'the DNS was asked once');
-  t.equal((await poster.post(url, {}, body)).error, 'address not allowed', 'every attempt is checked anew');
+  t.equal((await poster.post(url, {}, body)).error, 'host not found or not allowed', 'every attempt is checked anew');
   t.equal(lookups, 2);
   t.same(canary.touched, []);
+});
+
+t.test('a name server that never answers delays neither other endpoints nor look-ups of the process', async (t) => {
+  const silent = createSocket('udp4');
+  let queries = 0;
+  silent.on('message', () => {
+    queries += 1;
+  });
+  await new Promise<void>((resolve) => silent.bind(0, '127.0.0.1', resolve));
+  t.teardown(() => silent.close());
+  const receiver = await receiverFor(t);
+  const poster = await posterFor(t, { timeoutMs: 2000, nameServers: [`127.0.0.1:${silent.address().port}`] });
+  await poster.post(receiver.origin, {}, body);
+
+  const startedMs = performance.now();
+  const hanging = Array.from({ length: 200 }, (_, n) => poster.post(`https://h${n % 20}.example/`, {}, body));
+  t.equal((await poster.post(`https://localhost:${receiver.port}/`, {}, body)).error, null);
+  await lookup('localhost');
+  await stat('/');
+  t.ok(performance.now() - startedMs < 1000, `others went on after ${performance.now() - startedMs} ms`);
+  t.same(new Set((await Promise.all(hanging)).map(({ error }) => error)), new Set(['host not found or not allowed']));
+  t.ok(performance.now() - startedMs < 2000, 'a look-up ends before the attempt does');
+  // Two queries, for IPv4 and IPv6, each tried twice.
+  t.ok(queries > 0 && queries <= 20 * 2 * 2, `${queries} queries: each host has one look-up at a time`);
+});
+
+t.test('a hosts file and the search list of resolv.conf are heeded', async (t) => {
+  const hosts = '127.0.0.1 localhost\n10.0.0.7 Hooks.internal hooks # hooks.other\n::1 localhost\n';
+  t.same(inHosts(hosts, 'hooks.internal.'), [{ address: '10.0.0.7', family: 4 }]);
+  t.same(
+    inHosts(hosts, 'localhost').map(({ family }) => family),
+    [4, 6],
+  );
+  t.same(inHosts(hosts, 'hooks.other'), []);
+  const search = readSearch('nameserver 10.0.0.1\nsearch a.example b.example\noptions timeout:1 ndots:2\n');
+  t.same(search, { domains: ['a.example', 'b.example'], ndots: 2 });
+  t.same(namesToAsk('hook.ns', search), ['hook.ns.a.example', 'hook.ns.b.example', 'hook.ns']);
+  t.same(namesToAsk('hook.ns.svc', search), ['hook.ns.svc', 'hook.ns.svc.a.example', 'hook.ns.svc.b.example']);
+  t.same(namesToAsk('hook.', search), ['hook.']);
+  t.same(namesToAsk('hook', readSearch('')), ['hook']);
 });
 
 t.test('NODE_EXTRA_CA_CERTS makes the service trust an authority of the operator', async (t) => {
