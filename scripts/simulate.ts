@@ -1,6 +1,6 @@
-/** `npm run simulate [-- --seeds N] [--from N] [--real] [--first]`: many seeds of the simulation, shared out over processes; `--first` ends with the
- *  first that breaks a promise. `--seed N` replays one and shows every step.
- *  Ends with exit code 1 when a seed broke a promise. */
+/** `npm run simulate [-- --seeds N] [--from N] [--real] [--first]` runs seeds of the simulation on several processes; `--first` stops at the first
+ *  that breaks a promise. `--seed N` replays one and prints every step. `--real` uses a real mongod instead of the one in memory.
+ *  Exit code 1 when a seed broke a promise. */
 import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -34,7 +34,7 @@ async function replay(uri: string, seed: number): Promise<boolean> {
   return outcome.violations.length === 0;
 }
 
-/** One of the processes: every so many-th seed. */
+/** One of several processes: runs every n-th seed. */
 async function work(uri: string, share: number, shares: number): Promise<void> {
   const server = await openDatabaseServer(uri, kind);
   const from = Number(values.from);

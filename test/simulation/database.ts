@@ -1,11 +1,11 @@
-/** The stores' MongoDB within a simulated world: each command of the driver is a step that the world decides about, whether a real mongod
- *  carries it out or one in memory. What a process sent is known by the database name that it uses. */
+/** The stores' MongoDB in a simulated run: each command of the driver is an action of the scheduler, whether a real mongod runs it or one in
+ *  memory. The database name tells which process sent a command. */
 import { createRequire } from 'node:module';
 import mongoose from 'mongoose';
 import { connectDatabase, type Database } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
 import { CommandError, createMemoryMongo, type UniqueKey, WRITE_CONFLICT } from './memory-mongo.js';
-import type { Action, Process, World } from './world.js';
+import type { Action, Process, Scheduler } from './scheduler.js';
 
 const require = createRequire(createRequire(import.meta.url).resolve('mongoose'));
 const { Connection } = require('mongodb/lib/cmap/connection.js');
@@ -28,13 +28,13 @@ const TRANSACTION_TOO_OLD = 225;
 
 interface Seat {
   process: Process;
-  world: World;
+  scheduler: Scheduler;
   database: SimulatedDatabase;
 }
 
 const seats = new Map<string, Seat>();
 const seatsOfTransactions = new Map<string, Seat>();
-/** What is sent in these is no step of the world. */
+/** What is sent in these is no step of the scheduler. */
 const sessionsOfTheDead = new WeakSet<object>();
 
 /** What goes wrong with a command, besides the death of its process. */
@@ -48,11 +48,13 @@ export interface Plan {
 
 export interface SimulatedDatabase {
   /** A database name of its own for a process; stores on it act in the process's name. */
-  seat(process: Process, world: World): mongoose.Connection;
+  seat(process: Process, scheduler: Scheduler): mongoose.Connection;
   transaction: Database['transaction'];
   /** Aborts what a dead process left open, as mongod does when its time is over. */
   forget(process: Process): Promise<void>;
   docs(collection: string): Promise<Doc[]>;
+  /** Gives its connections back. */
+  release(): void;
 }
 
 export interface DatabaseServer {
@@ -85,7 +87,7 @@ interface Call {
   lsid: string | null;
 }
 
-function step({ process, world, database }: Seat, call: Call): Promise<unknown> {
+function step({ process, scheduler, database }: Seat, call: Call): Promise<unknown> {
   const internals = database as Internals;
   const { kind, lsid, command } = call;
   const label = `${kind} ${typeof command[kind] === 'string' ? command[kind] : ''}${lsid === null ? '' : ' (transaction)'}`;
@@ -97,7 +99,7 @@ function step({ process, world, database }: Seat, call: Call): Promise<unknown> 
     const action: Action = {
       label,
       process,
-      readyMs: world.nowMs() + delayMs,
+      readyMs: scheduler.nowMs() + delayMs,
       heardAfterMs,
       mayCrash: true,
       // In MongoDB it may have to wait for the transaction; here that would be a wait for ever.
@@ -107,26 +109,26 @@ function step({ process, world, database }: Seat, call: Call): Promise<unknown> 
         const refused = fault === 'refused' && refusal(call);
         if (refused) {
           if (lsid !== null) await internals.abort(lsid);
-          world.log(`    refused: ${refused.message}`);
+          scheduler.log(`    refused: ${refused.message}`);
           return () => reject(refused);
         }
         try {
-          const reply = await internals.execute(call, world.nowMs(), process);
+          const reply = await internals.execute(call, scheduler.nowMs(), process);
           if (fault === 'unheard' && kind === 'commitTransaction') {
-            world.log('    applied, but not acknowledged');
+            scheduler.log('    applied, but not acknowledged');
             return () => reject(serverError(WRITE_CONCERN_TIMEOUT, 'timed out', ['UnknownTransactionCommitResult']));
           }
           return () => resolve(reply);
         } catch (error) {
-          world.log(`    ${(error as Doc).code ?? error}`);
+          scheduler.log(`    ${(error as Doc).code ?? error}`);
           if (lsid !== null) internals.open.delete(lsid);
-          // Time for the other transaction to end: the driver's own wait is not of this world.
+          // Time for the other transaction to end: the driver's own wait is not of this scheduler.
           action.heardAfterMs ||= CONFLICT_MS;
           return () => reject(error as Error);
         }
       },
     };
-    world.enqueue(action);
+    scheduler.enqueue(action);
   });
 }
 
@@ -255,26 +257,25 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
               if (error.code !== NO_SUCH_TRANSACTION && error.code !== TRANSACTION_TOO_OLD) throw error;
             });
         },
-        seat(process, world) {
+        seat(process, scheduler) {
           const connection = free.pop() ?? main.connection.useDb(`${name}~${made++}`);
           taken.push(connection);
-          seats.set(connection.name, { process, world, database });
+          seats.set(connection.name, { process, scheduler, database });
           return connection;
         },
         transaction: main.transaction,
         async forget(process) {
           for (const [lsid, transaction] of [...open]) if (transaction.process === process) await database.abort(lsid);
         },
-        docs: async (collection) => (memory ? memory.docs(collection) : real.collection(collection).find().toArray()),
-      };
-      return Object.assign(database, {
         release() {
           for (const { name } of taken) seats.delete(name);
           for (const [lsid, seat] of seatsOfTransactions)
             if (seat.database === database) seatsOfTransactions.delete(lsid);
           free.push(...taken);
         },
-      });
+        docs: async (collection) => (memory ? memory.docs(collection) : real.collection(collection).find().toArray()),
+      };
+      return database;
     },
     async close() {
       if (kind === 'real') await real.dropDatabase();
@@ -296,7 +297,7 @@ const plain = (command: Doc): Doc =>
     Object.entries(command).map(([key, value]) => [key, Array.isArray(value?.documents) ? value.documents : value]),
   );
 
-/** Commands that ask for the server's time get the world's. */
+/** Commands that ask for the server's time get virtual time. */
 function withNow(value: any, now: Date): any {
   if (value === '$$NOW') return now;
   if (Array.isArray(value)) return value.map((each) => withNow(each, now));

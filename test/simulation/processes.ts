@@ -1,4 +1,4 @@
-/** The processes of the simulation: workers and APIs wired as the service wires them, with the world's time, database, network and endpoints. */
+/** The processes of the simulation: workers and APIs wired as the service wires them, with virtual time and the simulated database, network and endpoints. */
 import { pino } from 'pino';
 import { createLedgerStamper } from '../../src/collect/ledger-stamper.js';
 import { createRecorder } from '../../src/collect/recorder.js';
@@ -18,9 +18,9 @@ import { createWebhookService } from '../../src/services/webhooks.js';
 import { createStores } from '../../src/stores/index.js';
 import { createDispatcher } from '../../src/webhooks/dispatch.js';
 import type { SimulatedDatabase } from './database.js';
-import { type Network, PASSPHRASE } from './ledger.js';
+import { type Network, PASSPHRASE } from './network.js';
 import type { Receiver } from './receiver.js';
-import type { Process, World } from './world.js';
+import type { Process, Scheduler } from './scheduler.js';
 
 export interface SimulatedProcess extends Process {
   /** When it was killed: what it had not finished may be done again. Null for one that was stopped. */
@@ -28,12 +28,12 @@ export interface SimulatedProcess extends Process {
   /** Rejects when the process ends, never resolves. */
   death: Promise<never>;
   die(how: 'killed' | 'stopped'): void;
-  /** After the last step of the world: nothing in here goes on, and nothing outside remembers it. */
+  /** Aborted at the end of the run, so that nothing goes on in the process and nothing outside refers to it. */
   buried: AbortController;
 }
 
 export interface Surroundings {
-  world: World;
+  scheduler: Scheduler;
   database: SimulatedDatabase;
   network: Network;
   receiver: Receiver;
@@ -46,7 +46,7 @@ const PUBLIC_URL = 'http://shop.test';
 
 export class Died extends Error {}
 
-export function newProcess(name: string, world: World): SimulatedProcess {
+export function newProcess(name: string, scheduler: Scheduler): SimulatedProcess {
   let die: SimulatedProcess['die'] = () => undefined;
   const process: SimulatedProcess = {
     name,
@@ -55,7 +55,7 @@ export function newProcess(name: string, world: World): SimulatedProcess {
     diedMs: null,
     death: new Promise((_, reject) => {
       die = (how) => {
-        if (how === 'killed') process.diedMs = world.nowMs();
+        if (how === 'killed') process.diedMs = scheduler.nowMs();
         reject(new Died(name));
       };
     }),
@@ -66,12 +66,12 @@ export function newProcess(name: string, world: World): SimulatedProcess {
   return process;
 }
 
-function base(process: SimulatedProcess, { world, database, network }: Surroundings) {
-  const clock = world.clockOf(process);
+function base(process: SimulatedProcess, { scheduler, database, network }: Surroundings) {
+  const clock = scheduler.clockOf(process);
   // What measures how much time has passed runs evenly, wherever the clock is set to.
-  const monotonic = { ...clock, nowMs: world.nowMs };
+  const monotonic = { ...clock, nowMs: scheduler.nowMs };
   const newId = createIds(clock);
-  const stores = createStores(database.seat(process, world), { clock, newId });
+  const stores = createStores(database.seat(process, scheduler), { clock, newId });
   const horizon = createHorizon({
     network: 'LOCAL',
     urls: network.urls(),

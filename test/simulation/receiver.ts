@@ -1,7 +1,7 @@
-/** The endpoints of merchants in the simulation: they answer, fail, hang or are gone, and remember everything that came. */
+/** The webhook endpoints of the merchants: they answer, fail, hang or are gone, and remember every request. */
 import type { Poster, PostResult } from '../../src/webhooks/poster.js';
 import type { Random } from './random.js';
-import type { Process, World } from './world.js';
+import type { Process, Scheduler } from './scheduler.js';
 
 export interface Arrival {
   url: string;
@@ -10,11 +10,10 @@ export interface Arrival {
   headers: Readonly<Record<string, string>>;
   text: string;
   startedMs: number;
-  /** Null while it is not answered, and for ever when the sender died. */
+  /** Null until the sender has the answer, and for ever when the sender died. */
   endedMs: number | null;
   answered: number | null;
   sender: Process;
-  atStep: number;
 }
 
 export interface EndpointState {
@@ -27,11 +26,11 @@ export type Receiver = ReturnType<typeof createReceiver>;
 
 export function createReceiver({
   random,
-  world,
+  scheduler,
   timeoutMs,
 }: {
   random: Random;
-  world: () => World;
+  scheduler: Scheduler;
   timeoutMs: number;
 }) {
   const arrivals: Arrival[] = [];
@@ -40,14 +39,15 @@ export function createReceiver({
   return {
     arrivals,
     endpoints,
-    calm: () => {
+    /** From now on every request is answered well. */
+    endFaults: () => {
       isCalm = true;
     },
     posterOf: (process: Process): Poster => ({
       close: async () => undefined,
       post: (url, headers, body) =>
         new Promise<PostResult>((resolve) => {
-          const startedMs = world().nowMs();
+          const startedMs = scheduler.nowMs();
           const { failing, hanging, gone } = isCalm ? { failing: 0, hanging: 0, gone: 0 } : endpoints.get(url)!;
           const draw = random.next();
           const hangs = draw < hanging;
@@ -62,7 +62,7 @@ export function createReceiver({
           const latencyMs = hangs ? timeoutMs : random.between(1, isCalm ? 20 : 400);
           const text = body.toString();
           const payload = JSON.parse(text);
-          world().enqueue({
+          scheduler.enqueue({
             label: `POST ${url} ${payload.type} ${payload.id.slice(-6)} → ${status ?? 'nothing'}`,
             process,
             readyMs: startedMs + random.between(0, 50),
@@ -79,11 +79,10 @@ export function createReceiver({
                 endedMs: null,
                 answered: status,
                 sender: process,
-                atStep: world().steps,
               };
               arrivals.push(arrival);
               return () => {
-                arrival.endedMs = world().nowMs();
+                arrival.endedMs = scheduler.nowMs();
                 const error = status === null ? 'timed out' : status === 204 ? null : `answered ${status}`;
                 resolve({ responseStatus: status, error, retryAfterMs: null, durationMs: arrival.endedMs - startedMs });
               };

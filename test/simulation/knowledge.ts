@@ -1,0 +1,159 @@
+/** What an observer knows of a run without asking the service: when the merchants changed what, and which ledgers closed. An act takes some
+ *  time; a payment whose ledger closes meanwhile may be judged either way. */
+import { createSecretBox } from '../../src/domain/secrets.js';
+
+export type Doc = Record<string, any>;
+
+export interface Change<T> {
+  value: T;
+  /** When the act began and when it was over, ms; -Infinity for the first value. */
+  fromMs: number;
+  untilMs: number;
+}
+
+export interface Terms {
+  active: boolean;
+  assetCode: string;
+  assetIssuer: string | null;
+  priceType: 'FIXED' | 'CUSTOM';
+  price: string | null;
+  minAmount: string | null;
+}
+
+export interface KnownWebhook {
+  accountId: string;
+  url: string;
+  events: string[];
+  madeMs: number;
+  deletedMs: number | null;
+  /** Every secret that it ever had, and when each was removed. */
+  secrets: Map<string, { goneMs: number | null }>;
+}
+
+export interface Knowledge {
+  wallets: Map<string, { accountId: string; address: string; active: Change<boolean>[] }>;
+  products: Map<string, { accountId: string; terms: Change<Terms>[] }>;
+  links: Map<string, { accountId: string; productId: string; memo: string; active: Change<boolean>[] }>;
+  webhooks: Map<string, KnownWebhook>;
+  /** Gaps that a wallet was ever flagged with. */
+  gaps: Map<string, Doc[]>;
+  redelivered: { deliveryId: string; atMs: number }[];
+  /** When the act that is under way began; null while there is none. */
+  actingSinceMs: number | null;
+  /** Payments that a merchant tried to accept. */
+  accepted: Set<string>;
+  /** Link by payment. */
+  assigned: Map<string, string>;
+  ledgers: { chain: number; sequence: number; closedMs: number }[];
+  resetsMs: number[];
+  /** Database replies came so late that leases expired while their holders lived. */
+  stalls: boolean;
+  /** Servers behind one URL differ. Horizon's answers do not tell them apart, so a wallet may claim a ledger too many for a while; no payment
+   *  may be lost all the same. */
+  isUneven: boolean;
+}
+
+export const newKnowledge = (conditions: { stalls: boolean; isUneven: boolean }): Knowledge => ({
+  wallets: new Map(),
+  products: new Map(),
+  links: new Map(),
+  webhooks: new Map(),
+  gaps: new Map(),
+  redelivered: [],
+  actingSinceMs: null,
+  accepted: new Set(),
+  assigned: new Map(),
+  ledgers: [],
+  resetsMs: [],
+  ...conditions,
+});
+
+/** The values that may have been in force when a ledger closed. Close times have whole seconds. */
+export function possible<T>(changes: readonly Change<T>[], closedMs: number): T[] {
+  let values: T[] = [];
+  for (const { value, fromMs, untilMs } of changes) {
+    if (closedMs < Math.floor(fromMs / 1000) * 1000) continue;
+    values = closedMs > untilMs ? [value] : [...values, value];
+  }
+  return values;
+}
+
+const NOTICED_WITHIN_MS = 20_000;
+
+/** Whether something changed about the time of a reset. What is stamped before the reset is noticed and stored after it keeps a ledger number of
+ *  the old network: a known limit, so the oracle expects nothing of it. */
+export const straddlesReset = (changes: readonly Change<unknown>[], known: Knowledge): boolean =>
+  changes.some(({ fromMs, untilMs }) => known.resetsMs.some((ms) => untilMs >= ms && fromMs <= ms + NOTICED_WITHIN_MS));
+
+/** When the first ledger of this number or a higher one closed; Infinity when none has. */
+export const closeOf = (known: Knowledge, sequence: number): number =>
+  known.ledgers.find((ledger) => ledger.sequence >= sequence)?.closedMs ?? Number.POSITIVE_INFINITY;
+
+export const wasActiveBetween = (changes: readonly Change<boolean>[], fromMs: number, untilMs: number): boolean =>
+  changes.some(
+    ({ value, fromMs: begunMs }, index) =>
+      value &&
+      Math.floor(begunMs / 1000) * 1000 <= untilMs &&
+      (changes[index + 1]?.untilMs ?? Number.POSITIVE_INFINITY) >= fromMs,
+  );
+
+const always = <T>(value: T): Change<T> => ({
+  value,
+  fromMs: Number.NEGATIVE_INFINITY,
+  untilMs: Number.NEGATIVE_INFINITY,
+});
+
+/** Compares what is stored with what was known, and dates each difference to the act that ran from `fromMs` to `untilMs`. */
+export async function learn(
+  known: Knowledge,
+  docs: (collection: string) => Promise<Doc[]>,
+  fromMs: number,
+  untilMs: number,
+): Promise<void> {
+  const [wallets, products, links, webhooks, payments] = await Promise.all(
+    ['wallets', 'products', 'paymentLinks', 'webhooks', 'payments'].map(docs),
+  );
+  const note = <T>(changes: Change<T>[], value: T) => {
+    if (JSON.stringify(changes.at(-1)!.value) !== JSON.stringify(value)) changes.push({ value, fromMs, untilMs });
+  };
+  for (const { _id, accountId, address, active } of wallets!) {
+    const wallet = known.wallets.get(_id) ?? { accountId, address, active: [always(false)] };
+    note(wallet.active, active);
+    known.wallets.set(_id, wallet);
+  }
+  for (const { _id, accountId, active, assetCode, assetIssuer, priceType, price, minAmount } of products!) {
+    const terms = { active, assetCode, assetIssuer, priceType, price, minAmount };
+    const product = known.products.get(_id) ?? { accountId, terms: [always(terms)] };
+    note(product.terms, terms);
+    known.products.set(_id, product);
+  }
+  for (const { _id, accountId, productId, memo, active } of links!) {
+    const link = known.links.get(_id) ?? { accountId, productId, memo, active: [always(active)] };
+    note(link.active, active);
+    known.links.set(_id, link);
+  }
+  learnWebhooks(known, webhooks!, fromMs, untilMs);
+  for (const { _id, paymentLinkId, memo } of payments!) {
+    if (paymentLinkId && known.links.get(paymentLinkId)?.memo !== memo?.trim().toUpperCase())
+      known.assigned.set(_id, paymentLinkId);
+  }
+}
+
+function learnWebhooks(known: Knowledge, webhooks: readonly Doc[], fromMs: number, untilMs: number): void {
+  for (const webhook of webhooks) {
+    const { _id, accountId, url, events } = webhook;
+    const secrets = secretsOf(webhook);
+    const before = known.webhooks.get(_id);
+    const seen = before?.secrets ?? new Map<string, { goneMs: number | null }>();
+    for (const secret of secrets) if (!seen.has(secret)) seen.set(secret, { goneMs: null });
+    for (const [secret, state] of seen) if (!secrets.includes(secret)) state.goneMs ??= untilMs;
+    if (!before) known.webhooks.set(_id, { accountId, url, events, madeMs: untilMs, deletedMs: null, secrets: seen });
+  }
+  const ids = new Set(webhooks.map(({ _id }) => _id));
+  for (const [id, webhook] of known.webhooks) if (!ids.has(id)) webhook.deletedMs ??= fromMs;
+}
+
+function secretsOf(webhook: Doc): string[] {
+  const box = createSecretBox(Buffer.alloc(32, 7), { randomBytes: (size) => Buffer.alloc(size) });
+  return webhook.secrets.map(({ sealed }: { sealed: string }) => box.open(sealed, webhook._id));
+}

@@ -1,0 +1,247 @@
+/** The merchants: they set up shop, then change wallets, products, links and webhooks, and decide about payments, through the API. */
+import { type Doc, learn } from './knowledge.js';
+import { type Api, Died } from './processes.js';
+import { ACCOUNTS, ADDRESSES, callerOf, ISSUER, type Run } from './run.js';
+import type { Supervisor } from './supervisor.js';
+
+const MAX_WEBHOOKS = 3;
+
+export class Merchant {
+  #webhooks = 0;
+
+  constructor(
+    private readonly run: Run,
+    private readonly supervisor: Supervisor,
+  ) {}
+
+  async work(): Promise<void> {
+    const { run } = this;
+    const { random, scenario, scheduler } = run;
+    await this.#setUp();
+    for (let n = 0; n < scenario.merchantActs && !run.isCalm; n++) {
+      await scheduler.sleep(random.between(100, 2500), null);
+      if (run.isCalm) break;
+      await this.#actAtRandom();
+    }
+  }
+
+  async #setUp(): Promise<void> {
+    const { random, scenario } = this.run;
+    for (let index = 0; index < scenario.wallets; index++) await this.#createWallet(index);
+    for (let n = 0; n < random.between(1, 2); n++) await this.#createProduct();
+    for (let n = 0; n < random.between(1, 3); n++) await this.#createLink();
+    for (let n = 0; n < random.between(0, 2); n++) await this.#createWebhook();
+  }
+
+  async #actAtRandom(): Promise<unknown> {
+    const { random, known } = this.run;
+    const wallet = random.pick([...known.wallets.keys()]);
+    const product = random.pick([...known.products.keys()]);
+    const link = random.pick([...known.links.keys()]);
+    const webhook = random.pick([...known.webhooks].filter(([, { deletedMs }]) => deletedMs === null))?.[0];
+    switch (random.int(12)) {
+      case 0:
+      case 1:
+      case 2:
+        return wallet && this.#toggleWallet(wallet);
+      case 3:
+        return this.#createWallet(random.int(ADDRESSES.length));
+      case 4:
+      case 5:
+        return product ? this.#changeProduct(product) : this.#createProduct();
+      case 6:
+        return link ? this.#toggleLink(link) : this.#createLink();
+      case 7:
+        return this.#acceptPayment();
+      case 8:
+        return this.#assignPayment();
+      case 9:
+        return webhook && this.#changeWebhook(webhook);
+      case 10:
+        return webhook && this.#rotateSecret(webhook);
+      default:
+        return this.#redeliver();
+    }
+  }
+
+  /** Calls the API and learns what came of it, whether the call was answered or not. */
+  async #act(what: string, call: (api: Api) => Promise<unknown>): Promise<void> {
+    const { scheduler, known, database } = this.run;
+    const api = await this.supervisor.openApi();
+    const fromMs = scheduler.nowMs();
+    known.actingSinceMs = fromMs;
+    scheduler.log(`merchant: ${what}`);
+    try {
+      await Promise.race([call(api), api.process.death]);
+    } catch (error) {
+      scheduler.log(`merchant: ${what} failed: ${(error as Error).message}`);
+      if (!(error instanceof Died) && /is not a function|undefined/.test((error as Error).message)) throw error;
+    }
+    await scheduler.hold(learn(known, database.docs, fromMs, scheduler.nowMs()));
+    known.actingSinceMs = null;
+  }
+
+  /** Sometimes clicks twice; one of the two calls may be refused. */
+  async #impatiently(call: () => Promise<unknown>): Promise<void> {
+    const first = call();
+    const clicks = await Promise.allSettled(this.run.random.chance(0.4) ? [first, call()] : [first]);
+    const failed = clicks.filter((click) => click.status === 'rejected');
+    if (failed.length === clicks.length) throw failed[0]!.reason;
+  }
+
+  #docs(collection: string): Promise<Doc[]> {
+    return this.run.scheduler.hold(this.run.database.docs(collection));
+  }
+
+  #accountAtRandom(): string {
+    return ACCOUNTS[this.run.random.chance(0.8) ? 0 : 1];
+  }
+
+  #createWallet(index: number): Promise<void> {
+    const caller = callerOf(this.#accountAtRandom());
+    const address = ADDRESSES[index % ADDRESSES.length]!;
+    return this.#act(`makes wallet ${index}`, ({ wallets }) =>
+      wallets.create(caller, { name: 'w', address, network: 'LOCAL' }),
+    );
+  }
+
+  async #createProduct(): Promise<void> {
+    const { random, known } = this.run;
+    const wallet = random.pick([...known.wallets]);
+    if (!wallet) return;
+    const [walletId, { accountId }] = wallet;
+    const fixed = random.chance(0.7);
+    const usdc = random.chance(0.3);
+    const fields = {
+      name: 'p',
+      walletId,
+      assetCode: usdc ? 'USDC' : 'XLM',
+      assetIssuer: usdc ? ISSUER : null,
+      priceType: fixed ? 'FIXED' : 'CUSTOM',
+      price: fixed ? '10' : null,
+      minAmount: fixed ? null : random.pick([null, '10']),
+      active: true,
+    };
+    await this.#act('makes a product', ({ products }) => products.create(callerOf(accountId), fields as never));
+  }
+
+  async #createLink(): Promise<void> {
+    const product = this.run.random.pick([...this.run.known.products]);
+    if (!product) return;
+    const [productId, { accountId }] = product;
+    await this.#act('makes a link', ({ paymentLinks }) => paymentLinks.create(callerOf(accountId), { productId }));
+  }
+
+  #createWebhook(): Promise<void> {
+    const { random, receiver } = this.run;
+    const n = this.#webhooks++;
+    const accountId = this.#accountAtRandom();
+    const url = `https://shop${n}.test/hook`;
+    receiver.endpoints.set(url, {
+      failing: random.chance(0.5) ? random.next() * 0.5 : 0,
+      hanging: random.chance(0.2) ? 0.2 : 0,
+      gone: random.chance(0.15) ? 0.2 : 0,
+    });
+    return this.#act(`makes webhook ${n}`, ({ webhooks }) => {
+      const both = ['payment.received', 'payment.completed'];
+      const events = random.pick([both, ['payment.completed'], both]);
+      return webhooks.create(callerOf(accountId), { name: 'h', url, events } as never);
+    });
+  }
+
+  /** How often a change is made at once: some merchants change their minds. */
+  #times(): number {
+    return this.run.random.chance(0.3) ? this.run.random.between(2, 3) : 1;
+  }
+
+  async #toggleWallet(id: string): Promise<void> {
+    const { accountId, active } = this.run.known.wallets.get(id)!;
+    for (let times = this.#times(); times > 0; times--) {
+      const next = !active.at(-1)!.value;
+      await this.#act(`makes wallet ${id.slice(-6)} ${next ? 'active' : 'inactive'}`, ({ wallets }) =>
+        wallets.update(callerOf(accountId), { id, active: next }),
+      );
+    }
+  }
+
+  #changeProduct(id: string): Promise<void> {
+    const { random, known } = this.run;
+    const { accountId, terms } = known.products.get(id)!;
+    const last = terms.at(-1)!.value;
+    const changes = random.chance(0.4)
+      ? { active: !last.active }
+      : last.priceType === 'FIXED'
+        ? { price: random.pick(['9', '10', '11']) }
+        : { minAmount: random.pick([null, '9', '11']) };
+    return this.#act(`changes the product to ${JSON.stringify(changes)}`, ({ products }) =>
+      products.update(callerOf(accountId), { id, ...changes }),
+    );
+  }
+
+  #toggleLink(id: string): Promise<void> {
+    const { accountId, active } = this.run.known.links.get(id)!;
+    return this.#act('turns the link on or off', ({ paymentLinks }) =>
+      paymentLinks.update(callerOf(accountId), { id, active: !active.at(-1)!.value }),
+    );
+  }
+
+  async #acceptPayment(): Promise<void> {
+    const { random, known } = this.run;
+    const stored = await this.#docs('payments');
+    const payment = random.pick(stored.filter(({ status }) => status === 'UNDERPAID' || status === 'REJECTED'));
+    if (!payment) return;
+    known.accepted.add(payment._id);
+    await this.#act('accepts a payment', ({ payments }) =>
+      this.#impatiently(() => payments.accept(callerOf(payment.accountId), { id: payment._id })),
+    );
+  }
+
+  async #assignPayment(): Promise<void> {
+    const { random, known } = this.run;
+    const payment = random.pick((await this.#docs('payments')).filter(({ status }) => status === 'UNMATCHED'));
+    const links = [...known.links].filter(([, { accountId }]) => accountId === payment?.accountId);
+    if (!payment || links.length === 0) return;
+    await this.#act('assigns a payment', ({ payments }) =>
+      this.#impatiently(() => {
+        const paymentLinkId = random.pick(links)[0];
+        return payments.assign(callerOf(payment.accountId), { id: payment._id, paymentLinkId });
+      }),
+    );
+  }
+
+  async #changeWebhook(id: string): Promise<void> {
+    const { random, known } = this.run;
+    const caller = callerOf(known.webhooks.get(id)!.accountId);
+    if (random.chance(0.3)) {
+      await this.#act('deletes a webhook', ({ webhooks }) => webhooks.delete(caller, { id }));
+      return;
+    }
+    for (let times = this.#times(); times > 0; times--) {
+      const stored = (await this.#docs('webhooks')).find(({ _id }) => _id === id);
+      await this.#act('pauses or resumes a webhook', ({ webhooks }) =>
+        webhooks.update(caller, { id, status: stored?.status === 'ACTIVE' ? 'PAUSED' : 'ACTIVE' }),
+      );
+    }
+  }
+
+  #rotateSecret(id: string): Promise<void> {
+    const { accountId } = this.run.known.webhooks.get(id)!;
+    return this.#act('rotates a secret', ({ webhooks }) => webhooks.rotateSecret(callerOf(accountId), { id }));
+  }
+
+  async #redeliver(): Promise<void> {
+    const { random, known, scheduler } = this.run;
+    const stored = await this.#docs('deliveries');
+    const delivery = random.pick(stored.filter(({ status }) => status !== 'CANCELLED'));
+    if (!delivery || random.chance(0.5)) {
+      if (this.#webhooks < MAX_WEBHOOKS) await this.#createWebhook();
+      return;
+    }
+    const note = () => known.redelivered.push({ deliveryId: delivery._id, atMs: scheduler.nowMs() });
+    note();
+    await this.#act('redelivers', ({ deliveries }) =>
+      deliveries.redeliver(callerOf(delivery.accountId), { id: delivery._id }),
+    );
+    note();
+  }
+}

@@ -1,0 +1,54 @@
+/** The oracle: pure functions that say what must hold of a run, worked out from what the payers sent and when the merchants acted. Each returns
+ *  the broken promises, one sentence each. */
+import type { Chain } from '../chain.js';
+import type { Doc, Knowledge } from '../knowledge.js';
+import type { Arrival } from '../receiver.js';
+import { checkDeliveries, undelivered } from './deliveries.js';
+import { checkPayments } from './payments.js';
+import { forgotten, missing, type StoredForWatching } from './watching.js';
+
+export { checkSettled } from './deliveries.js';
+export { checkSync } from './watching.js';
+
+export interface Stored extends StoredForWatching {
+  links: Doc[];
+  events: Doc[];
+  deliveries: Doc[];
+  webhooks: Doc[];
+  parkedRecords: Doc[];
+}
+
+/** The collection that each list of `Stored` comes from. */
+export const COLLECTIONS: Readonly<Record<keyof Stored, string>> = {
+  wallets: 'wallets',
+  cursors: 'cursors',
+  networkStates: 'networkStates',
+  payments: 'payments',
+  links: 'paymentLinks',
+  events: 'events',
+  deliveries: 'deliveries',
+  webhooks: 'webhooks',
+  parkedRecords: 'parkedRecords',
+};
+
+const everything = () => Number.POSITIVE_INFINITY;
+
+/** Whether nothing is left to do: everything that must be read is read, and everything that must be sent is sent. */
+export const isAtRest = (known: Knowledge, chain: Chain, stored: Stored): boolean =>
+  undelivered(stored).length === 0 &&
+  missing(known, chain, stored, everything).length === 0 &&
+  forgotten(known, chain, stored).length === 0;
+
+/** Everything that must hold once faults have stopped and time has passed. */
+export const checkAll = (
+  known: Knowledge,
+  chain: Chain,
+  arrivals: readonly Arrival[],
+  stored: Stored,
+  maxAttempts: number,
+): string[] => [
+  ...missing(known, chain, stored, everything),
+  ...forgotten(known, chain, stored),
+  ...checkPayments(known, chain, stored),
+  ...checkDeliveries(known, arrivals, stored, maxAttempts),
+];

@@ -1,0 +1,69 @@
+/** How a payment must be judged: the rules of the service, written a second time and in another way. */
+import type { Paid } from '../chain.js';
+import { type Knowledge, possible, straddlesReset, type Terms } from '../knowledge.js';
+
+export const stroops = (text: string | null): bigint | null => {
+  if (text === null) return null;
+  const [whole, fraction = ''] = text.split('.');
+  return BigInt(whole! + fraction.padEnd(7, '0'));
+};
+const text = (amount: bigint): string => {
+  const digits = amount.toString().padStart(8, '0');
+  return `${digits.slice(0, -7)}.${digits.slice(-7)}`.replace(/\.?0+$/, '');
+};
+
+type Verdict = [
+  status: string,
+  reason: string | null,
+  expected: string | null,
+  excess: string | null,
+  short: string | null,
+];
+
+function judge(linkActive: boolean, terms: Terms, paid: Pick<Paid, 'asset' | 'stroops'>): Verdict {
+  const isFixed = terms.priceType === 'FIXED';
+  const expected = stroops(isFixed ? terms.price : terms.minAmount);
+  const shown = expected === null ? null : text(expected);
+  if (!linkActive) return ['REJECTED', 'link_inactive', shown, null, null];
+  if (!terms.active) return ['REJECTED', 'product_inactive', shown, null, null];
+  if (paid.asset.code !== terms.assetCode || paid.asset.issuer !== terms.assetIssuer)
+    return ['REJECTED', 'wrong_asset', shown, null, null];
+  if (expected !== null && paid.stroops < expected) {
+    const reason = isFixed ? 'below_price' : 'below_minimum';
+    return ['UNDERPAID', reason, shown, null, text(expected - paid.stroops)];
+  }
+  if (isFixed && paid.stroops > expected!)
+    return ['COMPLETED', 'overpaid', shown, text(paid.stroops - expected!), null];
+  return ['COMPLETED', null, shown, null, null];
+}
+
+/** The verdicts that a payment may have, as JSON. More than one when something changed while its ledger closed. @param linkId null for none. */
+export function allowedVerdicts(paid: Paid, linkId: string | null, known: Knowledge): string[] {
+  if (linkId === null) {
+    const reason =
+      paid.memo.type === 'none' || paid.memo.text === ''
+        ? 'no_memo'
+        : paid.memo.type === 'id'
+          ? 'unsupported_memo'
+          : 'unknown_memo';
+    return [JSON.stringify(['UNMATCHED', reason, null, null, null])];
+  }
+  const link = known.links.get(linkId)!;
+  const product = known.products.get(link.productId)!;
+  return possible(link.active, paid.closedMs).flatMap((active) =>
+    possible(product.terms, paid.closedMs).map((terms) => JSON.stringify(judge(active, terms, paid))),
+  );
+}
+
+/** The link that a payment's memo names, within the account that owns the wallet. */
+export function linkOf(paid: Paid, accountId: string, known: Knowledge): string | null {
+  if (paid.memo.type !== 'text') return null;
+  const memo = paid.memo.text!.trim().toUpperCase();
+  for (const [id, link] of known.links) if (link.memo === memo && link.accountId === accountId) return id;
+  return null;
+}
+
+export function termsStraddleReset(linkId: string, known: Knowledge): boolean {
+  const link = known.links.get(linkId)!;
+  return straddlesReset(link.active, known) || straddlesReset(known.products.get(link.productId)!.terms, known);
+}

@@ -1,0 +1,127 @@
+/** What must hold of watching: no payment is missing, no ledger is claimed that was not read, no gap is flagged that is none. */
+import { syncOf } from '../../../src/services/wallet-sync.js';
+import type { Chain, Paid } from '../chain.js';
+import {
+  type Change,
+  closeOf,
+  type Doc,
+  type Knowledge,
+  possible,
+  straddlesReset,
+  wasActiveBetween,
+} from '../knowledge.js';
+
+export interface StoredForWatching {
+  wallets: Doc[];
+  cursors: Doc[];
+  networkStates: Doc[];
+  payments: Doc[];
+}
+
+/** The watcher begins this many ledgers before what it knows, or ends that many after it, to be safe. */
+const OVERLAP_LEDGERS = 11;
+
+export const keyOf = (
+  walletId: string,
+  paid: { operationId: string; changeIndex: number; transactionHash: string },
+): string => `${walletId}:${paid.operationId}:${paid.changeIndex}:${paid.transactionHash}`;
+
+const isDropped = (chain: Chain, at: { chain: number; ledger: number }): boolean =>
+  chain.dropped.some((each) => each.chain === at.chain && at.ledger <= each.upTo);
+
+/** Whether money that came at this moment surely counts. */
+const surelyActive = (active: readonly Change<boolean>[], closedMs: number): boolean => {
+  const values = possible(active, closedMs);
+  return values.length > 0 && !values.includes(false);
+};
+
+/** Whether a gap says that this may have been missed. */
+const isExcused = (known: Knowledge, chain: Chain, walletId: string, at: { chain: number; ledger: number }): boolean =>
+  (isDropped(chain, at) || at.chain > 0) && known.gaps.has(walletId);
+
+/** Payments that must be stored by now and are not.
+ *  @param upTo by wallet: the ledger up to which it claims to be read; Infinity when everything must be there. */
+export function missing(
+  known: Knowledge,
+  chain: Chain,
+  stored: StoredForWatching,
+  upTo: (wallet: Doc) => number,
+): string[] {
+  const keys = new Set(stored.payments.map((doc) => keyOf(doc.walletId, doc as never)));
+  const faults: string[] = [];
+  for (const wallet of stored.wallets) {
+    const { address, active } = known.wallets.get(wallet._id) ?? { address: '', active: [] };
+    if (straddlesReset(active, known)) continue;
+    const limit = upTo(wallet);
+    for (const paid of chain.payments) {
+      if (paid.receiver !== address || paid.ledger > limit) continue;
+      if (known.actingSinceMs !== null && paid.closedMs + 1000 > known.actingSinceMs) continue;
+      if (!surelyActive(active, paid.closedMs) || keys.has(keyOf(wallet._id, paid))) continue;
+      if (isExcused(known, chain, wallet._id, paid)) continue;
+      faults.push(lack(wallet._id, paid, isDropped(chain, paid), limit));
+    }
+  }
+  return faults;
+}
+
+function lack(walletId: string, paid: Paid, wasDropped: boolean, limit: number): string {
+  const dropped = wasDropped ? ', which Horizon dropped, without a GAP' : '';
+  const claim = Number.isFinite(limit) ? `, though it claims ledger ${limit}` : '';
+  return `${walletId.slice(-6)} lacks the payment ${paid.operationId}[${paid.changeIndex}] of ledger ${paid.ledger}${dropped}${claim}`;
+}
+
+/** Records that no client understands, that name a wallet of ours, and that were not parked. */
+export function forgotten(
+  known: Knowledge,
+  chain: Chain,
+  { wallets, parkedRecords }: { wallets: readonly Doc[]; parkedRecords: readonly Doc[] },
+): string[] {
+  const parked = new Set(parkedRecords.map(({ _id }) => _id));
+  return chain.unknownRecords
+    .filter((record) => {
+      if (parked.has(`LOCAL:${record.operationId}`)) return false;
+      return wallets.some(({ _id, address }) => {
+        const active = known.wallets.get(_id)?.active ?? [];
+        if (address !== record.receiver || straddlesReset(active, known)) return false;
+        return surelyActive(active, record.closedMs) && !isExcused(known, chain, _id, record);
+      });
+    })
+    .map(({ operationId, ledger }) => `the record ${operationId} of ledger ${ledger} was neither understood nor kept`);
+}
+
+/** Whether a gap can concern a wallet. */
+function mayConcern(known: Knowledge, wallet: Doc, gap: Doc, hasFeed: boolean): boolean {
+  // Accounts that share an address share its reading, and what it missed.
+  const sharing = [...known.wallets.values()].filter(({ address }) => address === wallet.address);
+  if (gap.toLedger < known.ledgers[0]!.sequence || sharing.length === 0) return true;
+  // A feed that begins some ledgers back speaks for every wallet.
+  if (hasFeed) return true;
+  const fromMs = closeOf(known, gap.fromLedger - OVERLAP_LEDGERS);
+  const untilMs = closeOf(known, gap.toLedger + 1);
+  return sharing.some(({ active }) => wasActiveBetween(active, fromMs, untilMs));
+}
+
+/** Notes the gaps that are flagged, and checks them and the ledgers that wallets claim to be read up to. */
+export function checkSync(known: Knowledge, chain: Chain, stored: StoredForWatching, nowMs: number): string[] {
+  const faults: string[] = [];
+  const cursors = new Map(stored.cursors.map((cursor) => [cursor._id, cursor]));
+  for (const wallet of stored.wallets) {
+    const { gap } = wallet;
+    const seen = known.gaps.get(wallet._id) ?? [];
+    if (!gap || seen.some((each) => each.at.getTime() === gap.at.getTime())) continue;
+    known.gaps.set(wallet._id, [...seen, gap]);
+    if (known.resetsMs.length === 0 && !mayConcern(known, wallet, gap, cursors.has('LOCAL:feed')))
+      faults.push(`${wallet._id.slice(-6)} has a GAP ${gap.fromLedger}–${gap.toLedger}, in which it was not active`);
+  }
+  const state = stored.networkStates[0];
+  if (known.isUneven) return faults;
+  // Until a reset is noticed, ledger numbers are those of the old network, whose last ledger may have closed in the second of the reset.
+  if (known.resetsMs.some((resetMs) => !state || state.latestClosedAt.getTime() <= resetMs)) return faults;
+  const claimed = (wallet: Doc): number => {
+    if (wallet.gap) return -1;
+    const own = cursors.get(`LOCAL:${wallet.address}`);
+    const sync = syncOf(wallet as never, own as never, cursors.get('LOCAL:feed') as never, state as never, nowMs);
+    return sync.ledger ?? -1;
+  };
+  return [...faults, ...missing(known, chain, stored, claimed)];
+}

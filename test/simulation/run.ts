@@ -1,0 +1,32 @@
+/** What the parts of one simulated run share. */
+import { Keypair } from '@stellar/stellar-sdk';
+import type { Caller } from '../../src/services/caller.js';
+import type { Chain } from './chain.js';
+import type { SimulatedDatabase } from './database.js';
+import type { Scenario } from './generator.js';
+import type { Knowledge } from './knowledge.js';
+import type { Network } from './network.js';
+import type { Random } from './random.js';
+import type { Receiver } from './receiver.js';
+import type { Scheduler } from './scheduler.js';
+
+export interface Run {
+  random: Random;
+  scenario: Scenario;
+  scheduler: Scheduler;
+  database: SimulatedDatabase;
+  chain: Chain;
+  network: Network;
+  receiver: Receiver;
+  known: Knowledge;
+  /** Faults have stopped for good, and so have the merchants. */
+  isCalm: boolean;
+  /** What a part of the simulation itself failed with; null while all is well. */
+  failure(): Error | null;
+}
+
+const keypairs = Array.from({ length: 8 }, (_, n) => Keypair.fromRawEd25519Seed(Buffer.alloc(32, n + 40)).publicKey());
+export const [PAYER, ISSUER, STRANGER, ...ADDRESSES] = keypairs as [string, string, string, ...string[]];
+export const ACCOUNTS = ['acct_a', 'acct_b'] as const;
+
+export const callerOf = (accountId: string): Caller => ({ accountId, keyId: 'key_1', scope: 'FULL' });
