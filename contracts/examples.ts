@@ -2,6 +2,10 @@
 const createdAt = '2026-11-21T09:30:00.000Z';
 const address = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
 
+const memo = '73K9QX2RTF4T';
+const muxedAddress = 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUA4ONG7ULDJ4TJZYY';
+const memoId = '256258499033250970';
+
 export const accountExample = { id: 'acct_01jd3k5v9ye6rbh2x7q0w4tzaa', name: 'T-shirt shop', createdAt };
 
 export const apiKeyExample = {
@@ -46,12 +50,27 @@ export const productExample = {
 export const paymentLinkExample = {
   id: 'link_01jd3k5v9ye6rbh2x7q0w4tzae',
   slug: 'h2x7q0w4tz',
-  memo: '7K3M9QX2TZ',
+  memo,
   url: 'https://pay.example/p/h2x7q0w4tz',
   active: true,
   paymentCount: 1,
   product: productSummary,
   createdAt,
+};
+
+export const instructionsExample = {
+  address,
+  muxedAddress,
+  memo,
+  memoId,
+  amount: '25',
+  assetCode: 'XLM',
+  assetIssuer: null,
+  network: 'LOCAL' as const,
+  networkPassphrase: 'Standalone Network ; February 2017',
+  uri: `web+stellar:pay?destination=${address}&amount=25&memo=${memo}&memo_type=MEMO_TEXT&network_passphrase=Standalone%20Network%20%3B%20February%202017`,
+  qrSvg: '<svg xmlns="http://www.w3.org/2000/svg" …></svg>',
+  pageUrl: paymentLinkExample.url,
 };
 
 export const paymentExample = {
@@ -64,7 +83,10 @@ export const paymentExample = {
   expectedAmount: '25',
   excessAmount: '0.5',
   shortfallAmount: null,
-  memo: '7K3M9QX2TZ',
+  memo,
+  memoType: 'text' as const,
+  destinationMuxedId: null,
+  senderMuxedAddress: null,
   senderAddress: 'GAAZI4TCR3TY5OJHCTJC2A4QSY6CJWJH5IAJTGKIN2ER7LBNVKOCCWN7',
   receiverAddress: address,
   network: 'LOCAL' as const,

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { deletedSchema, listOf } from './envelope.js';
 import { paymentLinkExample } from './examples.js';
+import { amountQuery, instructionsSchema } from './instructions.js';
 import { operation } from './operation.js';
 import { idInput, idOf, pageQuery, searchQuery, timestamp } from './primitives.js';
 import { productSummarySchema } from './products.js';
@@ -10,9 +11,10 @@ export const paymentLinkSchema = z
   .object({
     id: idOf('link', 'payment link'),
     slug: z.string().meta({ description: 'Last part of the hosted page’s URL.' }),
-    memo: z
-      .string()
-      .meta({ description: 'Text memo that a payment must carry; no two links share one.', examples: ['7K3M9QX2TZ'] }),
+    memo: z.string().meta({
+      description: 'Text memo that a payment must carry; no two links share one.',
+      examples: ['73K9QX2RTF4T'],
+    }),
     url: z.string().meta({ description: 'The hosted payment page.', examples: ['https://pay.example/p/h2x7q0w4tz'] }),
     active: z.boolean().meta({ description: 'An inactive link rejects payments.' }),
     paymentCount: z.int().meta({ description: 'Payments that were not rejected.' }),
@@ -57,6 +59,18 @@ export const paymentLinks = {
     tag,
     params,
     output: paymentLinkSchema,
+  }),
+  instructions: operation({
+    method: 'GET',
+    path: '/payment-links/{id}/instructions',
+    summary: 'How to pay a payment link',
+    description:
+      'Address, memo, amount, payment request and QR code, for a page or receipt of your own. `amount` is the price of a FIXED product, or the one asked for with `?amount=`. Refused (409) while the link, its product or its wallet is inactive.',
+    tag,
+    params,
+    query: { amount: amountQuery },
+    output: instructionsSchema,
+    errors: ['conflict'],
   }),
   update: operation({
     method: 'PATCH',

@@ -20,6 +20,8 @@ export const PAYMENT_REASONS = [
   'unsupported_memo',
 ] as const;
 
+const MEMO_TYPES = ['none', 'text', 'id', 'hash', 'return'] as const;
+
 export const paymentStatusSchema = z.enum(PAYMENT_STATUSES).meta({
   id: 'PaymentStatus',
   description:
@@ -46,8 +48,15 @@ export const paymentSchema = z
     expectedAmount: amount.nullable().meta({ description: 'The price, or the minimum of a CUSTOM product.' }),
     excessAmount: amount.nullable().meta({ description: 'Paid beyond the price.' }),
     shortfallAmount: amount.nullable().meta({ description: 'Missing to the price or minimum.' }),
-    memo: z.string().nullable().meta({ description: 'As it stands on the ledger.' }),
+    memo: z.string().nullable().meta({
+      description: 'The memo on the ledger: the text, a decimal number for an id, base64 for a hash. Null without one.',
+    }),
+    memoType: z.enum(MEMO_TYPES).meta({ description: 'Kind of the memo on the ledger.' }),
+    destinationMuxedId: z.string().nullable().meta({
+      description: 'Id of the muxed address (`M…`) that was paid, a decimal string. Null when a plain `G…` was paid.',
+    }),
     senderAddress: z.string().meta({ description: 'G… account, or C… contract; of a mint the issuer.' }),
+    senderMuxedAddress: z.string().nullable().meta({ description: 'M… address of the sender, where it has one.' }),
     receiverAddress: z.string().meta({ description: "The wallet's address." }),
     network: networkSchema,
     transactionHash: z.string(),
@@ -64,8 +73,11 @@ export const paymentSchema = z
 
 const refundSchema = z
   .object({
-    uri: z.string().meta({ description: 'SEP-7 `web+stellar:pay` request that any wallet can open.' }),
-    destination: z.string(),
+    uri: z.string().nullable().meta({
+      description:
+        'SEP-7 `web+stellar:pay` request that any wallet can open. Null when a contract paid: no such request can pay one.',
+    }),
+    destination: z.string().meta({ description: 'The sender: M… where it is muxed, else G…, or C… for a contract.' }),
     amount,
     assetCode: z.string(),
     assetIssuer: z.string().nullable(),

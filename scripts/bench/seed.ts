@@ -160,6 +160,8 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       amount: '25',
       memo: 'ABCDEFGH',
       memoType: 'text',
+      destinationMuxedId: null,
+      senderMuxedAddress: null,
       status,
       reason: null,
       expectedAmount: isMatched ? '25' : null,

@@ -4,7 +4,7 @@ import type { Network } from '../../contracts/networks.js';
 import { formatAmount } from '../domain/amount.js';
 import { createdAtOf, type NewId } from '../domain/ids.js';
 import { unmatched } from '../domain/judge.js';
-import { namedMemo } from '../domain/memo.js';
+import { memosNamedBy, unmatchedReason } from '../domain/memo.js';
 import { isWatched } from '../domain/terms.js';
 import type { Outbox, OutboxEvent } from '../events/outbox.js';
 import type { Credit } from '../ledger/horizon/record.js';
@@ -82,7 +82,7 @@ export function createRecorder(deps: {
     credits: readonly Credit[],
     session: Session,
   ): Promise<Map<string, Target>> {
-    const memos = [...new Set(credits.flatMap((credit) => namedMemo(credit.memo).memo ?? []))];
+    const memos = [...new Set(credits.flatMap(memosNamedBy))];
     if (memos.length === 0) return new Map();
     const links = await paymentLinks.byMemos(memos, session);
     const productById = byId(await products.ofAllAccounts([...new Set(links.map((link) => link.productId))], session));
@@ -98,13 +98,14 @@ export function createRecorder(deps: {
   }
 
   function toPayment(network: Network, wallet: WalletDoc, credit: Credit, links: ReadonlyMap<string, Target>) {
-    const named = namedMemo(credit.memo);
-    const found = named.memo === null ? undefined : links.get(named.memo);
     // A memo of another account's link means nothing here.
-    const target = found && found.link.accountId === wallet.accountId ? found : null;
+    const target =
+      memosNamedBy(credit)
+        .map((memo) => links.get(memo))
+        .find((each) => each?.link.accountId === wallet.accountId) ?? null;
     const verdict = target
       ? judgeByHistory(target.link, target.product, credit, credit)
-      : toStored(unmatched(named.memo === null ? named.reason : 'unknown_memo'));
+      : toStored(unmatched(unmatchedReason(credit.memo)));
     const _id = newId('pay');
     const payment: PaymentDoc = {
       _id,
@@ -123,6 +124,8 @@ export function createRecorder(deps: {
       amount: formatAmount(credit.amount),
       memo: credit.memo.text,
       memoType: credit.memo.type,
+      destinationMuxedId: credit.destinationMuxedId,
+      senderMuxedAddress: credit.senderMuxedAddress,
       ...verdict,
       paymentLinkId: target?.link._id ?? null,
       productId: target?.product._id ?? null,

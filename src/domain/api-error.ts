@@ -1,4 +1,4 @@
-/** Failures: what a caller did that cannot be, from the one table in contracts/errors. Anything else that is thrown is a fault of ours. */
+/** Errors that the API answers, from the one table in contracts/errors. Anything else that is thrown is an internal error. */
 import type { ErrorCode, FieldError } from '../../contracts/errors.js';
 
 export class ApiError extends Error {
@@ -14,11 +14,12 @@ export class ApiError extends Error {
 }
 
 export const notFound = (what: string) => new ApiError('not_found', `There is no such ${what}.`);
+export const badRequest = (message: string) => new ApiError('bad_request', message);
 export const conflict = (message: string) => new ApiError('conflict', message);
-/** Faults in what the body says or points at. */
-export const invalid = (...faults: [FieldError, ...FieldError[]]) =>
+/** What is wrong with the body, or with what it points at: one entry per field. */
+export const invalid = (...errors: [FieldError, ...FieldError[]]) =>
   new ApiError(
     'validation_error',
-    faults.length === 1 ? faults[0].message : `The body has ${faults.length} faults.`,
-    faults,
+    errors.length === 1 ? errors[0].message : `The body has ${errors.length} errors.`,
+    errors,
   );

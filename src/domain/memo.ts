@@ -1,11 +1,14 @@
-/** Memos that name a payment link: made here, and read back from whatever a payer's wallet sent. Two different memos never normalise to one.
+/** Memos that name a payment link: made here, and read back from whatever the payer's wallet sent. Two different memos never normalise to one.
  *
- *  A memo is 11 random symbols of Crockford's base32 (the letters without I, L, O, U) and one check symbol: 55 bits. The check is a weighted sum over
- *  GF(32) with different weights, none of them zero, so that every single wrong symbol and every two swapped symbols are noticed (a swap changes
- *  the sum by (wᵢ − wⱼ)(xᵢ − xⱼ), which is zero only where nothing changed), as are 31 of 32 random texts.
+ *  A memo is 11 random symbols of Crockford's base32 (the letters without I, L, O, U) followed by one check symbol. The check symbol is a weighted
+ *  sum over GF(32) with a different non-zero weight for each symbol. It catches every single wrong symbol, every swap of two symbols, and 31 of
+ *  32 random texts.
  *
- *  With N links, the next random memo collides with one of them with probability N/2⁵⁵ (the unique index then asks for another), two of N do so
- *  with at most N²/2⁵⁶ (10⁶ links: 1.4·10⁻⁵), and 12 random symbols typed blindly name some link with N/2⁶⁰ (10⁶ links: 9·10⁻¹³). */
+ *  The 60 bits of the 12 symbols (first symbol most significant) are also the memo's id: an unsigned integer below 2⁶⁰. Wallets that cannot send
+ *  a text memo send the id, as an id memo or as the id of a muxed address. Nothing more needs to be stored.
+ *
+ *  With N links, a new memo collides with an existing one with probability N/2⁵⁵; the unique index then asks for another. Twelve symbols typed
+ *  blindly name some link with probability N/2⁶⁰ (10⁶ links: 9·10⁻¹³). */
 import type { Clock } from '../clock.js';
 
 const SYMBOLS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
@@ -18,7 +21,7 @@ const timesX = (element: number): number => ((element << 1) ^ (element & 16 ? 0b
 /** Horner's rule: the symbol at distance d from the end weighs x^d, and the powers x⁰ … x³⁰ all differ. */
 const weigh = (values: readonly number[]): number => values.reduce((sum, value) => timesX(sum) ^ value, 0);
 
-/** @returns 12 symbols, upper case; unique only in all likelihood. */
+/** A new memo: 12 upper-case symbols. It is unique only in all likelihood: the store's unique index decides. */
 export function createMemo(clock: Pick<Clock, 'randomBytes'>): string {
   // 256 is a multiple of 32, so that the low five bits of a byte are uniform.
   const payload = [...clock.randomBytes(PAYLOAD_LENGTH)].map((byte) => byte & 31);
@@ -27,8 +30,8 @@ export function createMemo(clock: Pick<Clock, 'randomBytes'>): string {
   return [...payload, check].map((value) => SYMBOLS[value]).join('');
 }
 
-/** What a person typed or a wallet sent → the memo as it was made, or null when it can be none of ours.
- *  Ignores case, surrounding blanks, and O for 0, I or L for 1. */
+/** The memo that a text stands for: ignores case, surrounding blanks, and the mix-ups O for 0 and I or L for 1.
+ *  @returns the memo in canonical form, or null when the text cannot be one of ours */
 export function normalizeMemo(text: string): string | null {
   const typed = text.trim();
   // Before any change of case: some letters beyond ASCII have an upper case within it.
@@ -38,20 +41,49 @@ export function normalizeMemo(text: string): string | null {
   return values.includes(-1) || weigh(values) !== 0 ? null : memo;
 }
 
+/** The id of a memo, as decimal text. @param memo in canonical form */
+export const memoIdOf = (memo: string): string =>
+  [...memo].reduce((id, symbol) => (id << 5n) | BigInt(SYMBOLS.indexOf(symbol)), 0n).toString();
+
+/** The memo with this id, or null when its check symbol is wrong. @param id decimal text of an unsigned 64-bit integer */
+export function memoOfId(id: string): string | null {
+  const bits = BigInt(id);
+  if (bits >= 1n << BigInt(5 * MEMO_LENGTH)) return null;
+  const values = Array.from({ length: MEMO_LENGTH }, (_, index) =>
+    Number((bits >> BigInt(5 * (MEMO_LENGTH - 1 - index))) & 31n),
+  );
+  return weigh(values) === 0 ? values.map((value) => SYMBOLS[value]).join('') : null;
+}
+
 /** The memo of a transaction. `text` is what the ledger shows: the text, a decimal number for `id`, base64 for `hash` and `return`. */
 export type CreditMemo =
   | { type: 'none'; text: null }
-  /** `valid` is false when the bytes are no UTF-8; `text` then shows U+FFFD in their place. */
+  /** `valid` is false when the bytes are not UTF-8; `text` then has U+FFFD for each wrong byte. */
   | { type: 'text'; text: string; valid: boolean }
   | { type: 'id' | 'hash' | 'return'; text: string };
 
 export type UnmatchedReason = 'no_memo' | 'unknown_memo' | 'unsupported_memo';
 
-/** The link's memo that a payment names, or why it names none. A memo that no link has is `unknown_memo` too: the caller looks it up. */
-export function namedMemo(memo: CreditMemo): { memo: string } | { memo: null; reason: UnmatchedReason } {
-  if (memo.type === 'none') return { memo: null, reason: 'no_memo' };
-  if (memo.type !== 'text') return { memo: null, reason: 'unsupported_memo' };
-  if (memo.text === '') return { memo: null, reason: 'no_memo' };
-  const named = memo.valid ? normalizeMemo(memo.text) : null;
-  return named === null ? { memo: null, reason: 'unknown_memo' } : { memo: named };
+/** The parts of a credit that can name a link. */
+export interface PaymentReference {
+  memo: CreditMemo;
+  /** Decimal text; null when the destination is not muxed. */
+  destinationMuxedId: string | null;
+}
+
+/** The memos that a payment may mean, in the order in which they count: its muxed destination, then its memo. */
+export function memosNamedBy({ memo, destinationMuxedId }: PaymentReference): string[] {
+  const named = [destinationMuxedId === null ? null : memoOfId(destinationMuxedId), memoNamedBy(memo)];
+  return [...new Set(named.filter((each) => each !== null))];
+}
+
+function memoNamedBy(memo: CreditMemo): string | null {
+  if (memo.type === 'id') return memoOfId(memo.text);
+  return memo.type === 'text' && memo.valid ? normalizeMemo(memo.text) : null;
+}
+
+/** Why a payment that names no link names none. A muxed destination of no link counts as no reference at all: the memo decides. */
+export function unmatchedReason(memo: CreditMemo): UnmatchedReason {
+  if (memo.type === 'none' || memo.text === '') return 'no_memo';
+  return memo.type === 'text' || memo.type === 'id' ? 'unknown_memo' : 'unsupported_memo';
 }

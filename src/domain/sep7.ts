@@ -18,6 +18,9 @@ export interface PayRequest {
 
 const MEMO_TYPES = { text: 'MEMO_TEXT', id: 'MEMO_ID', hash: 'MEMO_HASH', return: 'MEMO_RETURN' } as const;
 
+/** Whether a payment request can pay this address: an account, G… or M…, but no contract. */
+export const isPayable = (address: string): boolean => /^[GM]/.test(address);
+
 /** The wallet signs and submits by itself: there is no `callback`. */
 export function payUri({ destination, amount, asset, memo, network }: PayRequest): string {
   const { type, value } = typeof memo === 'string' ? { type: 'text' as const, value: memo } : (memo ?? {});

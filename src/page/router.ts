@@ -3,6 +3,7 @@ import express, { type ErrorRequestHandler, type Request, type Response, type Ro
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { payUri } from '../domain/sep7.js';
+import { qrPng, qrSvg } from '../resources/qr.js';
 import { createAssets } from './assets.js';
 import { faultView, unknownView } from './document.js';
 import { judgeEntered } from './entered-amount.js';
@@ -18,6 +19,8 @@ import { pageView } from './view.js';
 /** Whatever a slug was ever made of; nothing else is looked up. */
 const SLUG = /^[A-Za-z0-9_-]{1,64}$/;
 const MAX_STREAMS = 10_000;
+/** A code that somebody embeds may be shown this long after its link was switched off. */
+const QR_CACHE_SECONDS = 60;
 
 export interface PageDeps {
   pages: PageSource;
@@ -169,6 +172,21 @@ export function createPageRouter(deps: PageDeps): PageRouter {
       res.type('svg').send((await qrCode(uriOf(link, amount))).text);
     }),
   );
+  for (const [file, type, draw] of [
+    ['qr.svg', 'svg', qrSvg],
+    ['qr.png', 'png', qrPng],
+  ] as const) {
+    router.get(
+      `/p/:slug/${file}`,
+      withLink(async (req, res, link) => {
+        if (closedBecause(link) !== null) return send(res, 404, unknownView(frame));
+        const { entered, amount } = termsOf(link, req.query.amount);
+        if (entered.state === 'wrong') return refuseAmount(res, entered.problem);
+        res.set('cache-control', `public, max-age=${QR_CACHE_SECONDS}`);
+        res.type(type).send(await draw(uriOf(link, amount)));
+      }),
+    );
+  }
   router.get(
     '/p/:slug/status',
     withLink(async (req, res, link) => {
@@ -182,6 +200,11 @@ export function createPageRouter(deps: PageDeps): PageRouter {
   router.use(['/p', '/page'], fault);
 
   return Object.assign(router, { close: streams.close, openStreams: streams.count });
+}
+
+/** For programs, in the envelope of the API. */
+function refuseAmount(res: Response, problem: string): void {
+  res.status(400).json({ data: null, error: { message: `amount: ${problem}`, code: 'bad_request' } });
 }
 
 /** What is to be paid: the price, or what the payer entered. */

@@ -1,5 +1,7 @@
 /** The page as HTML: what is bought, how it is paid, and where the payment stands. Complete without the script. */
 
+import { memoIdOf } from '../domain/memo.js';
+import { muxedAddressOf } from '../domain/muxed.js';
 import { documentOf, type Frame } from './document.js';
 import type { EnteredAmount } from './entered-amount.js';
 import type { ShownImage } from './headers.js';
@@ -129,7 +131,20 @@ ${testButton(model)}
   <div><dt>To</dt><dd>${spelled(wallet.address)} ${copyButton(wallet.address, 'address')}</dd></div>
   <div class="memo"><dt>Memo <b>required</b></dt><dd><code>${memo}</code> ${copyButton(memo, 'memo')}</dd></div>
 </dl>
+${withoutMemo(link)}
 <p class="callout">${icon('warning')}<span><strong>Do not leave out the memo.</strong> Without it nobody can tell that the payment is yours. From an exchange, enter it as a text memo.</span></p>`;
+}
+
+/** For wallets that cannot send a text memo: smart wallets, and exchanges that take a number only. */
+function withoutMemo({ wallet, memo }: PageLink): Html {
+  const memoId = memoIdOf(memo);
+  const muxed = muxedAddressOf(wallet.address, memoId);
+  return html`
+<details class="without-memo"><summary>Your wallet cannot send a text memo?</summary>
+<p>Pay this address instead. It holds the memo, so none is needed. Older wallets do not know addresses that begin with M.</p>
+<p>${spelled(muxed)} ${copyButton(muxed, 'address without a memo')}</p>
+<p>If only a number fits, send an <em>id memo</em> to the address above: <code>${memoId}</code> ${copyButton(memoId, 'memo id')}</p>
+</details>`;
 }
 
 function testButton({ testPayable, link, amount, address, opened, problem }: PageModel): Html | null {

@@ -1,11 +1,13 @@
 /** What the API does with payment links. */
 import type { Contract } from '../../contracts/index.js';
 import type { Clock } from '../clock.js';
-import { conflict, invalid, notFound } from '../domain/api-error.js';
+import { formatAmount, parseAmount } from '../domain/amount.js';
+import { badRequest, conflict, invalid, notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import { createMemo } from '../domain/memo.js';
 import { createSlug } from '../domain/slug.js';
 import { toPaymentLink } from '../resources/index.js';
+import { toInstructions } from '../resources/instructions.js';
 import type { Database } from '../stores/database.js';
 import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
 import type { ProductDoc, ProductStore } from '../stores/products.js';
@@ -92,6 +94,26 @@ export function createPaymentLinkService(deps: {
       return toPaymentLink(link, await productOf(link), publicUrl);
     },
 
+    async instructions({ accountId }, { id, amount }) {
+      const link = await paymentLinks.byId(accountId, id);
+      if (!link) throw notFound('payment link');
+      const product = await productOf(link);
+      const wallet = await wallets.byId(accountId, product.walletId);
+      if (!wallet) throw new Error(`product ${product._id} has no wallet`);
+      const asked = amountToPay(product, amount || null);
+      if (!link.active) throw conflict('This payment link is inactive.');
+      if (!product.active) throw conflict('The product of this payment link is inactive.');
+      if (!wallet.active) throw conflict('The wallet of this payment link is inactive.');
+      return toInstructions({
+        address: wallet.address,
+        network: wallet.network,
+        memo: link.memo,
+        asset: { code: product.assetCode, issuer: product.assetIssuer },
+        amount: asked,
+        pageUrl: toPaymentLink(link, product, publicUrl).url,
+      });
+    },
+
     async update({ accountId }, { id, active }) {
       const before = await paymentLinks.byId(accountId, id);
       if (!before) throw notFound('payment link');
@@ -119,4 +141,18 @@ export function createPaymentLinkService(deps: {
       return { id, deleted: true };
     },
   };
+}
+
+/** The price of a FIXED product, or what the payer has chosen to pay for a CUSTOM one: canonical, null while nothing is chosen. */
+function amountToPay(product: ProductDoc, asked: string | null): string | null {
+  if (product.priceType === 'FIXED') {
+    if (asked !== null) throw badRequest('amount: The product has a fixed price.');
+    return product.price;
+  }
+  if (asked === null) return null;
+  const stroops = parseAmount(asked)!;
+  if (product.minAmount !== null && stroops < parseAmount(product.minAmount)!) {
+    throw badRequest(`amount: The minimum is ${product.minAmount} ${product.assetCode}.`);
+  }
+  return formatAmount(stroops);
 }

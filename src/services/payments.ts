@@ -3,7 +3,7 @@ import type { Contract } from '../../contracts/index.js';
 import { PAYMENT_STATUSES } from '../../contracts/payments.js';
 import { parseAmount } from '../domain/amount.js';
 import { conflict, invalid, notFound } from '../domain/api-error.js';
-import { payUri } from '../domain/sep7.js';
+import { isPayable, payUri } from '../domain/sep7.js';
 import type { Outbox, OutboxEvent } from '../events/outbox.js';
 import { toPayment } from '../resources/index.js';
 import type { Database, Session } from '../stores/database.js';
@@ -147,19 +147,16 @@ export function createPaymentService(deps: {
     async refund({ accountId }, { id }) {
       const payment = await payments.byId(accountId, id);
       if (!payment) throw notFound('payment');
-      // Tells the payer what comes back, and is no memo of a link, should the payer's account be a watched wallet itself.
-      const memo =
-        payment.paymentLinkId === null || payment.memo === null ? null : `refund ${payment.memo}`.slice(0, 28);
+      const link = payment.paymentLinkId && (await paymentLinks.byId(accountId, payment.paymentLinkId));
+      // Tells the payer what comes back. It names no link, should the payer's account be a watched wallet itself.
+      const memo = link ? `refund ${link.memo}` : null;
+      const destination = payment.senderMuxedAddress ?? payment.senderAddress;
+      const asset = { code: payment.assetCode, issuer: payment.assetIssuer };
+      const { amount, network } = payment;
       return {
-        uri: payUri({
-          destination: payment.senderAddress,
-          amount: payment.amount,
-          asset: { code: payment.assetCode, issuer: payment.assetIssuer },
-          memo,
-          network: payment.network,
-        }),
-        destination: payment.senderAddress,
-        amount: payment.amount,
+        uri: isPayable(destination) ? payUri({ destination, amount, asset, memo, network }) : null,
+        destination,
+        amount,
         assetCode: payment.assetCode,
         assetIssuer: payment.assetIssuer,
         memo,

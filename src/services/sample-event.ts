@@ -23,7 +23,7 @@ export function sampleEvent(newId: NewId, now: Date, publicUrl: string): SampleE
     priceType: 'FIXED',
     price: '10.5',
   } as const;
-  const link = { id: newId('link'), slug: 'sample', memo: 'SAMPLE0000' };
+  const link = { id: newId('link'), slug: 'sample', memo: 'SAMPLE000000' };
   const data: WebhookPayload['data'] = {
     payment: {
       id: newId('pay'),
@@ -36,6 +36,9 @@ export function sampleEvent(newId: NewId, now: Date, publicUrl: string): SampleE
       excessAmount: null,
       shortfallAmount: null,
       memo: link.memo,
+      memoType: 'text',
+      destinationMuxedId: null,
+      senderMuxedAddress: null,
       senderAddress: CUSTOMER_ADDRESS,
       receiverAddress: wallet.address,
       network: wallet.network,

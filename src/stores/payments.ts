@@ -27,6 +27,10 @@ export interface PaymentDoc {
   amount: string;
   memo: string | null;
   memoType: 'none' | 'text' | 'id' | 'hash' | 'return';
+  /** Decimal text; null when the destination was not muxed. */
+  destinationMuxedId: string | null;
+  /** M…; null when the sender was not muxed. */
+  senderMuxedAddress: string | null;
   status: PaymentStatus;
   reason: PaymentReason | null;
   expectedAmount: string | null;
@@ -57,6 +61,8 @@ const paymentSchema = new mongoose.Schema<PaymentDoc>(
     amount: String,
     memo: nullable,
     memoType: String,
+    destinationMuxedId: nullable,
+    senderMuxedAddress: nullable,
     status: String,
     reason: nullable,
     expectedAmount: nullable,

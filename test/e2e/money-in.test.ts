@@ -9,7 +9,11 @@ import {
   Operation,
   TransactionBuilder,
 } from '@stellar/stellar-sdk';
+import jsQR from 'jsqr';
+import { PNG } from 'pngjs';
 import t from 'tap';
+import { systemClock } from '../../src/clock.js';
+import { createMemo, memoIdOf } from '../../src/domain/memo.js';
 import { parsePayUri } from '../helpers/pay-uri.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
@@ -46,6 +50,15 @@ const unmatchedOf = (transactionHash: string) =>
     async () => (await service.api('GET', `/payments?status=UNMATCHED&transactionHash=${transactionHash}`)).data[0],
     'an unmatched payment',
   );
+
+const CONTRACT = 'CAS3J7GYLGXMF6TDJBBYYSE3HQ6BBSMLNUQ34T6TZMYMW2EVH34XOWMA';
+const muxedId = (address: string) => MuxedAccount.fromAddress(address, '0').id();
+
+/** What a QR code in a PNG image says. */
+function decodeQr(png: Buffer): string {
+  const { data, width, height } = PNG.sync.read(png);
+  return jsQR.default(new Uint8ClampedArray(data), width, height)!.data;
+}
 
 t.test('a memo typed by hand finds its link: lower case, blanks around it, O for 0, I and L for 1', async (t) => {
   const link = await linkOf();
@@ -140,7 +153,7 @@ t.test('payments that name no link are UNMATCHED, each with its reason, and make
     { memo: Memo.text(''), reason: 'no_memo', shown: '' },
     { memo: 'hello', reason: 'unknown_memo', shown: 'hello' },
     { memo: Memo.text(Buffer.from([0xff, 0xfe]) as never), reason: 'unknown_memo', shown: '\ufffd\ufffd' },
-    { memo: Memo.id('42'), reason: 'unsupported_memo', shown: '42' },
+    { memo: Memo.id('42'), reason: 'unknown_memo', shown: '42' },
     {
       memo: Memo.hash('ab'.repeat(32)),
       reason: 'unsupported_memo',
@@ -235,6 +248,192 @@ t.test('muxed destinations, path payments and fee bumps count like any payment',
   outer.sign(sponsor);
   const { hash } = await ledger.server.submitTransaction(outer);
   t.match(await onlyPayment(bumped), { status: 'COMPLETED', transactionHash: hash, senderAddress: payer.publicKey() });
+});
+
+/** The three spellings of a memo, by each kind of operation that can carry them. */
+t.test(
+  'a payment names its link by text memo, by memo id, or by muxed address, in every kind of operation',
+  async (t) => {
+    const payer = Keys.fromSecret((await ledger.fund()).secret);
+    const XLM = Asset.native();
+    const path = { sendAsset: XLM, destAsset: XLM, path: [] };
+    const operations: Record<
+      string,
+      (destination: string) => Parameters<typeof ledger.submit>[0]['operations'][number]
+    > = {
+      payment: (destination) => Operation.payment({ destination, asset: XLM, amount: '25' }),
+      path_payment_strict_receive: (destination) =>
+        Operation.pathPaymentStrictReceive({ ...path, destination, sendMax: '30', destAmount: '25' }),
+      path_payment_strict_send: (destination) =>
+        Operation.pathPaymentStrictSend({ ...path, destination, sendAmount: '25', destMin: '25' }),
+      account_merge: (destination) => Operation.accountMerge({ destination }),
+    };
+    const stray = memoIdOf(createMemo(systemClock));
+    const muxed = (id: string) => new MuxedAccount(new Account(wallet.address, '0'), id).accountId();
+    type Link = { memo: string };
+    /** What is sent, which link (the first or the second of two) it names or why it names none, and what the payment shows. */
+    const spellings: [
+      string,
+      (own: Link, other: Link) => { to: string; memo: string | Memo | null },
+      0 | 1 | string,
+    ][] = [
+      ['text memo', (own) => ({ to: wallet.address, memo: own.memo }), 0],
+      ['id memo', (own) => ({ to: wallet.address, memo: Memo.id(memoIdOf(own.memo)) }), 0],
+      ['muxed, no memo', (own) => ({ to: muxed(memoIdOf(own.memo)), memo: null }), 0],
+      ['muxed wins over text', (own, other) => ({ to: muxed(memoIdOf(other.memo)), memo: own.memo }), 1],
+      ['muxed wins over hash', (own) => ({ to: muxed(memoIdOf(own.memo)), memo: Memo.hash('ab'.repeat(32)) }), 0],
+      ['muxed of nobody, text', (own) => ({ to: muxed('7'), memo: own.memo }), 0],
+      ['muxed of nobody, id', (own) => ({ to: muxed(stray), memo: Memo.id(memoIdOf(own.memo)) }), 0],
+      ['muxed 0, no memo', () => ({ to: muxed('0'), memo: null }), 'no_memo'],
+      ['muxed of nobody, no memo', () => ({ to: muxed(stray), memo: null }), 'no_memo'],
+      ['id of nobody', () => ({ to: wallet.address, memo: Memo.id(stray) }), 'unknown_memo'],
+      [
+        'id with a wrong check',
+        (own) => ({ to: wallet.address, memo: Memo.id(`${BigInt(memoIdOf(own.memo)) ^ 1n}`) }),
+        'unknown_memo',
+      ],
+      ['hash memo', () => ({ to: wallet.address, memo: Memo.hash('cd'.repeat(32)) }), 'unsupported_memo'],
+      ['return memo', () => ({ to: wallet.address, memo: Memo.return('cd'.repeat(32)) }), 'unsupported_memo'],
+    ];
+    let cases = 0;
+    for (const [kind, operation] of Object.entries(operations)) {
+      const links = await Promise.all([linkOf(), linkOf()]);
+      for (const [name, send, named] of spellings) {
+        const { to, memo } = send(links[0], links[1]);
+        const from = kind === 'account_merge' ? Keys.fromSecret((await ledger.fund()).secret) : payer;
+        const { hash } = await ledger.submit({ from, operations: [operation(to)], memo });
+        const filter = typeof named === 'string' ? '&status=UNMATCHED' : '';
+        const payment = await eventually(
+          async () => (await service.api('GET', `/payments?transactionHash=${hash}${filter}`)).data[0],
+          `${name} by ${kind}`,
+        );
+        const expected =
+          typeof named === 'string'
+            ? { status: 'UNMATCHED', reason: named, paymentLinkId: null }
+            : { status: 'COMPLETED', paymentLinkId: links[named]!.id };
+        const destinationMuxedId = to.startsWith('M') ? muxedId(to) : null;
+        t.match(payment, { ...expected, receiverAddress: wallet.address, destinationMuxedId }, `${name} by ${kind}`);
+        cases += 1;
+      }
+    }
+    t.comment(`${cases} cases of spelling and operation`);
+  },
+);
+
+t.test('a contract transfer names its link by the id of its muxed destination', async (t) => {
+  const [link, stray] = [await linkOf(), memoIdOf(createMemo(systemClock))];
+  const change = (to: string, destination_muxed_id?: string) => ({
+    asset_type: 'native',
+    type: 'transfer',
+    from: CONTRACT,
+    to,
+    amount: '25.0000000',
+    ...(destination_muxed_id === undefined ? {} : { destination_muxed_id }),
+  });
+  const changes = [
+    change(wallet.address, memoIdOf(link.memo)),
+    change(wallet.address),
+    change(wallet.address, '0'),
+    change(wallet.address, stray),
+  ];
+  const operationId = await ledger.inject({
+    accounts: [wallet.address],
+    record: { type: 'invoke_host_function', type_i: 24, asset_balance_changes: changes },
+  });
+  const payment = await onlyPayment(link);
+  t.match(payment, {
+    status: 'COMPLETED',
+    memo: null,
+    memoType: 'none',
+    destinationMuxedId: memoIdOf(link.memo),
+    senderAddress: CONTRACT,
+    operationId,
+  });
+  const { data } = await service.api('GET', `/payments?status=UNMATCHED&senderAddress=${CONTRACT}`);
+  t.same(
+    data.map((each: { reason: string; destinationMuxedId: string }) => [each.reason, each.destinationMuxedId]).sort(),
+    [
+      ['no_memo', null],
+      ['no_memo', '0'],
+      ['no_memo', stray],
+    ].sort(),
+  );
+  const refund = (await service.api('GET', `/payments/${payment.id}/refund`)).data;
+  t.match(
+    refund,
+    { uri: null, destination: CONTRACT, amount: '25', memo: `refund ${link.memo}` },
+    'no wallet pays a contract',
+  );
+});
+
+t.test('a refund goes to the muxed sender, with a memo of at most 28 bytes whatever the payer wrote', async (t) => {
+  const link = await linkOf();
+  const { hash } = await ledger.pay({ to: wallet.address, amount: '25', memo: 'спасибо', fromMuxedId: '99' });
+  const payment = await unmatchedOf(hash);
+  t.match(payment.senderMuxedAddress, /^M/);
+  const refund = async () => (await service.api('GET', `/payments/${payment.id}/refund`)).data;
+  t.match(await refund(), { destination: payment.senderMuxedAddress, memo: null, memoType: null });
+  await service.api('POST', `/payments/${payment.id}/assign`, { paymentLinkId: link.id });
+  const { uri, memo } = await refund();
+  t.equal(memo, `refund ${link.memo}`);
+  t.match(parsePayUri(uri), { destination: payment.senderMuxedAddress, memo });
+});
+
+t.test('instructions say all that is needed to pay a link, and QR codes hold the same request', async (t) => {
+  const link = await linkOf();
+  const get = (query = '') => service.api('GET', `/payment-links/${link.id}/instructions${query}`);
+  const { data } = await get();
+  const memoId = memoIdOf(link.memo);
+  t.match(data, {
+    address: wallet.address,
+    muxedAddress: new MuxedAccount(new Account(wallet.address, '0'), memoId).accountId(),
+    memo: link.memo,
+    memoId,
+    amount: '25',
+    assetCode: 'XLM',
+    assetIssuer: null,
+    network: 'LOCAL',
+    networkPassphrase: ledger.passphrase,
+    qrSvg: /^<svg /,
+    pageUrl: link.url,
+  });
+  t.match(parsePayUri(data.uri), {
+    destination: wallet.address,
+    amount: '25',
+    memo: link.memo,
+    memo_type: 'MEMO_TEXT',
+  });
+  t.match(await get('?amount=25'), { status: 400, error: { code: 'bad_request' } }, 'a fixed price takes no amount');
+  t.equal((await get('?amount=')).status, 200);
+
+  const custom = await linkOf((await productOf({ priceType: 'CUSTOM', minAmount: '5' })).id);
+  const chosen = (query: string) => service.api('GET', `/payment-links/${custom.id}/instructions${query}`);
+  t.equal((await chosen('')).data.amount, null);
+  t.equal((await chosen('?amount=7.50')).data.amount, '7.5');
+  for (const amount of ['4.9999999', '0', '-1', '1e3', 'seven', '1&amount=2']) {
+    t.match(await chosen(`?amount=${amount}`), { status: 400, error: { code: 'bad_request' } }, amount);
+  }
+
+  const image = (of: { slug: string }, file: string) => fetch(`${service.url}/p/${of.slug}/${file}`);
+  for (const [of, query, amount] of [
+    [link, '', '25'],
+    [link, '?amount=99', '25'],
+    [custom, '?amount=7.5', '7.5'],
+  ] as const) {
+    const png = await image(of, `qr.png${query}`);
+    t.match(png.headers.get('cache-control'), /public, max-age=\d+/);
+    const uri = decodeQr(Buffer.from(await png.arrayBuffer()));
+    t.match(parsePayUri(uri), { destination: wallet.address, amount, memo: of.memo });
+    const svg = await image(of, `qr.svg${query}`);
+    t.match(svg.headers.get('content-type'), /^image\/svg\+xml/);
+    if (of === link) t.equal(await svg.text(), data.qrSvg);
+  }
+  t.match(await (await image(custom, 'qr.svg?amount=1')).json(), { data: null, error: { code: 'bad_request' } });
+  t.equal((await image({ slug: 'nothere00000' }, 'qr.png')).status, 404);
+
+  await service.api('PATCH', `/payment-links/${link.id}`, { active: false });
+  t.equal((await get()).status, 409);
+  t.equal((await image(link, 'qr.svg')).status, 404);
 });
 
 t.test('payments of one transaction are told apart; one to oneself and a failed one do not count', async (t) => {

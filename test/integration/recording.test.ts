@@ -28,6 +28,8 @@ const credit = (nth: number): Credit => ({
   asset: { code: 'XLM', issuer: null },
   amount: 10n,
   memo: { type: 'none', text: null },
+  destinationMuxedId: null,
+  senderMuxedAddress: null,
 });
 
 t.test(

@@ -39,6 +39,8 @@ const payment = (accountId: string, ids = newId, _id = ids('pay')): PaymentDoc =
   amount: '1',
   memo: null,
   memoType: 'none',
+  destinationMuxedId: null,
+  senderMuxedAddress: null,
   status: STATUSES[(made % 7) % 4]!,
   reason: null,
   expectedAmount: null,

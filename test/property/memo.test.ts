@@ -1,7 +1,8 @@
 /** Memos for all inputs: what is made is read back however it is typed, and what is mistyped is never another memo. */
 import fc from 'fast-check';
 import t from 'tap';
-import { createMemo, MEMO_LENGTH, normalizeMemo } from '../../src/domain/memo.js';
+import { createMemo, MEMO_LENGTH, memoIdOf, memoOfId, normalizeMemo } from '../../src/domain/memo.js';
+import { muxedAddressOf, parseMuxed } from '../../src/domain/muxed.js';
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const memo = fc
@@ -95,5 +96,41 @@ t.test('the check symbol makes 2^55 memos of 2^60 texts: each payload has exactl
       const valid = [...ALPHABET].filter((symbol) => normalizeMemo(made.slice(0, -1) + symbol) !== null);
       return valid.length === 1 && valid[0] === made.at(-1);
     }),
+  );
+});
+
+const SHOP = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
+
+t.test('a memo, its id and its muxed address are three spellings of one memo', async () => {
+  fc.assert(
+    fc.property(memo, (made) => {
+      const id = memoIdOf(made);
+      const muxed = parseMuxed(muxedAddressOf(SHOP, id));
+      return BigInt(id) < 1n << 60n && memoOfId(id) === made && muxed?.account === SHOP && muxed.id === id;
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+t.test('no two memos meet in any spelling', async () => {
+  fc.assert(
+    fc.property(memo, memo, (a, b) => {
+      const spellings = (made: string) => [made, memoIdOf(made), muxedAddressOf(SHOP, memoIdOf(made))];
+      return a === b || !spellings(a).some((each) => spellings(b).includes(each));
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+t.test('of 32 neighbouring ids exactly one is a memo, and none from 2⁶⁰ on', async () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: (1n << 55n) - 1n }), (payload) => {
+      const ids = Array.from({ length: 32 }, (_, check) => (payload << 5n) | BigInt(check));
+      return ids.filter((id) => memoOfId(id.toString()) !== null).length === 1;
+    }),
+    { numRuns: 500 },
+  );
+  fc.assert(
+    fc.property(fc.bigInt({ min: 1n << 60n, max: (1n << 64n) - 1n }), (id) => memoOfId(id.toString()) === null),
   );
 });

@@ -3,7 +3,14 @@ import t from 'tap';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../../src/domain/amount.js';
 import { type Asset, assetName, NATIVE, sameAsset } from '../../src/domain/asset.js';
 import { judge, unmatched, type Verdict } from '../../src/domain/judge.js';
-import { type CreditMemo, createMemo, namedMemo, normalizeMemo } from '../../src/domain/memo.js';
+import {
+  type CreditMemo,
+  createMemo,
+  memoIdOf,
+  memosNamedBy,
+  normalizeMemo,
+  unmatchedReason,
+} from '../../src/domain/memo.js';
 import {
   inForce,
   isAtOrAfter,
@@ -235,21 +242,42 @@ t.test('what is none of our memos stays none', async (t) => {
   t.equal(normalizeMemo(withOne.replace('1', '１')), null);
 });
 
-t.test('what a memo of the ledger names', async (t) => {
+t.test('what a payment names: its muxed destination first, then its memo, in any of the three spellings', async (t) => {
   const memo = memoFrom([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 31]);
-  const cases: [CreditMemo, string][] = [
-    [{ type: 'none', text: null }, 'no_memo'],
-    [{ type: 'text', text: '', valid: true }, 'no_memo'],
-    [{ type: 'text', text: '\u{FFFD}', valid: false }, 'unknown_memo'],
-    [{ type: 'text', text: memo, valid: false }, 'unknown_memo'],
-    [{ type: 'text', text: 'thanks', valid: true }, 'unknown_memo'],
-    [{ type: 'text', text: '   ', valid: true }, 'unknown_memo'],
-    [{ type: 'id', text: '123' }, 'unsupported_memo'],
-    [{ type: 'hash', text: 'AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=' }, 'unsupported_memo'],
-    [{ type: 'return', text: 'AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=' }, 'unsupported_memo'],
+  const other = memoFrom([1, 1, 2, 3, 5, 8, 13, 21, 3, 24, 27]);
+  const [id, otherId] = [memoIdOf(memo), memoIdOf(other)];
+  const none: CreditMemo = { type: 'none', text: null };
+  const text = (value: string): CreditMemo => ({ type: 'text', text: value, valid: true });
+  const hash = 'AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=';
+  const cases: [CreditMemo, string | null, string[], string][] = [
+    [none, null, [], 'no_memo'],
+    [text(''), null, [], 'no_memo'],
+    [{ type: 'text', text: '\u{FFFD}', valid: false }, null, [], 'unknown_memo'],
+    [{ type: 'text', text: memo, valid: false }, null, [], 'unknown_memo'],
+    [text('thanks'), null, [], 'unknown_memo'],
+    [text('   '), null, [], 'unknown_memo'],
+    [text(memo.toLowerCase()), null, [memo], 'unknown_memo'],
+    // A number in a text memo is no id.
+    [text(id), null, [], 'unknown_memo'],
+    [{ type: 'id', text: id }, null, [memo], 'unknown_memo'],
+    [{ type: 'id', text: '123' }, null, [], 'unknown_memo'],
+    [{ type: 'id', text: '18446744073709551615' }, null, [], 'unknown_memo'],
+    [{ type: 'hash', text: hash }, null, [], 'unsupported_memo'],
+    [{ type: 'return', text: hash }, null, [], 'unsupported_memo'],
+    [none, id, [memo], 'no_memo'],
+    [none, '0', [memoFrom(Array(11).fill(0))], 'no_memo'],
+    [none, '5', [], 'no_memo'],
+    [text(other), id, [memo, other], 'unknown_memo'],
+    [text(memo), id, [memo], 'unknown_memo'],
+    [text(other), '5', [other], 'unknown_memo'],
+    [{ type: 'id', text: otherId }, id, [memo, other], 'unknown_memo'],
+    [{ type: 'hash', text: hash }, id, [memo], 'unsupported_memo'],
   ];
-  for (const [given, reason] of cases) t.strictSame(namedMemo(given), { memo: null, reason }, JSON.stringify(given));
-  t.strictSame(namedMemo({ type: 'text', text: memo.toLowerCase(), valid: true }), { memo });
+  for (const [given, destinationMuxedId, named, reason] of cases) {
+    const label = `${JSON.stringify(given)} ${destinationMuxedId}`;
+    t.strictSame(memosNamedBy({ memo: given, destinationMuxedId }), named, label);
+    t.equal(unmatchedReason(given), reason, label);
+  }
 });
 
 const at = (iso: string, ledger: number | null): LedgerStamp => ({ at: new Date(iso), ledger });

@@ -64,6 +64,8 @@ t.test('a payment is one credit with all that is to be known of it', async (t) =
         asset: XLM,
         amount: 100_000_000n,
         memo: { type: 'text', text: 'hello', valid: true },
+        destinationMuxedId: null,
+        senderMuxedAddress: null,
       },
     ],
   });
@@ -96,6 +98,26 @@ t.test('a muxed destination counts for its base account, with id 0 too', async (
     t.equal(creditOf(payment({ from: muxed(PAYER, id) })).sender, PAYER);
   }
   t.match(parseRecord(payment({ to: muxed(PAYER, '1'), from: muxed(PAYER, '2') })), { reason: 'to_itself' });
+});
+
+t.test('the id of a muxed destination and the muxed sender are read, id 0 from the address alone', async (t) => {
+  const parts = (record: unknown) => {
+    const { destinationMuxedId, senderMuxedAddress } = creditOf(record);
+    return [destinationMuxedId, senderMuxedAddress];
+  };
+  t.strictSame(parts(payment({})), [null, null]);
+  t.strictSame(parts(payment({ to_muxed: muxed(SHOP, '7'), to_muxed_id: '7' })), ['7', null]);
+  t.strictSame(parts(payment({ to_muxed: muxed(SHOP, '0') })), ['0', null]);
+  t.strictSame(parts(payment({ from_muxed: muxed(PAYER, '9'), from_muxed_id: '9' })), [null, muxed(PAYER, '9')]);
+  t.strictSame(parts(payment({ to_muxed: muxed(PAYER, '7') })), [null, null], 'an address of somebody else');
+  const merge = accountMerge({ into_muxed: muxed(SHOP, '66234'), account_muxed: muxed(PAYER, '1') });
+  t.strictSame(parts(merge), ['66234', muxed(PAYER, '1')]);
+  const changes = [change({}), change({ destination_muxed_id: '0' }), change({ destination_muxed_id: '5' })];
+  const { credits } = as('credits', parseRecord(hostFunction(changes, {})));
+  t.strictSame(
+    credits.map((credit) => credit.destinationMuxedId),
+    [null, '0', '5'],
+  );
 });
 
 t.test('a merge tells its amount in the result, at its own place in the transaction', async (t) => {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { isAccountAddress } from '../../../contracts/address.js';
 import { parseAmount } from '../../domain/amount.js';
 import { type Asset, NATIVE } from '../../domain/asset.js';
+import { parseMuxed } from '../../domain/muxed.js';
 import { accountOf, isOtherHolder } from './address.js';
 import { isOperation, parseToid } from './toid.js';
 
@@ -49,6 +50,24 @@ export const holder = z.string().transform((text, ctx) => {
   ctx.addIssue({ code: 'custom', message: 'is no address' });
   return z.NEVER;
 });
+
+/** M…, where there is one. */
+export const muxedAddress = z
+  .string()
+  .transform((text, ctx) => {
+    const muxed = parseMuxed(text);
+    if (muxed) return muxed;
+    ctx.addIssue({ code: 'custom', message: 'is no muxed account' });
+    return z.NEVER;
+  })
+  .optional();
+
+const MAX_UINT64 = 18_446_744_073_709_551_615n;
+
+/** Decimal text of an unsigned 64-bit integer. */
+export const uint64 = z
+  .string()
+  .refine((text) => /^(0|[1-9]\d{0,19})$/.test(text) && BigInt(text) <= MAX_UINT64, 'is no unsigned 64-bit integer');
 
 /** The triple `asset_type`, `asset_code`, `asset_issuer`. */
 export const asset = z

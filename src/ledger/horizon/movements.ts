@@ -1,8 +1,9 @@
 /** What a payment-class operation moved, by its type: the table of all ways in which money comes to an account through Horizon's payments. */
 import { z } from 'zod';
 import { type Asset, NATIVE } from '../../domain/asset.js';
+import type { Muxed } from '../../domain/muxed.js';
 import { accountOf } from './address.js';
-import { account, amount, asset, type FieldFault, faultOf, holder } from './fields.js';
+import { account, amount, asset, type FieldFault, faultOf, holder, muxedAddress, uint64 } from './fields.js';
 
 export interface Movement {
   /** Which balance change of a Soroban operation; 0 for all others. */
@@ -14,6 +15,10 @@ export interface Movement {
   asset: Asset;
   /** Stroops, perhaps 0. Null for account_merge, whose record does not tell. */
   amount: bigint | null;
+  /** Decimal text of an unsigned 64-bit integer; null when the destination is not muxed. */
+  destinationMuxedId: string | null;
+  /** M…; null when the sender is not muxed. */
+  senderMuxedAddress: string | null;
 }
 
 /** A balance change that cannot be understood. */
@@ -38,9 +43,15 @@ interface OperationType {
   receivers(fields: Fields): readonly string[] | null;
 }
 
-const transferSchema = z.object({ from: account, to: account, amount });
-const creationSchema = z.object({ funder: account, account, starting_balance: amount });
-const mergeSchema = z.object({ account, into: account });
+const transferSchema = z.object({
+  from: account,
+  to: account,
+  amount,
+  from_muxed: muxedAddress,
+  to_muxed: muxedAddress,
+});
+const creationSchema = z.object({ funder: account, account, starting_balance: amount, funder_muxed: muxedAddress });
+const mergeSchema = z.object({ account, into: account, account_muxed: muxedAddress, into_muxed: muxedAddress });
 const hostFunctionSchema = z.object({ asset_balance_changes: z.array(z.unknown()).nullable() });
 
 const namedIn =
@@ -63,8 +74,8 @@ const transfer: OperationType = {
     const what = asset.safeParse(fields);
     if (!parsed.success) return faultOf(parsed.error);
     if (!what.success) return faultOf(what.error);
-    const { from, to, amount } = parsed.data;
-    return one({ receiver: to, sender: from, asset: what.data, amount });
+    const { from, to, amount, from_muxed, to_muxed } = parsed.data;
+    return one({ receiver: to, sender: from, asset: what.data, amount, ...muxedParts(to, to_muxed, from, from_muxed) });
   },
 };
 
@@ -73,7 +84,9 @@ const creation: OperationType = {
   read(fields) {
     const { data, error } = creationSchema.safeParse(fields);
     if (error) return faultOf(error);
-    return one({ receiver: data.account, sender: data.funder, asset: NATIVE, amount: data.starting_balance });
+    const { account: receiver, funder: sender, starting_balance, funder_muxed } = data;
+    const muxed = muxedParts(receiver, undefined, sender, funder_muxed);
+    return one({ receiver, sender, asset: NATIVE, amount: starting_balance, ...muxed });
   },
 };
 
@@ -82,7 +95,14 @@ const merge: OperationType = {
   read(fields) {
     const { data, error } = mergeSchema.safeParse(fields);
     if (error) return faultOf(error);
-    return one({ receiver: data.into, sender: data.account, asset: NATIVE, amount: null });
+    const { into: receiver, account: sender, into_muxed, account_muxed } = data;
+    return one({
+      receiver,
+      sender,
+      asset: NATIVE,
+      amount: null,
+      ...muxedParts(receiver, into_muxed, sender, account_muxed),
+    });
   },
 };
 
@@ -106,8 +126,13 @@ const hostFunction: OperationType = {
 
 const changeTypeSchema = z.object({ type: z.string() });
 const receiverSchema = z.object({ to: holder });
-const sentSchema = z.object({ type: z.literal('transfer'), from: holder, amount });
-const mintedSchema = z.object({ type: z.literal('mint'), amount });
+const sentSchema = z.object({
+  type: z.literal('transfer'),
+  from: holder,
+  amount,
+  destination_muxed_id: uint64.optional(),
+});
+const mintedSchema = z.object({ type: z.literal('mint'), amount, destination_muxed_id: uint64.optional() });
 
 /** One entry of `asset_balance_changes`; null when it credits no account. */
 function readChange(raw: unknown): Omit<Movement, 'changeIndex'> | Omit<ChangeFault, 'changeIndex'> | null {
@@ -132,11 +157,32 @@ function readChange(raw: unknown): Omit<Movement, 'changeIndex'> | Omit<ChangeFa
     if (error) return { ...faultOf(error), receivers: [receiver] };
     const { issuer } = what.data;
     if (issuer === null) return { fault: 'malformed', reason: 'mints the native asset', receivers: [receiver] };
-    return { receiver, sender: issuer, asset: what.data, amount: data.amount };
+    return { receiver, sender: issuer, asset: what.data, amount: data.amount, ...contractMuxed(data) };
   }
   const { data, error } = sentSchema.safeParse(raw);
   if (error) return { ...faultOf(error), receivers: [receiver] };
-  return { receiver, sender: data.from, asset: what.data, amount: data.amount };
+  return { receiver, sender: data.from, asset: what.data, amount: data.amount, ...contractMuxed(data) };
+}
+
+type MuxedParts = Pick<Movement, 'destinationMuxedId' | 'senderMuxedAddress'>;
+
+/** A contract's transfer names the id of a muxed destination; its sender is never muxed. */
+const contractMuxed = ({ destination_muxed_id: id }: { destination_muxed_id?: string | undefined }): MuxedParts => ({
+  destinationMuxedId: id ?? null,
+  senderMuxedAddress: null,
+});
+
+/** The id is read from the M… address, because Horizon leaves `to_muxed_id` out when it is 0. An M… address of another account is ignored. */
+function muxedParts(
+  receiver: string,
+  receiverMuxed: Muxed | undefined,
+  sender: string,
+  senderMuxed: Muxed | undefined,
+): MuxedParts {
+  return {
+    destinationMuxedId: receiverMuxed?.account === receiver ? receiverMuxed.id : null,
+    senderMuxedAddress: senderMuxed?.account === sender ? senderMuxed.address : null,
+  };
 }
 
 const OPERATION_TYPES: ReadonlyMap<string, OperationType> = new Map([

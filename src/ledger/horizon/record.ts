@@ -25,6 +25,10 @@ export interface Credit {
   /** Stroops, greater than 0. */
   amount: bigint;
   memo: CreditMemo;
+  /** Id of the muxed account that was paid, decimal text; null when the destination is not muxed. */
+  destinationMuxedId: string | null;
+  /** M…, where the sender is muxed. */
+  senderMuxedAddress: string | null;
 }
 
 /** For logs and metrics; `malformed` covers missing fields and fields that contradict each other, `parser_failed` is a fault of ours. */
@@ -142,6 +146,8 @@ function toOutcome(raw: unknown, supplement: Supplement): RecordOutcome {
       asset: movement.asset,
       amount,
       memo: memoOf(transaction),
+      destinationMuxedId: movement.destinationMuxedId,
+      senderMuxedAddress: movement.senderMuxedAddress,
     });
   }
   return { kind: 'credits', credits, parked, ...place };

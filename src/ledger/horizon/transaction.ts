@@ -3,17 +3,14 @@ import { isUtf8 } from 'node:buffer';
 import { xdr } from '@stellar/stellar-sdk';
 import { z } from 'zod';
 import type { CreditMemo } from '../../domain/memo.js';
-import { account, amount, type FieldFault, faultOf, hash } from './fields.js';
+import { account, amount, type FieldFault, faultOf, hash, uint64 } from './fields.js';
 
 /** A text memo has at most 28 bytes, hence at most as many characters, those shown as U+FFFD included. */
 const MAX_TEXT_BYTES = 28;
-const MAX_UINT64 = 18_446_744_073_709_551_615n;
 
 const base64Bytes = z.base64({ error: 'is no base64' }).transform((text) => Buffer.from(text, 'base64'));
 const textBytes = base64Bytes.refine((bytes) => bytes.length <= MAX_TEXT_BYTES, 'is too long for a text memo');
 const hashMemo = z.base64().refine((text) => Buffer.from(text, 'base64').length === 32, 'is no hash memo');
-
-const isUint64 = (text: string): boolean => /^\d{1,20}$/.test(text) && BigInt(text) <= MAX_UINT64;
 
 const common = {
   hash: hash.optional(),
@@ -31,7 +28,7 @@ const transactionSchema = z.discriminatedUnion('memo_type', [
       memo_bytes: textBytes.optional(),
     })
     .refine(({ memo, memo_bytes }) => memo !== undefined || memo_bytes !== undefined, 'has no memo'),
-  z.object({ ...common, memo_type: z.literal('id'), memo: z.string().refine(isUint64, 'is no id memo') }),
+  z.object({ ...common, memo_type: z.literal('id'), memo: uint64 }),
   z.object({ ...common, memo_type: z.enum(['hash', 'return']), memo: hashMemo }),
 ]);
 

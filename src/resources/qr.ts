@@ -1,0 +1,27 @@
+/** QR codes: dark on light in every theme, with the quiet zone of four modules that readers need. */
+import QRCode from 'qrcode';
+
+const QUIET_ZONE = 4;
+/** What a phone of 320 px has room for. */
+const MAX_SVG_PIXELS = 294;
+/** Sharp on a printed poster. */
+const MIN_PNG_PIXELS = 600;
+
+const create = (text: string) => {
+  const code = QRCode.create(text, { errorCorrectionLevel: 'M' });
+  return { code, modules: code.modules.size + 2 * QUIET_ZONE };
+};
+
+/** An SVG document. Its size is a whole number of pixels a module, so that every module has sharp edges. */
+export async function qrSvg(text: string): Promise<string> {
+  const { modules } = create(text);
+  const width = modules * Math.max(2, Math.floor(MAX_SVG_PIXELS / modules));
+  const svg = await QRCode.toString(text, { type: 'svg', errorCorrectionLevel: 'M', margin: QUIET_ZONE, width });
+  return svg.trim();
+}
+
+/** A PNG image of at least 600 pixels a side. */
+export async function qrPng(text: string): Promise<Buffer> {
+  const scale = Math.ceil(MIN_PNG_PIXELS / create(text).modules);
+  return QRCode.toBuffer(text, { type: 'png', errorCorrectionLevel: 'M', margin: QUIET_ZONE, scale });
+}
