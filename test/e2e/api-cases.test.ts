@@ -484,6 +484,9 @@ const money: Case[] = [
           excessAmount: null,
           shortfallAmount: null,
           memo: link.memo,
+          memoType: "text",
+          destinationMuxedId: null,
+          senderMuxedAddress: null,
           receiverAddress: wallet.address,
           network: 'LOCAL',
           paymentLinkId: link.id,
@@ -495,6 +498,28 @@ const money: Case[] = [
     },
   ],
   ['an unknown payment is not found', 'payments.get', { id: 'pay_x' }, refused('not_found')],
+  [
+    'instructions say how to pay a link',
+    'paymentLinks.instructions',
+    ({ link }) => ({ id: link.id }),
+    {
+      check: ({ data }, { link, wallet }, t) =>
+        t.match(data, { address: wallet.address, memo: link.memo, amount: '25', qrSvg: /^<svg/, pageUrl: link.url }),
+    },
+  ],
+  [
+    'an amount for a fixed price is refused',
+    'paymentLinks.instructions',
+    ({ link }) => ({ id: link.id, amount: '25' }),
+    refused('bad_request'),
+  ],
+  [
+    'instructions take no amount that is none',
+    'paymentLinks.instructions',
+    ({ link }) => ({ id: link.id, amount: 'seven' }),
+    refused('bad_request'),
+  ],
+  ['an unknown link has no instructions', 'paymentLinks.instructions', { id: 'link_x' }, refused('not_found')],
   [
     'a refund is a request that sends the payment back',
     'payments.refund',
