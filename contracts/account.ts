@@ -11,5 +11,12 @@ export const accountSchema = z
 const tag = 'Account';
 
 export const account = {
-  get: operation({ method: 'GET', path: '/account', summary: "The caller's account", tag, output: accountSchema }),
+  get: operation({
+    method: 'GET',
+    path: '/account',
+    summary: "The caller's account",
+    description: 'Returns the account that the API key belongs to.',
+    tag,
+    output: accountSchema,
+  }),
 };

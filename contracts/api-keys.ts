@@ -60,6 +60,7 @@ export const apiKeys = {
     method: 'GET',
     path: '/api-keys',
     summary: 'List API keys',
+    description: 'Lists the keys of the account, newest first, expired ones included. The full keys are not returned.',
     tag,
     query: pageQuery,
     output: listOf(apiKeySchema),

@@ -44,6 +44,7 @@ export const deliveries = {
     method: 'GET',
     path: '/deliveries/{id}',
     summary: 'One delivery',
+    description: 'Returns a delivery with its latest 50 attempts.',
     tag,
     params,
     output: deliverySchema,

@@ -1,4 +1,4 @@
-/** The one table of failures: code, HTTP status and tRPC code. Everything that answers an error reads it here. */
+/** The one table of API errors: code, HTTP status and tRPC code. Everything that answers an error reads it here. */
 import { z } from 'zod';
 
 export const ERRORS = {
@@ -22,7 +22,7 @@ export const ERRORS = {
   validation_error: {
     status: 422,
     trpc: 'UNPROCESSABLE_CONTENT',
-    description: 'The body breaks the schema; `details` has one entry per fault.',
+    description: 'The body does not match the schema; `details` has one entry per error.',
   },
   rate_limited: {
     status: 429,
@@ -32,7 +32,7 @@ export const ERRORS = {
   internal: {
     status: 500,
     trpc: 'INTERNAL_SERVER_ERROR',
-    description: 'An unexpected fault; the message names the request id.',
+    description: 'An unexpected error on the server; the message names the request id.',
   },
 } as const;
 
@@ -40,10 +40,10 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS;
 export const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
 
-/** One fault of a request. `path` is dotted (`"price"`, `"events.0"`), `""` for the body as a whole. */
+/** One error in a request. `path` is dotted (`"price"`, `"events.0"`), `""` for the body as a whole. */
 export const fieldErrorSchema = z
   .object({
-    path: z.string().meta({ description: 'Where the fault is, dotted: `price`, `events.0`.', examples: ['price'] }),
+    path: z.string().meta({ description: 'Path of the field, dotted: `price`, `events.0`.', examples: ['price'] }),
     message: z.string().meta({ description: 'What is wrong, for a person.' }),
     code: z.string().meta({
       description: 'What is wrong, for a program: `required`, `invalid_type`, `too_big`, `unrecognized_key`, …',
@@ -51,7 +51,7 @@ export const fieldErrorSchema = z
     }),
   })
   .meta({ id: 'FieldError' });
-/** One fault of a request, in the error's `details`.
+/** One error in a request, as it stands in `details`.
  *  @interface */
 export type FieldError = z.infer<typeof fieldErrorSchema>;
 

@@ -63,6 +63,7 @@ export const events = {
     method: 'GET',
     path: '/events/{id}',
     summary: 'One event',
+    description: 'Returns an event with the resources as they were when it happened.',
     tag,
     params: { id: idInput('evt', 'event') },
     output: eventSchema,

@@ -9,18 +9,18 @@ export type Shape = z.ZodRawShape;
 /** A body as it was sent, valid or not. */
 export type RawBody = Readonly<Record<string, unknown>>;
 
-/** What a rule may know beyond the request. */
+/** What a rule may know besides the request. */
 export interface ValidationContext {
   now: Date;
   /** Those that the service watches. */
   networks: readonly Network[];
 }
 
-/** Faults that a request has only now and here. They are found after an Idempotency-Key was looked up, for a replay stays good; but a body
- *  with other faults lists them too. */
+/** Rules that depend on the moment or on this service's settings. They run after the Idempotency-Key was looked up, so that a replay of an
+ *  earlier request stays valid. When a body breaks other rules, their errors are listed together. */
 export type ContextRules = (body: RawBody, validationContext: ValidationContext) => FieldError[];
 
-/** Faults that concern several fields at once. It sees the body as it was sent, valid or not, so that all faults come in one answer. */
+/** Rules that concern several fields at once. They see the body as it was sent, valid or not, so that one answer lists all errors. */
 export type Rules = (body: RawBody) => FieldError[];
 
 interface OperationDefinition<
@@ -34,7 +34,7 @@ interface OperationDefinition<
   /** Below `/api/v1`, parameters in braces. */
   path: `/${string}`;
   summary: string;
-  description?: string;
+  description: string;
   tag: string;
   /** 201 for a create, 200 otherwise. */
   status?: 200 | 201;
@@ -45,9 +45,9 @@ interface OperationDefinition<
   contextRules?: ContextRules;
   /** What the procedure returns; of a list `listOf(item)`. */
   output: O;
-  /** Failures beyond those that follow from the rest: `conflict`, mostly. */
+  /** Error codes beyond those that follow from the rest: mostly `conflict`. */
   errors?: readonly ErrorCode[];
-  /** Answers a secret that a replay (Idempotency-Key) must leave out: the name of its field, dotted. */
+  /** Dotted name of the field that holds a secret. A replay (Idempotency-Key) leaves it out. */
   secretField?: string;
   examples?: { body?: Record<string, unknown> };
 }
@@ -73,7 +73,7 @@ export interface Operation<
   input: z.ZodObject<P & Q & B>;
 }
 
-/** Turns a definition into an operation. Unknown fields are faults where there is a body, and are ignored in a query. */
+/** Turns a definition into an operation. Unknown fields of a body are errors; unknown query parameters are ignored. */
 export function operation<
   M extends Method,
   O extends z.ZodType,
@@ -90,7 +90,7 @@ export function operation<
   return { ...definition, isList, status, params, query, body, hasBody, readOnly: definition.method === 'GET', input };
 }
 
-/** Zod leaves out refinements of an object with a faulty field; these rules run always. */
+/** Zod skips the refinements of an object that has an invalid field; these rules always run. */
 function withRules<T extends z.ZodType>(schema: T, rules: Rules): T {
   const check = z.superRefine((value, ctx) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return;

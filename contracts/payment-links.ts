@@ -31,6 +31,7 @@ export const paymentLinks = {
     method: 'POST',
     path: '/payment-links',
     summary: 'Create a payment link',
+    description: 'Creates an active link with a memo, a slug and a hosted page of its own.',
     tag,
     status: 201,
     body: { productId: idInput('prod', 'product to pay for') },
@@ -41,6 +42,7 @@ export const paymentLinks = {
     method: 'GET',
     path: '/payment-links',
     summary: 'List payment links',
+    description: 'Lists links, newest first.',
     tag,
     query: {
       ...pageQuery,
@@ -56,6 +58,7 @@ export const paymentLinks = {
     method: 'GET',
     path: '/payment-links/{id}',
     summary: 'One payment link',
+    description: 'Returns a link by its id.',
     tag,
     params,
     output: paymentLinkSchema,
@@ -76,6 +79,8 @@ export const paymentLinks = {
     method: 'PATCH',
     path: '/payment-links/{id}',
     summary: 'Switch a payment link on or off',
+    description:
+      'An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the present state changes nothing.',
     tag,
     params,
     body: { active: z.boolean().optional() },

@@ -112,7 +112,15 @@ export const payments = {
     },
     output: listOf(paymentSchema),
   }),
-  get: operation({ method: 'GET', path: '/payments/{id}', summary: 'One payment', tag, params, output: paymentSchema }),
+  get: operation({
+    method: 'GET',
+    path: '/payments/{id}',
+    summary: 'One payment',
+    description: 'Returns a payment by its id, matched or not.',
+    tag,
+    params,
+    output: paymentSchema,
+  }),
   accept: operation({
     method: 'POST',
     path: '/payments/{id}/accept',

@@ -12,7 +12,7 @@ const stroopsOf = (text: string): bigint => {
   return BigInt(whole + fraction.padEnd(7, '0'));
 };
 
-/** A fault that Zod's own codes do not name; `code` reaches the caller as it is. */
+/** A code that Zod does not have; it reaches the caller as it is. */
 const issueCode = (code: string) => ({ params: { code } });
 
 /** An amount that a caller sends: text, > 0, ≤ `922337203685.4775807`. A JSON number is refused: it may have been rounded. */
@@ -74,7 +74,7 @@ export function text(limits: { min?: number; max: number }) {
       if (!value.isWellFormed() || value.includes('\0')) {
         ctx.addIssue({
           code: 'custom',
-          message: 'Contains characters that are no text.',
+          message: 'Contains characters that are not text.',
           ...issueCode('invalid_format'),
         });
       }
@@ -127,7 +127,7 @@ export const timestamp = z.iso
 export const idOf = (prefix: string, what: string) =>
   z.string().meta({ description: `Id of the ${what}.`, examples: [`${prefix}_01jd3k5v9ye6rbh2x7q0w4tznc`] });
 
-/** An id that a caller sends. Its form is not checked: one that is no id belongs to nothing, and is answered like one that is unknown. */
+/** An id that a caller sends. Its form is not checked: an id of the wrong form is answered like an unknown one. */
 export const idInput = (prefix: string, what: string) => idOf(prefix, what);
 
 /** A moment that a caller sends: ISO 8601 with an offset, or a date (midnight UTC). */

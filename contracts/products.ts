@@ -101,6 +101,8 @@ export const products = {
     method: 'POST',
     path: '/products',
     summary: 'Create a product',
+    description:
+      'Creates a product that is paid to one wallet, in one asset. A FIXED product has a price; a CUSTOM one lets the customer choose, from an optional minimum.',
     tag,
     status: 201,
     body: { ...productFields, active: productFields.active.default(true) },
@@ -120,6 +122,7 @@ export const products = {
     method: 'GET',
     path: '/products',
     summary: 'List products',
+    description: 'Lists products, newest first unless sorted otherwise.',
     tag,
     query: {
       ...pageQuery,
@@ -130,7 +133,15 @@ export const products = {
     },
     output: listOf(productSchema),
   }),
-  get: operation({ method: 'GET', path: '/products/{id}', summary: 'One product', tag, params, output: productSchema }),
+  get: operation({
+    method: 'GET',
+    path: '/products/{id}',
+    summary: 'One product',
+    description: 'Returns a product by its id.',
+    tag,
+    params,
+    output: productSchema,
+  }),
   update: operation({
     method: 'PATCH',
     path: '/products/{id}',
