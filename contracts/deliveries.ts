@@ -1,6 +1,6 @@
 /** Deliveries: one event on its way to one webhook, with every attempt. */
 import { z } from 'zod';
-import { eventTypeSchema } from './events.js';
+import { eventTypeSchema } from './event-kinds.js';
 import { deliveryExample } from './examples.js';
 import { operation } from './operation.js';
 import { idInput, idOf, timestamp } from './primitives.js';

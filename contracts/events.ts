@@ -1,42 +1,42 @@
-/** Events: what is told to webhooks, kept for consumers that catch up by reading. */
+/** Events: what happened, as webhooks are told of it; kept for consumers that read instead. */
 import { z } from 'zod';
 import { listOf } from './envelope.js';
-import { eventDataExample, eventExample } from './examples.js';
+import { EVENT_KINDS, EVENT_TYPES, type EventDataOf, type EventType, eventTypeSchema } from './event-kinds.js';
+import { eventExample } from './examples.js';
 import { operation } from './operation.js';
-import { paymentLinkSchema } from './payment-links.js';
-import { paymentSchema } from './payments.js';
 import { idInput, idOf, momentInput, pageQuery, timestamp } from './primitives.js';
-import { productSchema } from './products.js';
 
-export const EVENT_TYPES = ['payment.received', 'payment.completed'] as const;
-/** What a webhook can be told of. */
-export type EventType = (typeof EVENT_TYPES)[number];
+/** One member for each kind, told apart by `type`. */
+const eachKind = <Member>(member: (type: EventType, data: z.ZodType) => Member) =>
+  EVENT_TYPES.map((type) => member(type, EVENT_KINDS[type].data)) as [Member, ...Member[]];
 
-export const eventTypeSchema = z.enum(EVENT_TYPES).meta({
-  id: 'EventType',
-  description:
-    '`payment.received`: once for every payment that belongs to a link, whatever its status. `payment.completed`: once when a payment becomes COMPLETED.',
-});
-
-export const eventDataSchema = z
-  .object({ payment: paymentSchema, paymentLink: paymentLinkSchema, product: productSchema })
-  .meta({
-    id: 'EventData',
-    description: 'The resources as they were when the event happened.',
-    examples: [eventDataExample],
-  });
+/** @interface */
+export type Event = {
+  [Type in EventType]: { id: string; type: Type; createdAt: string; data: EventDataOf<Type> };
+}[EventType];
 
 export const eventSchema = z
-  .object({ id: idOf('evt', 'event'), type: eventTypeSchema, createdAt: timestamp, data: eventDataSchema })
-  .meta({ id: 'Event', examples: [eventExample] });
+  .discriminatedUnion(
+    'type',
+    eachKind((type, data) => z.object({ id: idOf('evt', 'event'), type: z.literal(type), createdAt: timestamp, data })),
+  )
+  .meta({ id: 'Event', examples: [eventExample] }) as unknown as z.ZodType<Event>;
+
+/** The JSON body of a delivery, once its signature is verified: narrow it by `type`. */
+export type WebhookPayload = {
+  [Type in EventType]: { id: string; type: Type; timestamp: string; data: EventDataOf<Type> };
+}[EventType];
 
 /** The JSON body of a delivery. */
 export const webhookPayloadSchema = z
-  .object({ id: idOf('evt', 'event'), type: eventTypeSchema, timestamp, data: eventDataSchema })
-  .meta({ id: 'WebhookPayload', description: 'Body of a delivery, signed after Standard Webhooks 1.0.' });
-/** The JSON body of a delivery, once its signature is verified.
- *  @interface */
-export type WebhookPayload = z.infer<typeof webhookPayloadSchema>;
+  .discriminatedUnion(
+    'type',
+    eachKind((type, data) => z.object({ id: idOf('evt', 'event'), type: z.literal(type), timestamp, data })),
+  )
+  .meta({
+    id: 'WebhookPayload',
+    description: 'Body of a delivery, signed after Standard Webhooks 1.0.',
+  }) as unknown as z.ZodType<WebhookPayload>;
 
 const tag = 'Events';
 

@@ -2,32 +2,18 @@
 import { z } from 'zod';
 import { deliverySchema, deliveryStatusSchema } from './deliveries.js';
 import { deletedSchema, listOf } from './envelope.js';
-import { eventTypeSchema } from './events.js';
+import { eventTypeSchema } from './event-kinds.js';
 import { webhookExample } from './examples.js';
 import { operation } from './operation.js';
-import { httpsUrlInput, idInput, idOf, nameInput, pageQuery, timestamp } from './primitives.js';
+import { httpsUrlInput, idInput, nameInput, pageQuery } from './primitives.js';
+import { webhookShape, webhookStatusSchema } from './webhook-shape.js';
 
-export const webhookStatusSchema = z.enum(['ACTIVE', 'PAUSED']).meta({
-  id: 'WebhookStatus',
-  description: "A PAUSED webhook's deliveries wait and go out when it is made ACTIVE again.",
-});
+const webhookFieldsShown = { ...webhookShape, events: z.array(eventTypeSchema) };
 
-const webhookShape = {
-  id: idOf('hook', 'webhook'),
-  name: z.string(),
-  url: z.string(),
-  events: z.array(eventTypeSchema),
-  status: webhookStatusSchema,
-  secretMasked: z
-    .string()
-    .meta({ description: 'First 6 and last 4 characters of the signing secret.', examples: ['whsec_…wxyz'] }),
-  createdAt: timestamp,
-};
-
-export const webhookSchema = z.object(webhookShape).meta({ id: 'Webhook', examples: [webhookExample] });
+export const webhookSchema = z.object(webhookFieldsShown).meta({ id: 'Webhook', examples: [webhookExample] });
 export const webhookWithSecretSchema = z
   .object({
-    ...webhookShape,
+    ...webhookFieldsShown,
     secret: z.string().meta({ description: 'The signing secret, `whsec_` + base64. Returned in this answer only.' }),
   })
   .meta({

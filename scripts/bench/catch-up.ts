@@ -149,7 +149,7 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
         secretMasked: '',
         secrets: [],
         failingSince: null,
-        lane: null,
+        lease: null,
         createdAt: clock.now(),
       });
     }

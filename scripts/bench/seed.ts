@@ -183,7 +183,8 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       _id,
       accountId,
       type: nth++ % 2 ? 'payment.completed' : 'payment.received',
-      paymentId: `pay_${accountId}${Math.floor(nth / 2)}`,
+      subjectId: `pay_${accountId}${Math.floor(nth / 2)}`,
+      occurrence: '',
       data,
       createdAt,
     }),
@@ -199,7 +200,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
     secretMasked: 'whsec_…abcd',
     secrets: [],
     failingSince: null,
-    lane: null,
+    lease: null,
     createdAt: new Date(nowMs),
   } as never);
   nth = 0;
@@ -213,7 +214,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       webhookId,
       eventId: `evt_${nth}`,
       eventType: 'payment.completed',
-      paymentId: paymentIds[nth++ % paymentIds.length] ?? `pay_${nth}`,
+      subjectId: paymentIds[nth++ % paymentIds.length] ?? `pay_${nth}`,
       status: nth % 50 === 0 ? 'FAILED' : 'DELIVERED',
       attemptCount: 1,
       attempts: [{ at: createdAt, durationMs: 20, responseStatus: 200, error: null }],

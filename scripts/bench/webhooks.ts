@@ -68,7 +68,7 @@ function makeWebhook(accountId: string, url: string): WebhookDoc {
     secretMasked: '',
     secrets: [{ sealed, until: null }],
     failingSince: null,
-    lane: null,
+    lease: null,
     createdAt: clock.now(),
   };
 }
@@ -98,7 +98,7 @@ export async function webhooks(): Promise<Section> {
     const happen = async () => {
       const events = Array.from({ length: DELIVERIES }, (_, n): EventDoc => {
         const { _id, type, data, createdAt } = sampleEvent(newId, clock.now(), 'https://pay.example');
-        return { _id, accountId, type, paymentId: `pay_${_id}${n}`, data, createdAt };
+        return { _id, accountId, type, subjectId: `pay_${_id}${n}`, occurrence: '', data, createdAt };
       });
       for (let from = 0; from < events.length; from += 500) {
         await database.transaction(async (session) => {

@@ -3,7 +3,8 @@ import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import { TRPCClientError } from '@trpc/client';
 import { type Command, InvalidArgumentError } from 'commander';
-import { EVENT_TYPES, type EventType } from '../../contracts/events.js';
+import { EVENT_TYPES } from '../../contracts/event-kinds.js';
+import type { WebhookPayload } from '../../contracts/events.js';
 import { createClient } from '../client.js';
 import type { Clock } from '../clock.js';
 import { makeDirectory } from '../mongod/directory.js';
@@ -85,7 +86,7 @@ async function register(collect: Collect, url: string) {
   for (const { id, name, url } of webhooks) {
     if (name === NAME && !(await isListening(url))) await collect.webhooks.delete.mutate({ id });
   }
-  return collect.webhooks.create.mutate({ name: NAME, url, events: [...EVENT_TYPES] as EventType[] });
+  return collect.webhooks.create.mutate({ name: NAME, url, events: [...EVENT_TYPES] });
 }
 
 /** Another run may be going on beside this one. */
@@ -125,10 +126,18 @@ function show(heard: Heard, json: boolean): void {
   if ('refused' in heard) return void process.stderr.write(`refused: ${heard.refused}\n`);
   const { event, status } = heard;
   if (status >= 300) process.stderr.write(`${event.id}: the endpoint answered ${status}; it will be tried again\n`);
-  const { payment } = event.data;
-  print(
-    json
-      ? JSON.stringify(event)
-      : `${event.timestamp}  ${event.type}  ${payment.status}  ${payment.amount} ${payment.assetCode}  ${payment.id}`,
-  );
+  print(json ? JSON.stringify(event) : `${event.timestamp}  ${event.type}  ${summaryOf(event)}`);
+}
+
+function summaryOf(event: WebhookPayload): string {
+  switch (event.type) {
+    case 'wallet.gap':
+      return `${event.data.wallet.id}  ledgers ${event.data.fromLedger} to ${event.data.toLedger}`;
+    case 'webhook.paused':
+      return `${event.data.webhook.id}  ${event.data.reason}`;
+    default: {
+      const { payment } = event.data;
+      return `${payment.status}  ${payment.amount} ${payment.assetCode}  ${payment.id}`;
+    }
+  }
 }

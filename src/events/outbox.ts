@@ -1,6 +1,7 @@
-/** The outbox: events and their deliveries are stored in the transaction that stores what happened, so neither exists without the other. */
-import type { EventType, WebhookPayload } from '../../contracts/events.js';
+/** The outbox: events are stored in the transaction that stores what happened, so that neither exists without the other. */
+import { EVENT_KINDS, type EventDataOf, type EventType } from '../../contracts/event-kinds.js';
 import { createdAtOf, type NewId } from '../domain/ids.js';
+import type { PaymentEffects } from '../domain/payment-effects.js';
 import { toPayment, toPaymentLink, toProduct } from '../resources/index.js';
 import type { Session } from '../stores/database.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
@@ -10,8 +11,19 @@ import type { PaymentDoc } from '../stores/payments.js';
 import type { ProductDoc } from '../stores/products.js';
 import type { WalletDoc } from '../stores/wallets.js';
 
-export interface OutboxEvent {
-  type: EventType;
+/** An event that is not stored yet. */
+export type OutboxEvent = {
+  [Type in EventType]: {
+    type: Type;
+    accountId: string;
+    data: EventDataOf<Type>;
+    /** Of a kind that repeats: which time it is. The same one is stored once. */
+    occurrence?: string;
+  };
+}[EventType];
+
+/** A payment that belongs to a link, and all that its events show. */
+export interface PaymentFacts {
   payment: PaymentDoc;
   link: PaymentLinkDoc;
   product: ProductDoc;
@@ -24,23 +36,26 @@ export type Outbox = ReturnType<typeof createOutbox>;
 export function createOutbox(deps: { events: EventStore; deliveries: DeliveryStore; newId: NewId; publicUrl: string }) {
   const { events, deliveries, newId, publicUrl } = deps;
   return {
-    /** In the order given. */
+    /** Events of these kinds about a payment, in the order given. Stores nothing. */
+    ofPayment(types: PaymentEffects['events'], { payment, link, product, wallet }: PaymentFacts): OutboxEvent[] {
+      if (types.length === 0) return [];
+      const data: EventDataOf<'payment.received'> = {
+        payment: toPayment(payment, product),
+        paymentLink: toPaymentLink(link, product, publicUrl),
+        product: toProduct(product, wallet),
+      };
+      return types.map((type) => ({ type, accountId: payment.accountId, data }));
+    },
+
+    /** Stores events in the order given, in the transaction that stores what happened.
+     *  @throws a duplicate key error when the subject has an event of that kind (and occurrence) already */
     async publish(outboxEvents: readonly OutboxEvent[], session: Session): Promise<void> {
       if (outboxEvents.length === 0) return;
-      const docs = outboxEvents.map(({ type, payment, link, product, wallet }): EventDoc => {
+      const docs = outboxEvents.map(({ type, accountId, data, occurrence = '' }): EventDoc => {
         const _id = newId('evt');
-        return {
-          _id,
-          accountId: payment.accountId,
-          type,
-          createdAt: createdAtOf(_id),
-          paymentId: payment._id,
-          data: JSON.stringify({
-            payment: toPayment(payment, product),
-            paymentLink: toPaymentLink(link, product, publicUrl),
-            product: toProduct(product, wallet),
-          } satisfies WebhookPayload['data']),
-        };
+        const subjectOf = EVENT_KINDS[type].subject as (data: OutboxEvent['data']) => string;
+        const subjectId = subjectOf(data);
+        return { _id, accountId, type, createdAt: createdAtOf(_id), subjectId, occurrence, data: JSON.stringify(data) };
       });
       await events.insert(docs, session);
       await deliveries.fanOut(docs, session);

@@ -1,5 +1,5 @@
 /** What the API does with events: reading them. */
-import type { WebhookPayload } from '../../contracts/events.js';
+import type { Event } from '../../contracts/events.js';
 import type { Contract } from '../../contracts/index.js';
 import { notFound } from '../domain/api-error.js';
 import type { EventDoc, EventStore } from '../stores/events.js';
@@ -7,11 +7,12 @@ import type { ServiceOf } from './caller.js';
 
 export function createEventService({ events }: { events: EventStore }): ServiceOf<Contract['events']> {
   return {
-    async list({ accountId }, { page, pageSize, createdFrom, createdTo, ...filter }) {
+    async list({ accountId }, { page, pageSize, paymentId, createdFrom, createdTo, ...filter }) {
       const { items, meta } = await events.list(
         accountId,
         {
           ...filter,
+          subjectId: paymentId,
           createdFrom: createdFrom === undefined ? undefined : new Date(createdFrom),
           createdTo: createdTo === undefined ? undefined : new Date(createdTo),
         },
@@ -28,9 +29,10 @@ export function createEventService({ events }: { events: EventStore }): ServiceO
   };
 }
 
-const toEvent = (event: EventDoc) => ({
-  id: event._id,
-  type: event.type,
-  createdAt: event.createdAt.toISOString(),
-  data: JSON.parse(event.data) as WebhookPayload['data'],
-});
+const toEvent = (event: EventDoc): Event =>
+  ({
+    id: event._id,
+    type: event.type,
+    createdAt: event.createdAt.toISOString(),
+    data: JSON.parse(event.data),
+  }) satisfies Record<keyof Event, unknown> as Event;

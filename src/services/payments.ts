@@ -3,8 +3,9 @@ import type { Contract } from '../../contracts/index.js';
 import { PAYMENT_STATUSES } from '../../contracts/payments.js';
 import { parseAmount } from '../domain/amount.js';
 import { conflict, invalid, notFound } from '../domain/api-error.js';
+import { effectsOf } from '../domain/payment-effects.js';
 import { isPayable, payUri } from '../domain/sep7.js';
-import type { Outbox, OutboxEvent } from '../events/outbox.js';
+import type { Outbox } from '../events/outbox.js';
 import { toPayment } from '../resources/index.js';
 import type { Database, Session } from '../stores/database.js';
 import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
@@ -31,22 +32,15 @@ export function createPaymentService(deps: {
   const show = async (payment: PaymentDoc) =>
     toPayment(payment, (payment.productId && (await products.byId(payment.accountId, payment.productId))) || null);
 
-  /** Stores the events of a payment that a merchant decided about, and counts it for its link. */
-  async function conclude(
-    payment: PaymentDoc,
-    types: readonly OutboxEvent['type'][],
-    counted: { payments: number; received: number },
-    session: Session,
-  ): Promise<void> {
-    const { accountId } = payment;
-    await paymentLinks.count([{ id: payment.paymentLinkId!, ...counted }], session);
-    const link = (await paymentLinks.byId(accountId, payment.paymentLinkId!, session)) as PaymentLinkDoc;
+  /** Publishes what follows from a merchant's decision about a payment, and counts the payment for its link. */
+  async function applyEffects(before: PaymentDoc, after: PaymentDoc, session: Session): Promise<void> {
+    const { accountId } = after;
+    const { events, counted } = effectsOf(before, after);
+    await paymentLinks.count([{ id: after.paymentLinkId!, ...counted }], session);
+    const link = (await paymentLinks.byId(accountId, after.paymentLinkId!, session)) as PaymentLinkDoc;
     const product = (await products.byId(accountId, link.productId, session)) as ProductDoc;
     const [wallet] = await wallets.byIds(accountId, [product.walletId]);
-    await outbox.publish(
-      types.map((type) => ({ type, payment, link, product, wallet: wallet! })),
-      session,
-    );
+    await outbox.publish(outbox.ofPayment(events, { payment: after, link, product, wallet: wallet! }), session);
   }
 
   return {
@@ -88,12 +82,7 @@ export function createPaymentService(deps: {
         );
         if (!after)
           throw conflict(`Only an UNDERPAID or REJECTED payment can be accepted; this one is ${before.status}.`);
-        await conclude(
-          after,
-          ['payment.completed'],
-          { payments: before.status === 'REJECTED' ? 1 : 0, received: 0 },
-          session,
-        );
+        await applyEffects(before, after, session);
         return after;
       });
       deliveriesDue();
@@ -132,12 +121,7 @@ export function createPaymentService(deps: {
           session,
         );
         if (!after) throw conflict(`Only an UNMATCHED payment can be assigned; this one is ${payment.status}.`);
-        await conclude(
-          after,
-          verdict.status === 'COMPLETED' ? ['payment.received', 'payment.completed'] : ['payment.received'],
-          { payments: verdict.status === 'REJECTED' ? 0 : 1, received: 1 },
-          session,
-        );
+        await applyEffects(payment, after, session);
         return after;
       });
       deliveriesDue();

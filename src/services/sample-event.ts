@@ -1,5 +1,5 @@
 /** The event that a webhook is tested with: a `payment.completed` that looks like a real one, about things that do not exist. */
-import type { WebhookPayload } from '../../contracts/events.js';
+import type { EventDataOf } from '../../contracts/event-kinds.js';
 import type { NewId } from '../domain/ids.js';
 
 const WALLET_ADDRESS = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
@@ -24,7 +24,7 @@ export function sampleEvent(newId: NewId, now: Date, publicUrl: string): SampleE
     price: '10.5',
   } as const;
   const link = { id: newId('link'), slug: 'sample', memo: 'SAMPLE000000' };
-  const data: WebhookPayload['data'] = {
+  const data: EventDataOf<'payment.completed'> = {
     payment: {
       id: newId('pay'),
       status: 'COMPLETED',

@@ -55,7 +55,7 @@ export function createWebhookService(deps: {
         secretMasked: mask(secret),
         secrets: [{ sealed: secrets.seal(secret, id), until: null }],
         failingSince: null,
-        lane: null,
+        lease: null,
         createdAt: clock.now(),
       };
       await webhooks.insert(webhook);

@@ -1,7 +1,7 @@
 /** Deliveries: the outbox. One exists per webhook and event; `nextAttemptAt` is a date exactly while it is PENDING, and then says when it is due. */
 import mongoose from 'mongoose';
 import { deliveryStatusSchema } from '../../contracts/deliveries.js';
-import type { EventType } from '../../contracts/events.js';
+import type { EventType } from '../../contracts/event-kinds.js';
 import type { Clock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
 import { createCountSegments } from './count-segments.js';
@@ -26,7 +26,7 @@ export interface DeliveryDoc {
   webhookId: string;
   eventId: string;
   eventType: EventType;
-  paymentId: string;
+  subjectId: string;
   status: DeliveryStatus;
   /** Of all attempts; `attempts` keeps the latest of them, oldest first. */
   attemptCount: number;
@@ -40,9 +40,9 @@ export interface DeliveryDoc {
 /** As much of a delivery as sending it needs. */
 export type DueDelivery = Pick<
   DeliveryDoc,
-  '_id' | 'webhookId' | 'eventId' | 'eventType' | 'paymentId' | 'attemptCount'
+  '_id' | 'webhookId' | 'eventId' | 'eventType' | 'subjectId' | 'attemptCount'
 >;
-const DUE_FIELDS = { webhookId: 1, eventId: 1, eventType: 1, paymentId: 1, attemptCount: 1 } as const;
+const DUE_FIELDS = { webhookId: 1, eventId: 1, eventType: 1, subjectId: 1, attemptCount: 1 } as const;
 
 /** What one attempt made of a delivery. */
 export interface AttemptRecord {
@@ -63,7 +63,7 @@ const deliverySchema = new mongoose.Schema<DeliveryDoc>(
     webhookId: String,
     eventId: String,
     eventType: String,
-    paymentId: String,
+    subjectId: String,
     status: String,
     attemptCount: Number,
     attempts: [
@@ -78,8 +78,8 @@ const deliverySchema = new mongoose.Schema<DeliveryDoc>(
 );
 /** A date at all: the condition of the partial index, which every query that uses it has to repeat. */
 const EPOCH = new Date(0);
-// As good as {webhookId, eventId}, because an event kind exists once per payment; and it finds what has to go before.
-deliverySchema.index({ webhookId: 1, paymentId: 1, eventType: 1 }, { unique: true });
+// One delivery for each webhook and event; it also finds the deliveries of one kind about a subject.
+deliverySchema.index({ webhookId: 1, subjectId: 1, eventType: 1, eventId: 1 }, { unique: true });
 deliverySchema.index(
   { webhookId: 1, nextAttemptAt: 1, _id: 1 },
   { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } } },
@@ -202,17 +202,17 @@ export function createDeliveryStore(
         ])
         .toArray(),
 
-    /** Of these payments' deliveries of one kind to these webhooks, those that were never attempted. */
+    /** Of the deliveries of one kind about these subjects to these webhooks, those that were never attempted. */
     unattempted: (
       webhookIds: readonly string[],
-      paymentIds: readonly string[],
+      subjectIds: readonly string[],
       eventType: EventType,
     ): Promise<DueDelivery[]> =>
       collection
         .find(
           {
             webhookId: { $in: [...webhookIds] },
-            paymentId: { $in: [...paymentIds] },
+            subjectId: { $in: [...subjectIds] },
             eventType,
             status: 'PENDING',
             attemptCount: 0,
@@ -266,7 +266,7 @@ function openDelivery(_id: string, webhookId: string, event: EventDoc, now: Date
     webhookId,
     eventId: event._id,
     eventType: event.type,
-    paymentId: event.paymentId,
+    subjectId: event.subjectId,
     status: 'PENDING',
     attemptCount: 0,
     attempts: [],

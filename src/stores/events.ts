@@ -1,6 +1,6 @@
-/** Events: what happened to a payment, as it was told to webhooks. A kind exists once per payment, and never changes. */
+/** Events: what happened, as webhooks are told of it. A subject has one event of a kind (and occurrence), which never changes. */
 import mongoose from 'mongoose';
-import type { EventType } from '../../contracts/events.js';
+import type { EventType } from '../../contracts/event-kinds.js';
 import { firstIdOf } from '../domain/ids.js';
 import { createCountSegments } from './count-segments.js';
 import { SCHEMA_OPTIONS, type Session } from './database.js';
@@ -10,7 +10,10 @@ export interface EventDoc {
   _id: string;
   accountId: string;
   type: EventType;
-  paymentId: string;
+  /** The id of what the event is about, such as a payment. */
+  subjectId: string;
+  /** Tells events of a kind that repeats apart; empty for the others. */
+  occurrence: string;
   /** `data` of the API and of the deliveries' body, as JSON text: nobody here looks into it, and every attempt sends the same bytes. */
   data: string;
   /** The moment in `_id`. */
@@ -22,19 +25,20 @@ const eventSchema = new mongoose.Schema<EventDoc>(
     _id: String,
     accountId: String,
     type: String,
-    paymentId: String,
+    subjectId: String,
+    occurrence: String,
     data: String,
     createdAt: Date,
   },
   { ...SCHEMA_OPTIONS, collection: 'events' },
 );
-eventSchema.index({ paymentId: 1, type: 1 }, { unique: true });
+eventSchema.index({ subjectId: 1, type: 1, occurrence: 1 }, { unique: true });
 eventSchema.index({ accountId: 1, _id: -1 });
 eventSchema.index({ accountId: 1, type: 1, _id: -1 });
 
 export interface EventFilter {
   type?: EventType;
-  paymentId?: string;
+  subjectId?: string;
   /** Inclusive. */
   createdFrom?: Date;
   /** Exclusive. */
@@ -54,14 +58,14 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
 
     byId: (accountId: string, id: string) => events.findOne({ _id: id, accountId }).lean<EventDoc>().exec(),
     list: (accountId: string, filter: EventFilter, request: PageRequest) => {
-      const { type, paymentId, createdFrom, createdTo } = filter;
+      const { type, subjectId, createdFrom, createdTo } = filter;
       return countSegments.page<EventDoc>(
         listOf(accountId),
         events,
         {
           accountId,
           ...(type === undefined ? {} : { type }),
-          ...(paymentId === undefined ? {} : { paymentId }),
+          ...(subjectId === undefined ? {} : { subjectId }),
         },
         {
           ...request,
@@ -73,7 +77,7 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
 
     // What follows serves the watcher and the dispatcher, which work for all accounts at once.
 
-    /** @throws a duplicate key error when the payment has an event of that kind already */
+    /** @throws a duplicate key error when a subject has an event of that kind and occurrence already */
     async insert(batch: readonly EventDoc[], session: Session): Promise<void> {
       await collection.insertMany([...batch], { session });
       await countSegments.touchAll(batch, ({ accountId }) => listOf(accountId), session);

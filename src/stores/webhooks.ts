@@ -1,6 +1,6 @@
-/** Webhooks, and the lane of each: which dispatcher sends its deliveries now. A lane has one holder at a time, until its lease ends by the database's clock. */
+/** Webhooks, and the lease of each: which dispatcher sends its deliveries now. A lease ends by the database's clock. */
 import mongoose from 'mongoose';
-import type { EventType } from '../../contracts/events.js';
+import type { EventType } from '../../contracts/event-kinds.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 
@@ -16,7 +16,8 @@ export interface WebhookDoc {
   secrets: { sealed: string; until: Date | null }[];
   /** First failed attempt since the last delivery. */
   failingSince: Date | null;
-  lane: { by: string; until: Date } | null;
+  /** Which dispatcher sends its deliveries now. */
+  lease: { holder: string; until: Date } | null;
   createdAt: Date;
 }
 
@@ -33,7 +34,7 @@ const webhookSchema = new mongoose.Schema<WebhookDoc>(
     secretMasked: String,
     secrets: [new mongoose.Schema({ sealed: String, until: { type: Date, default: null } }, PART_OPTIONS)],
     failingSince: { type: Date, default: null },
-    lane: { type: new mongoose.Schema({ by: String, until: Date }, PART_OPTIONS), default: null },
+    lease: { type: new mongoose.Schema({ holder: String, until: Date }, PART_OPTIONS), default: null },
     createdAt: Date,
   },
   { ...SCHEMA_OPTIONS, collection: 'webhooks' },
@@ -122,39 +123,39 @@ export function createWebhookStore(connection: mongoose.Connection) {
         .find({ accountId: { $in: [...accountIds] } }, { session, projection: { accountId: 1, events: 1 } })
         .toArray(),
 
-    /** Takes those lanes of ACTIVE webhooks that nobody holds. `gone`: ids of no webhook. */
-    async claimLanes(
+    /** Takes the leases of those ACTIVE webhooks whose lease nobody holds. `gone`: ids of no webhook. */
+    async claimLeases(
       ids: readonly string[],
-      by: string,
+      holder: string,
       leaseMs: number,
     ): Promise<{ held: WebhookDoc[]; gone: string[] }> {
       await collection.updateMany(
         {
           _id: { $in: [...ids] },
           status: 'ACTIVE',
-          $or: [{ 'lane.by': by }, { $expr: { $lte: [{ $ifNull: ['$lane.until', LONG_AGO] }, '$$NOW'] } }],
+          $or: [{ 'lease.holder': holder }, { $expr: { $lte: [{ $ifNull: ['$lease.until', LONG_AGO] }, '$$NOW'] } }],
         },
-        [leaseFromNow(by, leaseMs)],
+        [leaseFromNow(holder, leaseMs)],
       );
       const found = await collection.find({ _id: { $in: [...ids] } }).toArray();
       const known = new Set(found.map(({ _id }) => _id));
-      const held = found.filter(({ lane, status }) => lane?.by === by && status === 'ACTIVE');
+      const held = found.filter(({ lease, status }) => lease?.holder === holder && status === 'ACTIVE');
       return { held, gone: ids.filter((id) => !known.has(id)) };
     },
-    async renewLanes(ids: readonly string[], by: string, leaseMs: number): Promise<void> {
-      await collection.updateMany({ _id: { $in: [...ids] }, 'lane.by': by }, [leaseFromNow(by, leaseMs)]);
+    async renewLeases(ids: readonly string[], holder: string, leaseMs: number): Promise<void> {
+      await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, [leaseFromNow(holder, leaseMs)]);
     },
-    /** Those of these webhooks whose lane is held by `by`, as they are now. */
-    heldBy: (by: string, ids: readonly string[]): Promise<WebhookDoc[]> =>
-      collection.find({ _id: { $in: [...ids] }, 'lane.by': by }).toArray(),
-    async releaseLanes(ids: readonly string[], by: string): Promise<void> {
-      await collection.updateMany({ _id: { $in: [...ids] }, 'lane.by': by }, { $set: { lane: null } });
+    /** Those of these webhooks whose lease `holder` has, as they are now. */
+    heldBy: (holder: string, ids: readonly string[]): Promise<WebhookDoc[]> =>
+      collection.find({ _id: { $in: [...ids] }, 'lease.holder': holder }).toArray(),
+    async releaseLeases(ids: readonly string[], holder: string): Promise<void> {
+      await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, { $set: { lease: null } });
     },
-    /** Each only while `by` holds its lane. */
-    async recordHealth(changes: readonly WebhookHealth[], by: string): Promise<void> {
+    /** Each only while `holder` has its lease. */
+    async recordHealth(changes: readonly WebhookHealth[], holder: string): Promise<void> {
       await collection.bulkWrite(
         changes.map(({ id, ...health }) => ({
-          updateOne: { filter: { _id: id, 'lane.by': by }, update: { $set: health } },
+          updateOne: { filter: { _id: id, 'lease.holder': holder }, update: { $set: health } },
         })),
         { ordered: false },
       );
@@ -169,6 +170,6 @@ export interface WebhookHealth {
 }
 
 /** By the database's clock, because those of several workers differ. */
-const leaseFromNow = (by: string, leaseMs: number) => ({
-  $set: { lane: { by: { $literal: by }, until: { $add: ['$$NOW', leaseMs] } } },
+const leaseFromNow = (holder: string, leaseMs: number) => ({
+  $set: { lease: { holder: { $literal: holder }, until: { $add: ['$$NOW', leaseMs] } } },
 });

@@ -5,7 +5,7 @@ import { isTimeToPause, judgeAttempt, type RetrySettings } from '../domain/retry
 import type { SecretBox } from '../domain/secrets.js';
 import type { AttemptRecord } from '../stores/deliveries.js';
 import type { WebhookDoc, WebhookHealth } from '../stores/webhooks.js';
-import type { Job, Lane } from './lane.js';
+import type { EndpointQueue, Job } from './endpoint-queue.js';
 import type { Poster, PostResult } from './poster.js';
 import { signedHeaders } from './request.js';
 
@@ -19,21 +19,21 @@ export interface AttemptDeps {
 
 /** `health` is null when the attempt says nothing new of the webhook. */
 export async function attempt(
-  lane: Lane,
+  queue: EndpointQueue,
   job: Job,
   deps: AttemptDeps,
 ): Promise<{ record: AttemptRecord; health: WebhookHealth | null }> {
   const { clock, settings, log } = deps;
   const { _id: id, eventId, attemptCount } = job.delivery;
   const at = clock.now();
-  const result = await signAndPost(lane.webhook, { eventId, body: job.body, at }, deps);
+  const result = await signAndPost(queue.webhook, { eventId, body: job.body, at }, deps);
   const nowMs = clock.nowMs();
   const { status, nextAttemptAt, gone } = judgeAttempt(result, attemptCount + 1, nowMs, clock.random(), settings);
   const { durationMs, responseStatus, error } = result;
-  const health = healthAfter(lane, status === 'DELIVERED', gone, at, nowMs);
+  const health = healthAfter(queue, status === 'DELIVERED', gone, at, nowMs);
   if (health?.status === 'PAUSED') {
     log.warn(
-      { webhookId: lane.webhook._id },
+      { webhookId: queue.webhook._id },
       gone ? 'webhook paused: it answered 410' : 'webhook paused: 5 days of failures',
     );
   }
@@ -57,16 +57,22 @@ export async function signAndPost(
   }
 }
 
-function healthAfter(lane: Lane, delivered: boolean, gone: boolean, at: Date, nowMs: number): WebhookHealth | null {
-  const { webhook, failingSince } = lane;
+function healthAfter(
+  queue: EndpointQueue,
+  delivered: boolean,
+  gone: boolean,
+  at: Date,
+  nowMs: number,
+): WebhookHealth | null {
+  const { webhook, failingSince } = queue;
   if (delivered) {
-    lane.failingSince = null;
+    queue.failingSince = null;
     return failingSince === null ? null : { id: webhook._id, failingSince: null };
   }
-  lane.failingSince = failingSince ?? at;
+  queue.failingSince = failingSince ?? at;
   if (gone || isTimeToPause(failingSince, nowMs)) {
-    lane.stop();
-    return { id: webhook._id, failingSince: lane.failingSince, status: 'PAUSED' };
+    queue.stop();
+    return { id: webhook._id, failingSince: queue.failingSince, status: 'PAUSED' };
   }
   return failingSince === null ? { id: webhook._id, failingSince: at } : null;
 }

@@ -1,5 +1,5 @@
-/** The way of a delivery: due → lane → signed post → record → next. Several dispatchers may run at once: no two of them send the same
- *  delivery while both live, and each endpoint has slots of its own, so that none waits for another. */
+/** The way of a delivery: due → endpoint queue → signed post → record → next. Several dispatchers may run at once: no two live ones send the
+ *  same delivery, and each endpoint has its own queue and its own bound of requests, so that none waits for another. */
 import type { Logger } from 'pino';
 import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
 import type { RetrySettings } from '../domain/retry.js';
@@ -8,8 +8,8 @@ import type { AttemptRecord, DeliveryStore } from '../stores/deliveries.js';
 import type { EventStore } from '../stores/events.js';
 import type { WebhookStore } from '../stores/webhooks.js';
 import { attempt } from './attempt.js';
-import type { Lane } from './lane.js';
-import { createLanes } from './lanes.js';
+import type { EndpointQueue } from './endpoint-queue.js';
+import { createEndpointQueues } from './endpoint-queues.js';
 import { loadInto, wantsMore } from './load.js';
 import type { Poster } from './poster.js';
 import { createRecorder } from './recorder.js';
@@ -17,9 +17,9 @@ import { createRecorder } from './recorder.js';
 export interface DispatchSettings extends RetrySettings {
   /** Of one attempt. */
   timeoutMs: number;
-  /** Between two looks for due deliveries while nobody wakes the dispatcher. Default 250. */
+  /** Between two polls for due deliveries while nobody wakes the dispatcher. Default 250. */
   pollMs?: number;
-  /** How much longer than one attempt a lease lasts. After a crash it is waited for. Default 3000. */
+  /** How much longer than one attempt a lease lasts. After a crash, others wait for its end. Default 3000. */
   leaseMarginMs?: number;
   /** How long an ending dispatcher waits for what is in flight. Default 7000. */
   graceMs?: number;
@@ -34,7 +34,7 @@ export interface DispatcherDeps {
   clock: Clock;
   log: Logger;
   settings: DispatchSettings;
-  /** Time that passed, which leases and the end of the process go by; another one in simulations. */
+  /** Time that passed, which leases and the end of the process go holder; another one in simulations. */
   monotonic?: MonotonicClock;
   /** For metrics. */
   onAttempt?: (record: AttemptRecord) => void;
@@ -47,7 +47,7 @@ export type Dispatcher = ReturnType<typeof createDispatcher>;
 export function createDispatcher(deps: DispatcherDeps) {
   const running = new Set<() => void>();
   return {
-    /** Runs until the signal aborts, then waits for what is in flight and gives its lanes back. */
+    /** Runs until the signal aborts, then waits for what is in flight and releases its leases. */
     async drain(signal: AbortSignal): Promise<void> {
       const run = createRun(deps);
       running.add(run.wake);
@@ -56,7 +56,7 @@ export function createDispatcher(deps: DispatcherDeps) {
       signal.removeEventListener('abort', run.wake);
       running.delete(run.wake);
     },
-    /** Deliveries were opened by this process: they start now instead of at the next look. */
+    /** Looks for due deliveries now instead of at the next poll. */
     wake(): void {
       for (const wake of running) wake();
     },
@@ -66,9 +66,9 @@ export function createDispatcher(deps: DispatcherDeps) {
 function createRun(deps: DispatcherDeps) {
   const { deliveries, clock, log, settings, onAttempt, monotonic = monotonicClock } = deps;
   const { timeoutMs, pollMs = 250, leaseMarginMs: marginMs = 3000, graceMs = 7000 } = settings;
-  const by = clock.randomBytes(12).toString('hex');
-  const lanes = createLanes({ ...deps, by, timeoutMs, marginMs });
-  const recorder = createRecorder({ ...deps, by });
+  const holder = clock.randomBytes(12).toString('hex');
+  const queues = createEndpointQueues({ ...deps, holder, timeoutMs, marginMs });
+  const recorder = createRecorder({ ...deps, holder });
   const sending = new Set<Promise<void>>();
   let stopping = false;
   let again = false;
@@ -82,38 +82,38 @@ function createRun(deps: DispatcherDeps) {
   async function round(): Promise<void> {
     const due = await deliveries.dueWebhooks(clock.now());
     const isDue = new Set(due);
-    await lanes.release(
-      lanes.all().filter((lane) => lane.size === 0 && (lane.stopped || !isDue.has(lane.webhook._id))),
+    await queues.release(
+      queues.all().filter((queue) => queue.size === 0 && (queue.stopped || !isDue.has(queue.webhook._id))),
     );
-    await lanes.claim(due);
+    await queues.claim(due);
     await loadInto(
-      lanes.all().filter((lane) => isDue.has(lane.webhook._id)),
-      lanes,
+      queues.all().filter((queue) => isDue.has(queue.webhook._id)),
+      queues,
       deps,
     );
-    for (const lane of lanes.all()) fill(lane);
+    for (const queue of queues.all()) fill(queue);
   }
 
-  function fill(lane: Lane): void {
-    const slots = lanes.slots();
-    while (!stopping && !lane.stopped && lane.inFlight < slots && lanes.mayStart(lane)) {
-      const job = lane.take();
+  function fill(queue: EndpointQueue): void {
+    const slots = queues.slots();
+    while (!stopping && !queue.stopped && queue.inFlight < slots && queues.mayStart(queue)) {
+      const job = queue.take();
       if (!job) return;
-      const sent = attempt(lane, job, deps).then(({ record, health }) => {
+      const sent = attempt(queue, job, deps).then(({ record, health }) => {
         sending.delete(sent);
-        lane.ended(job);
-        recorder.add({ record, onRecorded: () => settle(lane, record) }, health);
-        fill(lane);
+        queue.ended(job);
+        recorder.add({ record, onRecorded: () => settle(queue, record) }, health);
+        fill(queue);
       });
       sending.add(sent);
     }
   }
 
-  function settle(lane: Lane, record: AttemptRecord): void {
-    lane.recorded(record.id);
+  function settle(queue: EndpointQueue, record: AttemptRecord): void {
+    queue.recorded(record.id);
     onAttempt?.(record);
-    if (!wantsMore(lane, lanes)) return;
-    lane.hasMore = false;
+    if (!wantsMore(queue, queues)) return;
+    queue.hasMore = false;
     wake();
   }
 
@@ -124,7 +124,7 @@ function createRun(deps: DispatcherDeps) {
     nap = null;
   }
 
-  /** Waits for what is in flight, but not for ever: what is not recorded by then is sent again, as after a crash. */
+  /** Waits up to `graceMs` for what is in flight: what is not recorded by then is sent again, as after a crash. */
   async function finish(): Promise<void> {
     stopping = true;
     const enough = new AbortController();
@@ -132,14 +132,14 @@ function createRun(deps: DispatcherDeps) {
     await Promise.race([ended, monotonic.sleep(graceMs, enough.signal)]);
     enough.abort();
     recorder.abandon();
-    await lanes.release(lanes.all().filter((lane) => lane.inFlight === 0));
+    await queues.release(queues.all().filter((queue) => queue.inFlight === 0));
   }
 
   return {
     wake,
     async until(signal: AbortSignal): Promise<void> {
       const keeping = new AbortController();
-      const kept = lanes.keep(keeping.signal, fill);
+      const kept = queues.keep(keeping.signal, fill);
       while (!signal.aborted) {
         again = false;
         try {
@@ -150,7 +150,7 @@ function createRun(deps: DispatcherDeps) {
           await clock.sleep(WAIT_AFTER_FAULT_MS, signal);
         }
       }
-      await finish().catch((err) => log.error({ err }, 'webhook lanes not given back'));
+      await finish().catch((err) => log.error({ err }, 'webhook leases not released'));
       keeping.abort();
       await kept;
     },

@@ -1,24 +1,28 @@
-/** Brings due deliveries into the lanes, each behind what has to go before it. A constant number of queries, however many lanes and deliveries. */
+/** Loads due deliveries into the endpoint queues, each behind its predecessor. The number of queries does not grow with queues or deliveries. */
 import type { Logger } from 'pino';
+import type { EventType } from '../../contracts/event-kinds.js';
 import type { Clock } from '../clock.js';
 import type { DeliveryStore, DueDelivery } from '../stores/deliveries.js';
 import type { EventStore } from '../stores/events.js';
-import { type Lane, mayHavePredecessor } from './lane.js';
-import type { Lanes } from './lanes.js';
+import { type EndpointQueue, isPredecessor, predecessorOfDelivery } from './endpoint-queue.js';
+import type { EndpointQueues } from './endpoint-queues.js';
 import { toBody } from './request.js';
 
-/** Deliveries in memory, shared out over the lanes. */
+/** Deliveries in memory: shared out over the queues, within the bounds for one queue. */
 const BUFFER = 4096;
 const MIN_BUFFER = 16;
 const MAX_BUFFER = 1000;
 
-const bufferOf = (lanes: Lanes) => Math.max(MIN_BUFFER, Math.min(MAX_BUFFER, Math.floor(BUFFER / lanes.count())));
+const bufferOf = (queues: EndpointQueues) =>
+  Math.max(MIN_BUFFER, Math.min(MAX_BUFFER, Math.floor(BUFFER / queues.count())));
 
-/** True when more is due for the lane than was loaded, and is needed soon. */
-export const wantsMore = (lane: Lane, lanes: Lanes): boolean => lane.hasMore && hasRoom(lane, lanes);
+/** True when more is due for the queue than was loaded, and is needed soon. */
+export const wantsMore = (queue: EndpointQueue, queues: EndpointQueues): boolean =>
+  queue.hasMore && hasRoom(queue, queues);
 
-/** With this much in hand a lane is busy until more is loaded; one that stands still is not read again and again. */
-const hasRoom = (lane: Lane, lanes: Lanes) => lane.queued <= Math.max(2 * lanes.slots(), bufferOf(lanes) / 4);
+/** A queue with more than this is busy until more is loaded; a queue that stands still is not loaded again and again. */
+const hasRoom = (queue: EndpointQueue, queues: EndpointQueues) =>
+  queue.queued <= Math.max(2 * queues.slots(), bufferOf(queues) / 4);
 
 export interface LoadDeps {
   deliveries: Pick<DeliveryStore, 'dueOf' | 'unattempted' | 'record'>;
@@ -27,14 +31,18 @@ export interface LoadDeps {
   log: Logger;
 }
 
-/** @param candidates lanes for which something is due */
-export async function loadInto(candidates: readonly Lane[], lanes: Lanes, deps: LoadDeps): Promise<void> {
+/** @param candidates queues for which something is due */
+export async function loadInto(
+  candidates: readonly EndpointQueue[],
+  queues: EndpointQueues,
+  deps: LoadDeps,
+): Promise<void> {
   const { deliveries, events, clock, log } = deps;
-  const open = candidates.filter((lane) => !lane.stopped && hasRoom(lane, lanes));
+  const open = candidates.filter((queue) => !queue.stopped && hasRoom(queue, queues));
   if (open.length === 0) return;
-  const limit = bufferOf(lanes);
+  const limit = bufferOf(queues);
   const now = clock.now();
-  for (const lane of open) lane.look();
+  for (const queue of open) queue.look();
   const due = await deliveries.dueOf(
     open.map(({ webhook }) => webhook._id),
     now,
@@ -42,22 +50,22 @@ export async function loadInto(candidates: readonly Lane[], lanes: Lanes, deps: 
   );
   const counts = new Map<string, number>();
   for (const { webhookId } of due) counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
-  for (const lane of open) lane.hasMore = counts.get(lane.webhook._id) === limit;
+  for (const queue of open) queue.hasMore = counts.get(queue.webhook._id) === limit;
 
-  const fresh = due.filter(({ _id, webhookId }) => !lanes.of(webhookId)?.holds(_id));
+  const fresh = due.filter(({ _id, webhookId }) => !queues.of(webhookId)?.holds(_id));
   if (fresh.length === 0) return;
-  const ordered = await withPredecessors(fresh, lanes, deliveries);
+  const ordered = await withPredecessors(fresh, queues, deliveries);
   // The webhooks are read after the deliveries: what was stored after a rotation, a pause or a new address obeys it.
   const [found] = await Promise.all([
     events.byIds([...new Set(ordered.map(({ eventId }) => eventId))]),
-    lanes.refresh(open),
+    queues.refresh(open),
   ]);
   const bodies = new Map(found.map((event) => [event._id, toBody(event)]));
 
   const lost: DueDelivery[] = [];
   for (const delivery of ordered) {
     const body = bodies.get(delivery.eventId);
-    if (body) lanes.of(delivery.webhookId)?.offer({ delivery, body });
+    if (body) queues.of(delivery.webhookId)?.offer({ delivery, body });
     else lost.push(delivery);
   }
   if (lost.length === 0) return;
@@ -68,30 +76,33 @@ export async function loadInto(candidates: readonly Lane[], lanes: Lanes, deps: 
   );
 }
 
-const keyOf = ({ webhookId, paymentId }: DueDelivery) => `${webhookId} ${paymentId}`;
-
-/** Puts before each first `payment.completed` its `payment.received`, if that was never attempted, whatever the order in which they are due. */
+/** Puts before each first attempt the delivery of its predecessor, if that was never attempted, whatever the order in which they are due. */
 async function withPredecessors(
   due: readonly DueDelivery[],
-  lanes: Lanes,
+  queues: EndpointQueues,
   deliveries: LoadDeps['deliveries'],
 ): Promise<DueDelivery[]> {
-  const received = new Map<string, DueDelivery>();
+  const keyOf = ({ webhookId, subjectId }: DueDelivery, type: EventType) => `${webhookId} ${subjectId} ${type}`;
+  const predecessors = new Map<string, DueDelivery>();
+  for (const each of due) if (isPredecessor(each)) predecessors.set(keyOf(each, each.eventType), each);
+  const missing = new Map<EventType, DueDelivery[]>();
   for (const each of due) {
-    if (each.eventType === 'payment.received' && each.attemptCount === 0) received.set(keyOf(each), each);
+    const type = predecessorOfDelivery(each);
+    if (!type || predecessors.has(keyOf(each, type)) || queues.of(each.webhookId)?.awaits(each.subjectId, type))
+      continue;
+    const alone = missing.get(type);
+    if (alone) alone.push(each);
+    else missing.set(type, [each]);
   }
-  const alone = due.filter(
-    (each) =>
-      mayHavePredecessor(each) && !received.has(keyOf(each)) && !lanes.of(each.webhookId)?.isReceiving(each.paymentId),
-  );
-  if (alone.length > 0) {
+  for (const [type, alone] of missing) {
     const webhookIds = [...new Set(alone.map(({ webhookId }) => webhookId))];
-    const paymentIds = [...new Set(alone.map(({ paymentId }) => paymentId))];
-    const found = await deliveries.unattempted(webhookIds, paymentIds, 'payment.received');
-    for (const each of found) received.set(keyOf(each), each);
+    const subjectIds = [...new Set(alone.map(({ subjectId }) => subjectId))];
+    const found = await deliveries.unattempted(webhookIds, subjectIds, type);
+    for (const each of found) predecessors.set(keyOf(each, type), each);
   }
   return due.flatMap((each) => {
-    const before = mayHavePredecessor(each) ? received.get(keyOf(each)) : undefined;
+    const type = predecessorOfDelivery(each);
+    const before = type && predecessors.get(keyOf(each, type));
     return before ? [before, each] : [each];
   });
 }

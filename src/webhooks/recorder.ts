@@ -5,7 +5,7 @@ import type { AttemptRecord, DeliveryStore } from '../stores/deliveries.js';
 import type { WebhookHealth, WebhookStore } from '../stores/webhooks.js';
 
 const MAX_BATCH = 500;
-/** Waited for company before each batch. Nothing but the record waits: what comes next at the endpoint is sent meanwhile. */
+/** Waited before each batch, so that it fills. Only the record waits: the next requests are sent meanwhile. */
 const GATHER_MS = 10;
 const WAIT_AFTER_FAULT_MS = 500;
 
@@ -18,13 +18,13 @@ export interface Result {
 export function createRecorder(deps: {
   deliveries: Pick<DeliveryStore, 'record'>;
   webhooks: Pick<WebhookStore, 'recordHealth'>;
-  by: string;
+  holder: string;
   clock: Clock;
   log: Logger;
-  /** Time that passed; another one in simulations. */
+  /** Simulations pass their own. */
   monotonic?: MonotonicClock;
 }) {
-  const { deliveries, webhooks, by, clock, log, monotonic = monotonicClock } = deps;
+  const { deliveries, webhooks, holder, clock, log, monotonic = monotonicClock } = deps;
   const waiting: Result[] = [];
   const health = new Map<string, WebhookHealth>();
   const abandoned = new AbortController();
@@ -37,13 +37,13 @@ export function createRecorder(deps: {
       const changes = [...health.values()];
       health.clear();
       try {
-        if (changes.length > 0) await webhooks.recordHealth(changes, by);
+        if (changes.length > 0) await webhooks.recordHealth(changes, holder);
         const written = await deliveries.record(batch.map(({ record }) => record));
         if (written < batch.length) log.debug({ overtaken: batch.length - written }, 'webhook attempts overtaken');
         for (const { onRecorded } of batch) onRecorded();
       } catch (err) {
         log.error({ err, attempts: batch.length }, 'webhook attempts not recorded yet');
-        // Writing a record twice changes nothing: its second time it is overtaken by itself.
+        // A record that is written twice changes nothing: the first write raised the count that the second one expects.
         waiting.unshift(...batch);
         for (const change of changes) if (!health.has(change.id)) health.set(change.id, change);
         await clock.sleep(WAIT_AFTER_FAULT_MS, abandoned.signal);
@@ -62,7 +62,7 @@ export function createRecorder(deps: {
   return {
     add(result: Result, change: WebhookHealth | null): void {
       waiting.push(result);
-      // The latest word on a webhook counts, but a pause is never taken back here.
+      // The latest state of a webhook counts, but a pause is never undone here.
       if (change) health.set(change.id, { ...health.get(change.id), ...change });
       start();
     },

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import type { EventType } from '../../contracts/events.js';
+import type { EventType } from '../../contracts/event-kinds.js';
 import { type Clock, systemClock } from '../../src/clock.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
@@ -104,7 +104,7 @@ const rig = async (t: Test, behave: Behave = () => ({})) => {
         secretMasked: mask(secret),
         secrets: [{ sealed: secrets.seal(secret, _id), until: null }],
         failingSince: null,
-        lane: null,
+        lease: null,
         createdAt: clock.now(),
         ...changes,
       };
@@ -117,7 +117,8 @@ const rig = async (t: Test, behave: Behave = () => ({})) => {
           _id: newId('evt'),
           accountId: owner,
           type,
-          paymentId,
+          subjectId: paymentId,
+          occurrence: '',
           data: JSON.stringify({ payment: { id: paymentId, amount: '10.5', memo: 'ünïcode ✓' } }),
           createdAt: clock.now(),
         })),
@@ -192,7 +193,7 @@ t.test('events and deliveries are stored together, once, for whoever subscribed'
   await r.deliveries.cancelPending([two!.webhookId]);
   t.equal(await r.deliveries.record([record(two!)]), 0, 'nor once it was cancelled');
 
-  t.match(await r.events.byId(r.accountId, docs[0]!._id), { paymentId: 'pay_0' });
+  t.match(await r.events.byId(r.accountId, docs[0]!._id), { subjectId: 'pay_0' });
   t.equal(await r.events.byId('acct_other', docs[0]!._id), null);
   const { items, meta } = await r.events.list(
     r.accountId,
@@ -338,9 +339,9 @@ t.test('a paused webhook gets nothing; made ACTIVE again, what waited goes at on
   await systemClock.sleep(150);
   t.equal(r.receiver.requests.length, 1);
   t.equal(
-    (await r.webhooks.byId(r.accountId, webhook._id))!.lane,
+    (await r.webhooks.byId(r.accountId, webhook._id))!.lease,
     null,
-    'nobody keeps its lane from whoever resumes it',
+    'nobody keeps its queue from whoever resumes it',
   );
   t.same(
     (await r.all()).map(({ status }) => status),
@@ -380,8 +381,8 @@ t.test('after 5 days of nothing but failures the webhook is paused; one delivery
   for (let day = 0; day <= 6; day++) {
     today = day;
     await r.publish(r.eventsOf([`pay_${day}`], ['payment.completed']));
-    const isOver = ({ paymentId, webhookId, attemptCount }: DeliveryDoc) =>
-      paymentId !== `pay_${day}` || attemptCount > 0 || (day >= 5 && webhookId === sick._id);
+    const isOver = ({ subjectId, webhookId, attemptCount }: DeliveryDoc) =>
+      subjectId !== `pay_${day}` || attemptCount > 0 || (day >= 5 && webhookId === sick._id);
     await r.settled((all) => all.every(isOver));
     while (day === 5 && (await statusOf(sick)) === 'ACTIVE') await systemClock.sleep(20);
     t.equal(await statusOf(sick), day < 5 ? 'ACTIVE' : 'PAUSED', `day ${day}`);
@@ -425,7 +426,7 @@ t.test('after a rotation both secrets sign for 24 h, then the new one alone', as
   const webhook = await r.webhook('/');
   r.dispatch({ leaseMarginMs: 9000 });
   const old = r.secretOf.get(webhook._id)!;
-  // While a lane is held, because something slow is in flight, a rotation counts for whatever is stored after it.
+  // While a queue is held, because something slow is in flight, a rotation counts for whatever is stored after it.
   await r.publish(r.eventsOf(['pay_slow'], ['payment.completed']));
   await r.receiver.until(() => r.receiver.requests.length === 1);
   const rotate = async () => {
@@ -481,8 +482,8 @@ const inOrder = (t: Test, r: Rig, events: EventDoc[], delayMs: number) => {
   const received = new Map<string, number>();
   let wrong = 0;
   for (const request of r.receiver.requests) {
-    const { type, paymentId } = eventOf.get(eventIdOf(request))!;
-    const key = `${request.path} ${paymentId}`;
+    const { type, subjectId } = eventOf.get(eventIdOf(request))!;
+    const key = `${request.path} ${subjectId}`;
     if (type === 'payment.received') received.set(key, received.get(key) ?? request.at);
     else if (!(request.at >= (received.get(key) ?? Number.POSITIVE_INFINITY) + delayMs - 2)) wrong += 1;
   }
@@ -509,7 +510,7 @@ t.test('two dispatchers: nothing is sent twice, and payment.received goes first,
     await r.database.connection
       .collection('deliveries')
       .updateMany(
-        { paymentId: /^late/, eventType: 'payment.received' },
+        { subjectId: /^late/, eventType: 'payment.received' },
         { $set: { nextAttemptAt: new Date(Date.now() + HOUR_MS) } },
         { session },
       );
@@ -521,7 +522,7 @@ t.test('two dispatchers: nothing is sent twice, and payment.received goes first,
 });
 
 t.test(
-  'a dispatcher that cannot keep its lanes stops in time: the next one sends the rest, and nothing twice',
+  'a dispatcher that cannot keep its queues stops in time: the next one sends the rest, and nothing twice',
   async (t) => {
     const r = await rig(t, () => ({ delayMs: 400 }));
     await r.webhook('/');
@@ -530,7 +531,7 @@ t.test(
     const away = async () => {
       throw new Error('the database is away');
     };
-    r.dispatch(settings, { webhooks: { ...r.webhooks, renewLanes: away } });
+    r.dispatch(settings, { webhooks: { ...r.webhooks, renewLeases: away } });
     await r.receiver.until(() => r.receiver.requests.length > 0);
     r.dispatch(settings);
     const all = await r.settled((all) => all.every(isDelivered));
@@ -637,7 +638,7 @@ t.test('endpoints that hang hold up nobody; the work is done in batches', async 
 });
 
 t.test(
-  'what happened is recorded though the database fails for a while, and an ending process gives its lanes back',
+  'what happened is recorded though the database fails for a while, and an ending process gives its queues back',
   async (t) => {
     const r = await rig(t, () => ({ delayMs: 150 }));
     await r.webhook('/');
@@ -658,7 +659,7 @@ t.test(
     await r.receiver.until(() => r.receiver.requests.length === 4);
     await first.stop();
     t.ok((await r.all()).every(isDelivered), 'what was in flight is recorded');
-    t.equal((await r.database.connection.collection('webhooks').findOne())!.lane, null);
+    t.equal((await r.database.connection.collection('webhooks').findOne())!.lease, null);
     const startedAt = Date.now();
     await r.publish(r.eventsOf(['pay_next'], ['payment.completed']));
     r.dispatch();

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import t from 'tap';
-import type { EventType } from '../../contracts/events.js';
+import type { EventType } from '../../contracts/event-kinds.js';
 import { webhookPayloadSchema } from '../../contracts/events.js';
 import { type Clock, systemClock } from '../../src/clock.js';
 import { createIds } from '../../src/domain/ids.js';
@@ -8,10 +8,9 @@ import { createSecretBox } from '../../src/domain/secrets.js';
 import type { Caller } from '../../src/services/caller.js';
 import { createDeliveryService } from '../../src/services/deliveries.js';
 import { createEventService } from '../../src/services/events.js';
-import { sampleEvent } from '../../src/services/sample-event.js';
+import { type SampleEvent, sampleEvent } from '../../src/services/sample-event.js';
 import { createWebhookService } from '../../src/services/webhooks.js';
 import { connectDatabase } from '../../src/stores/database.js';
-import type { EventDoc } from '../../src/stores/events.js';
 import { createStores, ensureIndexes } from '../../src/stores/index.js';
 import type { WebhookDoc } from '../../src/stores/webhooks.js';
 import { signAndPost } from '../../src/webhooks/attempt.js';
@@ -57,7 +56,7 @@ t.teardown(() => {
 const webhookDeps = {
   ...stores,
   secrets,
-  send: async (webhook: WebhookDoc, event: Omit<EventDoc, 'accountId' | 'paymentId'>) => {
+  send: async (webhook: WebhookDoc, event: SampleEvent) => {
     const request = { eventId: event._id, body: toBody(event), at: clock.now() };
     const { responseStatus, durationMs, error } = await signAndPost(webhook, request, { poster, secrets, log });
     return { responseStatus, durationMs, error };
@@ -87,7 +86,12 @@ const pathOf = ({ url }: { url: string }) => new URL(url).pathname;
 /** Stores an event as the watcher does. */
 async function happen(as: Caller, type: EventType = 'payment.completed') {
   const event = { ...sampleEvent(newId, clock.now(), 'https://pay.example'), type };
-  const doc = { ...event, accountId: as.accountId, paymentId: JSON.parse(event.data).payment.id as string };
+  const doc = {
+    ...event,
+    accountId: as.accountId,
+    subjectId: JSON.parse(event.data).payment.id as string,
+    occurrence: '',
+  };
   await transaction(async (session) => {
     await stores.events.insert([doc], session);
     await stores.deliveries.fanOut([doc], session);
@@ -293,7 +297,7 @@ t.test('events are listed by kind, payment and time, newest or oldest first', as
   t.same(await list({ order: 'asc' }), ids);
   t.same(await list({ order: 'asc', page: 2, pageSize: 2 }), ids.slice(2));
   t.same(await list({ type: 'payment.received' }), [ids[2], ids[0]]);
-  t.same(await list({ paymentId: happened[1]!.paymentId }), [ids[1]]);
+  t.same(await list({ paymentId: happened[1]!.subjectId }), [ids[1]]);
   t.same(await list({ createdFrom: at(1) }), [ids[2], ids[1]], 'from is inclusive');
   t.same(await list({ createdTo: at(1) }), [ids[0]], 'to is exclusive');
   t.same(await list({ createdFrom: at(1), createdTo: at(2) }), [ids[1]]);

@@ -272,12 +272,12 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'nothing is started that could outlast the lease',
     changes: [
       [
-        'src/webhooks/lanes.ts',
+        'src/webhooks/endpoint-queues.ts',
         'lane.leaseEndsMs - monotonic.nowMs() >= timeoutMs + marginMs / 4',
         'lane.leaseEndsMs !== 0',
       ],
     ],
-    elsewhere: 'test/unit/lanes.test.ts',
+    elsewhere: 'test/unit/endpoint-queues.test.ts',
   },
   {
     guard: 'a lane is given back only when nothing of it is under way',
@@ -298,13 +298,13 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a delivery that is here already is not taken again',
     changes: [
-      ['src/webhooks/lane.ts', 'if (this.holds(_id) || this.stopped) return;', 'if (this.stopped) return;'],
+      ['src/webhooks/endpoint-queue.ts', 'if (this.holds(_id) || this.stopped) return;', 'if (this.stopped) return;'],
       ['src/webhooks/load.ts', '!lanes.of(webhookId)?.holds(_id)', '_id !== webhookId'],
     ],
   },
   {
     guard: 'what was recorded since the database was asked is not taken again',
-    changes: [['src/webhooks/lane.ts', 'this.#recordedSinceLook.add(deliveryId);', '']],
+    changes: [['src/webhooks/endpoint-queue.ts', 'this.#recordedSinceLook.add(deliveryId);', '']],
   },
   {
     guard: 'an attempt is recorded once, and by him who saw the state before it',
@@ -329,7 +329,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'payment.completed waits in its lane',
     changes: [
       [
-        'src/webhooks/lane.ts',
+        'src/webhooks/endpoint-queue.ts',
         "if (isFirst(job, 'payment.completed') && this.#receiving.has(paymentId)) this.#successors.set(paymentId, job);\n    else this.#ready.push(job);",
         'this.#ready.push(job);',
       ],
@@ -337,7 +337,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'what was opened for a deleted webhook is cancelled',
-    changes: [['src/webhooks/lanes.ts', 'if (gone.length > 0) await deliveries.cancelPending(gone);', '']],
+    changes: [['src/webhooks/endpoint-queues.ts', 'if (gone.length > 0) await deliveries.cancelPending(gone);', '']],
     elsewhere: 'test/integration/webhook-dispatch.test.ts',
   },
 ];

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/clock.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
 import { mask, newWebhookSecret, signatureHeaders, verifySignature } from '../../src/domain/signature.js';
 import { isPublicAddress } from '../../src/webhooks/address.js';
-import { Lane } from '../../src/webhooks/lane.js';
+import { EndpointQueue } from '../../src/webhooks/endpoint-queue.js';
 
 const nowSeconds = () => Math.floor(Date.now() / 1000);
 
@@ -107,31 +107,31 @@ t.test('only global unicast addresses count as public', (t) => {
   t.end();
 });
 
-t.test('in a lane payment.completed follows the first attempt of its payment.received', (t) => {
-  const lane = new Lane({ _id: 'hook_1', failingSince: null } as never, 0);
-  const job = (kind: 'received' | 'completed', paymentId: string, attemptCount = 0) => ({
-    delivery: { _id: `${kind} ${paymentId}`, eventType: `payment.${kind}`, paymentId, attemptCount } as never,
+t.test('in an endpoint queue payment.completed follows the first attempt of its payment.received', (t) => {
+  const queue = new EndpointQueue({ _id: 'hook_1', failingSince: null } as never, 0);
+  const job = (kind: 'received' | 'completed', subjectId: string, attemptCount = 0) => ({
+    delivery: { _id: `${kind} ${subjectId}`, eventType: `payment.${kind}`, subjectId, attemptCount } as never,
     body: Buffer.alloc(0),
   });
-  const take = () => lane.take()?.delivery._id;
+  const take = () => queue.take()?.delivery._id;
   const received = job('received', 'a');
-  lane.offer(received);
-  lane.offer(job('completed', 'a'));
-  lane.offer(job('completed', 'b'));
-  lane.offer(job('completed', 'b'));
-  t.equal(lane.size, 3, 'what is here already is not taken twice');
+  queue.offer(received);
+  queue.offer(job('completed', 'a'));
+  queue.offer(job('completed', 'b'));
+  queue.offer(job('completed', 'b'));
+  t.equal(queue.size, 3, 'what is here already is not taken twice');
   t.equal(take(), 'received a');
   t.equal(take(), 'completed b', 'other payments do not wait');
   t.equal(take(), undefined);
-  lane.ended(received);
+  queue.ended(received);
   t.equal(take(), 'completed a');
-  lane.offer(job('received', 'c', 1));
-  lane.offer(job('completed', 'c'));
+  queue.offer(job('received', 'c', 1));
+  queue.offer(job('completed', 'c'));
   t.same([take(), take()], ['received c', 'completed c'], 'a retry holds nothing up');
-  lane.offer(job('received', 'd'));
-  lane.stop();
+  queue.offer(job('received', 'd'));
+  queue.stop();
   t.equal(take(), undefined);
-  lane.offer(job('received', 'e'));
-  t.equal(take(), undefined, 'nothing starts in a lane that was stopped');
+  queue.offer(job('received', 'e'));
+  t.equal(take(), undefined, 'nothing starts in a queue that was stopped');
   t.end();
 });

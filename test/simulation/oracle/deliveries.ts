@@ -43,7 +43,7 @@ export function checkDeliveries(
   }
   const byEvent = new Map(stored.deliveries.map((doc) => [`${doc.webhookId} ${doc.eventId}`, doc]));
   const received = new Map(
-    stored.events.filter(({ type }) => type === 'payment.received').map((event) => [event.paymentId, event]),
+    stored.events.filter(({ type }) => type === 'payment.received').map((event) => [event.subjectId, event]),
   );
   const faults = neverOpened(known, stored, byEvent);
   for (const delivery of stored.deliveries) {
@@ -57,7 +57,7 @@ export function checkDeliveries(
     const doc = stored.webhooks.find(({ _id }) => _id === delivery.webhookId);
     const wrong = [...stateFaults(delivery, doc, own, maxAttempts), ...arrivalFaults(known, webhook, delivery, own)];
     faults.push(...wrong.map((each) => `${name} ${each}`));
-    const event = delivery.eventType === 'payment.completed' && received.get(delivery.paymentId);
+    const event = delivery.eventType === 'payment.completed' && received.get(delivery.subjectId);
     if (!event || own.length === 0 || !byEvent.has(`${delivery.webhookId} ${event._id}`)) continue;
     const first = byEndpoint.get(`${webhook.url} ${event._id}`)?.[0];
     if (!first || first.startedMs > own[0]!.startedMs) faults.push(`${name} came before its payment.received`);
@@ -75,7 +75,7 @@ function neverOpened(known: Knowledge, stored: StoredDeliveries, byEvent: Readon
   for (const [id, webhook] of known.webhooks) {
     for (const event of stored.events) {
       if (event.accountId !== webhook.accountId || !webhook.events.includes(event.type)) continue;
-      const closedAt = payments.get(event.paymentId)?.ledgerClosedAt;
+      const closedAt = payments.get(event.subjectId)?.ledgerClosedAt;
       const happenedMs = Math.min(event.createdAt.getTime(), closedAt?.getTime() ?? 0);
       if (webhook.madeMs < happenedMs && webhook.deletedMs === null && !byEvent.has(`${id} ${event._id}`))
         faults.push(`event ${event._id} was never to be delivered to ${webhook.url}`);

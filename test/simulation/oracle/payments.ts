@@ -47,13 +47,13 @@ export function checkPayments(known: Knowledge, chain: Chain, stored: StoredPaym
   }
   const paymentIds = new Set(stored.payments.map(({ _id }) => _id));
   for (const event of stored.events)
-    if (!paymentIds.has(event.paymentId)) faults.push(`event ${event._id} has no payment`);
+    if (!paymentIds.has(event.subjectId)) faults.push(`event ${event._id} has no payment`);
   return [...faults, ...checkCounters(stored)];
 }
 
 function checkEvents(doc: Doc, name: string, events: readonly Doc[]): string[] {
   const faults: string[] = [];
-  const count = (type: string) => events.filter((event) => event.paymentId === doc._id && event.type === type).length;
+  const count = (type: string) => events.filter((event) => event.subjectId === doc._id && event.type === type).length;
   const received = count('payment.received');
   const completed = count('payment.completed');
   if (received !== (doc.paymentLinkId ? 1 : 0)) faults.push(`${name} has ${received} payment.received`);

@@ -1,0 +1,83 @@
+/** The table of event kinds. To add one: a row here, a call of `outbox.publish` where it happens, and a test. */
+import { z } from 'zod';
+import { eventDataExample } from './examples.js';
+import { paymentLinkSchema } from './payment-links.js';
+import { paymentSchema } from './payments.js';
+import { productSchema } from './products.js';
+import { walletSummarySchema } from './wallets.js';
+import { webhookShape } from './webhook-shape.js';
+
+interface EventKind<Data extends z.ZodType> {
+  description: string;
+  /** The resources as they were when the event happened. */
+  data: Data;
+  /** The id of what the event is about. A subject has one event of a kind. */
+  subject: (data: z.output<Data>) => string;
+  /** A subject may have several events of the kind: whoever publishes one says which `occurrence` it is. */
+  repeats?: true;
+  /** The kind about the same subject whose first attempt is over before one of this kind begins. */
+  after?: 'payment.received';
+}
+
+const kind = <Data extends z.ZodType>(entry: EventKind<Data>) => entry;
+
+const paymentEventData = z
+  .object({ payment: paymentSchema, paymentLink: paymentLinkSchema, product: productSchema })
+  .meta({
+    id: 'PaymentEventData',
+    description: 'The resources as they were when the event happened.',
+    examples: [eventDataExample],
+  });
+
+export const EVENT_KINDS = {
+  'payment.received': kind({
+    description: 'once for every payment that belongs to a link, whatever its status',
+    data: paymentEventData,
+    subject: ({ payment }) => payment.id,
+  }),
+  'payment.completed': kind({
+    description: 'once when a payment becomes COMPLETED',
+    data: paymentEventData,
+    subject: ({ payment }) => payment.id,
+    after: 'payment.received',
+  }),
+  'wallet.gap': kind({
+    description: 'a wallet misses ledgers that no ledger server has any more',
+    data: z
+      .object({ wallet: walletSummarySchema, fromLedger: z.int(), toLedger: z.int() })
+      .meta({ id: 'WalletGapEventData', description: 'The ledgers that were not read, both ends included.' }),
+    subject: ({ wallet }) => wallet.id,
+    repeats: true,
+  }),
+  'webhook.paused': kind({
+    description:
+      'the service paused a webhook because its endpoint failed for days or answered 410; sent to the others',
+    data: z
+      .object({
+        webhook: z.object({ ...webhookShape, events: z.array(z.string()) }).meta({ id: 'PausedWebhook' }),
+        reason: z.enum(['gone', 'failing']).meta({
+          description:
+            '`gone`: the endpoint answered 410. `failing`: at least 10 failed attempts in a row over 5 days.',
+        }),
+      })
+      .meta({ id: 'WebhookPausedEventData' }),
+    subject: ({ webhook }) => webhook.id,
+    repeats: true,
+  }),
+} as const;
+
+/** What a webhook can be told of. */
+export type EventType = keyof typeof EVENT_KINDS;
+export const EVENT_TYPES = Object.keys(EVENT_KINDS) as [EventType, ...EventType[]];
+export type EventDataOf<Type extends EventType> = z.output<(typeof EVENT_KINDS)[Type]['data']>;
+
+/** The kind that goes before one of this kind about the same subject; null where there is none. */
+export const predecessorOf = (type: EventType): EventType | null => {
+  const { after }: { after?: EventType } = EVENT_KINDS[type];
+  return after ?? null;
+};
+
+export const eventTypeSchema = z.enum(EVENT_TYPES).meta({
+  id: 'EventType',
+  description: EVENT_TYPES.map((type) => `\`${type}\`: ${EVENT_KINDS[type].description}.`).join(' '),
+});

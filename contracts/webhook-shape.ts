@@ -1,0 +1,19 @@
+/** What a webhook shows of itself, but for the kinds that it is told of: events about webhooks show it too. */
+import { z } from 'zod';
+import { idOf, timestamp } from './primitives.js';
+
+export const webhookStatusSchema = z.enum(['ACTIVE', 'PAUSED']).meta({
+  id: 'WebhookStatus',
+  description: "A PAUSED webhook's deliveries wait and go out when it is made ACTIVE again.",
+});
+
+export const webhookShape = {
+  id: idOf('hook', 'webhook'),
+  name: z.string(),
+  url: z.string(),
+  status: webhookStatusSchema,
+  secretMasked: z
+    .string()
+    .meta({ description: 'First 6 and last 4 characters of the signing secret.', examples: ['whsec_…wxyz'] }),
+  createdAt: timestamp,
+};

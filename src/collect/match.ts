@@ -1,0 +1,109 @@
+/** Match: which wallets a credit came to, and which link its memo names. */
+import type { Network } from '../../contracts/networks.js';
+import { memosNamedBy } from '../domain/memo.js';
+import { isWatched } from '../domain/terms.js';
+import type { Credit } from '../ledger/horizon/record.js';
+import type { Session } from '../stores/database.js';
+import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
+import type { PaymentStore } from '../stores/payments.js';
+import type { ProductDoc, ProductStore } from '../stores/products.js';
+import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+
+/** The link that a payment belongs to. */
+export interface Target {
+  link: PaymentLinkDoc;
+  product: ProductDoc;
+  /** The product's wallet, which need not be the one that the payment came to. */
+  wallet: WalletDoc;
+}
+
+/** A credit to a wallet. Accounts may share an address: each of their wallets has a match of its own. */
+export interface Match {
+  credit: Credit;
+  wallet: WalletDoc;
+  /** Null when the memo names no link of the wallet's account. */
+  target: Target | null;
+}
+
+export interface MatchDeps {
+  wallets: Pick<WalletStore, 'at' | 'ofAllAccounts'>;
+  paymentLinks: Pick<PaymentLinkStore, 'byMemos'>;
+  products: Pick<ProductStore, 'ofAllAccounts'>;
+  payments: Pick<PaymentStore, 'known'>;
+}
+
+export interface Page {
+  network: Network;
+  credits: readonly Credit[];
+  /** Leaves out what is stored already: one query more. */
+  mayBeKnown: boolean;
+}
+
+/** In the order of the credits. */
+export async function matchCredits(deps: MatchDeps, page: Page, session: Session): Promise<Match[]> {
+  const due = await receiversOf(deps, page, session);
+  if (due.length === 0) return [];
+  const known = page.mayBeKnown ? await knownKeys(deps, due, session) : new Set<string>();
+  const fresh = due.filter(({ wallet, credit }) => {
+    const key = keyOf(wallet, credit);
+    // A page may hold a record twice.
+    return known.has(key) ? false : known.add(key);
+  });
+  const targets = await targetsOf(deps, page.network, fresh, session);
+  return fresh.map(({ wallet, credit }) => {
+    const named = memosNamedBy(credit).map((memo) => targets.get(memo));
+    // A memo of another account's link means nothing here.
+    return { wallet, credit, target: named.find((each) => each?.link.accountId === wallet.accountId) ?? null };
+  });
+}
+
+type Receipt = Pick<Match, 'wallet' | 'credit'>;
+
+/** The wallets that watched the credit's address when its ledger closed. */
+async function receiversOf({ wallets }: MatchDeps, { network, credits }: Page, session: Session): Promise<Receipt[]> {
+  const addresses = [...new Set(credits.map((credit) => credit.receiver))];
+  const walletsByAddress = new Map<string, WalletDoc[]>(addresses.map((address) => [address, []]));
+  for (const wallet of await wallets.at(network, addresses, session))
+    walletsByAddress.get(wallet.address)?.push(wallet);
+  return credits.flatMap((credit) =>
+    walletsByAddress
+      .get(credit.receiver)!
+      .filter((wallet) => isWatched(wallet.windows, credit))
+      .map((wallet) => ({ wallet, credit })),
+  );
+}
+
+const knownKeys = ({ payments }: MatchDeps, due: readonly Receipt[], session: Session): Promise<Set<string>> =>
+  payments.known(
+    [...new Set(due.map(({ wallet }) => wallet._id))],
+    [...new Set(due.map(({ credit }) => credit.operationId))],
+    session,
+  );
+
+/** The links that the memos name, by memo, with all that they are judged and shown by. Links of other networks are left out. */
+async function targetsOf(
+  { paymentLinks, products, wallets }: MatchDeps,
+  network: Network,
+  due: readonly Receipt[],
+  session: Session,
+): Promise<Map<string, Target>> {
+  const memos = [...new Set(due.flatMap(({ credit }) => memosNamedBy(credit)))];
+  if (memos.length === 0) return new Map();
+  const links = await paymentLinks.byMemos(memos, session);
+  const productById = byId(await products.ofAllAccounts([...new Set(links.map((link) => link.productId))], session));
+  const walletIds = [...new Set([...productById.values()].map((product) => product.walletId))];
+  const walletById = byId(await wallets.ofAllAccounts(walletIds, session));
+  return new Map(
+    links.flatMap((link) => {
+      const product = productById.get(link.productId);
+      const wallet = product && walletById.get(product.walletId);
+      return product && wallet?.network === network ? [[link.memo, { link, product, wallet }] as const] : [];
+    }),
+  );
+}
+
+const byId = <Doc extends { _id: string }>(docs: readonly Doc[]): Map<string, Doc> =>
+  new Map(docs.map((doc) => [doc._id, doc]));
+
+const keyOf = (wallet: WalletDoc, credit: Credit) =>
+  `${wallet._id}:${credit.operationId}:${credit.changeIndex}:${credit.transactionHash}`;

@@ -1,0 +1,129 @@
+/** The queue of one webhook while a dispatcher has its lease: the deliveries that were loaded and are not recorded yet, in the order in which they
+ *  may be sent. A delivery never starts before the first attempt of its predecessor (the event that goes before it about the same subject) is over. */
+import { EVENT_TYPES, type EventType, predecessorOf } from '../../contracts/event-kinds.js';
+import type { DueDelivery } from '../stores/deliveries.js';
+import type { WebhookDoc } from '../stores/webhooks.js';
+
+export interface Job {
+  delivery: DueDelivery;
+  /** The same bytes on every attempt. */
+  body: Buffer;
+}
+
+const PREDECESSORS: ReadonlySet<EventType | null> = new Set(EVENT_TYPES.map(predecessorOf));
+
+/** Names the predecessor for all that wait for it: a subject and a kind. */
+const keyOf = (subjectId: string, type: EventType) => `${subjectId} ${type}`;
+
+/** Only first attempts are ordered: a retry of one event does not hold up another. */
+const isFirst = (delivery: DueDelivery) => delivery.attemptCount === 0;
+
+/** The kind that has to go before this delivery; null where nothing has to. */
+export const predecessorOfDelivery = (delivery: DueDelivery): EventType | null =>
+  isFirst(delivery) ? predecessorOf(delivery.eventType) : null;
+
+/** True for a delivery that others may have to wait for. */
+export const isPredecessor = (delivery: DueDelivery): boolean =>
+  isFirst(delivery) && PREDECESSORS.has(delivery.eventType);
+
+export class EndpointQueue {
+  /** Nothing more is started: the webhook is paused, deleted or leased by another dispatcher. What is in flight ends as usual. */
+  stopped = false;
+  /** There may be more due than was loaded. */
+  hasMore = false;
+  inFlight = 0;
+  /** Since the last delivery; in memory first, written with the next records. */
+  failingSince: Date | null;
+
+  readonly #ready: Job[] = [];
+  /** Jobs that wait for a predecessor, by its key. */
+  readonly #waiting = new Map<string, Job[]>();
+  #waitingCount = 0;
+  /** Keys of predecessors that are here and whose first attempt is not over. */
+  readonly #awaited = new Set<string>();
+  readonly #held = new Set<string>();
+  readonly #recordedSinceLook = new Set<string>();
+
+  /** @param leaseEndsMs by the monotonic clock; earlier than the database's end of the lease */
+  constructor(
+    public webhook: WebhookDoc,
+    public leaseEndsMs: number,
+  ) {
+    this.failingSince = webhook.failingSince;
+  }
+
+  /** Deliveries that are queued, in flight or not recorded yet. */
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** Of those, the ones that have not started. */
+  get queued(): number {
+    return this.#ready.length + this.#waitingCount;
+  }
+
+  /** Called before the database is asked what is due. */
+  look(): void {
+    this.#recordedSinceLook.clear();
+  }
+
+  /** True when it is here, or was when the database was last asked: what the database said of it may be out of date. */
+  holds(deliveryId: string): boolean {
+    return this.#held.has(deliveryId) || this.#recordedSinceLook.has(deliveryId);
+  }
+
+  /** Whether a predecessor of this kind about this subject is here, and its first attempt not over. */
+  awaits(subjectId: string, type: EventType): boolean {
+    return this.#awaited.has(keyOf(subjectId, type));
+  }
+
+  /** Puts a job in its place; one that is here already is ignored. */
+  offer(job: Job): void {
+    const { delivery } = job;
+    if (this.holds(delivery._id) || this.stopped) return;
+    this.#held.add(delivery._id);
+    if (isPredecessor(delivery)) this.#awaited.add(keyOf(delivery.subjectId, delivery.eventType));
+    const before = predecessorOfDelivery(delivery);
+    const key = before && keyOf(delivery.subjectId, before);
+    if (key === null || !this.#awaited.has(key)) {
+      this.#ready.push(job);
+      return;
+    }
+    this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), job]);
+    this.#waitingCount += 1;
+  }
+
+  /** The next job to start, if any. */
+  take(): Job | undefined {
+    const job = this.#ready.shift();
+    if (job) this.inFlight += 1;
+    return job;
+  }
+
+  /** Its attempt is over: what waited for it may start. */
+  ended({ delivery }: Job): void {
+    this.inFlight -= 1;
+    if (!isPredecessor(delivery)) return;
+    const key = keyOf(delivery.subjectId, delivery.eventType);
+    this.#awaited.delete(key);
+    const successors = this.#waiting.get(key);
+    if (!successors) return;
+    this.#waiting.delete(key);
+    this.#waitingCount -= successors.length;
+    this.#ready.unshift(...successors);
+  }
+
+  /** Its result is in the database, which from now on answers correctly about it. */
+  recorded(deliveryId: string): void {
+    this.#held.delete(deliveryId);
+    this.#recordedSinceLook.add(deliveryId);
+  }
+
+  stop(): void {
+    this.stopped = true;
+    for (const { delivery } of [...this.#ready, ...[...this.#waiting.values()].flat()]) this.#held.delete(delivery._id);
+    this.#ready.length = 0;
+    this.#waiting.clear();
+    this.#waitingCount = 0;
+  }
+}

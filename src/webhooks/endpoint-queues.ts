@@ -1,0 +1,103 @@
+/** The endpoint queues of one dispatcher, one for each webhook whose lease it holds. Nothing starts that could outlast the lease. */
+import type { Logger } from 'pino';
+import { type MonotonicClock, monotonicClock } from '../clock.js';
+import type { DeliveryStore } from '../stores/deliveries.js';
+import type { WebhookStore } from '../stores/webhooks.js';
+import { EndpointQueue } from './endpoint-queue.js';
+
+/** Leases held at once; other webhooks have their turn when one is free. */
+const MAX_QUEUES = 1024;
+const CLAIM_BATCH = 500;
+/** Requests in flight: shared out over the queues, within the bounds for one endpoint. Each endpoint has its own share, so none can use up another's. */
+const SLOTS = 256;
+const MIN_SLOTS = 2;
+const MAX_SLOTS = 32;
+
+export type EndpointQueues = ReturnType<typeof createEndpointQueues>;
+
+/** @param deps.timeoutMs of one attempt; a lease lasts `marginMs` longer */
+export function createEndpointQueues(deps: {
+  webhooks: Pick<WebhookStore, 'claimLeases' | 'renewLeases' | 'releaseLeases' | 'heldBy'>;
+  deliveries: Pick<DeliveryStore, 'cancelPending'>;
+  holder: string;
+  timeoutMs: number;
+  marginMs: number;
+  log: Logger;
+  /** Measures leases, whatever the host's clock is set to; simulations pass their own. */
+  monotonic?: MonotonicClock;
+}) {
+  const { webhooks, deliveries, holder, timeoutMs, marginMs, log, monotonic = monotonicClock } = deps;
+  const leaseMs = timeoutMs + marginMs;
+  const queues = new Map<string, EndpointQueue>();
+  let lastClaimed = '';
+
+  /** Reads the webhooks of these queues anew and stops the queues of those that are paused, deleted or lost. @returns those still held */
+  async function refresh(some: readonly EndpointQueue[]): Promise<EndpointQueue[]> {
+    const found = await webhooks.heldBy(holder, idsOf(some));
+    const byId = new Map(found.map((webhook) => [webhook._id, webhook]));
+    return some.filter((queue) => {
+      const webhook = byId.get(queue.webhook._id);
+      if (webhook?.status !== 'ACTIVE') queue.stop();
+      if (webhook && webhook.url !== queue.webhook.url) queue.failingSince = null;
+      if (webhook) queue.webhook = webhook;
+      return webhook !== undefined;
+    });
+  }
+
+  return {
+    all: (): EndpointQueue[] => [...queues.values()],
+    of: (webhookId: string): EndpointQueue | undefined => queues.get(webhookId),
+    count: (): number => queues.size,
+    /** How many requests may be in flight to one endpoint. */
+    slots: (): number => Math.max(MIN_SLOTS, Math.min(MAX_SLOTS, Math.floor(SLOTS / queues.size))),
+
+    /** True while an attempt that starts now ends before another dispatcher can take the lease. */
+    mayStart: (queue: EndpointQueue): boolean => queue.leaseEndsMs - monotonic.nowMs() >= timeoutMs + marginMs / 4,
+
+    /** Takes the leases of these webhooks, as far as there is room, beginning after those that it took last. */
+    async claim(webhookIds: readonly string[]): Promise<void> {
+      const ids = webhookIds.filter((id) => !queues.has(id));
+      const next = ids.findIndex((id) => id > lastClaimed);
+      const inTurn = next < 0 ? ids : [...ids.slice(next), ...ids.slice(0, next)];
+      for (let from = 0; from < inTurn.length && queues.size < MAX_QUEUES; from += CLAIM_BATCH) {
+        const batch = inTurn.slice(from, from + Math.min(CLAIM_BATCH, MAX_QUEUES - queues.size));
+        const askedMs = monotonic.nowMs();
+        const { held, gone } = await webhooks.claimLeases(batch, holder, leaseMs);
+        for (const webhook of held) queues.set(webhook._id, new EndpointQueue(webhook, askedMs + leaseMs));
+        // Deleted after its deliveries were opened.
+        if (gone.length > 0) await deliveries.cancelPending(gone);
+        lastClaimed = batch.at(-1)!;
+      }
+    },
+
+    refresh,
+
+    async release(done: readonly EndpointQueue[]): Promise<void> {
+      if (done.length === 0) return;
+      const ids = idsOf(done);
+      for (const id of ids) queues.delete(id);
+      await webhooks.releaseLeases(ids, holder);
+    },
+
+    /** Renews the leases until the signal aborts. */
+    async keep(signal: AbortSignal, onRenewed: (queue: EndpointQueue) => void): Promise<void> {
+      while (!signal.aborted) {
+        await monotonic.sleep(marginMs / 3, signal);
+        if (signal.aborted || queues.size === 0) continue;
+        try {
+          const asked = [...queues.values()];
+          const askedMs = monotonic.nowMs();
+          await webhooks.renewLeases(idsOf(asked), holder, leaseMs);
+          for (const queue of await refresh(asked)) {
+            queue.leaseEndsMs = askedMs + leaseMs;
+            onRenewed(queue);
+          }
+        } catch (err) {
+          log.error({ err, queues: queues.size }, 'webhook leases not renewed');
+        }
+      }
+    },
+  };
+}
+
+const idsOf = (queues: readonly EndpointQueue[]) => queues.map(({ webhook }) => webhook._id);
