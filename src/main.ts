@@ -1,11 +1,11 @@
 /** Starts the service in one role and ends it on a signal: exit code 0 after a graceful stop, 1 with one line when it cannot start. */
 import './core/node-version.js';
 import { parseArgs } from 'node:util';
-import { pino } from 'pino';
 import { systemClock } from './clock.js';
 import { readConfig } from './config.js';
 import { createContext, ROLES, type Role } from './core/context.js';
 import { createDemo } from './core/demo.js';
+import { createLog } from './core/log.js';
 import { createIds } from './domain/ids.js';
 import { StartupError } from './domain/startup-error.js';
 
@@ -35,11 +35,7 @@ async function main(): Promise<void> {
   const role = readRole(process.argv.slice(2));
   if (role === 'help') return void say(USAGE);
   const config = readConfig();
-  // Logs go to stderr, so that what is printed for a person stays readable on stdout.
-  const log = pino(
-    { level: config.logLevel, base: undefined, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination(2),
-  );
+  const log = createLog(config.logLevel);
   const clock = systemClock;
 
   const stopped = new AbortController();
@@ -52,8 +48,7 @@ async function main(): Promise<void> {
     // Before the start is over, it is the start that notices.
     if (context) void context.close().then(() => process.exit(0));
   };
-  process.on('SIGTERM', () => stop('SIGTERM'));
-  process.on('SIGINT', () => stop('SIGINT'));
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop(signal));
 
   context = await createContext({ config, role, clock, log, onProgress: say });
   if (stopped.signal.aborted) {
@@ -90,7 +85,7 @@ async function main(): Promise<void> {
 process.on('unhandledRejection', (error) => fail(error));
 process.on('uncaughtException', (error) => fail(error));
 
-/** A fault that nobody caught leaves the process in an unknown state: it ends, and what it did not finish is taken up at the next start. */
+/** An error that nobody caught leaves the process in an unknown state: it ends, and the next start continues what it did not finish. */
 function fail(error: unknown): never {
   const text =
     error instanceof StartupError
