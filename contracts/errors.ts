@@ -27,7 +27,8 @@ export const ERRORS = {
   rate_limited: {
     status: 429,
     trpc: 'TOO_MANY_REQUESTS',
-    description: 'Too many requests with this API key; `Retry-After` says for how many seconds to wait.',
+    description:
+      'Too many requests of this account, or of this address without a key; `Retry-After` says for how many seconds to wait.',
   },
   internal: {
     status: 500,

@@ -1,6 +1,7 @@
-/** The only reader of `process.env`. Every setting is checked at the start; a bad one is one clear line that names it. */
+/** The only reader of `process.env`. Checks every setting at the start; a bad one ends the start with one line that names it. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import ipaddr from 'ipaddr.js';
 import { NETWORKS, type Network, networkInfo } from '../contracts/networks.js';
 import { StartupError } from './domain/startup-error.js';
 
@@ -20,14 +21,20 @@ export interface Config {
   pollIntervalMs: number;
   localLedgerPort: number;
   localLedgerCloseMs: number;
-  /** 32 bytes, or null: generated into `dataDir`. */
-  secretsKey: Buffer | null;
+  /** 32 bytes each, the first seals; or null: one is generated into `dataDir`. */
+  secretsKeys: readonly Buffer[] | null;
   webhookAllowPrivate: boolean;
   webhookTimeoutMs: number;
   webhookRetryBaseMs: number;
   webhookMaxAttempts: number;
-  /** 0 turns the limit off. */
+  /** Of an account; 0 turns the limit off. */
   rateLimitPerMinute: number;
+  /** Of a client address without a key; 0 turns the limit off. */
+  publicRateLimitPerMinute: number;
+  /** Express's `trust proxy`. */
+  trustProxy: boolean | number | string;
+  /** Null: metrics and details of readiness are served on `port`, to local addresses. */
+  metricsPort: number | null;
   logLevel: LogLevel;
 }
 
@@ -53,14 +60,15 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   HORIZON_URLS_PUBLIC: { default: networkInfo.PUBLIC.horizonUrls.join(','), meaning: 'The same for PUBLIC' },
   HORIZON_REQUESTS_PER_HOUR: {
     default: '3600',
-    meaning: 'Request budget per network, shared by all processes, never exceeded. LOCAL has no limit',
+    meaning: 'Request budget per network, at least 30, shared by all processes, never exceeded. LOCAL has no limit',
   },
   POLL_INTERVAL_MS: { default: '1000', meaning: 'The shortest time between two reads of one source' },
   LOCAL_LEDGER_PORT: { default: '8000', meaning: 'Port of the built-in ledger' },
   LOCAL_LEDGER_CLOSE_MS: { default: '1000', meaning: 'Time between two ledgers of the built-in ledger' },
   SECRETS_KEY: {
     default: 'generated into `DATA_DIR`; required with `MONGODB_URI`',
-    meaning: '32 bytes, base64: encrypts webhook secrets at rest',
+    meaning:
+      '32 bytes, base64: encrypts webhook secrets at rest. Or a comma list of keys: the first encrypts, all decrypt; `cli secrets reseal` moves everything to the first',
   },
   WEBHOOK_ALLOW_PRIVATE: {
     default: '`false`; `true` when only LOCAL is watched',
@@ -72,7 +80,25 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
     meaning: 'Wait before the first retry; each further one is 4 times as long',
   },
   WEBHOOK_MAX_ATTEMPTS: { default: '11', meaning: 'Attempts before a delivery is FAILED' },
-  RATE_LIMIT_PER_MINUTE: { default: '1200', meaning: 'Requests per API key; `0` turns the limit off' },
+  RATE_LIMIT_PER_MINUTE: {
+    default: '1200',
+    meaning: 'Requests of an account, whichever of its API keys is used; `0` turns the limit off',
+  },
+  PUBLIC_RATE_LIMIT_PER_MINUTE: {
+    default: '600',
+    meaning:
+      'Requests of a client address without a valid key: payment pages, docs and wrong keys, each counted apart; `0` turns the limit off',
+  },
+  TRUST_PROXY: {
+    default: 'false',
+    meaning:
+      "Whose `X-Forwarded-For` names the client address, as Express's `trust proxy`: `true`, a number of proxies, or a comma list of addresses, networks, `loopback`, `linklocal`, `uniquelocal`",
+  },
+  METRICS_PORT: {
+    default: 'none',
+    meaning:
+      'Serves `/metrics`, and the reasons of `/health/ready`, on this port only. Without it, `PORT` serves them to loopback and private addresses',
+  },
   LOG_LEVEL: { default: 'info', meaning: `One of ${LOG_LEVELS.map((level) => `\`${level}\``).join(', ')}` },
 };
 
@@ -142,11 +168,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     cacheDir: join(raw('XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'stellar-collect'),
     networks,
     horizonUrls,
-    horizonRequestsPerHour: integer('HORIZON_REQUESTS_PER_HOUR', 3600, 1, 1_000_000_000),
+    horizonRequestsPerHour: integer('HORIZON_REQUESTS_PER_HOUR', 3600, 30, 1_000_000_000),
     pollIntervalMs: integer('POLL_INTERVAL_MS', 1000, 10, 3_600_000),
     localLedgerPort: integer('LOCAL_LEDGER_PORT', 8000, 0, 65_535),
     localLedgerCloseMs: integer('LOCAL_LEDGER_CLOSE_MS', 1000, 10, 3_600_000),
-    secretsKey: secretsKey(raw('SECRETS_KEY'), mongodbUri),
+    secretsKeys: secretsKeys(raw('SECRETS_KEY'), mongodbUri),
     webhookAllowPrivate: boolean(
       'WEBHOOK_ALLOW_PRIVATE',
       networks.every((network) => network === 'LOCAL'),
@@ -155,23 +181,47 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     webhookRetryBaseMs: integer('WEBHOOK_RETRY_BASE_MS', 5000, 1, 86_400_000),
     webhookMaxAttempts: integer('WEBHOOK_MAX_ATTEMPTS', 11, 1, 100),
     rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 1200, 0, 1_000_000_000),
+    publicRateLimitPerMinute: integer('PUBLIC_RATE_LIMIT_PER_MINUTE', 600, 0, 1_000_000_000),
+    trustProxy: trustProxy(raw('TRUST_PROXY')),
+    metricsPort: raw('METRICS_PORT') === undefined ? null : integer('METRICS_PORT', 0, 1, 65_535),
     logLevel: oneOf('LOG_LEVEL', raw('LOG_LEVEL') ?? 'info', LOG_LEVELS),
   };
 }
 
-function secretsKey(value: string | undefined, mongodbUri: string | null): Buffer | null {
+function secretsKeys(value: string | undefined, mongodbUri: string | null): readonly Buffer[] | null {
   if (value === undefined) {
     if (mongodbUri === null) return null;
     throw new StartupError(
       'SECRETS_KEY is required with MONGODB_URI: 32 random bytes in base64, the same for every process (for example from `openssl rand -base64 32`).',
     );
   }
-  const key = Buffer.from(value, 'base64');
-  // Buffer.from ignores what is no base64; what was meant must be what is used.
-  if (key.length !== 32 || key.toString('base64').replace(/=+$/, '') !== value.replace(/=+$/, '')) {
-    throw new StartupError('SECRETS_KEY must be exactly 32 bytes in base64 (44 characters).');
+  return value.split(',').map((item) => {
+    const text = item.trim();
+    const key = Buffer.from(text, 'base64');
+    // Buffer.from ignores what is no base64; what was meant must be what is used.
+    if (key.length !== 32 || key.toString('base64').replace(/=+$/, '') !== text.replace(/=+$/, '')) {
+      throw new StartupError(
+        'SECRETS_KEY must be exactly 32 bytes in base64 (44 characters), or a comma list of such.',
+      );
+    }
+    return key;
+  });
+}
+
+/** The names that Express knows for ranges of addresses. */
+const PROXY_RANGES = ['loopback', 'linklocal', 'uniquelocal'];
+
+function trustProxy(value: string | undefined): boolean | number | string {
+  if (value === undefined || value === 'false') return false;
+  if (value === 'true') return true;
+  if (/^\d{1,2}$/.test(value)) return Number(value) === 0 ? false : Number(value);
+  for (const item of value.split(',').map((each) => each.trim())) {
+    if (PROXY_RANGES.includes(item) || ipaddr.isValid(item) || ipaddr.isValidCIDR(item)) continue;
+    throw new StartupError(
+      `TRUST_PROXY must be true, false, a number of proxies, or a comma list of addresses, networks, ${PROXY_RANGES.join(', ')}: "${item}" is none of them.`,
+    );
   }
-  return key;
+  return value;
 }
 
 export function originOf(host: string, port: number): string {

@@ -18,6 +18,7 @@ const context = await createContext({
     NETWORKS: 'TESTNET',
     HORIZON_URLS_TESTNET: 'http://127.0.0.1:9',
     RATE_LIMIT_PER_MINUTE: '0',
+    PUBLIC_RATE_LIMIT_PER_MINUTE: '0',
     ...JSON.parse(settings),
   }),
   role: role as Role,

@@ -1,21 +1,40 @@
-/** Who sends a request: looked up before anything of it is read, so that a stranger costs little. */
+/** Finds out who sends a request, and counts it. Both happen before anything else of the request is read, so that a stranger costs little. */
 import type { IncomingMessage } from 'node:http';
-import { ApiError } from '../domain/api-error.js';
+import { ApiError, rateLimited } from '../domain/api-error.js';
 import type { Caller } from '../services/caller.js';
 
 /** Longer than any key; what is longer is not worth a look-up. */
 const BEARER = /^Bearer +([\x21-\x7e]{1,256}) *$/i;
 
-/** `authenticate` takes what follows `Bearer ` and answers null for a key that is unknown, revoked or expired.
- *  The function that it becomes throws ApiError `unauthorized`. */
-export function createCallerOf(authenticate: (token: string) => Promise<Caller | null>) {
-  return async (req: IncomingMessage): Promise<Caller> => {
+export interface CallerDeps {
+  /** Takes what follows `Bearer `. @returns null for a key that is unknown, revoked or expired */
+  authenticate: (token: string) => Promise<Caller | null>;
+  /** Counts authenticated calls by account. @returns the seconds to wait, 0 when the calls are let through */
+  accountLimit: (accountId: string, calls: number) => number;
+  /** Counts requests without a valid key by client address. @returns as above */
+  strangerLimit: (address: string) => number;
+  addressOf: (req: IncomingMessage) => string;
+}
+
+/** @param calls how many calls the request makes: a tRPC batch makes several
+ *  @throws ApiError `unauthorized`, `rate_limited` */
+export type CallerOf = (req: IncomingMessage, calls?: number) => Promise<Caller>;
+
+export function createCallerOf(deps: CallerDeps): CallerOf {
+  const { authenticate, accountLimit, strangerLimit, addressOf } = deps;
+  return async (req, calls = 1) => {
     const { authorization } = req.headers;
-    if (authorization === undefined)
-      throw new ApiError('unauthorized', 'Send an API key: "Authorization: Bearer sk_…".');
-    const token = BEARER.exec(authorization)?.[1];
+    const token = BEARER.exec(authorization ?? '')?.[1];
+    // A good key is served whatever else came from its address.
     const caller = token === undefined ? null : await authenticate(token);
-    if (!caller) throw new ApiError('unauthorized', 'The API key is unknown, revoked or expired.');
-    return caller;
+    const waitSeconds = caller ? accountLimit(caller.accountId, calls) : strangerLimit(addressOf(req));
+    if (waitSeconds > 0) throw rateLimited(waitSeconds);
+    if (caller) return caller;
+    throw new ApiError(
+      'unauthorized',
+      authorization === undefined
+        ? 'Send an API key: "Authorization: Bearer sk_…".'
+        : 'The API key is unknown, revoked or expired.',
+    );
   };
 }

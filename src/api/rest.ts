@@ -4,8 +4,8 @@ import { callTRPCProcedure } from '@trpc/server';
 import { ERRORS } from '../../contracts/errors.js';
 import type { Operation, ValidationContext } from '../../contracts/operation.js';
 import { ApiError, notFound } from '../domain/api-error.js';
-import type { Caller } from '../services/caller.js';
 import type { AppRouter } from './app-router.js';
+import type { CallerOf } from './bearer.js';
 import { apiErrorIn, errorBodyOf } from './errors.js';
 import { allFieldErrors, refusal, unknownField } from './input.js';
 import { readBody } from './rest-body.js';
@@ -15,8 +15,7 @@ import type { ApiContext } from './trpc.js';
 export interface RestDeps {
   router: AppRouter;
   validationContext: () => ValidationContext;
-  /** @throws ApiError `unauthorized` */
-  callerOf: (req: IncomingMessage) => Promise<Caller>;
+  callerOf: CallerOf;
   /** Told of every fault of ours. */
   onInternalError: (error: unknown, requestId: string) => void;
 }

@@ -11,13 +11,11 @@ import { type ApiContext, t } from './trpc.js';
 
 export interface RouterDeps {
   services: Services;
-  /** Counts one call; answers the seconds to wait before the next one is let through, 0 when this one is. */
-  rateLimit: (keyId: string) => number;
   idempotency: Pick<Idempotency, 'run'>;
   validationContext: () => ValidationContext;
 }
 
-/** The same router serves REST and tRPC. The order of checks is that of the middlewares: rate, scope, input, then the service. */
+/** The same router serves REST and tRPC. A call is checked in this order: scope, input, then the service. */
 export function createRouter(deps: RouterDeps): AppRouter {
   const records = Object.entries(contract).map(([resource, operations]) => {
     const procedures = Object.entries(operations as Record<string, Operation>).map(([name, operation]) => {
@@ -33,15 +31,14 @@ type LooseService = (caller: Caller, input: never) => Promise<unknown>;
 type LooseServices = Record<string, Record<string, LooseService>>;
 
 function procedureOf(operation: Operation, service: LooseService, deps: RouterDeps) {
-  const { rateLimit, idempotency, validationContext } = deps;
+  const { idempotency, validationContext } = deps;
 
-  const authorized = t.procedure.use(({ ctx: { caller }, next }) => {
-    const waitSeconds = rateLimit(caller.keyId);
-    if (waitSeconds > 0) {
-      throw new ApiError('rate_limited', `Too many requests: try again in ${waitSeconds} s.`, undefined, waitSeconds);
-    }
+  const authorized = t.procedure.use(async ({ ctx: { caller, maxInputBytes }, getRawInput, next }) => {
     if (caller.scope === 'READ' && !operation.readOnly) {
       throw new ApiError('forbidden', 'This API key may only read.');
+    }
+    if (maxInputBytes !== undefined && sizeOf(await getRawInput()) > maxInputBytes) {
+      throw new ApiError('bad_request', `The input is larger than ${maxInputBytes} bytes.`);
     }
     return next();
   });
@@ -70,6 +67,8 @@ function procedureOf(operation: Operation, service: LooseService, deps: RouterDe
 function outputOf({ output, secretField }: Operation): z.ZodType {
   return secretField && output instanceof z.ZodObject ? output.partial({ [secretField]: true } as never) : output;
 }
+
+const sizeOf = (input: unknown) => Buffer.byteLength(JSON.stringify(input) ?? '');
 
 const pathOf = (operation: Operation, input: Record<string, unknown>) =>
   operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(input[name])));

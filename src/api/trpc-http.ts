@@ -9,30 +9,40 @@ import { MAX_BODY_BYTES } from './rest-body.js';
 import type { ApiContext } from './trpc.js';
 
 export const MAX_BATCH_SIZE = 20;
+/** tRPC decodes the path before it splits it. */
+const COMMA = /,|%2c/i;
 
 /** Answers a request whose url is relative to `/trpc`. Never rejects. */
 export function createTrpcHttp(deps: Omit<RestDeps, 'validationContext'>) {
   const { router, callerOf, onInternalError } = deps;
 
   return async (req: IncomingMessage, res: ServerResponse, requestId: string): Promise<void> => {
+    const [path, query] = pathAndQueryOf(req);
+    // Every call of a batch counts, also those of procedures that do not exist.
+    const isBatch = query.get('batch') === '1';
+    const calls = isBatch ? Math.min(path.split(COMMA).length, MAX_BATCH_SIZE) : 1;
     let caller: Caller | null = null;
     let refusal: unknown;
     try {
-      caller = await callerOf(req);
+      caller = await callerOf(req, calls);
     } catch (error) {
       refusal = error;
     }
-    const path = (req.url ?? '/').split('?', 1)[0]!.slice(1);
     await nodeHTTPRequestHandler<AppRouter, IncomingMessage, ServerResponse>({
       req,
       res,
       path,
       router,
       maxBatchSize: MAX_BATCH_SIZE,
-      maxBodySize: MAX_BATCH_SIZE * MAX_BODY_BYTES,
+      maxBodySize: calls * MAX_BODY_BYTES,
       // An error given here answers every call of the request before its procedure is even looked up, so no call ever sees a missing caller.
       middleware: (_req, _res, next) => next(refusal as Error | undefined),
-      createContext: (): ApiContext => ({ caller: caller as Caller, requestId, idempotencyKey: idempotencyKeyOf(req) }),
+      createContext: (): ApiContext => ({
+        caller: caller as Caller,
+        requestId,
+        idempotencyKey: idempotencyKeyOf(req),
+        ...(isBatch ? { maxInputBytes: MAX_BODY_BYTES } : {}),
+      }),
       onError: ({ error }) => {
         if (errorBodyOf(error, requestId).isInternal) onInternalError(error.cause ?? error, requestId);
       },
@@ -43,4 +53,9 @@ export function createTrpcHttp(deps: Omit<RestDeps, 'validationContext'>) {
       },
     });
   };
+}
+
+function pathAndQueryOf(req: IncomingMessage): [path: string, query: URLSearchParams] {
+  const [path = '', query = ''] = (req.url ?? '/').split(/\?(.*)/s, 2);
+  return [path.slice(1), new URLSearchParams(query)];
 }

@@ -12,6 +12,8 @@ export interface ApiContext {
   requestId: string;
   /** Header `Idempotency-Key`. */
   idempotencyKey: string | null;
+  /** For a call in a batch, whose body is limited only as a whole. */
+  maxInputBytes?: number;
 }
 
 export const t = initTRPC.context<ApiContext>().create({

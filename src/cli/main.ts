@@ -7,16 +7,20 @@ import { retryParked } from '../collect/parked.js';
 import { createRecorder } from '../collect/recorder.js';
 import { originOf, readConfig } from '../config.js';
 import { openDatabase } from '../core/database.js';
+import { checkSecretsKey, openSecretsKey, resealSecrets } from '../core/secrets-key.js';
 import { createIds } from '../domain/ids.js';
+import { createSecretBox } from '../domain/secrets.js';
 import { createOutbox } from '../events/outbox.js';
 import { createHorizon } from '../ledger/horizon/source.js';
 import { registerLedgerCommands } from '../local-ledger/cli.js';
 import { createApiKeyService } from '../services/api-keys.js';
+import { sealedValues } from '../stores/sealed-values.js';
 import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
 import { registerAccountCommands } from './account.js';
 import { registerKeyCommands } from './key.js';
 import { registerParkedCommands } from './parked.js';
 import { type Administration, createProgram, runProgram } from './program.js';
+import { registerSecretsCommands } from './secrets.js';
 import { registerWebhookCommands } from './webhook.js';
 
 const clock = systemClock;
@@ -44,6 +48,11 @@ async function connect(): Promise<Administration> {
   return {
     ...stores,
     apiKeyService,
+    async resealSecrets() {
+      const secrets = createSecretBox(await openSecretsKey(config.secretsKeys, config.dataDir), clock);
+      await checkSecretsKey(stores.installation, secrets);
+      return resealSecrets(sealedValues(database.connection.db!), secrets);
+    },
     retryParked: (record) => retryParked({ ...stores, horizonOf, recorder, clock }, record),
     clock,
     newId,
@@ -60,6 +69,7 @@ const program = createProgram('npm run cli --', 'Administration of stellar-colle
 registerAccountCommands(program, connect);
 registerKeyCommands(program, connect);
 registerParkedCommands(program, connect);
+registerSecretsCommands(program, connect);
 registerWebhookCommands(program, {
   clock,
   settings: () => {

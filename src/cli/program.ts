@@ -19,6 +19,8 @@ export interface Administration {
   parkedRecords: ParkedRecordStore;
   retryParked: (record: ParkedRecordDoc) => Promise<ParkedRetry>;
   apiKeyService: ServiceOf<Contract['apiKeys']>;
+  /** How many values were sealed with the first key now, and how many had it already. */
+  resealSecrets: () => Promise<{ resealed: number; kept: number }>;
   clock: Clock;
   newId: NewId;
   close(): Promise<void>;

@@ -15,7 +15,10 @@ import { createSecretBox } from '../domain/secrets.js';
 import { StartupError } from '../domain/startup-error.js';
 import { createOutbox } from '../events/outbox.js';
 import { createHttpApp } from '../http/app.js';
+import { clientAddressOf } from '../http/client-address.js';
 import { createMetrics } from '../http/metrics.js';
+import { createOperationsApp } from '../http/operations.js';
+import { createRateLimit } from '../http/rate-limit.js';
 import { createReadiness } from '../http/readiness.js';
 import { listen } from '../http/server.js';
 import { type Jobs, removeOrphans, startJobs, type Work } from '../jobs/agenda.js';
@@ -103,7 +106,7 @@ export async function createContext(deps: {
     const { database, stores, close: closeDatabase } = await openDatabase({ clock, newId, log, onProgress }, config);
     onClose(closeDatabase);
     const { connection, transaction } = database;
-    const secrets = createSecretBox(await openSecretsKey(config.secretsKey, config.dataDir), clock);
+    const secrets = createSecretBox(await openSecretsKey(config.secretsKeys, config.dataDir), clock);
     await checkSecretsKey(stores.installation, secrets);
 
     const localLedger = await openLocalLedger();
@@ -218,6 +221,8 @@ export async function createContext(deps: {
         clock,
         log,
         publicUrl,
+        limit: createRateLimit(config.publicRateLimitPerMinute, clock),
+        addressOf: clientAddressOf,
       });
       api = {
         services,
@@ -225,11 +230,26 @@ export async function createContext(deps: {
         idempotency: createIdempotency({ store: stores.idempotency, clock, newId, log }),
         networks,
         rateLimitPerMinute: config.rateLimitPerMinute,
+        publicRateLimitPerMinute: config.publicRateLimitPerMinute,
         openapiJson: await readOpenApi(),
         pages,
       };
     }
-    const app = createHttpApp({ unreadiness: readiness.reasons, metrics: metrics.registry, log, clock, api });
+    const operations = { unreadiness: readiness.reasons, metrics: metrics.registry };
+    if (config.metricsPort !== null) {
+      const served = await listen(createOperationsApp(operations), config.host, config.metricsPort, clock, {
+        setting: 'METRICS_PORT',
+      });
+      onClose((graceMs) => served.close(graceMs));
+    }
+    const app = createHttpApp({
+      ...operations,
+      trustProxy: config.trustProxy,
+      hasMetricsPort: config.metricsPort !== null,
+      log,
+      clock,
+      api,
+    });
     const server = await listen(app, config.host, port, clock);
     onClose(async (graceMs) => {
       readiness.stop();

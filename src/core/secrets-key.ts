@@ -1,4 +1,4 @@
-/** The key that encrypts webhook secrets at rest: the operator's, or one generated into the data directory, once. */
+/** The keys that encrypt secrets at rest: the operator's, or one generated into the data directory, once. The first seals, all open. */
 import { randomBytes } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -6,10 +6,15 @@ import type { SecretBox } from '../domain/secrets.js';
 import { StartupError } from '../domain/startup-error.js';
 import { makeDirectory } from '../mongod/directory.js';
 import type { InstallationStore } from '../stores/installation.js';
+import { PROBE_OWNER, type SealedValue } from '../stores/sealed-values.js';
 
 const BYTES = 32;
 
-export async function openSecretsKey(configured: Buffer | null, dataDir: string): Promise<Buffer> {
+/** @throws StartupError when the data directory cannot be written, or holds something else */
+export async function openSecretsKey(
+  configured: readonly Buffer[] | null,
+  dataDir: string,
+): Promise<readonly Buffer[]> {
   if (configured) return configured;
   const path = join(dataDir, 'secrets-key');
   try {
@@ -26,19 +31,35 @@ export async function openSecretsKey(configured: Buffer | null, dataDir: string)
   }
   const key = Buffer.from((await readFile(path, 'utf8')).trim(), 'base64');
   if (key.length !== BYTES) throw new StartupError(`${path} does not hold ${BYTES} bytes in base64.`);
-  return key;
+  return [key];
 }
-
-const PROBE = 'stellar-collect';
 
 /** @throws StartupError when the database's secrets were sealed with another key: nothing could be signed. */
 export async function checkSecretsKey(installation: InstallationStore, secrets: SecretBox): Promise<void> {
-  const probe = await installation.sealedProbe(secrets.seal(PROBE, PROBE));
+  const probe = await installation.sealedProbe(secrets.seal(PROBE_OWNER, PROBE_OWNER));
   try {
-    secrets.open(probe, PROBE);
+    secrets.open(probe, PROBE_OWNER);
   } catch {
     throw new StartupError(
       'SECRETS_KEY is not the one that this database was set up with: its webhooks could not be signed.',
     );
   }
+}
+
+/** Seals everything with the first key that is not sealed with it yet. Safe to end at any moment, to repeat, and to run beside the service.
+ *  @throws StartupError when something opens with no key; everything else is sealed anew by then */
+export async function resealSecrets(
+  values: AsyncIterable<SealedValue>,
+  secrets: SecretBox,
+): Promise<{ resealed: number; kept: number }> {
+  const counts = { resealed: 0, kept: 0 };
+  let unreadable = 0;
+  for await (const { owner, sealed, replace } of values) {
+    const opened = secrets.tryOpen(sealed, owner);
+    if (opened === null) unreadable += 1;
+    else if (opened.withFirstKey) counts.kept += 1;
+    else if (await replace(secrets.seal(opened.secret, owner))) counts.resealed += 1;
+  }
+  if (unreadable > 0) throw new StartupError(`${unreadable} secrets open with no key of SECRETS_KEY.`);
+  return counts;
 }

@@ -15,6 +15,8 @@ export class ApiError extends Error {
 
 export const notFound = (what: string) => new ApiError('not_found', `There is no such ${what}.`);
 export const badRequest = (message: string) => new ApiError('bad_request', message);
+export const rateLimited = (waitSeconds: number) =>
+  new ApiError('rate_limited', `Too many requests: try again in ${waitSeconds} s.`, undefined, waitSeconds);
 export const conflict = (message: string) => new ApiError('conflict', message);
 /** What is wrong with the body, or with what it points at: one entry per field. */
 export const invalid = (...errors: [FieldError, ...FieldError[]]) =>

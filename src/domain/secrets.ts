@@ -1,4 +1,4 @@
-/** Secrets at rest: AES-256-GCM under `SECRETS_KEY`, bound to the row that they belong to, so that no ciphertext can be moved to another. */
+/** Secrets at rest: AES-256-GCM under a key of `SECRETS_KEY`, bound to the row that they belong to, so that no ciphertext can be moved to another. */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { Clock } from '../clock.js';
 
@@ -9,25 +9,48 @@ const TAG_BYTES = 16;
 
 export type SecretBox = ReturnType<typeof createSecretBox>;
 
-/** @param key 32 bytes */
-export function createSecretBox(key: Buffer, clock: Pick<Clock, 'randomBytes'>) {
+/** @param keys 32 bytes each: the first seals, all open */
+export function createSecretBox(keys: Buffer | readonly Buffer[], clock: Pick<Clock, 'randomBytes'>) {
+  const all = Buffer.isBuffer(keys) ? [keys] : keys;
+  const [first] = all;
+  if (!first) throw new Error('a secret box needs a key');
+
+  const tryOpen = (sealed: string, owner: string): { secret: string; withFirstKey: boolean } | null => {
+    for (const key of all) {
+      const secret = openWith(key, sealed, owner);
+      if (secret !== null) return { secret, withFirstKey: key === first };
+    }
+    return null;
+  };
   return {
     /** @param owner id of the row that will hold the result */
     seal(secret: string, owner: string): string {
       const nonce = clock.randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(owner));
+      const cipher = createCipheriv(ALGORITHM, first, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(owner));
       const sealed = Buffer.concat([nonce, cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()]);
       return `${VERSION}.${sealed.toString('base64url')}`;
     },
-    /** @throws when it was sealed with another key or for another owner, or was changed since. */
+    /** Null when it was sealed with none of the keys or for another owner, or was changed since. */
+    tryOpen,
+    /** @throws where `tryOpen` answers null */
     open(sealed: string, owner: string): string {
-      const [version, data = ''] = sealed.split('.');
-      const bytes = Buffer.from(data, 'base64url');
-      if (version !== VERSION || bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error('not a sealed secret');
-      const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
-        .setAAD(Buffer.from(owner))
-        .setAuthTag(bytes.subarray(-TAG_BYTES));
-      return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
+      const opened = tryOpen(sealed, owner);
+      if (opened === null) throw new Error('the sealed secret does not open');
+      return opened.secret;
     },
   };
+}
+
+function openWith(key: Buffer, sealed: string, owner: string): string | null {
+  const [version, data = ''] = sealed.split('.');
+  const bytes = Buffer.from(data, 'base64url');
+  if (version !== VERSION || bytes.length < NONCE_BYTES + TAG_BYTES) return null;
+  const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+    .setAAD(Buffer.from(owner))
+    .setAuthTag(bytes.subarray(-TAG_BYTES));
+  try {
+    return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
+  } catch {
+    return null;
+  }
 }

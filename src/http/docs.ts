@@ -1,4 +1,5 @@
-/** Swagger UI over the committed openapi.json. The API key is entered once and kept by the browser. */
+/** Swagger UI over the committed openapi.json. It forgets the API key when the page is closed or reloaded: what a browser stores for this
+ *  origin could be read by any script that ever runs on a payment page of the same origin. */
 import { type RequestHandler, Router } from 'express';
 import helmet from 'helmet';
 import swaggerUi from 'swagger-ui-express';
@@ -19,7 +20,7 @@ export function createDocs(openapiJson: Buffer): Router {
   });
   const page = swaggerUi.setup(undefined, {
     customSiteTitle: 'stellar-collect API',
-    swaggerOptions: { url: '/openapi.json', persistAuthorization: true, displayRequestDuration: true },
+    swaggerOptions: { url: '/openapi.json', persistAuthorization: false, displayRequestDuration: true },
   });
   docs.use('/docs', security, swaggerUi.serve);
   docs.get('/docs', page);

@@ -1,27 +1,40 @@
-/** The request limit of each API key, counted in this process: a minute begins with a key's first request. */
+/** Counts requests by key (an account, a client address) in this process. A key's minute begins with its first request. */
 import type { Clock } from '../clock.js';
 
 const WINDOW_MS = 60_000;
+/** Beyond them the oldest windows are forgotten: strangers with many addresses must not fill the memory. */
+const MAX_KEYS = 100_000;
 
-/** `perMinute` 0 turns the limit off. The function that it returns counts one request, and answers 0 or the seconds to wait. */
-export function createRateLimit(perMinute: number, clock: Clock): (keyId: string) => number {
+/** Counts `requests` (1 by default) for the key. @returns 0 when they are within the limit, else the seconds to wait */
+export type RateLimit = (key: string, requests?: number) => number;
+
+/** @param perMinute 0 turns the limit off */
+export function createRateLimit(perMinute: number, clock: Pick<Clock, 'nowMs'>, maxKeys = MAX_KEYS): RateLimit {
   if (perMinute === 0) return () => 0;
-  let windows = new Map<string, { endsAtMs: number; count: number }>();
+  const windows = new Map<string, { endsAtMs: number; count: number }>();
   let sweepAtMs = 0;
 
-  return (keyId) => {
+  const sweep = (nowMs: number) => {
+    for (const [key, { endsAtMs }] of windows) if (endsAtMs <= nowMs) windows.delete(key);
+    sweepAtMs = nowMs + WINDOW_MS;
+  };
+  const windowOf = (key: string, nowMs: number) => {
+    const known = windows.get(key);
+    // A window that ends later than any can began before the clock was set back.
+    if (known && known.endsAtMs > nowMs && known.endsAtMs <= nowMs + WINDOW_MS) return known;
+    const window = { endsAtMs: nowMs + WINDOW_MS, count: 0 };
+    // Deleted first, so that the map stays in the order in which windows began.
+    windows.delete(key);
+    windows.set(key, window);
+    if (windows.size > maxKeys) windows.delete(windows.keys().next().value!);
+    return window;
+  };
+
+  return (key, requests = 1) => {
     const nowMs = clock.nowMs();
-    if (nowMs >= sweepAtMs) {
-      windows = new Map([...windows].filter(([, window]) => window.endsAtMs > nowMs));
-      sweepAtMs = nowMs + WINDOW_MS;
-    }
-    const window = windows.get(keyId);
-    // One that ends later than any can began before the clock was set back.
-    if (!window || window.endsAtMs <= nowMs || window.endsAtMs > nowMs + WINDOW_MS) {
-      windows.set(keyId, { endsAtMs: nowMs + WINDOW_MS, count: 1 });
-      return 0;
-    }
-    window.count += 1;
+    if (nowMs >= sweepAtMs) sweep(nowMs);
+    const window = windowOf(key, nowMs);
+    window.count += requests;
     return window.count > perMinute ? Math.max(1, Math.ceil((window.endsAtMs - nowMs) / 1000)) : 0;
   };
 }

@@ -54,3 +54,9 @@ export const faultView = (frame: Frame, requestId: string | null): Html =>
     'Please try again in a moment. If you have paid already, your payment is not lost: it is on the Stellar ledger and will be found.',
     ...(requestId === null ? [] : [`Reference: ${requestId}`]),
   ]);
+
+export const busyView = (frame: Frame, waitSeconds: number): Html =>
+  messageView(frame, 'Too many requests', [
+    `Many requests have come from your network. Please try again in ${waitSeconds} s.`,
+    'If you have paid already, your payment is not lost: it is on the Stellar ledger and will be found.',
+  ]);

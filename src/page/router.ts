@@ -5,20 +5,23 @@ import type { Clock } from '../clock.js';
 import { payUri } from '../domain/sep7.js';
 import { qrPng, qrSvg } from '../resources/qr.js';
 import { createAssets } from './assets.js';
-import { faultView, unknownView } from './document.js';
+import { busyView, faultView, unknownView } from './document.js';
 import { judgeEntered } from './entered-amount.js';
+import { createFollow } from './follow.js';
 import { contentSecurityPolicy, shownImage, strictHeaders } from './headers.js';
 import type { Html } from './html.js';
+import { createLinkUpdates } from './link-updates.js';
 import { closedBecause, pageStateOf } from './page-state.js';
 import { qrCode } from './qr.js';
 import { createStreams } from './streams.js';
 import type { PageLink, PagePayment, PageSource, StatusFeed, TestPayer, TestPayment } from './types.js';
-import { PAGE_MEMORY_MS, PAYMENTS_SHOWN } from './types.js';
+import { PAGE_MEMORY_MS } from './types.js';
 import { pageView } from './view.js';
 
 /** Whatever a slug was ever made of; nothing else is looked up. */
 const SLUG = /^[A-Za-z0-9_-]{1,64}$/;
 const MAX_STREAMS = 10_000;
+const MAX_STREAMS_PER_ADDRESS = 20;
 /** A code that somebody embeds may be shown this long after its link was switched off. */
 const QR_CACHE_SECONDS = 60;
 
@@ -33,6 +36,10 @@ export interface PageDeps {
   publicUrl: string;
   /** Event streams at once; beyond them, pages poll. */
   maxStreams?: number;
+  maxStreamsPerAddress?: number;
+  /** Counts a request of a client address. @returns 0 when it is let through, else the seconds to wait */
+  limit?: (address: string) => number;
+  addressOf?: (req: Request) => string;
 }
 
 /** `close` ends the event streams, and must come before the server waits for its connections to end. */
@@ -40,10 +47,13 @@ export type PageRouter = Router & { close(): void; openStreams(): number };
 
 /** @returns a router for the root: `/p/…` and `/page/…`. */
 export function createPageRouter(deps: PageDeps): PageRouter {
-  const { pages, status, testPayer, clock, log, maxStreams = MAX_STREAMS } = deps;
+  const { pages, status, testPayer, clock, log } = deps;
+  const { maxStreams = MAX_STREAMS, maxStreamsPerAddress = MAX_STREAMS_PER_ADDRESS, limit = () => 0 } = deps;
+  const addressOfClient = deps.addressOf ?? ((req) => req.ip ?? 'unknown');
   const base = new URL(deps.publicUrl).pathname.replace(/\/+$/, '');
   const frame = { assets: createAssets(), base };
-  const streams = createStreams({ clock, limit: maxStreams, fed: () => status.live() });
+  const fed = () => status.live();
+  const streams = createStreams({ clock, limit: maxStreams, limitPerAddress: maxStreamsPerAddress, fed });
 
   const send = (res: Response, code: number, view: Html) => void res.status(code).type('html').send(view.text);
   const addressOf = (link: PageLink) => `${base}/p/${link.slug}`;
@@ -99,31 +109,14 @@ export function createPageRouter(deps: PageDeps): PageRouter {
     return { ...pageState, html: html.text, payments: payments.map(({ id: _, ...known }) => known) };
   }
 
-  async function follow(req: Request, res: Response, link: PageLink): Promise<void> {
-    if (streams.closed()) return void res.status(503).end();
-    // Who left while the link was looked up will never be heard to leave.
-    if (res.destroyed || req.method === 'HEAD') return void res.end();
-    const since = sinceOf(req.query.since) ?? clock.now();
-    const stream = streams.start(res);
-    const payments = new Map<string, PagePayment>();
-    let caughtUp = false;
-    const tell = () => stream.send('status', snapshot(link, [...payments.values()]));
-    const unsubscribe = status.subscribe(link.linkId, (payment) => {
-      if (payment.createdAt < since) return;
-      payments.set(payment.id, payment);
-      if (payments.size > PAYMENTS_SHOWN) payments.delete(payments.keys().next().value!);
-      // The page's link is not what it was when the stream began: the page asks anew.
-      if (payment.reason === 'link_inactive' || payment.reason === 'product_inactive') stream.end();
-      else if (caughtUp) tell();
-    });
-    res.on('close', unsubscribe);
-    for (const payment of (await status.since(link.linkId, since)).reverse()) {
-      // What was told meanwhile is newer.
-      if (!payments.has(payment.id)) payments.set(payment.id, payment);
-    }
-    caughtUp = true;
-    tell();
-  }
+  const follow = createFollow({
+    status,
+    streams,
+    updates: createLinkUpdates({ clock, log }),
+    sinceOf: (req) => sinceOf(req.query.since) ?? clock.now(),
+    addressOf: addressOfClient,
+    snapshot: (link, payments) => JSON.stringify(snapshot(link, payments)),
+  });
 
   async function payFromTestAccount(req: Request, res: Response, link: PageLink): Promise<void> {
     const { body = {} } = req as { body?: { amount?: unknown; since?: unknown } };
@@ -160,6 +153,12 @@ export function createPageRouter(deps: PageDeps): PageRouter {
   const router = express.Router();
   router.use(['/p', '/page'], strictHeaders);
   router.get('/page/:file', frame.assets.serve);
+  router.use('/p', (req, res, next) => {
+    const waitSeconds = limit(addressOfClient(req));
+    if (waitSeconds === 0) return next();
+    res.set('retry-after', String(waitSeconds));
+    send(res, 429, busyView(frame, waitSeconds));
+  });
   router.get(
     '/p/:slug',
     withLink((req, res, link) => showPage(res, link, req.query)),

@@ -1,4 +1,4 @@
-/** The open event streams of one process: bounded in number, age and backlog, kept alive by one heartbeat for all, ended all at once. */
+/** The open event streams of one process: bounded in number, for each client address too, in age and in backlog; kept alive by one heartbeat, ended all at once. */
 import type { Response } from 'express';
 import type { Clock } from '../clock.js';
 
@@ -10,12 +10,15 @@ const MAX_AGE_MS = 15 * 60_000;
 const MAX_BACKLOG_BYTES = 256 * 1024;
 
 export interface EventStream {
-  send(event: string, data: unknown): void;
+  /** @param data one line */
+  send(event: string, data: string): void;
   end(): void;
 }
 
 /** @param fed whether there is news to pass on; without it the streams end, and pages poll. */
-export function createStreams({ clock, limit, fed }: { clock: Clock; limit: number; fed: () => boolean }) {
+export function createStreams(deps: { clock: Clock; limit: number; limitPerAddress: number; fed: () => boolean }) {
+  const { clock, limit, limitPerAddress, fed } = deps;
+  const byAddress = new Map<string, number>();
   const open = new Set<EventStream & { openedMs: number }>();
   const closing = new AbortController();
   let beating = false;
@@ -28,17 +31,25 @@ export function createStreams({ clock, limit, fed }: { clock: Clock; limit: numb
       await clock.sleep(HEARTBEAT_MS, closing.signal);
       for (const stream of open) {
         if (!fed() || clock.nowMs() - stream.openedMs > MAX_AGE_MS) stream.end();
-        else stream.send('beat', clock.nowMs());
+        else stream.send('beat', String(clock.nowMs()));
       }
     }
     beating = false;
   }
 
+  function count(address: string, change: 1 | -1): void {
+    const streams = (byAddress.get(address) ?? 0) + change;
+    if (streams > 0) byAddress.set(address, streams);
+    else byAddress.delete(address);
+  }
+
   return {
     /** Whether another stream would be turned away. */
     closed: (): boolean => closing.signal.aborted || open.size >= limit || !fed(),
+    /** Whether this client address has as many streams open as it may have. */
+    isFull: (address: string): boolean => (byAddress.get(address) ?? 0) >= limitPerAddress,
     /** Answers with an event stream. Everything that must end with it listens to the response's `close`. */
-    start(res: Response): EventStream {
+    start(res: Response, address: string): EventStream {
       res.writeHead(200, {
         'content-type': 'text/event-stream',
         'cache-control': 'no-store, no-transform',
@@ -48,15 +59,19 @@ export function createStreams({ clock, limit, fed }: { clock: Clock; limit: numb
       res.write(`retry: ${Math.round(1000 + 2000 * clock.random())}\n\n`);
       const stream = {
         openedMs: clock.nowMs(),
-        send(event: string, data: unknown) {
+        send(event: string, data: string) {
           if (res.writableEnded) return;
-          res.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+          res.write(`event: ${event}\ndata: ${data}\n\n`);
           if (res.writableLength > MAX_BACKLOG_BYTES) res.destroy();
         },
         end: () => res.end(),
       };
       open.add(stream);
-      res.on('close', () => open.delete(stream));
+      count(address, 1);
+      res.on('close', () => {
+        open.delete(stream);
+        count(address, -1);
+      });
       void beat();
       return stream;
     },

@@ -10,6 +10,7 @@ import { type Clock, systemClock } from '../../src/clock.js';
 import { createHttpApp, type HttpDeps } from '../../src/http/app.js';
 import { listen } from '../../src/http/server.js';
 import { answered, call, type Outcome, operations, request, TRANSPORTS } from '../helpers/api.js';
+import { freePort } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
 t.setTimeout(300_000);
@@ -532,7 +533,19 @@ t.test('tRPC takes 20 calls in a request, each with its own outcome', async (t) 
   t.same(await raw('POST', 'products.create', '{'), [400, 'BAD_REQUEST', 'bad_request']);
   t.same(await raw('POST', 'products.create', '[]'), [400, 'BAD_REQUEST', 'bad_request']);
   t.same(await raw('POST', 'products.create', '{}', 'text/plain'), [415, 'UNSUPPORTED_MEDIA_TYPE', 'bad_request']);
-  t.same(await raw('POST', 'products.create', `"${'x'.repeat(2_100_000)}"`), [413, 'PAYLOAD_TOO_LARGE', 'bad_request']);
+  const description = (bytes: number) => JSON.stringify({ ...shirt, description: 'x'.repeat(bytes) });
+  t.same(await raw('POST', 'products.create', description(102_400)), [413, 'PAYLOAD_TOO_LARGE', 'bad_request']);
+  t.equal((await raw('POST', 'products.create', description(100_000)))[0], 422, 'as large as over REST');
+  const two = await fetch(`${url}/trpc/products.create,account.nothing?batch=1`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: `{"0":${description(110_000)},"1":{}}`,
+  });
+  t.match(
+    await two.json(),
+    [{ error: { data: { error: { code: 'bad_request' } } } }],
+    'nor does a batch lift the limit',
+  );
   t.same(await raw('GET', 'products.create'), [405, 'METHOD_NOT_SUPPORTED', 'bad_request']);
   t.same(await raw('POST', 'account.get'), [415, 'UNSUPPORTED_MEDIA_TYPE', 'bad_request']);
   t.same(await raw('GET', 'products.list?input=%7B'), [400, 'BAD_REQUEST', 'bad_request']);
@@ -604,7 +617,7 @@ t.test('docs, the document, health and metrics are served without a key', async 
   const docs = await get('/docs/');
   t.match(docs, { status: 200, text: /swagger-ui/ });
   t.notMatch(docs.headers.get('content-security-policy'), /upgrade-insecure-requests/);
-  t.match((await get('/docs/swagger-ui-init.js')).text, /"url": "\/openapi.json"[\s\S]*"persistAuthorization": true/);
+  t.match((await get('/docs/swagger-ui-init.js')).text, /"url": "\/openapi.json"[\s\S]*"persistAuthorization": false/);
   t.equal((await get('/docs/nothing')).status, 404);
   t.match(JSON.parse((await get('/health/live')).text), { status: 'ok' });
   await eventually(async () => (await get('/health/ready')).status === 200, 'it is ready');
@@ -623,7 +636,12 @@ t.test('docs, the document, health and metrics are served without a key', async 
 });
 
 /** The same app over services of the test, for what the real ones never do. */
-async function startApp(t: Tap, api: Partial<HttpDeps['api']>, clock: Clock = systemClock) {
+async function startApp(
+  t: Tap,
+  api: Partial<HttpDeps['api']>,
+  clock: Clock = systemClock,
+  deps: Partial<HttpDeps> = {},
+) {
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
   const fail = async () => {
@@ -635,9 +653,11 @@ async function startApp(t: Tap, api: Partial<HttpDeps['api']>, clock: Clock = sy
     metrics: new Registry(),
     log,
     clock,
+    ...deps,
     api: {
       services: services as never,
-      authenticate: async (token) => ({ accountId: 'acct_a', keyId: token, scope: 'FULL' }),
+      authenticate: async (token) =>
+        token === 'sk_wrong' ? null : { accountId: `acct_${token.slice(3, 4)}`, keyId: token, scope: 'FULL' },
       idempotency: {} as never,
       networks: [],
       rateLimitPerMinute: 0,
@@ -704,21 +724,116 @@ t.test('a replay stays good when what it asked for has passed meanwhile', async 
   }
 });
 
-t.test('a key has so many requests a minute, counted over both transports', async (t) => {
+t.test('an account has so many requests a minute, whichever key and transport, and whatever the answer', async (t) => {
   let nowMs = 1_000_000;
   const clock = { ...systemClock, nowMs: () => nowMs };
-  const { origin } = await startApp(t, { rateLimitPerMinute: 3 }, clock);
+  const { origin } = await startApp(t, { rateLimitPerMinute: 4 }, clock);
   const ask = (key: string, n: number) => call(TRANSPORTS[n % 2]!, origin, key, 'account.get');
-  for (let n = 0; n < 3; n++) t.equal((await ask('sk_a', n)).outcome, 'internal', 'let through');
+  for (let n = 0; n < 2; n++) t.equal((await ask(`sk_a${n}`, n)).outcome, 'internal', 'let through');
+  const headers = { authorization: 'Bearer sk_a2' };
+  t.equal((await fetch(`${origin}/api/v1/nothing`, { headers })).status, 404);
+  t.equal((await fetch(`${origin}/trpc/nothing.here`, { headers })).status, 404);
   for (let n = 0; n < 2; n++) {
     nowMs += 10_000;
-    const { outcome, status, headers } = await ask('sk_a', n);
+    const { outcome, status, headers } = await ask(`sk_a${n}`, n);
     t.same([outcome, status], ['rate_limited', 429]);
     t.equal(headers.get('retry-after'), String(50 - n * 10));
   }
-  t.equal((await ask('sk_b', 0)).outcome, 'internal', 'another key has its own minute');
+  t.equal((await fetch(`${origin}/api/v1/nothing`, { headers })).status, 429, 'a path that does not exist counts too');
+  t.equal((await ask('sk_b', 0)).outcome, 'internal', 'another account has its own minute');
   nowMs += 40_000;
   t.equal((await ask('sk_a', 0)).outcome, 'internal', 'after Retry-After it works again');
+  const batch = await fetch(`${origin}/trpc/${Array(4).fill('account.get').join('%2C')}?batch=1`, { headers });
+  t.match(
+    await batch.json(),
+    [{ error: { data: { error: { code: 'rate_limited' } } } }],
+    'each call of a batch counts',
+  );
+});
+
+t.test('wrong keys of an address have a limit of their own: a good key and the pages are served', async (t) => {
+  const pages = express.Router().get('/p/x', (_req, res) => void res.send('page'));
+  const { origin } = await startApp(t, { rateLimitPerMinute: 2, publicRateLimitPerMinute: 3, pages });
+  const status = async (path: string, key?: string) =>
+    (await fetch(origin + path, { headers: key ? { authorization: `Bearer ${key}` } : {}, redirect: 'manual' })).status;
+  t.same(await Promise.all([1, 2, 3].map(() => status('/api/v1/account', 'sk_wrong'))), [401, 401, 401]);
+  t.equal(await status('/api/v1/account', 'sk_wrong'), 429);
+  t.equal(await status('/api/v1/account'), 429, 'no key at all counts the same');
+  t.equal(await status('/trpc/account.get', 'sk_wrong'), 429);
+  t.equal(
+    await status('/api/v1/account', 'sk_a'),
+    500,
+    'a good key is served, and wrong ones did not count for its account',
+  );
+  t.equal(await status('/p/x'), 200);
+  for (let n = 0; n < 3; n++) t.not(await status('/openapi.json'), 429);
+  t.equal(await status('/openapi.json'), 429, 'the docs have a limit too');
+  for (let n = 0; n < 5; n++) t.equal(await status('/health/live'), 200, 'health has none');
+});
+
+t.test('X-Forwarded-For names the client only when its proxy is trusted', async (t) => {
+  const ask = async (origin: string, address: string) =>
+    (await fetch(`${origin}/api/v1/account`, { headers: { 'x-forwarded-for': address } })).status;
+  const trusting = await startApp(t, { publicRateLimitPerMinute: 1 }, systemClock, { trustProxy: 'loopback' });
+  t.same(
+    [
+      await ask(trusting.origin, '8.8.8.8'),
+      await ask(trusting.origin, '9.9.9.9'),
+      await ask(trusting.origin, '8.8.8.8'),
+    ],
+    [401, 401, 429],
+  );
+  t.same(
+    [await ask(trusting.origin, '2a00:1:2:3:4::1'), await ask(trusting.origin, '2a00:1:2:3:5::1')],
+    [401, 429],
+    'a /64 of IPv6 is one client',
+  );
+  const plain = await startApp(t, { publicRateLimitPerMinute: 1 });
+  t.same([await ask(plain.origin, '8.8.8.8'), await ask(plain.origin, '9.9.9.9')], [401, 429]);
+  t.equal(plain.lines.filter((line) => line.includes('TRUST_PROXY is not set')).length, 1, 'the operator is told once');
+});
+
+t.test('metrics and the reasons of readiness are for the operator', async (t) => {
+  const ask = async (origin: string, path: string, address?: string) => {
+    const response = await fetch(origin + path, { headers: address ? { 'x-forwarded-for': address } : {} });
+    return `${response.status} ${await response.text()}`;
+  };
+  const ready = /503 .*MongoDB is away/;
+  const { origin } = await startApp(t, {});
+  t.match(await ask(origin, '/metrics'), /^200/, 'loopback');
+  t.match(await ask(origin, '/health/ready'), ready);
+  t.match(await ask(origin, '/metrics', '127.0.0.1'), /^404/, 'a proxy that is not trusted may forward anybody');
+  t.equal(await ask(origin, '/health/ready', '127.0.0.1'), '503 {"status":"unavailable"}');
+  const trusting = await startApp(t, {}, systemClock, { trustProxy: 1 });
+  t.match(await ask(trusting.origin, '/metrics', '10.1.2.3'), /^200/);
+  t.match(await ask(trusting.origin, '/metrics', '8.8.8.8'), /^404/);
+  const apart = await startApp(t, {}, systemClock, { hasMetricsPort: true });
+  t.match(await ask(apart.origin, '/metrics'), /^404/);
+  t.equal(await ask(apart.origin, '/health/ready'), '503 {"status":"unavailable"}');
+  t.match(await ask(apart.origin, '/health/live'), /^200/);
+
+  const port = await freePort();
+  const own = await startTestService(t, {
+    role: 'api',
+    env: { METRICS_PORT: String(port), HORIZON_URLS_LOCAL: 'http://127.0.0.1:1' },
+  });
+  t.match(await ask(own.url, '/metrics'), /^404/);
+  t.match(await ask(`http://127.0.0.1:${port}`, '/metrics'), /^200 [\s\S]*collect_/);
+  t.match(await ask(`http://127.0.0.1:${port}`, '/api/v1/account'), /^404/);
+});
+
+t.test('an answer that nobody reads does not hold its connection for ever', async (t) => {
+  const app = express().get('/', (_req, res) => void res.send(Buffer.alloc(50_000_000)));
+  const server = await listen(app, '127.0.0.1', 0, systemClock, { idleMs: 300 });
+  t.teardown(() => server.close(0));
+  const socket = connect(server.port, '127.0.0.1');
+  const closed = new Promise((resolve) => socket.once('close', resolve).once('error', () => undefined));
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  socket.pause();
+  await eventually(async () => (await server.connections()) === 1, 'the connection is there');
+  await eventually(async () => (await server.connections()) === 0, 'the connection is dropped', 5_000);
+  socket.destroy();
+  await closed;
 });
 
 t.test('closing lets what is in flight finish, and takes nothing new', async (t) => {

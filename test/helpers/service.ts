@@ -70,6 +70,7 @@ export async function startTestService(t: Test, options: TestServiceOptions = {}
     LOCAL_LEDGER_CLOSE_MS: String(CLOSE_MS),
     POLL_INTERVAL_MS: '100',
     RATE_LIMIT_PER_MINUTE: '0',
+    PUBLIC_RATE_LIMIT_PER_MINUTE: '0',
     ...env,
   });
   const log = pino({ level: logLevel });

@@ -2,12 +2,14 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import fc from 'fast-check';
 import t from 'tap';
+import { createRateLimit } from '../../src/http/rate-limit.js';
 import { type EnteredAmount, judgeEntered } from '../../src/page/entered-amount.js';
 import { shownImage } from '../../src/page/headers.js';
 import { html, trusted } from '../../src/page/html.js';
 import { pageStateOf } from '../../src/page/page-state.js';
 import { PAGE_MEMORY_MS, type PagePayment } from '../../src/page/types.js';
 import { createMemoryFeed, ISSUER, pageLink, servePages } from '../helpers/browser.js';
+import { eventually } from '../helpers/service.js';
 
 const escaped = (text: string) =>
   text.replace(/[&<>"']/g, (mark) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' })[mark]!);
@@ -382,6 +384,51 @@ t.test('streams are bounded, beat, leave no listener behind, and all end at shut
   t.equal((await fetch(`${url}/p/x/events`)).status, 503);
   third.leave();
 });
+
+t.test('an address has so many streams and requests; other addresses go on', async (t) => {
+  let nowMs = 0;
+  const limit = createRateLimit(30, { nowMs: () => nowMs });
+  const addressOf = (req: { get(name: string): string | undefined }) => req.get('x-test-address') ?? 'a';
+  const { url } = await servePages(t, [pageLink('x')], { limit, addressOf });
+  const streams = await Promise.all(Array.from({ length: 20 }, () => follow(`${url}/p/x/events`)));
+  t.equal((await fetch(`${url}/p/x/events`)).status, 429, 'the 21st stream');
+  const other = { headers: { 'x-test-address': 'b' } };
+  const second = await fetch(`${url}/p/x/events`, other);
+  t.equal(second.status, 200, 'another address');
+  await second.body?.cancel();
+  streams[0]!.leave();
+  await eventually(async () => (await fetch(`${url}/p/x/events`, { method: 'HEAD' })).status === 200, 'room again');
+  while ((await fetch(`${url}/p/x/status`)).status === 200);
+  for (const path of ['/p/x', '/p/x/qr', '/p/x/status', '/p/x/events', '/p/nothing']) {
+    const answer = await fetch(url + path);
+    t.equal(answer.status, 429, path);
+    t.equal(answer.headers.get('retry-after'), '60');
+  }
+  t.match(await (await fetch(`${url}/p/x`)).text(), /Too many requests/);
+  t.equal((await fetch(`${url}/p/x`, other)).status, 200);
+  nowMs = 60_000;
+  t.equal((await fetch(`${url}/p/x`)).status, 200);
+  for (const stream of streams) stream.leave();
+});
+
+t.test(
+  'a hundred payments at once are told to 200 open pages in few renderings, each page the last state',
+  async (t) => {
+    const { url, feed } = await servePages(t, [pageLink('x')], { maxStreamsPerAddress: 200 });
+    const streams = await Promise.all(Array.from({ length: 200 }, () => follow(`${url}/p/x/events`)));
+    await Promise.all(streams.map((stream) => stream.until(() => stream.states().length === 1)));
+    const startedMs = performance.now();
+    for (let n = 0; n < 100; n++) feed.pay('link_x', { id: `pay_${n}`, amount: String(n + 1) });
+    const last = (stream: (typeof streams)[0]) => stream.states().at(-1)?.payments as { amount: string }[] | undefined;
+    await Promise.all(streams.map((stream) => stream.until(() => last(stream)?.at(-1)?.amount === '100')));
+    t.ok(performance.now() - startedMs < 2000, `after ${performance.now() - startedMs} ms`);
+    for (const stream of streams) {
+      t.ok(stream.states().length <= 4, 'joined');
+      t.equal(last(stream)?.length, 20);
+      stream.leave();
+    }
+  },
+);
 
 t.test('the test button pays on LOCAL only, for the page only, and says what went wrong', async (t) => {
   const paid: unknown[] = [];

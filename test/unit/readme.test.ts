@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import express from 'express';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import { readConfig, SETTINGS } from '../../src/config.js';
@@ -30,7 +31,7 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
     MONGODB_URI: 'postgres://x',
     NETWORKS: 'LOCAL,MARS',
     HORIZON_URLS_TESTNET: 'https://ok.example,nonsense',
-    HORIZON_REQUESTS_PER_HOUR: '0',
+    HORIZON_REQUESTS_PER_HOUR: '29',
     POLL_INTERVAL_MS: '1s',
     LOCAL_LEDGER_PORT: '-1',
     LOCAL_LEDGER_CLOSE_MS: '0',
@@ -40,6 +41,9 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
     WEBHOOK_RETRY_BASE_MS: '',
     WEBHOOK_MAX_ATTEMPTS: '0',
     RATE_LIMIT_PER_MINUTE: 'many',
+    PUBLIC_RATE_LIMIT_PER_MINUTE: '-1',
+    TRUST_PROXY: 'loopback,my-proxy',
+    METRICS_PORT: '0',
     LOG_LEVEL: 'loud',
     HOST: 'a b',
   };
@@ -63,6 +67,20 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
     /s3cret/,
     'a URL may hold a key',
   );
+});
+
+t.test('TRUST_PROXY is what Express takes for `trust proxy`', async (t) => {
+  for (const [value, expected] of [
+    ['false', false],
+    ['0', false],
+    ['true', true],
+    ['2', 2],
+    ['loopback, 10.0.0.0/8,2001:db8::/32', 'loopback, 10.0.0.0/8,2001:db8::/32'],
+  ] as const) {
+    const { trustProxy } = readConfig({ TRUST_PROXY: value });
+    t.equal(trustProxy, expected, value);
+    express().set('trust proxy', trustProxy);
+  }
 });
 
 t.test('private webhook targets are allowed by default only when LOCAL alone is watched', async (t) => {

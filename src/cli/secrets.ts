@@ -1,0 +1,19 @@
+/** `secrets reseal`: moves everything that is sealed to the first key of SECRETS_KEY. */
+import type { Command } from 'commander';
+import { type Connect, connected, print } from './program.js';
+
+export function registerSecretsCommands(program: Command, connect: Connect<'resealSecrets'>): void {
+  program
+    .command('secrets')
+    .description('secrets that are kept encrypted')
+    .command('reseal')
+    .description('encrypt them all with the first key of SECRETS_KEY; the others may be dropped afterwards')
+    .option('--json', 'print one line of JSON and nothing else')
+    .action((options: { json?: true }) =>
+      connected(connect, async ({ resealSecrets }) => {
+        const result = await resealSecrets();
+        if (options.json) return print(JSON.stringify(result));
+        print(`${result.resealed} sealed anew, ${result.kept} had the first key already.`);
+      }),
+    );
+}

@@ -1,0 +1,37 @@
+/** Health and metrics. Whether the process is ready is public; why it is not, and what it counts, is for the operator. */
+import express, { type Request, Router } from 'express';
+import type { Registry } from 'prom-client';
+
+export interface OperationsDeps {
+  /** Why the process is not ready; empty when it is. */
+  unreadiness: () => Promise<readonly string[]>;
+  metrics: Registry;
+}
+
+/** Serves `/health/live`, `/health/ready` and `/metrics`.
+ *  @param deps.showsDetails decides who sees the metrics and the reasons; for others `/metrics` does not exist */
+export function createOperations(deps: OperationsDeps & { showsDetails: (req: Request) => boolean }): Router {
+  const { unreadiness, metrics, showsDetails } = deps;
+  const router = Router();
+  router.get('/health/live', (_req, res) => {
+    res.json({ status: 'ok' });
+  });
+  router.get('/health/ready', async (req, res) => {
+    const reasons = await unreadiness();
+    const isReady = reasons.length === 0;
+    const status = isReady ? 'ok' : 'unavailable';
+    res.status(isReady ? 200 : 503).json(showsDetails(req) ? { status, reasons } : { status });
+  });
+  router.get('/metrics', async (req, res, next) => {
+    if (!showsDetails(req)) return next();
+    res.type(metrics.contentType).send(await metrics.metrics());
+  });
+  return router;
+}
+
+/** The app on `METRICS_PORT`: whoever reaches it sees everything. */
+export function createOperationsApp(deps: OperationsDeps): express.Express {
+  const app = express().disable('x-powered-by').disable('etag');
+  app.use(createOperations({ ...deps, showsDetails: () => true }));
+  return app;
+}

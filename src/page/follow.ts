@@ -1,0 +1,64 @@
+/** The event stream of an open page: its state now, and again whenever a payment of its link changes it. */
+import type { Request, Response } from 'express';
+import type { createLinkUpdates } from './link-updates.js';
+import type { createStreams } from './streams.js';
+import type { PageLink, PagePayment, StatusFeed } from './types.js';
+import { PAYMENTS_SHOWN } from './types.js';
+
+export interface FollowDeps {
+  status: StatusFeed;
+  streams: ReturnType<typeof createStreams>;
+  updates: ReturnType<typeof createLinkUpdates>;
+  /** The time from which on the page wants to know of payments. */
+  sinceOf: (req: Request) => Date;
+  addressOf: (req: Request) => string;
+  /** JSON of the page's state. */
+  snapshot: (link: PageLink, payments: readonly PagePayment[]) => string;
+}
+
+/** Answers with an event stream; 429 when the client address has too many open, 503 when this process takes no more. */
+export function createFollow(deps: FollowDeps) {
+  const { status, streams, updates, sinceOf, addressOf, snapshot } = deps;
+
+  return async (req: Request, res: Response, link: PageLink): Promise<void> => {
+    if (streams.closed()) return void res.status(503).end();
+    const address = addressOf(req);
+    if (streams.isFull(address)) return void res.status(429).set('retry-after', '60').end();
+    // A reader who left while the link was looked up will never be heard to leave.
+    if (res.destroyed || req.method === 'HEAD') return void res.end();
+    const since = sinceOf(req);
+    const stream = streams.start(res, address);
+    const payments = new Map<string, PagePayment>();
+    const terms = JSON.stringify(link);
+    let caughtUp = false;
+
+    const tell = () => {
+      if (!caughtUp) return;
+      const shown = [...payments.values()];
+      const key = `${terms} ${shown.map(({ id, status }) => `${id} ${status}`).join()}`;
+      stream.send(
+        'status',
+        viewer.rendered(key, () => snapshot(link, shown)),
+      );
+    };
+    const viewer = updates.join(link.linkId, tell);
+    const unsubscribe = status.subscribe(link.linkId, (payment) => {
+      if (payment.createdAt < since) return;
+      payments.set(payment.id, payment);
+      if (payments.size > PAYMENTS_SHOWN) payments.delete(payments.keys().next().value!);
+      // The link is not what it was when the stream began: the page asks anew.
+      if (payment.reason === 'link_inactive' || payment.reason === 'product_inactive') stream.end();
+      else viewer.changed();
+    });
+    res.on('close', () => {
+      unsubscribe();
+      viewer.leave();
+    });
+    for (const payment of (await status.since(link.linkId, since)).reverse()) {
+      // What was told meanwhile is newer.
+      if (!payments.has(payment.id)) payments.set(payment.id, payment);
+    }
+    caughtUp = true;
+    tell();
+  };
+}
