@@ -7,7 +7,7 @@ export interface IssuedAsset {
 }
 export type LedgerAsset = IssuedAsset | null;
 
-type XdrAsset = xdr.Asset | xdr.ChangeTrustAsset;
+type XdrAsset = xdr.Asset | xdr.ChangeTrustAsset | xdr.TrustLineAsset;
 
 /** An asset as an operation names it, or undefined where core would call it invalid (bad code, pool shares). */
 export function fromXdrAsset(asset: XdrAsset): LedgerAsset | undefined {

@@ -16,10 +16,12 @@ import {
   type xdr,
 } from '@stellar/stellar-sdk';
 import { systemClock } from '../clock.js';
+import { assetFields } from './asset.js';
+import { madeUpContract } from './contract-call.js';
 import type { ActiveFault, FaultInput } from './faults.js';
-import type { Injection } from './injection.js';
+import { CONTRACT_CALL, type Injection } from './injection.js';
 import { LedgerRefusedError, toRefusal } from './refusal.js';
-import { BASE_FEE, fromAmount, STROOPS_PER_UNIT } from './stroops.js';
+import { BASE_FEE, fromAmount, STROOPS_PER_UNIT, toAmount } from './stroops.js';
 
 export interface PayRequest {
   /** G… or M… */
@@ -39,6 +41,18 @@ export interface PayRequest {
   fromMuxedId?: string;
   /** Pays from this account; else from a test account that gets what it needs. */
   fromSecret?: string;
+}
+
+export interface ContractPayment {
+  /** G… or C… */
+  to: string;
+  from?: string;
+  /** Decimal text. */
+  amount: string;
+  assetCode?: string;
+  assetIssuer?: string | null;
+  /** Of the destination, a decimal below 2^64. */
+  muxedId?: string;
 }
 
 export interface Submitted {
@@ -292,6 +306,17 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
       return await submit({ from, operations, memo: request.memo });
     },
 
+    /** A payment by a contract call: into the account's balance, from `from` (G… or C…, a wallet contract of nobody's without it). */
+    async payByContract(request: ContractPayment): Promise<string> {
+      return await control<{ id: string }>('POST', '/records', contractPayment(request, root.publicKey())).then(
+        ({ id }) => id,
+      );
+    },
+
+    /** Emits a transfer event from a contract that is not the asset's; resolves with Horizon's operation id. */
+    forge: async (forgery: ContractPayment) =>
+      (await control<{ id: string }>('POST', '/faults', { kind: 'forge', ...forgery })).id,
+
     status: () => control<LedgerStatus>('GET', STATUS_PATH),
     faults: {
       add: (fault: FaultInput) => control<ActiveFault>('POST', '/faults', fault),
@@ -303,6 +328,27 @@ export function createLedgerClient({ url, passphrase }: { url: string; passphras
     reset: () => control<unknown>('POST', '/faults', { kind: 'reset' }),
     /** Puts a made-up record into the next ledger; resolves with its operation id. */
     inject: async (injection: Injection) => (await control<{ id: string }>('POST', '/records', injection)).id,
+  };
+}
+
+function contractPayment(request: ContractPayment, source: string): Injection {
+  const { to, from = madeUpContract('wallet'), amount, assetCode = 'XLM', assetIssuer, muxedId } = request;
+  const type = assetIssuer === from ? 'mint' : assetIssuer === to ? 'burn' : 'transfer';
+  const asset = assetIssuer ? { code: assetCode, issuer: assetIssuer } : null;
+  const stroops = fromAmount(amount);
+  if (stroops === null) throw new LedgerRefusedError(`${amount} is no amount`);
+  const change = {
+    ...assetFields(asset),
+    type,
+    ...(type === 'mint' ? {} : { from }),
+    ...(type === 'burn' ? {} : { to }),
+    amount: toAmount(stroops),
+    ...(muxedId === undefined || type === 'burn' ? {} : { destination_muxed_id: muxedId }),
+  };
+  return {
+    accounts: [from, to].filter(StrKey.isValidEd25519PublicKey),
+    moves: true,
+    record: { ...CONTRACT_CALL, source_account: source, asset_balance_changes: [change] },
   };
 }
 

@@ -2,7 +2,7 @@
 import { type Applied, apply, check, type LedgerMoment, touchedKeys } from './apply.js';
 import { type AccountEntry, accountKey, createView, type Entry, sponsorsOf } from './entries.js';
 import { type LedgerCounts, toCloseTime } from './headers.js';
-import { type Injection, toInjected } from './injection.js';
+import { applyInjection, type Injection, keysOfInjection, type Network } from './injection.js';
 import { keysOfClaim } from './operations/claimable-balance.js';
 import type { Before } from './past.js';
 import type { Settled, Waiting } from './queue.js';
@@ -29,9 +29,11 @@ export async function prepareClose(
   atMs: number,
   batch: Waiting[],
   injections: Injection[],
+  network: Network,
 ): Promise<Close> {
   const at: LedgerMoment = { sequence: head.sequence + 1, closeTime: toCloseTime(atMs) };
-  const keys = new Set(batch.flatMap(({ envelope }) => touchedKeys(envelope)));
+  const touched = [...batch.flatMap(({ envelope }) => touchedKeys(envelope)), ...injections.flatMap(keysOfInjection)];
+  const keys = new Set(touched);
   const loaded = await store.loadEntries([...keys]);
   const more = [...loaded.values()].flatMap(furtherKeys).filter((key) => !loaded.has(key));
   if (more.length > 0) for (const [key, entry] of await store.loadEntries(more)) loaded.set(key, entry);
@@ -46,10 +48,12 @@ export async function prepareClose(
     const applied: Applied = apply(envelope, layer, at);
     layer.commit();
     fees += applied.feeCharged;
-    documents.push(toDocuments(envelope, applied, at, documents.length + 1));
+    documents.push(toDocuments(envelope, applied, at, documents.length + 1, network.contractIdOf));
     return { kind: 'closed', ledger: at.sequence, successful: applied.successful, outcome: applied };
   });
-  for (const injection of injections) documents.push(toInjected(injection, at, documents.length + 1));
+  for (const injection of injections) {
+    documents.push(applyInjection(injection, ledger, at, documents.length + 1, network));
+  }
   for (const { transaction, operations } of documents) {
     counts[transaction.successful ? 'successful' : 'failed'] += 1;
     counts.operations += transaction.successful ? operations.length : 0;

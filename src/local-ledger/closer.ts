@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { prepareClose } from './close.js';
 import type { Faults } from './faults.js';
-import { type Injection, injectedId } from './injection.js';
+import { type Injection, injectedId, type Network } from './injection.js';
 import type { Past } from './past.js';
 import type { Queue } from './queue.js';
 import { type Head, LostLedgerError, type Store } from './store.js';
@@ -15,6 +15,7 @@ export interface CloserDeps {
   queue: Queue;
   past: Past;
   faults: Faults;
+  network: Network;
   clock: Clock;
   log: Logger;
   closeMs: number;
@@ -22,7 +23,7 @@ export interface CloserDeps {
 
 export type Closer = Awaited<ReturnType<typeof createCloser>>;
 
-export async function createCloser({ store, queue, past, faults, clock, log, closeMs }: CloserDeps) {
+export async function createCloser({ store, queue, past, faults, network, clock, log, closeMs }: CloserDeps) {
   let head = await store.load();
   let state: 'watching' | 'closing' | 'lost' = 'watching';
   let injections: { injection: Injection; resolve(id: string): void }[] = [];
@@ -62,7 +63,7 @@ export async function createCloser({ store, queue, past, faults, clock, log, clo
       return head.sequence;
     }
     const records = injected.map(({ injection }) => injection);
-    const { ledger, settlements, before } = await prepareClose(store, head, atMs, batch, records);
+    const { ledger, settlements, before } = await prepareClose(store, head, atMs, batch, records, network);
     const sequence = head.sequence + 1;
     past.note(sequence, before);
     faults.noteLedger(sequence, ledger.documents);

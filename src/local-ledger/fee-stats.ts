@@ -17,12 +17,12 @@ export function feeStats(latest: number, fees: RecentFee[]): Record<string, unkn
     last_ledger: String(latest),
     last_ledger_base_fee: String(BASE_FEE),
     ledger_capacity_usage: (operations / (5 * MAX_OPERATIONS)).toFixed(2),
-    fee_charged: distribution(fees.map(({ charged }) => charged)),
-    max_fee: distribution(fees.map(({ bid }) => bid)),
+    fee_charged: feeDistribution(fees.map(({ charged }) => charged)),
+    max_fee: feeDistribution(fees.map(({ bid }) => bid)),
   };
 }
 
-function distribution(values: number[]): Record<string, string> {
+export function feeDistribution(values: number[]): Record<string, string> {
   const sorted = (values.length === 0 ? [Number(BASE_FEE)] : values).toSorted((a, b) => a - b);
   const at = (percent: number) => String(sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)]);
   const counts = new Map<number, number>();

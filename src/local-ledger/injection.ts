@@ -1,15 +1,28 @@
-/** Records that no transaction made: whatever a test wants a reader of payments to meet (types of tomorrow, missing fields, Soroban
- *  transfers), put into a real ledger at a real id. */
+/** Records that no transaction made: whatever a test wants a reader of payments to meet (types of tomorrow, missing fields, contract
+ *  transfers, forged events), put into a real ledger at a real id. */
 import { createHash } from 'node:crypto';
+import { Memo, StrKey } from '@stellar/stellar-sdk';
 import type { LedgerMoment } from './apply.js';
+import {
+  applyChange,
+  type BalanceChange,
+  changeEffects,
+  changeEvent,
+  keysOfChange,
+  readBalanceChanges,
+} from './balance-change.js';
+import { type MadeTransaction, madeUpContract, makeContractCall, transferArguments } from './contract-call.js';
+import type { View } from './entries.js';
 import { toTimestamp } from './headers.js';
 import type { LedgerDocuments } from './records.js';
+import { type ContractIdOf, contractEvent, type EventBody, toEventDocuments } from './rpc/events.js';
+import { BASE_FEE, fromAmount, toAmount } from './stroops.js';
 import { toid } from './toid.js';
 
 export interface Injection {
   /** Accounts whose history shows the record. */
   accounts: string[];
-  /** Laid over the common fields of an operation. */
+  /** Laid over the common fields of an operation. Its `asset_balance_changes` are events of Stellar RPC as well. */
   record: Record<string, unknown>;
   /** Laid over a transaction's fields, the memo among them. */
   transaction?: Record<string, unknown>;
@@ -17,62 +30,222 @@ export interface Injection {
   omit?: string[];
   omitTransaction?: string[];
   isPayment?: boolean;
+  /** Whether balances and effects follow the balance changes, as far as their parties hold the asset. */
+  moves?: boolean;
+  /** A transfer that a contract without the asset claims in an event; nothing else shows it. */
+  forgery?: Forgery;
+}
+
+export interface Forgery {
+  /** G… or C… */
+  from: string;
+  to: string;
+  asset: { code: string; issuer: string } | null;
+  /** Stroops. */
+  amount: bigint;
+  toMuxedId: string | null;
+}
+
+/** The contract call of somebody who emits a transfer that never was: `source` pays its fee. */
+export function forgedEvent(
+  wanted: {
+    to: string;
+    from?: string;
+    /** Decimal text. */
+    amount: string;
+    assetCode?: string;
+    assetIssuer?: string | null;
+    muxedId?: string;
+  },
+  source: string,
+): Injection {
+  const { to, from = madeUpContract('forger'), amount, assetCode = 'XLM', assetIssuer, muxedId } = wanted;
+  return {
+    accounts: [source],
+    isPayment: false,
+    record: { ...CONTRACT_CALL, source_account: source, asset_balance_changes: null },
+    forgery: {
+      from,
+      to,
+      asset: assetIssuer ? { code: assetCode, issuer: assetIssuer } : null,
+      amount: fromAmount(amount)!,
+      toMuxedId: muxedId ?? null,
+    },
+  };
+}
+
+/** What Horizon says of every contract call. */
+export const CONTRACT_CALL = {
+  type: 'invoke_host_function',
+  type_i: 24,
+  function: 'HostFunctionTypeHostFunctionTypeInvokeContract',
+  parameters: [],
+  address: '',
+  salt: '',
+};
+
+export interface Network {
+  passphrase: string;
+  contractIdOf: ContractIdOf;
 }
 
 export const injectedId = (ledger: number, order: number): string => toid(ledger, order, 1).toString();
 
-export function toInjected(injection: Injection, at: LedgerMoment, order: number): LedgerDocuments {
-  const { accounts, isPayment = true } = injection;
+const changesOf = ({ record }: Injection): BalanceChange[] => readBalanceChanges(record.asset_balance_changes);
+
+/** Entries that the injection changes. */
+export const keysOfInjection = (injection: Injection): string[] =>
+  injection.moves ? changesOf(injection).flatMap(keysOfChange) : [];
+
+/** Applies the injection's balance changes, and tells what it leaves in the history. */
+export function applyInjection(
+  injection: Injection,
+  view: View,
+  at: LedgerMoment,
+  order: number,
+  network: Network,
+): LedgerDocuments {
+  const { accounts, isPayment = true, moves = false } = injection;
   const transactionId = toid(at.sequence, order);
   const id = toid(at.sequence, order, 1);
-  const createdAt = toTimestamp(at.closeTime);
-  const hash = createHash('sha256').update(`injected:${id}:${at.closeTime}`).digest('hex');
-  const source = accounts[0] ?? '';
-  const record: Record<string, unknown> = {
-    id: id.toString(),
-    paging_token: id.toString(),
-    transaction_successful: true,
-    source_account: source,
-    type: 'payment',
-    type_i: 1,
-    created_at: createdAt,
-    transaction_hash: hash,
-    ...injection.record,
-  };
-  for (const field of injection.omit ?? []) delete record[field];
-  const transaction: Record<string, unknown> = {
-    id: hash,
-    paging_token: transactionId.toString(),
-    successful: true,
-    hash,
-    ledger: at.sequence,
-    created_at: createdAt,
-    source_account: source,
-    source_account_sequence: '0',
-    fee_account: source,
-    fee_charged: '100',
-    max_fee: '100',
-    operation_count: 1,
-    envelope_xdr: '',
-    result_xdr: '',
-    fee_meta_xdr: 'AAAAAA==',
-    memo_type: 'none',
-    signatures: [],
-    ...injection.transaction,
-  };
-  for (const field of injection.omitTransaction ?? []) delete transaction[field];
+  const made = makeTransaction(injection, at, order, network.passphrase);
+  const record = operationRecord(injection, at, id, made.hash);
+  const transaction = transactionRecord(injection, at, transactionId, made);
   const successful = record.transaction_successful !== false;
+  const changes = successful ? changesOf(injection) : [];
+  if (moves) for (const change of changes) applyChange(view, change);
+  const payer = String(transaction.fee_account);
+  const events = StrKey.isValidEd25519PublicKey(payer)
+    ? toEventDocuments(
+        {
+          at,
+          order,
+          txHash: made.hash,
+          fee: { payer, charged: BASE_FEE },
+          operations: [successful ? eventsOf(injection, changes, network) : []],
+          isClassic: false,
+        },
+        network.contractIdOf,
+      )
+    : [];
   return {
     transaction: {
       _id: transactionId,
       ledger: at.sequence,
-      hash,
+      hash: made.hash,
       innerHash: null,
       accounts,
       successful,
       resultCodes: { transaction: successful ? 'tx_success' : 'tx_failed' },
       record: transaction,
     },
-    operations: [{ _id: id, transaction: transactionId, accounts, successful, isPayment, record, effects: [] }],
+    operations: [
+      {
+        _id: id,
+        transaction: transactionId,
+        accounts,
+        successful,
+        isPayment,
+        record,
+        effects: moves ? changes.flatMap((change) => changeEffects(change, toAmount)) : [],
+      },
+    ],
+    events,
   };
+}
+
+function eventsOf({ forgery }: Injection, changes: BalanceChange[], { contractIdOf }: Network): EventBody[] {
+  const told = changes.map((change) => changeEvent(change, contractIdOf));
+  if (forgery === undefined) return told;
+  const { from, to, asset, amount, toMuxedId } = forgery;
+  const contractId = madeUpContract('forger');
+  return [...told, contractEvent({ contractId, name: 'transfer', addresses: [from, to], asset, amount, toMuxedId })];
+}
+
+/** A contract call where the record tells of balance changes or of a forgery, else only a hash. */
+function makeTransaction(injection: Injection, at: LedgerMoment, order: number, passphrase: string): MadeTransaction {
+  const [change] = changesOf(injection);
+  const told = injection.forgery ?? change;
+  const source = sourceOf(injection);
+  const sequence = toid(at.sequence, order);
+  if (told === undefined || !StrKey.isValidEd25519PublicKey(source)) {
+    const hash = createHash('sha256').update(`injected:${sequence}:${at.closeTime}`).digest('hex');
+    return { hash, envelopeXdr: '', resultXdr: '' };
+  }
+  const contract = madeUpContract('caller');
+  const [from, to] = [told.from ?? contract, told.to ?? contract];
+  return makeContractCall(
+    {
+      contract: injection.forgery === undefined ? contract : madeUpContract('forger'),
+      method: 'transfer',
+      arguments: transferArguments(from, to, told.amount),
+      source,
+      sequence,
+      memo: memoOf(injection.transaction ?? {}),
+    },
+    passphrase,
+  );
+}
+
+const sourceOf = ({ accounts, record }: Injection): string => String(record.source_account ?? accounts[0] ?? '');
+
+/** The memo that the transaction's fields tell of, as far as the SDK can make it. */
+function memoOf({ memo, memo_bytes, memo_type }: Record<string, unknown>): Memo {
+  try {
+    if (memo_type === 'text')
+      return Memo.text(typeof memo_bytes === 'string' ? (Buffer.from(memo_bytes, 'base64') as never) : String(memo));
+    if (memo_type === 'id') return Memo.id(String(memo));
+    if (memo_type === 'hash') return Memo.hash(Buffer.from(String(memo), 'base64').toString('hex'));
+    if (memo_type === 'return') return Memo.return(Buffer.from(String(memo), 'base64').toString('hex'));
+  } catch {
+    // Made-up fields need not be a memo.
+  }
+  return Memo.none();
+}
+
+function operationRecord(injection: Injection, at: LedgerMoment, id: bigint, hash: string): Record<string, unknown> {
+  const record: Record<string, unknown> = {
+    id: id.toString(),
+    paging_token: id.toString(),
+    transaction_successful: true,
+    source_account: sourceOf(injection),
+    type: 'payment',
+    type_i: 1,
+    created_at: toTimestamp(at.closeTime),
+    transaction_hash: hash,
+    ...injection.record,
+  };
+  for (const field of injection.omit ?? []) delete record[field];
+  return record;
+}
+
+function transactionRecord(
+  injection: Injection,
+  at: LedgerMoment,
+  id: bigint,
+  { hash, envelopeXdr, resultXdr }: MadeTransaction,
+): Record<string, unknown> {
+  const source = sourceOf(injection);
+  const transaction: Record<string, unknown> = {
+    id: hash,
+    paging_token: id.toString(),
+    successful: true,
+    hash,
+    ledger: at.sequence,
+    created_at: toTimestamp(at.closeTime),
+    source_account: source,
+    source_account_sequence: '0',
+    fee_account: source,
+    fee_charged: BASE_FEE.toString(),
+    max_fee: BASE_FEE.toString(),
+    operation_count: 1,
+    envelope_xdr: envelopeXdr,
+    result_xdr: resultXdr,
+    fee_meta_xdr: 'AAAAAA==',
+    memo_type: 'none',
+    signatures: [],
+    ...injection.transaction,
+  };
+  for (const field of injection.omitTransaction ?? []) delete transaction[field];
+  return transaction;
 }

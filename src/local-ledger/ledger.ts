@@ -21,6 +21,8 @@ import { createPast } from './past.js';
 import { createQueue, type Settled } from './queue.js';
 import { createRateLimiter } from './rate-limiter.js';
 import type { TransactionOutcome } from './results.js';
+import { createEventReader } from './rpc/event-reader.js';
+import { createContractIds } from './rpc/events.js';
 import { openStore } from './store.js';
 
 export interface LedgerDeps {
@@ -61,7 +63,8 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
   const queue = createQueue();
   const faults = createFaults(clock);
   const past = createPast();
-  const closer = await createCloser({ store, queue, past, faults, clock, log, closeMs });
+  const network = { passphrase, contractIdOf: createContractIds(passphrase) };
+  const closer = await createCloser({ store, queue, past, faults, network, clock, log, closeMs });
   const { head } = closer;
 
   function visible(api: Api = 'horizon'): Visible {
@@ -86,6 +89,9 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
     rateLimiter: createRateLimiter(faults, clock),
     closer,
     history: createHistory(store, visible, faults, head),
+    /** What Stellar RPC shows of the same ledgers. */
+    rpcHistory: createHistory(store, () => visible('rpc'), faults, head),
+    events: createEventReader(store, faults),
     head,
     visible,
     /** Streams that are open, to be ended with the ledger. */

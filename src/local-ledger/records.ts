@@ -8,6 +8,7 @@ import type { Effect } from './operations/kind.js';
 import { isSuccess } from './operations/kind.js';
 import { type Party, partyFields } from './party.js';
 import { type ResultCodes, resultCodes, resultXdr } from './results.js';
+import { type ContractIdOf, type EventDocument, toEvent, toEventDocuments } from './rpc/events.js';
 import { toid } from './toid.js';
 
 export interface TransactionDocument {
@@ -37,13 +38,20 @@ export interface OperationDocument {
 export interface LedgerDocuments {
   transaction: TransactionDocument;
   operations: OperationDocument[];
+  events: EventDocument[];
 }
 
 /** An empty LedgerEntryChanges: the changes that the fee made are not reproduced here. */
 const NO_CHANGES = 'AAAAAA==';
 
 /** What a transaction leaves in the history; `order` counts from 1 in each ledger. */
-export function toDocuments(envelope: Envelope, applied: Applied, at: LedgerMoment, order: number): LedgerDocuments {
+export function toDocuments(
+  envelope: Envelope,
+  applied: Applied,
+  at: LedgerMoment,
+  order: number,
+  contractIdOf: ContractIdOf,
+): LedgerDocuments {
   const { inner, feeBump } = envelope;
   const createdAt = toTimestamp(at.closeTime);
   const transactionId = toid(at.sequence, order);
@@ -122,6 +130,19 @@ export function toDocuments(envelope: Envelope, applied: Applied, at: LedgerMome
       record,
     },
     operations,
+    events: toEventDocuments(
+      {
+        at,
+        order,
+        txHash: hash,
+        fee: { payer: payer.id, charged: applied.feeCharged },
+        operations: applied.movements.map((moved) =>
+          moved.map((movement) => toEvent(movement, inner.memo, contractIdOf)),
+        ),
+        isClassic: true,
+      },
+      contractIdOf,
+    ),
   };
 }
 

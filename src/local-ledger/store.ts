@@ -6,6 +6,7 @@ import { accountKey, type Entry } from './entries.js';
 import { extendSpan, type LedgerCounts, type Span } from './headers.js';
 import { newAccount } from './operations/create-account.js';
 import type { LedgerDocuments, OperationDocument, TransactionDocument } from './records.js';
+import type { EventDocument } from './rpc/events.js';
 import { TOTAL_COINS } from './stroops.js';
 
 export interface Owner {
@@ -51,7 +52,7 @@ export interface ClosedLedger {
 
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
-const COLLECTIONS = ['entries', 'transactions', 'operations', 'spans'] as const;
+const COLLECTIONS = ['entries', 'transactions', 'operations', 'events', 'spans'] as const;
 
 export async function openStore(db: mongo.Db, clock: Clock, root: string) {
   // 64-bit integers stay exact: amounts, sequence numbers and ids pass 2^53.
@@ -60,6 +61,7 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
   const entries = db.collection<Entry>('ledger_entries', exact);
   const transactions = db.collection<TransactionDocument>('ledger_transactions', exact);
   const operations = db.collection<OperationDocument>('ledger_operations', exact);
+  const events = db.collection<EventDocument>('ledger_events', exact);
   const spans = db.collection<Span>('ledger_spans', exact);
 
   const randomId = () => clock.randomBytes(16).toString('hex');
@@ -74,6 +76,8 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
     await transactions.createIndex({ innerHash: 1 }, { partialFilterExpression: { innerHash: { $type: 'string' } } });
     await transactions.createIndex({ accounts: 1, _id: 1 });
     await operations.createIndex({ accounts: 1, _id: 1 });
+    await events.createIndex({ topics: 1, _id: 1 });
+    await events.createIndex({ transaction: 1 });
   }
 
   function firstSpan(): Span {
@@ -157,6 +161,7 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
     entries,
     transactions,
     operations,
+    events,
     spans,
     load,
 
@@ -247,6 +252,8 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
         }
         const rows = done.flatMap((documents) => documents.operations);
         if (rows.length > 0) await operations.insertMany(rows, { session });
+        const told = done.flatMap((documents) => documents.events);
+        if (told.length > 0) await events.insertMany(told, { session });
       });
       return { ...head, ...next };
     },

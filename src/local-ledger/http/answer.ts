@@ -28,8 +28,14 @@ export async function sendHal(req: Request, res: Response, body: unknown, status
   }
 }
 
+/** The path by which faults find a request: its own, or for a call of Stellar RPC `/rpc/` and the method. */
+export const faultPath = (req: Request, res: Response): string =>
+  typeof res.locals.faultPath === 'string' ? res.locals.faultPath : req.path;
+
+/** A problem body; for a call of Stellar RPC a line of text, as its proxies answer. */
 export function sendProblem(res: Response, problem: Problem): void {
   res.status(problem.status);
+  if (typeof res.locals.faultPath === 'string') return void res.type('text').end(problem.message);
   res.setHeader('Content-Type', 'application/problem+json; charset=utf-8');
   res.end(toJson(problem.body()));
 }

@@ -1,4 +1,4 @@
-/** The ledger's HTTP face: Horizon's endpoints behind the fault gate, the control endpoints before it. */
+/** The ledger's HTTP interface: Horizon and Stellar RPC behind the fault gate, the control endpoints before it. */
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import { mongo } from 'mongoose';
 import type { Logger } from 'pino';
@@ -11,6 +11,7 @@ import { historyRoutes } from './history-routes.js';
 import { hostGuard } from './host-guard.js';
 import { Problem } from './problem.js';
 import { rateLimit } from './rate-limit.js';
+import { rpcRoutes } from './rpc-routes.js';
 import { stateRoutes } from './state-routes.js';
 import { submitRoutes } from './submit-routes.js';
 
@@ -23,6 +24,7 @@ export function createApp(ledger: Ledger, log: Logger, listensOn: () => string):
   // Before the CORS headers: no web page may make a developer's ledger misbehave.
   app.use(controlRoutes(ledger));
   app.use(commonHeaders);
+  app.use(rpcRoutes(ledger, log));
   app.use(rateLimit(ledger));
   app.use(faultGate(ledger));
   app.use(stateRoutes(ledger));

@@ -1,7 +1,10 @@
 /** What Horizon does not have: faults on demand, injected records, a reset. Not subject to the faults themselves. */
+import { StrKey } from '@stellar/stellar-sdk';
 import express, { Router } from 'express';
 import { z } from 'zod';
+import { fromCanonicalAsset } from '../asset.js';
 import { faultSchema } from '../faults.js';
+import { forgedEvent } from '../injection.js';
 import type { Ledger } from '../ledger.js';
 import { Problem } from './problem.js';
 
@@ -14,7 +17,30 @@ const injectionSchema = z.strictObject({
   omit: z.array(z.string()).optional(),
   omitTransaction: z.array(z.string()).optional(),
   isPayment: z.boolean().optional(),
+  moves: z.boolean().optional(),
 });
+
+const isParty = (text: string) => StrKey.isValidEd25519PublicKey(text) || StrKey.isValidContract(text);
+
+const forgeSchema = z
+  .strictObject({
+    kind: z.literal('forge'),
+    to: z.string().refine(isParty, 'a G... or C... address'),
+    from: z.string().refine(isParty, 'a G... or C... address').optional(),
+    amount: z.string().regex(/^\d{1,12}(\.\d{1,7})?$/),
+    assetCode: z.string().optional(),
+    assetIssuer: z.string().nullish(),
+    muxedId: z
+      .string()
+      .regex(/^\d{1,20}$/)
+      .optional(),
+  })
+  .refine(({ assetCode = '', assetIssuer }) => !assetIssuer || fromCanonicalAsset(`${assetCode}:${assetIssuer}`), {
+    message: 'an asset has a code of 1 to 12 letters and digits and an issuer',
+  });
+
+/** Tells of a `forge` order, whatever else it holds. */
+const isForgery = (body: unknown): boolean => (body as { kind?: unknown } | undefined)?.kind === 'forge';
 
 function parse<T>(schema: z.ZodType<T>, body: unknown): T {
   const parsed = schema.safeParse(body);
@@ -46,6 +72,12 @@ export function controlRoutes(ledger: Ledger): Router {
     if (resetSchema.safeParse(req.body).success) {
       await ledger.closer.reset();
       res.status(201).json({ kind: 'reset', sequence: ledger.head().sequence });
+      return;
+    }
+    if (isForgery(req.body)) {
+      const { kind, ...wanted } = parse(forgeSchema, req.body);
+      const id = await ledger.closer.inject(forgedEvent(wanted, ledger.root.publicKey()));
+      res.status(201).json({ kind, id });
       return;
     }
     res.status(201).json(ledger.faults.add(parse(faultSchema, req.body)));

@@ -1,8 +1,8 @@
-/** Stands before every Horizon endpoint and misbehaves where a fault says so. */
+/** Stands before every endpoint of Horizon and Stellar RPC, and misbehaves where a fault says so. */
 import type { Request, RequestHandler, Response } from 'express';
 import type { RequestFault } from '../faults.js';
 import type { Ledger } from '../ledger.js';
-import { sendProblem } from './answer.js';
+import { faultPath, sendProblem } from './answer.js';
 import { Problem } from './problem.js';
 
 const HTML = '<!DOCTYPE html><html><head><title>Just a moment</title></head><body><h1>Please wait</h1></body></html>';
@@ -24,7 +24,7 @@ const AT_THE_GATE = [
 
 export function faultGate(ledger: Ledger): RequestHandler {
   return async (req, res, next) => {
-    const fault = ledger.faults.hit({ method: req.method, path: req.path }, AT_THE_GATE);
+    const fault = ledger.faults.hit({ method: req.method, path: faultPath(req, res) }, AT_THE_GATE);
     if (fault === null) return next();
     await misbehave(fault, req, res, next);
   };

@@ -1,0 +1,202 @@
+/** Events of Stellar RPC: what moved, told by the asset's own contract (CAP-67). */
+import { Address, Asset, nativeToScVal, xdr } from '@stellar/stellar-sdk';
+import type { LedgerMoment } from '../apply.js';
+import { canonicalAsset, type LedgerAsset } from '../asset.js';
+import type { Movement } from '../movements.js';
+import { ledgerStart, toid } from '../toid.js';
+
+/** An event as it is kept: found by its id, its topics and its contract. */
+export interface EventDocument {
+  /** The TOID in 19 digits (operations from 0), a dash, the index in 10 digits: sorts like time. */
+  _id: string;
+  ledger: number;
+  /** Seconds since the epoch. */
+  closeTime: number;
+  /** TOID of the transaction. */
+  transaction: bigint;
+  txHash: string;
+  /** As in the event's id. A fee's event stands before all transactions, at 0 and 0. */
+  transactionIndex: number;
+  operationIndex: number;
+  /** Horizon's id of the operation; null for a fee. */
+  operation: bigint | null;
+  /** C… */
+  contractId: string;
+  /** Base64 ScVals. */
+  topics: string[];
+  value: string;
+  /** Whether a server without EMIT_CLASSIC_EVENTS would lack it. */
+  isClassic: boolean;
+}
+
+/** An event without its place in the ledger. */
+export interface EventBody {
+  contractId: string;
+  topics: xdr.ScVal[];
+  value: xdr.ScVal;
+}
+
+export type ContractIdOf = (asset: LedgerAsset) => string;
+
+/** Finds the contract of an asset on this network; remembers those of the latest assets. */
+export function createContractIds(passphrase: string): ContractIdOf {
+  const MAX_KNOWN = 1000;
+  const known = new Map<string, string>();
+  return (asset) => {
+    const name = canonicalAsset(asset);
+    const found = known.get(name);
+    if (found !== undefined) return found;
+    if (known.size >= MAX_KNOWN) known.clear();
+    const id = (asset === null ? Asset.native() : new Asset(asset.code, asset.issuer)).contractId(passphrase);
+    known.set(name, id);
+    return id;
+  };
+}
+
+const symbol = (text: string) => xdr.ScVal.scvSymbol(text);
+const address = (text: string) => Address.fromString(text).toScVal();
+const i128 = (amount: bigint) => nativeToScVal(amount, { type: 'i128' });
+const u64 = (decimal: string) => xdr.ScVal.scvU64(xdr.Uint64.fromString(decimal));
+
+/** The memo as an event shows it; null for none. */
+function memoValue(memo: xdr.Memo): xdr.ScVal | null {
+  switch (memo.switch().name) {
+    case 'memoText':
+      return xdr.ScVal.scvString(Buffer.from(memo.text()));
+    case 'memoId':
+      return u64(memo.id().toString());
+    case 'memoHash':
+      return xdr.ScVal.scvBytes(memo.hash());
+    case 'memoReturn':
+      return xdr.ScVal.scvBytes(memo.retHash());
+    default:
+      return null;
+  }
+}
+
+/** The amount alone, or a map that names the muxed destination or the memo besides. */
+function amountValue(amount: bigint, recipient: xdr.ScVal | null): xdr.ScVal {
+  if (recipient === null) return i128(amount);
+  const entry = (key: string, val: xdr.ScVal) => new xdr.ScMapEntry({ key: symbol(key), val });
+  return xdr.ScVal.scvMap([entry('amount', i128(amount)), entry('to_muxed_id', recipient)]);
+}
+
+/** The event of one movement. A muxed destination hides the memo. */
+export function toEvent(movement: Movement, memo: xdr.Memo, contractIdOf: ContractIdOf): EventBody {
+  const { asset } = movement;
+  const contractId = contractIdOf(asset);
+  const named = xdr.ScVal.scvString(canonicalAsset(asset));
+  switch (movement.kind) {
+    case 'clawback': {
+      const topics = [symbol('clawback'), address(movement.from), named];
+      return { contractId, topics, value: i128(movement.amount) };
+    }
+    case 'set_authorized': {
+      const topics = [symbol('set_authorized'), address(movement.account), named];
+      return { contractId, topics, value: xdr.ScVal.scvBool(movement.isAuthorized) };
+    }
+    default: {
+      const { from, to, toMuxedId, amount, showsMemo } = movement;
+      const [isMint, isBurn] = [asset?.issuer === from, asset?.issuer === to];
+      if (isBurn && !isMint) {
+        return { contractId, topics: [symbol('burn'), address(from), named], value: i128(amount) };
+      }
+      const recipient = toMuxedId !== null ? u64(toMuxedId) : showsMemo ? memoValue(memo) : null;
+      const topics =
+        isMint && !isBurn
+          ? [symbol('mint'), address(to), named]
+          : [symbol('transfer'), address(from), address(to), named];
+      return { contractId, topics, value: amountValue(amount, recipient) };
+    }
+  }
+}
+
+/** The event of a contract call: `addresses` are from and to, of which mint, burn and clawback have one. */
+export function contractEvent(of: {
+  contractId: string;
+  name: 'transfer' | 'mint' | 'burn' | 'clawback';
+  addresses: (string | null)[];
+  asset: LedgerAsset;
+  amount: bigint;
+  toMuxedId: string | null;
+}): EventBody {
+  const parties = of.addresses.filter((party) => party !== null).map(address);
+  return {
+    contractId: of.contractId,
+    topics: [symbol(of.name), ...parties, xdr.ScVal.scvString(canonicalAsset(of.asset))],
+    value: amountValue(of.amount, of.toMuxedId === null ? null : u64(of.toMuxedId)),
+  };
+}
+
+export interface TransactionEvents {
+  at: LedgerMoment;
+  /** The transaction's place in its ledger, from 1. */
+  order: number;
+  txHash: string;
+  fee: { payer: string; charged: bigint };
+  /** One list an operation. */
+  operations: EventBody[][];
+  isClassic: boolean;
+}
+
+/** All events of a transaction, its fee first. */
+export function toEventDocuments(of: TransactionEvents, contractIdOf: ContractIdOf): EventDocument[] {
+  const { at, order, txHash, fee, operations, isClassic } = of;
+  const common = {
+    ledger: at.sequence,
+    closeTime: at.closeTime,
+    transaction: toid(at.sequence, order),
+    txHash,
+  };
+  const feeEvent: EventDocument = {
+    ...common,
+    _id: eventId(ledgerStart(at.sequence), order - 1),
+    transactionIndex: 0,
+    operationIndex: 0,
+    operation: null,
+    ...encoded({
+      contractId: contractIdOf(null),
+      topics: [symbol('fee'), address(fee.payer)],
+      value: i128(fee.charged),
+    }),
+    isClassic: true,
+  };
+  const moved = operations.flatMap((events, operationIndex) =>
+    events.map(
+      (event, index): EventDocument => ({
+        ...common,
+        _id: eventId(toid(at.sequence, order, operationIndex), index),
+        transactionIndex: order,
+        operationIndex,
+        operation: toid(at.sequence, order, operationIndex + 1),
+        ...encoded(event),
+        isClassic,
+      }),
+    ),
+  );
+  return [feeEvent, ...moved];
+}
+
+export const eventId = (place: bigint, index: number): string =>
+  `${place.toString().padStart(19, '0')}-${index.toString().padStart(10, '0')}`;
+
+const encoded = ({ contractId, topics, value }: EventBody) => ({
+  contractId,
+  topics: topics.map((topic) => topic.toXDR('base64')),
+  value: value.toXDR('base64'),
+});
+
+/** The event as transactions and ledgers carry it. */
+export const toContractEvent = ({ contractId, topics, value }: EventDocument): xdr.ContractEvent =>
+  new xdr.ContractEvent({
+    ext: new xdr.ExtensionPoint(0),
+    contractId: Address.fromString(contractId).toScAddress().contractId(),
+    type: xdr.ContractEventType.contract(),
+    body: new xdr.ContractEventBody(
+      0,
+      new xdr.ContractEventV0({
+        topics: topics.map((topic) => xdr.ScVal.fromXDR(topic, 'base64')),
+        data: xdr.ScVal.fromXDR(value, 'base64'),
+      }),
+    ),
+  });
