@@ -9,7 +9,7 @@ import { createMemo } from '../../src/domain/memo.js';
 import { createOutbox } from '../../src/events/outbox.js';
 import { createHorizon } from '../../src/ledger/horizon/source.js';
 import { connectDatabase } from '../../src/stores/database.js';
-import { createStores, ensureIndexes } from '../../src/stores/index.js';
+import { createStores } from '../../src/stores/index.js';
 import { SHOP } from '../../test/helpers/horizon-records.js';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { walletDoc } from '../../test/helpers/stores.js';
@@ -65,7 +65,7 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
     const log = pino({ level: 'silent' });
     const newId = createIds(clock);
     const stores = createStores(connection, { clock, newId });
-    await ensureIndexes(stores);
+    await stores.ensureIndexes();
     const accountId = newId('acct');
     const standIn = await startStandIn(scope, {
       passphrase: networkInfo.LOCAL.passphrase,
@@ -94,7 +94,7 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
       windows: [{ from: stamp, until: null }],
       productCount: 1,
     });
-    await stores.wallets.insert(wallet);
+    await stores.forAccount(accountId).wallets.insert(wallet);
     const terms = {
       active: true,
       assetCode: 'XLM',
@@ -105,7 +105,7 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
     };
     const productId = newId('prod');
     await transaction(async (session) => {
-      await stores.products.insert(
+      await stores.forAccount(accountId).products.insert(
         {
           _id: productId,
           accountId,
@@ -122,7 +122,7 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
         },
         session,
       );
-      await stores.paymentLinks.insert(
+      await stores.forAccount(accountId).paymentLinks.insert(
         {
           _id: newId('link'),
           accountId,
@@ -139,7 +139,7 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
       );
     });
     for (let n = 0; n < webhooks; n++) {
-      await stores.webhooks.insert({
+      await stores.forAccount(accountId).webhooks.insert({
         _id: newId('hook'),
         accountId,
         name: 'Hook',
@@ -153,11 +153,11 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
         createdAt: clock.now(),
       });
     }
-    const outbox = createOutbox({ ...stores, newId, publicUrl: 'https://pay.example' });
+    const outbox = createOutbox({ ...stores.system, newId, publicUrl: 'https://pay.example' });
     const watcher = createWatcher({
-      ...stores,
+      ...stores.system,
       network: 'LOCAL',
-      recorder: createRecorder({ ...stores, outbox, transaction, newId }),
+      recorder: createRecorder({ ...stores.system, outbox, transaction, newId }),
       clock,
       log,
       metrics: { payments: () => undefined, parked: () => undefined },

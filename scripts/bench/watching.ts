@@ -13,7 +13,7 @@ import { createOutbox } from '../../src/events/outbox.js';
 import type { Fetch } from '../../src/ledger/horizon/request.js';
 import { createHorizon } from '../../src/ledger/horizon/source.js';
 import { connectDatabase } from '../../src/stores/database.js';
-import { createStores, ensureIndexes } from '../../src/stores/index.js';
+import { createStores } from '../../src/stores/index.js';
 import { PAYER } from '../../test/helpers/horizon-records.js';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { startReceiver } from '../../test/helpers/receiver.js';
@@ -83,7 +83,7 @@ async function simulate(wallets: number, noise: number, hours: number) {
     const newId = createIds(clock);
     const log = pino({ level: process.env.BENCH_LOG ?? 'silent' });
     const stores = createStores(connection, { clock, newId });
-    await ensureIndexes(stores);
+    await stores.ensureIndexes();
     const ledgers = createLedgers({ passphrase, memo: 'NOTOURS', keep: 200 });
     ledgers.close(startMs, []);
     const all = addresses(wallets);
@@ -117,20 +117,20 @@ async function simulate(wallets: number, noise: number, hours: number) {
       network: NETWORK,
       urls: ['http://horizon.example'],
       passphrase,
-      budget: stores.requestBudgets.of(NETWORK, PER_HOUR),
+      budget: stores.system.requestBudgets.of(NETWORK, PER_HOUR),
       clock,
       log,
       fetch: stand,
     });
     scope.teardown(() => horizon.close());
     const record = createRecorder({
-      ...stores,
-      outbox: createOutbox({ ...stores, newId, publicUrl: 'https://pay.example' }),
+      ...stores.system,
+      outbox: createOutbox({ ...stores.system, newId, publicUrl: 'https://pay.example' }),
       transaction,
       newId,
     }).record;
     const watcher = createWatcher({
-      ...stores,
+      ...stores.system,
       network: NETWORK,
       recorder: {
         async record(...args) {
@@ -147,7 +147,7 @@ async function simulate(wallets: number, noise: number, hours: number) {
     const ended = new AbortController();
     const watching = watch(
       {
-        ...stores,
+        ...stores.system,
         network: NETWORK,
         watcher,
         horizon,

@@ -11,7 +11,7 @@ import { newWebhookSecret } from '../../src/domain/signature.js';
 import { sampleEvent } from '../../src/services/sample-event.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import type { EventDoc } from '../../src/stores/events.js';
-import { createStores, ensureIndexes } from '../../src/stores/index.js';
+import { createStores } from '../../src/stores/index.js';
 import type { WebhookDoc } from '../../src/stores/webhooks.js';
 import { createDispatcher } from '../../src/webhooks/dispatch.js';
 import { createPoster } from '../../src/webhooks/poster.js';
@@ -81,10 +81,10 @@ export async function webhooks(): Promise<Section> {
     const database = await connectDatabase(uri);
     scope.teardown(database.close);
     const stores = createStores(database.connection, { clock, newId });
-    await ensureIndexes(stores);
+    await stores.ensureIndexes();
     const accountId = newId('acct');
     const webhook = makeWebhook(accountId, endpoint.url);
-    await stores.webhooks.insert(webhook);
+    await stores.forAccount(accountId).webhooks.insert(webhook);
     const settings = { timeoutMs: 15_000, retryBaseMs: 5000, maxAttempts: 11 };
     const poster = createPoster({
       allowPrivate: true,
@@ -93,7 +93,7 @@ export async function webhooks(): Promise<Section> {
       developmentCa: () => endpoint.ca,
     });
     scope.teardown(() => poster.close());
-    const dispatcher = createDispatcher({ ...stores, poster, secrets, clock, log, settings });
+    const dispatcher = createDispatcher({ ...stores.system, poster, secrets, clock, log, settings });
 
     const happen = async () => {
       const events = Array.from({ length: DELIVERIES }, (_, n): EventDoc => {
@@ -103,8 +103,8 @@ export async function webhooks(): Promise<Section> {
       for (let from = 0; from < events.length; from += 500) {
         await database.transaction(async (session) => {
           const some = events.slice(from, from + 500);
-          await stores.events.insert(some, session);
-          await stores.deliveries.fanOut(some, session);
+          await stores.system.events.insert(some, session);
+          await stores.system.deliveries.fanOut(some, session);
         });
       }
       return events;

@@ -32,28 +32,29 @@ async function connect(): Promise<Administration> {
   // Progress goes to stderr: stdout belongs to the command's answer.
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
   const { database, stores, close } = await openDatabase({ clock, newId, log, onProgress }, config);
-  const apiKeyService = createApiKeyService({ ...stores, transaction: database.transaction, clock, newId });
+  const { forAccount, system } = stores;
+  const apiKeyService = createApiKeyService({ forAccount, transaction: database.transaction, clock, newId });
   const publicUrl = config.publicUrl ?? originOf(config.host, config.port);
-  const outbox = createOutbox({ ...stores, newId, publicUrl });
-  const recorder = createRecorder({ ...stores, outbox, transaction: database.transaction, newId });
+  const outbox = createOutbox({ ...system, newId, publicUrl });
+  const recorder = createRecorder({ ...system, outbox, transaction: database.transaction, newId });
   const horizonOf = (network: Network) =>
     createHorizon({
       network,
       urls: network === 'LOCAL' ? [localLedgerUrl()] : config.horizonUrls[network],
       passphrase: networkInfo[network].passphrase,
-      budget: network === 'LOCAL' ? null : stores.requestBudgets.of(network, config.horizonRequestsPerHour),
+      budget: network === 'LOCAL' ? null : system.requestBudgets.of(network, config.horizonRequestsPerHour),
       clock,
       log,
     });
   return {
-    ...stores,
+    ...system,
     apiKeyService,
     async resealSecrets() {
       const secrets = createSecretBox(await openSecretsKey(config.secretsKeys, config.dataDir), clock);
-      await checkSecretsKey(stores.installation, secrets);
+      await checkSecretsKey(system.installation, secrets);
       return resealSecrets(sealedValues(database.connection.db!), secrets);
     },
-    retryParked: (record) => retryParked({ ...stores, horizonOf, recorder, clock }, record),
+    retryParked: (record) => retryParked({ ...system, horizonOf, recorder, clock }, record),
     clock,
     newId,
     close,

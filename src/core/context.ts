@@ -44,6 +44,7 @@ import { createReadSync } from '../services/wallet-sync.js';
 import { createWalletService } from '../services/wallets.js';
 import { createWebhookService } from '../services/webhooks.js';
 import type { Stores } from '../stores/index.js';
+import { isResumable } from '../stores/payment-changes.js';
 import { readDevelopmentCa } from '../webhooks/development-ca.js';
 import { createDispatcher } from '../webhooks/dispatch.js';
 import { createPoster } from '../webhooks/poster.js';
@@ -106,14 +107,15 @@ export async function createContext(deps: {
     const { database, stores, close: closeDatabase } = await openDatabase({ clock, newId, log, onProgress }, config);
     onClose(closeDatabase);
     const { connection, transaction } = database;
+    const { forAccount, system } = stores;
     const secrets = createSecretBox(await openSecretsKey(config.secretsKeys, config.dataDir), clock);
-    await checkSecretsKey(stores.installation, secrets);
+    await checkSecretsKey(system.installation, secrets);
 
     const localLedger = await openLocalLedger();
     const horizons = new Map<Network, Horizon>();
     for (const network of config.networks) {
       const urls = config.horizonUrls[network].length > 0 ? config.horizonUrls[network] : [localLedger!.url];
-      const budget = network === 'LOCAL' ? null : stores.requestBudgets.of(network, config.horizonRequestsPerHour);
+      const budget = network === 'LOCAL' ? null : system.requestBudgets.of(network, config.horizonRequestsPerHour);
       const { passphrase } = networkInfo[network];
       const horizon = createHorizon({ network, urls, passphrase, budget, clock, monotonic: monotonicClock, log });
       onClose(() => horizon.close());
@@ -127,9 +129,9 @@ export async function createContext(deps: {
       developmentCa: () => readDevelopmentCa(config.dataDir),
     });
     onClose(() => poster.close());
-    const metrics = createMetrics({ ...stores, clock });
+    const metrics = createMetrics({ ...system, clock });
     const dispatcher = createDispatcher({
-      ...stores,
+      ...system,
       poster,
       secrets,
       clock,
@@ -141,40 +143,40 @@ export async function createContext(deps: {
       },
       onAttempt: ({ status }) => metrics.attempted(status),
     });
-    const outbox = createOutbox({ ...stores, newId, publicUrl });
-    const stamper = createLedgerStamper({ ...stores, horizons, clock });
+    const outbox = createOutbox({ ...system, newId, publicUrl });
+    const stamper = createLedgerStamper({ ...system, horizons, clock });
     const { networks } = config;
     const send = createSend({ poster, secrets, clock, log });
     const deliveriesDue = () => dispatcher.wake();
     const services: Services = {
-      account: createAccountService(stores),
-      apiKeys: createApiKeyService({ ...stores, transaction, clock, newId }),
+      account: createAccountService({ forAccount }),
+      apiKeys: createApiKeyService({ forAccount, transaction, clock, newId }),
       wallets: createWalletService({
-        ...stores,
-        readSync: createReadSync({ ...stores, clock }),
+        forAccount,
+        readSync: createReadSync({ ...system, clock }),
         stamper,
         networks,
         clock,
         newId,
       }),
-      products: createProductService({ ...stores, transaction, stamper, clock, newId }),
-      paymentLinks: createPaymentLinkService({ ...stores, transaction, stamper, clock, newId, publicUrl }),
-      payments: createPaymentService({ ...stores, outbox, transaction, deliveriesDue }),
-      events: createEventService(stores),
-      webhooks: createWebhookService({ ...stores, secrets, send, deliveriesDue, clock, newId, publicUrl }),
-      deliveries: createDeliveryService({ ...stores, deliveriesDue }),
+      products: createProductService({ forAccount, transaction, stamper, clock, newId }),
+      paymentLinks: createPaymentLinkService({ forAccount, transaction, stamper, clock, newId, publicUrl }),
+      payments: createPaymentService({ forAccount, outbox, transaction, deliveriesDue }),
+      events: createEventService({ forAccount }),
+      webhooks: createWebhookService({ forAccount, secrets, send, deliveriesDue, clock, newId, publicUrl }),
+      deliveries: createDeliveryService({ forAccount, deliveriesDue }),
     };
 
-    const readiness = createReadiness({ database, ...stores, networks, clock });
+    const readiness = createReadiness({ database, ...system, networks, clock });
 
     let jobs: Jobs | null = null;
     if (role !== 'api') {
       await Promise.all([...horizons.values()].map(refuseWrongNetwork));
       const works: Work[] = networks.map((network) => {
         const watcher = createWatcher({
-          ...stores,
+          ...system,
           network,
-          recorder: createRecorder({ ...stores, outbox, transaction, newId }),
+          recorder: createRecorder({ ...system, outbox, transaction, newId }),
           clock,
           log,
           metrics: metrics.ofWatcher(network),
@@ -184,7 +186,7 @@ export async function createContext(deps: {
         const { pollIntervalMs } = config;
         const requestsPerHour = network === 'LOCAL' ? null : config.horizonRequestsPerHour;
         const watching = {
-          ...stores,
+          ...system,
           network,
           watcher,
           horizon,
@@ -210,12 +212,16 @@ export async function createContext(deps: {
     let pages: PageRouter | null = null;
     let api: Parameters<typeof createHttpApp>[0]['api'];
     if (role !== 'worker') {
-      const authentication = createAuthentication({ ...stores, clock, log });
+      const authentication = createAuthentication({ apiKeys: system.apiKeys, forAccount, clock, log });
       onClose(() => authentication.close());
-      const status = createStatusFeed({ payments: stores.payments.collection, toPagePayment, clock, log });
+      const status = createStatusFeed({ payments: system.payments.changes, isResumable, toPagePayment, clock, log });
       onClose(() => status.close());
       pages = createPageRouter({
-        pages: createPageSource({ ...stores, destinationCheck: createDestinationCheck({ horizons, clock }) }),
+        pages: createPageSource({
+          paymentLinks: system.paymentLinks,
+          forAccount,
+          destinationCheck: createDestinationCheck({ horizons, clock }),
+        }),
         status,
         testPayer: localLedger && toTestPayer(localLedger.client),
         clock,
@@ -227,7 +233,7 @@ export async function createContext(deps: {
       api = {
         services,
         authenticate: authentication.authenticate,
-        idempotency: createIdempotency({ store: stores.idempotency, clock, newId, log }),
+        idempotency: createIdempotency({ forAccount, clock, newId, log }),
         networks,
         rateLimitPerMinute: config.rateLimitPerMinute,
         publicRateLimitPerMinute: config.publicRateLimitPerMinute,

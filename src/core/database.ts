@@ -8,7 +8,7 @@ import type { NewId } from '../domain/ids.js';
 import { StartupError } from '../domain/startup-error.js';
 import { openMongo } from '../mongod/index.js';
 import { connectDatabase, type Database } from '../stores/database.js';
-import { createStores, ensureIndexes, type Stores } from '../stores/index.js';
+import { createStores, type Stores } from '../stores/index.js';
 
 export interface OpenDatabase {
   database: Database;
@@ -38,7 +38,7 @@ export async function openDatabase(
   try {
     database = await connectDatabase(mongo.uri);
     const stores = createStores(database.connection, deps);
-    await ensureIndexes(stores);
+    await stores.ensureIndexes();
     return { database, stores, embedded: mongo.embedded, close };
   } catch (error) {
     await close();

@@ -19,12 +19,15 @@ export async function createDemo(
   { clock, newId }: { clock: Clock; newId: NewId },
 ): Promise<Demo | null> {
   if (!localLedger) return null;
-  const isEmpty = async () => (await stores.accounts.list({ page: 1, pageSize: 1 })).meta.total === 0;
-  if (!(await isEmpty()) || !(await stores.leases.hold('demo', newId('acct'), LEASE_MS))) return null;
+  const isEmpty = async () => (await stores.system.accounts.list({ page: 1, pageSize: 1 })).meta.total === 0;
+  if (!(await isEmpty()) || !(await stores.system.leases.hold('demo', newId('acct'), LEASE_MS))) return null;
   if (!(await isEmpty())) return null;
 
   const { address } = await localLedger.client.fund();
-  const { account, apiKey } = await openAccount({ ...stores, apiKeys: services.apiKeys, clock, newId }, 'Demo');
+  const { account, apiKey } = await openAccount(
+    { accounts: stores.system.accounts, apiKeys: services.apiKeys, clock, newId },
+    'Demo',
+  );
   const caller = { accountId: account.id, keyId: apiKey.id, scope: 'FULL' } as const;
   const wallet = await services.wallets.create(caller, { name: 'Demo wallet', address, network: 'LOCAL' });
   const common = { walletId: wallet.id, assetCode: 'XLM', active: true };

@@ -1,10 +1,9 @@
 /** What the hosted page knows of a link and its payments. */
 import { networkInfo } from '../../contracts/networks.js';
 import type { DestinationCheck, DestinationProblem } from '../collect/destination-check.js';
+import type { ForAccount } from '../stores/index.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentDoc } from '../stores/payments.js';
-import type { ProductStore } from '../stores/products.js';
-import type { WalletStore } from '../stores/wallets.js';
 import type { PageLink, PagePayment, PageSource } from './types.js';
 
 const DESTINATION_PROBLEMS: Record<DestinationProblem, string> = {
@@ -15,18 +14,20 @@ const DESTINATION_PROBLEMS: Record<DestinationProblem, string> = {
 };
 
 export function createPageSource(deps: {
-  paymentLinks: PaymentLinkStore;
-  products: ProductStore;
-  wallets: WalletStore;
+  /** A page is known by its slug, whoever's link it is. */
+  paymentLinks: Pick<PaymentLinkStore, 'bySlug'>;
+  forAccount: ForAccount<'products' | 'wallets'>;
   destinationCheck: DestinationCheck;
 }): PageSource {
-  const { paymentLinks, products, wallets, destinationCheck } = deps;
+  const { paymentLinks, forAccount, destinationCheck } = deps;
   return {
     async linkBySlug(slug): Promise<PageLink | null> {
       const link = await paymentLinks.bySlug(slug);
-      const product = link && (await products.byId(link.accountId, link.productId));
-      const wallet = product && (await wallets.byId(product.accountId, product.walletId));
-      if (!link || !product || !wallet) return null;
+      if (!link) return null;
+      const { products, wallets } = forAccount(link.accountId);
+      const product = await products.byId(link.productId);
+      const wallet = product && (await wallets.byId(product.walletId));
+      if (!product || !wallet) return null;
       const { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active } = product;
       const destinationProblem = await destinationCheck.to(wallet.network, wallet.address, {
         code: assetCode,

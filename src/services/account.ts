@@ -4,12 +4,17 @@ import type { Clock } from '../clock.js';
 import { notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import type { AccountDoc, AccountStore } from '../stores/accounts.js';
+import type { ForAccount } from '../stores/index.js';
 import type { ServiceOf } from './caller.js';
 
-export function createAccountService(deps: { accounts: AccountStore }): ServiceOf<Contract['account']> {
+export function createAccountService({
+  forAccount,
+}: {
+  forAccount: ForAccount<'account'>;
+}): ServiceOf<Contract['account']> {
   return {
     async get({ accountId }) {
-      const account = await deps.accounts.byId(accountId);
+      const account = await forAccount(accountId).account.get();
       if (!account) throw notFound('account');
       return toAccount(account);
     },

@@ -6,19 +6,20 @@ import { conflict, invalid, notFound } from '../domain/api-error.js';
 import { hashApiKey, KEY_REMEMBERED_MS, newApiKey } from '../domain/api-key.js';
 import type { NewId } from '../domain/ids.js';
 import { mask } from '../domain/signature.js';
-import type { ApiKeyDoc, ApiKeyStore } from '../stores/api-keys.js';
+import type { ApiKeyDoc } from '../stores/api-keys.js';
 import type { Database } from '../stores/database.js';
+import type { ForAccount } from '../stores/index.js';
 import type { ServiceOf } from './caller.js';
 
 export function createApiKeyService(deps: {
-  apiKeys: ApiKeyStore;
+  forAccount: ForAccount<'apiKeys'>;
   transaction: Database['transaction'];
   clock: Clock;
   newId: NewId;
   /** Of the authentications on this database. */
   rememberedMs?: number;
 }): ServiceOf<Contract['apiKeys']> {
-  const { apiKeys, transaction, clock, newId, rememberedMs = KEY_REMEMBERED_MS } = deps;
+  const { forAccount, transaction, clock, newId, rememberedMs = KEY_REMEMBERED_MS } = deps;
   /** Resolves when no process knows any more what was stored before. Processes know each other's pace, not each other's time. */
   const untilForgotten = () => systemClock.sleep(rememberedMs * 1.2);
   const make = () => {
@@ -28,6 +29,7 @@ export function createApiKeyService(deps: {
 
   return {
     async create({ accountId, reservedId = newId }, { name, scope, expiresAt }) {
+      const { apiKeys } = forAccount(accountId);
       const now = clock.now();
       const [fault] = apiKeyFieldErrors({ expiresAt }, { now });
       if (fault) throw invalid(fault);
@@ -43,33 +45,36 @@ export function createApiKeyService(deps: {
         sparedCount: 0,
         createdAt: now,
       };
-      await apiKeys.put(apiKey);
+      await apiKeys.save(apiKey);
       return { ...toApiKey(apiKey), key };
     },
 
     async list({ accountId }, request) {
-      const { items, meta } = await apiKeys.list(accountId, request);
+      const { apiKeys } = forAccount(accountId);
+      const { items, meta } = await apiKeys.list(request);
       return { items: items.map(toApiKey), meta };
     },
 
     async rotate({ accountId }, { id }) {
+      const { apiKeys } = forAccount(accountId);
       const { key, kept } = make();
-      const apiKey = await apiKeys.replaceKey(accountId, id, kept);
+      const apiKey = await apiKeys.replaceKey(id, kept);
       if (!apiKey) throw notFound('API key');
       await untilForgotten();
       return { ...toApiKey(apiKey), key };
     },
 
     async delete({ accountId }, { id }) {
+      const { apiKeys } = forAccount(accountId);
       const now = clock.now();
       await transaction(async (session) => {
-        const apiKey = await apiKeys.byId(accountId, id, session);
+        const apiKey = await apiKeys.byId(id, session);
         if (!apiKey) throw notFound('API key');
         const works = apiKey.expiresAt === null || apiKey.expiresAt > now;
-        if (apiKey.scope === 'FULL' && works && !(await apiKeys.spareAnother(accountId, id, now, session))) {
+        if (apiKey.scope === 'FULL' && works && !(await apiKeys.spareAnother(id, now, session))) {
           throw conflict('The last FULL key of an account cannot be revoked: create another one first, or rotate it.');
         }
-        await apiKeys.remove(accountId, id, session);
+        await apiKeys.remove(id, session);
       });
       await untilForgotten();
       return { id, deleted: true };

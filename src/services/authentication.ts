@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { type Clock, monotonicMs } from '../clock.js';
 import { hashApiKey, isApiKey, KEY_REMEMBERED_MS } from '../domain/api-key.js';
 import type { ApiKeyGrant, ApiKeyStore } from '../stores/api-keys.js';
+import type { ForAccount } from '../stores/index.js';
 import type { Caller } from './caller.js';
 
 /** `lastUsedAt` is at most this much behind. */
@@ -12,8 +13,14 @@ const MAX_REMEMBERED = 10_000;
 
 export type Authentication = ReturnType<typeof createAuthentication>;
 
-export function createAuthentication(deps: { apiKeys: ApiKeyStore; clock: Clock; log: Logger; rememberedMs?: number }) {
-  const { apiKeys, clock, log, rememberedMs = KEY_REMEMBERED_MS } = deps;
+export function createAuthentication(deps: {
+  apiKeys: Pick<ApiKeyStore, 'grantOf'>;
+  forAccount: ForAccount<'apiKeys'>;
+  clock: Clock;
+  log: Logger;
+  rememberedMs?: number;
+}) {
+  const { apiKeys, forAccount, clock, log, rememberedMs = KEY_REMEMBERED_MS } = deps;
   /** By hash, oldest first. The moment is that of asking: what came back may be as old. */
   const remembered = new Map<string, { askedMs: number; grant: Promise<ApiKeyGrant | null> }>();
   const recording = new Map<string, Promise<void>>();
@@ -42,7 +49,7 @@ export function createAuthentication(deps: { apiKeys: ApiKeyStore; clock: Clock;
   async function markUsed(grant: ApiKeyGrant, now: Date): Promise<void> {
     const { _id, accountId } = grant;
     try {
-      await apiKeys.markUsed(accountId, _id, now);
+      await forAccount(accountId).apiKeys.markUsed(_id, now);
       grant.lastUsedAt = now;
     } catch (error) {
       log.warn({ err: error, keyId: _id }, 'use of an API key not recorded');

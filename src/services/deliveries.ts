@@ -1,20 +1,19 @@
 /** What the API does with deliveries. */
 import type { Contract } from '../../contracts/index.js';
 import { conflict, notFound } from '../domain/api-error.js';
-import type { DeliveryDoc, DeliveryStore } from '../stores/deliveries.js';
-import type { WebhookStore } from '../stores/webhooks.js';
+import type { DeliveryDoc } from '../stores/deliveries.js';
+import type { ForAccount } from '../stores/index.js';
 import type { ServiceOf } from './caller.js';
 
 export function createDeliveryService(deps: {
-  deliveries: DeliveryStore;
-  webhooks: WebhookStore;
+  forAccount: ForAccount<'deliveries' | 'webhooks'>;
   /** Called when a delivery has become due. */
   deliveriesDue: () => void;
 }): ServiceOf<Contract['deliveries']> {
-  const { deliveries, webhooks, deliveriesDue } = deps;
+  const { forAccount, deliveriesDue } = deps;
 
   const get = async (accountId: string, id: string): Promise<DeliveryDoc> => {
-    const delivery = await deliveries.byId(accountId, id);
+    const delivery = await forAccount(accountId).deliveries.byId(id);
     if (!delivery) throw notFound('delivery');
     return delivery;
   };
@@ -25,9 +24,10 @@ export function createDeliveryService(deps: {
     },
 
     async redeliver({ accountId }, { id }) {
+      const { deliveries, webhooks } = forAccount(accountId);
       const { webhookId } = await get(accountId, id);
-      const webhook = await webhooks.byId(accountId, webhookId);
-      const delivery = webhook && (await deliveries.redeliver(accountId, id));
+      const webhook = await webhooks.byId(webhookId);
+      const delivery = webhook && (await deliveries.redeliver(id));
       if (!delivery) throw conflict('The webhook of this delivery was deleted.');
       deliveriesDue();
       return toDelivery(delivery);

@@ -2,14 +2,19 @@
 import type { Event } from '../../contracts/events.js';
 import type { Contract } from '../../contracts/index.js';
 import { notFound } from '../domain/api-error.js';
-import type { EventDoc, EventStore } from '../stores/events.js';
+import type { EventDoc } from '../stores/events.js';
+import type { ForAccount } from '../stores/index.js';
 import type { ServiceOf } from './caller.js';
 
-export function createEventService({ events }: { events: EventStore }): ServiceOf<Contract['events']> {
+export function createEventService({
+  forAccount,
+}: {
+  forAccount: ForAccount<'events'>;
+}): ServiceOf<Contract['events']> {
   return {
     async list({ accountId }, { page, pageSize, paymentId, createdFrom, createdTo, ...filter }) {
+      const { events } = forAccount(accountId);
       const { items, meta } = await events.list(
-        accountId,
         {
           ...filter,
           subjectId: paymentId,
@@ -22,7 +27,8 @@ export function createEventService({ events }: { events: EventStore }): ServiceO
     },
 
     async get({ accountId }, { id }) {
-      const event = await events.byId(accountId, id);
+      const { events } = forAccount(accountId);
+      const event = await events.byId(id);
       if (!event) throw notFound('event');
       return toEvent(event);
     },

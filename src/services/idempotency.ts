@@ -8,7 +8,8 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { ApiError, conflict } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
-import type { ClaimDoc, IdempotencyStore } from '../stores/idempotency.js';
+import type { ClaimDoc } from '../stores/idempotency.js';
+import type { ForAccount } from '../stores/index.js';
 import type { Caller } from './caller.js';
 
 const KEPT_MS = 24 * 3_600_000;
@@ -37,8 +38,13 @@ export interface Answer {
 
 export type Idempotency = ReturnType<typeof createIdempotency>;
 
-export function createIdempotency(deps: { store: IdempotencyStore; clock: Clock; newId: NewId; log: Logger }) {
-  const { store, clock, newId, log } = deps;
+export function createIdempotency(deps: {
+  forAccount: ForAccount<'idempotency'>;
+  clock: Clock;
+  newId: NewId;
+  log: Logger;
+}) {
+  const { forAccount, clock, newId, log } = deps;
   /** Turns of this process: those who wait here need not ask the database. */
   const turns = new Map<string, Promise<unknown>>();
 
@@ -46,7 +52,8 @@ export function createIdempotency(deps: { store: IdempotencyStore; clock: Clock;
 
   /** Null while another process runs the request. */
   async function attempt(caller: Caller, claim: ClaimDoc, secretField: string | undefined, execute: Execute) {
-    const seen = await store.claim(claim);
+    const claims = forAccount(caller.accountId).idempotency;
+    const seen = await claims.claim(claim);
     if (!seen) return perform(caller, claim, secretField, execute);
     const now = clock.now();
     const hasExpired = seen.expiresAt <= now;
@@ -56,24 +63,25 @@ export function createIdempotency(deps: { store: IdempotencyStore; clock: Clock;
     if (!hasExpired && seen.answer !== null) return { ...(JSON.parse(seen.answer) as Answer), replayed: true };
     if (!hasExpired && seen.runsUntil > now) return null;
     const next = hasExpired ? claim : { ...claim, reservedSuffix: seen.reservedSuffix, expiresAt: seen.expiresAt };
-    return (await store.replace(seen, next)) ? perform(caller, next, secretField, execute) : null;
+    return (await claims.replace(seen, next)) ? perform(caller, next, secretField, execute) : null;
   }
 
   async function perform(caller: Caller, claim: ClaimDoc, secretField: string | undefined, execute: Execute) {
     const { _id, runner } = claim;
+    const claims = forAccount(caller.accountId).idempotency;
     const done = new AbortController();
     void prolong(claim, done.signal);
     try {
       const answer = await execute({ ...caller, reservedId: (prefix) => `${prefix}_${claim.reservedSuffix}` });
-      if (answer.status < 200 || answer.status > 299) await store.release(_id, runner);
+      if (answer.status < 200 || answer.status > 299) await claims.release(_id, runner);
       else {
         const body = secretField === undefined ? answer.body : leaveOut(answer.body, secretField.split('.'));
-        await store.answer(_id, runner, JSON.stringify({ status: answer.status, body }));
+        await claims.answer(_id, runner, JSON.stringify({ status: answer.status, body }));
       }
       return { ...answer, replayed: false };
     } catch (error) {
       // After a fault nobody knows whether there was an effect: the claim stays, and whoever takes it over reserves the same id.
-      const giveUp = error instanceof ApiError ? store.release(_id, runner) : store.prolong(_id, runner, clock.now());
+      const giveUp = error instanceof ApiError ? claims.release(_id, runner) : claims.prolong(_id, runner, clock.now());
       await giveUp.catch((cause: unknown) => log.warn({ err: cause }, 'claim on an Idempotency-Key not given up'));
       throw error;
     } finally {
@@ -81,12 +89,12 @@ export function createIdempotency(deps: { store: IdempotencyStore; clock: Clock;
     }
   }
 
-  async function prolong({ _id, runner }: ClaimDoc, signal: AbortSignal): Promise<void> {
+  async function prolong({ _id, accountId, runner }: ClaimDoc, signal: AbortSignal): Promise<void> {
     for (;;) {
       await clock.sleep(LEASE_MS / 3, signal);
       if (signal.aborted) return;
-      await store
-        .prolong(_id, runner, new Date(clock.nowMs() + LEASE_MS))
+      await forAccount(accountId)
+        .idempotency.prolong(_id, runner, new Date(clock.nowMs() + LEASE_MS))
         .catch((error: unknown) => log.warn({ err: error }, 'claim on an Idempotency-Key not prolonged'));
     }
   }

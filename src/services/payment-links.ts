@@ -9,9 +9,9 @@ import { createSlug } from '../domain/slug.js';
 import { toPaymentLink } from '../resources/index.js';
 import { toInstructions } from '../resources/instructions.js';
 import type { Database } from '../stores/database.js';
-import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
-import type { ProductDoc, ProductStore } from '../stores/products.js';
-import type { WalletStore } from '../stores/wallets.js';
+import type { ForAccount } from '../stores/index.js';
+import type { PaymentLinkDoc } from '../stores/payment-links.js';
+import type { ProductDoc } from '../stores/products.js';
 import type { ServiceOf } from './caller.js';
 import type { LedgerStamper } from './ledger-stamper.js';
 
@@ -19,27 +19,26 @@ import type { LedgerStamper } from './ledger-stamper.js';
 class Taken extends Error {}
 
 export function createPaymentLinkService(deps: {
-  paymentLinks: PaymentLinkStore;
-  products: ProductStore;
-  wallets: WalletStore;
+  forAccount: ForAccount<'paymentLinks' | 'products' | 'wallets'>;
   transaction: Database['transaction'];
   stamper: LedgerStamper;
   clock: Clock;
   newId: NewId;
   publicUrl: string;
 }): ServiceOf<Contract['paymentLinks']> {
-  const { paymentLinks, products, wallets, transaction, stamper, clock, newId, publicUrl } = deps;
+  const { forAccount, transaction, stamper, clock, newId, publicUrl } = deps;
 
   const productOf = async (link: PaymentLinkDoc): Promise<ProductDoc> => {
-    const product = await products.byId(link.accountId, link.productId);
+    const product = await forAccount(link.accountId).products.byId(link.productId);
     if (!product) throw notFound('payment link');
     return product;
   };
 
   return {
     async create({ accountId, reservedId }, { productId }) {
+      const { paymentLinks, products } = forAccount(accountId);
       const _id = reservedId?.('link') ?? newId('link');
-      const made = reservedId && (await paymentLinks.byId(accountId, _id));
+      const made = reservedId && (await paymentLinks.byId(_id));
       if (made) return toPaymentLink(made, await productOf(made), publicUrl);
       for (;;) {
         const link: PaymentLinkDoc = {
@@ -58,7 +57,7 @@ export function createPaymentLinkService(deps: {
           const product = await transaction(async (session) => {
             if (!(await paymentLinks.insert(link, session))) throw new Taken();
             // Last: all links of a product meet in this write, and whoever is late begins anew.
-            const counted = await products.countLink(accountId, productId, 1, session);
+            const counted = await products.countLink(productId, 1, session);
             if (!counted) throw invalid({ path: 'productId', message: 'There is no such product.', code: 'not_found' });
             return counted;
           });
@@ -70,13 +69,14 @@ export function createPaymentLinkService(deps: {
     },
 
     async list({ accountId }, { search, productId, active, ...request }) {
+      const { paymentLinks, products } = forAccount(accountId);
       const filter = {
         productId,
         active,
-        ...(search ? { search: { text: search, productIds: await products.idsByName(accountId, search) } } : {}),
+        ...(search ? { search: { text: search, productIds: await products.idsByName(search) } } : {}),
       };
-      const { items, meta } = await paymentLinks.list(accountId, filter, request);
-      const used = await products.byIds(accountId, [...new Set(items.map((link) => link.productId))]);
+      const { items, meta } = await paymentLinks.list(filter, request);
+      const used = await products.byIds([...new Set(items.map((link) => link.productId))]);
       const productById = new Map(used.map((product) => [product._id, product]));
       return {
         // A link whose product was deleted between the two reads is gone as well.
@@ -89,16 +89,18 @@ export function createPaymentLinkService(deps: {
     },
 
     async get({ accountId }, { id }) {
-      const link = await paymentLinks.byId(accountId, id);
+      const { paymentLinks } = forAccount(accountId);
+      const link = await paymentLinks.byId(id);
       if (!link) throw notFound('payment link');
       return toPaymentLink(link, await productOf(link), publicUrl);
     },
 
     async instructions({ accountId }, { id, amount }) {
-      const link = await paymentLinks.byId(accountId, id);
+      const { paymentLinks, wallets } = forAccount(accountId);
+      const link = await paymentLinks.byId(id);
       if (!link) throw notFound('payment link');
       const product = await productOf(link);
-      const wallet = await wallets.byId(accountId, product.walletId);
+      const wallet = await wallets.byId(product.walletId);
       if (!wallet) throw new Error(`product ${product._id} has no wallet`);
       const asked = amountToPay(product, amount || null);
       if (!link.active) throw conflict('This payment link is inactive.');
@@ -115,28 +117,30 @@ export function createPaymentLinkService(deps: {
     },
 
     async update({ accountId }, { id, active }) {
-      const before = await paymentLinks.byId(accountId, id);
+      const { paymentLinks, wallets } = forAccount(accountId);
+      const before = await paymentLinks.byId(id);
       if (!before) throw notFound('payment link');
       const product = await productOf(before);
       if (active === undefined || active === before.active) return toPaymentLink(before, product, publicUrl);
-      const wallet = await wallets.byId(accountId, product.walletId);
+      const wallet = await wallets.byId(product.walletId);
       if (!wallet) throw new Error(`product ${product._id} has no wallet`);
       const stamp = await stamper.stamp(wallet.network);
       const after =
-        (await transaction((session) => paymentLinks.setActive(accountId, id, active, stamp, session))) ??
-        (await paymentLinks.byId(accountId, id));
+        (await transaction((session) => paymentLinks.setActive(id, active, stamp, session))) ??
+        (await paymentLinks.byId(id));
       if (!after) throw notFound('payment link');
       return toPaymentLink(after, product, publicUrl);
     },
 
     async delete({ accountId }, { id }) {
+      const { paymentLinks, products } = forAccount(accountId);
       await transaction(async (session) => {
-        const link = await paymentLinks.byId(accountId, id, session);
+        const link = await paymentLinks.byId(id, session);
         if (!link) throw notFound('payment link');
-        if (!(await paymentLinks.removeUnpaid(accountId, id, session))) {
+        if (!(await paymentLinks.removeUnpaid(id, session))) {
           throw conflict('This payment link has payments: make it inactive instead.');
         }
-        await products.countLink(accountId, link.productId, -1, session);
+        await products.countLink(link.productId, -1, session);
       });
       return { id, deleted: true };
     },

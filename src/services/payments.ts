@@ -8,45 +8,45 @@ import { isPayable, payUri } from '../domain/sep7.js';
 import type { Outbox } from '../events/outbox.js';
 import { toPayment } from '../resources/index.js';
 import type { Database, Session } from '../stores/database.js';
-import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
-import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
-import type { ProductDoc, ProductStore } from '../stores/products.js';
+import type { ForAccount } from '../stores/index.js';
+import type { PaymentLinkDoc } from '../stores/payment-links.js';
+import type { PaymentDoc } from '../stores/payments.js';
+import type { ProductDoc } from '../stores/products.js';
 import { judgeByHistory } from '../stores/verdict.js';
-import type { WalletStore } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
 
 const MATCHED = PAYMENT_STATUSES.filter((status) => status !== 'UNMATCHED');
 
 export function createPaymentService(deps: {
-  payments: PaymentStore;
-  paymentLinks: PaymentLinkStore;
-  products: ProductStore;
-  wallets: WalletStore;
+  forAccount: ForAccount<'payments' | 'paymentLinks' | 'products' | 'wallets'>;
   outbox: Outbox;
   transaction: Database['transaction'];
   /** Called when deliveries may have become due. */
   deliveriesDue: () => void;
 }): ServiceOf<Contract['payments']> {
-  const { payments, paymentLinks, products, wallets, outbox, transaction, deliveriesDue } = deps;
+  const { forAccount, outbox, transaction, deliveriesDue } = deps;
 
   const show = async (payment: PaymentDoc) =>
-    toPayment(payment, (payment.productId && (await products.byId(payment.accountId, payment.productId))) || null);
+    toPayment(
+      payment,
+      (payment.productId && (await forAccount(payment.accountId).products.byId(payment.productId))) || null,
+    );
 
   /** Publishes what follows from a merchant's decision about a payment, and counts the payment for its link. */
   async function applyEffects(before: PaymentDoc, after: PaymentDoc, session: Session): Promise<void> {
-    const { accountId } = after;
+    const { paymentLinks, products, wallets } = forAccount(after.accountId);
     const { events, counted } = effectsOf(before, after);
-    await paymentLinks.count([{ id: after.paymentLinkId!, ...counted }], session);
-    const link = (await paymentLinks.byId(accountId, after.paymentLinkId!, session)) as PaymentLinkDoc;
-    const product = (await products.byId(accountId, link.productId, session)) as ProductDoc;
-    const [wallet] = await wallets.byIds(accountId, [product.walletId]);
+    await paymentLinks.count({ id: after.paymentLinkId!, ...counted }, session);
+    const link = (await paymentLinks.byId(after.paymentLinkId!, session)) as PaymentLinkDoc;
+    const product = (await products.byId(link.productId, session)) as ProductDoc;
+    const [wallet] = await wallets.byIds([product.walletId]);
     await outbox.publish(outbox.ofPayment(events, { payment: after, link, product, wallet: wallet! }), session);
   }
 
   return {
     async list({ accountId }, { page, pageSize, status, createdFrom, createdTo, ...filter }) {
+      const { payments, products } = forAccount(accountId);
       const { items, meta } = await payments.list(
-        accountId,
         {
           ...filter,
           status: status && status.length > 0 ? status : MATCHED,
@@ -56,7 +56,7 @@ export function createPaymentService(deps: {
         { page, pageSize },
       );
       const ids = [...new Set(items.flatMap((payment) => payment.productId ?? []))];
-      const productById = new Map((await products.byIds(accountId, ids)).map((product) => [product._id, product]));
+      const productById = new Map((await products.byIds(ids)).map((product) => [product._id, product]));
       return {
         items: items.map((payment) => toPayment(payment, productById.get(payment.productId ?? '') ?? null)),
         meta,
@@ -64,17 +64,18 @@ export function createPaymentService(deps: {
     },
 
     async get({ accountId }, { id }) {
-      const payment = await payments.byId(accountId, id);
+      const { payments } = forAccount(accountId);
+      const payment = await payments.byId(id);
       if (!payment) throw notFound('payment');
       return show(payment);
     },
 
     async accept({ accountId }, { id }) {
+      const { payments } = forAccount(accountId);
       const accepted = await transaction(async (session) => {
-        const before = await payments.byId(accountId, id, session);
+        const before = await payments.byId(id, session);
         if (!before) throw notFound('payment');
         const after = await payments.judge(
-          accountId,
           id,
           ['UNDERPAID', 'REJECTED'],
           { status: 'COMPLETED', reason: null },
@@ -90,16 +91,17 @@ export function createPaymentService(deps: {
     },
 
     async assign({ accountId }, { id, paymentLinkId }) {
+      const { payments, paymentLinks, products, wallets } = forAccount(accountId);
       const assigned = await transaction(async (session) => {
         // The body's faults come before what the path points at.
-        const link = await paymentLinks.byId(accountId, paymentLinkId, session);
-        const product = link && (await products.byId(accountId, link.productId, session));
+        const link = await paymentLinks.byId(paymentLinkId, session);
+        const product = link && (await products.byId(link.productId, session));
         if (!link || !product) {
           throw invalid({ path: 'paymentLinkId', message: 'There is no such payment link.', code: 'not_found' });
         }
-        const payment = await payments.byId(accountId, id, session);
+        const payment = await payments.byId(id, session);
         if (!payment) throw notFound('payment');
-        const wallet = await wallets.byId(accountId, product.walletId);
+        const wallet = await wallets.byId(product.walletId);
         if (wallet?.network !== payment.network) {
           throw invalid({
             path: 'paymentLinkId',
@@ -114,7 +116,6 @@ export function createPaymentService(deps: {
           { asset: { code: payment.assetCode, issuer: payment.assetIssuer }, amount: parseAmount(payment.amount)! },
         );
         const after = await payments.judge(
-          accountId,
           id,
           ['UNMATCHED'],
           { ...verdict, paymentLinkId: link._id, productId: product._id },
@@ -129,9 +130,10 @@ export function createPaymentService(deps: {
     },
 
     async refund({ accountId }, { id }) {
-      const payment = await payments.byId(accountId, id);
+      const { payments, paymentLinks } = forAccount(accountId);
+      const payment = await payments.byId(id);
       if (!payment) throw notFound('payment');
-      const link = payment.paymentLinkId && (await paymentLinks.byId(accountId, payment.paymentLinkId));
+      const link = payment.paymentLinkId && (await paymentLinks.byId(payment.paymentLinkId));
       // Tells the payer what comes back. It names no link, should the payer's account be a watched wallet itself.
       const memo = link ? `refund ${link.memo}` : null;
       const destination = payment.senderMuxedAddress ?? payment.senderAddress;

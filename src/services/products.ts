@@ -7,9 +7,9 @@ import { conflict, invalid, notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import { toProduct } from '../resources/index.js';
 import type { Database } from '../stores/database.js';
-import type { PaymentLinkStore } from '../stores/payment-links.js';
-import type { ProductDoc, ProductStore, StoredTerms } from '../stores/products.js';
-import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import type { ForAccount } from '../stores/index.js';
+import type { ProductDoc, StoredTerms } from '../stores/products.js';
+import type { WalletDoc } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
 import type { LedgerStamper } from './ledger-stamper.js';
 
@@ -38,28 +38,27 @@ const canonical = (amount: string | null | undefined): string | null =>
 const unknownWallet = () => invalid({ path: 'walletId', message: 'There is no such wallet.', code: 'not_found' });
 
 export function createProductService(deps: {
-  products: ProductStore;
-  paymentLinks: PaymentLinkStore;
-  wallets: WalletStore;
+  forAccount: ForAccount<'products' | 'paymentLinks' | 'wallets'>;
   transaction: Database['transaction'];
   stamper: LedgerStamper;
   clock: Clock;
   newId: NewId;
 }): ServiceOf<Contract['products']> {
-  const { products, paymentLinks, wallets, transaction, stamper, clock, newId } = deps;
+  const { forAccount, transaction, stamper, clock, newId } = deps;
 
   const walletOf = async (product: ProductDoc): Promise<WalletDoc> => {
-    const wallet = await wallets.byId(product.accountId, product.walletId);
+    const wallet = await forAccount(product.accountId).wallets.byId(product.walletId);
     if (!wallet) throw new Error(`product ${product._id} has no wallet`);
     return wallet;
   };
 
   return {
     async create({ accountId, reservedId }, input) {
+      const { products, wallets } = forAccount(accountId);
       const _id = reservedId?.('prod') ?? newId('prod');
-      const made = reservedId && (await products.byId(accountId, _id));
+      const made = reservedId && (await products.byId(_id));
       if (made) return toProduct(made, await walletOf(made));
-      const wallet = await wallets.byId(accountId, input.walletId);
+      const wallet = await wallets.byId(input.walletId);
       if (!wallet) throw unknownWallet();
       const terms: StoredTerms = {
         active: input.active,
@@ -86,32 +85,35 @@ export function createProductService(deps: {
       await transaction(async (session) => {
         await products.insert(product, session);
         // Last: all products of a wallet meet in this write, and whoever is late begins anew.
-        if (!(await wallets.countProduct(accountId, wallet._id, 1, session))) throw unknownWallet();
+        if (!(await wallets.countProduct(wallet._id, 1, session))) throw unknownWallet();
       });
       return toProduct(product, wallet);
     },
 
     async list({ accountId }, input) {
-      const { items, meta } = await products.list(accountId, input, input);
-      const used = await wallets.byIds(accountId, [...new Set(items.map((product) => product.walletId))]);
+      const { products, wallets } = forAccount(accountId);
+      const { items, meta } = await products.list(input, input);
+      const used = await wallets.byIds([...new Set(items.map((product) => product.walletId))]);
       const walletById = new Map(used.map((wallet) => [wallet._id, wallet]));
       return { items: items.map((product) => toProduct(product, walletById.get(product.walletId)!)), meta };
     },
 
     async get({ accountId }, { id }) {
-      const product = await products.byId(accountId, id);
+      const { products } = forAccount(accountId);
+      const product = await products.byId(id);
       if (!product) throw notFound('product');
       return toProduct(product, await walletOf(product));
     },
 
     async update({ accountId }, { id, ...changes }) {
+      const { products, wallets } = forAccount(accountId);
       // Somebody else may change the product meanwhile: then what was validated is no longer what would be stored.
       for (;;) {
-        const before = await products.byId(accountId, id);
+        const before = await products.byId(id);
         if (!before) {
           // The body's faults come before what the path points at.
           const { walletId } = changes;
-          if (walletId !== undefined && !(await wallets.byId(accountId, walletId))) throw unknownWallet();
+          if (walletId !== undefined && !(await wallets.byId(walletId))) throw unknownWallet();
           throw notFound('product');
         }
         const given = Object.fromEntries(
@@ -121,7 +123,7 @@ export function createProductService(deps: {
         const faults = productFieldErrors({ ...merged });
         if (faults.length > 0) throw invalid(faults[0]!, ...faults.slice(1));
 
-        const [oldWallet, wallet] = await Promise.all([walletOf(before), wallets.byId(accountId, merged.walletId)]);
+        const [oldWallet, wallet] = await Promise.all([walletOf(before), wallets.byId(merged.walletId)]);
         if (!wallet) throw unknownWallet();
         merged.price = canonical(merged.price);
         merged.minAmount = canonical(merged.minAmount);
@@ -134,8 +136,8 @@ export function createProductService(deps: {
 
         const after = await transaction(async (session) => {
           if (wallet._id !== oldWallet._id) {
-            if (!(await wallets.countProduct(accountId, wallet._id, 1, session))) throw unknownWallet();
-            await wallets.countProduct(accountId, oldWallet._id, -1, session);
+            if (!(await wallets.countProduct(wallet._id, 1, session))) throw unknownWallet();
+            await wallets.countProduct(oldWallet._id, -1, session);
           }
           return products.change(before, fields, version, session);
         });
@@ -144,14 +146,15 @@ export function createProductService(deps: {
     },
 
     async delete({ accountId }, { id }) {
+      const { products, paymentLinks, wallets } = forAccount(accountId);
       await transaction(async (session) => {
-        const product = await products.byId(accountId, id, session);
+        const product = await products.byId(id, session);
         if (!product) throw notFound('product');
-        if (!(await paymentLinks.removeUnpaidOfProduct(accountId, id, session))) {
+        if (!(await paymentLinks.removeUnpaidOfProduct(id, session))) {
           throw conflict('This product has payments: make it inactive instead.');
         }
-        await products.remove(accountId, id, session);
-        await wallets.countProduct(accountId, product.walletId, -1, session);
+        await products.remove(id, session);
+        await wallets.countProduct(product.walletId, -1, session);
       });
       return { id, deleted: true };
     },

@@ -6,7 +6,8 @@ import type { Clock } from '../clock.js';
 import { conflict, invalid, notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import { toWallet } from '../resources/index.js';
-import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import type { ForAccount } from '../stores/index.js';
+import type { WalletDoc } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
 import type { LedgerStamper } from './ledger-stamper.js';
 import type { ReadSync } from './wallet-sync.js';
@@ -26,22 +27,23 @@ export const newWallet = (
 });
 
 export function createWalletService(deps: {
-  wallets: WalletStore;
+  forAccount: ForAccount<'wallets'>;
   readSync: ReadSync;
   stamper: LedgerStamper;
   networks: readonly Network[];
   clock: Clock;
   newId: NewId;
 }): ServiceOf<Contract['wallets']> {
-  const { wallets, readSync, stamper, networks, clock, newId } = deps;
+  const { forAccount, readSync, stamper, networks, clock, newId } = deps;
   const show = async (wallet: WalletDoc) => toWallet(wallet, (await readSync([wallet])).get(wallet._id)!);
 
   return {
     async create({ accountId, reservedId }, { name, address, network }) {
+      const { wallets } = forAccount(accountId);
       const [fault] = walletFieldErrors({ network }, { networks });
       if (fault) throw invalid(fault);
       const _id = reservedId?.('wallet') ?? newId('wallet');
-      const made = reservedId && (await wallets.byId(accountId, _id));
+      const made = reservedId && (await wallets.byId(_id));
       if (made) return show(made);
       const from = await stamper.stamp(network);
       const windows = [{ from, until: null }];
@@ -51,32 +53,36 @@ export function createWalletService(deps: {
     },
 
     async list({ accountId }, request) {
-      const { items, meta } = await wallets.list(accountId, request);
+      const { wallets } = forAccount(accountId);
+      const { items, meta } = await wallets.list(request);
       const syncs = await readSync(items);
       return { items: items.map((wallet) => toWallet(wallet, syncs.get(wallet._id)!)), meta };
     },
 
     async get({ accountId }, { id }) {
-      const wallet = await wallets.byId(accountId, id);
+      const { wallets } = forAccount(accountId);
+      const wallet = await wallets.byId(id);
       if (!wallet) throw notFound('wallet');
       return show(wallet);
     },
 
     async update({ accountId }, { id, name, active }) {
-      const before = await wallets.byId(accountId, id);
+      const { wallets } = forAccount(accountId);
+      const before = await wallets.byId(id);
       if (!before) throw notFound('wallet');
       if (active !== undefined && active !== before.active) {
         const stamp = await stamper.stamp(before.network);
-        await (active ? wallets.activate(accountId, id, stamp) : wallets.deactivate(accountId, id, stamp));
+        await (active ? wallets.activate(id, stamp) : wallets.deactivate(id, stamp));
       }
-      const after = name === undefined ? await wallets.byId(accountId, id) : await wallets.rename(accountId, id, name);
+      const after = name === undefined ? await wallets.byId(id) : await wallets.rename(id, name);
       if (!after) throw notFound('wallet');
       return show(after);
     },
 
     async delete({ accountId }, { id }) {
-      if (await wallets.removeUnused(accountId, id)) return { id, deleted: true };
-      const wallet = await wallets.byId(accountId, id);
+      const { wallets } = forAccount(accountId);
+      if (await wallets.removeUnused(id)) return { id, deleted: true };
+      const wallet = await wallets.byId(id);
       if (!wallet) throw notFound('wallet');
       throw conflict(
         wallet.productCount > 0

@@ -6,8 +6,8 @@ import { notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { mask, newWebhookSecret } from '../domain/signature.js';
-import type { DeliveryStore } from '../stores/deliveries.js';
-import type { WebhookDoc, WebhookStore } from '../stores/webhooks.js';
+import type { ForAccount } from '../stores/index.js';
+import type { WebhookDoc } from '../stores/webhooks.js';
 import type { ServiceOf } from './caller.js';
 import { toDelivery } from './deliveries.js';
 import { type SampleEvent, sampleEvent } from './sample-event.js';
@@ -15,8 +15,7 @@ import { type SampleEvent, sampleEvent } from './sample-event.js';
 export type TestResult = OutputOf<Contract['webhooks']['test']>;
 
 export function createWebhookService(deps: {
-  webhooks: WebhookStore;
-  deliveries: DeliveryStore;
+  forAccount: ForAccount<'webhooks' | 'deliveries'>;
   secrets: SecretBox;
   /** Signs the event and posts it once, whatever the status of the webhook. */
   send: (webhook: WebhookDoc, event: SampleEvent) => Promise<TestResult>;
@@ -26,10 +25,10 @@ export function createWebhookService(deps: {
   newId: NewId;
   publicUrl: string;
 }): ServiceOf<Contract['webhooks']> {
-  const { webhooks, deliveries, secrets, send, deliveriesDue, clock, newId, publicUrl } = deps;
+  const { forAccount, secrets, send, deliveriesDue, clock, newId, publicUrl } = deps;
 
   const get = async (accountId: string, id: string): Promise<WebhookDoc> => {
-    const webhook = await webhooks.byId(accountId, id);
+    const webhook = await forAccount(accountId).webhooks.byId(id);
     if (!webhook) throw notFound('webhook');
     return webhook;
   };
@@ -40,9 +39,10 @@ export function createWebhookService(deps: {
 
   return {
     async create({ accountId, reservedId }, { name, url, events }) {
+      const { webhooks } = forAccount(accountId);
       const id = (reservedId ?? newId)('hook');
       // Made already by a run of this very request that did not live to answer.
-      const made = reservedId && (await webhooks.byId(accountId, id));
+      const made = reservedId && (await webhooks.byId(id));
       if (made) return withSecret(made);
       const secret = newWebhookSecret(clock);
       const webhook: WebhookDoc = {
@@ -63,7 +63,8 @@ export function createWebhookService(deps: {
     },
 
     async list({ accountId }, request) {
-      const { items, meta } = await webhooks.list(accountId, request);
+      const { webhooks } = forAccount(accountId);
+      const { items, meta } = await webhooks.list(request);
       return { items: items.map(toWebhook), meta };
     },
 
@@ -72,26 +73,29 @@ export function createWebhookService(deps: {
     },
 
     async update({ accountId }, { id, events, ...fields }) {
+      const { webhooks, deliveries } = forAccount(accountId);
       const given = { ...fields, events: events && [...new Set(events)] };
       const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
       const resumes = fields.status === 'ACTIVE' && (await get(accountId, id)).status === 'PAUSED';
       // First, while nothing is sent: whatever dies between the two, a webhook that is ACTIVE again lets nothing wait.
       if (resumes) await deliveries.expedite(id);
-      const webhook = await webhooks.update(accountId, id, changes);
+      const webhook = await webhooks.update(id, changes);
       if (!webhook) throw notFound('webhook');
       if (resumes) deliveriesDue();
       return toWebhook(webhook);
     },
 
     async delete({ accountId }, { id }) {
-      if (!(await webhooks.remove(accountId, id))) throw notFound('webhook');
-      await deliveries.cancelPending([id]);
+      const { webhooks, deliveries } = forAccount(accountId);
+      if (!(await webhooks.remove(id))) throw notFound('webhook');
+      await deliveries.cancelPending(id);
       return { id, deleted: true };
     },
 
     async deliveries({ accountId }, { id, status, ...request }) {
+      const { deliveries } = forAccount(accountId);
       await get(accountId, id);
-      const { items, meta } = await deliveries.list(accountId, id, { status }, request);
+      const { items, meta } = await deliveries.list(id, { status }, request);
       return { items: items.map(toDelivery), meta };
     },
 
@@ -100,9 +104,10 @@ export function createWebhookService(deps: {
     },
 
     async rotateSecret({ accountId }, { id }) {
+      const { webhooks } = forAccount(accountId);
       const secret = newWebhookSecret(clock);
       const kept = { sealed: secrets.seal(secret, id), masked: mask(secret) };
-      const webhook = await webhooks.rotate(accountId, id, kept, clock.now());
+      const webhook = await webhooks.rotate(id, kept, clock.now());
       if (!webhook) throw notFound('webhook');
       return { ...toWebhook(webhook), secret };
     },

@@ -14,17 +14,27 @@ const accountSchema = new mongoose.Schema<AccountDoc>(
   { ...SCHEMA_OPTIONS, collection: 'accounts' },
 );
 
-export type AccountStore = ReturnType<typeof createAccountStore>;
+/** What works across accounts: for administration. */
+export type AccountStore = ReturnType<typeof createAccountStore>['system'];
+/** The account itself. */
+export type OwnAccount = ReturnType<ReturnType<typeof createAccountStore>['forAccount']>;
 
 export function createAccountStore(connection: mongoose.Connection) {
   const accounts = connection.model<AccountDoc>('Account', accountSchema);
+  const byId = (id: string) => accounts.findOne({ _id: id }).lean<AccountDoc>().exec();
   return {
     ensureIndexes: () => accounts.createIndexes(),
 
-    async insert(account: AccountDoc): Promise<void> {
-      await accounts.collection.insertOne(account as never);
+    forAccount: (accountId: string) => ({
+      get: () => byId(accountId),
+    }),
+
+    system: {
+      async insert(account: AccountDoc): Promise<void> {
+        await accounts.collection.insertOne(account as never);
+      },
+      byId,
+      list: (request: PageRequest) => page<AccountDoc>(accounts, {}, request),
     },
-    byId: (id: string) => accounts.findOne({ _id: id }).lean<AccountDoc>().exec(),
-    list: (request: PageRequest) => page<AccountDoc>(accounts, {}, request),
   };
 }

@@ -39,7 +39,10 @@ const apiKeySchema = new mongoose.Schema<ApiKeyDoc>(
 apiKeySchema.index({ hash: 1 }, { unique: true });
 apiKeySchema.index({ accountId: 1, _id: -1 });
 
-export type ApiKeyStore = ReturnType<typeof createApiKeyStore>;
+/** What works across accounts: for authentication and administration, which do not know the account yet. */
+export type ApiKeyStore = ReturnType<typeof createApiKeyStore>['system'];
+/** One account's view. */
+export type AccountApiKeys = ReturnType<ReturnType<typeof createApiKeyStore>['forAccount']>;
 
 export function createApiKeyStore(connection: mongoose.Connection) {
   const keys = connection.model<ApiKeyDoc>('ApiKey', apiKeySchema);
@@ -48,49 +51,55 @@ export function createApiKeyStore(connection: mongoose.Connection) {
   return {
     ensureIndexes: () => keys.createIndexes(),
 
-    /** In the place of one with the same id: a creation that is done again after a crash shows a key that works. */
-    async put(key: ApiKeyDoc): Promise<void> {
-      await keys.collection.replaceOne({ _id: key._id as never, accountId: key.accountId }, key as never, {
-        upsert: true,
-      });
-    },
-    byId: (accountId: string, id: string, session?: Session) =>
-      keys
-        .findOne({ _id: id, accountId })
-        .session(session ?? null)
-        .lean<ApiKeyDoc>()
-        .exec(),
-    list: (accountId: string, request: PageRequest) => page<ApiKeyDoc>(keys, { accountId }, request),
+    forAccount: (accountId: string) => ({
+      /** Stores it as this account's, replacing one with the same id, so that a creation that is repeated after a crash returns a key that works. */
+      async save(key: ApiKeyDoc): Promise<void> {
+        await keys.collection.replaceOne({ _id: key._id as never, accountId }, { ...key, accountId } as never, {
+          upsert: true,
+        });
+      },
+      byId: (id: string, session?: Session) =>
+        keys
+          .findOne({ _id: id, accountId })
+          .session(session ?? null)
+          .lean<ApiKeyDoc>()
+          .exec(),
+      list: (request: PageRequest) => page<ApiKeyDoc>(keys, { accountId }, request),
 
-    /** Gives the record another key, which nobody has used yet. The old one is unknown from then on. */
-    replaceKey: (accountId: string, id: string, key: Pick<ApiKeyDoc, 'hash' | 'keyMasked'>) =>
-      keys
-        .findOneAndUpdate({ _id: id, accountId }, { $set: { ...key, lastUsedAt: null } }, { returnDocument: 'after' })
-        .lean<ApiKeyDoc>()
-        .exec(),
-    /** Writes to a FULL key that works and is not `id`: whoever removes that one at the same time conflicts. False when there is none. */
-    async spareAnother(accountId: string, id: string, now: Date, session: Session): Promise<boolean> {
-      const { matchedCount } = await keys.updateOne(
-        { accountId, _id: { $ne: id }, scope: 'FULL', ...working(now) },
-        { $inc: { sparedCount: 1 } },
-        { session },
-      );
-      return matchedCount === 1;
-    },
-    async remove(accountId: string, id: string, session: Session): Promise<void> {
-      await keys.deleteOne({ _id: id, accountId }, { session });
-    },
-    async markUsed(accountId: string, id: string, at: Date): Promise<void> {
-      await keys.updateOne({ _id: id, accountId }, { $max: { lastUsedAt: at } });
-    },
+      /** Gives the record another key, which nobody has used yet. The old one is unknown from then on. */
+      replaceKey: (id: string, key: Pick<ApiKeyDoc, 'hash' | 'keyMasked'>) =>
+        keys
+          .findOneAndUpdate({ _id: id, accountId }, { $set: { ...key, lastUsedAt: null } }, { returnDocument: 'after' })
+          .lean<ApiKeyDoc>()
+          .exec(),
+      /** Writes to a FULL key that works and is not `id`: whoever removes that one at the same time conflicts. False when there is none. */
+      async spareAnother(id: string, now: Date, session: Session): Promise<boolean> {
+        const { matchedCount } = await keys.updateOne(
+          { accountId, _id: { $ne: id }, scope: 'FULL', ...working(now) },
+          { $inc: { sparedCount: 1 } },
+          { session },
+        );
+        return matchedCount === 1;
+      },
+      async remove(id: string, session: Session): Promise<void> {
+        await keys.deleteOne({ _id: id, accountId }, { session });
+      },
+      async markUsed(id: string, at: Date): Promise<void> {
+        await keys.updateOne({ _id: id, accountId }, { $max: { lastUsedAt: at } });
+      },
+    }),
 
-    // What follows serves authentication and administration, which do not know the account yet.
-
-    grantOf: (hash: string) =>
-      keys.findOne({ hash }).select({ accountId: 1, scope: 1, lastUsedAt: 1, expiresAt: 1 }).lean<ApiKeyGrant>().exec(),
-    async ownerOf(id: string): Promise<string | null> {
-      const key = await keys.findOne({ _id: id }).select({ accountId: 1 }).lean<ApiKeyDoc>();
-      return key?.accountId ?? null;
+    system: {
+      grantOf: (hash: string) =>
+        keys
+          .findOne({ hash })
+          .select({ accountId: 1, scope: 1, lastUsedAt: 1, expiresAt: 1 })
+          .lean<ApiKeyGrant>()
+          .exec(),
+      async ownerOf(id: string): Promise<string | null> {
+        const key = await keys.findOne({ _id: id }).select({ accountId: 1 }).lean<ApiKeyDoc>();
+        return key?.accountId ?? null;
+      },
     },
   };
 }

@@ -90,7 +90,10 @@ deliverySchema.index(LIST_INDEX);
 
 const dueBy = (now: Date) => ({ nextAttemptAt: { $gte: EPOCH, $lte: now } });
 
-export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
+/** What works across accounts: for the watcher and the dispatchers. */
+export type DeliveryStore = ReturnType<typeof createDeliveryStore>['system'];
+/** One account's view. */
+export type AccountDeliveries = ReturnType<ReturnType<typeof createDeliveryStore>['forAccount']>;
 
 export function createDeliveryStore(
   connection: mongoose.Connection,
@@ -102,138 +105,145 @@ export function createDeliveryStore(
   const collection = deliveries.collection as unknown as mongoose.mongo.Collection<DeliveryDoc>;
   const listOf = (accountId: string) => `deliveries:${accountId}`;
 
+  async function cancelPending(webhookIds: readonly string[], owner: { accountId?: string }): Promise<void> {
+    await collection.updateMany(
+      { webhookId: { $in: [...webhookIds] }, status: 'PENDING', ...owner },
+      { $set: { status: 'CANCELLED', nextAttemptAt: null } },
+    );
+  }
+
   return {
     ensureIndexes: () => deliveries.createIndexes(),
 
-    byId: (accountId: string, id: string) => deliveries.findOne({ _id: id, accountId }).lean<DeliveryDoc>().exec(),
-    list(accountId: string, webhookId: string, { status }: { status?: DeliveryStatus }, request: PageRequest) {
-      const ofWebhook = { webhookId, accountId };
-      const ofAny = (some: PageRequest) =>
-        countSegments.page<DeliveryDoc>(
-          listOf(accountId),
+    forAccount: (accountId: string) => ({
+      byId: (id: string) => deliveries.findOne({ _id: id, accountId }).lean<DeliveryDoc>().exec(),
+      list(webhookId: string, { status }: { status?: DeliveryStatus }, request: PageRequest) {
+        const ofWebhook = { webhookId, accountId };
+        const ofAny = (some: PageRequest) =>
+          countSegments.page<DeliveryDoc>(
+            listOf(accountId),
+            deliveries,
+            { ...ofWebhook, status: { $in: STATUSES } },
+            { ...some, direction: -1, hint: LIST_INDEX },
+          );
+        if (!status) return ofAny(request);
+        // A status changes with every attempt, so what has one is counted anew: of DELIVERED, which most are, the others.
+        const allButOthers = async () => {
+          const [{ meta }, count] = await Promise.all([
+            ofAny({ page: 1, pageSize: 1 }),
+            deliveries.countDocuments({ ...ofWebhook, status: { $in: STATUSES.filter((each) => each !== status) } }),
+          ]);
+          return Math.max(0, meta.total - count);
+        };
+        return page<DeliveryDoc>(
           deliveries,
-          { ...ofWebhook, status: { $in: STATUSES } },
-          { ...some, direction: -1, hint: LIST_INDEX },
+          { ...ofWebhook, status },
+          request,
+          status === 'DELIVERED' ? allButOthers : undefined,
         );
-      if (!status) return ofAny(request);
-      // A status changes with every attempt, so what has one is counted anew: of DELIVERED, which most are, the others.
-      const allButOthers = async () => {
-        const [{ meta }, count] = await Promise.all([
-          ofAny({ page: 1, pageSize: 1 }),
-          deliveries.countDocuments({ ...ofWebhook, status: { $in: STATUSES.filter((each) => each !== status) } }),
-        ]);
-        return Math.max(0, meta.total - count);
-      };
-      return page<DeliveryDoc>(
-        deliveries,
-        { ...ofWebhook, status },
-        request,
-        status === 'DELIVERED' ? allButOthers : undefined,
-      );
-    },
-    /** Due at once, whatever became of it; its attempts go on counting. Null when it was cancelled or does not exist. */
-    redeliver: (accountId: string, id: string): Promise<DeliveryDoc | null> =>
-      collection.findOneAndUpdate(
-        { _id: id, accountId, status: { $ne: 'CANCELLED' } },
-        { $set: { status: 'PENDING', nextAttemptAt: clock.now() } },
-        { returnDocument: 'after' },
-      ),
-    /** Whatever waits for this webhook is due at once: for one that was made ACTIVE again. */
-    async expedite(webhookId: string): Promise<void> {
-      const now = clock.now();
-      await collection.updateMany(
-        { webhookId, status: 'PENDING', nextAttemptAt: { $gt: now } },
-        { $set: { nextAttemptAt: now } },
-      );
-    },
-    /** For webhooks that were deleted. */
-    async cancelPending(webhookIds: readonly string[]): Promise<void> {
-      await collection.updateMany(
-        { webhookId: { $in: [...webhookIds] }, status: 'PENDING' },
-        { $set: { status: 'CANCELLED', nextAttemptAt: null } },
-      );
-    },
+      },
+      /** Due at once, whatever became of it; its attempts go on counting. Null when it was cancelled or does not exist. */
+      redeliver: (id: string): Promise<DeliveryDoc | null> =>
+        collection.findOneAndUpdate(
+          { _id: id, accountId, status: { $ne: 'CANCELLED' } },
+          { $set: { status: 'PENDING', nextAttemptAt: clock.now() } },
+          { returnDocument: 'after' },
+        ),
+      /** Whatever waits for this webhook is due at once: for one that was made ACTIVE again. */
+      async expedite(webhookId: string): Promise<void> {
+        const now = clock.now();
+        await collection.updateMany(
+          { webhookId, accountId, status: 'PENDING', nextAttemptAt: { $gt: now } },
+          { $set: { nextAttemptAt: now } },
+        );
+      },
+      /** For a webhook that was deleted. */
+      cancelPending: (webhookId: string) => cancelPending([webhookId], { accountId }),
+    }),
 
-    // What follows serves the watcher and the dispatchers, which work for all accounts at once.
+    system: {
+      /** For webhooks that were deleted. */
+      cancelPending: (webhookIds: readonly string[]) => cancelPending(webhookIds, {}),
 
-    /** Opens the deliveries of these events, in the transaction that stores them. PAUSED webhooks get theirs too: they wait.
-     *  @returns how many */
-    async fanOut(events: readonly EventDoc[], session: Session): Promise<number> {
-      const accountIds = [...new Set(events.map(({ accountId }) => accountId))];
-      const subscribers = await webhooks.subscribed(accountIds, session);
-      const now = clock.now();
-      const opened = events.flatMap((event) =>
-        subscribers
-          .filter((webhook) => webhook.accountId === event.accountId && webhook.events.includes(event.type))
-          .map((webhook) => openDelivery(newId('dlv'), webhook._id, event, now)),
-      );
-      if (opened.length === 0) return 0;
-      await collection.insertMany(opened, { session });
-      await countSegments.touchAll(opened, (delivery) => listOf(delivery.accountId), session);
-      return opened.length;
-    },
+      /** Opens the deliveries of these events, in the transaction that stores them. PAUSED webhooks get theirs too: they wait.
+       *  @returns how many */
+      async fanOut(events: readonly EventDoc[], session: Session): Promise<number> {
+        const accountIds = [...new Set(events.map(({ accountId }) => accountId))];
+        const subscribers = await webhooks.subscribed(accountIds, session);
+        const now = clock.now();
+        const opened = events.flatMap((event) =>
+          subscribers
+            .filter((webhook) => webhook.accountId === event.accountId && webhook.events.includes(event.type))
+            .map((webhook) => openDelivery(newId('dlv'), webhook._id, event, now)),
+        );
+        if (opened.length === 0) return 0;
+        await collection.insertMany(opened, { session });
+        await countSegments.touchAll(opened, (delivery) => listOf(delivery.accountId), session);
+        return opened.length;
+      },
 
-    /** Ids of the webhooks for which something is due: one look into the index for each, however much is due. */
-    dueWebhooks: (now: Date): Promise<string[]> =>
-      // Without a condition on the first field the planner would read the whole index.
-      collection.distinct('webhookId', { webhookId: { $gt: '' }, ...dueBy(now) }),
+      /** Ids of the webhooks for which something is due: one look into the index for each, however much is due. */
+      dueWebhooks: (now: Date): Promise<string[]> =>
+        // Without a condition on the first field the planner would read the whole index.
+        collection.distinct('webhookId', { webhookId: { $gt: '' }, ...dueBy(now) }),
 
-    /** What is due for each of these webhooks, at most `limit` each, oldest first. */
-    dueOf: (webhookIds: readonly string[], now: Date, limit: number): Promise<DueDelivery[]> =>
-      connection
-        .db!.aggregate<DueDelivery>([
-          { $documents: webhookIds.map((_id) => ({ _id })) },
-          {
-            $lookup: {
-              from: collection.collectionName,
-              localField: '_id',
-              foreignField: 'webhookId',
-              pipeline: [
-                { $match: dueBy(now) },
-                { $sort: { nextAttemptAt: 1, _id: 1 } },
-                { $limit: limit },
-                { $project: DUE_FIELDS },
-              ],
-              as: 'due',
+      /** What is due for each of these webhooks, at most `limit` each, oldest first. */
+      dueOf: (webhookIds: readonly string[], now: Date, limit: number): Promise<DueDelivery[]> =>
+        connection
+          .db!.aggregate<DueDelivery>([
+            { $documents: webhookIds.map((_id) => ({ _id })) },
+            {
+              $lookup: {
+                from: collection.collectionName,
+                localField: '_id',
+                foreignField: 'webhookId',
+                pipeline: [
+                  { $match: dueBy(now) },
+                  { $sort: { nextAttemptAt: 1, _id: 1 } },
+                  { $limit: limit },
+                  { $project: DUE_FIELDS },
+                ],
+                as: 'due',
+              },
             },
-          },
-          { $unwind: '$due' },
-          { $replaceRoot: { newRoot: '$due' } },
-        ])
-        .toArray(),
+            { $unwind: '$due' },
+            { $replaceRoot: { newRoot: '$due' } },
+          ])
+          .toArray(),
 
-    /** Of the deliveries of one kind about these subjects to these webhooks, those that were never attempted. */
-    unattempted: (
-      webhookIds: readonly string[],
-      subjectIds: readonly string[],
-      eventType: EventType,
-    ): Promise<DueDelivery[]> =>
-      collection
-        .find(
-          {
-            webhookId: { $in: [...webhookIds] },
-            subjectId: { $in: [...subjectIds] },
-            eventType,
-            status: 'PENDING',
-            attemptCount: 0,
-          },
-          { projection: DUE_FIELDS },
-        )
-        .toArray(),
+      /** Of the deliveries of one kind about these subjects to these webhooks, those that were never attempted. */
+      unattempted: (
+        webhookIds: readonly string[],
+        subjectIds: readonly string[],
+        eventType: EventType,
+      ): Promise<DueDelivery[]> =>
+        collection
+          .find(
+            {
+              webhookId: { $in: [...webhookIds] },
+              subjectId: { $in: [...subjectIds] },
+              eventType,
+              status: 'PENDING',
+              attemptCount: 0,
+            },
+            { projection: DUE_FIELDS },
+          )
+          .toArray(),
 
-    /** @returns how many of the records were written: the others were overtaken by a cancellation or another dispatcher. */
-    async record(records: readonly AttemptRecord[]): Promise<number> {
-      const byCount = new Map<number, AttemptRecord[]>();
-      for (const each of records) {
-        const some = byCount.get(each.attemptCount);
-        if (some) some.push(each);
-        else byCount.set(each.attemptCount, [each]);
-      }
-      const { modifiedCount } = await collection.bulkWrite(
-        [...byCount].map(([attemptCount, some]) => ({ updateMany: updateAll(attemptCount, some) })),
-        { ordered: false },
-      );
-      return modifiedCount;
+      /** @returns how many of the records were written: the others were overtaken by a cancellation or another dispatcher. */
+      async record(records: readonly AttemptRecord[]): Promise<number> {
+        const byCount = new Map<number, AttemptRecord[]>();
+        for (const each of records) {
+          const some = byCount.get(each.attemptCount);
+          if (some) some.push(each);
+          else byCount.set(each.attemptCount, [each]);
+        }
+        const { modifiedCount } = await collection.bulkWrite(
+          [...byCount].map(([attemptCount, some]) => ({ updateMany: updateAll(attemptCount, some) })),
+          { ordered: false },
+        );
+        return modifiedCount;
+      },
     },
   };
 }

@@ -46,7 +46,10 @@ export interface EventFilter {
   order: 'asc' | 'desc';
 }
 
-export type EventStore = ReturnType<typeof createEventStore>;
+/** What works across accounts: for the watcher and the dispatchers. */
+export type EventStore = ReturnType<typeof createEventStore>['system'];
+/** One account's view. */
+export type AccountEvents = ReturnType<ReturnType<typeof createEventStore>['forAccount']>;
 
 export function createEventStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
   const events = connection.model<EventDoc>('Event', eventSchema);
@@ -56,32 +59,34 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
   return {
     ensureIndexes: () => events.createIndexes(),
 
-    byId: (accountId: string, id: string) => events.findOne({ _id: id, accountId }).lean<EventDoc>().exec(),
-    list: (accountId: string, filter: EventFilter, request: PageRequest) => {
-      const { type, subjectId, createdFrom, createdTo } = filter;
-      return countSegments.page<EventDoc>(
-        listOf(accountId),
-        events,
-        {
-          accountId,
-          ...(type === undefined ? {} : { type }),
-          ...(subjectId === undefined ? {} : { subjectId }),
-        },
-        {
-          ...request,
-          direction: filter.order === 'asc' ? 1 : -1,
-          ids: { from: createdFrom && firstIdOf('evt', createdFrom), to: createdTo && firstIdOf('evt', createdTo) },
-        },
-      );
-    },
+    forAccount: (accountId: string) => ({
+      byId: (id: string) => events.findOne({ _id: id, accountId }).lean<EventDoc>().exec(),
+      list: (filter: EventFilter, request: PageRequest) => {
+        const { type, subjectId, createdFrom, createdTo } = filter;
+        return countSegments.page<EventDoc>(
+          listOf(accountId),
+          events,
+          {
+            accountId,
+            ...(type === undefined ? {} : { type }),
+            ...(subjectId === undefined ? {} : { subjectId }),
+          },
+          {
+            ...request,
+            direction: filter.order === 'asc' ? 1 : -1,
+            ids: { from: createdFrom && firstIdOf('evt', createdFrom), to: createdTo && firstIdOf('evt', createdTo) },
+          },
+        );
+      },
+    }),
 
-    // What follows serves the watcher and the dispatcher, which work for all accounts at once.
-
-    /** @throws a duplicate key error when a subject has an event of that kind and occurrence already */
-    async insert(batch: readonly EventDoc[], session: Session): Promise<void> {
-      await collection.insertMany([...batch], { session });
-      await countSegments.touchAll(batch, ({ accountId }) => listOf(accountId), session);
+    system: {
+      /** @throws a duplicate key error when a subject has an event of that kind and occurrence already */
+      async insert(batch: readonly EventDoc[], session: Session): Promise<void> {
+        await collection.insertMany([...batch], { session });
+        await countSegments.touchAll(batch, ({ accountId }) => listOf(accountId), session);
+      },
+      byIds: (ids: readonly string[]): Promise<EventDoc[]> => collection.find({ _id: { $in: [...ids] } }).toArray(),
     },
-    byIds: (ids: readonly string[]): Promise<EventDoc[]> => collection.find({ _id: { $in: [...ids] } }).toArray(),
   };
 }

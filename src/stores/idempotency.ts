@@ -34,35 +34,42 @@ const claimSchema = new mongoose.Schema<ClaimDoc>(
 // Clean-up only, an hour late so that no difference between clocks matters: that a claim has expired is judged by the service's clock.
 claimSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 3600 });
 
-export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
+/** One account's claims. */
+export type AccountClaims = ReturnType<ReturnType<typeof createIdempotencyStore>['forAccount']>;
 
 export function createIdempotencyStore(connection: mongoose.Connection) {
   const claims = connection.model<ClaimDoc>('IdempotencyClaim', claimSchema);
   return {
     ensureIndexes: () => claims.createIndexes(),
 
-    /** Null: the claim is made. Else the one that is there. */
-    claim: (claim: ClaimDoc) =>
-      claims
-        .findOneAndUpdate({ _id: claim._id }, { $setOnInsert: claim }, { upsert: true, returnDocument: 'before' })
-        .lean<ClaimDoc>()
-        .exec(),
-    /** Puts `next` in the place of a claim that nobody has touched since it was seen. */
-    async replace({ _id, runner, runsUntil }: ClaimDoc, next: ClaimDoc): Promise<boolean> {
-      const { matchedCount } = await claims.replaceOne({ _id, runner, runsUntil }, next);
-      return matchedCount === 1;
-    },
+    forAccount: (accountId: string) => ({
+      /** Stores the claim as this account's and returns null, or returns the one that is there. */
+      claim: (claim: ClaimDoc) =>
+        claims
+          .findOneAndUpdate(
+            { _id: claim._id, accountId },
+            { $setOnInsert: { ...claim, accountId } },
+            { upsert: true, returnDocument: 'before' },
+          )
+          .lean<ClaimDoc>()
+          .exec(),
+      /** Replaces a claim that nobody has touched since it was seen. */
+      async replace({ _id, runner, runsUntil }: ClaimDoc, next: ClaimDoc): Promise<boolean> {
+        const { matchedCount } = await claims.replaceOne({ _id, accountId, runner, runsUntil }, { ...next, accountId });
+        return matchedCount === 1;
+      },
 
-    // What follows does nothing when another runner has taken over.
+      // What follows does nothing when another runner has taken over.
 
-    async prolong(id: string, runner: string, runsUntil: Date): Promise<void> {
-      await claims.updateOne({ _id: id, runner }, { $set: { runsUntil } });
-    },
-    async answer(id: string, runner: string, answer: string): Promise<void> {
-      await claims.updateOne({ _id: id, runner }, { $set: { answer } });
-    },
-    async release(id: string, runner: string): Promise<void> {
-      await claims.deleteOne({ _id: id, runner });
-    },
+      async prolong(id: string, runner: string, runsUntil: Date): Promise<void> {
+        await claims.updateOne({ _id: id, accountId, runner }, { $set: { runsUntil } });
+      },
+      async answer(id: string, runner: string, answer: string): Promise<void> {
+        await claims.updateOne({ _id: id, accountId, runner }, { $set: { answer } });
+      },
+      async release(id: string, runner: string): Promise<void> {
+        await claims.deleteOne({ _id: id, accountId, runner });
+      },
+    }),
   };
 }

@@ -1,4 +1,7 @@
-/** All stores on one connection. */
+/** All stores on one connection, in two interfaces: what serves one account, and what works across accounts.
+ *
+ *  Whatever acts for a caller gets `forAccount` only. No method of an account's view takes an account id, so it cannot reach another account's
+ *  documents whatever ids it is called with. The watcher, the dispatchers, authentication and administration get `system`. */
 import type mongoose from 'mongoose';
 import type { Clock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
@@ -21,11 +24,68 @@ import { createWalletStore } from './wallets.js';
 import { createWebhookStore } from './webhooks.js';
 
 export type Stores = ReturnType<typeof createStores>;
+export type SystemStores = Stores['system'];
 
-export function createStores(connection: mongoose.Connection, { clock, newId }: { clock: Clock; newId: NewId }) {
+/** The collections that have owners. */
+type TenantStores = ReturnType<typeof createTenantStores>;
+
+/** One account's view of every collection that has owners. Cheap: a collection's view is made when it is asked for. */
+export class AccountStores {
+  readonly #stores: TenantStores;
+  readonly #accountId: string;
+
+  constructor(stores: TenantStores, accountId: string) {
+    this.#stores = stores;
+    this.#accountId = accountId;
+  }
+
+  get account() {
+    return this.#stores.accounts.forAccount(this.#accountId);
+  }
+  get apiKeys() {
+    return this.#stores.apiKeys.forAccount(this.#accountId);
+  }
+  get wallets() {
+    return this.#stores.wallets.forAccount(this.#accountId);
+  }
+  get products() {
+    return this.#stores.products.forAccount(this.#accountId);
+  }
+  get paymentLinks() {
+    return this.#stores.paymentLinks.forAccount(this.#accountId);
+  }
+  get payments() {
+    return this.#stores.payments.forAccount(this.#accountId);
+  }
+  get events() {
+    return this.#stores.events.forAccount(this.#accountId);
+  }
+  get webhooks() {
+    return this.#stores.webhooks.forAccount(this.#accountId);
+  }
+  get deliveries() {
+    return this.#stores.deliveries.forAccount(this.#accountId);
+  }
+  get idempotency() {
+    return this.#stores.idempotency.forAccount(this.#accountId);
+  }
+}
+
+/** How a service reaches the documents of the account it acts for; `Part` names the collections that it uses. */
+export type ForAccount<Part extends keyof AccountStores = keyof AccountStores> = (
+  accountId: string,
+) => Pick<AccountStores, Part>;
+
+interface StoreDeps {
+  clock: Clock;
+  newId: NewId;
+}
+
+function createTenantStores(connection: mongoose.Connection, { clock, newId }: StoreDeps) {
   const countSegments = createCountSegments(connection);
   const webhooks = createWebhookStore(connection);
   return {
+    countSegments,
     accounts: createAccountStore(connection),
     apiKeys: createApiKeyStore(connection),
     wallets: createWalletStore(connection),
@@ -34,19 +94,43 @@ export function createStores(connection: mongoose.Connection, { clock, newId }: 
     payments: createPaymentStore(connection, countSegments),
     events: createEventStore(connection, countSegments),
     webhooks,
-    deliveries: createDeliveryStore(connection, { webhooks, newId, clock }, countSegments),
+    deliveries: createDeliveryStore(connection, { webhooks: webhooks.system, newId, clock }, countSegments),
     idempotency: createIdempotencyStore(connection),
-    cursors: createCursorStore(connection),
-    networkStates: createNetworkStateStore(connection),
-    parkedRecords: createParkedRecordStore(connection),
-    requestBudgets: createRequestBudgetStore(connection, clock),
-    installation: createInstallationStore(connection),
-    leases: createLeaseStore(connection),
-    countSegments,
   };
 }
 
-/** Makes what is missing; what is there is left as it is. */
-export async function ensureIndexes(stores: Stores): Promise<void> {
-  await Promise.all(Object.values(stores).map((store) => ('ensureIndexes' in store ? store.ensureIndexes() : null)));
+export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
+  const tenant = createTenantStores(connection, deps);
+  /** Nobody's in particular. */
+  const shared = {
+    cursors: createCursorStore(connection),
+    networkStates: createNetworkStateStore(connection),
+    parkedRecords: createParkedRecordStore(connection),
+    requestBudgets: createRequestBudgetStore(connection, deps.clock),
+    installation: createInstallationStore(connection),
+    leases: createLeaseStore(connection),
+  };
+  const { countSegments, accounts, apiKeys, wallets, products, paymentLinks, payments, events, webhooks, deliveries } =
+    tenant;
+  return {
+    forAccount: (accountId: string): AccountStores => new AccountStores(tenant, accountId),
+    system: {
+      ...shared,
+      countSegments,
+      accounts: accounts.system,
+      apiKeys: apiKeys.system,
+      wallets: wallets.system,
+      products: products.system,
+      paymentLinks: paymentLinks.system,
+      payments: payments.system,
+      events: events.system,
+      webhooks: webhooks.system,
+      deliveries: deliveries.system,
+    },
+    /** Makes the indexes that are missing; what is there is left as it is. */
+    async ensureIndexes(): Promise<void> {
+      const all = [...Object.values(tenant), ...Object.values(shared)];
+      await Promise.all(all.map((store) => ('ensureIndexes' in store ? store.ensureIndexes() : null)));
+    },
+  };
 }

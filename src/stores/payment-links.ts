@@ -69,7 +69,16 @@ export interface PaymentLinkFilter {
   search?: { text: string; productIds: readonly string[] };
 }
 
-export type PaymentLinkStore = ReturnType<typeof createPaymentLinkStore>;
+export interface LinkCountChange {
+  id: string;
+  payments: number;
+  received: number;
+}
+
+/** What works across accounts: for the hosted page, which knows a link by its slug, and the watcher, which knows it by its memo. */
+export type PaymentLinkStore = ReturnType<typeof createPaymentLinkStore>['system'];
+/** One account's view. */
+export type AccountPaymentLinks = ReturnType<ReturnType<typeof createPaymentLinkStore>['forAccount']>;
 
 export function createPaymentLinkStore(
   connection: mongoose.Connection,
@@ -78,113 +87,119 @@ export function createPaymentLinkStore(
   const links = connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema);
   const listOf = (accountId: string) => `paymentLinks:${accountId}`;
 
+  async function count(
+    changes: readonly LinkCountChange[],
+    owner: { accountId?: string },
+    session: Session,
+  ): Promise<void> {
+    if (changes.length === 0) return;
+    await links.collection.bulkWrite(
+      changes.map(({ id, payments, received }) => ({
+        updateOne: {
+          filter: { _id: id as never, ...owner },
+          update: { $inc: { paymentCount: payments, receivedCount: received } },
+        },
+      })),
+      { session, ordered: false },
+    );
+  }
+
   return {
     ensureIndexes: () => links.createIndexes(),
 
-    /** False when its memo or slug is taken: then a new one is drawn. */
-    async insert(link: PaymentLinkDoc, session: Session): Promise<boolean> {
-      try {
-        await links.collection.insertOne({ ...link, suffixes: suffixesOf(link) } as never, { session });
-        await countSegments.touch(listOf(link.accountId), [link._id], 1, session);
-        return true;
-      } catch (error) {
-        if (isDuplicateKey(error)) return false;
-        throw error;
-      }
-    },
-    byId: (accountId: string, id: string, session?: Session) =>
-      links
-        .findOne({ _id: id, accountId })
-        .session(session ?? null)
-        .lean<PaymentLinkDoc>()
-        .exec(),
-    list(accountId: string, { productId, active, search }: PaymentLinkFilter, request: PageRequest) {
-      const filter = {
-        accountId,
-        ...(productId === undefined ? {} : { productId }),
-        ...(active === undefined ? {} : { active }),
-      };
-      if (!search)
-        return countSegments.page<PaymentLinkDoc>(listOf(accountId), links, filter, { ...request, direction: -1 });
-      const found = [
-        { suffixes: startingWith(search.text.toLowerCase()) },
-        ...(search.productIds.length > 0 ? [{ productId: { $in: [...search.productIds] } }] : []),
-      ];
-      // The filter in each branch, so that each has its index.
-      return page<PaymentLinkDoc>(
-        links,
-        { $or: found.map((each) => ({ $and: [filter, each] })) },
-        { ...request, sort: { _id: -1 } },
-      );
-    },
-    /** Null when the link is `active` already or not there. */
-    async setActive(
-      accountId: string,
-      id: string,
-      active: boolean,
-      from: LedgerStamp,
-      session: Session,
-    ): Promise<PaymentLinkDoc | null> {
-      const changed = await links
-        .findOneAndUpdate(
-          { _id: id, accountId, active: !active },
-          { $set: { active }, $push: { history: { from, terms: { active } } } },
-          { returnDocument: 'after', session },
-        )
-        .lean<PaymentLinkDoc>()
-        .exec();
-      if (changed) await countSegments.touch(listOf(accountId), [id], 0, session);
-      return changed;
-    },
-    async removeUnpaid(accountId: string, id: string, session: Session): Promise<boolean> {
-      const { deletedCount } = await links.deleteOne({ _id: id, accountId, receivedCount: 0 }, { session });
-      await countSegments.touch(listOf(accountId), [id], 0, session);
-      return deletedCount === 1;
-    },
-    /** False when one of them has payments. */
-    async removeUnpaidOfProduct(accountId: string, productId: string, session: Session): Promise<boolean> {
-      const unpaid = await links
-        .find({ accountId, productId, receivedCount: 0 }, { _id: 1 })
-        .session(session)
-        .lean<{ _id: string }[]>();
-      const ids = unpaid.map(({ _id }) => _id);
-      await links.deleteMany({ _id: { $in: ids }, accountId, receivedCount: 0 }, { session });
-      await countSegments.touch(listOf(accountId), ids, 0, session);
-      return (await links.exists({ accountId, productId }).session(session)) === null;
-    },
-    /** Adds to the counts of links. In the transaction that stores the payments; it also keeps the links from vanishing meanwhile. */
-    async count(
-      changes: readonly { id: string; payments: number; received: number }[],
-      session: Session,
-    ): Promise<void> {
-      if (changes.length === 0) return;
-      await links.collection.bulkWrite(
-        changes.map(({ id, payments, received }) => ({
-          updateOne: {
-            filter: { _id: id as never },
-            update: { $inc: { paymentCount: payments, receivedCount: received } },
-          },
-        })),
-        { session, ordered: false },
-      );
-    },
+    forAccount: (accountId: string) => ({
+      /** Stores it as this account's. False when its memo or slug is taken: draw new ones. */
+      async insert(link: PaymentLinkDoc, session: Session): Promise<boolean> {
+        try {
+          await links.collection.insertOne({ ...link, accountId, suffixes: suffixesOf(link) } as never, { session });
+          await countSegments.touch(listOf(accountId), [link._id], 1, session);
+          return true;
+        } catch (error) {
+          if (isDuplicateKey(error)) return false;
+          throw error;
+        }
+      },
+      byId: (id: string, session?: Session) =>
+        links
+          .findOne({ _id: id, accountId })
+          .session(session ?? null)
+          .lean<PaymentLinkDoc>()
+          .exec(),
+      list({ productId, active, search }: PaymentLinkFilter, request: PageRequest) {
+        const filter = {
+          accountId,
+          ...(productId === undefined ? {} : { productId }),
+          ...(active === undefined ? {} : { active }),
+        };
+        if (!search)
+          return countSegments.page<PaymentLinkDoc>(listOf(accountId), links, filter, { ...request, direction: -1 });
+        const found = [
+          { suffixes: startingWith(search.text.toLowerCase()) },
+          ...(search.productIds.length > 0 ? [{ productId: { $in: [...search.productIds] } }] : []),
+        ];
+        // The filter in each branch, so that each has its index.
+        return page<PaymentLinkDoc>(
+          links,
+          { $or: found.map((each) => ({ $and: [filter, each] })) },
+          { ...request, sort: { _id: -1 } },
+        );
+      },
+      /** Null when the link is `active` already or not there. */
+      async setActive(
+        id: string,
+        active: boolean,
+        from: LedgerStamp,
+        session: Session,
+      ): Promise<PaymentLinkDoc | null> {
+        const changed = await links
+          .findOneAndUpdate(
+            { _id: id, accountId, active: !active },
+            { $set: { active }, $push: { history: { from, terms: { active } } } },
+            { returnDocument: 'after', session },
+          )
+          .lean<PaymentLinkDoc>()
+          .exec();
+        if (changed) await countSegments.touch(listOf(accountId), [id], 0, session);
+        return changed;
+      },
+      async removeUnpaid(id: string, session: Session): Promise<boolean> {
+        const { deletedCount } = await links.deleteOne({ _id: id, accountId, receivedCount: 0 }, { session });
+        await countSegments.touch(listOf(accountId), [id], 0, session);
+        return deletedCount === 1;
+      },
+      /** False when one of them has payments. */
+      async removeUnpaidOfProduct(productId: string, session: Session): Promise<boolean> {
+        const unpaid = await links
+          .find({ accountId, productId, receivedCount: 0 }, { _id: 1 })
+          .session(session)
+          .lean<{ _id: string }[]>();
+        const ids = unpaid.map(({ _id }) => _id);
+        await links.deleteMany({ _id: { $in: ids }, accountId, receivedCount: 0 }, { session });
+        await countSegments.touch(listOf(accountId), ids, 0, session);
+        return (await links.exists({ accountId, productId }).session(session)) === null;
+      },
+      /** Adds to the counts of a link, in the transaction that changes its payment. */
+      count: (change: LinkCountChange, session: Session) => count([change], { accountId }, session),
+    }),
 
-    // What follows works for all accounts: the hosted page, which knows a link by its slug, and the watcher, which knows it by its memo.
-
-    /** The network began anew: only the times of stamps count for these products' links. */
-    async forgetLedgers(productIds: readonly string[]): Promise<void> {
-      await links.collection.updateMany(
-        { productId: { $in: [...productIds] } },
-        { $set: { 'history.$[marked].from.ledger': null } },
-        { arrayFilters: [{ 'marked.from': { $ne: null } }] },
-      );
+    system: {
+      /** Adds to the counts of links, in the transaction that stores their payments. It also conflicts with their deletion. */
+      count: (changes: readonly LinkCountChange[], session: Session) => count(changes, {}, session),
+      /** The network began anew: only the times of stamps count for these products' links. */
+      async forgetLedgers(productIds: readonly string[]): Promise<void> {
+        await links.collection.updateMany(
+          { productId: { $in: [...productIds] } },
+          { $set: { 'history.$[marked].from.ledger': null } },
+          { arrayFilters: [{ 'marked.from': { $ne: null } }] },
+        );
+      },
+      bySlug: (slug: string) => links.findOne({ slug }).lean<PaymentLinkDoc>().exec(),
+      byMemos: (memos: readonly string[], session: Session) =>
+        links
+          .find({ memo: { $in: [...memos] } })
+          .session(session)
+          .lean<PaymentLinkDoc[]>()
+          .exec(),
     },
-    bySlug: (slug: string) => links.findOne({ slug }).lean<PaymentLinkDoc>().exec(),
-    byMemos: (memos: readonly string[], session: Session) =>
-      links
-        .find({ memo: { $in: [...memos] } })
-        .session(session)
-        .lean<PaymentLinkDoc[]>()
-        .exec(),
   };
 }

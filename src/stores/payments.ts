@@ -6,6 +6,7 @@ import { firstIdOf } from '../domain/ids.js';
 import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PageRequest } from './paging.js';
+import { createPaymentChanges } from './payment-changes.js';
 
 export interface PaymentDoc {
   _id: string;
@@ -105,74 +106,88 @@ export const keyOf = (
   payment: Pick<PaymentDoc, 'walletId' | 'operationId' | 'changeIndex' | 'transactionHash'>,
 ): string => `${payment.walletId}:${payment.operationId}:${payment.changeIndex}:${payment.transactionHash}`;
 
-export type PaymentStore = ReturnType<typeof createPaymentStore>;
+/** What a merchant's decision may change of a payment. */
+export type Judgement = Pick<
+  PaymentDoc,
+  'status' | 'reason' | 'expectedAmount' | 'excessAmount' | 'shortfallAmount' | 'paymentLinkId' | 'productId'
+>;
+
+/** What works across accounts: for the watcher and the hosted pages. */
+export type PaymentStore = ReturnType<typeof createPaymentStore>['system'];
+/** One account's view. */
+export type AccountPayments = ReturnType<ReturnType<typeof createPaymentStore>['forAccount']>;
 
 export function createPaymentStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
   const payments = connection.model<PaymentDoc>('Payment', paymentSchema);
   const listOf = (accountId: string) => `payments:${accountId}`;
 
   return {
-    /** For change streams. */
-    collection: payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>,
     ensureIndexes: () => payments.createIndexes(),
 
-    byId: (accountId: string, id: string, session?: Session) =>
-      payments
-        .findOne({ _id: id, accountId })
-        .session(session ?? null)
-        .lean<PaymentDoc>()
-        .exec(),
-    list: (accountId: string, filter: PaymentFilter, request: PageRequest) => {
-      const { status, createdFrom, createdTo, ...equal } = filter;
-      const given = Object.fromEntries(Object.entries(equal).filter(([, value]) => value !== undefined));
-      return countSegments.page<PaymentDoc>(
-        listOf(accountId),
-        payments,
-        { accountId, status: { $in: [...status].sort() }, ...given },
-        {
-          ...request,
-          direction: -1,
-          ids: { from: createdFrom && firstIdOf('pay', createdFrom), to: createdTo && firstIdOf('pay', createdTo) },
-        },
-      );
-    },
-    /** Only when its status is one of `from`; null otherwise. */
-    async judge(
-      accountId: string,
-      id: string,
-      from: readonly PaymentStatus[],
-      changes: Partial<PaymentDoc>,
-      session: Session,
-    ): Promise<PaymentDoc | null> {
-      const judged = await payments
-        .findOneAndUpdate(
-          { _id: id, accountId, status: { $in: [...from] } },
-          { $set: changes },
-          { returnDocument: 'after', session },
-        )
-        .lean<PaymentDoc>()
-        .exec();
-      if (judged) await countSegments.touch(listOf(accountId), [id], 0, session);
-      return judged;
-    },
+    forAccount: (accountId: string) => ({
+      byId: (id: string, session?: Session) =>
+        payments
+          .findOne({ _id: id, accountId })
+          .session(session ?? null)
+          .lean<PaymentDoc>()
+          .exec(),
+      list: (filter: PaymentFilter, request: PageRequest) => {
+        const { status, createdFrom, createdTo, ...equal } = filter;
+        const given = Object.fromEntries(Object.entries(equal).filter(([, value]) => value !== undefined));
+        return countSegments.page<PaymentDoc>(
+          listOf(accountId),
+          payments,
+          { accountId, status: { $in: [...status].sort() }, ...given },
+          {
+            ...request,
+            direction: -1,
+            ids: { from: createdFrom && firstIdOf('pay', createdFrom), to: createdTo && firstIdOf('pay', createdTo) },
+          },
+        );
+      },
+      /** Only when its status is one of `from`; null otherwise. */
+      async judge(
+        id: string,
+        from: readonly PaymentStatus[],
+        changes: Partial<Judgement>,
+        session: Session,
+      ): Promise<PaymentDoc | null> {
+        const judged = await payments
+          .findOneAndUpdate(
+            { _id: id, accountId, status: { $in: [...from] } },
+            { $set: changes },
+            { returnDocument: 'after', session },
+          )
+          .lean<PaymentDoc>()
+          .exec();
+        if (judged) await countSegments.touch(listOf(accountId), [id], 0, session);
+        return judged;
+      },
+    }),
 
-    // What follows serves the watcher, which works for all accounts at once.
-
-    /** Keys of those payments among `walletIds` × `operationIds` that are stored already. */
-    async known(walletIds: readonly string[], operationIds: readonly string[], session: Session): Promise<Set<string>> {
-      const found = await payments.collection
-        .find(
-          { walletId: { $in: [...walletIds] }, operationId: { $in: [...operationIds] } },
-          { session, projection: { _id: 0, walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 } },
-        )
-        .toArray();
-      return new Set(found.map((each) => keyOf(each as never)));
-    },
-    /** Whether that is why payments could not be inserted. */
-    wereKnown: isDuplicateKey,
-    async insert(batch: readonly PaymentDoc[], session: Session): Promise<void> {
-      await payments.collection.insertMany(batch as never[], { session });
-      await countSegments.touchAll(batch, ({ accountId }) => listOf(accountId), session);
+    system: {
+      /** For the open pages. */
+      changes: createPaymentChanges(payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>),
+      /** Keys of those payments among `walletIds` × `operationIds` that are stored already. */
+      async known(
+        walletIds: readonly string[],
+        operationIds: readonly string[],
+        session: Session,
+      ): Promise<Set<string>> {
+        const found = await payments.collection
+          .find(
+            { walletId: { $in: [...walletIds] }, operationId: { $in: [...operationIds] } },
+            { session, projection: { _id: 0, walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 } },
+          )
+          .toArray();
+        return new Set(found.map((each) => keyOf(each as never)));
+      },
+      /** Whether that is why payments could not be inserted. */
+      wereKnown: isDuplicateKey,
+      async insert(batch: readonly PaymentDoc[], session: Session): Promise<void> {
+        await payments.collection.insertMany(batch as never[], { session });
+        await countSegments.touchAll(batch, ({ accountId }) => listOf(accountId), session);
+      },
     },
   };
 }

@@ -73,91 +73,97 @@ export interface ProductFilter {
   sortOrder: 'asc' | 'desc';
 }
 
-export type ProductStore = ReturnType<typeof createProductStore>;
+/** What works across accounts: for the watcher. */
+export type ProductStore = ReturnType<typeof createProductStore>['system'];
+/** One account's view. */
+export type AccountProducts = ReturnType<ReturnType<typeof createProductStore>['forAccount']>;
 
 export function createProductStore(connection: mongoose.Connection) {
   const products = connection.model<ProductDoc>('Product', productSchema);
   return {
     ensureIndexes: () => products.createIndexes(),
 
-    async insert(product: ProductDoc, session: Session): Promise<void> {
-      await products.collection.insertOne(product as never, { session });
-    },
-    byId: (accountId: string, id: string, session?: Session) =>
-      products
-        .findOne({ _id: id, accountId })
-        .session(session ?? null)
-        .lean<ProductDoc>()
-        .exec(),
-    byIds: (accountId: string, ids: readonly string[]) =>
-      products
-        .find({ _id: { $in: [...ids] }, accountId })
-        .lean<ProductDoc[]>()
-        .exec(),
-    list: (accountId: string, filter: ProductFilter, request: PageRequest) => {
-      const direction = filter.sortOrder === 'asc' ? 1 : -1;
-      return page<ProductDoc>(
-        products,
-        {
-          accountId,
-          ...(filter.active === undefined ? {} : { active: filter.active }),
-          ...(filter.search ? { nameKey: containing(filter.search.toLowerCase()) } : {}),
-        },
-        { ...request, sort: filter.sortBy === 'name' ? { nameKey: direction, _id: direction } : { _id: direction } },
-      );
-    },
-    idsByName: async (accountId: string, search: string): Promise<string[]> =>
-      (await products.find({ accountId, nameKey: containing(search.toLowerCase()) }, { _id: 1 }).lean()).map(
-        ({ _id }) => _id,
-      ),
-    /** Null when somebody else changed the product since `revision` was read. `version` opens new terms. */
-    change: (
-      { _id, accountId, revision }: Pick<ProductDoc, '_id' | 'accountId' | 'revision'>,
-      fields: Partial<ProductDoc>,
-      version: ProductDoc['history'][number] | null,
-      session: Session,
-    ) =>
-      products
-        .findOneAndUpdate(
-          { _id, accountId, revision },
-          { $set: fields, $inc: { revision: 1 }, ...(version ? { $push: { history: version } } : {}) },
-          { returnDocument: 'after', session },
-        )
-        .lean<ProductDoc>()
-        .exec(),
-    async remove(accountId: string, id: string, session: Session): Promise<boolean> {
-      const { deletedCount } = await products.deleteOne({ _id: id, accountId }, { session });
-      return deletedCount === 1;
-    },
-    /** Called in the transaction that makes or deletes a link, so that its product cannot vanish meanwhile. */
-    countLink: (accountId: string, id: string, change: 1 | -1, session: Session) =>
-      products
-        .findOneAndUpdate(
-          { _id: id, accountId },
-          { $inc: { paymentLinkCount: change } },
-          { returnDocument: 'after', session },
-        )
-        .lean<ProductDoc>()
-        .exec(),
+    forAccount: (accountId: string) => ({
+      /** Stores it as this account's. */
+      async insert(product: ProductDoc, session: Session): Promise<void> {
+        await products.collection.insertOne({ ...product, accountId } as never, { session });
+      },
+      byId: (id: string, session?: Session) =>
+        products
+          .findOne({ _id: id, accountId })
+          .session(session ?? null)
+          .lean<ProductDoc>()
+          .exec(),
+      byIds: (ids: readonly string[]) =>
+        products
+          .find({ _id: { $in: [...ids] }, accountId })
+          .lean<ProductDoc[]>()
+          .exec(),
+      list: (filter: ProductFilter, request: PageRequest) => {
+        const direction = filter.sortOrder === 'asc' ? 1 : -1;
+        return page<ProductDoc>(
+          products,
+          {
+            accountId,
+            ...(filter.active === undefined ? {} : { active: filter.active }),
+            ...(filter.search ? { nameKey: containing(filter.search.toLowerCase()) } : {}),
+          },
+          { ...request, sort: filter.sortBy === 'name' ? { nameKey: direction, _id: direction } : { _id: direction } },
+        );
+      },
+      idsByName: async (search: string): Promise<string[]> =>
+        (await products.find({ accountId, nameKey: containing(search.toLowerCase()) }, { _id: 1 }).lean()).map(
+          ({ _id }) => _id,
+        ),
+      /** Null when somebody else changed the product since `revision` was read. `version` opens new terms. */
+      change: (
+        { _id, revision }: Pick<ProductDoc, '_id' | 'revision'>,
+        fields: Partial<Omit<ProductDoc, '_id' | 'accountId'>>,
+        version: ProductDoc['history'][number] | null,
+        session: Session,
+      ) =>
+        products
+          .findOneAndUpdate(
+            { _id, accountId, revision },
+            { $set: fields, $inc: { revision: 1 }, ...(version ? { $push: { history: version } } : {}) },
+            { returnDocument: 'after', session },
+          )
+          .lean<ProductDoc>()
+          .exec(),
+      async remove(id: string, session: Session): Promise<boolean> {
+        const { deletedCount } = await products.deleteOne({ _id: id, accountId }, { session });
+        return deletedCount === 1;
+      },
+      /** Called in the transaction that makes or deletes a link, so that its product cannot vanish meanwhile. */
+      countLink: (id: string, change: 1 | -1, session: Session) =>
+        products
+          .findOneAndUpdate(
+            { _id: id, accountId },
+            { $inc: { paymentLinkCount: change } },
+            { returnDocument: 'after', session },
+          )
+          .lean<ProductDoc>()
+          .exec(),
+    }),
 
-    // What follows serves the watcher, which works for all accounts at once.
-
-    /** The network began anew: only the times of stamps count for these wallets' products. @returns the ids of the products */
-    async forgetLedgers(walletIds: readonly string[]): Promise<string[]> {
-      const filter = { walletId: { $in: [...walletIds] } };
-      await products.collection.updateMany(
-        filter,
-        { $set: { 'history.$[marked].from.ledger': null } },
-        { arrayFilters: [{ 'marked.from': { $ne: null } }] },
-      );
-      return (await products.find(filter, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
+    system: {
+      /** The network began anew: only the times of stamps count for these wallets' products. @returns the ids of the products */
+      async forgetLedgers(walletIds: readonly string[]): Promise<string[]> {
+        const filter = { walletId: { $in: [...walletIds] } };
+        await products.collection.updateMany(
+          filter,
+          { $set: { 'history.$[marked].from.ledger': null } },
+          { arrayFilters: [{ 'marked.from': { $ne: null } }] },
+        );
+        return (await products.find(filter, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
+      },
+      ofAllAccounts: (ids: readonly string[], session: Session) =>
+        products
+          .find({ _id: { $in: [...ids] } })
+          .session(session)
+          .lean<ProductDoc[]>()
+          .exec(),
     },
-    ofAllAccounts: (ids: readonly string[], session: Session) =>
-      products
-        .find({ _id: { $in: [...ids] } })
-        .session(session)
-        .lean<ProductDoc[]>()
-        .exec(),
   };
 }
 

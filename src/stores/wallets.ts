@@ -61,153 +61,157 @@ walletSchema.index({ network: 1, watching: 1, address: 1 });
 walletSchema.index({ network: 1, active: 1 }, { partialFilterExpression: { watching: true, active: false } });
 walletSchema.index({ network: 1, watchStarted: 1 }, { partialFilterExpression: { watchStarted: false } });
 
-export type WalletStore = ReturnType<typeof createWalletStore>;
+/** What works across accounts: for the watcher. */
+export type WalletStore = ReturnType<typeof createWalletStore>['system'];
+/** One account's view. */
+export type AccountWallets = ReturnType<ReturnType<typeof createWalletStore>['forAccount']>;
 
 export function createWalletStore(connection: mongoose.Connection) {
   const wallets = connection.model<WalletDoc>('Wallet', walletSchema);
   return {
     ensureIndexes: () => wallets.createIndexes(),
 
-    /** False when the account has this address on this network already. */
-    async insert(wallet: WalletDoc): Promise<boolean> {
-      try {
-        await wallets.collection.insertOne(wallet as never);
-        return true;
-      } catch (error) {
-        if (isDuplicateKey(error)) return false;
-        throw error;
-      }
-    },
-    byId: (accountId: string, id: string) => wallets.findOne({ _id: id, accountId }).lean<WalletDoc>().exec(),
-    byIds: (accountId: string, ids: readonly string[]) =>
-      wallets
-        .find({ _id: { $in: [...ids] }, accountId })
-        .lean<WalletDoc[]>()
-        .exec(),
-    list: (accountId: string, request: PageRequest) =>
-      page<WalletDoc>(wallets, { accountId }, { ...request, sort: { _id: -1 } }),
+    forAccount: (accountId: string) => ({
+      /** Stores it as this account's. False when the account has this address on this network already. */
+      async insert(wallet: WalletDoc): Promise<boolean> {
+        try {
+          await wallets.collection.insertOne({ ...wallet, accountId } as never);
+          return true;
+        } catch (error) {
+          if (isDuplicateKey(error)) return false;
+          throw error;
+        }
+      },
+      byId: (id: string) => wallets.findOne({ _id: id, accountId }).lean<WalletDoc>().exec(),
+      byIds: (ids: readonly string[]) =>
+        wallets
+          .find({ _id: { $in: [...ids] }, accountId })
+          .lean<WalletDoc[]>()
+          .exec(),
+      list: (request: PageRequest) => page<WalletDoc>(wallets, { accountId }, { ...request, sort: { _id: -1 } }),
 
-    rename: (accountId: string, id: string, name: string) =>
-      wallets
-        .findOneAndUpdate({ _id: id, accountId }, { $set: { name } }, { returnDocument: 'after' })
-        .lean<WalletDoc>()
-        .exec(),
-    /** Opens a window; null when the wallet is active already or not there. */
-    activate: (accountId: string, id: string, from: LedgerStamp) =>
-      wallets
-        .findOneAndUpdate(
-          { _id: id, accountId, active: false },
-          {
-            $set: { active: true, watchStarted: false, watching: true, gap: null },
-            $push: { windows: { from, until: null } },
-          },
-          { returnDocument: 'after' },
-        )
-        .lean<WalletDoc>()
-        .exec(),
-    /** Closes the open window; null when the wallet is inactive already or not there. What it holds is still read to its end. */
-    deactivate: (accountId: string, id: string, until: LedgerStamp) =>
-      wallets
-        .findOneAndUpdate(
-          { _id: id, accountId, active: true },
-          { $set: { active: false, 'windows.$[open].until': until } },
-          { returnDocument: 'after', arrayFilters: [{ 'open.until': null }] },
-        )
-        .lean<WalletDoc>()
-        .exec(),
-    /** Only while no product uses it and no payment came to it. */
-    async removeUnused(accountId: string, id: string): Promise<boolean> {
-      const { deletedCount } = await wallets.deleteOne({ _id: id, accountId, productCount: 0, hasPayments: false });
-      return deletedCount === 1;
-    },
-    /** Called in the transaction that makes, moves or deletes a product, so that a wallet in use cannot vanish meanwhile. */
-    async countProduct(accountId: string, id: string, change: 1 | -1, session: Session): Promise<boolean> {
-      const { matchedCount } = await wallets.updateOne(
-        { _id: id, accountId },
-        { $inc: { productCount: change } },
-        { session },
-      );
-      return matchedCount === 1;
-    },
-
-    // What follows serves the watcher, which works for all accounts at once.
-
-    at: (network: Network, addresses: readonly string[], session?: Session) =>
-      wallets
-        .find({ network, address: { $in: [...addresses] } })
-        .session(session ?? null)
-        .lean<WalletDoc[]>()
-        .exec(),
-    /** Addresses with an unread window, each once, in order. As many wallets are looked at as are asked for, not all that there are. */
-    async watchedAddresses(network: Network, options: { after?: string; limit: number }): Promise<string[]> {
-      const addresses = new Set<string>();
-      for (let after = options.after; ; ) {
-        const found = await wallets
-          .find(
-            { network, watching: true, ...(after ? { address: { $gt: after } } : {}) },
-            { _id: 0, address: 1 },
-            { sort: { address: 1 }, limit: options.limit },
+      rename: (id: string, name: string) =>
+        wallets
+          .findOneAndUpdate({ _id: id, accountId }, { $set: { name } }, { returnDocument: 'after' })
+          .lean<WalletDoc>()
+          .exec(),
+      /** Opens a window; null when the wallet is active already or not there. */
+      activate: (id: string, from: LedgerStamp) =>
+        wallets
+          .findOneAndUpdate(
+            { _id: id, accountId, active: false },
+            {
+              $set: { active: true, watchStarted: false, watching: true, gap: null },
+              $push: { windows: { from, until: null } },
+            },
+            { returnDocument: 'after' },
           )
-          .lean<{ address: string }[]>();
-        for (const { address } of found) addresses.add(address);
-        after = found.at(-1)?.address;
-        // Accounts may share an address.
-        if (found.length < options.limit || addresses.size >= options.limit)
-          return [...addresses].slice(0, options.limit);
-      }
-    },
-    notStarted: (network: Network, limit: number) =>
-      wallets.find({ network, watchStarted: false }).limit(limit).lean<WalletDoc[]>().exec(),
-    /** A wallet that got a further window since it was read is left for the next time. */
-    async takeUp(batch: readonly WalletDoc[]): Promise<void> {
-      if (batch.length === 0) return;
-      await wallets.collection.bulkWrite(
-        batch.map(({ _id, windows }) => ({
-          updateOne: {
-            filter: { _id: _id as never, windows: { $size: windows.length } },
-            update: { $set: { watchStarted: true } },
-          },
-        })),
-        { ordered: false },
-      );
-    },
-    ofAllAccounts: (ids: readonly string[], session: Session) =>
-      wallets
-        .find({ _id: { $in: [...ids] } })
-        .session(session)
-        .lean<WalletDoc[]>()
-        .exec(),
-    inactiveButWatching: (network: Network, limit: number) =>
-      wallets.find({ network, watching: true, active: false }).limit(limit).lean<WalletDoc[]>().exec(),
-    /** `readTo`: how far its payments have been read, for good. */
-    async stopWatching(id: string, readTo: NonNullable<WalletDoc['readTo']>): Promise<void> {
-      await wallets.updateOne({ _id: id, active: false }, { $set: { watching: false, readTo } });
-    },
-    /** The network began anew: what its ledgers were numbered before says nothing any more, nor in windows that are over. @returns the ids of its wallets */
-    async forgetLedgers(network: Network): Promise<string[]> {
-      await wallets.collection.updateMany(
-        { network },
-        { $set: { 'windows.$[].from.ledger': null, 'windows.$[ended].until.ledger': null } },
-        { arrayFilters: [{ 'ended.until': { $ne: null } }] },
-      );
-      return (await wallets.find({ network }, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
-    },
-    /** For every watched wallet of one address, or with null of the network, but for those `without`. A gap that stands is kept. */
-    async flagGap(
-      network: Network,
-      { gap, address, without }: { gap: Gap; address: string | null; without: readonly string[] },
-    ): Promise<void> {
-      await wallets.updateMany(
-        { network, watching: true, gap: null, _id: { $nin: [...without] }, ...(address ? { address } : {}) },
-        { $set: { gap } },
-      );
-    },
-    async noteHasPayments(ids: readonly string[], session: Session): Promise<void> {
-      await wallets.collection.updateMany(
-        { _id: { $in: [...ids] as never[] }, hasPayments: false },
-        { $set: { hasPayments: true } },
-        { session },
-      );
+          .lean<WalletDoc>()
+          .exec(),
+      /** Closes the open window; null when the wallet is inactive already or not there. What it holds is still read to its end. */
+      deactivate: (id: string, until: LedgerStamp) =>
+        wallets
+          .findOneAndUpdate(
+            { _id: id, accountId, active: true },
+            { $set: { active: false, 'windows.$[open].until': until } },
+            { returnDocument: 'after', arrayFilters: [{ 'open.until': null }] },
+          )
+          .lean<WalletDoc>()
+          .exec(),
+      /** Only while no product uses it and no payment came to it. */
+      async removeUnused(id: string): Promise<boolean> {
+        const { deletedCount } = await wallets.deleteOne({ _id: id, accountId, productCount: 0, hasPayments: false });
+        return deletedCount === 1;
+      },
+      /** Called in the transaction that makes, moves or deletes a product, so that a wallet in use cannot vanish meanwhile. */
+      async countProduct(id: string, change: 1 | -1, session: Session): Promise<boolean> {
+        const { matchedCount } = await wallets.updateOne(
+          { _id: id, accountId },
+          { $inc: { productCount: change } },
+          { session },
+        );
+        return matchedCount === 1;
+      },
+    }),
+
+    system: {
+      at: (network: Network, addresses: readonly string[], session?: Session) =>
+        wallets
+          .find({ network, address: { $in: [...addresses] } })
+          .session(session ?? null)
+          .lean<WalletDoc[]>()
+          .exec(),
+      /** Addresses with an unread window, each once, in order. As many wallets are looked at as are asked for, not all that there are. */
+      async watchedAddresses(network: Network, options: { after?: string; limit: number }): Promise<string[]> {
+        const addresses = new Set<string>();
+        for (let after = options.after; ; ) {
+          const found = await wallets
+            .find(
+              { network, watching: true, ...(after ? { address: { $gt: after } } : {}) },
+              { _id: 0, address: 1 },
+              { sort: { address: 1 }, limit: options.limit },
+            )
+            .lean<{ address: string }[]>();
+          for (const { address } of found) addresses.add(address);
+          after = found.at(-1)?.address;
+          // Accounts may share an address.
+          if (found.length < options.limit || addresses.size >= options.limit)
+            return [...addresses].slice(0, options.limit);
+        }
+      },
+      notStarted: (network: Network, limit: number) =>
+        wallets.find({ network, watchStarted: false }).limit(limit).lean<WalletDoc[]>().exec(),
+      /** A wallet that got a further window since it was read is left for the next time. */
+      async takeUp(batch: readonly WalletDoc[]): Promise<void> {
+        if (batch.length === 0) return;
+        await wallets.collection.bulkWrite(
+          batch.map(({ _id, windows }) => ({
+            updateOne: {
+              filter: { _id: _id as never, windows: { $size: windows.length } },
+              update: { $set: { watchStarted: true } },
+            },
+          })),
+          { ordered: false },
+        );
+      },
+      ofAllAccounts: (ids: readonly string[], session: Session) =>
+        wallets
+          .find({ _id: { $in: [...ids] } })
+          .session(session)
+          .lean<WalletDoc[]>()
+          .exec(),
+      inactiveButWatching: (network: Network, limit: number) =>
+        wallets.find({ network, watching: true, active: false }).limit(limit).lean<WalletDoc[]>().exec(),
+      /** `readTo`: how far its payments have been read, for good. */
+      async stopWatching(id: string, readTo: NonNullable<WalletDoc['readTo']>): Promise<void> {
+        await wallets.updateOne({ _id: id, active: false }, { $set: { watching: false, readTo } });
+      },
+      /** The network began anew: what its ledgers were numbered before says nothing any more, nor in windows that are over. @returns the ids of its wallets */
+      async forgetLedgers(network: Network): Promise<string[]> {
+        await wallets.collection.updateMany(
+          { network },
+          { $set: { 'windows.$[].from.ledger': null, 'windows.$[ended].until.ledger': null } },
+          { arrayFilters: [{ 'ended.until': { $ne: null } }] },
+        );
+        return (await wallets.find({ network }, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
+      },
+      /** For every watched wallet of one address, or with null of the network, but for those `without`. A gap that stands is kept. */
+      async flagGap(
+        network: Network,
+        { gap, address, without }: { gap: Gap; address: string | null; without: readonly string[] },
+      ): Promise<void> {
+        await wallets.updateMany(
+          { network, watching: true, gap: null, _id: { $nin: [...without] }, ...(address ? { address } : {}) },
+          { $set: { gap } },
+        );
+      },
+      async noteHasPayments(ids: readonly string[], session: Session): Promise<void> {
+        await wallets.collection.updateMany(
+          { _id: { $in: [...ids] as never[] }, hasPayments: false },
+          { $set: { hasPayments: true } },
+          { session },
+        );
+      },
     },
   };
 }

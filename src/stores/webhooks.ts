@@ -46,7 +46,10 @@ const ROTATION_MS = 24 * 3_600_000;
 const MAX_SECRETS = 5;
 const LONG_AGO = new Date(0);
 
-export type WebhookStore = ReturnType<typeof createWebhookStore>;
+/** What works across accounts: for the watcher and the dispatchers. */
+export type WebhookStore = ReturnType<typeof createWebhookStore>['system'];
+/** One account's view. */
+export type AccountWebhooks = ReturnType<ReturnType<typeof createWebhookStore>['forAccount']>;
 
 export function createWebhookStore(connection: mongoose.Connection) {
   const webhooks = connection.model<WebhookDoc>('Webhook', webhookSchema);
@@ -55,110 +58,115 @@ export function createWebhookStore(connection: mongoose.Connection) {
   return {
     ensureIndexes: () => webhooks.createIndexes(),
 
-    async insert(webhook: WebhookDoc): Promise<void> {
-      await collection.insertOne(webhook);
-    },
-    byId: (accountId: string, id: string) => webhooks.findOne({ _id: id, accountId }).lean<WebhookDoc>().exec(),
-    list: (accountId: string, request: PageRequest) => page<WebhookDoc>(webhooks, { accountId }, request),
-    /** Null when there is no such webhook. One that is made ACTIVE again has its waiting deliveries expedited before. */
-    update(accountId: string, id: string, changes: WebhookChanges): Promise<WebhookDoc | null> {
-      // A new address or a new start is not blamed for what failed before.
-      const fresh = changes.status === 'ACTIVE' || changes.url !== undefined ? { failingSince: null } : {};
-      return collection.findOneAndUpdate(
-        { _id: id, accountId },
-        { $set: { ...changes, ...fresh } },
-        { returnDocument: 'after' },
-      );
-    },
-    /** The secrets so far go on signing for 24 h. Null when there is no such webhook. */
-    rotate: (accountId: string, id: string, secret: { sealed: string; masked: string }, now: Date) =>
-      collection.findOneAndUpdate(
-        { _id: id, accountId },
-        [
-          {
-            $set: {
-              secretMasked: { $literal: secret.masked },
-              secrets: {
-                $slice: [
-                  {
-                    $concatArrays: [
-                      [{ sealed: { $literal: secret.sealed }, until: null }],
-                      {
-                        $filter: {
-                          input: {
-                            $map: {
-                              input: '$secrets',
-                              in: {
-                                sealed: '$$this.sealed',
-                                until: { $ifNull: ['$$this.until', new Date(now.getTime() + ROTATION_MS)] },
+    forAccount: (accountId: string) => ({
+      /** Stores it as this account's. */
+      async insert(webhook: WebhookDoc): Promise<void> {
+        await collection.insertOne({ ...webhook, accountId });
+      },
+      byId: (id: string) => webhooks.findOne({ _id: id, accountId }).lean<WebhookDoc>().exec(),
+      list: (request: PageRequest) => page<WebhookDoc>(webhooks, { accountId }, request),
+      /** Null when there is no such webhook. One that is made ACTIVE again has its waiting deliveries expedited before. */
+      update(id: string, changes: WebhookChanges): Promise<WebhookDoc | null> {
+        // A new address or a new start is not blamed for what failed before.
+        const fresh = changes.status === 'ACTIVE' || changes.url !== undefined ? { failingSince: null } : {};
+        return collection.findOneAndUpdate(
+          { _id: id, accountId },
+          { $set: { ...changes, ...fresh } },
+          { returnDocument: 'after' },
+        );
+      },
+      /** The secrets so far go on signing for 24 h. Null when there is no such webhook. */
+      rotate: (id: string, secret: { sealed: string; masked: string }, now: Date) =>
+        collection.findOneAndUpdate(
+          { _id: id, accountId },
+          [
+            {
+              $set: {
+                secretMasked: { $literal: secret.masked },
+                secrets: {
+                  $slice: [
+                    {
+                      $concatArrays: [
+                        [{ sealed: { $literal: secret.sealed }, until: null }],
+                        {
+                          $filter: {
+                            input: {
+                              $map: {
+                                input: '$secrets',
+                                in: {
+                                  sealed: '$$this.sealed',
+                                  until: { $ifNull: ['$$this.until', new Date(now.getTime() + ROTATION_MS)] },
+                                },
                               },
                             },
+                            cond: { $gt: ['$$this.until', now] },
                           },
-                          cond: { $gt: ['$$this.until', now] },
                         },
-                      },
-                    ],
-                  },
-                  MAX_SECRETS,
-                ],
+                      ],
+                    },
+                    MAX_SECRETS,
+                  ],
+                },
               },
             },
+          ],
+          { returnDocument: 'after' },
+        ),
+      /** What was pending for it is to be cancelled after this. */
+      async remove(id: string): Promise<boolean> {
+        const { deletedCount } = await collection.deleteOne({ _id: id, accountId });
+        return deletedCount === 1;
+      },
+    }),
+
+    system: {
+      subscribed: (
+        accountIds: readonly string[],
+        session: Session,
+      ): Promise<Pick<WebhookDoc, '_id' | 'accountId' | 'events'>[]> =>
+        collection
+          .find({ accountId: { $in: [...accountIds] } }, { session, projection: { accountId: 1, events: 1 } })
+          .toArray(),
+
+      /** Takes the leases of those ACTIVE webhooks whose lease nobody holds. `gone`: ids of no webhook. */
+      async claimLeases(
+        ids: readonly string[],
+        holder: string,
+        leaseMs: number,
+      ): Promise<{ held: WebhookDoc[]; gone: string[] }> {
+        await collection.updateMany(
+          {
+            _id: { $in: [...ids] },
+            status: 'ACTIVE',
+            $or: [{ 'lease.holder': holder }, { $expr: { $lte: [{ $ifNull: ['$lease.until', LONG_AGO] }, '$$NOW'] } }],
           },
-        ],
-        { returnDocument: 'after' },
-      ),
-    /** What was pending for it is to be cancelled after this. */
-    async remove(accountId: string, id: string): Promise<boolean> {
-      const { deletedCount } = await collection.deleteOne({ _id: id, accountId });
-      return deletedCount === 1;
-    },
-
-    // What follows serves the watcher and the dispatchers, which work for all accounts at once.
-
-    subscribed: (
-      accountIds: readonly string[],
-      session: Session,
-    ): Promise<Pick<WebhookDoc, '_id' | 'accountId' | 'events'>[]> =>
-      collection
-        .find({ accountId: { $in: [...accountIds] } }, { session, projection: { accountId: 1, events: 1 } })
-        .toArray(),
-
-    /** Takes the leases of those ACTIVE webhooks whose lease nobody holds. `gone`: ids of no webhook. */
-    async claimLeases(
-      ids: readonly string[],
-      holder: string,
-      leaseMs: number,
-    ): Promise<{ held: WebhookDoc[]; gone: string[] }> {
-      await collection.updateMany(
-        {
-          _id: { $in: [...ids] },
-          status: 'ACTIVE',
-          $or: [{ 'lease.holder': holder }, { $expr: { $lte: [{ $ifNull: ['$lease.until', LONG_AGO] }, '$$NOW'] } }],
-        },
-        [leaseFromNow(holder, leaseMs)],
-      );
-      const found = await collection.find({ _id: { $in: [...ids] } }).toArray();
-      const known = new Set(found.map(({ _id }) => _id));
-      const held = found.filter(({ lease, status }) => lease?.holder === holder && status === 'ACTIVE');
-      return { held, gone: ids.filter((id) => !known.has(id)) };
-    },
-    async renewLeases(ids: readonly string[], holder: string, leaseMs: number): Promise<void> {
-      await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, [leaseFromNow(holder, leaseMs)]);
-    },
-    /** Those of these webhooks whose lease `holder` has, as they are now. */
-    heldBy: (holder: string, ids: readonly string[]): Promise<WebhookDoc[]> =>
-      collection.find({ _id: { $in: [...ids] }, 'lease.holder': holder }).toArray(),
-    async releaseLeases(ids: readonly string[], holder: string): Promise<void> {
-      await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, { $set: { lease: null } });
-    },
-    /** Each only while `holder` has its lease. */
-    async recordHealth(changes: readonly WebhookHealth[], holder: string): Promise<void> {
-      await collection.bulkWrite(
-        changes.map(({ id, ...health }) => ({
-          updateOne: { filter: { _id: id, 'lease.holder': holder }, update: { $set: health } },
-        })),
-        { ordered: false },
-      );
+          [leaseFromNow(holder, leaseMs)],
+        );
+        const found = await collection.find({ _id: { $in: [...ids] } }).toArray();
+        const known = new Set(found.map(({ _id }) => _id));
+        const held = found.filter(({ lease, status }) => lease?.holder === holder && status === 'ACTIVE');
+        return { held, gone: ids.filter((id) => !known.has(id)) };
+      },
+      async renewLeases(ids: readonly string[], holder: string, leaseMs: number): Promise<void> {
+        await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, [
+          leaseFromNow(holder, leaseMs),
+        ]);
+      },
+      /** Those of these webhooks whose lease `holder` has, as they are now. */
+      heldBy: (holder: string, ids: readonly string[]): Promise<WebhookDoc[]> =>
+        collection.find({ _id: { $in: [...ids] }, 'lease.holder': holder }).toArray(),
+      async releaseLeases(ids: readonly string[], holder: string): Promise<void> {
+        await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, { $set: { lease: null } });
+      },
+      /** Each only while `holder` has its lease. */
+      async recordHealth(changes: readonly WebhookHealth[], holder: string): Promise<void> {
+        await collection.bulkWrite(
+          changes.map(({ id, ...health }) => ({
+            updateOne: { filter: { _id: id, 'lease.holder': holder }, update: { $set: health } },
+          })),
+          { ordered: false },
+        );
+      },
     },
   };
 }

@@ -46,7 +46,7 @@ t.test('a record that cannot be understood is parked, holds up nothing, and can 
   const service = await startTestService(t);
   const { link, wallet } = await startSelling(service);
   const { client } = service.context.localLedger!;
-  const { parkedRecords } = service.context.stores;
+  const { parkedRecords } = service.context.stores.system;
   await client.inject({ accounts: [wallet.address], record: { type: 'teleport', type_i: 99, to: wallet.address } });
   await client.inject({
     accounts: [wallet.address],
@@ -182,14 +182,14 @@ t.test(
       await pay();
     }
     await seesAll();
-    await eventually(() => service.context.stores.cursors.byId('LOCAL:feed'), 'the feed');
+    await eventually(() => service.context.stores.system.cursors.byId('LOCAL:feed'), 'the feed');
     await pay();
     await seesAll();
     for (const id of more) {
       await service.api('PATCH', `/wallets/${id}`, { active: false });
       await pay();
     }
-    await eventually(async () => !(await service.context.stores.cursors.byId('LOCAL:feed')), 'no feed');
+    await eventually(async () => !(await service.context.stores.system.cursors.byId('LOCAL:feed')), 'no feed');
     await pay();
     await seesAll();
     t.equal((await paymentsOf(service, '?pageSize=100')).length, paid);
@@ -207,7 +207,8 @@ t.test(
     const isReady = async () => (await fetch(`${service.url}/health/ready`)).status === 200;
     await eventually(async () => (await syncOf(service, wallet.id)).state === 'OK', 'a first reading');
     t.ok(await isReady());
-    const lastHeard = async () => (await service.context.stores.networkStates.byNetwork('LOCAL'))?.seenAt.getTime();
+    const lastHeard = async () =>
+      (await service.context.stores.system.networkStates.byNetwork('LOCAL'))?.seenAt.getTime();
     await eventually(lastHeard, 'a first round');
     await client.faults.add({ kind: 'reset_connection', path: '/accounts' });
     await client.faults.add({ kind: 'reset_connection', path: '/ledgers' });

@@ -83,7 +83,7 @@ export async function startTestService(t: Test, options: TestServiceOptions = {}
   const newId = createIds(clock);
   const open = async (name = 'Test') => {
     const { account, apiKey } = await openAccount(
-      { ...context.stores, apiKeys: context.services.apiKeys, clock, newId },
+      { accounts: context.stores.system.accounts, apiKeys: context.services.apiKeys, clock, newId },
       name,
     );
     return { apiKey: apiKey.key, accountId: account.id };

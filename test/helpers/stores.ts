@@ -5,7 +5,7 @@ import { createIds } from '../../src/domain/ids.js';
 import { createOutbox } from '../../src/events/outbox.js';
 import { newWallet } from '../../src/services/wallets.js';
 import { connectDatabase } from '../../src/stores/database.js';
-import { createStores, ensureIndexes } from '../../src/stores/index.js';
+import { createStores } from '../../src/stores/index.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
 import { testDatabase } from './mongo.js';
 
@@ -17,9 +17,9 @@ export async function openStores(t: { teardown(end: () => unknown): void }) {
   const { connection, transaction, close } = await connectDatabase(uri);
   t.teardown(close);
   const stores = createStores(connection, { clock, newId });
-  await ensureIndexes(stores);
-  const outbox = createOutbox({ ...stores, newId, publicUrl: 'https://pay.example' });
-  return { db, stores, recorder: createRecorder({ ...stores, outbox, transaction, newId }) };
+  await stores.ensureIndexes();
+  const outbox = createOutbox({ ...stores.system, newId, publicUrl: 'https://pay.example' });
+  return { db, stores, recorder: createRecorder({ ...stores.system, outbox, transaction, newId }) };
 }
 
 /** An active wallet on TESTNET since `windows`, not taken up yet; `fields` say what is different. */

@@ -9,9 +9,8 @@ import { createAccountService, openAccount } from '../../src/services/account.js
 import { createApiKeyService } from '../../src/services/api-keys.js';
 import { createAuthentication } from '../../src/services/authentication.js';
 import type { Caller } from '../../src/services/caller.js';
-import { createAccountStore } from '../../src/stores/accounts.js';
-import { createApiKeyStore } from '../../src/stores/api-keys.js';
 import { connectDatabase, type Database } from '../../src/stores/database.js';
+import { createStores } from '../../src/stores/index.js';
 import { testDatabase } from '../helpers/mongo.js';
 
 const MINUTE_MS = 60_000;
@@ -25,15 +24,18 @@ const newId = createIds(clock);
 
 /** What one process has. */
 function processOn({ connection, transaction }: Database, rememberedMs = 20) {
-  const accounts = createAccountStore(connection);
-  const apiKeys = createApiKeyStore(connection);
-  const keys = createApiKeyService({ apiKeys, transaction, clock, newId, rememberedMs });
-  const authentication = createAuthentication({ apiKeys, clock, log, rememberedMs });
+  const stores = createStores(connection, { clock, newId });
+  const { forAccount } = stores;
+  const { accounts, apiKeys } = stores.system;
+  const keys = createApiKeyService({ forAccount, transaction, clock, newId, rememberedMs });
+  const authentication = createAuthentication({ apiKeys, forAccount, clock, log, rememberedMs });
   return {
+    stores,
+    forAccount,
     accounts,
     apiKeys,
     keys,
-    account: createAccountService({ accounts }),
+    account: createAccountService({ forAccount }),
     authenticate: authentication.authenticate,
     settle: authentication.close,
     open: async (name = 'shop') => {
@@ -48,8 +50,7 @@ const { uri, db } = await testDatabase(t);
 const databases = [await connectDatabase(uri), await connectDatabase(uri)] as const;
 t.teardown(() => Promise.all(databases.map((database) => database.close())));
 const [one, two] = [processOn(databases[0]), processOn(databases[1])];
-await one.accounts.ensureIndexes();
-await one.apiKeys.ensureIndexes();
+await one.stores.ensureIndexes();
 
 t.test('an account opens with a FULL key that is its owner everywhere, and is kept nowhere', async (t) => {
   const { account, apiKey, caller } = await one.open('Küche & Söhne');
@@ -96,7 +97,7 @@ t.test('what a process remembers of a key does not outlive the answer to a revoc
       return serving.apiKeys.grantOf(hash);
     },
   };
-  const { authenticate } = createAuthentication({ apiKeys, clock, log, rememberedMs });
+  const { authenticate } = createAuthentication({ ...serving, apiKeys, clock, log, rememberedMs });
   await Promise.all(Array.from({ length: 50 }, () => authenticate(keys[0]!.key)));
   t.equal(lookups, 1);
 
@@ -123,7 +124,7 @@ t.test('what a process remembers of a key does not outlive the answer to a revoc
       return serving.apiKeys.grantOf(hash);
     },
   };
-  const recovering = createAuthentication({ apiKeys: failing, clock, log });
+  const recovering = createAuthentication({ ...serving, apiKeys: failing, clock, log });
   await t.rejects(recovering.authenticate(key), { message: 'MongoDB is away' });
   isAway = false;
   t.match(await recovering.authenticate(key), { keyId }, 'a failed look-up is not remembered');
@@ -210,14 +211,15 @@ t.test('the use of a key is recorded about once a minute, and never in the way o
 
   nowMs += MINUTE_MS;
   let writes = 0;
-  const counting = {
-    ...one.apiKeys,
-    markUsed: async (accountId: string, id: string, at: Date) => {
+  const forAccount = (accountId: string) => {
+    const { apiKeys } = one.forAccount(accountId);
+    const markUsed = async (id: string, at: Date) => {
       writes += 1;
-      await one.apiKeys.markUsed(accountId, id, at);
-    },
+      await apiKeys.markUsed(id, at);
+    };
+    return { apiKeys: { ...apiKeys, markUsed } };
   };
-  const remembering = createAuthentication({ apiKeys: counting, clock, log, rememberedMs: MINUTE_MS });
+  const remembering = createAuthentication({ ...one, forAccount, clock, log, rememberedMs: MINUTE_MS });
   for (let n = 0; n < 3; n += 1) {
     await remembering.authenticate(apiKey.key);
     await remembering.close();
@@ -225,15 +227,15 @@ t.test('the use of a key is recorded about once a minute, and never in the way o
   t.equal(writes, 1, 'what was remembered of the key is no reason to write again');
 
   nowMs += MINUTE_MS;
-  const failing = {
-    ...one.apiKeys,
-    markUsed: async () => {
+  const failing = (accountId: string) => {
+    const markUsed = async () => {
       writes += 1;
       await clock.sleep(50);
       throw new Error('MongoDB is away');
-    },
+    };
+    return { apiKeys: { ...one.forAccount(accountId).apiKeys, markUsed } };
   };
-  const undeterred = createAuthentication({ apiKeys: failing, clock, log });
+  const undeterred = createAuthentication({ ...one, forAccount: failing, clock, log });
   const callers = await Promise.all(Array.from({ length: 20 }, () => undeterred.authenticate(apiKey.key)));
   t.ok(callers.every((found) => found?.keyId === apiKey.id));
   t.equal(writes, 2);

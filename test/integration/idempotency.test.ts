@@ -23,7 +23,12 @@ t.teardown(() => Promise.all(databases.map((database) => database.close())));
 const storeOf = (n: 0 | 1) => createIdempotencyStore(databases[n].connection);
 const stores = [storeOf(0), storeOf(1)] as const;
 const processOf = (n: 0 | 1, processClock = clock) =>
-  createIdempotency({ store: stores[n], clock: processClock, newId: createIds(processClock), log });
+  createIdempotency({
+    forAccount: (accountId) => ({ idempotency: stores[n].forAccount(accountId) }),
+    clock: processClock,
+    newId: createIds(processClock),
+    log,
+  });
 const [one, two] = [processOf(0), processOf(1)];
 const processWithoutTimers = processOf(0, stopped);
 await stores[0].ensureIndexes();

@@ -40,7 +40,7 @@ t.test('secrets move to a new key while old and new are both given; then the old
   const { db, stores } = await openStores(t);
   const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
   const before = createSecretBox(oldKey, clock);
-  await checkSecretsKey(stores.installation, before);
+  await checkSecretsKey(stores.system.installation, before);
   const ids = Array.from({ length: 3 }, () => newId('hook'));
   await db.collection<any>('webhooks').insertMany(
     ids.map((_id) => ({
@@ -54,15 +54,15 @@ t.test('secrets move to a new key while old and new are both given; then the old
   };
 
   const both = createSecretBox([newKey, oldKey], clock);
-  await checkSecretsKey(stores.installation, both);
+  await checkSecretsKey(stores.system.installation, both);
   t.equal((await openAll(both)).length, 6, 'the old key still opens');
   t.same(await resealSecrets(sealedValues(db), both), { resealed: 7, kept: 0 }, 'six secrets and the probe');
   t.same(await resealSecrets(sealedValues(db), both), { resealed: 0, kept: 7 }, 'again, nothing is left to do');
 
   const after = createSecretBox([newKey], clock);
-  await checkSecretsKey(stores.installation, after);
+  await checkSecretsKey(stores.system.installation, after);
   t.same((await openAll(after)).sort(), ids.flatMap((id) => [`one of ${id}`, `two of ${id}`]).sort());
-  await t.rejects(checkSecretsKey(stores.installation, before), { name: 'StartupError' });
+  await t.rejects(checkSecretsKey(stores.system.installation, before), { name: 'StartupError' });
   await t.rejects(resealSecrets(sealedValues(db), before), {
     name: 'StartupError',
     message: /^7 secrets open with no key/,

@@ -7,7 +7,7 @@ import { createWatcher } from '../../src/collect/watcher.js';
 import { createHorizon } from '../../src/ledger/horizon/source.js';
 import { cursorAfter } from '../../src/ledger/horizon/toid.js';
 import type { CursorDoc } from '../../src/stores/cursors.js';
-import type { Stores } from '../../src/stores/index.js';
+import type { SystemStores } from '../../src/stores/index.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
 import { PAYER, page, payment, toid } from '../helpers/horizon-records.js';
 import { openStores, walletDoc } from '../helpers/stores.js';
@@ -76,7 +76,7 @@ async function afterOutage(
     tookMs?(credits: number): number;
     root?(nth: number): Record<string, unknown> | undefined;
     wallets?: Partial<WalletDoc>;
-    toWatcher?(stores: Stores): Stores;
+    toWatcher?(stores: SystemStores): SystemStores;
   } = {},
 ) {
   const { db, stores, recorder } = await openStores(t);
@@ -94,9 +94,11 @@ async function afterOutage(
   const at = new Date('2026-01-01T00:00:00Z');
   const windows = [{ from: { at, ledger: 1000 }, until: null }];
   for (const address of paid) {
-    await stores.wallets.insert(
-      walletDoc({ accountId: 'acct_1', address, windows, watchStarted: true, createdAt: at, ...wallets }),
-    );
+    await stores
+      .forAccount('acct_1')
+      .wallets.insert(
+        walletDoc({ accountId: 'acct_1', address, windows, watchStarted: true, createdAt: at, ...wallets }),
+      );
   }
   const position = (address: string | null, ledger: number): CursorDoc => ({
     _id: `${network}:${address ?? 'feed'}`,
@@ -108,7 +110,7 @@ async function afterOutage(
     readAt: at,
     fromLedger: address === null ? 1500 : null,
   });
-  await stores.cursors.put([position(null, SEEN), ...paid.map((address) => position(address, 1600))]);
+  await stores.system.cursors.put([position(null, SEEN), ...paid.map((address) => position(address, 1600))]);
 
   const { asked, answer } = history(paid);
   let roots = 0;
@@ -134,7 +136,7 @@ async function afterOutage(
   });
   t.teardown(() => horizon.close());
   const watcher = createWatcher({
-    ...toWatcher(stores),
+    ...toWatcher(stores.system),
     network,
     recorder: { record },
     clock,
@@ -150,7 +152,7 @@ async function afterOutage(
   const stored = async () =>
     (await db.collection('payments').find().sort({ operationId: 1 }).toArray()).map(({ operationId }) => operationId);
   const all = Array.from({ length: LEDGERS }, (_, n) => toid(SEEN + 1 + n, 1, 1));
-  return { stores, asked, round, stored, all, sizes, feed: () => stores.cursors.byId(`${network}:feed`) };
+  return { stores, asked, round, stored, all, sizes, feed: () => stores.system.cursors.byId(`${network}:feed`) };
 }
 
 t.test(
@@ -205,9 +207,9 @@ t.test('no wallet is let go by the empty pages of a network that began anew afte
   for (const beginsAnew of [true, false]) {
     const root = (nth: number) => (beginsAnew && nth > 1 ? YOUNG_NETWORK : undefined);
     const { stores, round } = await afterOutage(t, [shop!], { wallets, root });
-    await stores.cursors.remove([`${network}:feed`]);
+    await stores.system.cursors.remove([`${network}:feed`]);
     await round();
-    const [wallet] = await stores.wallets.at(network, [shop!]);
+    const [wallet] = await stores.system.wallets.at(network, [shop!]);
     t.equal(wallet!.watching, beginsAnew, beginsAnew ? 'it is kept' : 'of the same network it is let go');
   }
 });
@@ -229,10 +231,10 @@ t.test('a reset that was not dealt with to its end is noticed again', async (t) 
     }),
   });
   const seen = { latestLedger: SEEN, latestClosedAt: new Date('2026-01-01T00:00:00Z'), seenAt: new Date() };
-  await stores.networkStates.put(network, { ...seen, anchor: null, elderLedger: 2, trouble: null });
+  await stores.system.networkStates.put(network, { ...seen, anchor: null, elderLedger: 2, trouble: null });
   await t.rejects(round(), { message: 'the database is away' });
   await round();
-  t.equal((await stores.cursors.byId(`${network}:${shop}`))!.ledger, 3);
-  t.match((await stores.wallets.at(network, [shop!]))[0], { gap: { fromLedger: 1, toLedger: 3 } });
-  t.match((await stores.wallets.at(network, [shop!]))[0]!.windows, [{ from: { ledger: null } }]);
+  t.equal((await stores.system.cursors.byId(`${network}:${shop}`))!.ledger, 3);
+  t.match((await stores.system.wallets.at(network, [shop!]))[0], { gap: { fromLedger: 1, toLedger: 3 } });
+  t.match((await stores.system.wallets.at(network, [shop!]))[0]!.windows, [{ from: { ledger: null } }]);
 });

@@ -150,7 +150,7 @@ async function live(service: TestService, origin: string): Promise<void> {
     const { address } = await ledger.fund();
     await service.api('POST', '/wallets', { name: `W${n}`, address, network: 'LOCAL' });
   }
-  await eventually(() => service.context.stores.cursors.byId('LOCAL:feed'), 'the feed');
+  await eventually(() => service.context.stores.system.cursors.byId('LOCAL:feed'), 'the feed');
 }
 
 /** What is wrong with a query; null when nothing is. */

@@ -36,14 +36,14 @@ t.test(
   'of credits of which some are stored already, and one comes twice, the others are stored, once for each wallet',
   async (t) => {
     const { db, stores, recorder } = await openStores(t);
-    await stores.wallets.insert(wallet('acct_1', SHOP));
+    await stores.forAccount('acct_1').wallets.insert(wallet('acct_1', SHOP));
     const operations = (stored: readonly { operationId: string }[]) => stored.map(({ operationId }) => operationId);
     t.equal((await recorder.record('TESTNET', [credit(1), credit(2)], null)).length, 2);
     const again = await recorder.record('TESTNET', [credit(2), credit(3), credit(3)], null);
     t.same(operations(again), [credit(3).operationId]);
     t.same(await recorder.record('TESTNET', [credit(1), credit(3)], null), []);
     // A second wallet at the same address lacks what the first one has.
-    await stores.wallets.insert(wallet('acct_2', SHOP));
+    await stores.forAccount('acct_2').wallets.insert(wallet('acct_2', SHOP));
     const others = await recorder.record('TESTNET', [credit(1), credit(4)], null);
     t.same(operations(others).sort(), [credit(1), credit(4), credit(4)].map((each) => each.operationId).sort());
     t.equal(await db.collection('payments').countDocuments(), 6);
@@ -54,19 +54,22 @@ t.test(
 t.test('watched addresses come each once, in order, whatever the number of wallets at one of them', async (t) => {
   const { stores } = await openStores(t);
   const address = (n: number) => `G${String(n).padStart(55, 'A')}`;
-  for (let n = 0; n < 7; n++) await stores.wallets.insert(wallet(`acct_${n}`, address(1)));
-  for (const n of [3, 2]) await stores.wallets.insert(wallet('acct_1', address(n)));
-  await stores.wallets.insert(wallet('acct_2', address(3)));
-  await stores.wallets.insert(wallet('acct_1', address(4), { watching: false }));
-  await stores.wallets.insert(wallet('acct_1', address(5), { network: 'PUBLIC' }));
+  for (let n = 0; n < 7; n++) await stores.forAccount(`acct_${n}`).wallets.insert(wallet(`acct_${n}`, address(1)));
+  for (const n of [3, 2]) await stores.forAccount('acct_1').wallets.insert(wallet('acct_1', address(n)));
+  await stores.forAccount('acct_2').wallets.insert(wallet('acct_2', address(3)));
+  await stores.forAccount('acct_1').wallets.insert(wallet('acct_1', address(4), { watching: false }));
+  await stores.forAccount('acct_1').wallets.insert(wallet('acct_1', address(5), { network: 'PUBLIC' }));
   for (const limit of [1, 2, 3, 4, 100]) {
     t.same(
-      await stores.wallets.watchedAddresses('TESTNET', { limit }),
+      await stores.system.wallets.watchedAddresses('TESTNET', { limit }),
       [address(1), address(2), address(3)].slice(0, limit),
     );
   }
-  t.same(await stores.wallets.watchedAddresses('TESTNET', { limit: 2, after: address(1) }), [address(2), address(3)]);
-  t.same(await stores.wallets.watchedAddresses('TESTNET', { limit: 2, after: address(3) }), []);
+  t.same(await stores.system.wallets.watchedAddresses('TESTNET', { limit: 2, after: address(1) }), [
+    address(2),
+    address(3),
+  ]);
+  t.same(await stores.system.wallets.watchedAddresses('TESTNET', { limit: 2, after: address(3) }), []);
 });
 
 const position = (ledger: number): CursorDoc => ({
@@ -82,16 +85,16 @@ const position = (ledger: number): CursorDoc => ({
 
 t.test('who was overtaken by another reader stores nothing and moves nothing', async (t) => {
   const { db, stores, recorder } = await openStores(t);
-  await stores.wallets.insert(wallet('acct_1', SHOP));
+  await stores.forAccount('acct_1').wallets.insert(wallet('acct_1', SHOP));
   // Further on, or back where a network that began anew is.
   for (const ledger of [1001, 7]) {
-    await stores.cursors.put([position(ledger)]);
+    await stores.system.cursors.put([position(ledger)]);
     await t.rejects(
       recorder.record('TESTNET', [credit(1)], { from: position(999), to: position(1000) }),
       CursorConflict,
     );
-    t.equal(await stores.cursors.advance(position(999), position(1000)), false);
-    t.match(await stores.cursors.byId(position(ledger)._id), { ledger, cursor: cursorAfter(ledger) });
+    t.equal(await stores.system.cursors.advance(position(999), position(1000)), false);
+    t.match(await stores.system.cursors.byId(position(ledger)._id), { ledger, cursor: cursorAfter(ledger) });
     t.equal(await db.collection('payments').countDocuments(), 0);
   }
 });
@@ -101,8 +104,12 @@ t.test('a wallet that was changed since the watcher read it is neither let go no
   const first = { from: { at: new Date(0), ledger: 1 }, until: { at: new Date(5), ledger: 5 } };
   const second = { from: { at: new Date(9), ledger: 9 }, until: null };
   const asRead = wallet('acct_1', SHOP, { windows: [first], active: false, watchStarted: false });
-  await stores.wallets.insert({ ...asRead, windows: [first, second], active: true });
-  await stores.wallets.takeUp([asRead]);
-  await stores.wallets.stopWatching(asRead._id, { ledger: 5, at: new Date(5) });
-  t.match(await stores.wallets.byId('acct_1', asRead._id), { watching: true, readTo: null, watchStarted: false });
+  await stores.forAccount('acct_1').wallets.insert({ ...asRead, windows: [first, second], active: true });
+  await stores.system.wallets.takeUp([asRead]);
+  await stores.system.wallets.stopWatching(asRead._id, { ledger: 5, at: new Date(5) });
+  t.match(await stores.forAccount('acct_1').wallets.byId(asRead._id), {
+    watching: true,
+    readTo: null,
+    watchStarted: false,
+  });
 });

@@ -4,7 +4,7 @@ import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { createdAtOf, createIds } from '../../src/domain/ids.js';
 import { connectDatabase } from '../../src/stores/database.js';
-import { createStores, ensureIndexes } from '../../src/stores/index.js';
+import { createStores } from '../../src/stores/index.js';
 import type { PaymentDoc } from '../../src/stores/payments.js';
 import { testDatabase } from '../helpers/mongo.js';
 
@@ -19,7 +19,7 @@ const clock = { ...systemClock, nowMs: () => nowMs, now: () => new Date(nowMs) }
 const newId = createIds(clock);
 const open = () => createStores(connection, { clock, newId });
 const stores = open();
-await ensureIndexes(stores);
+await stores.ensureIndexes();
 
 let made = 0;
 const payment = (accountId: string, ids = newId, _id = ids('pay')): PaymentDoc => ({
@@ -57,7 +57,7 @@ const payments = (accountId: string, count: number, everyMs: number) =>
     return payment(accountId);
   });
 
-const insert = (docs: PaymentDoc[]) => transaction((session) => stores.payments.insert(docs, session));
+const insert = (docs: PaymentDoc[]) => transaction((session) => stores.system.payments.insert(docs, session));
 
 interface Question {
   status: (typeof STATUSES)[number][];
@@ -84,7 +84,7 @@ async function check(of: typeof stores, accountId: string, filter: Question, sha
     .skip((page - 1) * pageSize)
     .limit(pageSize)
     .toArray();
-  const { items, meta } = await of.payments.list(accountId, filter, { page, pageSize });
+  const { items, meta } = await of.forAccount(accountId).payments.list(filter, { page, pageSize });
   const got = { total: meta.total, ids: items.map(({ _id }) => _id) };
   const want = { total, ids: wanted.map(({ _id }) => _id) };
   if (JSON.stringify(got) !== JSON.stringify(want)) {
@@ -170,7 +170,9 @@ t.test('totals and pages of a long list are exact after whatever came, was judge
             .toArray();
           if (found)
             await transaction((session) =>
-              stores.payments.judge(accountId, found._id, ['UNDERPAID', 'UNMATCHED'], { status: 'COMPLETED' }, session),
+              stores
+                .forAccount(accountId)
+                .payments.judge(found._id, ['UNDERPAID', 'UNMATCHED'], { status: 'COMPLETED' }, session),
             );
         } else {
           await check(each.elsewhere ? other : stores, accountId, each.question, each.share);
@@ -210,7 +212,7 @@ t.test('a transaction that is undone leaves no trace in the totals', async (t) =
   const all: Question = { status: [...STATUSES] };
   await t.rejects(
     transaction(async (session) => {
-      await stores.payments.insert([payment(accountId)], session);
+      await stores.system.payments.insert([payment(accountId)], session);
       throw new Error('undone');
     }),
   );
@@ -240,21 +242,25 @@ t.test('links are counted exactly as they are made, switched and deleted with th
   });
   const links = Array.from({ length: 6000 }, (_, n) => link(n));
   await db.collection('paymentLinks').insertMany(links as never[]);
-  await transaction((session) => stores.countSegments.touchAll(links, () => `paymentLinks:${accountId}`, session));
+  await transaction((session) =>
+    stores.system.countSegments.touchAll(links, () => `paymentLinks:${accountId}`, session),
+  );
   const totals = async () => {
     const of = async (filter: object) =>
-      (await stores.paymentLinks.list(accountId, filter, { page: 1, pageSize: 1 })).meta.total;
+      (await stores.forAccount(accountId).paymentLinks.list(filter, { page: 1, pageSize: 1 })).meta.total;
     return [await of({}), await of({ active: true }), await of({ productId: 'prod_0' })];
   };
   t.same(await totals(), [6000, 6000, 3000]);
   const stamp = { at: clock.now(), ledger: 1 };
-  await transaction((session) => stores.paymentLinks.setActive(accountId, links[10]!._id, false, stamp, session));
+  await transaction((session) =>
+    stores.forAccount(accountId).paymentLinks.setActive(links[10]!._id, false, stamp, session),
+  );
   t.same(await totals(), [6000, 5999, 3000]);
-  await transaction((session) => stores.paymentLinks.insert(link(6000), session));
+  await transaction((session) => stores.forAccount(accountId).paymentLinks.insert(link(6000), session));
   t.same(await totals(), [6001, 6000, 3001]);
-  await transaction((session) => stores.paymentLinks.removeUnpaid(accountId, links[3]!._id, session));
+  await transaction((session) => stores.forAccount(accountId).paymentLinks.removeUnpaid(links[3]!._id, session));
   t.same(await totals(), [6000, 5999, 3001]);
-  await transaction((session) => stores.paymentLinks.removeUnpaidOfProduct(accountId, 'prod_0', session));
+  await transaction((session) => stores.forAccount(accountId).paymentLinks.removeUnpaidOfProduct('prod_0', session));
   t.same(await totals(), [2999, 2999, 0]);
 });
 
@@ -278,7 +284,8 @@ t.test(
       receivedCount: 0,
       createdAt: clock.now(),
     }));
-    for (const link of links) await transaction((session) => stores.paymentLinks.insert(link, session));
+    for (const link of links)
+      await transaction((session) => stores.forAccount(link.accountId).paymentLinks.insert(link, session));
     const text = fc.oneof(part, fc.constantFrom('.', '^a', 'a.', '.*', '$', '[', '\\', 's1', 'M2', 'ß'));
     const productIds = fc.subarray(['prod_0', 'prod_1', 'prod_2']);
     const filter = fc.record(
@@ -287,11 +294,9 @@ t.test(
     );
     await fc.assert(
       fc.asyncProperty(text, productIds, filter, async (text, productIds, filter) => {
-        const { items, meta } = await stores.paymentLinks.list(
-          accountId,
-          { ...filter, search: { text, productIds } },
-          { page: 1, pageSize: 100 },
-        );
+        const { items, meta } = await stores
+          .forAccount(accountId)
+          .paymentLinks.list({ ...filter, search: { text, productIds } }, { page: 1, pageSize: 100 });
         const contains = (name: string) => name.toLowerCase().includes(text.toLowerCase());
         const expected = links
           .filter((link) => link.accountId === accountId)
@@ -308,7 +313,10 @@ t.test(
       }),
       { numRuns: 60 },
     );
-    t.notOk('suffixes' in (await stores.paymentLinks.byId(accountId, links[0]!._id))!, 'they are never read');
+    t.notOk(
+      'suffixes' in (await stores.forAccount(accountId).paymentLinks.byId(links[0]!._id))!,
+      'they are never read',
+    );
   },
 );
 
@@ -331,11 +339,15 @@ t.test('deliveries of each status are counted exactly, as they are opened, attem
     createdAt: clock.now(),
   }));
   await db.collection('deliveries').insertMany(deliveries as never[]);
-  await transaction((session) => stores.countSegments.touchAll(deliveries, () => `deliveries:${accountId}`, session));
+  await transaction((session) =>
+    stores.system.countSegments.touchAll(deliveries, () => `deliveries:${accountId}`, session),
+  );
   const totals = () =>
     Promise.all(
       (['DELIVERED', 'PENDING', 'FAILED', 'CANCELLED', undefined] as const).map(async (status) => {
-        const { meta } = await stores.deliveries.list(accountId, webhookId, status ? { status } : {}, request);
+        const { meta } = await stores
+          .forAccount(accountId)
+          .deliveries.list(webhookId, status ? { status } : {}, request);
         return meta.total;
       }),
     );
@@ -343,19 +355,16 @@ t.test('deliveries of each status are counted exactly, as they are opened, attem
   t.same(await totals(), [0, 6000, 0, 0, 6000]);
   const attempt = { at: clock.now(), durationMs: 1, responseStatus: 204, error: null };
   const record = (some: readonly string[], status: 'DELIVERED' | 'FAILED') =>
-    stores.deliveries.record(some.map((id) => ({ id, attemptCount: 0, attempt, status, nextAttemptAt: null })));
+    stores.system.deliveries.record(some.map((id) => ({ id, attemptCount: 0, attempt, status, nextAttemptAt: null })));
   await record(ids.slice(0, 5900), 'DELIVERED');
   await record(ids.slice(5900, 5930), 'FAILED');
   t.same(await totals(), [5900, 70, 30, 0, 6000]);
-  await stores.deliveries.redeliver(accountId, ids[0]!);
-  await stores.deliveries.cancelPending([webhookId]);
+  await stores.forAccount(accountId).deliveries.redeliver(ids[0]!);
+  await stores.system.deliveries.cancelPending([webhookId]);
   t.same(await totals(), [5899, 0, 30, 71, 6000]);
-  const { items } = await stores.deliveries.list(
-    accountId,
-    webhookId,
-    { status: 'DELIVERED' },
-    { page: 295, pageSize: 20 },
-  );
+  const { items } = await stores
+    .forAccount(accountId)
+    .deliveries.list(webhookId, { status: 'DELIVERED' }, { page: 295, pageSize: 20 });
   t.same(
     items.map(({ _id }) => _id),
     ids.slice(1, 20).reverse(),

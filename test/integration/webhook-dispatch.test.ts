@@ -9,9 +9,10 @@ import { createIds } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
 import { mask, newWebhookSecret } from '../../src/domain/signature.js';
 import { connectDatabase, isDuplicateKey } from '../../src/stores/database.js';
-import { createDeliveryStore, type DeliveryDoc, type DeliveryStore } from '../../src/stores/deliveries.js';
-import { createEventStore, type EventDoc } from '../../src/stores/events.js';
-import { createWebhookStore, type WebhookDoc } from '../../src/stores/webhooks.js';
+import type { DeliveryDoc, DeliveryStore } from '../../src/stores/deliveries.js';
+import type { EventDoc } from '../../src/stores/events.js';
+import { createStores } from '../../src/stores/index.js';
+import type { WebhookDoc } from '../../src/stores/webhooks.js';
 import { createDispatcher, type DispatcherDeps, type DispatchSettings } from '../../src/webhooks/dispatch.js';
 import { createPoster } from '../../src/webhooks/poster.js';
 import { createSend } from '../../src/webhooks/send.js';
@@ -49,10 +50,9 @@ const rig = async (t: Test, behave: Behave = () => ({})) => {
   t.teardown(() => database.close());
   const clock = movableClock();
   const newId = createIds(clock);
-  const webhooks = createWebhookStore(database.connection);
-  const events = createEventStore(database.connection);
-  const deliveries = createDeliveryStore(database.connection, { webhooks, newId, clock });
-  await Promise.all([webhooks, events, deliveries].map((store) => store.ensureIndexes()));
+  const stores = createStores(database.connection, { newId, clock });
+  const { webhooks, events, deliveries } = stores.system;
+  await stores.ensureIndexes();
   const key = randomBytes(32);
   const secrets = createSecretBox(key, clock);
   const receiver = await startReceiver({ behave });
@@ -70,6 +70,8 @@ const rig = async (t: Test, behave: Behave = () => ({})) => {
   return {
     ...{ uri, key, database, clock, newId, webhooks, events, deliveries, secrets, receiver, accountId, secretOf },
     newPoster,
+    forAccount: stores.forAccount,
+    own: stores.forAccount(accountId),
     /** Runs until the test ends or `stop` is called. */
     dispatch(
       changes: Partial<DispatchSettings> = {},
@@ -108,7 +110,7 @@ const rig = async (t: Test, behave: Behave = () => ({})) => {
         createdAt: clock.now(),
         ...changes,
       };
-      await webhooks.insert(webhook);
+      await stores.forAccount(webhook.accountId).webhooks.insert(webhook);
       return webhook;
     },
     eventsOf(paymentIds: string[], types: EventType[], owner = accountId): EventDoc[] {
@@ -175,7 +177,7 @@ t.test('events and deliveries are stored together, once, for whoever subscribed'
     await refused(r.database.transaction((session) => r.deliveries.fanOut(docs.slice(0, 1), session))),
     'nor does a fan-out alone',
   );
-  t.equal(await r.events.byId(r.accountId, again[0]!._id), null);
+  t.equal(await r.own.events.byId(again[0]!._id), null);
 
   const [one, two] = await r.all();
   const attempt = { at: new Date(), durationMs: 1, responseStatus: 200, error: null };
@@ -188,27 +190,23 @@ t.test('events and deliveries are stored together, once, for whoever subscribed'
   });
   t.equal(await r.deliveries.record([record(one!)]), 1);
   t.equal(await r.deliveries.record([record(one!)]), 0, 'an attempt is recorded once');
-  await r.deliveries.redeliver(r.accountId, one!._id);
+  await r.own.deliveries.redeliver(one!._id);
   t.equal(await r.deliveries.record([record(one!)]), 0, 'not by whoever saw an older state');
   await r.deliveries.cancelPending([two!.webhookId]);
   t.equal(await r.deliveries.record([record(two!)]), 0, 'nor once it was cancelled');
 
-  t.match(await r.events.byId(r.accountId, docs[0]!._id), { subjectId: 'pay_0' });
-  t.equal(await r.events.byId('acct_other', docs[0]!._id), null);
-  const { items, meta } = await r.events.list(
-    r.accountId,
+  t.match(await r.own.events.byId(docs[0]!._id), { subjectId: 'pay_0' });
+  t.equal(await r.forAccount('acct_other').events.byId(docs[0]!._id), null);
+  const { items, meta } = await r.own.events.list(
     { type: 'payment.completed', order: 'asc' },
     { page: 1, pageSize: 1 },
   );
   t.same([items.map(({ _id }) => _id), meta.total], [[docs[1]!._id], 2]);
-  const mine = await r.deliveries.list(r.accountId, both._id, {}, { page: 2, pageSize: 3 });
+  const mine = await r.own.deliveries.list(both._id, {}, { page: 2, pageSize: 3 });
   t.match([mine.items.length, mine.meta], [1, { total: 4, totalPages: 2 }]);
-  t.equal(
-    (await r.deliveries.list(r.accountId, both._id, { status: 'FAILED' }, { page: 1, pageSize: 5 })).meta.total,
-    0,
-  );
-  t.equal((await r.deliveries.list('acct_other', both._id, {}, { page: 1, pageSize: 5 })).meta.total, 0);
-  t.equal(await r.deliveries.byId('acct_other', mine.items[0]!._id), null);
+  t.equal((await r.own.deliveries.list(both._id, { status: 'FAILED' }, { page: 1, pageSize: 5 })).meta.total, 0);
+  t.equal((await r.forAccount('acct_other').deliveries.list(both._id, {}, { page: 1, pageSize: 5 })).meta.total, 0);
+  t.equal(await r.forAccount('acct_other').deliveries.byId(mine.items[0]!._id), null);
 });
 
 t.test('a delivery arrives signed within a second, and each attempt has the same id and body', async (t) => {
@@ -290,7 +288,7 @@ t.test('what the endpoint does × what becomes of the delivery', async (t) => {
       const seconds = (delivery.nextAttemptAt!.getTime() - startMs) / 1000;
       t.ok(seconds >= waits[0] && seconds <= waits[1] + 1, `${name}: again after ${seconds} s`);
     } else t.equal(delivery.nextAttemptAt, null, name);
-    const { status } = (await r.webhooks.byId(r.accountId, webhook._id))!;
+    const { status } = (await r.own.webhooks.byId(webhook._id))!;
     t.equal(status, name === 'gone' ? 'PAUSED' : 'ACTIVE', `${name}: the webhook`);
   }
 });
@@ -315,16 +313,16 @@ t.test('retries come when they are due, not before, and end with FAILED; a redel
   await systemClock.sleep(100);
   t.equal(r.receiver.requests.length, 4, 'FAILED is final');
 
-  t.match(await r.deliveries.redeliver(r.accountId, failed!._id), { status: 'PENDING', attemptCount: 4 });
+  t.match(await r.own.deliveries.redeliver(failed!._id), { status: 'PENDING', attemptCount: 4 });
   await r.settled(([one]) => one!.status === 'FAILED' && one!.attemptCount === 5);
   r.receiver.behave(() => ({}));
-  await r.deliveries.redeliver(r.accountId, failed!._id);
+  await r.own.deliveries.redeliver(failed!._id);
   const [delivered] = await r.settled(([one]) => isDelivered(one!));
   t.match(delivered, { attemptCount: 6, lastError: null });
-  await r.deliveries.redeliver(r.accountId, failed!._id);
+  await r.own.deliveries.redeliver(failed!._id);
   await r.settled(([one]) => isDelivered(one!) && one!.attemptCount === 7);
   t.equal(new Set(r.receiver.requests.map(eventIdOf)).size, 1, 'always the same event');
-  t.equal(await r.deliveries.redeliver('acct_other', failed!._id), null);
+  t.equal(await r.forAccount('acct_other').deliveries.redeliver(failed!._id), null);
 });
 
 t.test('a paused webhook gets nothing; made ACTIVE again, what waited goes at once', async (t) => {
@@ -333,16 +331,12 @@ t.test('a paused webhook gets nothing; made ACTIVE again, what waited goes at on
   r.dispatch();
   await r.publish(r.eventsOf(['pay_0'], ['payment.completed']));
   await r.settled(([one]) => one!.attemptCount === 1);
-  t.equal((await r.webhooks.byId(r.accountId, webhook._id))!.status, 'PAUSED');
+  t.equal((await r.own.webhooks.byId(webhook._id))!.status, 'PAUSED');
   await r.publish(r.eventsOf(['pay_1'], ['payment.completed']));
   r.clock.advance(48 * HOUR_MS);
   await systemClock.sleep(150);
   t.equal(r.receiver.requests.length, 1);
-  t.equal(
-    (await r.webhooks.byId(r.accountId, webhook._id))!.lease,
-    null,
-    'nobody keeps its queue from whoever resumes it',
-  );
+  t.equal((await r.own.webhooks.byId(webhook._id))!.lease, null, 'nobody keeps its queue from whoever resumes it');
   t.same(
     (await r.all()).map(({ status }) => status),
     ['PENDING', 'PENDING'],
@@ -360,14 +354,14 @@ t.test('a paused webhook gets nothing; made ACTIVE again, what waited goes at on
 
   r.receiver.behave((_request, nth) => ({ status: nth === 3 ? 500 : 200 }));
   const resume = async () => {
-    await r.deliveries.expedite(webhook._id);
-    await r.webhooks.update(r.accountId, webhook._id, { status: 'ACTIVE' });
+    await r.own.deliveries.expedite(webhook._id);
+    await r.own.webhooks.update(webhook._id, { status: 'ACTIVE' });
   };
   await resume();
   const [first, second] = await r.settled((all) => all.every(({ attemptCount }, index) => attemptCount === 2 - index));
   t.same([first!.status, second!.status].sort(), ['DELIVERED', 'PENDING']);
   // Paused and resumed by hand: the retry does not wait for its hour.
-  await r.webhooks.update(r.accountId, webhook._id, { status: 'PAUSED' });
+  await r.own.webhooks.update(webhook._id, { status: 'PAUSED' });
   await resume();
   await r.settled((all) => all.every(isDelivered), 2000);
 });
@@ -377,7 +371,7 @@ t.test('after 5 days of nothing but failures the webhook is paused; one delivery
   const r = await rig(t, ({ path }) => ({ status: path === '/well%20on%20day%203' && today === 3 ? 200 : 500 }));
   const [sick, recovering] = [await r.webhook('/sick'), await r.webhook('/well%20on%20day%203')];
   r.dispatch();
-  const statusOf = async ({ _id }: WebhookDoc) => (await r.webhooks.byId(r.accountId, _id))!.status;
+  const statusOf = async ({ _id }: WebhookDoc) => (await r.own.webhooks.byId(_id))!.status;
   for (let day = 0; day <= 6; day++) {
     today = day;
     await r.publish(r.eventsOf([`pay_${day}`], ['payment.completed']));
@@ -389,10 +383,10 @@ t.test('after 5 days of nothing but failures the webhook is paused; one delivery
     r.clock.advance(24 * HOUR_MS);
   }
   await systemClock.sleep(100);
-  const { status, failingSince } = (await r.webhooks.byId(r.accountId, recovering._id))!;
+  const { status, failingSince } = (await r.own.webhooks.byId(recovering._id))!;
   t.equal(status, 'ACTIVE');
   t.ok(failingSince! > new Date(Date.now() - HOUR_MS), 'failing since after the delivery only');
-  const changed = await r.webhooks.update(r.accountId, sick._id, { status: 'ACTIVE' });
+  const changed = await r.own.webhooks.update(sick._id, { status: 'ACTIVE' });
   t.equal(changed?.failingSince, null, 'a new start');
 });
 
@@ -404,18 +398,18 @@ t.test('deleting a webhook cancels what was pending, also what was opened meanwh
   const [waiting] = await r.settled(([one]) => one!.attemptCount === 1);
   await stop();
   await r.publish(r.eventsOf(['pay_1'], ['payment.completed']));
-  t.equal(await r.webhooks.remove('acct_other', webhook._id), false);
-  t.equal(await r.webhooks.remove(r.accountId, webhook._id), true);
+  t.equal(await r.forAccount('acct_other').webhooks.remove(webhook._id), false);
+  t.equal(await r.own.webhooks.remove(webhook._id), true);
   // The service would cancel now; a crash in between is made good by the dispatcher.
   r.dispatch();
   await r.settled((all) => all.some(({ status }) => status === 'CANCELLED'));
   await r.deliveries.cancelPending([webhook._id]);
-  t.match(await r.deliveries.byId(r.accountId, waiting!._id), {
+  t.match(await r.own.deliveries.byId(waiting!._id), {
     status: 'CANCELLED',
     attemptCount: 1,
     nextAttemptAt: null,
   });
-  t.equal(await r.deliveries.redeliver(r.accountId, waiting!._id), null);
+  t.equal(await r.own.deliveries.redeliver(waiting!._id), null);
   r.clock.advance(48 * HOUR_MS);
   await systemClock.sleep(100);
   t.equal(r.receiver.requests.length, 1);
@@ -432,7 +426,7 @@ t.test('after a rotation both secrets sign for 24 h, then the new one alone', as
   const rotate = async () => {
     const secret = newWebhookSecret(r.clock);
     const kept = { sealed: r.secrets.seal(secret, webhook._id), masked: mask(secret) };
-    const rotated = await r.webhooks.rotate(r.accountId, webhook._id, kept, r.clock.now());
+    const rotated = await r.own.webhooks.rotate(webhook._id, kept, r.clock.now());
     t.equal(rotated!.secretMasked, mask(secret));
     return secret;
   };
@@ -557,15 +551,11 @@ t.test('what was in flight when a process was killed is sent again, once, in tim
       import { createIds } from ${module('domain/ids.ts')};
       import { createSecretBox } from ${module('domain/secrets.ts')};
       import { connectDatabase } from ${module('stores/database.ts')};
-      import { createDeliveryStore } from ${module('stores/deliveries.ts')};
-      import { createEventStore } from ${module('stores/events.ts')};
-      import { createWebhookStore } from ${module('stores/webhooks.ts')};
+      import { createStores } from ${module('stores/index.ts')};
       import { createDispatcher } from ${module('webhooks/dispatch.ts')};
       import { createPoster } from ${module('webhooks/poster.ts')};
       const { connection } = await connectDatabase(process.env.URI);
-      const webhooks = createWebhookStore(connection);
-      const deliveries = createDeliveryStore(connection, { webhooks, newId: createIds(clock), clock });
-      const events = createEventStore(connection);
+      const { webhooks, deliveries, events } = createStores(connection, { newId: createIds(clock), clock }).system;
       const poster = createPoster({ allowPrivate: true, timeoutMs: ${timeoutMs}, clock, developmentCa: () => process.env.CA });
       const secrets = createSecretBox(Buffer.from(process.env.KEY, 'base64'), clock);
       const settings = { timeoutMs: ${timeoutMs}, retryBaseMs: 60000, maxAttempts: 4 };
@@ -674,9 +664,9 @@ t.test('pausing and a new address count within a second or so, in the middle of 
   await r.publish(r.eventsOf(payments(400), ['payment.completed']));
   r.dispatch({ leaseMarginMs: 600 });
   await r.receiver.until(() => r.receiver.requests.length > 20);
-  await r.webhooks.update(r.accountId, webhook._id, { url: `${r.receiver.origin}/new` });
+  await r.own.webhooks.update(webhook._id, { url: `${r.receiver.origin}/new` });
   await r.receiver.until(() => r.receiver.at('/new').length > 0, 1500);
-  await r.webhooks.update(r.accountId, webhook._id, { status: 'PAUSED' });
+  await r.own.webhooks.update(webhook._id, { status: 'PAUSED' });
   await systemClock.sleep(600);
   const sent = r.receiver.requests.length;
   await systemClock.sleep(300);

@@ -11,7 +11,7 @@ import { createEventService } from '../../src/services/events.js';
 import { type SampleEvent, sampleEvent } from '../../src/services/sample-event.js';
 import { createWebhookService } from '../../src/services/webhooks.js';
 import { connectDatabase } from '../../src/stores/database.js';
-import { createStores, ensureIndexes } from '../../src/stores/index.js';
+import { createStores } from '../../src/stores/index.js';
 import type { WebhookDoc } from '../../src/stores/webhooks.js';
 import { signAndPost } from '../../src/webhooks/attempt.js';
 import { createDispatcher } from '../../src/webhooks/dispatch.js';
@@ -30,7 +30,7 @@ const { uri, db } = await testDatabase(t);
 const { connection, transaction, close } = await connectDatabase(uri);
 t.teardown(close);
 const stores = createStores(connection, { clock, newId });
-await ensureIndexes(stores);
+await stores.ensureIndexes();
 const receiver = await startReceiver();
 t.teardown(receiver.close);
 const poster = createPoster({ allowPrivate: true, timeoutMs: 2000, clock, developmentCa: () => receiver.ca });
@@ -38,7 +38,7 @@ t.teardown(poster.close);
 
 const secrets = createSecretBox(Buffer.alloc(32, 7), clock);
 const dispatcher = createDispatcher({
-  ...stores,
+  ...stores.system,
   poster,
   secrets,
   clock,
@@ -54,7 +54,7 @@ t.teardown(() => {
 });
 
 const webhookDeps = {
-  ...stores,
+  forAccount: stores.forAccount,
   secrets,
   send: async (webhook: WebhookDoc, event: SampleEvent) => {
     const request = { eventId: event._id, body: toBody(event), at: clock.now() };
@@ -93,8 +93,8 @@ async function happen(as: Caller, type: EventType = 'payment.completed') {
     occurrence: '',
   };
   await transaction(async (session) => {
-    await stores.events.insert([doc], session);
-    await stores.deliveries.fanOut([doc], session);
+    await stores.system.events.insert([doc], session);
+    await stores.system.deliveries.fanOut([doc], session);
   });
   return doc;
 }
@@ -203,7 +203,10 @@ t.test('what waits is due when a webhook is ACTIVE again, whatever died meanwhil
   await webhooks.update(caller, { id: webhook.id, status: 'PAUSED' });
   const dying = createWebhookService({
     ...webhookDeps,
-    webhooks: { ...stores.webhooks, update: () => Promise.reject(new Error('died')) },
+    forAccount: (accountId) => {
+      const { webhooks, deliveries } = stores.forAccount(accountId);
+      return { deliveries, webhooks: { ...webhooks, update: () => Promise.reject(new Error('died')) } };
+    },
   });
   await t.rejects(dying.update(caller, { id: webhook.id, status: 'ACTIVE' }));
   t.match(await webhooks.get(caller, { id: webhook.id }), { status: 'PAUSED' });

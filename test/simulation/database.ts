@@ -169,7 +169,7 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
     const stores = createStores(connection, { clock: null as never, newId: null as never });
     if (!indexed && kind === 'real') {
       const direct = createStores(main.connection, { clock: null as never, newId: null as never });
-      for (const store of Object.values(direct)) if ('ensureIndexes' in store) await store.ensureIndexes();
+      await direct.ensureIndexes();
     }
     indexed = true;
     void stores;

@@ -83,7 +83,7 @@ function base(process: SimulatedProcess, { scheduler, database, network }: Surro
     timeoutMs: 3000,
     fetch: network.fetchOf(process),
   });
-  const outbox = createOutbox({ ...stores, newId, publicUrl: PUBLIC_URL });
+  const outbox = createOutbox({ ...stores.system, newId, publicUrl: PUBLIC_URL });
   const secrets = createSecretBox(SECRETS_KEY, clock);
   return { clock, monotonic, newId, stores, horizon, outbox, secrets };
 }
@@ -96,7 +96,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
   // Node keeps a signal made of others, and all that listens to it, until it aborts.
   process.buried.signal.addEventListener('abort', () => ended.abort());
   const dispatcher = createDispatcher({
-    ...stores,
+    ...stores.system,
     poster: receiver.posterOf(process),
     secrets,
     clock,
@@ -105,9 +105,9 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
     settings: { ...settings, pollMs: 2000, leaseMarginMs: 3000, graceMs: 7000 },
   });
   const watcher = createWatcher({
-    ...stores,
+    ...stores.system,
     network: 'LOCAL',
-    recorder: createRecorder({ ...stores, outbox, transaction: database.transaction, newId }),
+    recorder: createRecorder({ ...stores.system, outbox, transaction: database.transaction, newId }),
     clock,
     log,
     metrics: { payments: () => undefined, parked: () => undefined },
@@ -118,7 +118,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
   const works = [
     watch(
       {
-        ...stores,
+        ...stores.system,
         network: 'LOCAL',
         watcher,
         horizon,
@@ -147,12 +147,16 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
   const { database } = around;
   const { clock, newId, stores, horizon, outbox, secrets } = base(process, around);
   const { transaction } = database;
-  const stamper = createLedgerStamper({ ...stores, horizons: new Map([['LOCAL', horizon]]), clock });
+  const stamper = createLedgerStamper({ ...stores.system, horizons: new Map([['LOCAL', horizon]]), clock });
   const deliveriesDue = () => undefined;
-  const common = { ...stores, transaction, stamper, clock, newId, publicUrl: PUBLIC_URL };
+  const common = { forAccount: stores.forAccount, transaction, stamper, clock, newId, publicUrl: PUBLIC_URL };
   return {
     process,
-    wallets: createWalletService({ ...common, readSync: createReadSync({ ...stores, clock }), networks: ['LOCAL'] }),
+    wallets: createWalletService({
+      ...common,
+      readSync: createReadSync({ ...stores.system, clock }),
+      networks: ['LOCAL'],
+    }),
     products: createProductService(common),
     paymentLinks: createPaymentLinkService(common),
     payments: createPaymentService({ ...common, outbox, deliveriesDue }),
@@ -162,6 +166,6 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
       send: async () => ({ responseStatus: null, durationMs: 0, error: null }),
       deliveriesDue,
     }),
-    deliveries: createDeliveryService({ ...stores, deliveriesDue }),
+    deliveries: createDeliveryService({ forAccount: stores.forAccount, deliveriesDue }),
   };
 }

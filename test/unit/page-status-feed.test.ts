@@ -4,12 +4,16 @@ import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { type Clock, systemClock } from '../../src/clock.js';
-import { createStatusFeed, type PaymentFields } from '../../src/page/status-feed.js';
+import { createStatusFeed } from '../../src/page/status-feed.js';
 import type { PagePayment } from '../../src/page/types.js';
+import { createPaymentChanges, isResumable } from '../../src/stores/payment-changes.js';
 import { pageLink, servePages } from '../helpers/browser.js';
 import { testDatabase } from '../helpers/mongo.js';
 
-interface Stored extends PaymentFields {
+interface Stored extends mongo.Document {
+  _id: string;
+  paymentLinkId: string | null;
+  createdAt: Date;
   status: PagePayment['status'] | 'UNMATCHED';
 }
 
@@ -70,7 +74,13 @@ async function startFeed(t: Test, { clock = systemClock, client }: { clock?: Clo
       },
     },
   });
-  const feed = createStatusFeed<Stored>({ payments: watched, toPagePayment, clock, log });
+  const feed = createStatusFeed<Stored>({
+    payments: createPaymentChanges(watched),
+    isResumable,
+    toPagePayment,
+    clock,
+    log,
+  });
   t.teardown(() => feed.close());
   const told: string[] = [];
   feed.subscribe('link_a', ({ id, status }) => told.push(`${id} ${status}`));
@@ -149,7 +159,13 @@ t.test('what is stored before the stream begins is told as well', async (t) => {
     get: (_, name) => Reflect.get(reachable ? payments : watched, name, payments),
   });
   const log = pino({ level: 'silent' });
-  const feed = createStatusFeed<Stored>({ payments: gate, toPagePayment, clock: systemClock, log });
+  const feed = createStatusFeed<Stored>({
+    payments: createPaymentChanges(gate),
+    isResumable,
+    toPagePayment,
+    clock: systemClock,
+    log,
+  });
   t.teardown(() => feed.close());
   feed.subscribe('link_a', ({ id }) => told.push(id));
   await until(() => watching);
@@ -227,7 +243,8 @@ t.test('a database that is not there yet is waited for', async (t) => {
   const client = new mongo.MongoClient('mongodb://127.0.0.1:9/', { serverSelectionTimeoutMS: 50 });
   const warnings: string[] = [];
   const feed = createStatusFeed<Stored>({
-    payments: client.db('x').collection<Stored>('payments'),
+    payments: createPaymentChanges(client.db('x').collection<Stored>('payments')),
+    isResumable,
     toPagePayment,
     clock: systemClock,
     log: pino({ level: 'warn' }, { write: (line) => void warnings.push(line) }),

@@ -1,0 +1,76 @@
+/** Payments as the open pages follow them: what a link received since a moment, and a change stream of arrivals and decisions. */
+import type { mongo } from 'mongoose';
+
+interface PaymentFields extends mongo.Document {
+  _id: string;
+  paymentLinkId: string | null;
+  createdAt: Date;
+}
+
+/** A change stream. Ask for the next change again and again; the position moves with each answer. */
+export interface PaymentWatch<Payment> {
+  /** The payment as it is now; null when nothing came within a second. Rejects when the stream is broken. */
+  next(): Promise<Payment | null>;
+  /** From where another stream can go on. */
+  position(): unknown;
+  close(): Promise<void>;
+}
+
+export interface PaymentChanges<Payment> {
+  /** The payments of these links stored at `since` or later, oldest first. */
+  ofLinksSince(linkIds: readonly string[], since: Date): AsyncIterable<Payment>;
+  /** The newest payments of a link stored at `since` or later, newest first. */
+  newestOfLink(linkId: string, since: Date, limit: number): Promise<Payment[]>;
+  /** Watches payments arrive and change status, from `position` on or from now. */
+  watch(position: unknown): PaymentWatch<Payment>;
+}
+
+/** What a page may see changes by arrival, acceptance and assignment: all of them set the status. */
+const PIPELINE = [
+  {
+    $match: {
+      $or: [
+        { operationType: { $in: ['insert', 'replace'] } },
+        { operationType: 'update', 'updateDescription.updatedFields.status': { $exists: true } },
+      ],
+    },
+  },
+];
+
+export function createPaymentChanges<Payment extends PaymentFields>(
+  payments: mongo.Collection<Payment>,
+): PaymentChanges<Payment> {
+  const filter = (fields: object) => fields as mongo.Filter<Payment>;
+  return {
+    ofLinksSince: (linkIds, since) =>
+      payments
+        .find(filter({ paymentLinkId: { $in: [...linkIds] }, createdAt: { $gte: since } }))
+        .sort({ createdAt: 1 }) as AsyncIterable<Payment>,
+    newestOfLink: (linkId, since, limit) =>
+      payments
+        .find(filter({ paymentLinkId: linkId, createdAt: { $gte: since } }))
+        .sort({ createdAt: -1 })
+        .limit(limit)
+        .toArray() as Promise<Payment[]>,
+    watch(position) {
+      const changes = payments.watch<Payment, mongo.ChangeStreamDocument<Payment>>(PIPELINE, {
+        fullDocument: 'updateLookup',
+        ...(position === undefined ? {} : { resumeAfter: position as mongo.ResumeToken }),
+      });
+      return {
+        async next() {
+          const change = await changes.tryNext();
+          return (change && 'fullDocument' in change && (change.fullDocument as Payment | undefined)) || null;
+        },
+        position: () => changes.resumeToken,
+        close: () => changes.close(),
+      };
+    },
+  };
+}
+
+/** Whether a broken stream may go on from its position: for an error of MongoDB's own, only if MongoDB says so. */
+export function isResumable(error: unknown): boolean {
+  const { name, hasErrorLabel } = error as mongo.MongoError;
+  return name !== 'MongoServerError' || hasErrorLabel?.call(error, 'ResumableChangeStreamError') === true;
+}

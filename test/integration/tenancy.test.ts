@@ -1,0 +1,282 @@
+/** No method of an account's stores reads or changes what another account owns, whatever ids it is given. */
+import t from 'tap';
+import { systemClock as clock } from '../../src/clock.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import type { DeliveryDoc } from '../../src/stores/deliveries.js';
+import type { EventDoc } from '../../src/stores/events.js';
+import type { ClaimDoc } from '../../src/stores/idempotency.js';
+import { AccountStores, createStores } from '../../src/stores/index.js';
+import type { PaymentLinkDoc } from '../../src/stores/payment-links.js';
+import type { PaymentDoc } from '../../src/stores/payments.js';
+import type { ProductDoc } from '../../src/stores/products.js';
+import type { WebhookDoc } from '../../src/stores/webhooks.js';
+import { testDatabase } from '../helpers/mongo.js';
+import { newId, walletDoc } from '../helpers/stores.js';
+
+const { uri, db } = await testDatabase(t);
+const { connection, transaction, close } = await connectDatabase(uri);
+t.teardown(close);
+const stores = createStores(connection, { clock, newId });
+await stores.ensureIndexes();
+
+const [OWNER, STRANGER] = [newId('acct'), newId('acct')];
+const now = clock.now();
+const soon = new Date(now.getTime() + 60_000);
+const stamp = { at: now, ledger: 5 };
+const terms = {
+  active: true,
+  assetCode: 'XLM',
+  assetIssuer: null,
+  priceType: 'FIXED' as const,
+  price: '10',
+  minAmount: null,
+};
+const owned = { accountId: OWNER, createdAt: now };
+
+const wallet = walletDoc({ ...owned, address: 'GOWNER', windows: [{ from: stamp, until: null }] });
+const spare = walletDoc({ ...owned, address: 'GSPARE', windows: [{ from: stamp, until: stamp }], active: false });
+const product: ProductDoc = {
+  ...owned,
+  _id: newId('prod'),
+  name: 'Tea',
+  nameKey: 'tea',
+  description: null,
+  imageUrl: null,
+  walletId: wallet._id,
+  ...terms,
+  history: [{ from: null, terms }],
+  paymentLinkCount: 1,
+  revision: 0,
+};
+const link: PaymentLinkDoc = {
+  ...owned,
+  _id: newId('link'),
+  productId: product._id,
+  slug: 'tea',
+  memo: 'TEA0000000',
+  active: true,
+  history: [{ from: null, terms: { active: true } }],
+  paymentCount: 0,
+  receivedCount: 0,
+};
+const payment: PaymentDoc = {
+  ...owned,
+  _id: newId('pay'),
+  walletId: wallet._id,
+  network: 'TESTNET',
+  operationId: '1',
+  changeIndex: 0,
+  transactionHash: 'ab'.repeat(32),
+  ledger: 5,
+  ledgerClosedAt: now,
+  receiverAddress: 'GOWNER',
+  senderAddress: 'GSENDER',
+  assetCode: 'XLM',
+  assetIssuer: null,
+  amount: '9',
+  destinationMuxedId: null,
+  senderMuxedAddress: null,
+  memo: link.memo,
+  memoType: 'text',
+  status: 'UNDERPAID',
+  reason: null,
+  expectedAmount: '10',
+  excessAmount: null,
+  shortfallAmount: '1',
+  paymentLinkId: link._id,
+  productId: product._id,
+};
+const apiKey = {
+  ...owned,
+  _id: newId('key'),
+  name: 'first',
+  scope: 'FULL' as const,
+  hash: 'hash',
+  keyMasked: 'sk_…',
+  lastUsedAt: null,
+  expiresAt: null,
+  sparedCount: 0,
+};
+const webhook: WebhookDoc = {
+  ...owned,
+  _id: newId('hook'),
+  name: 'shop',
+  url: 'https://shop.example/',
+  events: ['payment.received'],
+  status: 'ACTIVE',
+  secretMasked: '',
+  secrets: [{ sealed: 'sealed', until: null }],
+  failingSince: null,
+  lease: null,
+};
+const claim: ClaimDoc = {
+  _id: 'claim',
+  accountId: OWNER,
+  bodyHash: 'hash',
+  reservedSuffix: 'x',
+  runner: 'me',
+  runsUntil: soon,
+  answer: null,
+  expiresAt: soon,
+};
+
+const own = stores.forAccount(OWNER);
+await stores.system.accounts.insert({ _id: OWNER, name: 'Owner', createdAt: now });
+await own.apiKeys.save(apiKey);
+await own.wallets.insert(wallet);
+await own.wallets.insert(spare);
+await own.webhooks.insert(webhook);
+await own.idempotency.claim(claim);
+await transaction(async (session) => {
+  await own.products.insert(product, session);
+  await own.paymentLinks.insert(link, session);
+  await stores.system.payments.insert([payment], session);
+});
+const event: EventDoc = {
+  ...owned,
+  _id: newId('evt'),
+  type: 'payment.received',
+  subjectId: payment._id,
+  occurrence: '',
+  data: '{}',
+};
+await transaction(async (session) => {
+  await stores.system.events.insert([event], session);
+  await stores.system.deliveries.fanOut([event], session);
+});
+await db.collection<DeliveryDoc>('deliveries').updateOne({}, { $set: { nextAttemptAt: soon } });
+const delivery = (await db.collection<DeliveryDoc>('deliveries').findOne())!;
+
+const pageOfAll = { page: 1, pageSize: 50 };
+const inTransaction = <T>(work: (session: Parameters<Parameters<typeof transaction>[0]>[0]) => Promise<T>) =>
+  transaction(work);
+
+type Call = (stranger: AccountStores) => Promise<unknown>;
+/** Every method of every collection, called with the owner's ids. The result must be nothing. */
+const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], Call> } = {
+  account: { get: (s) => s.account.get() },
+  apiKeys: {
+    save: (s) => s.apiKeys.save({ ...apiKey, name: 'stolen' }).catch(() => null),
+    byId: (s) => s.apiKeys.byId(apiKey._id),
+    list: (s) => s.apiKeys.list(pageOfAll),
+    replaceKey: (s) => s.apiKeys.replaceKey(apiKey._id, { hash: 'mine', keyMasked: '' }),
+    spareAnother: (s) => inTransaction((session) => s.apiKeys.spareAnother('key_x', now, session)),
+    remove: (s) => inTransaction((session) => s.apiKeys.remove(apiKey._id, session)),
+    markUsed: (s) => s.apiKeys.markUsed(apiKey._id, now),
+  },
+  wallets: {
+    insert: (s) => s.wallets.insert({ ...wallet, name: 'stolen' }),
+    byId: (s) => s.wallets.byId(wallet._id),
+    byIds: (s) => s.wallets.byIds([wallet._id, spare._id]),
+    list: (s) => s.wallets.list(pageOfAll),
+    rename: (s) => s.wallets.rename(wallet._id, 'stolen'),
+    activate: (s) => s.wallets.activate(spare._id, stamp),
+    deactivate: (s) => s.wallets.deactivate(wallet._id, stamp),
+    removeUnused: (s) => s.wallets.removeUnused(spare._id),
+    countProduct: (s) => inTransaction((session) => s.wallets.countProduct(wallet._id, 1, session)),
+  },
+  products: {
+    insert: (s) => inTransaction((session) => s.products.insert({ ...product, name: 'x' }, session)).catch(() => null),
+    byId: (s) => s.products.byId(product._id),
+    byIds: (s) => s.products.byIds([product._id]),
+    list: (s) => s.products.list({ sortBy: 'name', sortOrder: 'asc' }, pageOfAll),
+    idsByName: (s) => s.products.idsByName('tea'),
+    change: (s) => inTransaction((session) => s.products.change(product, { name: 'stolen' }, null, session)),
+    remove: (s) => inTransaction((session) => s.products.remove(product._id, session)),
+    countLink: (s) => inTransaction((session) => s.products.countLink(product._id, 1, session)),
+  },
+  paymentLinks: {
+    insert: (s) =>
+      inTransaction(async (session) => {
+        // A transaction that MongoDB has aborted must not be committed.
+        if (!(await s.paymentLinks.insert({ ...link, slug: 'x', memo: 'X' }, session))) throw new Error('taken');
+      }).catch(() => null),
+    byId: (s) => s.paymentLinks.byId(link._id),
+    list: (s) => s.paymentLinks.list({ search: { text: 'tea', productIds: [product._id] } }, pageOfAll),
+    setActive: (s) => inTransaction((session) => s.paymentLinks.setActive(link._id, false, stamp, session)),
+    removeUnpaid: (s) => inTransaction((session) => s.paymentLinks.removeUnpaid(link._id, session)),
+    removeUnpaidOfProduct: (s) =>
+      inTransaction((session) => s.paymentLinks.removeUnpaidOfProduct(product._id, session)).then(() => null),
+    count: (s) => inTransaction((session) => s.paymentLinks.count({ id: link._id, payments: 1, received: 1 }, session)),
+  },
+  payments: {
+    byId: (s) => s.payments.byId(payment._id),
+    list: (s) => s.payments.list({ status: ['UNDERPAID'], paymentLinkId: link._id }, pageOfAll),
+    judge: (s) =>
+      inTransaction((session) => s.payments.judge(payment._id, ['UNDERPAID'], { status: 'COMPLETED' }, session)),
+  },
+  events: {
+    byId: (s) => s.events.byId(event._id),
+    list: (s) => s.events.list({ order: 'asc', subjectId: payment._id }, pageOfAll),
+  },
+  webhooks: {
+    insert: (s) => s.webhooks.insert({ ...webhook, url: 'https://x.example/' }).catch(() => null),
+    byId: (s) => s.webhooks.byId(webhook._id),
+    list: (s) => s.webhooks.list(pageOfAll),
+    update: (s) => s.webhooks.update(webhook._id, { url: 'https://stranger.example/' }),
+    rotate: (s) => s.webhooks.rotate(webhook._id, { sealed: 'mine', masked: '' }, now),
+    remove: (s) => s.webhooks.remove(webhook._id),
+  },
+  deliveries: {
+    byId: (s) => s.deliveries.byId(delivery._id),
+    list: (s) => s.deliveries.list(webhook._id, {}, pageOfAll),
+    redeliver: (s) => s.deliveries.redeliver(delivery._id),
+    expedite: (s) => s.deliveries.expedite(webhook._id),
+    cancelPending: (s) => s.deliveries.cancelPending(webhook._id),
+  },
+  idempotency: {
+    claim: (s) => s.idempotency.claim({ ...claim, bodyHash: 'stolen' }).catch(() => null),
+    replace: (s) => s.idempotency.replace(claim, { ...claim, bodyHash: 'stolen' }),
+    prolong: (s) => s.idempotency.prolong(claim._id, claim.runner, now),
+    answer: (s) => s.idempotency.answer(claim._id, claim.runner, 'stolen'),
+    release: (s) => s.idempotency.release(claim._id, claim.runner),
+  },
+};
+
+/** Everything that the owner has, as text. */
+async function ownerState(): Promise<string> {
+  const collections = (await db.collections()).sort((a, b) => (a.collectionName < b.collectionName ? -1 : 1));
+  const state = await Promise.all(
+    collections.map(async (each) => [
+      each.collectionName,
+      (await each.find().sort({ _id: 1 }).toArray()).filter((doc) => JSON.stringify(doc).includes(OWNER)),
+    ]),
+  );
+  return JSON.stringify(state, null, 1);
+}
+
+const isNothing = (result: unknown): boolean =>
+  result === null ||
+  result === undefined ||
+  result === false ||
+  (Array.isArray(result) && result.length === 0) ||
+  (typeof result === 'object' && 'items' in result && Array.isArray(result.items) && result.items.length === 0);
+
+t.test('the table below holds every method of every collection of an account', async (t) => {
+  const getters = Object.entries(Object.getOwnPropertyDescriptors(AccountStores.prototype)).flatMap(
+    ([name, { get }]) => (get ? [name] : []),
+  );
+  t.same(Object.keys(CALLS).sort(), getters.sort());
+  for (const name of getters as (keyof AccountStores)[]) {
+    t.same(Object.keys(CALLS[name]).sort(), Object.keys(own[name]).sort(), name);
+  }
+});
+
+t.test('a stranger with the ids of an owner gets nothing and changes nothing', async (t) => {
+  const stranger = stores.forAccount(STRANGER);
+  const before = await ownerState();
+  for (const [collection, calls] of Object.entries(CALLS)) {
+    for (const [method, call] of Object.entries(calls as Record<string, Call>)) {
+      const result = await call(stranger);
+      t.ok(isNothing(result), `${collection}.${method}: ${JSON.stringify(result)}`);
+      t.equal(await ownerState(), before, `${collection}.${method} leaves the owner's documents as they are`);
+    }
+  }
+});
+
+t.test('what an account stores is its own, whatever the document says', async (t) => {
+  const stranger = stores.forAccount(STRANGER);
+  t.ok(await stranger.wallets.insert(walletDoc({ ...owned, address: 'GTHEIRS', windows: [] })));
+  t.same(await own.wallets.byIds((await stranger.wallets.list(pageOfAll)).items.map(({ _id }) => _id)), []);
+  t.match((await stranger.wallets.list(pageOfAll)).items, [{ accountId: STRANGER }]);
+});
