@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { NETWORKS, type Network, networkInfo } from '../contracts/networks.js';
+import { parseAmount } from './domain/amount.js';
 import { StartupError } from './domain/startup-error.js';
 
 export interface Config {
@@ -35,6 +36,10 @@ export interface Config {
   trustProxy: boolean | number | string;
   /** Null: metrics and details of readiness are served on `port`, to local addresses. */
   metricsPort: number | null;
+  /** 0 keeps everything. */
+  retentionDays: number;
+  /** 0 keeps all unmatched payments. */
+  dustStroops: bigint;
   logLevel: LogLevel;
 }
 
@@ -98,6 +103,16 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
     default: 'none',
     meaning:
       'Serves `/metrics`, and the reasons of `/health/ready`, on this port only. Without it, `PORT` serves them to loopback and private addresses',
+  },
+  RETENTION_DAYS: {
+    default: '0',
+    meaning:
+      'Removes deliveries that ended and events when they are so old, and dust (below). `0` keeps everything. Payments of links are always kept',
+  },
+  DUST_AMOUNT: {
+    default: '0',
+    meaning:
+      'UNMATCHED payments below this amount, of whatever asset, are dust, which `RETENTION_DAYS` removes; `0`: none is',
   },
   LOG_LEVEL: { default: 'info', meaning: `One of ${LOG_LEVELS.map((level) => `\`${level}\``).join(', ')}` },
 };
@@ -183,6 +198,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 1200, 0, 1_000_000_000),
     publicRateLimitPerMinute: integer('PUBLIC_RATE_LIMIT_PER_MINUTE', 600, 0, 1_000_000_000),
     trustProxy: trustProxy(raw('TRUST_PROXY')),
+    retentionDays: integer('RETENTION_DAYS', 0, 0, 36_500),
+    dustStroops: dust(raw('DUST_AMOUNT')),
     metricsPort: raw('METRICS_PORT') === undefined ? null : integer('METRICS_PORT', 0, 1, 65_535),
     logLevel: oneOf('LOG_LEVEL', raw('LOG_LEVEL') ?? 'info', LOG_LEVELS),
   };
@@ -206,6 +223,12 @@ function secretsKeys(value: string | undefined, mongodbUri: string | null): read
     }
     return key;
   });
+}
+
+function dust(value = '0'): bigint {
+  const stroops = parseAmount(value);
+  if (stroops === null) throw new StartupError(`DUST_AMOUNT must be an amount such as 0.01, not "${value}".`);
+  return stroops;
 }
 
 /** The names that Express knows for ranges of addresses. */

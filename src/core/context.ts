@@ -45,6 +45,7 @@ import { createWalletService } from '../services/wallets.js';
 import { createWebhookService } from '../services/webhooks.js';
 import type { Stores } from '../stores/index.js';
 import { isResumable } from '../stores/payment-changes.js';
+import { removeExpired } from '../stores/retention.js';
 import { readDevelopmentCa } from '../webhooks/development-ca.js';
 import { createDispatcher } from '../webhooks/dispatch.js';
 import { createPoster } from '../webhooks/poster.js';
@@ -206,6 +207,22 @@ export async function createContext(deps: {
         run: () => removeOrphans(db, new Date(clock.nowMs() - HOUR_MS)),
         everyMs: HOUR_MS,
       });
+      if (config.retentionDays > 0) {
+        const { retentionDays, dustStroops } = config;
+        works.push({
+          name: 'retention',
+          run: async (signal) => {
+            const before = new Date(clock.nowMs() - retentionDays * 24 * HOUR_MS);
+            const removed = await removeExpired(
+              { db, transaction, countSegments: system.countSegments },
+              { before, dustStroops },
+              signal,
+            );
+            log.info({ ...removed, before }, 'removed what is older than RETENTION_DAYS');
+          },
+          everyMs: HOUR_MS,
+        });
+      }
       jobs = await startJobs({ db, works, processId, clock, log });
     }
 

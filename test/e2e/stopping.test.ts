@@ -30,9 +30,8 @@ async function processesOf(dataDir: string): Promise<string[]> {
 const ways: Record<string, (service: Running) => void> = {
   // As a supervisor sends it: to the process that it started.
   SIGTERM: ({ process }) => process.kill('SIGTERM'),
-  // As a terminal sends it that is closed.
-  SIGHUP: ({ process }) => process.kill('SIGHUP'),
-  // As a terminal sends it: to the whole group in the foreground.
+  // As a terminal sends them: to the whole group in the foreground.
+  SIGHUP: ({ process: { pid } }) => process.kill(-pid!, 'SIGHUP'),
   'Ctrl-C': ({ process: { pid } }) => process.kill(-pid!, 'SIGINT'),
 };
 for (const [name, send] of Object.entries(ways)) {

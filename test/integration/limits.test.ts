@@ -5,7 +5,11 @@ import t from 'tap';
 import { systemClock as clock } from '../../src/clock.js';
 import { createLog } from '../../src/core/log.js';
 import { checkSecretsKey, resealSecrets } from '../../src/core/secrets-key.js';
+import { firstIdOf } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
+import { createCountSegments } from '../../src/stores/count-segments.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import { removeExpired } from '../../src/stores/retention.js';
 import { sealedValues } from '../../src/stores/sealed-values.js';
 import { newId, openStores } from '../helpers/stores.js';
 
@@ -68,3 +72,78 @@ t.test('secrets move to a new key while old and new are both given; then the old
     message: /^7 secrets open with no key/,
   });
 });
+
+t.test(
+  'retention removes what ended and what is dust, in bounded batches, and never a payment of a link',
+  async (t) => {
+    const { uri, db } = await openStores(t);
+    const { connection, transaction, close } = await connectDatabase(uri);
+    t.teardown(close);
+    const day = 86_400_000;
+    const nowMs = Date.now();
+    const before = new Date(nowMs - 30 * day);
+    /** An id of that age. */
+    const aged = (prefix: 'dlv' | 'evt' | 'pay', days: number, n = 0) => {
+      const first = firstIdOf(prefix, new Date(nowMs - days * day));
+      return `${first.slice(0, -4)}${n.toString(8).padStart(4, '0')}`;
+    };
+    const accountId = 'acct_a';
+    const insert = (name: string, rows: object[]) => db.collection<any>(name).insertMany(rows);
+    const idsOf = async (name: string) =>
+      (await db.collection<any>(name).find({}).sort({ _id: 1 }).toArray()).map(({ _id }) => _id);
+
+    await insert('webhooks', [{ _id: 'hook_a', accountId, secrets: [] }]);
+    const old = Array.from({ length: 1200 }, (_, n) => aged('evt', 40, n));
+    const waiting = old[700]!;
+    const recent = aged('evt', 20);
+    await insert(
+      'events',
+      [...old, recent].map((_id) => ({ _id, accountId, subjectId: `pay of ${_id}`, type: 'x', occurrence: _id })),
+    );
+    await insert(
+      'deliveries',
+      [...old, recent].map((eventId, n) => ({
+        ...{
+          _id: aged('dlv', eventId === recent ? 20 : 40, n),
+          accountId,
+          webhookId: 'hook_a',
+          eventId,
+          eventType: 'x',
+        },
+        subjectId: `pay of ${eventId}`,
+        status: eventId === waiting ? 'PENDING' : ['DELIVERED', 'FAILED', 'CANCELLED'][n % 3],
+      })),
+    );
+    const payment = (n: number, days: number, status: string, amount: string) => ({
+      ...{ _id: aged('pay', days, n), accountId, status, amount, walletId: 'w', operationId: `${n}`, changeIndex: 0 },
+      transactionHash: `${n}`,
+    });
+    await insert('payments', [
+      payment(1, 40, 'UNMATCHED', '0.0009999'),
+      payment(2, 40, 'UNMATCHED', '0.001'),
+      payment(3, 40, 'COMPLETED', '0.0000001'),
+      payment(4, 40, 'UNDERPAID', '0.0000001'),
+      payment(5, 20, 'UNMATCHED', '0.0000001'),
+    ]);
+
+    const deps = { db: connection.db!, transaction, countSegments: createCountSegments(connection) };
+    const stopped = AbortSignal.abort();
+    t.same(await removeExpired(deps, { before, dustStroops: 10_000n }, stopped), {
+      deliveries: 0,
+      events: 0,
+      payments: 0,
+    });
+    const running = new AbortController().signal;
+    const [one, other] = await Promise.all(
+      [0n, 0n].map((dustStroops) => removeExpired(deps, { before, dustStroops }, running)),
+    );
+    t.equal(one!.deliveries + other!.deliveries, 1199, 'two processes at once remove each delivery once');
+    t.equal(one!.events + other!.events, 1199);
+    t.same(await idsOf('events'), [waiting, recent], 'an event stays as long as a delivery waits for it');
+    t.equal((await idsOf('deliveries')).length, 2);
+    t.equal((await idsOf('payments')).length, 5, 'without DUST_AMOUNT no payment is dust');
+    t.match(await removeExpired(deps, { before, dustStroops: 10_000n }, running), { payments: 1 });
+    t.same((await idsOf('payments')).length, 4);
+    t.equal(await db.collection('payments').countDocuments({ amount: '0.0009999' }), 0);
+  },
+);

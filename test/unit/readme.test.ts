@@ -44,6 +44,8 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
     PUBLIC_RATE_LIMIT_PER_MINUTE: '-1',
     TRUST_PROXY: 'loopback,my-proxy',
     METRICS_PORT: '0',
+    RETENTION_DAYS: '1.5',
+    DUST_AMOUNT: '1e-3',
     LOG_LEVEL: 'loud',
     HOST: 'a b',
   };

@@ -1,0 +1,154 @@
+/** Removes what is older than the operator keeps: deliveries that ended, events that nothing waits for, and dust that belongs to no link.
+ *  In bounded batches, each in one transaction with the counts of the lists: it may end at any moment, and another process may do the same. */
+import type mongoose from 'mongoose';
+import { parseAmount } from '../domain/amount.js';
+import { firstIdOf } from '../domain/ids.js';
+import type { CountSegments } from './count-segments.js';
+import type { Session } from './database.js';
+
+const BATCH = 500;
+
+interface Row {
+  _id: string;
+  accountId: string;
+}
+interface DeliveryRow extends Row {
+  webhookId: string;
+  subjectId: string;
+  eventId: string;
+  status: string;
+}
+interface EventRow extends Row {
+  subjectId: string;
+}
+interface PaymentRow extends Row {
+  status: string;
+  amount: string;
+}
+
+export interface RetentionDeps {
+  db: mongoose.mongo.Db;
+  countSegments: Pick<CountSegments, 'touch'>;
+  transaction: <T>(work: (session: Session) => Promise<T>) => Promise<T>;
+}
+
+export interface RetentionRules {
+  /** What was created before is removed. */
+  before: Date;
+  /** UNMATCHED payments below this amount are dust; 0 keeps them all. */
+  dustStroops: bigint;
+}
+
+export interface Removed {
+  deliveries: number;
+  events: number;
+  payments: number;
+}
+
+/** Goes on until nothing is left to remove, or the signal aborts. */
+export async function removeExpired(deps: RetentionDeps, rules: RetentionRules, signal: AbortSignal): Promise<Removed> {
+  const { db } = deps;
+  const { before, dustStroops } = rules;
+  const deliveries = db.collection<DeliveryRow>('deliveries');
+  const events = db.collection<EventRow>('events');
+  const payments = db.collection<PaymentRow>('payments');
+  const remove = <R extends Row>(collection: mongoose.mongo.Collection<R>, list: string, sweep: Sweep<R>) =>
+    removeAll(deps, collection, list, sweep, signal);
+
+  return {
+    deliveries: await remove(deliveries, 'deliveries', {
+      before: firstIdOf('dlv', before),
+      filter: { status: { $ne: 'PENDING' } },
+      choose: async (rows) => rows,
+    }),
+    events: await remove(events, 'events', {
+      before: firstIdOf('evt', before),
+      filter: {},
+      choose: (rows) => withoutPending(db, rows),
+    }),
+    payments:
+      dustStroops === 0n
+        ? 0
+        : await remove(payments, 'payments', {
+            before: firstIdOf('pay', before),
+            // A payment may be assigned to a link while this runs: looked at again when it is removed.
+            filter: { status: 'UNMATCHED' },
+            choose: async (rows) => rows.filter(({ amount }) => (parseAmount(amount) ?? dustStroops) < dustStroops),
+          }),
+  };
+}
+
+interface Sweep<R extends Row> {
+  /** Only smaller ids; ids begin with the time of creation. */
+  before: string;
+  /** Holds when a row is found, and again when it is removed. */
+  filter: object;
+  choose: (rows: R[]) => Promise<R[]>;
+}
+
+async function removeAll<R extends Row>(
+  { countSegments, transaction }: RetentionDeps,
+  collection: mongoose.mongo.Collection<R>,
+  list: string,
+  { before, filter, choose }: Sweep<R>,
+  signal: AbortSignal,
+): Promise<number> {
+  let removed = 0;
+  let after = '';
+  while (!signal.aborted) {
+    const old = { ...filter, _id: { $gt: after, $lt: before } } as mongoose.mongo.Filter<R>;
+    const rows = (await collection.find(old).sort({ _id: 1 }).limit(BATCH).toArray()) as unknown as R[];
+    const chosen = await choose(rows);
+    if (chosen.length > 0) {
+      removed += await transaction(async (session) => {
+        const ids = { ...filter, _id: { $in: chosen.map(({ _id }) => _id) } } as mongoose.mongo.Filter<R>;
+        const { deletedCount } = await collection.deleteMany(ids, { session });
+        for (const [accountId, owned] of byAccount(chosen)) {
+          await countSegments.touch(
+            `${list}:${accountId}`,
+            owned.map(({ _id }) => _id),
+            0,
+            session,
+          );
+        }
+        return deletedCount;
+      });
+    }
+    if (rows.length < BATCH) break;
+    after = rows.at(-1)!._id;
+  }
+  return removed;
+}
+
+/** A delivery that is still to be sent needs its event, however old: its webhook may be paused. */
+async function withoutPending(db: mongoose.mongo.Db, rows: EventRow[]): Promise<EventRow[]> {
+  const needed = new Set<string>();
+  for (const [accountId, owned] of byAccount(rows)) {
+    const webhooks = await db
+      .collection<Row>('webhooks')
+      .find({ accountId }, { projection: { _id: 1 } })
+      .toArray();
+    // In the order of the index that holds a webhook's deliveries apart.
+    const pending = db.collection<DeliveryRow>('deliveries').find(
+      {
+        webhookId: { $in: webhooks.map(({ _id }) => _id) },
+        subjectId: { $in: owned.map(({ subjectId }) => subjectId) },
+        eventId: { $in: owned.map(({ _id }) => _id) },
+        status: 'PENDING',
+      },
+      { projection: { eventId: 1 } },
+    );
+    for await (const { eventId } of pending) needed.add(eventId);
+  }
+  return rows.filter(({ _id }) => !needed.has(_id));
+}
+
+function byAccount<R extends Row>(rows: readonly R[]): Map<string, R[]> {
+  const groups = new Map<string, R[]>();
+  for (const row of rows) {
+    const group = groups.get(row.accountId);
+    if (group) group.push(row);
+    else groups.set(row.accountId, [row]);
+  }
+  return groups;
+}
