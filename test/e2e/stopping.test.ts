@@ -44,14 +44,16 @@ for (const [name, send] of Object.entries(ways)) {
       LOCAL_LEDGER_PORT: String(await freePort()),
       LOG_LEVEL: 'warn',
       MONGODB_URI: undefined,
-      // `npm run dev` is `npm start` from the sources: both are one exec from npm.
+      // `npm run start:sources` is `npm start` from the sources: both are one exec from npm.
     };
-    const service = start('npm', ['run', 'dev'], { env, cwd: ROOT, detached: true });
+    const service = start('npm', ['run', 'start:sources'], { env, cwd: ROOT, detached: true });
     t.teardown(() => service.process.exitCode ?? process.kill(-service.process.pid!, 'SIGKILL'));
     await service.says(/stellar-collect is ready/, 180_000);
     const running = await processesOf(dataDir);
     t.ok(
-      ['npm run dev', 'src/main.ts', 'keeper', 'mongod'].every((part) => running.some((line) => line.includes(part))),
+      ['npm run start:sources', 'src/main.ts', 'keeper', 'mongod'].every((part) =>
+        running.some((line) => line.includes(part)),
+      ),
       running.join('\n'),
     );
 
