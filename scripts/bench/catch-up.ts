@@ -106,35 +106,39 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
     const productId = newId('prod');
     await transaction(async (session) => {
       await stores.forAccount(accountId).products.insert(
-        {
-          _id: productId,
-          accountId,
-          name: 'Thing',
-          nameKey: 'thing',
-          description: null,
-          imageUrl: null,
-          walletId: wallet._id,
-          ...terms,
-          history: [{ from: null, terms }],
-          paymentLinkCount: 1,
-          revision: 0,
-          createdAt: clock.now(),
-        },
+        [
+          {
+            _id: productId,
+            accountId,
+            name: 'Thing',
+            nameKey: 'thing',
+            description: null,
+            imageUrl: null,
+            walletId: wallet._id,
+            ...terms,
+            history: [{ from: null, terms }],
+            paymentLinkCount: 1,
+            revision: 0,
+            createdAt: clock.now(),
+          },
+        ],
         session,
       );
       await stores.forAccount(accountId).paymentLinks.insert(
-        {
-          _id: newId('link'),
-          accountId,
-          productId,
-          slug: 'thing',
-          memo: MEMO,
-          active: true,
-          history: [{ from: null, terms: { active: true } }],
-          paymentCount: 0,
-          receivedCount: 0,
-          createdAt: clock.now(),
-        },
+        [
+          {
+            _id: newId('link'),
+            accountId,
+            productId,
+            slug: 'thing',
+            memo: MEMO,
+            active: true,
+            history: [{ from: null, terms: { active: true } }],
+            paymentCount: 0,
+            receivedCount: 0,
+            createdAt: clock.now(),
+          },
+        ],
         session,
       );
     });

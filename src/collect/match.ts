@@ -7,6 +7,7 @@ import type { Session } from '../stores/database.js';
 import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentStore } from '../stores/payments.js';
 import type { ProductDoc, ProductStore } from '../stores/products.js';
+import { networkInForce } from '../stores/verdict.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 
 /** The link that a payment belongs to. */
@@ -49,11 +50,13 @@ export async function matchCredits(deps: MatchDeps, page: Page, session: Session
     // A page may hold a record twice.
     return known.has(key) ? false : known.add(key);
   });
-  const targets = await targetsOf(deps, page.network, fresh, session);
+  const targets = await targetsOf(deps, fresh, session);
   return fresh.map(({ wallet, credit }) => {
     const named = memosNamedBy(credit).map((memo) => targets.get(memo));
-    // A memo of another account's link means nothing here.
-    return { wallet, credit, target: named.find((each) => each?.link.accountId === wallet.accountId) ?? null };
+    // A memo of another account's link means nothing here, nor one of a product that took payments on another network then.
+    const isMeant = ({ link, product, wallet: sold }: Target) =>
+      link.accountId === wallet.accountId && networkInForce(product, credit, sold) === page.network;
+    return { wallet, credit, target: named.find((each) => each && isMeant(each)) ?? null };
   });
 }
 
@@ -80,10 +83,9 @@ const knownKeys = ({ payments }: MatchDeps, due: readonly Receipt[], session: Se
     session,
   );
 
-/** The links that the memos name, by memo, with all that they are judged and shown by. Links of other networks are left out. */
+/** The links that the memos name, by memo, with all that they are judged and shown by. */
 async function targetsOf(
   { paymentLinks, products, wallets }: MatchDeps,
-  network: Network,
   due: readonly Receipt[],
   session: Session,
 ): Promise<Map<string, Target>> {
@@ -97,7 +99,7 @@ async function targetsOf(
     links.flatMap((link) => {
       const product = productById.get(link.productId);
       const wallet = product && walletById.get(product.walletId);
-      return product && wallet?.network === network ? [[link.memo, { link, product, wallet }] as const] : [];
+      return product && wallet ? [[link.memo, { link, product, wallet }] as const] : [];
     }),
   );
 }

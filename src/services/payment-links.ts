@@ -13,6 +13,7 @@ import type { ForAccount } from '../stores/index.js';
 import type { PaymentLinkDoc } from '../stores/payment-links.js';
 import type { ProductDoc } from '../stores/products.js';
 import type { ServiceOf } from './caller.js';
+import { countBy, createGroupCommit } from './group-commit.js';
 import type { LedgerStamper } from './ledger-stamper.js';
 
 /** Its memo or slug was drawn before. */
@@ -34,9 +35,25 @@ export function createPaymentLinkService(deps: {
     return product;
   };
 
+  /** Links of an account that are made side by side are made together: they meet in the product's count. */
+  const insert = createGroupCommit<PaymentLinkDoc, ProductDoc>((links) =>
+    transaction(async (session) => {
+      const { paymentLinks, products } = forAccount(links[0]!.accountId);
+      if (!(await paymentLinks.insert(links, session))) throw new Taken();
+      const productById = new Map<string, ProductDoc>();
+      // Last, because other processes meet in this write as well, and whoever is late begins anew.
+      for (const [productId, added] of countBy(links.map((link) => link.productId))) {
+        const product = await products.countLinks(productId, added, session);
+        if (!product) throw invalid({ path: 'productId', message: 'There is no such product.', code: 'not_found' });
+        productById.set(productId, product);
+      }
+      return links.map((link) => productById.get(link.productId)!);
+    }),
+  );
+
   return {
     async create({ accountId, reservedId }, { productId }) {
-      const { paymentLinks, products } = forAccount(accountId);
+      const { paymentLinks } = forAccount(accountId);
       const _id = reservedId?.('link') ?? newId('link');
       const made = reservedId && (await paymentLinks.byId(_id));
       if (made) return toPaymentLink(made, await productOf(made), publicUrl);
@@ -54,13 +71,7 @@ export function createPaymentLinkService(deps: {
           createdAt: clock.now(),
         };
         try {
-          const product = await transaction(async (session) => {
-            if (!(await paymentLinks.insert(link, session))) throw new Taken();
-            // Last: all links of a product meet in this write, and whoever is late begins anew.
-            const counted = await products.countLink(productId, 1, session);
-            if (!counted) throw invalid({ path: 'productId', message: 'There is no such product.', code: 'not_found' });
-            return counted;
-          });
+          const product = await insert(accountId, link);
           return toPaymentLink(link, product, publicUrl);
         } catch (error) {
           if (!(error instanceof Taken)) throw error;
@@ -140,7 +151,7 @@ export function createPaymentLinkService(deps: {
         if (!(await paymentLinks.removeUnpaid(id, session))) {
           throw conflict('This payment link has payments: make it inactive instead.');
         }
-        await products.countLink(link.productId, -1, session);
+        await products.countLinks(link.productId, -1, session);
       });
       return { id, deleted: true };
     },

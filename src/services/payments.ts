@@ -12,7 +12,7 @@ import type { ForAccount } from '../stores/index.js';
 import type { PaymentLinkDoc } from '../stores/payment-links.js';
 import type { PaymentDoc } from '../stores/payments.js';
 import type { ProductDoc } from '../stores/products.js';
-import { judgeByHistory } from '../stores/verdict.js';
+import { judgeByHistory, networkInForce } from '../stores/verdict.js';
 import type { ServiceOf } from './caller.js';
 
 const MATCHED = PAYMENT_STATUSES.filter((status) => status !== 'UNMATCHED');
@@ -102,19 +102,19 @@ export function createPaymentService(deps: {
         const payment = await payments.byId(id, session);
         if (!payment) throw notFound('payment');
         const wallet = await wallets.byId(product.walletId);
-        if (wallet?.network !== payment.network) {
+        const close = { ledger: payment.ledger, closedAt: payment.ledgerClosedAt };
+        const network = wallet && networkInForce(product, close, wallet);
+        if (network !== payment.network) {
           throw invalid({
             path: 'paymentLinkId',
-            message: `The link takes payments on ${wallet?.network}; this payment is on ${payment.network}.`,
+            message: `The link takes payments on ${network}; this payment is on ${payment.network}.`,
             code: 'not_allowed',
           });
         }
-        const verdict = judgeByHistory(
-          link,
-          product,
-          { ledger: payment.ledger, closedAt: payment.ledgerClosedAt },
-          { asset: { code: payment.assetCode, issuer: payment.assetIssuer }, amount: parseAmount(payment.amount)! },
-        );
+        const verdict = judgeByHistory(link, product, close, {
+          asset: { code: payment.assetCode, issuer: payment.assetIssuer },
+          amount: parseAmount(payment.amount)!,
+        });
         const after = await payments.judge(
           id,
           ['UNMATCHED'],

@@ -11,6 +11,7 @@ import type { ForAccount } from '../stores/index.js';
 import type { ProductDoc, StoredTerms } from '../stores/products.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
+import { countBy, createGroupCommit } from './group-commit.js';
 import type { LedgerStamper } from './ledger-stamper.js';
 
 const TERMS = [
@@ -52,6 +53,28 @@ export function createProductService(deps: {
     return wallet;
   };
 
+  /** What payments are judged by from now on; null when nothing of it changes. */
+  async function versionOf(before: ProductDoc, after: ProductDoc, oldWallet: WalletDoc, wallet: WalletDoc) {
+    const moves = wallet.network !== oldWallet.network;
+    if (!moves && TERMS.every((name) => after[name] === before[name])) return null;
+    const stamp = await stamper.stamp(oldWallet.network);
+    // Ledger numbers of one network mean nothing on the other: only the time counts.
+    return { from: moves ? { ...stamp, ledger: null } : stamp, terms: termsOf(after), network: wallet.network };
+  }
+
+  /** Products of an account that are made side by side are made together: they meet in their wallet's count. */
+  const insert = createGroupCommit<ProductDoc, null>((batch) =>
+    transaction(async (session) => {
+      const { products, wallets } = forAccount(batch[0]!.accountId);
+      await products.insert(batch, session);
+      // Last, because other processes meet in this write as well, and whoever is late begins anew.
+      for (const [walletId, added] of countBy(batch.map((product) => product.walletId))) {
+        if (!(await wallets.countProducts(walletId, added, session))) throw unknownWallet();
+      }
+      return batch.map(() => null);
+    }),
+  );
+
   return {
     async create({ accountId, reservedId }, input) {
       const { products, wallets } = forAccount(accountId);
@@ -77,16 +100,12 @@ export function createProductService(deps: {
         imageUrl: input.imageUrl ?? null,
         walletId: wallet._id,
         ...terms,
-        history: [{ from: null, terms }],
+        history: [{ from: null, terms, network: wallet.network }],
         paymentLinkCount: 0,
         revision: 0,
         createdAt: clock.now(),
       };
-      await transaction(async (session) => {
-        await products.insert(product, session);
-        // Last: all products of a wallet meet in this write, and whoever is late begins anew.
-        if (!(await wallets.countProduct(wallet._id, 1, session))) throw unknownWallet();
-      });
+      await insert(accountId, product);
       return toProduct(product, wallet);
     },
 
@@ -131,13 +150,12 @@ export function createProductService(deps: {
         const fields = Object.fromEntries(
           [...Object.keys(given), 'nameKey'].map((name) => [name, merged[name as keyof ProductDoc]]),
         ) as Partial<ProductDoc>;
-        const newTerms = TERMS.some((name) => merged[name] !== before[name]);
-        const version = newTerms ? { from: await stamper.stamp(oldWallet.network), terms: termsOf(merged) } : null;
+        const version = await versionOf(before, merged, oldWallet, wallet);
 
         const after = await transaction(async (session) => {
           if (wallet._id !== oldWallet._id) {
-            if (!(await wallets.countProduct(wallet._id, 1, session))) throw unknownWallet();
-            await wallets.countProduct(oldWallet._id, -1, session);
+            if (!(await wallets.countProducts(wallet._id, 1, session))) throw unknownWallet();
+            await wallets.countProducts(oldWallet._id, -1, session);
           }
           return products.change(before, fields, version, session);
         });
@@ -154,7 +172,7 @@ export function createProductService(deps: {
           throw conflict('This product has payments: make it inactive instead.');
         }
         await products.remove(id, session);
-        await wallets.countProduct(product.walletId, -1, session);
+        await wallets.countProducts(product.walletId, -1, session);
       });
       return { id, deleted: true };
     },

@@ -108,11 +108,13 @@ export function createPaymentLinkStore(
     ensureIndexes: () => links.createIndexes(),
 
     forAccount: (accountId: string) => ({
-      /** Stores it as this account's. False when its memo or slug is taken: draw new ones. */
-      async insert(link: PaymentLinkDoc, session: Session): Promise<boolean> {
+      /** Stores them as this account's, all or none. False when a memo or slug is taken: abort the transaction and draw new ones. */
+      async insert(batch: readonly PaymentLinkDoc[], session: Session): Promise<boolean> {
+        const docs = batch.map((link) => ({ ...link, accountId, suffixes: suffixesOf(link) }));
         try {
-          await links.collection.insertOne({ ...link, accountId, suffixes: suffixesOf(link) } as never, { session });
-          await countSegments.touch(listOf(accountId), [link._id], 1, session);
+          await links.collection.insertMany(docs as never[], { session });
+          const ids = batch.map(({ _id }) => _id);
+          await countSegments.touch(listOf(accountId), ids, ids.length, session);
           return true;
         } catch (error) {
           if (isDuplicateKey(error)) return false;

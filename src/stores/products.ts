@@ -1,5 +1,6 @@
 /** Products with the history of their terms. A product is changed only by whoever read its latest `revision`. */
 import mongoose from 'mongoose';
+import type { Network } from '../../contracts/networks.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
@@ -15,6 +16,13 @@ export interface StoredTerms {
   minAmount: string | null;
 }
 
+export interface ProductVersion {
+  from: LedgerStamp | null;
+  terms: StoredTerms;
+  /** Of the product's wallet; absent in versions stored before it was kept. */
+  network?: Network;
+}
+
 export interface ProductDoc extends StoredTerms {
   _id: string;
   accountId: string;
@@ -25,7 +33,7 @@ export interface ProductDoc extends StoredTerms {
   imageUrl: string | null;
   walletId: string;
   /** Oldest first; the first holds from ever, the last is what the fields above say. */
-  history: { from: LedgerStamp | null; terms: StoredTerms }[];
+  history: ProductVersion[];
   paymentLinkCount: number;
   revision: number;
   createdAt: Date;
@@ -52,7 +60,11 @@ const productSchema = new mongoose.Schema<ProductDoc>(
     ...termsShape,
     history: [
       new mongoose.Schema(
-        { from: { type: stampSchema, default: null }, terms: new mongoose.Schema(termsShape, PART_OPTIONS) },
+        {
+          from: { type: stampSchema, default: null },
+          terms: new mongoose.Schema(termsShape, PART_OPTIONS),
+          network: String,
+        },
         PART_OPTIONS,
       ),
     ],
@@ -84,9 +96,11 @@ export function createProductStore(connection: mongoose.Connection) {
     ensureIndexes: () => products.createIndexes(),
 
     forAccount: (accountId: string) => ({
-      /** Stores it as this account's. */
-      async insert(product: ProductDoc, session: Session): Promise<void> {
-        await products.collection.insertOne({ ...product, accountId } as never, { session });
+      /** Stores them as this account's, all or none. */
+      async insert(batch: readonly ProductDoc[], session: Session): Promise<void> {
+        await products.collection.insertMany(batch.map((product) => ({ ...product, accountId })) as never[], {
+          session,
+        });
       },
       byId: (id: string, session?: Session) =>
         products
@@ -119,7 +133,7 @@ export function createProductStore(connection: mongoose.Connection) {
       change: (
         { _id, revision }: Pick<ProductDoc, '_id' | 'revision'>,
         fields: Partial<Omit<ProductDoc, '_id' | 'accountId'>>,
-        version: ProductDoc['history'][number] | null,
+        version: ProductVersion | null,
         session: Session,
       ) =>
         products
@@ -134,8 +148,8 @@ export function createProductStore(connection: mongoose.Connection) {
         const { deletedCount } = await products.deleteOne({ _id: id, accountId }, { session });
         return deletedCount === 1;
       },
-      /** Called in the transaction that makes or deletes a link, so that its product cannot vanish meanwhile. */
-      countLink: (id: string, change: 1 | -1, session: Session) =>
+      /** Called in the transaction that makes or deletes links, so that their product cannot vanish meanwhile. Null when there is no such product. */
+      countLinks: (id: string, change: number, session: Session) =>
         products
           .findOneAndUpdate(
             { _id: id, accountId },

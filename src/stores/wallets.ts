@@ -123,8 +123,9 @@ export function createWalletStore(connection: mongoose.Connection) {
         const { deletedCount } = await wallets.deleteOne({ _id: id, accountId, productCount: 0, hasPayments: false });
         return deletedCount === 1;
       },
-      /** Called in the transaction that makes, moves or deletes a product, so that a wallet in use cannot vanish meanwhile. */
-      async countProduct(id: string, change: 1 | -1, session: Session): Promise<boolean> {
+      /** Called in the transaction that makes, moves or deletes products, so that a wallet in use cannot vanish meanwhile.
+       *  False when there is no such wallet. */
+      async countProducts(id: string, change: number, session: Session): Promise<boolean> {
         const { matchedCount } = await wallets.updateOne(
           { _id: id, accountId },
           { $inc: { productCount: change } },

@@ -256,7 +256,7 @@ t.test('links are counted exactly as they are made, switched and deleted with th
     stores.forAccount(accountId).paymentLinks.setActive(links[10]!._id, false, stamp, session),
   );
   t.same(await totals(), [6000, 5999, 3000]);
-  await transaction((session) => stores.forAccount(accountId).paymentLinks.insert(link(6000), session));
+  await transaction((session) => stores.forAccount(accountId).paymentLinks.insert([link(6000)], session));
   t.same(await totals(), [6001, 6000, 3001]);
   await transaction((session) => stores.forAccount(accountId).paymentLinks.removeUnpaid(links[3]!._id, session));
   t.same(await totals(), [6000, 5999, 3001]);
@@ -285,7 +285,7 @@ t.test(
       createdAt: clock.now(),
     }));
     for (const link of links)
-      await transaction((session) => stores.forAccount(link.accountId).paymentLinks.insert(link, session));
+      await transaction((session) => stores.forAccount(link.accountId).paymentLinks.insert([link], session));
     const text = fc.oneof(part, fc.constantFrom('.', '^a', 'a.', '.*', '$', '[', '\\', 's1', 'M2', 'ß'));
     const productIds = fc.subarray(['prod_0', 'prod_1', 'prod_2']);
     const filter = fc.record(

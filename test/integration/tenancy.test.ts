@@ -128,8 +128,8 @@ await own.wallets.insert(spare);
 await own.webhooks.insert(webhook);
 await own.idempotency.claim(claim);
 await transaction(async (session) => {
-  await own.products.insert(product, session);
-  await own.paymentLinks.insert(link, session);
+  await own.products.insert([product], session);
+  await own.paymentLinks.insert([link], session);
   await stores.system.payments.insert([payment], session);
 });
 const event: EventDoc = {
@@ -173,23 +173,24 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     activate: (s) => s.wallets.activate(spare._id, stamp),
     deactivate: (s) => s.wallets.deactivate(wallet._id, stamp),
     removeUnused: (s) => s.wallets.removeUnused(spare._id),
-    countProduct: (s) => inTransaction((session) => s.wallets.countProduct(wallet._id, 1, session)),
+    countProducts: (s) => inTransaction((session) => s.wallets.countProducts(wallet._id, 1, session)),
   },
   products: {
-    insert: (s) => inTransaction((session) => s.products.insert({ ...product, name: 'x' }, session)).catch(() => null),
+    insert: (s) =>
+      inTransaction((session) => s.products.insert([{ ...product, name: 'x' }], session)).catch(() => null),
     byId: (s) => s.products.byId(product._id),
     byIds: (s) => s.products.byIds([product._id]),
     list: (s) => s.products.list({ sortBy: 'name', sortOrder: 'asc' }, pageOfAll),
     idsByName: (s) => s.products.idsByName('tea'),
     change: (s) => inTransaction((session) => s.products.change(product, { name: 'stolen' }, null, session)),
     remove: (s) => inTransaction((session) => s.products.remove(product._id, session)),
-    countLink: (s) => inTransaction((session) => s.products.countLink(product._id, 1, session)),
+    countLinks: (s) => inTransaction((session) => s.products.countLinks(product._id, 1, session)),
   },
   paymentLinks: {
     insert: (s) =>
       inTransaction(async (session) => {
         // A transaction that MongoDB has aborted must not be committed.
-        if (!(await s.paymentLinks.insert({ ...link, slug: 'x', memo: 'X' }, session))) throw new Error('taken');
+        if (!(await s.paymentLinks.insert([{ ...link, slug: 'x', memo: 'X' }], session))) throw new Error('taken');
       }).catch(() => null),
     byId: (s) => s.paymentLinks.byId(link._id),
     list: (s) => s.paymentLinks.list({ search: { text: 'tea', productIds: [product._id] } }, pageOfAll),
