@@ -1,12 +1,16 @@
 /** What of a page is stored when part of it was stored before, and which addresses are watched: the recorder and the stores on a real MongoDB. */
 import t from 'tap';
+import { systemClock } from '../../src/clock.js';
 import { CursorConflict } from '../../src/collect/recorder.js';
+import { createMemo } from '../../src/domain/memo.js';
 import type { Credit } from '../../src/ledger/horizon/record.js';
 import { cursorAfter } from '../../src/ledger/horizon/toid.js';
 import type { CursorDoc } from '../../src/stores/cursors.js';
+import type { PaymentLinkDoc } from '../../src/stores/payment-links.js';
+import type { ProductDoc } from '../../src/stores/products.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
 import { PAYER, SHOP, toid } from '../helpers/horizon-records.js';
-import { openStores, walletDoc } from '../helpers/stores.js';
+import { newId, openStores, walletDoc } from '../helpers/stores.js';
 
 const wallet = (accountId: string, address: string, more: Partial<WalletDoc> = {}): WalletDoc =>
   walletDoc({
@@ -112,4 +116,62 @@ t.test('a wallet that was changed since the watcher read it is neither let go no
     readTo: null,
     watchStarted: false,
   });
+});
+
+t.test('a payment is matched by the network that its product took payments on when its ledger closed', async (t) => {
+  const { stores, recorder, transaction } = await openStores(t);
+  const own = stores.forAccount('acct_1');
+  const before = wallet('acct_1', SHOP);
+  // The product moved to a wallet of another network after the payment's ledger, before it was read.
+  const after = wallet('acct_1', SHOP, { _id: newId('wallet'), network: 'PUBLIC' });
+  for (const each of [before, after]) await own.wallets.insert(each);
+  const terms = {
+    active: true,
+    assetCode: 'XLM',
+    assetIssuer: null,
+    priceType: 'FIXED' as const,
+    price: '0.000001',
+    minAmount: null,
+  };
+  const common = { accountId: 'acct_1', createdAt: new Date() };
+  const product: ProductDoc = {
+    ...common,
+    _id: newId('prod'),
+    name: 'Shirt',
+    nameKey: 'shirt',
+    description: null,
+    imageUrl: null,
+    walletId: after._id,
+    ...terms,
+    history: [
+      { from: null, terms, network: 'TESTNET' },
+      { from: { at: new Date(Date.now() + 3_600_000), ledger: null }, terms, network: 'PUBLIC' },
+    ],
+    paymentLinkCount: 1,
+    revision: 1,
+  };
+  const memo = createMemo(systemClock);
+  const link: PaymentLinkDoc = {
+    ...common,
+    _id: newId('link'),
+    productId: product._id,
+    slug: 'shirt',
+    memo,
+    active: true,
+    history: [{ from: null, terms: { active: true } }],
+    paymentCount: 0,
+    receivedCount: 0,
+  };
+  await transaction(async (session) => {
+    await own.products.insert([product], session);
+    await own.paymentLinks.insert([link], session);
+  });
+  const named = { ...credit(1), memo: { type: 'text' as const, text: memo, valid: true } };
+  const [payment] = await recorder.record('TESTNET', [named], null);
+  t.match(payment, { status: 'COMPLETED', paymentLinkId: link._id });
+  const later = { ...credit(2), memo: named.memo, closedAt: new Date(Date.now() + 7_200_000) };
+  const [refused] = await recorder.record('TESTNET', [later], null);
+  t.match(refused, { status: 'UNMATCHED', reason: 'unknown_memo' });
+  const [there] = await recorder.record('PUBLIC', [later], null);
+  t.match(there, { status: 'COMPLETED', paymentLinkId: link._id });
 });
