@@ -1,11 +1,12 @@
-/** Core's order of checks (HORIZON.md 7.2) and the application of a transaction to a view of the ledger: all or nothing. */
+/** Core's order of checks and the application of a transaction to a view of the ledger: all or nothing. */
 import { xdr } from '@stellar/stellar-sdk';
 import { type AccountEntry, accountKey, availableBalance, type View } from './entries.js';
-import type { Envelope } from './envelope.js';
+import type { Envelope, InnerTransaction, Preconditions } from './envelope.js';
 import type { Movement } from './movements.js';
+import type { BoundOperation } from './operations/index.js';
 import { type Context, type Effect, isSuccess } from './operations/kind.js';
 import type { TransactionOutcome, Verdict } from './results.js';
-import { checkSignatures } from './signatures.js';
+import { checkSignatures, type SignatureCheck } from './signatures.js';
 import { BASE_FEE } from './stroops.js';
 import { ledgerStart } from './toid.js';
 
@@ -39,95 +40,121 @@ export function touchedKeys(envelope: Envelope): string[] {
   return [...new Set([...checkedAccounts(envelope).map(accountKey), ...touched])];
 }
 
-/** Null if the transaction may enter the ledger that closes at `at`; else why not. `sequenceOf` may count what waits already. */
+/** What a check looks at besides the transaction itself. */
+interface CheckContext {
+  account: Accounts;
+  at: LedgerMoment;
+  sequenceOf(source: Readonly<AccountEntry>): bigint;
+}
+
+/** Null if the transaction may enter the ledger that closes at `at`, else why not. `sequenceOf` may count what waits already. */
 export function check(
   envelope: Envelope,
   account: Accounts,
   at: LedgerMoment,
   sequenceOf = (source: Readonly<AccountEntry>): bigint => source.sequence,
 ): TransactionOutcome | null {
-  const { inner, feeBump, hash } = envelope;
+  const { inner, feeBump } = envelope;
+  const context: CheckContext = { account, at, sequenceOf };
   const operationCount = BigInt(inner.operations.length);
   if (feeBump === null) {
-    const verdict = checkInner(true);
+    const verdict = checkInner(inner, context, true);
     const feeCharged = verdict?.code === 'txFailed' ? BASE_FEE * operationCount : 0n;
     return verdict && { verdict, feeCharged, innerHash: null };
   }
-  const outer = checkOuter(feeBump);
+  const outer = checkFeeBump(envelope, feeBump, account);
   if (outer !== null) return { verdict: outer, feeCharged: 0n, innerHash: null };
-  const verdict = checkInner(false);
+  const verdict = checkInner(inner, context, false);
   const feeCharged = verdict?.code === 'txFailed' ? BASE_FEE * (operationCount + 1n) : 0n;
   return verdict && { verdict, feeCharged, innerHash: inner.hash };
+}
 
-  function checkOuter({ source, fee, signatures }: NonNullable<Envelope['feeBump']>): Verdict | null {
-    const minimum = BASE_FEE * (operationCount + 1n);
-    const isRateLower = fee * (BASE_FEE * operationCount) < inner.fee * minimum;
-    if (fee < minimum || isRateLower) return { code: 'txInsufficientFee' };
-    const payer = account(source.id);
-    if (payer === null) return { code: 'txNoAccount' };
-    const signed = checkSignatures(hash, signatures);
-    if (!signed.reaches(payer, 'low')) return { code: 'txBadAuth' };
-    if (availableBalance(payer) < fee) return { code: 'txInsufficientBalance' };
-    return signed.areAllUsed() ? null : { code: 'txBadAuthExtra' };
+function checkFeeBump(
+  { inner, hash }: Envelope,
+  { source, fee, signatures }: NonNullable<Envelope['feeBump']>,
+  account: Accounts,
+): Verdict | null {
+  const operationCount = BigInt(inner.operations.length);
+  const minimum = BASE_FEE * (operationCount + 1n);
+  const isRateLower = fee * (BASE_FEE * operationCount) < inner.fee * minimum;
+  if (fee < minimum || isRateLower) return { code: 'txInsufficientFee' };
+  const payer = account(source.id);
+  if (payer === null) return { code: 'txNoAccount' };
+  const signed = checkSignatures(hash, signatures);
+  if (!signed.reaches(payer, 'low')) return { code: 'txBadAuth' };
+  if (availableBalance(payer) < fee) return { code: 'txInsufficientBalance' };
+  return signed.areAllUsed() ? null : { code: 'txBadAuthExtra' };
+}
+
+function checkInner(inner: InnerTransaction, context: CheckContext, paysFee: boolean): Verdict | null {
+  const { preconditions, operations } = inner;
+  if (inner.version === 0) return { code: 'txNotSupported' };
+  if (operations.length === 0) return { code: 'txMissingOperation' };
+  const early = checkBounds(preconditions, context.at);
+  if (early !== null) return early;
+  if (paysFee && inner.fee < BASE_FEE * BigInt(operations.length)) return { code: 'txInsufficientFee' };
+  const source = context.account(inner.source.id);
+  if (source === null) return { code: 'txNoAccount' };
+  if (!isNextSequence(inner, source, context)) return { code: 'txBadSeq' };
+  if (!isOldEnough(preconditions, source, context.at)) return { code: 'txBadMinSeqAgeOrGap' };
+  const signed = checkSignatures(inner.hash, inner.signatures);
+  if (!signed.reaches(source, 'low')) return { code: 'txBadAuth' };
+  if (!preconditions.extraSigners.every((signer) => signed.hasExtraSigner(signer))) return { code: 'txBadAuth' };
+  if (paysFee && availableBalance(source) < inner.fee) return { code: 'txInsufficientBalance' };
+  for (const [index, operation] of operations.entries()) {
+    const failure = checkOperation(operation, inner, context.account, signed);
+    if (failure === null) continue;
+    // Core stops at the first; the others keep the result that they began with, a success.
+    const untouched = () => xdr.OperationResult.opInner(UNTOUCHED);
+    return { code: 'txFailed', operations: operations.map((_, other) => (other === index ? failure : untouched())) };
   }
+  return signed.areAllUsed() ? null : { code: 'txBadAuthExtra' };
+}
 
-  function checkInner(paysFee: boolean): Verdict | null {
-    const { preconditions, operations } = inner;
-    if (inner.version === 0) return { code: 'txNotSupported' };
-    if (operations.length === 0) return { code: 'txMissingOperation' };
-    const { time, ledgers } = preconditions;
-    const [now, sequence] = [BigInt(at.closeTime), BigInt(at.sequence)];
-    if ((time && time.min > now) || (ledgers && ledgers.min > sequence)) return { code: 'txTooEarly' };
-    if ((time && time.max !== 0n && time.max < now) || (ledgers && ledgers.max !== 0n && ledgers.max <= sequence)) {
-      return { code: 'txTooLate' };
-    }
-    if (paysFee && inner.fee < BASE_FEE * operationCount) return { code: 'txInsufficientFee' };
-    const source = account(inner.source.id);
-    if (source === null) return { code: 'txNoAccount' };
-    if (!isNextSequence(source)) return { code: 'txBadSeq' };
-    if (!isOldEnough(source)) return { code: 'txBadMinSeqAgeOrGap' };
-    const signed = checkSignatures(inner.hash, inner.signatures);
-    if (!signed.reaches(source, 'low')) return { code: 'txBadAuth' };
-    if (!preconditions.extraSigners.every((signer) => signed.hasExtraSigner(signer))) return { code: 'txBadAuth' };
-    if (paysFee && availableBalance(source) < inner.fee) return { code: 'txInsufficientBalance' };
-    for (const [index, operation] of operations.entries()) {
-      const failure = checkOperation(operation);
-      if (failure === null) continue;
-      // Core stops at the first; the others keep the result that they began with, a success.
-      const untouched = () => xdr.OperationResult.opInner(UNTOUCHED);
-      return { code: 'txFailed', operations: operations.map((_, other) => (other === index ? failure : untouched())) };
-    }
-    return signed.areAllUsed() ? null : { code: 'txBadAuthExtra' };
-
-    function checkOperation(operation: (typeof operations)[number]): xdr.OperationResult | null {
-      const id = (operation.source ?? inner.source).id;
-      const owner = account(id);
-      if (owner === null) {
-        // An operation before this one may create its source; then the key of its address must sign.
-        if (operation.source === null) return xdr.OperationResult.opNoAccount();
-        if (!signed.isSignedBy(id)) return xdr.OperationResult.opBadAuth();
-      } else if (!signed.reaches(owner, operation.level)) {
-        return xdr.OperationResult.opBadAuth();
-      }
-      return operation.check(id);
-    }
+function checkBounds({ time, ledgers }: Preconditions, at: LedgerMoment): Verdict | null {
+  const [now, sequence] = [BigInt(at.closeTime), BigInt(at.sequence)];
+  if ((time && time.min > now) || (ledgers && ledgers.min > sequence)) return { code: 'txTooEarly' };
+  if ((time && time.max !== 0n && time.max < now) || (ledgers && ledgers.max !== 0n && ledgers.max <= sequence)) {
+    return { code: 'txTooLate' };
   }
+  return null;
+}
 
-  function isNextSequence(source: Readonly<AccountEntry>): boolean {
-    const { sequence, preconditions } = inner;
-    const current = sequenceOf(source);
-    if (sequence === ledgerStart(at.sequence)) return false;
-    if (preconditions.minimumSequence === null) return sequence === current + 1n;
-    return current >= preconditions.minimumSequence && current < sequence;
+function checkOperation(
+  operation: BoundOperation,
+  inner: InnerTransaction,
+  account: Accounts,
+  signed: SignatureCheck,
+): xdr.OperationResult | null {
+  const id = (operation.source ?? inner.source).id;
+  const owner = account(id);
+  if (owner === null) {
+    // An operation before this one may create its source; then the key of its address must sign.
+    if (operation.source === null) return xdr.OperationResult.opNoAccount();
+    if (!signed.isSignedBy(id)) return xdr.OperationResult.opBadAuth();
+  } else if (!signed.reaches(owner, operation.level)) {
+    return xdr.OperationResult.opBadAuth();
   }
+  return operation.check(id);
+}
 
-  function isOldEnough(source: Readonly<AccountEntry>): boolean {
-    const { minimumSequenceAge, minimumSequenceLedgerGap } = inner.preconditions;
-    return (
-      BigInt(at.closeTime - (source.sequenceTime ?? 0)) >= minimumSequenceAge &&
-      at.sequence - (source.sequenceLedger ?? 0) >= minimumSequenceLedgerGap
-    );
-  }
+function isNextSequence(inner: InnerTransaction, source: Readonly<AccountEntry>, context: CheckContext): boolean {
+  const { sequence, preconditions } = inner;
+  const current = context.sequenceOf(source);
+  if (sequence === ledgerStart(context.at.sequence)) return false;
+  if (preconditions.minimumSequence === null) return sequence === current + 1n;
+  return current >= preconditions.minimumSequence && current < sequence;
+}
+
+function isOldEnough(
+  { minimumSequenceAge, minimumSequenceLedgerGap }: Preconditions,
+  source: Readonly<AccountEntry>,
+  at: LedgerMoment,
+): boolean {
+  return (
+    BigInt(at.closeTime - (source.sequenceTime ?? 0)) >= minimumSequenceAge &&
+    at.sequence - (source.sequenceLedger ?? 0) >= minimumSequenceLedgerGap
+  );
 }
 
 /** Takes fee and sequence number, then applies the operations; `view` keeps only fee and sequence if one of them fails. */

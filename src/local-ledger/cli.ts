@@ -14,25 +14,35 @@ interface MemoOptions {
   memoType: (typeof MEMO_TYPES)[number];
 }
 
+type Where = { url: string; passphrase?: string };
+type Connect = () => Promise<LedgerClient>;
+
+const json = () => new Option('--json', 'print one line of JSON');
+const memoId = () =>
+  new Option('--memo-id <id>', 'memo of type id, a whole number below 2^64').argParser(toMuxedId).conflicts('memo');
+const memoType = () =>
+  new Option('--memo-type <type>', 'kind of memo; hash and return are hex').choices(MEMO_TYPES).default('text');
+
 /** Adds `ledger` to the program; `deps` tells where the ledger is, and is asked only when a command runs. */
-export function registerLedgerCommands(
-  program: Command,
-  deps: () => { url: string; passphrase?: string } | Promise<{ url: string; passphrase?: string }>,
-): void {
+export function registerLedgerCommands(program: Command, deps: () => Where | Promise<Where>): void {
   const ledger = program
     .command('ledger')
     .description('test accounts, assets and payments on the local ledger, and its faults on demand')
-    .option('--url <url>', 'where the ledger is served; the configured one by default');
+    .option('--url <url>', 'where the ledger is served; the configured one by default')
+    .option('--rpc', 'read accounts and submit transactions by Stellar RPC instead of Horizon');
 
-  const connect = async (): Promise<LedgerClient> => {
-    const { url } = ledger.opts<{ url?: string }>();
+  const connect: Connect = async () => {
+    const { url, rpc } = ledger.opts<{ url?: string; rpc?: true }>();
     const found = url === undefined ? await deps() : { url };
-    return createLedgerClient({ passphrase: networkInfo.LOCAL.passphrase, ...found });
+    return createLedgerClient({ passphrase: networkInfo.LOCAL.passphrase, ...found, api: rpc ? 'rpc' : 'horizon' });
   };
-  const memoId = () =>
-    new Option('--memo-id <id>', 'memo of type id, a whole number below 2^64').argParser(toMuxedId).conflicts('memo');
-  const json = () => new Option('--json', 'print one line of JSON');
+  addAccountCommands(ledger, connect);
+  addPaymentCommands(ledger, connect);
+  addLedgerCommands(ledger, connect);
+  addFaultCommands(ledger, connect);
+}
 
+function addAccountCommands(ledger: Command, connect: Connect): void {
   ledger
     .command('fund')
     .argument('[address]', 'account to give 10,000 XLM; without it a new account is made', toAddress)
@@ -59,7 +69,9 @@ export function registerLedgerCommands(
     .option('--limit <amount>', 'most that it may hold; 0 ends the trust', toLimit)
     .addOption(json())
     .action(async (options) => show(options, await (await connect()).trust({ ...options, ...options.asset })));
+}
 
+function addPaymentCommands(ledger: Command, connect: Connect): void {
   ledger
     .command('pay')
     .description('pay from a test account, or from an account of yours')
@@ -67,9 +79,7 @@ export function registerLedgerCommands(
     .requiredOption('--amount <amount>', 'amount, at most 7 decimals', toPositiveAmount)
     .option('--asset <CODE:ISSUER>', 'asset; XLM without it', toAsset)
     .option('--memo <memo>', 'memo')
-    .addOption(
-      new Option('--memo-type <type>', 'kind of memo; hash and return are hex').choices(MEMO_TYPES).default('text'),
-    )
+    .addOption(memoType())
     .addOption(memoId())
     .option('--muxed-id <id>', 'id to mux into the receiver (a G... address)', toMuxedId)
     .option('--from <secret>', 'secret key of the payer', toSecret)
@@ -86,7 +96,7 @@ export function registerLedgerCommands(
     .requiredOption('--into <address>', 'receiver, G... or M...', toDestination)
     .option('--secret <secret>', 'secret key of the account that ends; a new test account without it', toSecret)
     .option('--memo <memo>', 'memo')
-    .addOption(new Option('--memo-type <type>', 'kind of memo').choices(MEMO_TYPES).default('text'))
+    .addOption(memoType())
     .addOption(memoId())
     .addOption(json())
     .action(async (options) => {
@@ -94,9 +104,33 @@ export function registerLedgerCommands(
       show(options, await (await connect()).merge({ into, secret, memo: toMemo(options) }));
     });
 
+  for (const [name, description] of Object.entries(CONTRACT_COMMANDS)) {
+    ledger
+      .command(name)
+      .description(description)
+      .requiredOption('--to <address>', 'receiver, G... or C...', toParty)
+      .requiredOption('--amount <amount>', 'amount, at most 7 decimals', toPositiveAmount)
+      .option('--asset <CODE:ISSUER>', 'asset; XLM without it', toAsset)
+      .option('--muxed-id <id>', 'id of the receiver, as smart wallets send it', toMuxedId)
+      .option('--from <address>', 'payer, G... or C...; a contract without it', toParty)
+      .addOption(json())
+      .action(async ({ asset, json, ...payment }) => {
+        const client = await connect();
+        const pay = name === 'forge' ? client.forge : client.payByContract;
+        show({ json }, { id: await pay({ ...payment, ...asset }) });
+      });
+  }
+}
+
+const CONTRACT_COMMANDS = {
+  'pay-by-contract': 'pay as a smart wallet does, by a (made-up) contract call',
+  forge: 'emit a transfer event from a contract that is not the asset: no money moves',
+};
+
+function addLedgerCommands(ledger: Command, connect: Connect): void {
   ledger
     .command('status')
-    .description('newest ledger, pace and faults in force')
+    .description('newest ledger, time between ledgers, and faults in force')
     .addOption(json())
     .action(async (options) => show(options, await (await connect()).status()));
 
@@ -105,25 +139,28 @@ export function registerLedgerCommands(
     .description('begin a new chain at ledger 1, as a test network does: accounts and history are gone')
     .addOption(json())
     .action(async (options) => show(options, await (await connect()).reset()));
+}
 
+function addFaultCommands(ledger: Command, connect: Connect): void {
   const faults = ledger.command('faults').description('make the ledger misbehave');
   faults
     .command('add')
     .argument('<kind>', `one of ${FAULT_KINDS.join(', ')}`, toFaultKind)
     .description('let it misbehave, for all requests or some')
-    .option('--path <prefix>', 'only requests whose path begins so', toPath)
+    .addOption(new Option('--api <interface>', 'only requests to this interface').choices(['horizon', 'rpc']))
+    .option('--path <prefix>', 'only requests whose path begins so; a call of RPC has /rpc/ and its method', toPath)
     .option('--count <number>', 'so many requests', toCount)
     .option('--duration-ms <milliseconds>', 'so long', toCount)
     .option('--probability <share>', 'only this share of the requests, e.g. 0.1', toShare)
     .option(
       '--set <name=value...>',
-      'what the kind takes: retryAfterSeconds=5, ledgers=10, elderLedger=100, delayMs=500',
+      'what the kind takes: retryAfterSeconds=5, ledgers=10, elderLedger=100, delayMs=500, account=G...',
     )
     .addOption(json())
     .action(async (kind: FaultInput['kind'], options) => {
-      const { path, count, durationMs, probability, set } = options;
-      const fault = { kind, path, count, durationMs, probability, ...toSettings(set) };
-      // What the kind takes is judged by the ledger.
+      const { api, path, count, durationMs, probability, set } = options;
+      const fault = { kind, api, path, count, durationMs, probability, ...toSettings(set) };
+      // The ledger itself checks what the kind takes.
       show(options, await (await connect()).faults.add(fault as FaultInput));
     });
   faults
@@ -186,6 +223,10 @@ const toDestination = textThat(
   (text) => StrKey.isValidEd25519PublicKey(text) || StrKey.isValidMed25519PublicKey(text),
   'A receiver is a G... or M... address with a valid checksum.',
 );
+const toParty = textThat(
+  (text) => StrKey.isValidEd25519PublicKey(text) || StrKey.isValidContract(text),
+  'A party of a contract call is a G... or C... address with a valid checksum.',
+);
 const toMuxedId = textThat(
   (text) => /^\d{1,20}$/.test(text) && BigInt(text) <= MAX_UINT64,
   'An id is a whole number below 2^64.',
@@ -213,14 +254,14 @@ const MEMO_NEEDS: Record<(typeof MEMO_TYPES)[number], string> = {
   return: 'it is 64 hexadecimal digits.',
 };
 
-/** `retryAfterSeconds=5` → `{retryAfterSeconds: 5}`; what is no number or boolean stays text. */
+/** `retryAfterSeconds=5` → `{retryAfterSeconds: 5}`; anything but a boolean or a number that JavaScript holds exactly stays text. */
 function toSettings(pairs: string[] = []): Record<string, unknown> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const at = pair.indexOf('=');
       if (at < 1) throw new Error(`option '--set' value '${pair}' is not name=value.`);
       const value = pair.slice(at + 1);
-      return [pair.slice(0, at), /^(\d+(\.\d+)?|true|false)$/.test(value) ? JSON.parse(value) : value];
+      return [pair.slice(0, at), /^(\d{1,15}(\.\d{1,7})?|true|false)$/.test(value) ? JSON.parse(value) : value];
     }),
   );
 }

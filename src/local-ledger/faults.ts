@@ -25,17 +25,29 @@ const scope = {
   probability: z.number().gt(0).max(1).optional(),
 };
 
+/** A list, or its values in one text with commas between them. */
+const listOf = <const Value extends string>(values: Value[]) => {
+  const list = z.array(z.enum(values));
+  return z.union([
+    list,
+    z
+      .string()
+      .transform((text) => text.split(','))
+      .pipe(list),
+  ]);
+};
+
 const hideSchema = z
   .strictObject({
     kind: z.literal('hide'),
     /** The id of one operation, as Horizon writes it. */
-    operation: z.string().regex(/^\d+$/).optional(),
+    operation: z.union([z.string().regex(/^\d+$/), z.int().positive().transform(String)]).optional(),
     /** Instead of `operation`: the next `count` payments to this account (all without a count). */
     account: z.string().refine(StrKey.isValidEd25519PublicKey, 'a G... address').optional(),
     count,
     /** Histories of accounts, lists of the whole network, Stellar RPC's events. */
-    from: z.array(z.enum(['accounts', 'feed', 'rpc'])).default(['accounts', 'feed']),
-    lists: z.array(z.enum(['payments', 'operations', 'effects'])).default(['payments', 'operations']),
+    from: listOf(['accounts', 'feed', 'rpc']).default(['accounts', 'feed']),
+    lists: listOf(['payments', 'operations', 'effects']).default(['payments', 'operations']),
     durationMs,
   })
   .refine(({ operation, account }) => (operation === undefined) !== (account === undefined), {

@@ -53,81 +53,19 @@ export function toDocuments(
   contractIdOf: ContractIdOf,
 ): LedgerDocuments {
   const { inner, feeBump } = envelope;
-  const createdAt = toTimestamp(at.closeTime);
-  const transactionId = toid(at.sequence, order);
   const hash = envelope.hash.toString('hex');
   const payer = feeBump?.source ?? inner.source;
-  const results = 'operations' in applied.verdict ? applied.verdict.operations : [];
-  const operations = inner.operations.map((operation, index): OperationDocument => {
-    const source = operation.source ?? inner.source;
-    const id = toid(at.sequence, order, index + 1);
-    const sponsor = applied.successful ? applied.sponsors[index]! : null;
-    const outcome = { successful: applied.successful && isSuccess(results[index]!), result: results[index]!, sponsor };
-    const paidBy = operation.type === 'end_sponsoring_future_reserves' ? null : sponsor;
-    return {
-      _id: id,
-      transaction: transactionId,
-      accounts: [...new Set([source.id, ...operation.participants(), ...(paidBy === null ? [] : [paidBy])])],
-      successful: applied.successful,
-      isPayment: operation.isPayment,
-      record: {
-        id: id.toString(),
-        paging_token: id.toString(),
-        transaction_successful: applied.successful,
-        ...partyFields('source_account', source),
-        type: operation.type,
-        type_i: operation.typeIndex,
-        created_at: createdAt,
-        transaction_hash: hash,
-        ...(paidBy === null ? {} : { sponsor: paidBy }),
-        ...operation.details(source, outcome),
-      },
-      effects: (applied.effects[index] ?? []).map((effect) => withMuxed(effect, source, operation.counterparty)),
-    };
-  });
-  const { memo_type, ...memo } = memoFields(inner.memo);
-  const signatures = (of: Signature[]) => of.map(({ bytes }) => bytes.toString('base64'));
-  const record = {
-    ...memo,
-    id: hash,
-    paging_token: transactionId.toString(),
-    successful: applied.successful,
-    hash,
-    ledger: at.sequence,
-    created_at: createdAt,
-    ...partyFields('source_account', inner.source, 'account'),
-    source_account_sequence: inner.sequence.toString(),
-    ...partyFields('fee_account', payer),
-    fee_charged: applied.feeCharged.toString(),
-    max_fee: (feeBump?.fee ?? inner.fee).toString(),
-    operation_count: inner.operations.length,
-    envelope_xdr: envelope.xdr,
-    result_xdr: resultXdr(applied),
-    fee_meta_xdr: NO_CHANGES,
-    memo_type,
-    signatures: signatures(feeBump?.signatures ?? inner.signatures),
-    ...preconditionFields(inner.preconditions),
-    ...(feeBump === null
-      ? {}
-      : {
-          fee_bump_transaction: { hash, signatures: signatures(feeBump.signatures) },
-          inner_transaction: {
-            hash: inner.hash.toString('hex'),
-            signatures: signatures(inner.signatures),
-            max_fee: inner.fee.toString(),
-          },
-        }),
-  };
+  const operations = inner.operations.map((_, index) => toOperation(envelope, applied, at, order, index));
   return {
     transaction: {
-      _id: transactionId,
+      _id: toid(at.sequence, order),
       ledger: at.sequence,
       hash,
       innerHash: feeBump === null ? null : inner.hash.toString('hex'),
       accounts: [...new Set([inner.source.id, payer.id, ...operations.flatMap(({ accounts }) => accounts)])],
       successful: applied.successful,
       resultCodes: resultCodes(applied),
-      record,
+      record: transactionRecord(envelope, applied, at, order),
     },
     operations,
     events: toEventDocuments(
@@ -143,6 +81,82 @@ export function toDocuments(
       },
       contractIdOf,
     ),
+  };
+}
+
+/** The operation at `index`, from 0. */
+function toOperation(
+  { inner, hash }: Envelope,
+  applied: Applied,
+  at: LedgerMoment,
+  order: number,
+  index: number,
+): OperationDocument {
+  const operation = inner.operations[index]!;
+  const results = 'operations' in applied.verdict ? applied.verdict.operations : [];
+  const result = results[index]!;
+  const source = operation.source ?? inner.source;
+  const id = toid(at.sequence, order, index + 1);
+  const sponsor = applied.successful ? applied.sponsors[index]! : null;
+  const paidBy = operation.type === 'end_sponsoring_future_reserves' ? null : sponsor;
+  return {
+    _id: id,
+    transaction: toid(at.sequence, order),
+    accounts: [...new Set([source.id, ...operation.participants(), ...(paidBy === null ? [] : [paidBy])])],
+    successful: applied.successful,
+    isPayment: operation.isPayment,
+    record: {
+      id: id.toString(),
+      paging_token: id.toString(),
+      transaction_successful: applied.successful,
+      ...partyFields('source_account', source),
+      type: operation.type,
+      type_i: operation.typeIndex,
+      created_at: toTimestamp(at.closeTime),
+      transaction_hash: hash.toString('hex'),
+      ...(paidBy === null ? {} : { sponsor: paidBy }),
+      ...operation.details(source, { successful: applied.successful && isSuccess(result), result, sponsor }),
+    },
+    effects: (applied.effects[index] ?? []).map((effect) => withMuxed(effect, source, operation.counterparty)),
+  };
+}
+
+const toSignatures = (of: Signature[]): string[] => of.map(({ bytes }) => bytes.toString('base64'));
+
+function transactionRecord(envelope: Envelope, applied: Applied, at: LedgerMoment, order: number) {
+  const { inner, feeBump } = envelope;
+  const { memo_type, ...memo } = memoFields(inner.memo);
+  const hash = envelope.hash.toString('hex');
+  return {
+    ...memo,
+    id: hash,
+    paging_token: toid(at.sequence, order).toString(),
+    successful: applied.successful,
+    hash,
+    ledger: at.sequence,
+    created_at: toTimestamp(at.closeTime),
+    ...partyFields('source_account', inner.source, 'account'),
+    source_account_sequence: inner.sequence.toString(),
+    ...partyFields('fee_account', feeBump?.source ?? inner.source),
+    fee_charged: applied.feeCharged.toString(),
+    max_fee: (feeBump?.fee ?? inner.fee).toString(),
+    operation_count: inner.operations.length,
+    envelope_xdr: envelope.xdr,
+    result_xdr: resultXdr(applied),
+    fee_meta_xdr: NO_CHANGES,
+    memo_type,
+    signatures: toSignatures(feeBump?.signatures ?? inner.signatures),
+    ...preconditionFields(inner.preconditions),
+    ...(feeBump === null
+      ? {}
+      : {
+          fee_bump_transaction: { hash, signatures: toSignatures(feeBump.signatures) },
+          inner_transaction: {
+            hash: inner.hash.toString('hex'),
+            signatures: toSignatures(inner.signatures),
+            max_fee: inner.fee.toString(),
+          },
+        }),
   };
 }
 

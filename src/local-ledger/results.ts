@@ -70,6 +70,20 @@ export function resultCodes({ verdict, innerHash }: TransactionOutcome): ResultC
   return { transaction: outer, inner_transaction: code, ...operations };
 }
 
+/** Horizon's codes of a result, the transaction's first. */
+export function codesOfResult(result: xdr.TransactionResult): string[] {
+  const code = result.result().switch().name;
+  if (code === 'txFeeBumpInnerSuccess' || code === 'txFeeBumpInnerFailed') {
+    const inside = result.result().innerResultPair().result().result();
+    const operations = hasOperations(inside.switch().name) ? inside.results().map(operationCode) : [];
+    return [transactionCode(code), transactionCode(inside.switch().name), ...operations];
+  }
+  const operations = hasOperations(code) ? result.result().results().map(operationCode) : [];
+  return [transactionCode(code), ...operations];
+}
+
+const hasOperations = (code: string): boolean => code === 'txSuccess' || code === 'txFailed';
+
 /** Where Horizon's word is not the XDR name in other letters. */
 const SPECIAL: Record<string, string> = {
   txNoAccount: 'tx_no_source_account',

@@ -1,4 +1,4 @@
-/** The local ledger judges transactions as core does: every result code of HORIZON.md 7.2 and 7.3 by a real signed transaction. */
+/** The local ledger judges transactions as core does: every result code by a real signed transaction. */
 import { createHash } from 'node:crypto';
 import {
   Account,

@@ -1202,6 +1202,24 @@ t.test('a person can play it from a shell', async (t) => {
     { amount: '4.0000000', to_muxed_id: '8' },
     { type: 'account_merge', transaction: { memo: 'the end' } },
   ]);
+  const wallet = await run(
+    '--rpc',
+    'pay-by-contract',
+    '--to',
+    me.address,
+    '--amount',
+    '5',
+    '--muxed-id',
+    '6',
+    '--json',
+  );
+  t.match(await get(`/operations/${(JSON.parse(wallet) as Json).id}`), {
+    body: { asset_balance_changes: [{ to: me.address, amount: '5.0000000', destination_muxed_id: '6' }] },
+  });
+  await run('faults', 'add', 'unavailable', '--api', 'horizon', '--path', '/accounts');
+  t.match(await run('--rpc', 'pay', '--to', me.address, '--amount', '6', '--from', String(issued.secret)), /^hash /);
+  await run('--rpc', 'pay', '--to', me.address, '--amount', '7', '--asset', asset);
+  await run('faults', 'clear');
   await run('faults', 'add', 'rate_limited', '--path', '/fee_stats', '--count', '2', '--set', 'retryAfterSeconds=9');
   t.equal((await get('/fee_stats')).headers.get('retry-after'), '9');
   const [fault] = JSON.parse(await run('faults', 'list', '--json')) as { id: number; hits: number }[];
@@ -1210,6 +1228,7 @@ t.test('a person can play it from a shell', async (t) => {
   t.equal(await run('faults', 'list'), 'none\n');
   t.match(await run('status'), /^databaseId +[0-9a-f]{32}\nsequence +\d+\n/);
 
+  const [stray, straySecret] = [Keypair.random().publicKey(), Keypair.random().secret()];
   const wrong: [string[], RegExp][] = [
     [['faults', 'add', 'earthquake'], /It is one of rate_limited, /],
     [['faults', 'add', 'lag'], /the ledger refused: .*ledgers/s],
@@ -1231,6 +1250,14 @@ t.test('a person can play it from a shell', async (t) => {
     [['pay', '--to', me.address, '--amount', '1', '--memo-id', '18446744073709551616'], /'--memo-id <id>' argument/],
     [['pay', '--to', me.address, '--amount', '1', '--memo-id', '1', '--memo', 'x'], /cannot be used with option/],
     [['pay', '--to', muxedAddress(me.address, '8'), '--amount', '1', '--muxed-id', '1'], /G\.\.\. address/],
+    [
+      ['--rpc', 'pay', '--to', stray, '--amount', '1'],
+      /the ledger refused the transaction: tx_failed, op_no_destination/,
+    ],
+    [
+      ['--rpc', 'pay', '--to', me.address, '--amount', '1', '--from', straySecret],
+      /there is no account G\w+ on the ledger/,
+    ],
     [['merge', '--into', 'G'], /'--into <address>' argument 'G' is invalid/],
     [['issue', '--code', 'NO-PE'], /'--code <code>' argument 'NO-PE' is invalid/],
     [

@@ -4,6 +4,7 @@ import { mongo } from 'mongoose';
 import type { Logger } from 'pino';
 import type { Ledger } from '../ledger.js';
 import { sendProblem } from './answer.js';
+import { claimableBalanceRoutes } from './claimable-balance-routes.js';
 import { controlRoutes } from './control-routes.js';
 import { faultGate } from './fault-gate.js';
 import { friendbotRoutes } from './friendbot-routes.js';
@@ -28,6 +29,7 @@ export function createApp(ledger: Ledger, log: Logger, listensOn: () => string):
   app.use(rateLimit(ledger));
   app.use(faultGate(ledger));
   app.use(stateRoutes(ledger));
+  app.use(claimableBalanceRoutes(ledger));
   app.use(historyRoutes(ledger));
   app.use(submitRoutes(ledger));
   app.use(friendbotRoutes(ledger));

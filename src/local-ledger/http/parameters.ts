@@ -2,7 +2,7 @@
 import { StrKey } from '@stellar/stellar-sdk';
 import type { Request } from 'express';
 import { fromCanonicalAsset } from '../asset.js';
-import type { ClaimableBalanceFilter } from '../ledger.js';
+import type { ClaimableBalanceFilter } from '../state.js';
 import { MAX_INT64 } from '../stroops.js';
 import { badParameter } from './problem.js';
 

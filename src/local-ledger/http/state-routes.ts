@@ -1,35 +1,27 @@
 /** What holds now: root, health, fees, accounts. */
 import { Router } from 'express';
 import { accountRecord } from '../account-record.js';
-import { claimableBalanceRecord } from '../claimable-balance-record.js';
-import type { ClaimableBalanceEntry } from '../entries.js';
 import { feeStats } from '../fee-stats.js';
 import { PROTOCOL_VERSION } from '../headers.js';
 import type { Ledger } from '../ledger.js';
 import { baseUrl, negotiate, sendHal, toJson } from './answer.js';
-import { accountLinks, claimableBalanceLinks, rootLinks } from './links.js';
-import { answerList, type ListRecord } from './lists.js';
-import { accountId, type BalanceCursor, balanceCursor, balanceId, claimableBalanceFilter } from './parameters.js';
+import { accountLinks, rootLinks } from './links.js';
+import { answerList } from './lists.js';
+import { accountId } from './parameters.js';
 import { Problem } from './problem.js';
 import { streamRecords } from './stream.js';
 
 export const HORIZON_VERSION = 'local-ledger-1.0.0';
 export const CORE_VERSION = 'local-ledger 1.0.0';
 
-const toClaimableBalance = (base: string, entry: ClaimableBalanceEntry): ListRecord => ({
-  _links: claimableBalanceLinks(base, entry.owner),
-  ...claimableBalanceRecord(entry),
-});
-
-function isBeyond({ modified, owner }: ClaimableBalanceEntry, after: BalanceCursor, order: 'asc' | 'desc'): boolean {
-  const { ledger, id } = after;
-  const isLater = modified.ledger > ledger || (modified.ledger === ledger && owner > id);
-  return order === 'asc' ? isLater : !isLater && owner !== id;
-}
-
 export function stateRoutes(ledger: Ledger): Router {
   const router = Router();
+  addNetworkState(router, ledger);
+  addAccounts(router, ledger);
+  return router;
+}
 
+function addNetworkState(router: Router, ledger: Ledger): void {
   router.get('/', async (req, res) => {
     negotiate(req, false);
     const { latest, elder } = ledger.visible();
@@ -61,7 +53,9 @@ export function stateRoutes(ledger: Ledger): Router {
     const { latest } = ledger.visible();
     await sendHal(req, res, feeStats(latest, await ledger.history.recentFees(latest)));
   });
+}
 
+function addAccounts(router: Router, ledger: Ledger): void {
   router.get('/accounts/:account_id', async (req, res) => {
     const format = negotiate(req, true);
     const id = accountId(req);
@@ -93,28 +87,6 @@ export function stateRoutes(ledger: Ledger): Router {
     await sendHal(req, res, { value: data.value });
   });
 
-  router.get('/claimable_balances', (req, res) =>
-    answerList(ledger, req, res, (base) => {
-      const filter = claimableBalanceFilter(req);
-      return {
-        async read({ cursor, order, limit }) {
-          const after = balanceCursor(cursor);
-          const found = await ledger.claimableBalances(filter);
-          const inOrder = order === 'asc' ? found : found.reverse();
-          const beyond = inOrder.filter((entry) => after === null || isBeyond(entry, after, order));
-          return beyond.slice(0, limit).map((entry) => toClaimableBalance(base, entry));
-        },
-      };
-    }),
-  );
-  router.get('/claimable_balances/:id', async (req, res) => {
-    negotiate(req, false);
-    const found = await ledger.claimableBalance(balanceId(req));
-    if (found === null) throw new Problem('not_found');
-    res.setHeader('Latest-Ledger', String(ledger.visible().latest));
-    await sendHal(req, res, toClaimableBalance(baseUrl(req), found));
-  });
-
   // There is no order book here, so nobody has offers or trades.
   for (const kind of ['offers', 'trades']) {
     router.get(`/accounts/:account_id/${kind}`, (req, res) => {
@@ -122,6 +94,4 @@ export function stateRoutes(ledger: Ledger): Router {
       return answerList(ledger, req, res, () => ({ read: async () => [] }));
     });
   }
-
-  return router;
 }

@@ -1,4 +1,4 @@
-/** Server-sent events as Horizon sends them (HORIZON.md 6.3): a hello, the records of each new ledger, a byebye. */
+/** Server-sent events as Horizon sends them: a hello, the records of each new ledger, a byebye. */
 import type { Request, Response } from 'express';
 import type { Ledger } from '../ledger.js';
 import { toJson } from './answer.js';

@@ -7,8 +7,8 @@ import { asInner } from '../records.js';
 import { resultCodes, resultXdr, type TransactionOutcome } from '../results.js';
 import { baseUrl, sendHal } from './answer.js';
 import { formField, readForm } from './forms.js';
-import { transactionLinks } from './links.js';
 import { Problem } from './problem.js';
+import { renderTransaction } from './render.js';
 
 /** Horizon gives a transaction so long to get into a ledger. */
 export const SUBMISSION_TIMEOUT_MS = 30_000;
@@ -65,9 +65,7 @@ export function submitRoutes(ledger: Ledger): Router {
       const extras = { envelope_xdr: envelope.xdr, result_xdr: record.result_xdr, result_codes: found.resultCodes };
       throw new Problem('transaction_failed', extras);
     }
-    const { memo, memo_bytes, ...rest } = record;
-    const memoFields = { ...(memo === undefined ? {} : { memo }), ...(memo_bytes === undefined ? {} : { memo_bytes }) };
-    await sendHal(req, res, { ...memoFields, _links: transactionLinks(baseUrl(req), record), ...rest });
+    await sendHal(req, res, renderTransaction(baseUrl(req), record));
     return true;
   }
 

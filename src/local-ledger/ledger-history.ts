@@ -1,0 +1,56 @@
+/** Headers of the ledgers that are visible now. */
+import { ledgerRecord, type Span } from './headers.js';
+import type { Range, Visible } from './history.js';
+import type { Head, Store } from './store.js';
+import { ledgerOf, ledgerStart } from './toid.js';
+
+export function createLedgerHistory(deps: { store: Store; visible(): Visible; head(): Head }) {
+  const { store, visible, head } = deps;
+
+  async function spanOf(sequence: number): Promise<Span> {
+    const { tail } = head();
+    if (sequence >= tail._id) return tail;
+    const span = await store.spans
+      .find({ _id: { $lte: sequence } })
+      .sort({ _id: -1 })
+      .limit(1)
+      .next();
+    if (span === null) throw new Error(`ledger ${sequence} has no header`);
+    return span;
+  }
+
+  return {
+    /** Null where the ledger is not closed, or not visible yet. */
+    async ledger(sequence: number): Promise<Record<string, unknown> | null> {
+      if (sequence < 1 || sequence > visible().latest) return null;
+      return ledgerRecord(head().chain, await spanOf(sequence), sequence);
+    },
+
+    async ledgers({ cursor, order, limit }: Range): Promise<Record<string, unknown>[]> {
+      const { elder, latest } = visible();
+      const { chain, tail } = head();
+      const next = cursor === null ? null : ledgerOf(cursor);
+      const [first, last] =
+        order === 'asc'
+          ? [Math.max(elder, next === null ? elder : next + 1), latest]
+          : [elder, Math.min(latest, next === null ? latest : cursor! > ledgerStart(next) ? next : next - 1)];
+      if (first > last) return [];
+      const [from, to] =
+        order === 'asc' ? [first, Math.min(last, first + limit - 1)] : [Math.max(first, last - limit + 1), last];
+      const spans = [
+        await spanOf(from),
+        ...(await store.spans
+          .find({ _id: { $gt: from, $lte: to } })
+          .sort({ _id: 1 })
+          .toArray()),
+      ];
+      if (spans.at(-1)!._id < tail._id && tail._id <= to) spans.push(tail);
+      const records: Record<string, unknown>[] = [];
+      for (let sequence = from, at = 0; sequence <= to; sequence++) {
+        while (at + 1 < spans.length && spans[at + 1]!._id <= sequence) at += 1;
+        records.push(ledgerRecord(chain, spans[at]!, sequence));
+      }
+      return order === 'asc' ? records : records.reverse();
+    },
+  };
+}
