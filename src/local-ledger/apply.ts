@@ -18,10 +18,10 @@ export interface LedgerMoment {
 
 export interface Applied extends TransactionOutcome {
   successful: boolean;
-  /** One list an operation; none where the transaction failed. */
+  /** One list per operation; no lists if the transaction failed. */
   effects: Effect[][];
   movements: Movement[][];
-  /** One an operation: who paid for the entry that it made, if somebody else did. */
+  /** One per operation: the sponsor of the entry that it made, or null. */
   sponsors: (string | null)[];
 }
 
@@ -104,7 +104,7 @@ function checkInner(inner: InnerTransaction, context: CheckContext, paysFee: boo
   for (const [index, operation] of operations.entries()) {
     const failure = checkOperation(operation, inner, context.account, signed);
     if (failure === null) continue;
-    // Core stops at the first; the others keep the result that they began with, a success.
+    // Core stops at the first failure; the other results keep their initial value, a success.
     const untouched = () => xdr.OperationResult.opInner(UNTOUCHED);
     return { code: 'txFailed', operations: operations.map((_, other) => (other === index ? failure : untouched())) };
   }
@@ -129,7 +129,7 @@ function checkOperation(
   const id = (operation.source ?? inner.source).id;
   const owner = account(id);
   if (owner === null) {
-    // An operation before this one may create its source; then the key of its address must sign.
+    // An earlier operation may create this source. Then the key of its address must sign.
     if (operation.source === null) return xdr.OperationResult.opNoAccount();
     if (!signed.isSignedBy(id)) return xdr.OperationResult.opBadAuth();
   } else if (!signed.reaches(owner, operation.level)) {
@@ -189,7 +189,7 @@ export function apply(envelope: Envelope, view: View, at: LedgerMoment): Applied
       sponsor: null,
     };
     const result = layer.account(id) === null ? xdr.OperationResult.opNoAccount() : operation.apply(id, context);
-    // Core goes on after a failure, on a state that is thrown away, so that every operation has a code of its own.
+    // Core goes on after a failure, on a state that it discards, so that every operation has a code of its own.
     if (isSuccess(result)) layer.commit();
     done.push(effects);
     movements.push(context.movements);
@@ -197,7 +197,7 @@ export function apply(envelope: Envelope, view: View, at: LedgerMoment): Applied
     return result;
   });
   const haveSucceeded = operations.every(isSuccess);
-  // What was begun must be ended.
+  // Every sponsorship that was begun must have been ended.
   const successful = haveSucceeded && sponsorships.size === 0;
   if (successful) attempt.commit();
   const verdict: Verdict =

@@ -11,9 +11,9 @@ import type { ClosedLedger, Head, Store } from './store.js';
 
 export interface Close {
   ledger: ClosedLedger;
-  /** To be told to those who wait, once the ledger is written. */
+  /** What to tell the submitters once the ledger is written. */
   settlements: Settled[];
-  /** What it changes, as it was. */
+  /** The entries that it changes, as they were before. */
   before: Before;
 }
 

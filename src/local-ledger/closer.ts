@@ -1,4 +1,4 @@
-/** Closes ledgers, one after the other and only while this process holds the fence: on a timer or on demand, with all that waits in them. */
+/** Closes ledgers on a timer or on demand, one at a time, while this process holds the fence. Each takes the waiting transactions. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
@@ -27,7 +27,7 @@ export async function createCloser({ store, queue, past, faults, network, clock,
   let head = await store.load();
   let state: 'watching' | 'closing' | 'lost' = 'watching';
   let injections: { injection: Injection; resolve(id: string): void }[] = [];
-  /** What is to be told of a close whose write the database has not confirmed yet. */
+  /** Tells the submitters, once the database confirms the write of their ledger. */
   let unsettled: (() => void) | null = null;
   let turn: Promise<unknown> = Promise.resolve();
   let timer: AbortController | null = null;
@@ -94,7 +94,7 @@ export async function createCloser({ store, queue, past, faults, network, clock,
     announce();
   }
 
-  /** A close whose answer was cut off may have happened all the same: the head in the database says. */
+  /** A close may have happened although its answer was lost: the head in the database decides. */
   async function finishUnsettled(): Promise<void> {
     if (unsettled === null) return;
     const now = await store.load();
@@ -128,7 +128,7 @@ export async function createCloser({ store, queue, past, faults, network, clock,
     let nextMs = 0;
     while (!signal.aborted) {
       const nowMs = clock.nowMs();
-      // A timer may fire a little early, and a tick must not come twice; but a clock that was set back is followed.
+      // A timer may fire a little early: that must not close twice. A clock that was set back is followed.
       const isJustBefore = nowMs <= nextMs && nextMs - nowMs < closeMs;
       nextMs = isJustBefore ? nextMs + closeMs : (Math.floor(nowMs / closeMs) + 1) * closeMs;
       await clock.sleep(nextMs - nowMs, signal);
@@ -143,7 +143,7 @@ export async function createCloser({ store, queue, past, faults, network, clock,
     head: () => head,
     isClosing: () => state === 'closing',
 
-    /** Takes the right to close ledgers, whoever had it. `url` is where others on this database find the ledger. */
+    /** Takes the right to close ledgers from whoever had it. Other processes on this database find the ledger at `url`. */
     claim: (url: string) => inTurn(() => claim(url)),
     /** Called when another process has taken the ledger over. */
     whenLost(callback: () => void): void {
@@ -153,7 +153,7 @@ export async function createCloser({ store, queue, past, faults, network, clock,
     /** Closes one ledger now; resolves with its sequence. */
     closeLedger: () => inTurn(() => closeAt(clock.nowMs())),
 
-    /** From the next whole multiple of `closeMs` on, a ledger at each. */
+    /** Closes a ledger at each whole multiple of `closeMs` from now on. */
     startTimer(): void {
       if (timer !== null) return;
       timer = new AbortController();
@@ -190,7 +190,7 @@ export async function createCloser({ store, queue, past, faults, network, clock,
         if (signal.aborted) done();
       }),
 
-    /** Lets others take over at once. */
+    /** Releases the fence, so that others can take over at once. */
     async close(): Promise<void> {
       stopTimer();
       await inTurn(async () => {

@@ -1,5 +1,5 @@
-/** What the ledger knows about accounts, trustlines, data and claimable balances, and the layers in which a transaction changes them: nothing reaches
- *  the layer below before it is committed, so a failed operation or transaction leaves no trace. */
+/** Entries of the ledger (accounts, trustlines, data, claimable balances), and the layers in which a transaction changes them. Changes
+ *  reach the layer below only by a commit, so a failed operation or transaction leaves no trace. */
 import type { IssuedAsset, LedgerAsset } from './asset.js';
 import { BASE_RESERVE } from './stroops.js';
 
@@ -35,7 +35,7 @@ export interface AccountEntry {
   inflationDestination: string | null;
   thresholds: { master: number; low: number; medium: number; high: number };
   signers: Signer[];
-  /** Reserves that it pays for others, and that others pay for it; none where absent. */
+  /** Reserves that the account pays for others, and that others pay for it. Absent means none. */
   sponsoring?: number;
   sponsored?: number;
   sponsor?: string | null;
@@ -92,7 +92,7 @@ export const claimableBalanceKey = (id: string): string => `claimable:${id}`;
 export const minimumBalance = ({ subentries, sponsoring = 0, sponsored = 0 }: AccountEntry): bigint =>
   BigInt(2 + subentries + sponsoring - sponsored) * BASE_RESERVE;
 
-/** Whoever pays the reserves of an entry. */
+/** The accounts that sponsor an entry's reserves. */
 export const sponsorsOf = (entry: Entry): string[] =>
   [entry.sponsor, ...(entry.kind === 'account' ? entry.signers.map(({ sponsor }) => sponsor) : [])].flatMap(
     (sponsor) => sponsor ?? [],
@@ -106,7 +106,7 @@ export interface View {
   data(owner: string, name: string): Readonly<DataEntry> | null;
   claimableBalance(id: string): Readonly<ClaimableBalanceEntry> | null;
   read(key: string): Readonly<Entry> | null;
-  /** Puts a changed copy in place; `change` sees a copy of its own. */
+  /** Replaces the entry by a copy that `change` has changed. */
   update<E extends Entry>(entry: Readonly<E>, change: (copy: E) => void): void;
   put(entry: Entry): void;
   remove(key: string): void;
@@ -117,7 +117,7 @@ export interface View {
   changes(): ReadonlyMap<string, Entry | null>;
 }
 
-/** The lowest layer: entries as loaded from the store. Asking for a key that was not loaded is a fault of the caller. */
+/** The lowest layer: entries as loaded from the store. Throws when asked for a key that was not loaded, which is a bug of the caller. */
 export function createView(loaded: ReadonlyMap<string, Entry | null>): View {
   return createLayer((key) => {
     const entry = loaded.get(key);

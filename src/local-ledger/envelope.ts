@@ -1,4 +1,4 @@
-/** A submitted envelope, decoded: everything that the ledger judges, and the hashes that its signatures are over. */
+/** A submitted envelope, decoded: everything that the ledger checks, and the hashes that are signed. */
 import { createHash } from 'node:crypto';
 import { xdr } from '@stellar/stellar-sdk';
 import { type BoundOperation, bindOperation } from './operations/index.js';
@@ -8,7 +8,7 @@ import { toBigInt } from './stroops.js';
 export interface Signature {
   hint: Buffer;
   bytes: Buffer;
-  /** Keys that were tried on it, and whether they made it: a transaction is checked at its submission and again at the close. */
+  /** Results of earlier verifications, by key: a transaction is checked when submitted and again when its ledger closes. */
   tried: Map<string, boolean>;
 }
 
@@ -83,7 +83,7 @@ export function decodeEnvelope(base64: string, passphrase: string): Envelope | n
       }
     }
   } catch {
-    // The decoder throws its own errors and TypeErrors alike on bytes that are no envelope.
+    // The decoder throws its own errors or TypeErrors on bytes that are not an envelope.
     return null;
   }
 }
@@ -106,7 +106,7 @@ function decodeVersion1(envelope: xdr.TransactionV1Envelope, networkId: Buffer):
 function decodeVersion0(envelope: xdr.TransactionV0Envelope, networkId: Buffer): InnerTransaction {
   const transaction = envelope.tx();
   const bounds = transaction.timeBounds();
-  // A version 0 transaction is signed as the version 1 transaction that means the same.
+  // The signature of a version 0 transaction covers its version 1 equivalent.
   const sameInVersion1 = new xdr.Transaction({
     sourceAccount: xdr.MuxedAccount.keyTypeEd25519(transaction.sourceAccountEd25519()),
     fee: transaction.fee(),

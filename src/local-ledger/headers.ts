@@ -1,5 +1,5 @@
-/** Ledger headers in little room: ledgers that close one step after another with nothing in them are one document, a span, however many
- *  they are; a ledger with transactions is a span of its own. Every header can still be told from its span. */
+/** Compact ledger headers. A run of empty ledgers at a steady interval is one document, a span; a ledger with transactions is a span of
+ *  its own. Every header can be derived from its span. */
 import { createHash } from 'node:crypto';
 import { xdr } from '@stellar/stellar-sdk';
 import { BASE_FEE, BASE_RESERVE, TOTAL_COINS, toAmount } from './stroops.js';
@@ -38,13 +38,13 @@ export function extendSpan(span: Span, last: number, atMs: number): Span | null 
 
 export const closedAtMs = (span: Span, sequence: number): number => span.atMs + (sequence - span._id) * span.stepMs;
 
-/** Whole seconds, rounded up: whoever acted before the close never sees an earlier time on the ledger. */
+/** Whole seconds, rounded up, so that a ledger never closes before what happened in it. */
 export const toCloseTime = (atMs: number): number => Math.ceil(atMs / 1000);
 
 /** Seconds since the epoch in Horizon's form, `2025-12-01T08:35:09Z`. */
 export const toTimestamp = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
 
-/** The hash of a ledger; there is no bucket list to take it from, but no two ledgers of any chain share one. */
+/** The hash of a ledger. There is no bucket list to derive it from, but it is unique across chains. */
 export const ledgerHash = (chain: string, sequence: number): Buffer =>
   sequence < 1 ? Buffer.alloc(32) : createHash('sha256').update(`${chain}:${sequence}`).digest();
 

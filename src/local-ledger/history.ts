@@ -1,4 +1,4 @@
-/** Pages of what was closed: rows after or before a cursor, within the ledgers that are visible now. */
+/** Pages of closed operations, transactions and effects, after or before a cursor, within the visible ledgers. */
 import type { mongo } from 'mongoose';
 import type { Faults } from './faults.js';
 import type { ListKind } from './hiding.js';
@@ -178,7 +178,7 @@ function createEffectHistory(deps: HistoryDeps) {
     /** `after` is the effect order within the cursor's operation; the cursor itself is excluded. */
     async effects(filter: OperationFilter, range: Range, after: number): Promise<EffectRow[]> {
       const { cursor, order, limit } = range;
-      // Effects of the cursor's own operation may be left, so the operation itself is asked for again.
+      // The cursor's own operation may have further effects, so it is read again.
       const inclusive = cursor === null ? null : order === 'asc' ? cursor - 1n : cursor + 1n;
       const { account, ...rest } = filter;
       const mine = account === undefined ? { 'effects.0': { $exists: true } } : { 'effects.account': account };
@@ -192,7 +192,7 @@ function createEffectHistory(deps: HistoryDeps) {
           ...mine,
         })
         .sort(sorting(range))
-        // Every operation found has an effect, one of them perhaps behind the cursor.
+        // Every operation found has at least one effect; only the cursor's own may add none.
         .limit(limit + 1)
         .toArray();
       const rows = found.flatMap(({ _id, record, effects }) =>

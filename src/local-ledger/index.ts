@@ -1,4 +1,4 @@
-/** The local ledger: a development stand-in for Horizon that takes real signed transactions and keeps its state in MongoDB. */
+/** The local ledger: a development stand-in for Horizon and Stellar RPC. It takes real signed transactions and keeps its state in MongoDB. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -35,7 +35,7 @@ export interface LocalLedger {
   passphrase: string;
   /** Serves and takes the right to close ledgers on this database. Rejects with the error of `listen`, such as EADDRINUSE. */
   listen(address: { host: string; port: number }): Promise<{ url: string }>;
-  /** As `listen`, on a server that listens already and that is the ledger's from here on. */
+  /** Like `listen`, on a server that listens already. The ledger owns and closes it from then on. */
   serve(server: Server, at: ServedAt): Promise<void>;
   /** Closes one ledger now; resolves with its sequence. */
   closeLedger(): Promise<number>;

@@ -1,4 +1,4 @@
-/** The ledger without HTTP: takes transactions, knows accounts and history, and has a closer that closes. */
+/** The ledger without HTTP: submissions, state, history, and the closer. */
 import { Keypair } from '@stellar/stellar-sdk';
 import type { mongo } from 'mongoose';
 import type { Logger } from 'pino';
@@ -56,14 +56,14 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
     events: createEventReader(store, faults),
     head,
     visible,
-    /** Streams that are open, to be ended with the ledger. */
+    /** Open streams; closing the ledger ends them. */
     streams: new Set<AbortController>(),
-    /** Who has closed a ledger within so many milliseconds. */
+    /** The owner that closed a ledger within so many milliseconds. */
     liveOwner: store.liveOwner,
     ...createState({ store, past, visible }),
     ...createSubmissions({ store, queue, clock, head }),
 
-    /** With a lag, a closed ledger shows later. Resolves with whether it does within that time. */
+    /** A lagging ledger shows a close later. Resolves with whether it shows within that time. */
     async becomesVisible(sequence: number, withinMs: number): Promise<boolean> {
       if (visible().latest >= sequence) return true;
       const waiting = new AbortController();
@@ -73,7 +73,7 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
       return visible().latest >= sequence;
     },
 
-    /** Null for what is no envelope. */
+    /** Null for text that is not an envelope. */
     decode: (base64: string): Envelope | null => decodeEnvelope(base64, passphrase),
   };
 }

@@ -1,4 +1,4 @@
-/** Memos as Horizon shows them: text is scrubbed the way Go scrubs it, so that a reader of `memo` alone is fooled here as there. */
+/** Memos as Horizon shows them. Text is scrubbed the way Go does it, so that `memo` loses here what it loses in Horizon. */
 import type { xdr } from '@stellar/stellar-sdk';
 
 export interface MemoFields {

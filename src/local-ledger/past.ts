@@ -1,15 +1,14 @@
-/** What the newest ledgers changed, so that an answer that lags can show an account as it was. It is kept in memory: a lag ends with the
- *  process, too. */
+/** Entries as they were before the newest ledgers, for answers that lag. Kept in memory: a lag ends with the process, too. */
 import type { Entry } from './entries.js';
 
-/** Older ledgers than those that together changed so many entries are forgotten. */
+/** The oldest ledgers are forgotten when more entries than this are kept. */
 const MAX_ENTRIES = 20_000;
 
 /** Entries by key, as they were before a ledger; null for what it made. */
 export type Before = ReadonlyMap<string, Readonly<Entry> | null>;
 
 export interface Past {
-  /** Told before the ledger is written, so that whoever reads its entries finds here what they were. */
+  /** Call it before the ledger is written, so that readers of the new entries find the old ones here. */
   note(sequence: number, before: Before): void;
   forget(): void;
   /** `entries` are all that match now; gives all that matched after that ledger. */
@@ -22,7 +21,7 @@ export function createPast(): Past {
 
   return {
     note(sequence, before) {
-      // A write that failed is done again.
+      // A failed write is repeated.
       if (ledgers.at(-1)?.sequence === sequence) size -= ledgers.pop()!.before.size;
       ledgers.push({ sequence, before });
       size += before.size;

@@ -1,13 +1,13 @@
-/** Transactions that wait for the next ledger, first come first served, and whoever waits for what becomes of them. */
+/** Transactions that wait for the next ledger, in the order of submission, and the submitters that wait for their outcome. */
 import type { Envelope } from './envelope.js';
 import { MAX_OPERATIONS } from './headers.js';
 import type { TransactionOutcome } from './results.js';
 
-/** What became of a transaction that waited: it is in a ledger (perhaps failed), or it was turned away at the close. */
+/** The outcome of a waiting transaction: in a ledger (perhaps failed), or rejected at the close. */
 export type Settled =
   | { kind: 'closed'; ledger: number; successful: boolean; outcome: TransactionOutcome }
   | { kind: 'rejected'; outcome: TransactionOutcome }
-  /** The ledger was reset, closed for good or taken over before it got to the transaction. */
+  /** The ledger was reset, shut down or taken over first. */
   | { kind: 'dropped' };
 
 export interface Waiting {
@@ -21,7 +21,7 @@ export type Queue = ReturnType<typeof createQueue>;
 export function createQueue() {
   let waiting: Waiting[] = [];
   const byHash = new Map<string, Waiting>();
-  /** Sequence number that the last waiting transaction of an account will leave. */
+  /** By account: the sequence number after its last waiting transaction. */
   const sequences = new Map<string, bigint>();
 
   function forget(gone: Waiting[]): void {

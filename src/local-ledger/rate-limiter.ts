@@ -1,12 +1,12 @@
-/** Horizon's limit (GCRA per address): what each request costs while a `rate_limit` fault asks for it. */
+/** Horizon's rate limit (GCRA per address), in force while a `rate_limit` fault orders it. */
 import type { Clock } from '../clock.js';
 import type { Faults } from './faults.js';
 
-/** What Horizon shows by default: a burst of 100 and the one that flows. */
+/** Horizon's default: a burst of 100 beyond the steady rate. */
 const DEFAULT_BURST = 100;
 
 export interface Spent {
-  /** Nothing is left, and nothing was spent. */
+  /** Whether nothing was left; then nothing was spent. */
   isRefused: boolean;
   limit: number;
   remaining: number;

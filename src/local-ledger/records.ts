@@ -1,4 +1,4 @@
-/** Transactions and operations as they are kept: Horizon's records without their links, with what pages are found by. */
+/** Stored transactions and operations: Horizon's records without links, and the fields that queries use. */
 import { StrKey, type xdr } from '@stellar/stellar-sdk';
 import type { Applied, LedgerMoment } from './apply.js';
 import type { Envelope, Preconditions, Signature } from './envelope.js';
@@ -41,7 +41,7 @@ export interface LedgerDocuments {
   events: EventDocument[];
 }
 
-/** An empty LedgerEntryChanges: the changes that the fee made are not reproduced here. */
+/** An empty LedgerEntryChanges: this ledger does not reproduce the changes of the fee. */
 const NO_CHANGES = 'AAAAAA==';
 
 /** What a transaction leaves in the history; `order` counts from 1 in each ledger. */
@@ -169,7 +169,7 @@ function withMuxed(effect: Effect, source: Party, counterparty: Party | null): E
   return { type, type_i, ...partyFields('account', party), account, ...details };
 }
 
-/** A fee bump that is asked for by the hash of the transaction inside answers in that one's name. */
+/** The record of a fee bump as Horizon shows it under the inner transaction's hash. */
 export function asInner(record: Record<string, unknown>): Record<string, unknown> {
   const inner = record.inner_transaction as { hash: string; signatures: string[] };
   return { ...record, id: inner.hash, hash: inner.hash, signatures: inner.signatures };

@@ -1,4 +1,4 @@
-/** What the ledger turned down, in one line for a person. */
+/** Refusals of the ledger, in one line for a person. */
 
 /** The message is one line; `codes` are Horizon's result codes where there are any. */
 export class LedgerRefusedError extends Error {
@@ -12,7 +12,7 @@ export class LedgerRefusedError extends Error {
   }
 }
 
-/** What an error of the SDK says of a refusal, or null where the ledger did not answer with one. */
+/** The refusal in an error of the SDK, or null if the ledger did not refuse. */
 export function toRefusal(error: unknown): LedgerRefusedError | null {
   if (error instanceof LedgerRefusedError) return error;
   const { response } = error as { response?: { data?: unknown } };

@@ -18,7 +18,7 @@ export type TransactionFailure =
   | 'txBadMinSeqAgeOrGap'
   | 'txBadSponsorship';
 
-/** What became of a transaction: whole-transaction failures never reach a ledger, `txFailed` may. */
+/** The outcome of a transaction. Failures of the transaction as a whole never reach a ledger; `txFailed` may. */
 export type Verdict =
   | { code: 'txSuccess' | 'txFailed'; operations: xdr.OperationResult[] }
   | { code: TransactionFailure };
@@ -84,7 +84,7 @@ export function codesOfResult(result: xdr.TransactionResult): string[] {
 
 const hasOperations = (code: string): boolean => code === 'txSuccess' || code === 'txFailed';
 
-/** Where Horizon's word is not the XDR name in other letters. */
+/** Horizon's codes that are not the XDR name in snake case. */
 const SPECIAL: Record<string, string> = {
   txNoAccount: 'tx_no_source_account',
   txBadMinSeqAgeOrGap: 'tx_bad_minseq_age_or_gap',

@@ -1,5 +1,5 @@
-/** One ledger for all processes on one database: whoever gets the port serves and closes, the others use it and take over when it dies.
- *  That two never close at once does not hang on this file: the store's fence sees to it. */
+/** One ledger for all processes on one database: the process that gets the port serves and closes, the others use it and take over when
+ *  it dies. The store's fence, not this file, guarantees that two never close at once. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -26,12 +26,12 @@ export interface ServeDeps {
   closeMs: number;
 }
 
-/** How long a follower waits between two looks at whether the ledger is still served. */
+/** How often a follower checks whether the ledger is still served. */
 const RETRY_MS = 1000;
-/** An owner on another machine, who cannot be asked, is taken for dead after so long without a ledger. */
+/** An owner on another machine cannot be probed: it counts as dead after so long without a ledger. */
 const STALE_MS = 10_000;
 const PROBE_TIMEOUT_MS = 2000;
-/** A port that does not say at once whose it is may belong to a ledger that is just starting. */
+/** A port that does not answer at once may belong to a ledger that is starting. */
 const PROBE_ATTEMPTS = 3;
 
 type Probe = 'ours' | 'dead' | 'foreign' | 'silent';
@@ -45,10 +45,10 @@ export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
   const { databaseId } = local.ledger.head();
   let url = '';
   let lost: Promise<void> | null = null;
-  /** It was taken over, so its state is of then. */
+  /** Whether `local` was taken over, and its state is out of date. */
   let isStale = false;
 
-  /** Serves, or finds who does. Null: the port is somebody else's. */
+  /** Serves, or finds the process that does. Null if another program has the port. */
   async function attempt(): Promise<string | null> {
     const bound = await bind(host, port);
     if (bound === null) {
@@ -58,7 +58,7 @@ export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
         if (probe === 'ours') return taken;
         if (probe === 'foreign') return null;
         await clock.sleep(RETRY_MS, ended.signal);
-        // It has just ended: the port is free again.
+        // That process has just ended: the port is free again.
         if (probe === 'dead') return await attempt();
       }
       return null;
@@ -136,11 +136,11 @@ export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
 
 interface Bound {
   server: Server;
-  /** Gives the requests that came early to whoever answers by now. */
+  /** Passes early requests on to the listener that answers by now. */
   letIn(): void;
 }
 
-/** Listens, and holds requests back until it is known who answers them; null where the port is taken. */
+/** Listens, and holds requests back until their listener is known. Null if the port is taken. */
 async function bind(host: string, port: number): Promise<Bound | null> {
   const early: [IncomingMessage, ServerResponse][] = [];
   const hold = (req: IncomingMessage, res: ServerResponse) => void early.push([req, res]);
@@ -171,7 +171,7 @@ async function closeServer(server: Server): Promise<void> {
   await closed;
 }
 
-/** Who answers there. */
+/** Which kind of server answers at `url`. */
 async function probeLedger(url: string, databaseId: string): Promise<Probe> {
   try {
     const response = await fetch(new URL('/local-ledger', url), { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });

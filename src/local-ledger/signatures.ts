@@ -1,11 +1,11 @@
-/** Whose signatures a transaction carries, and whether each was needed. */
+/** Checks who signed a transaction, and whether every signature was needed. */
 import { createHash, verify } from 'node:crypto';
 import { StrKey, type xdr } from '@stellar/stellar-sdk';
 import type { AccountEntry, Signer } from './entries.js';
 import type { Signature } from './envelope.js';
 import type { Level } from './operations/kind.js';
 
-/** The DER of an Ed25519 public key is this and its 32 bytes (RFC 8410). */
+/** Prefix of the DER of an Ed25519 public key (RFC 8410). */
 const ED25519_SPKI = Buffer.from('302a300506032b6570032100', 'hex');
 
 export interface SignatureCheck {

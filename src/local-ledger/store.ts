@@ -35,7 +35,7 @@ export interface Head {
   isResetting: boolean;
 }
 
-/** Somebody else closes ledgers on this database now. */
+/** Another process closes ledgers on this database now. */
 export class LostLedgerError extends Error {
   constructor() {
     super('another process has taken the local ledger over');
@@ -97,7 +97,7 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
     return head;
   }
 
-  /** Drops what a chain has written and begins another. Safe to repeat, so a crash in the middle is finished at the next start. */
+  /** Drops a chain and begins another. Safe to repeat: the next start finishes a reset that a crash cut off. */
   async function finishReset(head: Head): Promise<Head> {
     const existing = new Set((await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name));
     for (const name of COLLECTIONS) {
@@ -111,7 +111,7 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
     return { ...head, ...next };
   }
 
-  /** Fails unless the head is still where `head` says, in the hands that it says. */
+  /** Throws LostLedgerError unless the stored head still has the ledger and the fence of `head`. */
   async function moveHead(head: Head, change: Partial<Head>, within?: mongo.ClientSession): Promise<void> {
     const { fence, chain, sequence } = head;
     const moved = await heads.updateOne(
@@ -122,17 +122,17 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
     if (moved.matchedCount === 0) throw new LostLedgerError();
   }
 
-  // One session for all of this process's closes, known to the others by its id: see `endTransactionsOf`.
+  // One session for all closes of this process. Others know its id: see `endTransactionsOf`.
   const session = db.client.startSession();
 
   async function atomically(write: () => Promise<void>): Promise<void> {
     await session.withTransaction(write, { writeConcern: { w: 'majority' } });
   }
 
-  /** What a killed process had begun would hold the head until MongoDB gives it up, after a minute. */
+  /** Ends the transaction of a killed process, which would otherwise lock the head for a minute. */
   async function endTransactionsOf(owner: Owner | null): Promise<void> {
     if (owner === null || owner.session.toString('hex') === session.id?.id.toString('hex')) return;
-    // Where that is not allowed, waiting is all there is to do.
+    // Without the privilege to do so, the close waits.
     await db.command({ killSessions: [{ id: owner.session }] }).catch(() => undefined);
   }
 
@@ -152,7 +152,7 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
       isResetting: false,
     };
     await heads.insertOne(first).catch((error: unknown) => {
-      // Another process was quicker; its genesis is the same.
+      // Another process was faster; its genesis is the same.
       if (!(error instanceof mongo.MongoServerError && error.code === 11000)) throw error;
     });
   }
@@ -165,7 +165,7 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
     spans,
     load,
 
-    /** From now on only the holder of this head closes ledgers. */
+    /** Makes the caller the owner: only the holder of the returned head can close ledgers. */
     async claim(owner: Omit<Owner, 'session' | 'renewedAt'>): Promise<Head> {
       await endTransactionsOf((await load()).owner);
       const head = await heads.findOneAndUpdate(
@@ -184,7 +184,7 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
       return head.isResetting ? await finishReset(head) : head;
     },
 
-    /** Whether an owner has shown itself within `withinMs`, by MongoDB's clock. */
+    /** The owner, if it closed a ledger within `withinMs` by MongoDB's clock. */
     async liveOwner(withinMs: number): Promise<Owner | null> {
       const head = await heads.findOne({
         _id: 'head',
@@ -197,7 +197,7 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
       await heads.updateOne({ _id: 'head', fence }, { $set: { owner: null } });
     },
 
-    /** The store is not used after this. */
+    /** Do not use the store after this. */
     end: () => session.endSession(),
 
     async reset(head: Head): Promise<Head> {
@@ -211,7 +211,7 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
       return loaded;
     },
 
-    /** Closes a ledger with nothing in it: as a rule one small update. */
+    /** Closes an empty ledger: usually one small update. */
     async closeEmpty(head: Head, atMs: number): Promise<Head> {
       const sequence = head.sequence + 1;
       const extended = extendSpan(head.tail, head.sequence, atMs);
@@ -260,7 +260,7 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
   };
 }
 
-/** Values as they are, in an update that is a pipeline, where text that begins with `$` would be an expression. */
+/** Quotes values for an update pipeline, where text that begins with `$` would be an expression. */
 function literal(values: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, { $literal: value }]));
 }

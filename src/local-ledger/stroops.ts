@@ -6,9 +6,9 @@ export const STROOPS_PER_UNIT = 10_000_000n;
 
 /** Stroops per operation, in a ledger that is not congested. */
 export const BASE_FEE = 100n;
-/** Half a lumen is locked for an account's each entry; an account itself counts as two. */
+/** Half a lumen is locked for each entry of an account; the account itself counts as two. */
 export const BASE_RESERVE = 5_000_000n;
-/** What the ledger starts with: a hundred billion lumens, all of them the root account's. */
+/** The ledger starts with a hundred billion lumens, all on the root account. */
 export const TOTAL_COINS = 100_000_000_000n * STROOPS_PER_UNIT;
 
 /** `15000000n` → `"1.5000000"`. */
@@ -18,7 +18,7 @@ export function toAmount(stroops: bigint): string {
   return `${sign}${digits.slice(0, -7)}.${digits.slice(-7)}`;
 }
 
-/** `"1.5"` → `15000000n`; null for what is no plain decimal with at most seven decimals. */
+/** `"1.5"` → `15000000n`; null for anything but a plain decimal with at most seven decimals. */
 export function fromAmount(text: string): bigint | null {
   const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d{1,7}))?$/.exec(text) ?? [];
   return whole === undefined ? null : BigInt(whole + fraction.padEnd(7, '0'));

@@ -8,7 +8,7 @@ import type { Queue, Settled } from './queue.js';
 import type { TransactionOutcome } from './results.js';
 import type { Head, Store } from './store.js';
 
-/** What is said at once about a submitted transaction. */
+/** The immediate answer to a submitted transaction. */
 export type Submission =
   | { kind: 'rejected'; outcome: TransactionOutcome }
   | { kind: 'waiting'; settled: Promise<Settled>; isNew: boolean };
@@ -16,7 +16,7 @@ export type Submission =
 export function createSubmissions(deps: { store: Store; queue: Queue; clock: Clock; head(): Head }) {
   const { store, queue, clock, head } = deps;
 
-  /** Read again if a ledger closed meanwhile: accounts and queue must be of the same moment, or a sequence number gets lost between. */
+  /** Reads again if a ledger closed meanwhile: accounts and queue must be of the same ledger, or a sequence number is lost between them. */
   async function accountsOf(ids: string[]): Promise<Map<string, AccountEntry>> {
     const before = head();
     const found = await store.entries.find({ _id: { $in: ids.map(accountKey) } }).toArray();
@@ -25,7 +25,7 @@ export function createSubmissions(deps: { store: Store; queue: Queue; clock: Clo
   }
 
   return {
-    /** Checks a transaction as the next ledger would, and lets it wait for that ledger. */
+    /** Checks a transaction as the next ledger would, and queues it for that ledger. */
     async submit(envelope: Envelope): Promise<Submission> {
       const hash = envelope.hash.toString('hex');
       const accounts = await accountsOf(checkedAccounts(envelope));
@@ -45,10 +45,10 @@ export function createSubmissions(deps: { store: Store; queue: Queue; clock: Clo
       return { kind: 'waiting', settled: queue.add(envelope).settled, isNew: true };
     },
 
-    /** Lumens as of the newest ledger, whether it shows or not; null for an account that is not there. */
+    /** Lumens as of the newest ledger, visible or not; null if there is no such account. */
     balance: async (id: string): Promise<bigint | null> => (await accountsOf([id])).get(id)?.balance ?? null,
 
-    /** Sequence number after all that waits, or null for an account that is not there. */
+    /** The sequence number after all waiting transactions; null if there is no such account. */
     async nextSequence(id: string): Promise<bigint | null> {
       const account = (await accountsOf([id])).get(id);
       return account === undefined ? null : (queue.sequenceOf(id) ?? account.sequence) + 1n;

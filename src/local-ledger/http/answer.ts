@@ -1,4 +1,4 @@
-/** How an answer is written: Horizon's headers, its indentation and escapes, gzip where it is asked for. */
+/** Writes answers as Horizon does: headers, indentation, escapes, gzip on request. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Request, Response } from 'express';
@@ -10,7 +10,7 @@ const GZIP_FROM_BYTES = 1400;
 
 const ESCAPES: Record<string, string> = { '&': '\\u0026', '<': '\\u003c', '>': '\\u003e' };
 
-/** Go's JSON: what could be HTML is escaped. */
+/** JSON as Go writes it: characters of HTML are escaped. */
 export const toJson = (body: unknown, indent = 2): string =>
   JSON.stringify(body, null, indent).replace(/[&<>]/g, (character) => ESCAPES[character]!);
 
@@ -48,7 +48,7 @@ export const baseUrl = (req: Request): string => {
 
 export type Format = 'json' | 'stream';
 
-/** What the client accepts; throws `not_acceptable` where nothing fits. */
+/** The format that the client accepts. Throws `not_acceptable` if none fits. */
 export function negotiate(req: Request, canStream: boolean): Format {
   const accepted = (req.headers.accept ?? '*/*').split(',').map((type) => type.split(';')[0]!.trim().toLowerCase());
   for (const type of accepted) {

@@ -1,4 +1,4 @@
-/** What Horizon does not have: faults on demand, injected records, a reset. Not subject to the faults themselves. */
+/** Control endpoints beyond Horizon: faults on demand, injected records, a reset. Faults do not affect them. */
 import { StrKey } from '@stellar/stellar-sdk';
 import express, { Router } from 'express';
 import { z } from 'zod';
@@ -52,7 +52,7 @@ export function controlRoutes(ledger: Ledger): Router {
   const router = Router();
   const json = express.json({ limit: '1mb' });
 
-  /** Tells this ledger from any other server on the port, whatever faults are in force. */
+  /** Identifies this ledger among other servers, whatever faults are in force. */
   router.get('/local-ledger', (_req, res) => {
     const { databaseId, sequence } = ledger.head();
     res.json({

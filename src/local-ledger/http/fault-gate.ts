@@ -56,7 +56,7 @@ export function faultGate(ledger: Ledger): RequestHandler {
         cutShort(req, res);
         return next();
       case 'hang':
-        // The client has to give up by itself; closing the ledger ends the connection.
+        // Only the client's timeout, or closing the ledger, ends the connection.
         return;
       case 'reset_connection':
         return void res.socket?.resetAndDestroy();
@@ -75,9 +75,9 @@ export function faultGate(ledger: Ledger): RequestHandler {
   }
 }
 
-/** Lets through the first half of the body, as if that were all of it. */
+/** Sends only the first half of the body, as if it were complete. */
 function cutShort(req: Request, res: Response): void {
-  // Unpacked, or the packing would break rather than the JSON.
+  // Without gzip: the JSON is to break, not the compression.
   delete req.headers['accept-encoding'];
   const end = res.end.bind(res) as (body?: unknown) => Response;
   res.end = ((body?: unknown) =>

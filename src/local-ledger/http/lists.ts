@@ -1,4 +1,4 @@
-/** What every list endpoint does: a page of records as JSON, or the same records as a stream. */
+/** Answers every list endpoint: a page of records as JSON, or the same records as a stream. */
 import type { Request, Response } from 'express';
 import type { Ledger } from '../ledger.js';
 import { afterLedger, ledgerOf, ledgerStart } from '../toid.js';
@@ -43,7 +43,7 @@ export async function answerList(
 const resolveNow = (ledger: Ledger, cursor: string): string =>
   cursor === 'now' ? afterLedger(ledger.visible().latest).toString() : cursor;
 
-/** Backwards from a place that the history no longer reaches; forwards Horizon silently begins at the edge. */
+/** Refuses to page backwards from before the retention edge. Forwards, Horizon silently starts at the edge. */
 function refusePruned(ledger: Ledger, { cursor, order }: PageQuery): void {
   const id = /^\d+/.exec(cursor)?.[0];
   if (order === 'asc' || id === undefined) return;

@@ -1,4 +1,4 @@
-/** What holds now: root, health, fees, accounts. */
+/** Current state: root, health, fees, accounts. */
 import { Router } from 'express';
 import { accountRecord } from '../account-record.js';
 import { feeStats } from '../fee-stats.js';

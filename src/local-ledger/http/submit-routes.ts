@@ -10,7 +10,7 @@ import { formField, readForm } from './forms.js';
 import { Problem } from './problem.js';
 import { renderTransaction } from './render.js';
 
-/** Horizon gives a transaction so long to get into a ledger. */
+/** How long Horizon waits for a transaction to enter a ledger. */
 export const SUBMISSION_TIMEOUT_MS = 30_000;
 
 export function submitRoutes(ledger: Ledger): Router {
@@ -21,7 +21,7 @@ export function submitRoutes(ledger: Ledger): Router {
     if (await answerKnown(req, res, envelope)) return;
     const submission = await ledger.submit(envelope);
     if (submission.kind === 'rejected') {
-      // The ledger may have taken it between the two looks.
+      // A ledger may have taken it between the two reads.
       if (await answerKnown(req, res, envelope)) return;
       throw failed(envelope, submission.outcome);
     }
@@ -55,7 +55,7 @@ export function submitRoutes(ledger: Ledger): Router {
     return envelope;
   }
 
-  /** Answers with what a ledger already says of the transaction, if one does. */
+  /** Answers from history if the transaction is in a ledger already. */
   async function answerKnown(req: Request, res: Response, envelope: Envelope): Promise<boolean> {
     const hash = envelope.hash.toString('hex');
     const found = await ledger.history.transactionByHash(hash);

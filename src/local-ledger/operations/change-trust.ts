@@ -37,7 +37,7 @@ export const changeTrust: OperationKind<xdr.ChangeTrustOp> = {
     if (asset.issuer === source) return result(ChangeTrustResult.changeTrustSelfNotAllowed());
     const owner = view.account(source)!;
     const line = view.trustline(source, asset);
-    // Closing a line that is not there is the same fault as pressing a limit below the balance.
+    // Closing a missing line has the same code as a limit below the balance.
     if (limit < (line === null ? 1n : line.balance)) return result(ChangeTrustResult.changeTrustInvalidLimit());
     const effect = { account: source, ...assetFields(asset), limit: toAmount(limit) };
     if (line !== null && limit === 0n) {

@@ -1,4 +1,4 @@
-/** The operations of this ledger by their XDR name, and the stand-in for all others, which core would know. */
+/** The operations of this ledger by their XDR name, and a stand-in that refuses all others. */
 import { xdr } from '@stellar/stellar-sdk';
 import { type Party, toParty } from '../party.js';
 import { accountMerge } from './account-merge.js';
@@ -37,7 +37,7 @@ export interface BoundOperation {
   typeIndex: number;
   isPayment: boolean;
   level: ReturnType<OperationKind<never>['level']>;
-  /** Null where the transaction's source is meant. */
+  /** Null for the transaction's source. */
   source: Party | null;
   keys(source: string): string[];
   participants(): string[];

@@ -1,4 +1,4 @@
-/** What the ledger must know of a kind of operation; one file a kind (or a family) fills it in. */
+/** What each kind of operation defines, in a file of its own or of its family. */
 import { xdr } from '@stellar/stellar-sdk';
 import type { LedgerAsset } from '../asset.js';
 import type { View } from '../entries.js';
@@ -19,12 +19,12 @@ export interface Context {
   ledger: { sequence: number; closeTime: number };
   /** The operation's place: its transaction's source account and sequence number, and its index from 0. */
   origin: { source: string; sequence: bigint; index: number };
-  /** Where an operation that succeeds says what it did. */
+  /** An operation that succeeds adds what it did. */
   effects: Effect[];
   movements: Movement[];
-  /** Of the transaction: who pays for the entries that an account makes just now, by that account. */
+  /** Sponsorships in force within the transaction: the sponsor by the sponsored account. */
   sponsorships: Map<string, string>;
-  /** Set to whoever paid for an entry of this operation. */
+  /** An operation sets it to the sponsor of the entry that it made. */
   sponsor: string | null;
 }
 
@@ -48,9 +48,9 @@ export interface OperationKind<Body> {
   participants(body: Body): string[];
   /** The account at the other end, which the operation may name by a muxed address. */
   counterparty?(body: Body): Party;
-  /** Faults of the operation by itself, whatever the state of the ledger; null if it has none. */
+  /** Checks the operation without the ledger's state. Null if it is valid. */
   check(body: Body, source: string): xdr.OperationResult | null;
-  /** Changes `context.view`, which is thrown away unless the result is a success. */
+  /** Changes `context.view`, which is discarded unless the result is a success. */
   apply(body: Body, source: string, context: Context): xdr.OperationResult;
   /** The record's fields besides the common ones. */
   details(body: Body, source: Party, outcome: Outcome): Record<string, unknown>;
@@ -58,7 +58,7 @@ export interface OperationKind<Body> {
 
 export const inner = (result: xdr.OperationResultTr): xdr.OperationResult => xdr.OperationResult.opInner(result);
 
-/** The decoder leaves absent optional fields undefined, whatever its types say. */
+/** The decoder leaves absent optional fields undefined, although its types say null. */
 export const given = <T>(field: T | null | undefined): T | null => field ?? null;
 
 /** The code of a result: the operation's own one if it got that far. */
@@ -95,7 +95,7 @@ export const effects = {
   }),
 };
 
-/** An invalid asset reads as undefined; after `check` it cannot be. */
+/** Narrows an asset that `check` has accepted. */
 export function valid(asset: LedgerAsset | undefined): LedgerAsset {
   if (asset === undefined) throw new Error('an invalid asset passed the check');
   return asset;

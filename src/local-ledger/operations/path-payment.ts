@@ -1,4 +1,4 @@
-/** The two path payments. There is no order book here, so only an empty path between an asset and itself finds its way. */
+/** The two path payments. There is no order book here, so only an empty path from an asset to itself succeeds. */
 import { Keypair, xdr } from '@stellar/stellar-sdk';
 import { assetFields, fromXdrAsset, isSameAsset } from '../asset.js';
 import { type Party, partyFields, toParty } from '../party.js';

@@ -27,7 +27,7 @@ export function reserve(context: Context, owner: string, units: number): string 
   return sponsorId;
 }
 
-/** The entry that somebody else paid for is gone, and the sponsor's reserve free again. */
+/** Frees the sponsor's reserve of an entry that is gone. */
 export function release(view: View, sponsorId: string | null | undefined, units: number): void {
   if (!sponsorId) return;
   view.update(view.account(sponsorId)!, (copy) => {
@@ -35,7 +35,7 @@ export function release(view: View, sponsorId: string | null | undefined, units:
   });
 }
 
-/** The owner has one entry more or less, which a sponsor pays for or nobody else. */
+/** Counts an entry that the owner gained or lost, with or without a sponsor. */
 export function countEntry(owner: AccountEntry, change: 1 | -1, sponsor: string | null | undefined): void {
   owner.subentries += change;
   if (sponsor) owner.sponsored = (owner.sponsored ?? 0) + change;

@@ -37,7 +37,7 @@ export const setTrustLineFlags: OperationKind<xdr.SetTrustLineFlagsOp> = {
       toAddress(body.trustor()) !== source &&
       (set & clear) === 0 &&
       ((set | clear) & ~ALL_FLAGS) === 0 &&
-      // A line can lose the right to be clawed back, never gain it here.
+      // This operation can end a line's clawback, never enable it.
       (set & LINE_CLAWBACK) === 0 &&
       (set & AUTHORIZATION) !== AUTHORIZATION;
     return isSound ? null : result(Result.setTrustLineFlagsMalformed());
