@@ -32,6 +32,9 @@ export interface Config {
   rateLimitPerMinute: number;
   /** Of a client address without a key; 0 turns the limit off. */
   publicRateLimitPerMinute: number;
+  maxWebhooksPerAccount: number;
+  maxApiKeysPerAccount: number;
+  maxWalletsPerAccount: number;
   /** Express's `trust proxy`. */
   trustProxy: boolean | number | string;
   /** Null: metrics and details of readiness are served on `port`, to local addresses. */
@@ -94,6 +97,12 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
     meaning:
       'Requests of a client address without a valid key: payment pages, docs and wrong keys, each counted apart; `0` turns the limit off',
   },
+  MAX_WEBHOOKS_PER_ACCOUNT: { default: '50', meaning: 'Beyond it, creating a webhook is a 409 `conflict`' },
+  MAX_API_KEYS_PER_ACCOUNT: {
+    default: '100',
+    meaning: 'The same for API keys, expired ones too; the cli is not limited',
+  },
+  MAX_WALLETS_PER_ACCOUNT: { default: '10000', meaning: 'The same for wallets, inactive ones too' },
   TRUST_PROXY: {
     default: 'false',
     meaning:
@@ -197,6 +206,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     webhookMaxAttempts: integer('WEBHOOK_MAX_ATTEMPTS', 11, 1, 100),
     rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 1200, 0, 1_000_000_000),
     publicRateLimitPerMinute: integer('PUBLIC_RATE_LIMIT_PER_MINUTE', 600, 0, 1_000_000_000),
+    maxWebhooksPerAccount: integer('MAX_WEBHOOKS_PER_ACCOUNT', 50, 1, 1_000_000),
+    maxApiKeysPerAccount: integer('MAX_API_KEYS_PER_ACCOUNT', 100, 1, 1_000_000),
+    maxWalletsPerAccount: integer('MAX_WALLETS_PER_ACCOUNT', 10_000, 1, 1_000_000),
     trustProxy: trustProxy(raw('TRUST_PROXY')),
     retentionDays: integer('RETENTION_DAYS', 0, 0, 36_500),
     dustStroops: dust(raw('DUST_AMOUNT')),

@@ -14,6 +14,7 @@ import { createOutbox } from '../events/outbox.js';
 import { createHorizon } from '../ledger/horizon/source.js';
 import { registerLedgerCommands } from '../local-ledger/cli.js';
 import { createApiKeyService } from '../services/api-keys.js';
+import { unlimited } from '../services/quota.js';
 import { sealedValues } from '../stores/sealed-values.js';
 import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
 import { registerAccountCommands } from './account.js';
@@ -33,10 +34,11 @@ async function connect(): Promise<Administration> {
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
   const { database, stores, close } = await openDatabase({ clock, newId, log, onProgress }, config);
   const { forAccount, system } = stores;
-  const apiKeyService = createApiKeyService({ forAccount, transaction: database.transaction, clock, newId });
+  const { transaction } = database;
+  const apiKeyService = createApiKeyService({ forAccount, transaction, clock, newId, quota: unlimited });
   const publicUrl = config.publicUrl ?? originOf(config.host, config.port);
   const outbox = createOutbox({ ...system, newId, publicUrl });
-  const recorder = createRecorder({ ...system, outbox, transaction: database.transaction, newId });
+  const recorder = createRecorder({ ...system, outbox, transaction, newId });
   const horizonOf = (network: Network) =>
     createHorizon({
       network,

@@ -40,6 +40,7 @@ import { createIdempotency } from '../services/idempotency.js';
 import { createPaymentLinkService } from '../services/payment-links.js';
 import { createPaymentService } from '../services/payments.js';
 import { createProductService } from '../services/products.js';
+import { createQuota } from '../services/quota.js';
 import { createReadSync } from '../services/wallet-sync.js';
 import { createWalletService } from '../services/wallets.js';
 import { createWebhookService } from '../services/webhooks.js';
@@ -149,9 +150,23 @@ export async function createContext(deps: {
     const { networks } = config;
     const send = createSend({ poster, secrets, clock, log });
     const deliveriesDue = () => dispatcher.wake();
+    const quotaOf = (collection: 'apiKeys' | 'wallets' | 'webhooks', max: number, what: string) =>
+      createQuota({
+        transaction,
+        forAccount,
+        count: (accountId, session) => forAccount(accountId)[collection].count(session),
+        max,
+        what,
+      });
     const services: Services = {
       account: createAccountService({ forAccount }),
-      apiKeys: createApiKeyService({ forAccount, transaction, clock, newId }),
+      apiKeys: createApiKeyService({
+        forAccount,
+        transaction,
+        clock,
+        newId,
+        quota: quotaOf('apiKeys', config.maxApiKeysPerAccount, 'API keys'),
+      }),
       wallets: createWalletService({
         forAccount,
         readSync: createReadSync({ ...system, clock }),
@@ -159,12 +174,22 @@ export async function createContext(deps: {
         networks,
         clock,
         newId,
+        quota: quotaOf('wallets', config.maxWalletsPerAccount, 'wallets'),
       }),
       products: createProductService({ forAccount, transaction, stamper, clock, newId }),
       paymentLinks: createPaymentLinkService({ forAccount, transaction, stamper, clock, newId, publicUrl }),
       payments: createPaymentService({ forAccount, outbox, transaction, deliveriesDue }),
       events: createEventService({ forAccount }),
-      webhooks: createWebhookService({ forAccount, secrets, send, deliveriesDue, clock, newId, publicUrl }),
+      webhooks: createWebhookService({
+        forAccount,
+        secrets,
+        send,
+        deliveriesDue,
+        clock,
+        newId,
+        publicUrl,
+        quota: quotaOf('webhooks', config.maxWebhooksPerAccount, 'webhooks'),
+      }),
       deliveries: createDeliveryService({ forAccount, deliveriesDue }),
     };
 

@@ -10,6 +10,7 @@ import type { ApiKeyDoc } from '../stores/api-keys.js';
 import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { ServiceOf } from './caller.js';
+import type { Quota } from './quota.js';
 
 export function createApiKeyService(deps: {
   forAccount: ForAccount<'apiKeys'>;
@@ -18,8 +19,9 @@ export function createApiKeyService(deps: {
   newId: NewId;
   /** Of the authentications on this database. */
   rememberedMs?: number;
+  quota: Quota;
 }): ServiceOf<Contract['apiKeys']> {
-  const { forAccount, transaction, clock, newId, rememberedMs = KEY_REMEMBERED_MS } = deps;
+  const { forAccount, transaction, clock, newId, rememberedMs = KEY_REMEMBERED_MS, quota } = deps;
   /** Resolves when no process knows any more what was stored before. Processes know each other's pace, not each other's time. */
   const untilForgotten = () => systemClock.sleep(rememberedMs * 1.2);
   const make = () => {
@@ -28,14 +30,14 @@ export function createApiKeyService(deps: {
   };
 
   return {
-    async create({ accountId, reservedId = newId }, { name, scope, expiresAt }) {
+    async create({ accountId, reservedId }, { name, scope, expiresAt }) {
       const { apiKeys } = forAccount(accountId);
       const now = clock.now();
       const [fault] = apiKeyFieldErrors({ expiresAt }, { now });
       if (fault) throw invalid(fault);
       const { key, kept } = make();
       const apiKey: ApiKeyDoc = {
-        _id: reservedId('key'),
+        _id: (reservedId ?? newId)('key'),
         accountId,
         name,
         scope,
@@ -45,7 +47,10 @@ export function createApiKeyService(deps: {
         sparedCount: 0,
         createdAt: now,
       };
-      await apiKeys.save(apiKey);
+      // Of a creation that is repeated after a crash the key is there already, and replaced.
+      const isMade = reservedId !== undefined && (await apiKeys.byId(apiKey._id)) !== null;
+      if (isMade) await apiKeys.save(apiKey);
+      else await quota(accountId, (session) => apiKeys.save(apiKey, session));
       return { ...toApiKey(apiKey), key };
     },
 

@@ -10,6 +10,7 @@ import type { ForAccount } from '../stores/index.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
 import type { LedgerStamper } from './ledger-stamper.js';
+import type { Quota } from './quota.js';
 import type { ReadSync } from './wallet-sync.js';
 
 /** A wallet as it begins: active, and nothing of it read yet. */
@@ -33,8 +34,9 @@ export function createWalletService(deps: {
   networks: readonly Network[];
   clock: Clock;
   newId: NewId;
+  quota: Quota;
 }): ServiceOf<Contract['wallets']> {
-  const { forAccount, readSync, stamper, networks, clock, newId } = deps;
+  const { forAccount, readSync, stamper, networks, clock, newId, quota } = deps;
   const show = async (wallet: WalletDoc) => toWallet(wallet, (await readSync([wallet])).get(wallet._id)!);
 
   return {
@@ -48,7 +50,11 @@ export function createWalletService(deps: {
       const from = await stamper.stamp(network);
       const windows = [{ from, until: null }];
       const wallet = newWallet({ _id, accountId, name, address, network, windows, createdAt: clock.now() });
-      if (!(await wallets.insert(wallet))) throw conflict(`This address is registered on ${network} already.`);
+      await quota(accountId, async (session) => {
+        if (!(await wallets.insert(wallet, session))) {
+          throw conflict(`This address is registered on ${network} already.`);
+        }
+      });
       return show(wallet);
     },
 

@@ -10,6 +10,7 @@ import type { ForAccount } from '../stores/index.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 import type { ServiceOf } from './caller.js';
 import { toDelivery } from './deliveries.js';
+import type { Quota } from './quota.js';
 import { type SampleEvent, sampleEvent } from './sample-event.js';
 
 export type TestResult = OutputOf<Contract['webhooks']['test']>;
@@ -24,8 +25,9 @@ export function createWebhookService(deps: {
   clock: Clock;
   newId: NewId;
   publicUrl: string;
+  quota: Quota;
 }): ServiceOf<Contract['webhooks']> {
-  const { forAccount, secrets, send, deliveriesDue, clock, newId, publicUrl } = deps;
+  const { forAccount, secrets, send, deliveriesDue, clock, newId, publicUrl, quota } = deps;
 
   const get = async (accountId: string, id: string): Promise<WebhookDoc> => {
     const webhook = await forAccount(accountId).webhooks.byId(id);
@@ -58,7 +60,7 @@ export function createWebhookService(deps: {
         lease: null,
         createdAt: clock.now(),
       };
-      await webhooks.insert(webhook);
+      await quota(accountId, (session) => webhooks.insert(webhook, session));
       return withSecret(webhook);
     },
 

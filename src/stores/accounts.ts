@@ -1,16 +1,18 @@
-/** Accounts: the owners of everything. An account is never changed or deleted. */
+/** Accounts: the owners of everything. An account is never deleted. */
 import mongoose from 'mongoose';
-import { SCHEMA_OPTIONS } from './database.js';
+import { SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 
 export interface AccountDoc {
   _id: string;
   name: string;
   createdAt: Date;
+  /** Creations that a quota counted, refused ones too; absent before the first. Written to by each, so that they come one after the other. */
+  creations?: number;
 }
 
 const accountSchema = new mongoose.Schema<AccountDoc>(
-  { _id: String, name: String, createdAt: Date },
+  { _id: String, name: String, createdAt: Date, creations: { type: Number, required: false } },
   { ...SCHEMA_OPTIONS, collection: 'accounts' },
 );
 
@@ -27,6 +29,10 @@ export function createAccountStore(connection: mongoose.Connection) {
 
     forAccount: (accountId: string) => ({
       get: () => byId(accountId),
+      /** Of two transactions that call this at the same time, one runs again after the other. */
+      async countCreations(added: number, session: Session): Promise<void> {
+        await accounts.updateOne({ _id: accountId }, { $inc: { creations: added } }, { session });
+      },
     }),
 
     system: {

@@ -53,11 +53,13 @@ export function createApiKeyStore(connection: mongoose.Connection) {
 
     forAccount: (accountId: string) => ({
       /** Stores it as this account's, replacing one with the same id, so that a creation that is repeated after a crash returns a key that works. */
-      async save(key: ApiKeyDoc): Promise<void> {
+      async save(key: ApiKeyDoc, session?: Session): Promise<void> {
         await keys.collection.replaceOne({ _id: key._id as never, accountId }, { ...key, accountId } as never, {
           upsert: true,
+          session,
         });
       },
+      count: (session: Session) => keys.countDocuments({ accountId }, { session }).exec(),
       byId: (id: string, session?: Session) =>
         keys
           .findOne({ _id: id, accountId })

@@ -73,15 +73,16 @@ export function createWalletStore(connection: mongoose.Connection) {
 
     forAccount: (accountId: string) => ({
       /** Stores it as this account's. False when the account has this address on this network already. */
-      async insert(wallet: WalletDoc): Promise<boolean> {
+      async insert(wallet: WalletDoc, session?: Session): Promise<boolean> {
         try {
-          await wallets.collection.insertOne({ ...wallet, accountId } as never);
+          await wallets.collection.insertOne({ ...wallet, accountId } as never, { session });
           return true;
         } catch (error) {
           if (isDuplicateKey(error)) return false;
           throw error;
         }
       },
+      count: (session: Session) => wallets.countDocuments({ accountId }, { session }).exec(),
       byId: (id: string) => wallets.findOne({ _id: id, accountId }).lean<WalletDoc>().exec(),
       byIds: (ids: readonly string[]) =>
         wallets

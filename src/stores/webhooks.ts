@@ -60,9 +60,10 @@ export function createWebhookStore(connection: mongoose.Connection) {
 
     forAccount: (accountId: string) => ({
       /** Stores it as this account's. */
-      async insert(webhook: WebhookDoc): Promise<void> {
-        await collection.insertOne({ ...webhook, accountId });
+      async insert(webhook: WebhookDoc, session?: Session): Promise<void> {
+        await collection.insertOne({ ...webhook, accountId }, { session });
       },
+      count: (session: Session) => webhooks.countDocuments({ accountId }, { session }).exec(),
       byId: (id: string) => webhooks.findOne({ _id: id, accountId }).lean<WebhookDoc>().exec(),
       list: (request: PageRequest) => page<WebhookDoc>(webhooks, { accountId }, request),
       /** Null when there is no such webhook. One that is made ACTIVE again has its waiting deliveries expedited before. */

@@ -11,6 +11,7 @@ import { registerAccountCommands } from '../../src/cli/account.js';
 import { registerKeyCommands } from '../../src/cli/key.js';
 import { registerParkedCommands } from '../../src/cli/parked.js';
 import { createProgram, runProgram } from '../../src/cli/program.js';
+import { registerSecretsCommands } from '../../src/cli/secrets.js';
 import { registerWebhookCommands } from '../../src/cli/webhook.js';
 import { systemClock } from '../../src/clock.js';
 import { OLDEST_NODE } from '../../src/core/node-version.js';
@@ -51,6 +52,7 @@ function programIn(settings: { url?: string; ledger?: string; dataDir?: string }
   registerAccountCommands(program, noDatabase);
   registerKeyCommands(program, noDatabase);
   registerParkedCommands(program, noDatabase);
+  registerSecretsCommands(program, noDatabase);
   const { url = '', ledger = '', dataDir = '' } = settings;
   registerWebhookCommands(program, {
     clock: systemClock,
@@ -161,7 +163,8 @@ t.test('the oldest Node that is taken is the one of package.json', async (t) => 
 });
 
 t.test('what the ledger and the service refuse is one line', async (t) => {
-  const running = await startTestService(t);
+  const database = await testDatabase(t);
+  const running = await startTestService(t, { database });
   const { uri } = await testDatabase(t);
   const ledger = running.context.localLedger!;
   const { address } = await ledger.client.fund();
@@ -199,6 +202,16 @@ t.test('what the ledger and the service refuse is one line', async (t) => {
   t.same(empty, { code: 0, stdout: 'none\n', stderr: '' });
   const json = await cli('parked list --json', other).ended;
   t.same(JSON.parse(json.stdout), { parked: [] });
+
+  const webhook = { name: 'shop', url: 'https://shop.example/', events: ['payment.completed'] };
+  t.equal((await running.api('POST', '/webhooks', webhook)).status, 201);
+  const newKey = Buffer.alloc(32, 8).toString('base64');
+  const rotating = { ...other, MONGODB_URI: database.uri, SECRETS_KEY: `${newKey},${TEST_SECRETS_KEY}` };
+  const resealed = await cli('secrets reseal', rotating).ended;
+  t.same(resealed, { code: 0, stdout: '2 sealed anew, 0 had the first key already.\n', stderr: '' });
+  const again = await cli('secrets reseal --json', { ...rotating, SECRETS_KEY: newKey }).ended;
+  t.same(JSON.parse(again.stdout), { resealed: 0, kept: 2 }, 'the old key is not needed any more');
+  await fails(t, cli('secrets reseal', { ...rotating, SECRETS_KEY: TEST_SECRETS_KEY }), /SECRETS_KEY/);
 });
 
 t.test('webhook listen removes what a killed one left, and lets another that runs be', async (t) => {

@@ -9,6 +9,7 @@ import { createAccountService, openAccount } from '../../src/services/account.js
 import { createApiKeyService } from '../../src/services/api-keys.js';
 import { createAuthentication } from '../../src/services/authentication.js';
 import type { Caller } from '../../src/services/caller.js';
+import { unlimited } from '../../src/services/quota.js';
 import { connectDatabase, type Database } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
 import { testDatabase } from '../helpers/mongo.js';
@@ -27,7 +28,7 @@ function processOn({ connection, transaction }: Database, rememberedMs = 20) {
   const stores = createStores(connection, { clock, newId });
   const { forAccount } = stores;
   const { accounts, apiKeys } = stores.system;
-  const keys = createApiKeyService({ forAccount, transaction, clock, newId, rememberedMs });
+  const keys = createApiKeyService({ forAccount, transaction, clock, newId, rememberedMs, quota: unlimited });
   const authentication = createAuthentication({ apiKeys, forAccount, clock, log, rememberedMs });
   return {
     stores,

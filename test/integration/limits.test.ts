@@ -1,16 +1,20 @@
 // biome-ignore-all lint/suspicious/noExplicitAny: rows are written and read as they lie in the database.
 /** What keeps one from harming others and secrets from leaving: logs without documents, keys that can be changed. On a real database. */
 import { randomBytes } from 'node:crypto';
+import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { systemClock as clock } from '../../src/clock.js';
 import { createLog } from '../../src/core/log.js';
 import { checkSecretsKey, resealSecrets } from '../../src/core/secrets-key.js';
 import { firstIdOf } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
+import { createQuota } from '../../src/services/quota.js';
 import { createCountSegments } from '../../src/stores/count-segments.js';
 import { connectDatabase } from '../../src/stores/database.js';
+import { createStores } from '../../src/stores/index.js';
 import { removeExpired } from '../../src/stores/retention.js';
 import { sealedValues } from '../../src/stores/sealed-values.js';
+import { startTestService } from '../helpers/service.js';
 import { newId, openStores } from '../helpers/stores.js';
 
 t.test('a failed bulk write is logged with its name, code and message, and without its documents', async (t) => {
@@ -145,5 +149,99 @@ t.test(
     t.match(await removeExpired(deps, { before, dustStroops: 10_000n }, running), { payments: 1 });
     t.same((await idsOf('payments')).length, 4);
     t.equal(await db.collection('payments').countDocuments({ amount: '0.0009999' }), 0);
+  },
+);
+
+t.test(
+  'an account gets as many webhooks, API keys and wallets as the settings say, and not one more in a race',
+  async (t) => {
+    const service = await startTestService(t, {
+      env: { MAX_WEBHOOKS_PER_ACCOUNT: '7', MAX_API_KEYS_PER_ACCOUNT: '8', MAX_WALLETS_PER_ACCOUNT: '9' },
+    });
+    const processes = [service.context, await service.join('api')];
+    const as = { accountId: service.accountId, keyId: 'key_x', scope: 'FULL' as const };
+    const addresses = Array.from({ length: 40 }, () => Keypair.random().publicKey());
+    const servicesOf = (n: number) => processes[n % 2]!.services;
+    const webhook = { name: 'w', url: 'https://shop.example/', events: ['payment.completed' as const] };
+    const kinds = [
+      { what: 'webhooks', max: 7, create: (n: number, by = as) => servicesOf(n).webhooks.create(by, webhook) },
+      {
+        what: 'API keys',
+        max: 8,
+        create: (n: number, by = as) => servicesOf(n).apiKeys.create(by, { name: 'k', scope: 'READ' }),
+      },
+      {
+        what: 'wallets',
+        max: 9,
+        create: (n: number, by = as) =>
+          servicesOf(n).wallets.create(by, { name: 'w', address: addresses[n]!, network: 'LOCAL' }),
+      },
+    ];
+    for (const { what, max, create } of kinds) {
+      const interrupted = { ...as, reservedId: (prefix: string) => `${prefix}_reserved` } as typeof as;
+      const { id } = await create(0, interrupted);
+      const refused = (await Promise.allSettled(addresses.slice(1).map((_, n) => create(n + 1)))).flatMap((result) =>
+        result.status === 'rejected' ? [result.reason] : [],
+      );
+      // One was made above, and the account began with an API key.
+      t.equal(refused.length, 39 - (max - (what === 'API keys' ? 2 : 1)), what);
+      for (const reason of refused) {
+        t.match(reason, { code: 'conflict', message: `An account has at most ${max} ${what}: delete one first.` });
+      }
+      t.equal((await create(0, interrupted)).id, id, 'a creation repeated after a crash is not refused for itself');
+    }
+
+    const { data } = await service.api('GET', '/webhooks');
+    t.equal(data.length, 7);
+    t.match(await service.api('POST', '/webhooks', webhook), {
+      status: 409,
+      error: { code: 'conflict', message: 'An account has at most 7 webhooks: delete one first.' },
+    });
+    t.equal((await service.api('DELETE', `/webhooks/${data[0].id}`)).status, 200);
+    t.equal((await service.api('POST', '/webhooks', webhook)).status, 201, 'room again');
+    const other = await service.openAccount();
+    t.equal((await service.api('POST', '/webhooks', webhook, other.apiKey)).status, 201, 'another account has its own');
+  },
+);
+
+t.test(
+  'creations of an account that come in side by side share transactions, and one that fails fails alone',
+  async (t) => {
+    const { uri } = await openStores(t);
+    const { connection, transaction, close } = await connectDatabase(uri);
+    t.teardown(close);
+    const { forAccount, system } = createStores(connection, { clock, newId });
+    await system.accounts.insert({ _id: 'acct_a', name: 'a', createdAt: clock.now() });
+    const things = connection.db!.collection<any>('things');
+    await things.insertOne({ _id: 77 });
+    let transactions = 0;
+    const quota = createQuota({
+      transaction: (work) =>
+        transaction((session) => {
+          transactions++;
+          return work(session);
+        }),
+      forAccount,
+      count: (_accountId, session) => things.countDocuments({}, { session }),
+      max: 10_000,
+      what: 'things',
+    });
+    const create = (_id: number) =>
+      quota('acct_a', async (session) => {
+        await things.insertOne({ _id }, { session });
+      });
+    // 32 connections, each with its next request as soon as the one before is answered.
+    let next = 0;
+    const failed: number[] = [];
+    const sendAll = async () => {
+      while (next < 1000) {
+        const id = next++;
+        await create(id).catch(() => failed.push(id));
+      }
+    };
+    await Promise.all(Array.from({ length: 32 }, sendAll));
+    t.same(failed, [77], 'the one that was there before');
+    t.equal(await things.countDocuments(), 1000);
+    t.ok(transactions < 200, `${transactions} transactions`);
   },
 );

@@ -154,9 +154,13 @@ const inTransaction = <T>(work: (session: Parameters<Parameters<typeof transacti
 type Call = (stranger: AccountStores) => Promise<unknown>;
 /** Every method of every collection, called with the owner's ids. The result must be nothing. */
 const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], Call> } = {
-  account: { get: (s) => s.account.get() },
+  account: {
+    get: (s) => s.account.get(),
+    countCreations: (s) => inTransaction((session) => s.account.countCreations(1, session)),
+  },
   apiKeys: {
     save: (s) => s.apiKeys.save({ ...apiKey, name: 'stolen' }).catch(() => null),
+    count: (s) => inTransaction((session) => s.apiKeys.count(session)),
     byId: (s) => s.apiKeys.byId(apiKey._id),
     list: (s) => s.apiKeys.list(pageOfAll),
     replaceKey: (s) => s.apiKeys.replaceKey(apiKey._id, { hash: 'mine', keyMasked: '' }),
@@ -166,6 +170,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
   },
   wallets: {
     insert: (s) => s.wallets.insert({ ...wallet, name: 'stolen' }),
+    count: (s) => inTransaction((session) => s.wallets.count(session)),
     byId: (s) => s.wallets.byId(wallet._id),
     byIds: (s) => s.wallets.byIds([wallet._id, spare._id]),
     list: (s) => s.wallets.list(pageOfAll),
@@ -212,6 +217,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
   },
   webhooks: {
     insert: (s) => s.webhooks.insert({ ...webhook, url: 'https://x.example/' }).catch(() => null),
+    count: (s) => inTransaction((session) => s.webhooks.count(session)),
     byId: (s) => s.webhooks.byId(webhook._id),
     list: (s) => s.webhooks.list(pageOfAll),
     update: (s) => s.webhooks.update(webhook._id, { url: 'https://stranger.example/' }),
@@ -250,6 +256,7 @@ const isNothing = (result: unknown): boolean =>
   result === null ||
   result === undefined ||
   result === false ||
+  result === 0 ||
   (Array.isArray(result) && result.length === 0) ||
   (typeof result === 'object' && 'items' in result && Array.isArray(result.items) && result.items.length === 0);
 

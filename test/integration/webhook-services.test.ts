@@ -8,6 +8,7 @@ import { createSecretBox } from '../../src/domain/secrets.js';
 import type { Caller } from '../../src/services/caller.js';
 import { createDeliveryService } from '../../src/services/deliveries.js';
 import { createEventService } from '../../src/services/events.js';
+import { unlimited } from '../../src/services/quota.js';
 import { type SampleEvent, sampleEvent } from '../../src/services/sample-event.js';
 import { createWebhookService } from '../../src/services/webhooks.js';
 import { connectDatabase } from '../../src/stores/database.js';
@@ -65,6 +66,7 @@ const webhookDeps = {
   clock,
   newId,
   publicUrl: 'https://pay.example',
+  quota: unlimited,
 };
 const webhooks = createWebhookService(webhookDeps);
 const deliveries = createDeliveryService({ ...stores, deliveriesDue: dispatcher.wake });

@@ -12,6 +12,7 @@ import { createDeliveryService } from '../../src/services/deliveries.js';
 import { createPaymentLinkService } from '../../src/services/payment-links.js';
 import { createPaymentService } from '../../src/services/payments.js';
 import { createProductService } from '../../src/services/products.js';
+import { unlimited } from '../../src/services/quota.js';
 import { createReadSync } from '../../src/services/wallet-sync.js';
 import { createWalletService } from '../../src/services/wallets.js';
 import { createWebhookService } from '../../src/services/webhooks.js';
@@ -149,7 +150,15 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
   const { transaction } = database;
   const stamper = createLedgerStamper({ ...stores.system, horizons: new Map([['LOCAL', horizon]]), clock });
   const deliveriesDue = () => undefined;
-  const common = { forAccount: stores.forAccount, transaction, stamper, clock, newId, publicUrl: PUBLIC_URL };
+  const common = {
+    forAccount: stores.forAccount,
+    transaction,
+    stamper,
+    clock,
+    newId,
+    publicUrl: PUBLIC_URL,
+    quota: unlimited,
+  };
   return {
     process,
     wallets: createWalletService({
