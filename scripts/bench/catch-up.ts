@@ -169,7 +169,7 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
     });
     const round = async () => {
       const session = horizon.session();
-      await watcher.round(session, await session.root(), new AbortController().signal);
+      await watcher.round(session, await session.tip(), new AbortController().signal);
     };
     await round();
     await standIn.add(PAGE * 5, SHOP);

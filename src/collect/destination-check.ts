@@ -1,13 +1,13 @@
-/** What would keep a wallet from receiving an asset, as far as the ledger tells quickly: it is asked once in a while, not for every page. */
+/** What would keep a wallet from receiving an asset, as far as the ledger tells quickly. Answers are remembered, so that pages cost few requests. */
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { type Asset, assetName, sameAsset } from '../domain/asset.js';
-import type { Horizon } from '../ledger/horizon/source.js';
+import type { NetworkLedger } from '../ledger/network-ledger.js';
 
 export type DestinationProblem = 'no_account' | 'no_trustline';
 
 export interface DestinationCheck {
-  /** Null when there is none, or when nobody knows. */
+  /** Null when nothing is in the way, or when the ledger does not tell in time. */
   to(network: Network, address: string, asset: Asset): Promise<DestinationProblem | null>;
 }
 
@@ -21,7 +21,7 @@ export function createDestinationCheck({
   horizons,
   clock,
 }: {
-  horizons: ReadonlyMap<Network, Horizon>;
+  horizons: ReadonlyMap<Network, Pick<NetworkLedger, 'session'>>;
   clock: Clock;
 }): DestinationCheck {
   const remembered = new Map<string, { destinationProblem: Promise<DestinationProblem | null>; untilMs: number }>();

@@ -1,42 +1,77 @@
-/** Marks moments by asking Horizon for its newest ledger. When it does not answer quickly, the newest ledger seen by the watcher stands in:
- *  it has closed before the moment too. */
+/** Stamps moments with the newest ledger that the watcher knows, and with the ledger's time where this host's clock is known to be off. While the watcher
+ *  is up to date this costs no request; when it is not, all who ask at once share one question. */
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import type { Horizon } from '../ledger/horizon/source.js';
-import type { NetworkStateStore } from '../stores/network-states.js';
+import type { NetworkLedger } from '../ledger/network-ledger.js';
+import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
 
 const PATIENCE_MS = 1500;
+/** What the watcher saw is taken for the newest ledger so long: on a small request budget its polls are minutes apart. */
+const FRESH_MS = 15_000;
+/** An answer serves all who ask within this time. */
+const SHARED_FOR_MS = 1000;
+/** Ledgers are seen some seconds after they closed: less than this says nothing of the clock. */
+const USUAL_DELAY_MS = 8000;
+
+/** Whether this host's clock certainly disagrees with the ledger's. @param aheadMs see `NetworkStateDoc` */
+export const isClockOff = (aheadMs: number | null | undefined): aheadMs is number =>
+  typeof aheadMs === 'number' && (aheadMs < 0 || aheadMs > USUAL_DELAY_MS);
+
+/** A moment of this host's clock by the ledger's: close times are compared with it. A clock that is behind is certain to be, because no ledger closes
+ *  in the future. @param aheadMs see `NetworkStateDoc`. Pure. */
+export const toLedgerTime = (now: Date, aheadMs: number | null | undefined): Date =>
+  isClockOff(aheadMs) ? new Date(now.getTime() - aheadMs) : now;
 
 export function createLedgerStamper(deps: {
-  horizons: ReadonlyMap<Network, Horizon>;
-  networkStates: NetworkStateStore;
+  horizons: ReadonlyMap<Network, Pick<NetworkLedger, 'session' | 'isFree'>>;
+  networkStates: Pick<NetworkStateStore, 'byNetwork'>;
   clock: Clock;
 }) {
   const { horizons, networkStates, clock } = deps;
+  const asked = new Map<Network, { ledger: Promise<number | null>; untilMs: number }>();
 
-  async function newestLedger(network: Network): Promise<number | null> {
-    const state = await networkStates.byNetwork(network);
+  function ask(network: Network): Promise<number | null> {
+    const known = asked.get(network);
+    if (known && known.untilMs > clock.nowMs()) return known.ledger;
     const horizon = horizons.get(network);
-    // While the watcher cannot reach Horizon, asking again would only make a merchant wait.
-    if (!horizon || state?.trouble) return state?.latestLedger ?? null;
-    const done = new AbortController();
-    const asked = horizon
+    if (!horizon) return Promise.resolve(null);
+    const ledger = horizon
       .session()
-      .root()
+      .tip()
       .then(
-        (root) => root.latestLedger,
+        ({ latestLedger }) => latestLedger,
         () => null,
       );
-    const answer = await Promise.race([asked, clock.sleep(PATIENCE_MS, done.signal).then(() => null)]);
+    // Until it is answered, and a moment longer.
+    const entry = { ledger, untilMs: Number.POSITIVE_INFINITY };
+    asked.set(network, entry);
+    void ledger.then(() => {
+      entry.untilMs = clock.nowMs() + (horizon.isFree ? 0 : SHARED_FOR_MS);
+    });
+    return ledger;
+  }
+
+  async function newestLedger(network: Network, state: NetworkStateDoc | null): Promise<number | null> {
+    const known = state?.latestLedger ?? null;
+    // While the watcher cannot reach a source, asking again would only make a merchant wait.
+    if (state?.trouble) return known;
+    const isFresh = state?.seenAt && clock.nowMs() - state.seenAt.getTime() < FRESH_MS;
+    // A ledger without a budget may close many times a second: there the newest one is worth a question.
+    if (isFresh && !horizons.get(network)?.isFree) return known;
+    const done = new AbortController();
+    const answer = await Promise.race([ask(network), clock.sleep(PATIENCE_MS, done.signal).then(() => null)]);
     done.abort();
-    return answer ?? state?.latestLedger ?? null;
+    // A server that lags must not take a stamp back.
+    return answer === null ? known : Math.max(answer, known ?? 0);
   }
 
   return {
+    /** The present moment: its ledger is the newest one that is known, which closed before it. Null when none is known. */
     async stamp(network: Network): Promise<LedgerStamp> {
-      const ledger = await newestLedger(network);
-      return { at: clock.now(), ledger };
+      const state = await networkStates.byNetwork(network);
+      const ledger = await newestLedger(network, state);
+      return { at: toLedgerTime(clock.now(), state?.clockAheadMs), ledger };
     },
   };
 }

@@ -2,7 +2,7 @@
 import type { Network } from '../../contracts/networks.js';
 import { memosNamedBy } from '../domain/memo.js';
 import { isWatched } from '../domain/terms.js';
-import type { Credit } from '../ledger/horizon/record.js';
+import type { Credit } from '../ledger/records.js';
 import type { Session } from '../stores/database.js';
 import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentStore } from '../stores/payments.js';

@@ -1,8 +1,8 @@
-/** Tries parked records again: after an upgrade that understands them, or when Horizon can tell what was missing. */
+/** Tries parked records again: after an upgrade that understands them, or when a source has what was missing. */
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { parseRecord } from '../ledger/horizon/record.js';
-import type { Horizon } from '../ledger/horizon/source.js';
+import type { NetworkLedger } from '../ledger/network-ledger.js';
 import type { ParkedRecordDoc, ParkedRecordStore } from '../stores/parked-records.js';
 import type { WalletStore } from '../stores/wallets.js';
 import { readRecords } from './reading.js';
@@ -15,13 +15,15 @@ export interface ParkedRetry {
   reason: string | null;
 }
 
-/** @throws HorizonUnavailable when something has to be fetched and cannot be. */
+/** Reads a parked record anew and stores the payments that it holds. Whatever of it is still not understood stays parked, or is parked in its place: a
+ *  record that was parked as a whole may turn out to hold changes of which only some are understood.
+ *  @throws LedgerUnavailable when something has to be fetched and cannot be; then nothing is changed. */
 export async function retryParked(
   deps: {
-    horizonOf: (network: Network) => Horizon;
-    wallets: WalletStore;
-    parkedRecords: ParkedRecordStore;
-    recorder: Recorder;
+    horizonOf: (network: Network) => Pick<NetworkLedger, 'session'>;
+    wallets: Pick<WalletStore, 'at'>;
+    parkedRecords: Pick<ParkedRecordStore, 'park' | 'remove'>;
+    recorder: Pick<Recorder, 'record'>;
     clock: Clock;
   },
   parked: ParkedRecordDoc,
@@ -32,12 +34,16 @@ export async function retryParked(
     new Set((await wallets.at(network, addresses)).map((wallet) => wallet.address));
   const raw: unknown = JSON.parse(parked.raw);
   const reading = await readRecords(
-    { network, session: horizonOf(network).session(), clock, isOurs, ofOneAddress: true },
+    { network, session: horizonOf(network).session(), clock, isOurs, ofOneAddress: true, keepAll: true },
     [{ raw, outcome: parseRecord(raw) }],
   );
   // Of a record with several balance changes the others were stored before, and are known by their keys.
   const stored = await recorder.record(network, reading.credits, null);
-  const again = reading.parked.find((each) => each._id === parked._id);
-  if (!again) await parkedRecords.remove(parked._id);
-  return { payments: stored.length, reason: again?.reason ?? null };
+  const again = reading.parked.filter(({ _id }) => isPartOf(_id, parked._id));
+  await parkedRecords.park(again);
+  if (!again.some(({ _id }) => _id === parked._id)) await parkedRecords.remove(parked._id);
+  return { payments: stored.length, reason: again[0]?.reason ?? null };
 }
+
+/** Of a change that was parked by itself only that change matters; of a whole record everything does. */
+const isPartOf = (id: string, parkedId: string): boolean => parkedId.split(':').length < 3 || id === parkedId;

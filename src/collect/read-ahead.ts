@@ -8,31 +8,31 @@ interface Page {
 }
 
 export interface ReadAhead<P extends Page> {
-  /** The pages that have been read since the last call, in their order: at least one, at most `atMost`. From the first call on so many more are read.
+  /** Takes the pages that were read since the last call, in their order: at least one, at most `atMost`. That many more are then read ahead.
    *  @throws what reading throws, once the pages before it are taken. */
   take(atMost: number): Promise<P[]>;
-  /** Reads no further. */
+  /** Ends the reading. */
   stop(): void;
 }
 
-/** @param read the page behind a position. */
+/** @param read reads the page after a cursor. */
 export function readAhead<P extends Page>(read: (from: CursorDoc) => Promise<P>, start: CursorDoc): ReadAhead<P> {
   const ready: P[] = [];
-  let position = start;
+  let cursor = start;
   let atMost = 0;
   let ended = false;
   let reading: Promise<void> | null = null;
 
   function goOn(): void {
     if (reading || ended || ready.length >= atMost) return;
-    reading = read(position).then((page) => {
+    reading = read(cursor).then((page) => {
       ready.push(page);
-      position = { ...position, ...page.to };
+      cursor = { ...cursor, ...page.to };
       ended ||= !page.full;
       reading = null;
       goOn();
     });
-    // Whoever never comes to take it need not hear of its failure.
+    // A failure matters only to a caller who takes.
     reading.catch(() => undefined);
   }
 

@@ -1,11 +1,10 @@
-/** One page of Horizon → what it means for the wallets of this service. What a record lacks and a second request can fetch is fetched;
- *  a record that cannot be understood is set aside and holds up nothing. */
+/** One page of records → what it means for the wallets of this service. What a record lacks and a second request can fetch is fetched; a record
+ *  that cannot be understood is parked and never stops the records after it. */
 import { createHash } from 'node:crypto';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
-import type { ParsedPage } from '../ledger/horizon/page.js';
-import { type Credit, parseRecord, type RecordOutcome, type Supplement } from '../ledger/horizon/record.js';
-import type { HorizonSession } from '../ledger/horizon/source.js';
+import type { LedgerSession } from '../ledger/network-ledger.js';
+import type { Credit, LedgerRecord, RecordOutcome } from '../ledger/records.js';
 import type { ParkedRecordDoc } from '../stores/parked-records.js';
 
 export interface Reading {
@@ -14,38 +13,33 @@ export interface Reading {
 }
 
 /** @param isOurs tells which of some addresses have a wallet here; it must be asked after the page was fetched, so that a wallet made before
- *  a ledger closed is never overlooked in that ledger. */
+ *  a ledger closed is never overlooked in that ledger.
+ *  @throws LedgerUnavailable when something has to be fetched and cannot be. */
 export async function readRecords(
   deps: {
     network: Network;
-    session: HorizonSession;
+    session: Pick<LedgerSession, 'complete'>;
     clock: Clock;
     isOurs: (addresses: readonly string[]) => Promise<ReadonlySet<string>>;
     /** The records are those of one watched address: a record of a new type is among them for a reason, whomever it names. */
     ofOneAddress: boolean;
+    /** Parks whatever is not understood, also where no wallet of ours is named: it was parked for a reason. */
+    keepAll?: boolean;
   },
-  records: ParsedPage['records'],
+  records: readonly LedgerRecord[],
 ): Promise<Reading> {
-  const { network, session, clock, isOurs, ofOneAddress } = deps;
+  const { network, session, clock, isOurs, ofOneAddress, keepAll = false } = deps;
   const ours = await isOurs([...new Set(records.flatMap(({ outcome }) => addressesOf(outcome)))]);
   const concernsUs = (receivers: readonly string[] | null) =>
-    receivers === null || receivers.some((address) => ours.has(address));
+    keepAll || receivers === null || receivers.some((address) => ours.has(address));
 
   const reading: Reading = { credits: [], parked: [] };
   const park = (raw: unknown, id: string, reason: string) =>
     reading.parked.push({ _id: `${network}:${id}`, network, reason, raw: JSON.stringify(raw), createdAt: clock.now() });
 
-  for (const { raw, outcome: first } of records) {
-    let outcome = first;
-    const supplement: Supplement = {};
-    // A transaction may turn out to lack what only the effects tell.
-    while (outcome.kind === 'incomplete' && concernsUs(outcome.receivers) && !(outcome.needs in supplement)) {
-      supplement[outcome.needs] =
-        outcome.needs === 'transaction'
-          ? await session.transaction(outcome.transactionHash)
-          : await session.operationEffects(outcome.operationId);
-      outcome = parseRecord(raw, supplement);
-    }
+  for (const record of records) {
+    const { raw } = record;
+    const outcome = record.outcome.kind === 'incomplete' ? await session.complete(record, concernsUs) : record.outcome;
     if (outcome.kind === 'incomplete') {
       if (concernsUs(outcome.receivers)) park(raw, outcome.pagingToken, `its ${outcome.needs} cannot be had`);
     } else if (outcome.kind === 'parked') {

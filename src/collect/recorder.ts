@@ -4,7 +4,7 @@ import type { Network } from '../../contracts/networks.js';
 import type { NewId } from '../domain/ids.js';
 import { effectsOf } from '../domain/payment-effects.js';
 import type { Outbox, OutboxEvent } from '../events/outbox.js';
-import type { Credit } from '../ledger/horizon/record.js';
+import type { Credit } from '../ledger/records.js';
 import type { CursorDoc, CursorStore, Progress } from '../stores/cursors.js';
 import type { Database, Session } from '../stores/database.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';

@@ -2,11 +2,11 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
-import type { Horizon } from '../ledger/horizon/source.js';
-import { HorizonUnavailable, WrongNetwork } from '../ledger/horizon/unavailable.js';
+import { LedgerUnavailable, WrongNetwork } from '../ledger/errors.js';
+import type { NetworkLedger } from '../ledger/network-ledger.js';
 import type { LeaseStore } from '../stores/leases.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
-import { createPollScheduler } from './poll-scheduler.js';
+import { createPollScheduler, type PollScheduler } from './poll-scheduler.js';
 import { CursorConflict } from './recorder.js';
 import type { Watcher } from './watcher.js';
 
@@ -17,7 +17,7 @@ const IDLE_ROUND_MS = 1000;
 export interface WatchDeps {
   network: Network;
   watcher: Watcher;
-  horizon: Horizon;
+  horizon: NetworkLedger;
   leases: LeaseStore;
   networkStates: NetworkStateStore;
   /** Of this process. */
@@ -27,7 +27,7 @@ export interface WatchDeps {
   /** The budget; null without one. */
   requestsPerHour: number | null;
   clock: Clock;
-  /** Time that passed, which the pace goes by: a clock that is set back an hour must not stop the watching for that hour. Default the clock. */
+  /** The monotonic clock, which polling goes by: a clock that is set back an hour must not stop the watching for that hour. Default the clock. */
   monotonic?: MonotonicClock;
   log: Logger;
 }
@@ -40,7 +40,7 @@ export async function watch(deps: WatchDeps, signal: AbortSignal): Promise<void>
     try {
       if (await leases.hold(lease, holder, LEASE_MS)) await holdAndWatch(deps, lease, signal);
     } catch (error) {
-      deps.log.error({ network, err: error }, 'watching stopped; it is taken up again');
+      deps.log.error({ network, err: error }, 'watching stopped and will start again');
     }
     await clock.sleep(1000, signal);
   }
@@ -73,59 +73,75 @@ async function renew(
   }
 }
 
+/** What the rounds of one holding of the lease share. */
+interface Progress {
+  scheduler: PollScheduler;
+  failures: number;
+  /** The newest ledger when something was last read, and when that was. */
+  read: { ledger: number; atMs: number };
+  roundMs: number;
+}
+
 async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> {
-  const {
-    network,
-    watcher,
-    horizon,
-    networkStates,
-    pollIntervalMs,
-    requestsPerHour,
-    clock,
-    monotonic = clock,
-    log,
-  } = deps;
-  const pace = createPollScheduler({ pollIntervalMs, requestsPerHour });
-  let failures = 0;
-  let read = { ledger: 0, atMs: Number.NEGATIVE_INFINITY };
-  let roundMs = Number.NEGATIVE_INFINITY;
+  const { network, pollIntervalMs, requestsPerHour, clock, log } = deps;
+  const progress: Progress = {
+    scheduler: createPollScheduler({ pollIntervalMs, requestsPerHour }),
+    failures: 0,
+    read: { ledger: 0, atMs: Number.NEGATIVE_INFINITY },
+    roundMs: Number.NEGATIVE_INFINITY,
+  };
   while (!signal.aborted) {
-    let waitMs = 0;
+    let waitMs: number;
     try {
-      const session = horizon.session();
-      const root = await session.root();
-      const nowMs = monotonic.nowMs();
-      pace.saw(root.latestLedger, nowMs);
-      const isNew = root.latestLedger !== read.ledger;
-      if (isNew && nowMs - read.atMs < pollIntervalMs) {
-        waitMs = read.atMs + pollIntervalMs - nowMs;
-      } else {
-        // Without a new ledger there may be new wallets.
-        if (isNew || nowMs - roundMs >= IDLE_ROUND_MS) {
-          roundMs = nowMs;
-          if (isNew) read = { ledger: root.latestLedger, atMs: nowMs };
-          const pages = await watcher.round(session, root, signal);
-          // A round that read nothing must not hold up the next ledger.
-          if (pages > 0) read.atMs = nowMs;
-          pace.read(pages);
-        }
-        waitMs = pace.waitMs(monotonic.nowMs());
-      }
-      if (failures > 0) log.info({ network }, 'Horizon answers again');
-      failures = 0;
+      waitMs = await poll(deps, progress, signal);
+      if (progress.failures > 0) log.info({ network }, 'Horizon answers again');
+      progress.failures = 0;
     } catch (error) {
       if (signal.aborted) return;
-      read.ledger = 0;
-      failures += 1;
-      waitMs = Math.min(MAX_WAIT_MS, pollIntervalMs * 2 ** Math.min(failures - 1, 6));
-      if (error instanceof HorizonUnavailable || error instanceof WrongNetwork) {
-        if (error instanceof HorizonUnavailable) waitMs = Math.max(waitMs, error.retryAfterMs);
-        if (failures === 1) log.warn({ network, reason: error.message }, 'Horizon does not answer');
-        await networkStates.noteTrouble(network, error.message, clock.now()).catch(() => undefined);
-      } else if (!(error instanceof CursorConflict)) {
-        log.error({ network, err: error }, 'a round of watching failed');
-      }
+      waitMs = await noteFailure(deps, progress, error);
     }
     await clock.sleep(waitMs, signal);
   }
+}
+
+/** Looks for the newest ledger and reads what is new. @returns milliseconds until the next poll */
+async function poll(deps: WatchDeps, progress: Progress, signal: AbortSignal): Promise<number> {
+  const { watcher, horizon, pollIntervalMs, clock, monotonic = clock } = deps;
+  const { scheduler, read } = progress;
+  // Pages wait for the budget as long as they must: giving up would spend the next request on another look at the newest ledger.
+  const session = horizon.session({ patience: signal });
+  try {
+    const tip = await session.tip();
+    const nowMs = monotonic.nowMs();
+    scheduler.saw(tip.latestLedger, nowMs);
+    const isNew = tip.latestLedger !== read.ledger;
+    if (isNew && nowMs - read.atMs < pollIntervalMs) return read.atMs + pollIntervalMs - nowMs;
+    // Without a new ledger there may be new wallets.
+    if (isNew || nowMs - progress.roundMs >= IDLE_ROUND_MS) {
+      progress.roundMs = nowMs;
+      if (isNew) progress.read = { ledger: tip.latestLedger, atMs: nowMs };
+      const pages = await watcher.round(session, tip, signal);
+      // A round that read nothing must not hold up the next ledger.
+      if (pages > 0) progress.read.atMs = nowMs;
+    }
+  } finally {
+    scheduler.spent(session.requests);
+  }
+  return scheduler.waitMs(monotonic.nowMs());
+}
+
+/** @returns milliseconds until the next poll: no sooner than the budget bears, so that failures leave something to read pages with */
+async function noteFailure(deps: WatchDeps, progress: Progress, error: unknown): Promise<number> {
+  const { network, networkStates, pollIntervalMs, clock, monotonic = clock, log } = deps;
+  progress.read.ledger = 0;
+  progress.failures += 1;
+  const backOffMs = Math.min(MAX_WAIT_MS, pollIntervalMs * 2 ** Math.min(progress.failures - 1, 6));
+  const waitMs = Math.max(backOffMs, progress.scheduler.waitMs(monotonic.nowMs()));
+  if (error instanceof LedgerUnavailable || error instanceof WrongNetwork) {
+    if (progress.failures === 1) log.warn({ network, reason: error.message }, 'Horizon does not answer');
+    await networkStates.noteTrouble(network, error.message, clock.now()).catch(() => undefined);
+    return error instanceof LedgerUnavailable ? Math.max(waitMs, error.retryAfterMs) : waitMs;
+  }
+  if (!(error instanceof CursorConflict)) log.error({ network, err: error }, 'a round of watching failed');
+  return waitMs;
 }

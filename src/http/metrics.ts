@@ -51,6 +51,27 @@ export function createMetrics(deps: {
       }
     },
   });
+  new Gauge({
+    name: 'collect_clock_ahead_seconds',
+    help: "How far the worker's clock is ahead of the ledger's close times. Some seconds are usual; less than 0 means that it is behind.",
+    labelNames: ['network'],
+    registers: [registry],
+    async collect() {
+      for (const { _id, clockAheadMs } of await networkStates.all().catch(() => [])) {
+        if (typeof clockAheadMs === 'number') this.set({ network: _id }, clockAheadMs / 1000);
+      }
+    },
+  });
+  new Gauge({
+    name: 'collect_source_outdated',
+    help: 'Whether account histories of the source can leave records out: 1 means that it needs an upgrade.',
+    labelNames: ['network'],
+    registers: [registry],
+    async collect() {
+      for (const { _id, sourceWarning } of await networkStates.all().catch(() => []))
+        this.set({ network: _id }, sourceWarning ? 1 : 0);
+    },
+  });
   return {
     registry,
     attempted: (status: string) => attempts.inc({ status }),

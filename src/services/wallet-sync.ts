@@ -1,5 +1,6 @@
 /** How far the ledger has been read for a wallet, from the cursors that the watcher keeps. */
 import type { Clock } from '../clock.js';
+import { effectiveCursor } from '../domain/coverage.js';
 import type { Wallet } from '../resources/index.js';
 import type { CursorDoc, CursorStore } from '../stores/cursors.js';
 import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
@@ -34,12 +35,6 @@ export function createReadSync(deps: {
   };
 }
 
-/** The feed speaks for a wallet once the wallet's own position has reached what the feed covers. */
-export function effectivePosition(own: CursorDoc | undefined, feed: CursorDoc | undefined): CursorDoc | undefined {
-  if (own && feed && feed.fromLedger !== null && own.ledger >= feed.fromLedger && feed.ledger > own.ledger) return feed;
-  return own;
-}
-
 export function syncOf(
   wallet: WalletDoc,
   own: CursorDoc | undefined,
@@ -47,7 +42,7 @@ export function syncOf(
   state: NetworkStateDoc | undefined,
   nowMs: number,
 ): Wallet['sync'] {
-  const position = wallet.watchStarted ? effectivePosition(own, feed) : undefined;
+  const position = wallet.watchStarted ? effectiveCursor(own, feed) : undefined;
   const read = { ledger: position?.ledger ?? null, at: position?.readAt.toISOString() ?? null };
   if (!wallet.watching) {
     // It is read to the end of its last window: it cannot lag.

@@ -1,10 +1,7 @@
-/** How far each source of the ledger has been read. A position moves only from where its reader found it: two readers never both move it. */
+/** How far each stream of the ledger has been read. A cursor moves only from where its reader found it: two readers never both move it. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { SCHEMA_OPTIONS, type Session } from './database.js';
-
-/** An account's payments are read by its own position; the feed is all payments of the network in one stream. */
-export const FEED = 'feed';
 
 export interface CursorDoc {
   /** `NETWORK:G…` or `NETWORK:feed`. */
@@ -12,19 +9,24 @@ export interface CursorDoc {
   network: Network;
   /** Null for the feed. */
   address: string | null;
-  /** Horizon's paging token: everything up to it has been dealt with. */
+  /** Paging token of the last record that was dealt with: the next page begins after it. */
   cursor: string;
-  /** Everything up to this ledger has been dealt with. */
+  /** The newest ledger of the network when the stream was last read to its end: for telling people, never for deciding, because the server that
+   *  gave the last page may have been behind the one that named this ledger. */
   ledger: number;
   /** When that ledger closed. */
   closedAt: Date;
   /** When that was found. */
   readAt: Date;
+  /** Everything up to this ledger has been dealt with: the server that gave the page had it. Whatever leaves ledgers unread for good goes by it. */
+  shownLedger: number;
+  /** When that ledger closed, or earlier where that is not known. */
+  shownClosedAt: Date;
   /** Only of the feed: the first ledger that it covers without a hole is the one after this. */
   fromLedger: number | null;
 }
 
-export type Progress = Pick<CursorDoc, 'cursor' | 'ledger' | 'closedAt' | 'readAt'>;
+export type Progress = Pick<CursorDoc, 'cursor' | 'ledger' | 'closedAt' | 'readAt' | 'shownLedger' | 'shownClosedAt'>;
 
 const cursorSchema = new mongoose.Schema<CursorDoc>(
   {
@@ -35,20 +37,38 @@ const cursorSchema = new mongoose.Schema<CursorDoc>(
     ledger: Number,
     closedAt: Date,
     readAt: Date,
+    shownLedger: Number,
+    shownClosedAt: Date,
     fromLedger: { type: Number, default: null },
   },
   { ...SCHEMA_OPTIONS, collection: 'cursors' },
 );
-cursorSchema.index({ network: 1, ledger: 1 });
-
-export const cursorId = (network: Network, source: string): string => `${network}:${source}`;
+cursorSchema.index({ network: 1, shownLedger: 1 });
 
 export type CursorStore = ReturnType<typeof createCursorStore>;
 
 export function createCursorStore(connection: mongoose.Connection) {
   const cursors = connection.model<CursorDoc>('Cursor', cursorSchema);
+
+  /** Cursors from before there was `shownLedger`: everything before the ledger of their last record was certainly shown. */
+  async function addShownLedgers(): Promise<void> {
+    const old = await cursors.collection
+      .find({ shownLedger: { $exists: false } }, { projection: { cursor: 1 } })
+      .toArray();
+    for (const { _id, cursor } of old) {
+      const shownLedger = Math.max(0, Number(BigInt(cursor) >> 32n) - 1);
+      await cursors.collection.updateOne(
+        { _id, cursor, shownLedger: { $exists: false } },
+        { $set: { shownLedger, shownClosedAt: new Date(0) } },
+      );
+    }
+  }
+
   return {
-    ensureIndexes: () => cursors.createIndexes(),
+    async ensureIndexes(): Promise<void> {
+      await cursors.createIndexes();
+      await addShownLedgers();
+    },
 
     byId: (id: string) => cursors.findById(id).lean<CursorDoc>().exec(),
     byIds: (ids: readonly string[]) =>
@@ -56,20 +76,21 @@ export function createCursorStore(connection: mongoose.Connection) {
         .find({ _id: { $in: [...ids] } })
         .lean<CursorDoc[]>()
         .exec(),
-    /** False when somebody else has moved it since `from` was read. */
+    /** Moves a cursor. @returns false when somebody else has moved it since `from` was read; then nothing is changed. */
     async advance(
       from: Pick<CursorDoc, '_id' | 'cursor' | 'ledger'>,
       to: Progress,
       session?: Session,
     ): Promise<boolean> {
+      const { cursor, ledger, closedAt, readAt, shownLedger, shownClosedAt } = to;
       const { matchedCount } = await cursors.collection.updateOne(
         { _id: from._id as never, cursor: from.cursor, ledger: from.ledger },
-        { $set: { cursor: to.cursor, ledger: to.ledger, closedAt: to.closedAt, readAt: to.readAt } },
+        { $set: { cursor, ledger, closedAt, readAt, shownLedger, shownClosedAt } },
         session ? { session } : {},
       );
       return matchedCount === 1;
     },
-    /** Sets cursors whatever they were: at the start of a source, after a gap, when the way of reading changes. */
+    /** Sets cursors whatever they were: at the start of a stream, after a gap, when the mode of reading changes. */
     async put(batch: readonly CursorDoc[]): Promise<void> {
       if (batch.length === 0) return;
       await cursors.collection.bulkWrite(
@@ -79,21 +100,29 @@ export function createCursorStore(connection: mongoose.Connection) {
         { ordered: false },
       );
     },
+    /** Removes cursors that are still as they were read. One that was read, moved or put again meanwhile is in use, and stays. */
+    async removeUnchanged(batch: readonly Pick<CursorDoc, '_id' | 'cursor' | 'readAt'>[]): Promise<void> {
+      if (batch.length === 0) return;
+      await cursors.collection.bulkWrite(
+        batch.map(({ _id, cursor, readAt }) => ({ deleteOne: { filter: { _id: _id as never, cursor, readAt } } })),
+        { ordered: false },
+      );
+    },
     async remove(ids: readonly string[]): Promise<void> {
       if (ids.length > 0) await cursors.deleteMany({ _id: { $in: [...ids] } });
     },
-    /** The account position furthest behind, of those at a ledger or after it. */
+    /** The address's cursor furthest behind, of those that were shown a ledger or a later one. */
     lowestFrom: (network: Network, ledger: number) =>
       cursors
-        .findOne({ network, ledger: { $gte: ledger }, address: { $ne: null } })
-        .sort({ ledger: 1 })
+        .findOne({ network, shownLedger: { $gte: ledger }, address: { $ne: null } })
+        .sort({ shownLedger: 1 })
         .lean<CursorDoc>()
         .exec(),
-    /** Account cursors behind a ledger, the furthest behind first. */
-    behind: (network: Network, ledger: number, limit: number) =>
+    /** Addresses' cursors that were not shown a ledger yet, the furthest behind first. @param without ids to leave out */
+    behind: (network: Network, ledger: number, { limit, without }: { limit: number; without: readonly string[] }) =>
       cursors
-        .find({ network, ledger: { $lt: ledger }, address: { $ne: null } })
-        .sort({ ledger: 1 })
+        .find({ network, shownLedger: { $lt: ledger }, address: { $ne: null }, _id: { $nin: [...without] } })
+        .sort({ shownLedger: 1 })
         .limit(limit)
         .lean<CursorDoc[]>()
         .exec(),

@@ -1,4 +1,4 @@
-/** What is known of each watched network: its newest ledger as last seen, and what troubles its watcher. */
+/** What is known of each watched network: its newest ledger as last seen, its source, and what troubles its watcher. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { SCHEMA_OPTIONS } from './database.js';
@@ -7,13 +7,25 @@ export interface NetworkStateDoc {
   _id: Network;
   latestLedger: number;
   latestClosedAt: Date;
+  /** The oldest ledger that the source keeps. */
   elderLedger: number;
-  /** When Horizon last answered. */
+  /** When a source last answered. */
   seenAt: Date;
   /** A ledger and its hash: when the network shows another hash for it, it has begun anew. */
   anchor: { ledger: number; hash: string } | null;
   /** Since when the watcher cannot do its work, and why; null while it can. */
   trouble: { since: Date; reason: string } | null;
+  /** When the network last began anew, by the close time of the first ledger that was seen of it. Absent when that never happened. */
+  resetAt?: Date | null;
+  /** Since when a gap waits for sources that may still have its ledgers and do not answer. */
+  gapWaitsSince?: Date | null;
+  /** Milliseconds that this host's clock is ahead of the close times of the ledgers, less than 0 when it is behind. Some seconds are usual: a ledger is
+   *  seen a little after it closed. Null until a few ledgers were seen. */
+  clockAheadMs?: number | null;
+  /** The version of the source's software; null when it does not say. */
+  sourceVersion?: string | null;
+  /** Why account histories of the source cannot be relied on; null when they can. */
+  sourceWarning?: string | null;
 }
 
 const networkStateSchema = new mongoose.Schema<NetworkStateDoc>(
@@ -25,6 +37,11 @@ const networkStateSchema = new mongoose.Schema<NetworkStateDoc>(
     seenAt: Date,
     anchor: { type: new mongoose.Schema({ ledger: Number, hash: String }, { _id: false }), default: null },
     trouble: { type: new mongoose.Schema({ since: Date, reason: String }, { _id: false }), default: null },
+    resetAt: { type: Date, default: null },
+    gapWaitsSince: { type: Date, default: null },
+    clockAheadMs: { type: Number, default: null },
+    sourceVersion: { type: String, default: null },
+    sourceWarning: { type: String, default: null },
   },
   { ...SCHEMA_OPTIONS, collection: 'networkStates' },
 );
@@ -40,7 +57,7 @@ export function createNetworkStateStore(connection: mongoose.Connection) {
     async put(network: Network, changes: Partial<Omit<NetworkStateDoc, '_id'>>): Promise<void> {
       await states.updateOne({ _id: network }, { $set: changes }, { upsert: true });
     },
-    /** The moment that the trouble began is kept while it lasts. */
+    /** Records that the watcher cannot do its work. While that lasts, the moment it began is kept. */
     async noteTrouble(network: Network, reason: string, since: Date): Promise<void> {
       await states.updateOne(
         { _id: network, trouble: null },

@@ -4,9 +4,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import type { RequestBudget } from '../../src/ledger/horizon/budget.js';
+import type { RequestBudget } from '../../src/ledger/budget.js';
+import { LedgerUnavailable, WrongNetwork } from '../../src/ledger/errors.js';
+import { parseRecord } from '../../src/ledger/horizon/record.js';
 import { createHorizon, type Horizon, type HorizonOptions } from '../../src/ledger/horizon/source.js';
-import { HorizonUnavailable, WrongNetwork } from '../../src/ledger/horizon/unavailable.js';
 import { effectsOf, page, payment, SHOP, toid, transactionRecord } from '../helpers/horizon-records.js';
 import { type ManualClock, manualClock } from '../helpers/manual-clock.js';
 import { freePort } from '../helpers/mongo.js';
@@ -113,12 +114,12 @@ async function setUp(t: Test, count: number, options: Partial<HorizonOptions> = 
   return { horizon, clock, bases, logged: () => lines.join('') };
 }
 
-const failure = async (promise: Promise<unknown>): Promise<HorizonUnavailable> => {
+const failure = async (promise: Promise<unknown>): Promise<LedgerUnavailable> => {
   const error = await promise.then(
     () => new Error('it did not fail'),
     (error: unknown) => error,
   );
-  if (!(error instanceof HorizonUnavailable)) throw error;
+  if (!(error instanceof LedgerUnavailable)) throw error;
   return error;
 };
 const host = (base: TestBase): string => new URL(base.url).host;
@@ -128,30 +129,33 @@ t.test('every verb asks for what it says', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   const [base] = bases as [TestBase];
   const session = horizon.session();
-  t.equal(session.base, null);
-  t.strictSame(await session.root(), {
+  t.equal(session.server, null);
+  t.strictSame(await session.tip(), {
     latestLedger: LATEST,
     latestClosedAt: new Date(closedAt(LATEST)),
-    elderLedger: 2,
+    oldestLedger: 2,
     passphrase: PASSPHRASE,
+    version: null,
+    isBehind: false,
   });
-  t.equal(session.base, host(base));
+  t.equal(session.server, host(base));
   const feed = await session.payments(toid(1), 2);
   t.match(feed, { cursor: toid(995), full: true, gone: false });
   t.equal(feed.records.length, 2);
   t.match(await session.accountPayments(SHOP, toid(1), 200), { full: false });
   t.match(await session.ledger(7), { sequence: 7, hash: 'ab'.repeat(32), closedAt: new Date(closedAt(7)) });
   t.equal(await session.ledger(LATEST + 1), null);
-  t.match(await session.transaction('ab'.repeat(32)), { successful: true });
-  t.match(await session.operationEffects(toid(5)), { _embedded: {} });
+  const lacking = payment({}, { ledger: 990, joined: false });
+  const hash = lacking.transaction_hash;
+  const outcome = await session.complete({ raw: lacking, outcome: parseRecord(lacking) }, () => true);
+  t.match(outcome, { kind: 'credits' });
   t.strictSame(base.requests, [
     '/',
     `/payments?cursor=${toid(1)}&limit=2&order=asc&join=transactions`,
     `/accounts/${SHOP}/payments?cursor=${toid(1)}&limit=200&order=asc&join=transactions`,
     '/ledgers/7',
     '/ledgers/1001',
-    `/transactions/${'ab'.repeat(32)}`,
-    `/operations/${toid(5)}/effects?order=asc&limit=200`,
+    `/transactions/${hash}`,
   ]);
 });
 
@@ -167,7 +171,7 @@ t.test('the ledger at or before a time is found over HTTP', async (t) => {
 t.test('an account without history has an empty page', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   bases[0]!.misbehave(problem(404, 'not_found'), '/accounts/');
-  const empty = { records: [], cursor: null, full: false, gone: false };
+  const empty = { records: [], cursor: null, full: false, gone: false, shownLedger: null };
   t.strictSame(await horizon.session().accountPayments(SHOP, toid(1), 200), empty);
 });
 
@@ -179,12 +183,15 @@ t.test('what is no longer kept is gone, not empty', async (t) => {
   t.equal(await horizon.session().ledger(7), 'gone');
 });
 
-t.test('what Horizon does not know is null', async (t) => {
+t.test('what a record lacks and Horizon does not have stays missing', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   bases[0]!.misbehave(problem(404, 'not_found'), '/transactions/');
-  t.equal(await horizon.session().transaction('ab'.repeat(32)), null);
-  bases[0]!.misbehave(problem(404, 'not_found'), '/operations/');
-  t.equal(await horizon.session().operationEffects(toid(5)), null);
+  const raw = payment({}, { ledger: 990, joined: false });
+  const record = { raw, outcome: parseRecord(raw) };
+  t.match(await horizon.session().complete(record, () => true), { kind: 'parked' });
+  const { length } = bases[0]!.requests;
+  t.match(await horizon.session().complete(record, () => false), { kind: 'incomplete' });
+  t.equal(bases[0]!.requests.length, length, 'for nobody of ours nothing is fetched');
 });
 
 const whole = JSON.stringify(page(records));
@@ -196,14 +203,18 @@ const FAULTS: { fault: string; respond: Respond; reason: RegExp }[] = [
   { fault: '504 with an empty body', respond: json('', 504), reason: /status 504 without JSON$/ },
   { fault: '502 in HTML', respond: json('<html>Bad Gateway</html>', 502), reason: /status 502/ },
   { fault: '403', respond: problem(403, 'forbidden'), reason: /status 403$/ },
-  { fault: '404 on the feed', respond: problem(404, 'not_found'), reason: /a page that is none$/ },
+  { fault: '404 on the feed', respond: problem(404, 'not_found'), reason: /invalid page response$/ },
   { fault: '404 in HTML', respond: json('<html>Not Found</html>', 404), reason: /status 404 without JSON$/ },
   { fault: 'HTML with 200', respond: json('<html>Welcome</html>'), reason: /status 200 without JSON$/ },
   { fault: 'an empty body with 200', respond: json(''), reason: /status 200 without JSON$/ },
   { fault: 'null with 200', respond: json('null'), reason: /status 200 without JSON$/ },
   { fault: 'cut JSON', respond: json(whole.slice(0, -20)), reason: /status 200 without JSON$/ },
-  { fault: 'another object', respond: json({ hello: 1 }), reason: /a page that is none$/ },
-  { fault: 'records that are no list', respond: json({ _embedded: { records: {} } }), reason: /a page that is none$/ },
+  { fault: 'another object', respond: json({ hello: 1 }), reason: /invalid page response$/ },
+  {
+    fault: 'records that are no list',
+    respond: json({ _embedded: { records: {} } }),
+    reason: /invalid page response$/,
+  },
   {
     fault: 'a page from before the cursor',
     respond: json(page([payment({}, { ledger: 1 })])),
@@ -250,7 +261,7 @@ for (const { fault, respond, reason } of FAULTS) {
     first.misbehave(respond, '/payments');
     const session = horizon.session();
     t.match(await session.payments(toid(1), 200), { cursor: toid(995) }, 'the next one answers the same question');
-    t.equal(session.base, host(second));
+    t.equal(session.server, host(second));
     const asked = first.requests.length;
     await read(horizon);
     t.equal(first.requests.length, asked, 'while it rests it is not asked');
@@ -265,7 +276,7 @@ for (const { fault, respond, reason } of FAULTS) {
     clock.advance(5_000);
     const recovered = horizon.session();
     t.match(await recovered.payments(toid(1), 200), { cursor: toid(995) });
-    t.equal(recovered.base, host(first), 'back to the first one');
+    t.equal(recovered.server, host(first), 'back to the first one');
   });
 }
 
@@ -273,15 +284,15 @@ t.test('a root that cannot be true is a fault, and an old one without a close ti
   const { horizon, clock, bases } = await setUp(t, 1);
   const [base] = bases as [TestBase];
   for (const [fields, reason] of [
-    [{ history_elder_ledger: LATEST + 1 }, /its root contradicts itself$/],
-    [{ history_latest_ledger: 0 }, /its root is none$/],
-    [{ history_latest_ledger: `${LATEST}` }, /its root is none$/],
-    [{ network_passphrase: undefined }, /its root is none$/],
+    [{ history_elder_ledger: LATEST + 1 }, /its oldest ledger is newer than its newest$/],
+    [{ history_latest_ledger: 0 }, /invalid root response$/],
+    [{ history_latest_ledger: `${LATEST}` }, /invalid root response$/],
+    [{ network_passphrase: undefined }, /invalid root response$/],
   ] as const) {
     base.misbehave((response, request) =>
       (request.url === '/' ? json(root(fields)) : problem(500, 'x'))(response, request),
     );
-    t.match((await failure(horizon.session().root())).reason, reason);
+    t.match((await failure(horizon.session().tip())).reason, reason);
     clock.advance(5_000);
   }
   base.misbehave((response, request) =>
@@ -290,7 +301,7 @@ t.test('a root that cannot be true is a fault, and an old one without a close ti
       request,
     ),
   );
-  t.strictSame((await horizon.session().root()).latestClosedAt, new Date(closedAt(LATEST)));
+  t.strictSame((await horizon.session().tip()).latestClosedAt, new Date(closedAt(LATEST)));
 });
 
 t.test('a base that hangs is given up in time, before its headers or within its body', async (t) => {
@@ -343,7 +354,7 @@ t.test('a session that is told to wait does not ask on', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   const [base] = bases as [TestBase];
   const session = horizon.session();
-  await session.root();
+  await session.tip();
   base.misbehave(problem(429, 'rate_limit_exceeded', { 'retry-after': '9' }));
   await failure(session.payments(toid(1), 200));
   const asked = base.requests.length;
@@ -361,7 +372,7 @@ t.test('an answer that was on its way does not end the rest that another one ask
   base.misbehave(null);
   let release = () => {};
   const session = horizon.session();
-  await session.root();
+  await session.tip();
   base.misbehave((response, request) => {
     if (request.url?.startsWith('/ledgers'))
       problem(429, 'rate_limit_exceeded', { 'retry-after': '30' })(response, request);
@@ -379,7 +390,7 @@ t.test('an answer that was on its way does not end the rest that another one ask
 t.test('questions that fail side by side are one fault', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   const session = horizon.session();
-  await session.root();
+  await session.tip();
   bases[0]!.misbehave(problem(503, 'stale_history'));
   await Promise.all(Array.from({ length: 8 }, (_, i) => failure(session.ledger(i + 5))));
   t.equal((await failure(read(horizon))).retryAfterMs, 1_000);
@@ -396,11 +407,11 @@ t.test('a page and its root come from one base, though the list recovers in betw
   const [first, second] = bases as [TestBase, TestBase];
   first.misbehave(problem(503, 'stale_history'));
   const session = horizon.session();
-  await session.root();
+  await session.tip();
   first.misbehave(null);
   clock.advance(60_000);
   await session.payments(toid(1), 200);
-  t.equal(session.base, host(second));
+  t.equal(session.server, host(second));
   t.equal(first.requests.length, 1);
   second.misbehave(problem(503, 'stale_history'));
   const error = await failure(session.ledger(5));
@@ -413,8 +424,8 @@ t.test('first questions that are asked side by side go to one base', async (t) =
   const { horizon, bases } = await setUp(t, 2);
   bases[0]!.misbehave(problem(503, 'stale_history'));
   const session = horizon.session();
-  await Promise.all([session.root(), session.payments(toid(1), 200), session.ledger(5), session.ledger(6)]);
-  t.equal(session.base, host(bases[1]!));
+  await Promise.all([session.tip(), session.payments(toid(1), 200), session.ledger(5), session.ledger(6)]);
+  t.equal(session.server, host(bases[1]!));
   t.equal(bases[0]!.requests.length, 1);
 });
 
@@ -431,7 +442,7 @@ t.test('a base whose root answers while its pages do not is not taken for recove
       clock.advance(500);
       rested += 500;
       const session = horizon.session();
-      await session.root();
+      await session.tip();
       await session.payments(toid(1), 200).catch(() => undefined);
     }
     rests.push(rested);
@@ -447,8 +458,8 @@ t.test('a request that Horizon calls bad is nobody’s fault but ours', async (t
   t.match(error.reason, /refused the request/);
   t.equal(bases[1]!.requests.length, 0, 'it would not be better elsewhere');
   const session = horizon.session();
-  await session.root();
-  t.equal(session.base, host(bases[0]!), 'and the base is as good as before');
+  await session.tip();
+  t.equal(session.server, host(bases[0]!), 'and the base is as good as before');
 });
 
 t.test('another network is refused at the start, with a clear line', async (t) => {
@@ -494,7 +505,7 @@ t.test('no page of another network is ever read', async (t) => {
   const session = horizon.session();
   const errors = [];
   for (let i = 0; i < 3; i++) {
-    errors.push(await session.root().catch((error) => error.name));
+    errors.push(await session.tip().catch((error) => error.name));
     clock.advance(60_000);
   }
   t.ok(errors.includes('WrongNetwork'), 'when no other is left, that is said');
@@ -573,4 +584,101 @@ t.test('closing ends what is in flight, and nothing is asked afterwards', async 
   t.equal((await waiting).reason, 'closed');
   t.equal((await failure(read(horizon))).reason, 'closed');
   t.equal(bases[1]!.requests.length, 0);
+});
+
+t.test(
+  'a page that is too large or too slow is asked for with half as many records, down to one, and back up',
+  async (t) => {
+    const HEAVY = 24;
+    for (const [name, refuse] of [
+      ['too large', (response: ServerResponse) => void response.writeHead(200).end(Buffer.alloc(33 << 20, 32))],
+      ['504', (response: ServerResponse) => problem(504, 'timeout')(response, undefined as never)],
+    ] as const) {
+      const { horizon, bases } = await setUp(t, 1);
+      const limits: number[] = [];
+      let heavy = true;
+      bases[0]!.misbehave((response, request) => {
+        const limit = Number(new URL(request.url!, 'http://x').searchParams.get('limit'));
+        limits.push(limit);
+        if (heavy && limit > HEAVY) refuse(response);
+        else behave('/payments')(response, request);
+      }, '/payments');
+      const session = horizon.session();
+      await session.tip();
+      t.match(await session.payments(toid(1), 200), { cursor: toid(995) });
+      t.same(limits.splice(0), [200, 100, 50, 25, 12], name);
+      heavy = false;
+      for (let page = 0; page < 6; page++) await session.payments(toid(1), 200);
+      t.same(limits, [24, 48, 96, 192, 200, 200], `${name}: back up`);
+      await horizon.close();
+    }
+  },
+);
+
+t.test('one record that is too large comes without its transaction, and is never in the way of the next', async (t) => {
+  const { horizon, bases } = await setUp(t, 1);
+  bases[0]!.misbehave((response, request) => {
+    const { pathname, searchParams } = new URL(request.url!, 'http://x');
+    const isTooLarge = searchParams.has('join') || pathname.startsWith('/transactions');
+    if (isTooLarge) response.writeHead(200).end(Buffer.alloc(33 << 20, 32));
+    else if (pathname === '/payments') json(page([payment({}, { ledger: 990, joined: false })]))(response, request);
+    else behave(pathname)(response, request);
+  });
+  const session = horizon.session();
+  const { records, full } = await session.payments(toid(1), 4);
+  t.ok(full, 'one record was asked for, and more may follow');
+  t.match(await session.complete(records[0]!, () => true), { kind: 'parked' });
+});
+
+t.test('one stream that always fails leaves the server to the others', async (t) => {
+  const { horizon, bases } = await setUp(t, 1);
+  bases[0]!.misbehave(problem(504, 'timeout'), '/accounts/');
+  const session = horizon.session();
+  await session.tip();
+  await failure(session.accountPayments(SHOP, toid(1), 200));
+  t.match(await session.payments(toid(1), 200), { cursor: toid(995) });
+});
+
+t.test('the first of the list is asked again within a minute, whatever it asked for', async (t) => {
+  const { horizon, clock, bases } = await setUp(t, 2);
+  bases[0]!.misbehave(problem(429, 'rate_limit_exceeded', { 'retry-after': '3600' }));
+  const session = horizon.session();
+  await session.payments(toid(1), 200);
+  t.equal(session.server, host(bases[1]!));
+  bases[0]!.misbehave(null);
+  t.notOk(session.isStale());
+  clock.advance(60_001);
+  t.ok(session.isStale(), 'a long catching up ends, so that the next session begins with the first');
+  const next = horizon.session();
+  await next.payments(toid(1), 200);
+  t.equal(next.server, host(bases[0]!));
+});
+
+t.test('what an answer shows of its server', async (t) => {
+  const { horizon, bases } = await setUp(t, 1);
+  const shown = async (respond: Respond) => {
+    bases[0]!.misbehave(respond, '/accounts/');
+    return (await horizon.session().accountPayments(SHOP, toid(1), 200)).shownLedger;
+  };
+  t.equal(await shown(json(page([]))), null, 'an empty page nothing');
+  t.equal(await shown(json(page(records))), 995, 'a page the ledger of its last record');
+  t.equal(await shown(json(page([]), 200, { 'latest-ledger': '998' })), 998, 'the header its ledger');
+
+  const quiet = async (respond: Respond) => {
+    bases[0]!.misbehave(respond, '/accounts/');
+    return horizon.session().quietCheck(SHOP, toid(995));
+  };
+  const now = (ledger: number, found: unknown[]) =>
+    json({
+      ...page(found as never),
+      _links: { self: { href: `/x?cursor=${(BigInt(ledger) << 32n) | 0xffff_ffffn}` } },
+    });
+  t.same(
+    await quiet(now(900, [records[1]])),
+    { isQuiet: true, shownLedger: 895 },
+    'a few ledgers less than its link says',
+  );
+  t.match(await quiet(now(1000, [payment({}, { ledger: 999 })])), { isQuiet: false });
+  t.same(await quiet(problem(404, 'not_found')), { isQuiet: true, shownLedger: null }, 'an account without history');
+  t.match(bases[0]!.requests.at(-1), `/accounts/${SHOP}/payments?cursor=now&limit=1&order=desc`);
 });

@@ -19,11 +19,11 @@ import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { formatAmount } from '../../src/domain/amount.js';
 import { assetName } from '../../src/domain/asset.js';
+import { LedgerUnavailable } from '../../src/ledger/errors.js';
 import type { ParsedPage } from '../../src/ledger/horizon/page.js';
-import type { Credit } from '../../src/ledger/horizon/record.js';
 import { createHorizon } from '../../src/ledger/horizon/source.js';
-import { cursorAfter } from '../../src/ledger/horizon/toid.js';
-import { HorizonUnavailable } from '../../src/ledger/horizon/unavailable.js';
+import type { Credit } from '../../src/ledger/records.js';
+import { cursorAfter } from '../../src/ledger/toid.js';
 import type { FaultInput } from '../../src/local-ledger/faults.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createRequestBudgetStore } from '../../src/stores/request-budgets.js';
@@ -52,7 +52,7 @@ t.test('on a ledger of real transactions', async (t) => {
   await horizon.checkNetwork();
 
   const shop = Keypair.random();
-  const start = cursorAfter((await horizon.session().root()).latestLedger);
+  const start = cursorAfter((await horizon.session().tip()).latestLedger);
   const empty = await horizon.session().accountPayments(shop.publicKey(), start, 200);
   t.strictSame(empty.records, [], 'an account that is not there yet has an empty page');
 
@@ -139,7 +139,7 @@ t.test('on a ledger of real transactions', async (t) => {
     const [credit] = creditsOf(whole.records, to);
     const found = await horizon.session().ledger(credit!.ledger);
     t.strictSame(found && found !== 'gone' && found.closedAt, credit!.closedAt);
-    const { latestLedger, latestClosedAt } = await horizon.session().root();
+    const { latestLedger, latestClosedAt } = await horizon.session().tip();
     const newest = await horizon.session().ledgerAtOrBefore(new Date(latestClosedAt.getTime() + 3_600_000));
     t.ok(newest && newest.sequence >= latestLedger);
     t.equal(await horizon.session().ledgerAtOrBefore(new Date(0)), null);
@@ -171,7 +171,7 @@ t.test('on a ledger of real transactions', async (t) => {
         cursor = page.cursor ?? cursor;
         if (!page.full) return { credits, reasons };
       } catch (error) {
-        if (!(error instanceof HorizonUnavailable)) throw error;
+        if (!(error instanceof LedgerUnavailable)) throw error;
         reasons.add(error.reason);
         clock.advance(error.retryAfterMs + 1);
       }

@@ -3,8 +3,8 @@ import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { CursorConflict } from '../../src/collect/recorder.js';
 import { createMemo } from '../../src/domain/memo.js';
-import type { Credit } from '../../src/ledger/horizon/record.js';
-import { cursorAfter } from '../../src/ledger/horizon/toid.js';
+import type { Credit } from '../../src/ledger/records.js';
+import { cursorAfter } from '../../src/ledger/toid.js';
 import type { CursorDoc } from '../../src/stores/cursors.js';
 import type { PaymentLinkDoc } from '../../src/stores/payment-links.js';
 import type { ProductDoc } from '../../src/stores/products.js';
@@ -84,6 +84,8 @@ const position = (ledger: number): CursorDoc => ({
   ledger,
   closedAt: new Date(0),
   readAt: new Date(0),
+  shownLedger: ledger,
+  shownClosedAt: new Date(0),
   fromLedger: null,
 });
 

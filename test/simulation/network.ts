@@ -129,6 +129,7 @@ export class Network {
     const payments = /^\/(?:accounts\/(\w+)\/)?payments$/.exec(path);
     if (payments) {
       const records = shown.flatMap((ledger) => ledger.records);
+      if (url.searchParams.get('cursor') === 'now') return newestPage(records, shown.at(-1)!.sequence, payments[1]);
       return this.#page(server, url, records, payments[1]);
     }
     const numbered = /^\/ledgers\/(\d+)$/.exec(path);
@@ -162,6 +163,14 @@ export class Network {
     const next = `${url.origin}${url.pathname}?cursor=${page.at(-1)?.paging_token ?? cursor}`;
     return json({ _links: { next: { href: next } }, _embedded: { records: page } });
   }
+}
+
+/** The newest record, in an answer that names how far the server is. */
+function newestPage(records: readonly Json[], latest: number, address: string | undefined): Answer {
+  const all = address ? records.filter((record) => addressesIn(record).includes(address)) : records;
+  if (address && all.length === 0) return notFound();
+  const now = (BigInt(latest) << 32n) | 0xffff_ffffn;
+  return json({ _links: { self: { href: `?cursor=${now}` } }, _embedded: { records: all.slice(-1) } });
 }
 
 async function* streamOf(text: string): AsyncGenerator<Uint8Array> {

@@ -10,6 +10,11 @@ export interface PlantedBug {
 }
 
 const WATCHER = 'src/collect/watcher.ts';
+const READER = 'src/collect/stream-reader.ts';
+const MODE = 'src/collect/mode.ts';
+const RESET = 'src/collect/reset.ts';
+const GAPS = 'src/collect/gaps.ts';
+const COVERAGE = 'src/domain/coverage.ts';
 const RECORDER = 'src/collect/recorder.ts';
 
 export const plantedBugs: readonly PlantedBug[] = [
@@ -18,7 +23,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'the position moves in the transaction that stores the payments, not before it',
     changes: [
       [
-        WATCHER,
+        READER,
         'const stored = await recorder.record(network, credits, { from, to });',
         'await cursors.advance(from, to); const stored = await recorder.record(network, credits, null);',
       ],
@@ -78,45 +83,61 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [[RECORDER, 'isWatched(wallet.windows, credit)', 'true']],
   },
   {
-    guard: 'SAFE_DISTANCE: what leaves a stretch unread for good keeps its distance',
-    changes: [[WATCHER, 'const SAFE_DISTANCE = 10;', 'const SAFE_DISTANCE = 0;']],
+    guard: 'what leaves ledgers unread for good goes by what servers have shown, not by what one claimed',
+    changes: [
+      [
+        READER,
+        'const shown = page.full ? ledgerOfCursor(cursor) - 1 : page.shownLedger;',
+        'const shown = page.full ? ledgerOfCursor(cursor) - 1 : tip.latestLedger;',
+      ],
+    ],
   },
   {
     guard: 'the last ledger of a full page may go on in the next one',
-    changes: [[WATCHER, 'ledgerOf(BigInt(cursor)) - 1)', 'ledgerOf(BigInt(cursor)))']],
+    changes: [
+      [
+        READER,
+        'page.full ? ledgerOfCursor(cursor) - 1 : page.shownLedger',
+        'page.full ? ledgerOfCursor(cursor) : page.shownLedger',
+      ],
+    ],
   },
   {
     guard: 'a network that began anew is noticed',
-    changes: [[WATCHER, 'if (state && (await wasReset(session, root, state))) {', 'if (state && Math.random() < 0) {']],
+    changes: [
+      [
+        WATCHER,
+        'if (!state || !(await resets.happened(session, tip, state))) return state;',
+        'if (!state || Math.random() >= 0) return state;',
+      ],
+    ],
   },
   {
     guard: 'after a reset the old ledger numbers are forgotten',
-    changes: [[WATCHER, 'const walletIds = await wallets.forgetLedgers(network);', 'const walletIds: string[] = [];']],
+    changes: [[RESET, 'const walletIds = await wallets.forgetLedgers(network);', 'const walletIds: string[] = [];']],
   },
   {
     guard: 'a reset is noted when it has been dealt with, not before',
     changes: [
       [
-        WATCHER,
-        'await startAnew(root, state);',
-        'await networkStates.put(network, { latestLedger: root.latestLedger, latestClosedAt: root.latestClosedAt, anchor: null }); await startAnew(root, state);',
+        RESET,
+        'await wallets.flagGap(network, { gap, address: null, without: [] });',
+        'await networkStates.put(network, { latestLedger: tip.latestLedger, latestClosedAt: tip.latestClosedAt, anchor: null }); await wallets.flagGap(network, { gap, address: null, without: [] });',
       ],
     ],
     elsewhere: 'test/integration/outage.test.ts',
   },
   {
     guard: 'ledgers that Horizon dropped between root and page are missed',
-    changes: [[WATCHER, '(await wasCut(session, root, from))', 'Math.random() < 0']],
+    changes: [[READER, '(await wasCut(session, tip, from))', 'Math.random() < 0']],
   },
   {
     guard: 'ledgers that Horizon dropped are said aloud',
-    changes: [
-      [WATCHER, 'await wallets.flagGap(network, { gap, address, without: done.map(({ wallet }) => wallet._id) });', ''],
-    ],
+    changes: [[GAPS, 'await wallets.flagGap(network, { gap, address: cursor.address, without: await done() });', '']],
   },
   {
     guard: 'root and pages of one session come from one base',
-    changes: [['src/ledger/horizon/source.ts', 'if (pinned) return only(await pinned, question);', '']],
+    changes: [['src/ledger/network-ledger.ts', 'if (pinned) return runOn(await pinned, call, spend);', '']],
   },
   {
     guard: 'a wallet that got a further window meanwhile is not taken up',
@@ -142,19 +163,31 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'a wallet is let go only when it is read to its end',
-    changes: [[WATCHER, 'until && position && isPast(position, until) ?', 'until && position ?']],
+    changes: [
+      [
+        'src/collect/wallet-stops.ts',
+        'isDone: Boolean(until && cursor && isShownPast(cursor, until))',
+        'isDone: Boolean(until && cursor)',
+      ],
+    ],
   },
   {
     guard: 'the feed speaks only for addresses that have reached what it covers',
-    changes: [[WATCHER, 'own && feed && own.ledger >= feed.fromLedger! && feed.ledger', 'own && feed && feed.ledger']],
+    changes: [
+      [
+        COVERAGE,
+        'feed.fromLedger !== null && own.shownLedger >= feed.fromLedger',
+        'feed.fromLedger !== null && own.shownLedger >= 0',
+      ],
+    ],
   },
   {
     guard: 'before the feed is given up, addresses get its position',
     changes: [
       [
-        WATCHER,
-        'await standAlone(addresses, feed);\n      await cursors.remove([feedId]);',
-        'await cursors.remove([feedId]);\n      await standAlone(addresses, feed);',
+        MODE,
+        'await detach(addresses, feed!);\n        await cursors.remove([feedId]);',
+        'await cursors.remove([feedId]);\n        await detach(addresses, feed!);',
       ],
     ],
     elsewhere: 'a position that is behind is read again; at worst a GAP is flagged that is none',
@@ -162,25 +195,12 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a feed that left an outage behind speaks only for addresses that have caught up',
     changes: [
-      [
-        WATCHER,
-        'await cursors.put([started]);\n    log',
-        'await cursors.put([{ ...started, fromLedger: feed.fromLedger }]);\n    log',
-      ],
+      [MODE, 'await cursors.put([started]);', 'await cursors.put([{ ...started, fromLedger: feed.fromLedger }]);'],
     ],
   },
   {
-    guard: 'a wallet is not let go by pages of a network that began anew meanwhile',
-    changes: [[WATCHER, 'done.length === 0 || beganAnew(root, await session.root())', 'done.length === 0']],
-    elsewhere: 'test/integration/outage.test.ts',
-  },
-  {
-    guard: 'a feed that begins some ledgers back is as old as its ledger, not as the newest one',
-    changes: [[WATCHER, "closedAt: ledger && ledger !== 'gone' ? ledger.closedAt : new Date(0),", '']],
-  },
-  {
     guard: 'records that cannot be understood are kept',
-    changes: [[WATCHER, 'await parkedRecords.park(parked);', '']],
+    changes: [[READER, 'await parkedRecords.park(parked);', '']],
   },
   {
     guard: 'one process at a time watches (the lease)',

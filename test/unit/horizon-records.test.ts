@@ -2,8 +2,9 @@
 import { Memo } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { parsePage } from '../../src/ledger/horizon/page.js';
-import { type Credit, parseRecord, type RecordOutcome } from '../../src/ledger/horizon/record.js';
-import { cursorAfter, ledgerOfCursor } from '../../src/ledger/horizon/toid.js';
+import { parseRecord } from '../../src/ledger/horizon/record.js';
+import type { Credit, RecordOutcome } from '../../src/ledger/records.js';
+import { cursorAfter, ledgerOfCursor } from '../../src/ledger/toid.js';
 import {
   accountMerge,
   CONTRACT,
@@ -291,7 +292,13 @@ t.test('each balance change of a Soroban operation counts on its own', async (t)
     ],
     { memo: Memo.text('soroban') },
   );
-  const { credits, parked } = as('credits', parseRecord(record));
+  const { credits: all, parked } = as('credits', parseRecord(record));
+  t.match(
+    all.find(({ changeIndex }) => changeIndex === 3),
+    { receiver: ISSUER, sender: PAYER, asset: USDC },
+    'a burn is money in for the issuer',
+  );
+  const credits = all.filter(({ changeIndex }) => changeIndex !== 3);
   t.strictSame(
     credits.map(({ changeIndex, sender, asset, amount }) => [changeIndex, sender, asset, amount]),
     [
@@ -305,6 +312,16 @@ t.test('each balance change of a Soroban operation counts on its own', async (t)
   t.strictSame(parked, []);
   t.ok(credits.every((credit) => credit.receiver === SHOP && credit.memo.text === 'soroban'));
 });
+
+t.test(
+  'a burn that cannot be understood is kept for the issuer, and one by the issuer itself is nothing',
+  async (t) => {
+    const broken = as('credits', parseRecord(hostFunction([change({ type: 'burn', to: undefined, amount: 'x' })])));
+    t.match(broken, { credits: [], parked: [{ changeIndex: 0, receivers: [ISSUER] }] });
+    const own = hostFunction([change({ type: 'burn', from: ISSUER, to: undefined })]);
+    t.match(parseRecord(own), { kind: 'ignored', reason: 'to_itself' });
+  },
+);
 
 t.test('a balance change of nothing takes nothing from those beside it', async (t) => {
   const { credits } = as('credits', parseRecord(hostFunction([change({ amount: '0.0000000' }), change()])));

@@ -43,10 +43,11 @@ function look({ beatMs, spreadMs, reads, perHour, seed = 42, hours = HOURS, halt
     requests.push(nowMs);
     nowMs += ANSWER_MS;
     pace.saw(visible, nowMs);
+    pace.spent(1);
     if (visible > newest) {
       for (let n = 0; n < reads; n++) requests.push(nowMs + n);
       nowMs += ANSWER_MS;
-      pace.read(reads);
+      pace.spent(reads);
       for (let n = newest; n < visible; n++) waited.push(nowMs - ledgers[n]!);
       newest = visible;
     }

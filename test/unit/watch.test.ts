@@ -2,8 +2,9 @@
 import { pino } from 'pino';
 import t from 'tap';
 import { watch } from '../../src/collect/watch.js';
-import type { Horizon } from '../../src/ledger/horizon/source.js';
+import { createHorizon, type Horizon } from '../../src/ledger/horizon/source.js';
 import type { NetworkStateStore } from '../../src/stores/network-states.js';
+import { rateOf, spend } from '../../src/stores/request-budgets.js';
 import { manualClock } from '../helpers/manual-clock.js';
 
 const POLL_MS = 4000;
@@ -31,7 +32,9 @@ async function roundsOf(newestAt: (atMs: number) => number, forMs: number): Prom
           return before === ledger ? 0 : 1;
         },
       },
-      horizon: { session: () => ({ root: async () => ({ latestLedger: newestAt(atMs()) }) }) } as unknown as Horizon,
+      horizon: {
+        session: () => ({ requests: 1, tip: async () => ({ latestLedger: newestAt(atMs()) }) }),
+      } as unknown as Horizon,
       leases: { hold: async () => true, release: async () => undefined, ensureIndexes: async () => undefined },
       networkStates: { noteTrouble: async () => undefined } as unknown as NetworkStateStore,
       holder: 'test',
@@ -66,4 +69,81 @@ t.test('two readings of what is new are at least the poll interval apart', async
   t.ok(rounds.length >= 8, `${rounds.length} readings`);
   const apart = rounds.slice(1).map(({ atMs }, n) => atMs - rounds[n]!.atMs);
   t.ok(Math.min(...apart) >= POLL_MS, `${Math.min(...apart)} ms`);
+});
+
+t.test('a small budget is spent on reading, after an outage too', async (t) => {
+  const HOURS = 4;
+  for (const perHour of [30, 300, 400]) {
+    const clock = manualClock();
+    const startMs = clock.nowMs();
+    const atMs = () => clock.nowMs() - startMs;
+    const sent = { roots: 0, pages: 0 };
+    let wholeAtMicros = 0;
+    const horizon = createHorizon({
+      network: 'LOCAL',
+      urls: ['http://horizon.example'],
+      passphrase: 'x',
+      budget: {
+        async take(count) {
+          const spent = spend(wholeAtMicros, clock.nowMs() * 1000, count, rateOf(perHour));
+          wholeAtMicros = spent.wholeAtMicros;
+          return spent.waitMs;
+        },
+      },
+      clock,
+      log: pino({ level: 'silent' }),
+      fetch: async (text) => {
+        const isRoot = new URL(text).pathname === '/';
+        sent[isRoot ? 'roots' : 'pages'] += 1;
+        const latest = 1000 + Math.floor(atMs() / 5000);
+        const body = isRoot
+          ? {
+              history_latest_ledger: latest,
+              history_latest_ledger_closed_at: clock.now().toISOString(),
+              history_elder_ledger: 2,
+              network_passphrase: 'x',
+            }
+          : { _embedded: { records: [] } };
+        // For ten minutes there is no page to be had.
+        const status = !isRoot && atMs() < 600_000 ? 503 : 200;
+        return {
+          status,
+          headers: { get: () => null },
+          body: (async function* () {
+            yield Buffer.from(JSON.stringify(body));
+          })(),
+        };
+      },
+    });
+    const ended = new AbortController();
+    const watching = watch(
+      {
+        network: 'LOCAL',
+        watcher: {
+          async round(session) {
+            await session.payments('1', 200);
+            return 1;
+          },
+        },
+        horizon,
+        leases: { hold: async () => true, release: async () => undefined, ensureIndexes: async () => undefined },
+        networkStates: { noteTrouble: async () => undefined } as unknown as NetworkStateStore,
+        holder: 'test',
+        pollIntervalMs: POLL_MS,
+        requestsPerHour: perHour,
+        clock,
+        log: pino({ level: 'silent' }),
+      },
+      ended.signal,
+    );
+    while (atMs() < HOURS * 3_600_000) {
+      for (let turns = 0; turns < 4; turns++) await new Promise((resolve) => setImmediate(resolve));
+      clock.advance(1000);
+    }
+    ended.abort();
+    await watching;
+    const all = sent.roots + sent.pages;
+    t.ok(all <= perHour * (HOURS + 1), `${perHour}/h: ${all} requests`);
+    t.ok(sent.pages >= 0.3 * perHour * (HOURS - 0.5), `${perHour}/h: ${sent.pages} pages, ${sent.roots} roots`);
+  }
 });

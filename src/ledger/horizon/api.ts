@@ -1,66 +1,33 @@
-/** The questions that are put to Horizon and what its answers must look like. An answer that looks otherwise is a fault of the base, never data. */
+/** One Horizon as a source of the ledger: its requests, and what its answers must look like. An answer that looks otherwise is an error of the
+ *  server, never data. */
 import { z } from 'zod';
-import type { Asset } from '../../domain/asset.js';
-import { BaseFault } from './base.js';
+import { SourceError, WrongNetwork } from '../errors.js';
+import { findLedgerAtOrBefore } from '../ledger-search.js';
+import type { LedgerSource, LedgerTip, Page } from '../source.js';
+import { ledgerOfCursor } from '../toid.js';
 import { hash, isObject, moment } from './fields.js';
-import { findLedgerAtOrBefore } from './ledger-search.js';
-import { type ParsedPage, parsePage } from './page.js';
-import { WrongNetwork } from './unavailable.js';
-
-export interface Root {
-  latestLedger: number;
-  latestClosedAt: Date;
-  /** The oldest ledger that is kept. */
-  elderLedger: number;
-  passphrase: string;
-}
-
-export interface Ledger {
-  sequence: number;
-  hash: string;
-  closedAt: Date;
-}
-
-/** Records after the cursor, oldest first. */
-export interface Page extends ParsedPage {
-  /** As many records as were asked for: there may be more. */
-  full: boolean;
-  /** Horizon answered 410: it no longer keeps what lies behind the cursor. */
-  gone: boolean;
-}
-
-/** What an account on the ledger can be paid in, besides the native asset. */
-export interface LedgerAccount {
-  trusted: Asset[];
-}
-
-export interface HorizonVerbs {
-  root(): Promise<Root>;
-  /** Null for an account that is not on the ledger. */
-  account(address: string): Promise<LedgerAccount | null>;
-  /** An account that Horizon's history has never seen has an empty page. @param cursor exclusive, a number. @param limit at most 200. */
-  accountPayments(address: string, cursor: string, limit: number): Promise<Page>;
-  /** Of the whole network. */
-  payments(cursor: string, limit: number): Promise<Page>;
-  /** `gone` before the oldest ledger that is kept; null for one that Horizon does not know (yet). */
-  ledger(sequence: number): Promise<Ledger | 'gone' | null>;
-  /** Raw, for `parseRecord`; null when Horizon does not know it. */
-  transaction(hash: string): Promise<unknown>;
-  /** Raw, for `parseRecord`; null when Horizon does not know the operation. */
-  operationEffects(operationId: string): Promise<unknown>;
-  /** The newest ledger that closed at or before the time; null when Horizon keeps none that old. */
-  ledgerAtOrBefore(time: Date): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null>;
-}
+import { nowLedger, type ParsedPage, parsePage } from './page.js';
+import { parseRecord, type Supplement } from './record.js';
 
 /** Body null for 404 (nothing there) and 410 (no longer kept). */
-export type Answer = { status: 200; body: Record<string, unknown> } | { status: 404 | 410; body: null };
-export type Ask = (path: string, query?: Record<string, string>) => Promise<Answer>;
+export type Answer =
+  | { status: 200; body: Record<string, unknown>; latestLedger: number | null }
+  | { status: 404 | 410; body: null; latestLedger: number | null };
+/** Sends one GET. @throws SourceError */
+export type Get = (path: string, query?: Record<string, string>) => Promise<Answer>;
+
+/** `now` is looked up once for the query and again for the link that names it, by when a server that catches up may have taken in more ledgers. */
+const NOW_MAY_MOVE_LEDGERS = 5;
+/** A server further behind its own stellar-core than this is behind the network. */
+const USUAL_CORE_LEAD = 2;
 
 const sequence = z.int().positive();
-const rootSchema = z.object({
+const tipSchema = z.object({
   history_latest_ledger: sequence,
   history_latest_ledger_closed_at: moment.optional(),
   history_elder_ledger: sequence,
+  core_latest_ledger: z.int().optional().catch(undefined),
+  horizon_version: z.string().optional().catch(undefined),
   network_passphrase: z.string(),
 });
 const accountSchema = z.object({
@@ -68,83 +35,136 @@ const accountSchema = z.object({
 });
 const ledgerSchema = z.object({ sequence, hash, closed_at: moment });
 
-/** @param ask one base. @param passphrase of the network that it should serve. @param label of the base. */
-export function createVerbs(ask: Ask, passphrase: string, label: string): HorizonVerbs {
-  const verbs: HorizonVerbs = {
-    async root() {
-      const { body } = await ask('/');
-      const root = rootSchema.safeParse(body).data;
-      if (!root) throw new BaseFault('its root is none');
-      if (root.history_elder_ledger > root.history_latest_ledger) throw new BaseFault('its root contradicts itself');
-      if (root.network_passphrase !== passphrase) throw new WrongNetwork(label, passphrase, root.network_passphrase);
-      const latestClosedAt = root.history_latest_ledger_closed_at ?? (await closeTime(root.history_latest_ledger));
-      return {
-        latestLedger: root.history_latest_ledger,
-        latestClosedAt,
-        elderLedger: root.history_elder_ledger,
-        passphrase,
-      };
+/** @param passphrase of the network that it should serve. @param label of the server, for errors. */
+export function createHorizonSource(get: Get, passphrase: string, label: string): LedgerSource {
+  async function tip(): Promise<LedgerTip> {
+    const { body } = await get('/');
+    const root = tipSchema.safeParse(body).data;
+    if (!root) throw new SourceError('invalid root response');
+    const latestLedger = root.history_latest_ledger;
+    if (root.history_elder_ledger > latestLedger)
+      throw new SourceError('invalid root response: its oldest ledger is newer than its newest');
+    if (root.network_passphrase !== passphrase) throw new WrongNetwork(label, passphrase, root.network_passphrase);
+    return {
+      latestLedger,
+      // Before 2.0 the root did not name the close time.
+      latestClosedAt: root.history_latest_ledger_closed_at ?? (await existingLedger(latestLedger)).closedAt,
+      oldestLedger: root.history_elder_ledger,
+      passphrase,
+      version: /^\d+\.\d+\.\d+/.exec(root.horizon_version ?? '')?.[0] ?? null,
+      isBehind: (root.core_latest_ledger ?? 0) - latestLedger > USUAL_CORE_LEAD,
+    };
+  }
+
+  const ledger: LedgerSource['ledger'] = async (number) => {
+    const { status, body } = await get(`/ledgers/${number}`);
+    if (status === 410) return 'gone';
+    if (status === 404) return null;
+    const found = ledgerSchema.safeParse(body).data;
+    if (found?.sequence !== number) throw new SourceError('invalid ledger response');
+    return { sequence: number, hash: found.hash, closedAt: found.closed_at };
+  };
+
+  async function existingLedger(number: number) {
+    const found = await ledger(number);
+    if (found === null || found === 'gone') throw new SourceError('a ledger that it should have is missing');
+    return found;
+  }
+
+  /** @param path of a list of payments. @param mayBeMissing 404 means that there are none. */
+  async function page(
+    path: string,
+    cursor: string,
+    limit: number,
+    lean: boolean,
+    mayBeMissing: boolean,
+  ): Promise<Page> {
+    const { status, body, latestLedger } = await get(path, {
+      cursor,
+      limit: `${limit}`,
+      order: 'asc',
+      ...(lean ? {} : { join: 'transactions' }),
+    });
+    const empty = { records: [], cursor: null, full: false, shownLedger: latestLedger };
+    if (status === 410) return { ...empty, gone: true };
+    if (status === 404 && mayBeMissing) return { ...empty, gone: false };
+    const parsed = parsePage(body);
+    if (!parsed) throw new SourceError('invalid page response');
+    if (!isAfter(cursor, parsed)) throw new SourceError('a page that does not follow its cursor');
+    const lastLedger = parsed.cursor === null ? null : ledgerOfCursor(parsed.cursor);
+    const shownLedger = Math.max(lastLedger ?? 0, latestLedger ?? 0) || null;
+    return { ...parsed, full: parsed.records.length >= limit, gone: false, shownLedger };
+  }
+
+  const pathOf = (address: string | null) => (address === null ? '/payments' : `/accounts/${address}/payments`);
+
+  /** The raw answer; null when Horizon does not have it, or when it is too large ever to be read. */
+  async function supplement(path: string, query?: Record<string, string>): Promise<unknown> {
+    try {
+      return (await get(path, query)).body;
+    } catch (error) {
+      if (error instanceof SourceError && error.kind === 'too_large') return null;
+      throw error;
+    }
+  }
+
+  return {
+    tip,
+    ledger,
+    accountPayments: (address, cursor, limit, lean = false) => page(pathOf(address), cursor, limit, lean, true),
+    payments: (cursor, limit, lean = false) => page(pathOf(null), cursor, limit, lean, false),
+
+    async quietCheck(address, cursor) {
+      const { status, body, latestLedger } = await get(pathOf(address), { cursor: 'now', limit: '1', order: 'desc' });
+      // Of an account that its history does not know Horizon says no more than that.
+      if (status !== 200) return { isQuiet: true, shownLedger: latestLedger };
+      const newest = parsePage(body);
+      if (!newest) throw new SourceError('invalid page response');
+      const isUnreadable = newest.cursor === null && newest.records.length > 0;
+      const isQuiet = !isUnreadable && (newest.cursor === null || BigInt(newest.cursor) <= BigInt(cursor));
+      const now = nowLedger(body);
+      return { isQuiet, shownLedger: latestLedger ?? (now === null ? null : now - NOW_MAY_MOVE_LEDGERS) };
+    },
+
+    async complete({ raw, outcome: first }, concernsUs) {
+      let outcome = first;
+      const fetched: Supplement = {};
+      // A transaction may turn out to lack what only the effects hold.
+      while (outcome.kind === 'incomplete' && concernsUs(outcome.receivers) && !(outcome.needs in fetched)) {
+        fetched[outcome.needs] =
+          outcome.needs === 'transaction'
+            ? await supplement(`/transactions/${outcome.transactionHash}`)
+            : await supplement(`/operations/${outcome.operationId}/effects`, { order: 'asc', limit: '200' });
+        outcome = parseRecord(raw, fetched);
+      }
+      return outcome;
+    },
+
+    async ledgerAtOrBefore(time) {
+      const { latestLedger, latestClosedAt, oldestLedger } = await tip();
+      const latest = { sequence: latestLedger, closedAt: latestClosedAt };
+      return findLedgerAtOrBefore(time, oldestLedger, latest, async (number) => {
+        const found = await ledger(number);
+        if (found === null) throw new SourceError('a ledger between its oldest and its newest is missing');
+        return found === 'gone' ? null : found;
+      });
     },
 
     async account(address) {
-      const { status, body } = await ask(`/accounts/${address}`);
+      const { status, body } = await get(`/accounts/${address}`);
       if (status !== 200) return null;
       const account = accountSchema.safeParse(body).data;
-      if (!account) throw new BaseFault('an account that is none');
+      if (!account) throw new SourceError('invalid account response');
       return {
         trusted: account.balances.flatMap(({ asset_code: code, asset_issuer: issuer }) =>
           code && issuer ? [{ code, issuer }] : [],
         ),
       };
     },
-
-    accountPayments: (address, cursor, limit) => page(`/accounts/${address}/payments`, cursor, limit, true),
-    payments: (cursor, limit) => page('/payments', cursor, limit, false),
-
-    async ledger(number) {
-      const { status, body } = await ask(`/ledgers/${number}`);
-      if (status === 410) return 'gone';
-      if (status === 404) return null;
-      const ledger = ledgerSchema.safeParse(body).data;
-      if (ledger?.sequence !== number) throw new BaseFault('a ledger that is none');
-      return { sequence: number, hash: ledger.hash, closedAt: ledger.closed_at };
-    },
-
-    transaction: async (id) => (await ask(`/transactions/${id}`)).body,
-    operationEffects: async (id) => (await ask(`/operations/${id}/effects`, { order: 'asc', limit: '200' })).body,
-
-    async ledgerAtOrBefore(time) {
-      const root = await verbs.root();
-      const latest = { sequence: root.latestLedger, closedAt: root.latestClosedAt };
-      return findLedgerAtOrBefore(time, root.elderLedger, latest, async (number) => {
-        const ledger = await verbs.ledger(number);
-        if (ledger === null) throw new BaseFault('a ledger between its oldest and its newest is missing');
-        return ledger === 'gone' ? null : ledger;
-      });
-    },
   };
-
-  /** Of the newest ledger, for a Horizon before 2.0, whose root does not tell. */
-  async function closeTime(latestLedger: number): Promise<Date> {
-    const ledger = await verbs.ledger(latestLedger);
-    if (ledger === null || ledger === 'gone') throw new BaseFault('its newest ledger is missing');
-    return ledger.closedAt;
-  }
-
-  async function page(path: string, cursor: string, limit: number, mayBeMissing: boolean): Promise<Page> {
-    const { status, body } = await ask(path, { cursor, limit: `${limit}`, order: 'asc', join: 'transactions' });
-    if (status === 410) return { records: [], cursor: null, full: false, gone: true };
-    if (status === 404 && mayBeMissing) return { records: [], cursor: null, full: false, gone: false };
-    const parsed = parsePage(body);
-    if (!parsed) throw new BaseFault('a page that is none');
-    if (!isAfter(cursor, parsed)) throw new BaseFault('a page that does not follow its cursor');
-    return { ...parsed, full: parsed.records.length >= limit, gone: false };
-  }
-
-  return verbs;
 }
 
-/** A cached or reversed page would move a position to where nothing was read. */
+/** A cached or reversed page would move a cursor to where nothing was read. */
 function isAfter(cursor: string, { records, cursor: end }: ParsedPage): boolean {
   const tokens = records.flatMap(({ outcome }) => (outcome.pagingToken === null ? [] : [BigInt(outcome.pagingToken)]));
   if (tokens.length === 0 && end !== null) tokens.push(BigInt(end));
@@ -154,13 +174,22 @@ function isAfter(cursor: string, { records, cursor: end }: ParsedPage): boolean 
 /** Only a 429 may ask for more: a proxy's guess at the end of an outage must not prolong it. */
 const LONGEST_PAUSE_MS = 60_000;
 
-/** What a status and body mean. @throws BaseFault for what no Horizon that works would answer. */
-export function toAnswer(status: number, body: unknown, retryAfterMs: number | null): Answer {
+/** What a response means. @throws SourceError for what no Horizon that works would answer. */
+export function toAnswer(response: {
+  status: number;
+  body: unknown;
+  retryAfterMs: number | null;
+  latestLedger: number | null;
+}): Answer {
+  const { status, body, retryAfterMs, latestLedger } = response;
   // A proxy's 404 or 200 may be HTML: only JSON counts as Horizon's word.
   if (isObject(body)) {
-    if (status === 200) return { status, body };
-    if (status === 404 || status === 410) return { status, body: null };
+    if (status === 200) return { status, body, latestLedger };
+    if (status === 404 || status === 410) return { status, body: null, latestLedger };
   }
   const pauseMs = retryAfterMs !== null && status !== 429 ? Math.min(retryAfterMs, LONGEST_PAUSE_MS) : retryAfterMs;
-  throw new BaseFault(`status ${status}${isObject(body) ? '' : ' without JSON'}`, pauseMs);
+  throw new SourceError(`status ${status}${isObject(body) ? '' : ' without JSON'}`, {
+    retryAfterMs: pauseMs,
+    kind: status === 504 ? 'slow' : 'server',
+  });
 }

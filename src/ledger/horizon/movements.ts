@@ -132,14 +132,16 @@ const sentSchema = z.object({
   amount,
   destination_muxed_id: uint64.optional(),
 });
+const burntSchema = z.object({ type: z.literal('burn'), from: holder, amount });
 const mintedSchema = z.object({ type: z.literal('mint'), amount, destination_muxed_id: uint64.optional() });
 
 /** One entry of `asset_balance_changes`; null when it credits no account. */
-function readChange(raw: unknown): Omit<Movement, 'changeIndex'> | Omit<ChangeFault, 'changeIndex'> | null {
+function readChange(raw: unknown): Change | null {
   const kind = changeTypeSchema.safeParse(raw);
   if (!kind.success) return { ...faultOf(kind.error), receivers: null };
   const { type } = kind.data;
-  if (type === 'burn' || type === 'clawback') return null;
+  if (type === 'clawback') return null;
+  if (type === 'burn') return readBurn(raw);
 
   const whom = receiverSchema.safeParse(raw);
   if (!whom.success) return { ...faultOf(whom.error), receivers: null };
@@ -162,6 +164,20 @@ function readChange(raw: unknown): Omit<Movement, 'changeIndex'> | Omit<ChangeFa
   const { data, error } = sentSchema.safeParse(raw);
   if (error) return { ...faultOf(error), receivers: [receiver] };
   return { receiver, sender: data.from, asset: what.data, amount: data.amount, ...contractMuxed(data) };
+}
+
+type Change = Omit<Movement, 'changeIndex'> | Omit<ChangeFault, 'changeIndex'>;
+
+/** A transfer to the asset's issuer shows as a burn, which names no receiver: it is money in for the issuer. */
+function readBurn(raw: unknown): Change | null {
+  const what = asset.safeParse(raw);
+  if (!what.success) return { ...faultOf(what.error), receivers: namedIn('asset_issuer')(raw as Fields) ?? [] };
+  const { issuer } = what.data;
+  // The native asset has no issuer: nobody is paid.
+  if (issuer === null) return null;
+  const { data, error } = burntSchema.safeParse(raw);
+  if (error) return { ...faultOf(error), receivers: [issuer] };
+  return { receiver: issuer, sender: data.from, asset: what.data, amount: data.amount, ...contractMuxed({}) };
 }
 
 type MuxedParts = Pick<Movement, 'destinationMuxedId' | 'senderMuxedAddress'>;

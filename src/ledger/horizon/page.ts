@@ -1,11 +1,12 @@
 /** A page of records, parsed record by record: what is wrong with one never touches the next. */
 import { z } from 'zod';
-import { parseRecord, type RecordOutcome } from './record.js';
-import { parseToid } from './toid.js';
+import type { LedgerRecord } from '../records.js';
+import { ledgerOf, parseToid } from '../toid.js';
+import { parseRecord } from './record.js';
 
 export interface ParsedPage {
-  /** In the page's order; `raw` for parking. */
-  records: { raw: unknown; outcome: RecordOutcome }[];
+  /** In the page's order. */
+  records: LedgerRecord[];
   /** Where the next page begins: the last readable paging token; null when there is none. */
   cursor: string | null;
 }
@@ -24,11 +25,19 @@ export function parsePage(body: unknown): ParsedPage | null {
   return { records, cursor: last ?? (records.length > 0 ? nextCursor(page._links) : null) };
 }
 
-const linksSchema = z.object({ next: z.object({ href: z.string() }) });
-
 /** For a page of which no record can be read: the only way past it is the server's own. */
-function nextCursor(links: unknown): string | null {
-  const href = linksSchema.safeParse(links).data?.next.href;
+const nextCursor = (links: unknown): string | null => cursorIn(links, 'next');
+
+/** The ledger behind which `now` lay for the server that answered: an answer's link to itself names the cursor that was used. */
+export function nowLedger(body: unknown): number | null {
+  const cursor = cursorIn(pageSchema.safeParse(body).data?._links, 'self');
+  return cursor === null ? null : ledgerOf(BigInt(cursor));
+}
+
+const linkSchema = z.object({ href: z.string() });
+
+function cursorIn(links: unknown, name: 'next' | 'self'): string | null {
+  const href = linkSchema.safeParse((links as Record<string, unknown> | null | undefined)?.[name]).data?.href;
   const url = href !== undefined && URL.canParse(href, 'http://any') ? new URL(href, 'http://any') : null;
   const cursor = url?.searchParams.get('cursor') ?? '';
   return parseToid(cursor) === null ? null : cursor;

@@ -1,7 +1,7 @@
-/** One GET: bounded in time and size, its body included. Whatever goes wrong on the way is a `BaseFault`; a status is an answer. */
+/** One GET: bounded in time and size, its body included. Whatever goes wrong on the way is a `SourceError`; a status is an answer. */
 import { Agent, fetch as undiciFetch } from 'undici';
 import type { Clock } from '../../clock.js';
-import { BaseFault } from './base.js';
+import { SourceError } from '../errors.js';
 
 /** What is used of `fetch`, so that a test may stand in for it. */
 export type Fetch = (
@@ -19,10 +19,12 @@ export interface Response {
   body: unknown;
   /** What `Retry-After` asks for; null without it. */
   retryAfterMs: number | null;
+  /** The header `Latest-Ledger`: the newest ledger that the answer was made from; null without it. */
+  latestLedger: number | null;
 }
 
 export interface Requester {
-  /** @throws BaseFault */
+  /** @throws SourceError */
   get(url: string, headers: Record<string, string>, timeoutMs: number): Promise<Response>;
   /** Ends what is in flight. */
   close(): Promise<void>;
@@ -40,7 +42,7 @@ export function createRequester(clock: Clock, fetch?: Fetch): Requester {
 
   return {
     async get(url, headers, timeoutMs) {
-      if (closed) throw new BaseFault('closed');
+      if (closed) throw new SourceError('closed');
       const request = new AbortController();
       const done = new AbortController();
       inFlight.add(request);
@@ -52,11 +54,13 @@ export function createRequester(clock: Clock, fetch?: Fetch): Requester {
           status: response.status,
           body,
           retryAfterMs: retryAfterMs(response.headers.get('retry-after'), clock),
+          latestLedger: ledgerNumber(response.headers.get('latest-ledger')),
         };
       } catch (error) {
-        if (error instanceof BaseFault) throw error;
-        if (closed) throw new BaseFault('closed');
-        throw new BaseFault(request.signal.aborted ? `no answer within ${timeoutMs} ms` : transportFault(error));
+        if (error instanceof SourceError) throw error;
+        if (closed) throw new SourceError('closed');
+        if (request.signal.aborted) throw new SourceError(`no answer within ${timeoutMs} ms`, { kind: 'slow' });
+        throw new SourceError(transportFault(error));
       } finally {
         inFlight.delete(request);
         done.abort();
@@ -76,7 +80,8 @@ async function readJson(body: AsyncIterable<Uint8Array> | null): Promise<unknown
   // Leaving the loop early cancels the body.
   for await (const chunk of body ?? []) {
     size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw new BaseFault(`an answer of more than ${MAX_BODY_BYTES} bytes`);
+    if (size > MAX_BODY_BYTES)
+      throw new SourceError(`an answer of more than ${MAX_BODY_BYTES} bytes`, { kind: 'too_large' });
     chunks.push(chunk);
   }
   try {
@@ -85,6 +90,9 @@ async function readJson(body: AsyncIterable<Uint8Array> | null): Promise<unknown
     return undefined;
   }
 }
+
+const ledgerNumber = (header: string | null): number | null =>
+  header !== null && /^[1-9]\d{0,9}$/.test(header) ? Number(header) : null;
 
 /** Seconds or an HTTP date. */
 function retryAfterMs(header: string | null, clock: Clock): number | null {

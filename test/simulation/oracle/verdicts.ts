@@ -40,12 +40,8 @@ function judge(linkActive: boolean, terms: Terms, paid: Pick<Paid, 'asset' | 'st
 /** The verdicts that a payment may have, as JSON. More than one when something changed while its ledger closed. @param linkId null for none. */
 export function allowedVerdicts(paid: Paid, linkId: string | null, known: Knowledge): string[] {
   if (linkId === null) {
-    const reason =
-      paid.memo.type === 'none' || paid.memo.text === ''
-        ? 'no_memo'
-        : paid.memo.type === 'id'
-          ? 'unsupported_memo'
-          : 'unknown_memo';
+    // An id that names nobody is unknown, too.
+    const reason = paid.memo.type === 'none' || paid.memo.text === '' ? 'no_memo' : 'unknown_memo';
     return [JSON.stringify(['UNMATCHED', reason, null, null, null])];
   }
   const link = known.links.get(linkId)!;

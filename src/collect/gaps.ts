@@ -1,0 +1,100 @@
+/** Ledgers that the source dropped before they were read. A gap is believed only when every source has answered that it no longer has them. */
+import type { Logger } from 'pino';
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
+import type { LedgerTip } from '../ledger/source.js';
+import { cursorAfter } from '../ledger/toid.js';
+import type { CursorDoc, CursorStore } from '../stores/cursors.js';
+import type { NetworkStateStore } from '../stores/network-states.js';
+import type { WalletStore } from '../stores/wallets.js';
+import { planGap } from './plan.js';
+
+/** How long the answers of all sources count. */
+const TIPS_FOR_MS = 30_000;
+
+/** Where a stream goes on: with this session and its tip, from this cursor. Null when it has to wait. */
+export interface Continuation {
+  session: LedgerSession;
+  tip: LedgerTip;
+  cursor: CursorDoc;
+}
+
+export function createGaps(deps: {
+  network: Network;
+  wallets: Pick<WalletStore, 'flagGap'>;
+  cursors: Pick<CursorStore, 'put'>;
+  networkStates: NetworkStateStore;
+  /** Ids of wallets that miss nothing, and are only still being watched. */
+  done: () => Promise<string[]>;
+  clock: Clock;
+  log: Logger;
+}) {
+  const { network, wallets, cursors, networkStates, done, clock, log } = deps;
+  let known: { tips: ServerTip[]; untilMs: number } = { tips: [], untilMs: 0 };
+
+  async function tipsOf(session: LedgerSession): Promise<ServerTip[]> {
+    if (known.untilMs <= clock.nowMs()) known = { tips: await session.tips(), untilMs: clock.nowMs() + TIPS_FOR_MS };
+    return known.tips;
+  }
+
+  /** Since when a gap waits; from now on when none did. */
+  async function waitingSince(): Promise<Date> {
+    const since = (await networkStates.byNetwork(network))?.gapWaitsSince;
+    if (since) return since;
+    const now = clock.now();
+    await networkStates.put(network, { gapWaitsSince: now });
+    return now;
+  }
+
+  async function passOver(cursor: CursorDoc, toLedger: number): Promise<CursorDoc> {
+    const gap = { fromLedger: cursor.shownLedger + 1, toLedger, at: clock.now() };
+    log.error({ network, stream: cursor._id, ...gap }, 'no source has ledgers any more that were not read');
+    await wallets.flagGap(network, { gap, address: cursor.address, without: await done() });
+    const after = cursorAfter(toLedger);
+    const moved = {
+      ...cursor,
+      cursor: BigInt(cursor.cursor) > BigInt(after) ? cursor.cursor : after,
+      ledger: Math.max(cursor.ledger, toLedger),
+      shownLedger: toLedger,
+      readAt: clock.now(),
+    };
+    await cursors.put([moved]);
+    return moved;
+  }
+
+  return {
+    /** Nothing waits any more. */
+    async endWait(): Promise<void> {
+      await networkStates.put(network, { gapWaitsSince: null });
+    },
+
+    /** @returns how a stream goes on; null while a source that may have its ledgers is away. @throws LedgerUnavailable */
+    async pass(session: LedgerSession, tip: LedgerTip, cursor: CursorDoc): Promise<Continuation | null> {
+      const fromLedger = cursor.shownLedger + 1;
+      if (fromLedger >= tip.oldestLedger) return { session, tip, cursor };
+      const tips = await tipsOf(session);
+      let plan = planGap(fromLedger, tip, tips, 0);
+      if (plan.kind === 'wait') {
+        const waitedMs = clock.nowMs() - (await waitingSince()).getTime();
+        plan = planGap(fromLedger, tip, tips, waitedMs);
+      }
+      switch (plan.kind) {
+        case 'none':
+          return { session, tip, cursor };
+        case 'wait':
+          log.warn(
+            { network, stream: cursor._id, fromLedger, servers: plan.servers },
+            'waiting for a source that may have dropped ledgers',
+          );
+          return null;
+        case 'read_elsewhere': {
+          const other = session.on(plan.server);
+          return { session: other, tip: await other.tip(), cursor };
+        }
+        case 'gap':
+          return { session, tip, cursor: await passOver(cursor, plan.toLedger) };
+      }
+    },
+  };
+}

@@ -1,0 +1,29 @@
+/** Close times of ledgers as seen lately. A ledger that a server has shown is dated by the newest known one that is not after it. */
+import type { LedgerClose } from '../domain/terms.js';
+
+const MAX_KNOWN = 1000;
+
+export interface KnownCloses {
+  note(close: LedgerClose): void;
+  /** The newest known ledger up to this one; null when all known ones are after it. */
+  atOrBefore(ledger: number): LedgerClose | null;
+  /** The network began anew. */
+  forget(): void;
+}
+
+export function createKnownCloses(): KnownCloses {
+  /** In the order of their ledgers. */
+  let known: LedgerClose[] = [];
+  return {
+    note(close) {
+      const at = known.findLastIndex(({ ledger }) => ledger <= close.ledger);
+      if (known[at]?.ledger === close.ledger) return;
+      known.splice(at + 1, 0, close);
+      if (known.length > MAX_KNOWN) known = known.slice(-MAX_KNOWN / 2);
+    },
+    atOrBefore: (ledger) => known.findLast((close) => close.ledger <= ledger) ?? null,
+    forget() {
+      known = [];
+    },
+  };
+}

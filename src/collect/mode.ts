@@ -1,0 +1,133 @@
+/** The two modes of reading, and the changes between them. A few addresses are read one by one, each by its own cursor. Beyond that the network's feed
+ *  is read instead, at a cost that does not grow with the wallets; it covers an address from where the address's own cursor was shown to reach what
+ *  the feed leaves no hole in. Reading ledgers twice is harmless, so every change overlaps rather than leaves a gap. */
+import type { Logger } from 'pino';
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import { covers, cursorId, FEED } from '../domain/coverage.js';
+import type { LedgerTip } from '../ledger/source.js';
+import { cursorAfter, ledgerOfCursor } from '../ledger/toid.js';
+import type { CursorDoc, CursorStore } from '../stores/cursors.js';
+import type { WalletStore } from '../stores/wallets.js';
+import type { KnownCloses } from './known-closes.js';
+import { nearFrom, planMode } from './plan.js';
+
+const BATCH = 1000;
+/** Streams of single addresses that are read in one round besides the feed. */
+const STRAGGLERS_PER_ROUND = 20;
+
+export interface Reading {
+  feed: CursorDoc | null;
+  /** The addresses' cursors to read in this round. */
+  streams: CursorDoc[];
+}
+
+export type Modes = ReturnType<typeof createModes>;
+
+export function createModes(deps: {
+  network: Network;
+  wallets: Pick<WalletStore, 'at' | 'watchedAddresses'>;
+  cursors: CursorStore;
+  knownCloses: KnownCloses;
+  clock: Clock;
+  log: Logger;
+  readOneByOne: number;
+}) {
+  const { network, wallets, cursors, knownCloses, clock, log, readOneByOne } = deps;
+  const idOf = (address: string) => cursorId(network, address);
+  const feedId = idOf(FEED);
+
+  const feedFrom = (fromLedger: number): CursorDoc => {
+    const closedAt = knownCloses.atOrBefore(fromLedger)?.closedAt ?? new Date(0);
+    return {
+      _id: feedId,
+      network,
+      address: null,
+      cursor: cursorAfter(fromLedger),
+      ledger: fromLedger,
+      closedAt,
+      readAt: clock.now(),
+      shownLedger: fromLedger,
+      shownClosedAt: closedAt,
+      fromLedger,
+    };
+  };
+
+  /** Moves the own cursors of addresses that the feed covers to where it has come. */
+  async function detach(addresses: readonly string[], feed: CursorDoc): Promise<void> {
+    const { cursor, ledger, closedAt, readAt, shownLedger, shownClosedAt } = feed;
+    for (let from = 0; from < addresses.length; from += BATCH) {
+      const own = await cursors.byIds(addresses.slice(from, from + BATCH).map(idOf));
+      const covered = own.filter((each) => covers(feed, each) && BigInt(feed.cursor) > BigInt(each.cursor));
+      await cursors.put(
+        covered.map((each) => ({ ...each, cursor, ledger, closedAt, readAt, shownLedger, shownClosedAt })),
+      );
+    }
+  }
+
+  /** Removes those of some cursors whose addresses nobody watches any more. @returns the others */
+  async function forgetUnwatched(some: readonly CursorDoc[]): Promise<CursorDoc[]> {
+    if (some.length === 0) return [];
+    const found = await wallets.at(
+      network,
+      some.map((each) => each.address!),
+    );
+    const watched = new Set(found.filter(({ watching }) => watching).map(({ address }) => address));
+    await cursors.removeUnchanged(some.filter(({ address }) => !watched.has(address!)));
+    return some.filter(({ address }) => watched.has(address!));
+  }
+
+  return {
+    detach,
+    forgetUnwatched,
+
+    /** Changes the mode when that is due. @param failing ids of streams that wait. @returns what to read in this round */
+    async choose(tip: LedgerTip, prefersFeed: boolean, failing: readonly string[]): Promise<Reading> {
+      const addresses = await wallets.watchedAddresses(network, { limit: readOneByOne + 1 });
+      let feed = await cursors.byId(feedId);
+      const plan = planMode({
+        tip,
+        feed,
+        addresses: addresses.length,
+        readOneByOne,
+        prefersFeed,
+        lowestNearLedger: (await cursors.lowestFrom(network, nearFrom(tip)))?.shownLedger ?? null,
+      });
+      if (plan.kind === 'start_feed') {
+        feed = feedFrom(plan.fromLedger);
+        await cursors.put([feed]);
+        log.info({ network, fromLedger: feed.fromLedger }, "reading the network's feed");
+      } else if (plan.kind === 'detach_feed') {
+        await detach(addresses, feed!);
+        await cursors.remove([feedId]);
+        log.info({ network }, 'reading addresses one by one');
+        feed = null;
+      }
+      if (!feed) return { feed: null, streams: await cursors.byIds(addresses.map(idOf)) };
+      const behind = await cursors.behind(network, feed.fromLedger!, {
+        limit: STRAGGLERS_PER_ROUND,
+        without: failing,
+      });
+      return { feed, streams: await forgetUnwatched(behind) };
+    },
+
+    /** After a long outage: when what the feed has to catch up is more pages than there are addresses, each address catches up by itself, and the
+     *  feed goes on from the newest ledgers. @param from where the feed stood. @param pages that it has read since. @returns whether it does */
+    async fastForward(tip: LedgerTip, from: CursorDoc, feed: CursorDoc, pages: number): Promise<boolean> {
+      const reached = ledgerOfCursor(feed.cursor);
+      const pagesLeft = ((tip.latestLedger - reached) / Math.max(1, reached - ledgerOfCursor(from.cursor))) * pages;
+      if (pagesLeft <= 1 || tip.latestLedger <= feed.shownLedger) return false;
+      const addresses = await wallets.watchedAddresses(network, { limit: Math.ceil(pagesLeft) });
+      if (addresses.length >= pagesLeft) return false;
+      const started = feedFrom(tip.latestLedger);
+      // First: as long as the feed stands where it was, it covers them still.
+      await detach(addresses, feed);
+      await cursors.put([started]);
+      log.info(
+        { network, fromLedger: started.fromLedger, addresses: addresses.length },
+        'the feed goes on from the newest ledgers, each address catches up',
+      );
+      return true;
+    },
+  };
+}

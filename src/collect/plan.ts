@@ -1,0 +1,118 @@
+/** What a round of watching does, decided from facts alone. Nothing here asks or stores anything. */
+
+import type { ServerTip } from '../ledger/network-ledger.js';
+import type { LedgerTip } from '../ledger/source.js';
+import type { CursorDoc } from '../stores/cursors.js';
+import type { NetworkStateDoc } from '../stores/network-states.js';
+
+/** Addresses whose cursor is further behind than this are read one by one until the feed covers them. */
+const NEAR_LEDGERS = 100;
+const HASH_CHECK_AFTER_MS = 60_000;
+/** No network closes ledgers faster. */
+const SHORTEST_LEDGER_MS = 50;
+/** A stream that shows nothing new for so long is asked how far its server is. */
+const LONGEST_QUIET_LEDGERS = 720;
+const GAP_WAIT_MS = 3_600_000;
+
+/** `compare_hash`: only the hash of a known ledger can tell. */
+export type ResetCheck = 'same_network' | 'reset' | 'compare_hash';
+
+/** Whether the network has begun anew. A server that merely lags shows an old ledger that closed long ago, not a young one with a low number. */
+export function checkReset(
+  tip: Pick<LedgerTip, 'latestLedger' | 'latestClosedAt'>,
+  state: Pick<NetworkStateDoc, 'latestLedger' | 'latestClosedAt' | 'seenAt' | 'anchor'> | null,
+  nowMs: number,
+): ResetCheck {
+  if (!state) return 'same_network';
+  if (tip.latestLedger < state.latestLedger)
+    return tip.latestClosedAt > state.latestClosedAt ? 'reset' : 'same_network';
+  // During a long silence a new network may have grown past the old one, but not faster than ledgers close.
+  const silentMs = nowMs - state.seenAt.getTime();
+  const mayHaveOutgrown = silentMs >= HASH_CHECK_AFTER_MS && silentMs >= tip.latestLedger * SHORTEST_LEDGER_MS;
+  return state.anchor && mayHaveOutgrown ? 'compare_hash' : 'same_network';
+}
+
+export interface ModeFacts {
+  tip: Pick<LedgerTip, 'latestLedger' | 'oldestLedger'>;
+  feed: CursorDoc | null;
+  /** Watched addresses, counted only as far as it matters. */
+  addresses: number;
+  /** More addresses than this are read by the feed. */
+  readOneByOne: number;
+  /** Account histories of this source cannot be relied on. */
+  prefersFeed: boolean;
+  /** Of the addresses' cursors not far behind, the ledger that the furthest behind was shown; null when there is none. */
+  lowestNearLedger: number | null;
+}
+
+/** `start_feed`: begin the network's feed after this ledger. `detach_feed`: each address goes on by its own cursor. */
+export type ModePlan = { kind: 'accounts' | 'feed' | 'detach_feed' } | { kind: 'start_feed'; fromLedger: number };
+
+/** A few addresses are read one by one, more by the network's feed. Half as many are needed to go back, so that the mode does not flap. */
+export function planMode({ tip, feed, addresses, readOneByOne, prefersFeed, lowestNearLedger }: ModeFacts): ModePlan {
+  const most = prefersFeed ? 0 : readOneByOne;
+  if (!feed && addresses > most) {
+    // The feed has to begin where the addresses were shown to: what a server merely claimed may not have been read.
+    const reach = Math.min(tip.latestLedger, lowestNearLedger ?? tip.latestLedger);
+    return { kind: 'start_feed', fromLedger: Math.max(tip.oldestLedger - 1, reach, 0) };
+  }
+  if (feed && addresses <= most / 2 && !prefersFeed) return { kind: 'detach_feed' };
+  return { kind: feed ? 'feed' : 'accounts' };
+}
+
+/** The oldest ledger that an address's cursor may stand at to count as near. */
+export const nearFrom = (tip: Pick<LedgerTip, 'latestLedger'>): number => tip.latestLedger - NEAR_LEDGERS;
+
+/** How often streams failed in a row, and until when they wait. */
+export type StreamFailures = ReadonlyMap<string, { untilMs: number }>;
+
+/** Which streams a round reads, in which order: those that failed go last, and wait as long as there are others. */
+export function planStreams(streams: readonly CursorDoc[], failures: StreamFailures, nowMs: number): CursorDoc[] {
+  const healthy = streams.filter(({ _id }) => !failures.has(_id));
+  const failed = streams.filter(({ _id }) => failures.has(_id));
+  const due = failed.filter(({ _id }) => failures.get(_id)!.untilMs <= nowMs);
+  return healthy.length > 0 || due.length > 0 ? [...healthy, ...due] : failed;
+}
+
+/** `quiet_check`: first ask whether anything came at all, in an answer that shows how far its server is. */
+export type ReadPlan = 'nothing_new' | 'read' | 'quiet_check';
+
+/** @param mustShow the ledger that the stream has to be shown before the feed can cover its address; null when it need not. */
+export function planRead(
+  cursor: Pick<CursorDoc, 'ledger' | 'shownLedger'>,
+  tip: Pick<LedgerTip, 'latestLedger' | 'oldestLedger'>,
+  mustShow: number | null,
+): ReadPlan {
+  if (cursor.ledger >= tip.latestLedger) return 'nothing_new';
+  if (mustShow !== null && cursor.shownLedger < mustShow) return 'quiet_check';
+  // Asked long before the ledgers that may have been missed are dropped.
+  const longest = Math.min(LONGEST_QUIET_LEDGERS, Math.ceil((tip.latestLedger - tip.oldestLedger) / 20));
+  return cursor.ledger - cursor.shownLedger > Math.max(10, longest) ? 'quiet_check' : 'read';
+}
+
+export type GapPlan =
+  | { kind: 'none' }
+  /** This server still has the ledgers. */
+  | { kind: 'read_elsewhere'; server: string }
+  /** These servers may have them and do not answer. */
+  | { kind: 'wait'; servers: string[] }
+  /** Nobody has them any more. */
+  | { kind: 'gap'; toLedger: number };
+
+/** What becomes of ledgers that the session's server has dropped. @param fromLedger the first unread one. @param waitedMs for servers that are away. */
+export function planGap(
+  fromLedger: number,
+  tip: Pick<LedgerTip, 'oldestLedger'>,
+  tips: readonly ServerTip[],
+  waitedMs: number,
+): GapPlan {
+  if (fromLedger >= tip.oldestLedger) return { kind: 'none' };
+  const answered = tips.flatMap((each) => (each.tip ? [{ server: each.server, ...each.tip }] : []));
+  const holder = answered.find((each) => each.oldestLedger <= fromLedger && each.latestLedger >= fromLedger);
+  if (holder) return { kind: 'read_elsewhere', server: holder.server };
+  // One that keeps older ledgers and has not come so far yet will have them too.
+  const away = tips.filter((each) => each.tip === null || each.tip.oldestLedger <= fromLedger);
+  if (away.length > 0 && waitedMs < GAP_WAIT_MS) return { kind: 'wait', servers: away.map(({ server }) => server) };
+  const kept = answered.map(({ oldestLedger }) => oldestLedger).filter((ledger) => ledger > fromLedger);
+  return { kind: 'gap', toLedger: Math.min(tip.oldestLedger, ...kept) - 1 };
+}

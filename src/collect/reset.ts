@@ -1,0 +1,83 @@
+/** A test network that began anew: what came before is lost, and watching goes on from its newest ledger. */
+import type { Logger } from 'pino';
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import { cursorId, FEED } from '../domain/coverage.js';
+import type { LedgerSession } from '../ledger/network-ledger.js';
+import type { LedgerTip } from '../ledger/source.js';
+import { cursorAfter } from '../ledger/toid.js';
+import type { CursorDoc, CursorStore } from '../stores/cursors.js';
+import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
+import type { PaymentLinkStore } from '../stores/payment-links.js';
+import type { ProductStore } from '../stores/products.js';
+import type { WalletStore } from '../stores/wallets.js';
+import { checkReset } from './plan.js';
+
+const BATCH = 1000;
+const ANCHOR_EVERY_LEDGERS = 1000;
+
+export function createResets(deps: {
+  network: Network;
+  wallets: WalletStore;
+  products: Pick<ProductStore, 'forgetLedgers'>;
+  paymentLinks: Pick<PaymentLinkStore, 'forgetLedgers'>;
+  cursors: CursorStore;
+  networkStates: NetworkStateStore;
+  clock: Clock;
+  log: Logger;
+}) {
+  const { network, wallets, products, paymentLinks, cursors, networkStates, clock, log } = deps;
+
+  const cursorAt = (address: string | null, { latestLedger, latestClosedAt }: LedgerTip): CursorDoc => ({
+    _id: cursorId(network, address ?? FEED),
+    network,
+    address,
+    cursor: cursorAfter(latestLedger),
+    ledger: latestLedger,
+    closedAt: latestClosedAt,
+    readAt: clock.now(),
+    shownLedger: latestLedger,
+    shownClosedAt: latestClosedAt,
+    fromLedger: address === null ? latestLedger : null,
+  });
+
+  return {
+    /** @throws LedgerUnavailable */
+    async happened(session: LedgerSession, tip: LedgerTip, state: NetworkStateDoc | null): Promise<boolean> {
+      const check = checkReset(tip, state, clock.nowMs());
+      if (check !== 'compare_hash') return check === 'reset';
+      const ledger = await session.ledger(state!.anchor!.ledger);
+      return ledger !== null && ledger !== 'gone' && ledger.hash !== state!.anchor!.hash;
+    },
+
+    /** May be repeated: that it is dealt with is stored last. @returns the state of the new network */
+    async startAnew(tip: LedgerTip, state: NetworkStateDoc): Promise<NetworkStateDoc> {
+      const gap = { fromLedger: 1, toLedger: tip.latestLedger, at: clock.now() };
+      log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: tip.latestLedger }, 'the network was reset');
+      await wallets.flagGap(network, { gap, address: null, without: [] });
+      // The stamps that payments are judged by name ledgers of the old network too.
+      const walletIds = await wallets.forgetLedgers(network);
+      await paymentLinks.forgetLedgers(await products.forgetLedgers(walletIds));
+      if (await cursors.byId(cursorId(network, FEED))) await cursors.put([cursorAt(null, tip)]);
+      for (let after: string | undefined; ; ) {
+        const addresses = await wallets.watchedAddresses(network, { ...(after ? { after } : {}), limit: BATCH });
+        if (addresses.length === 0) break;
+        await cursors.put(addresses.map((address) => cursorAt(address, tip)));
+        after = addresses.at(-1);
+      }
+      const { latestLedger, latestClosedAt } = tip;
+      const changes = { anchor: null, resetAt: latestClosedAt, latestLedger, latestClosedAt };
+      await networkStates.put(network, changes);
+      return { ...state, ...changes };
+    },
+
+    /** Remembers the hash of a ledger now and then. */
+    async keepAnchor(session: LedgerSession, tip: LedgerTip, state: NetworkStateDoc | null): Promise<void> {
+      if (state?.anchor && tip.latestLedger - state.anchor.ledger < ANCHOR_EVERY_LEDGERS) return;
+      const ledger = await session.ledger(tip.latestLedger);
+      if (ledger && ledger !== 'gone') {
+        await networkStates.put(network, { anchor: { ledger: ledger.sequence, hash: ledger.hash } });
+      }
+    },
+  };
+}

@@ -1,0 +1,203 @@
+/** Reads one stream from its cursor to its end: pages are read ahead, stored, and only with them the cursor moves. */
+import type { Logger } from 'pino';
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import { LedgerUnavailable } from '../ledger/errors.js';
+import type { LedgerSession } from '../ledger/network-ledger.js';
+import type { LedgerTip, Page } from '../ledger/source.js';
+import { ledgerOfCursor } from '../ledger/toid.js';
+import type { CursorDoc, CursorStore, Progress } from '../stores/cursors.js';
+import type { ParkedRecordStore } from '../stores/parked-records.js';
+import type { WalletStore } from '../stores/wallets.js';
+import type { KnownCloses } from './known-closes.js';
+import { planRead } from './plan.js';
+import { readAhead } from './read-ahead.js';
+import { type Reading, readRecords } from './reading.js';
+import type { Recorder } from './recorder.js';
+
+/** Stored in one transaction, when that many have been read: fewer once that takes long, because MongoDB ends transactions that take too long. */
+const PAGES_AT_ONCE = 8;
+const LONG_STORE_MS = 2000;
+const LONG_HISTORY_LEDGERS = 100;
+const GONE_RETRY_MS = 5000;
+/** A server whose answer does not show how far it is can be this far behind, more than an hour. Only of an account that has no history at all. */
+const FARTHEST_BEHIND_LEDGERS = 1000;
+
+export interface WatcherMetrics {
+  payments(count: number): void;
+  parked(count: number): void;
+}
+
+export interface StreamReaderDeps {
+  network: Network;
+  wallets: Pick<WalletStore, 'at'>;
+  cursors: Pick<CursorStore, 'advance'>;
+  parkedRecords: Pick<ParkedRecordStore, 'park'>;
+  recorder: Pick<Recorder, 'record'>;
+  knownCloses: KnownCloses;
+  clock: Clock;
+  log: Logger;
+  metrics: WatcherMetrics;
+  /** Called when payments, and with them perhaps deliveries, were stored. */
+  paymentsStored: () => void;
+  pageLimit: number;
+}
+
+export interface ReadOptions {
+  session: LedgerSession;
+  tip: LedgerTip;
+  /** The ledger that the stream has to be shown before the feed can cover its address; null when it need not. */
+  mustShow: number | null;
+  signal: AbortSignal;
+  /** Called when twice as many pages have been read as the last time. True ends the reading. */
+  mayEnd?(cursor: CursorDoc, pages: number): Promise<boolean>;
+}
+
+interface PageRead extends Reading {
+  to: Progress;
+  full: boolean;
+}
+
+export type StreamReader = ReturnType<typeof createStreamReader>;
+
+export function createStreamReader(deps: StreamReaderDeps) {
+  const { network, wallets, cursors, parkedRecords, recorder, knownCloses, clock, log, metrics, pageLimit } = deps;
+
+  async function isOurs(addresses: readonly string[]): Promise<ReadonlySet<string>> {
+    if (addresses.length === 0) return new Set();
+    return new Set((await wallets.at(network, addresses)).map((wallet) => wallet.address));
+  }
+
+  /** @throws LedgerUnavailable when the server has dropped what comes next; until its tip says so, the wallet lags. */
+  async function readPage({ session, tip }: ReadOptions, from: CursorDoc): Promise<PageRead> {
+    const page =
+      from.address === null
+        ? await session.payments(from.cursor, pageLimit)
+        : await session.accountPayments(from.address, from.cursor, pageLimit);
+    if (page.gone || (await wasCut(session, tip, from)))
+      throw new LedgerUnavailable('it no longer has what comes next', GONE_RETRY_MS);
+    const ofOneAddress = from.address !== null;
+    const reading = await readRecords({ network, session, clock, isOurs, ofOneAddress }, page.records);
+    if (page.full && (page.cursor === null || page.cursor === from.cursor))
+      throw new LedgerUnavailable('it answers a full page that leads nowhere', GONE_RETRY_MS);
+    return { ...reading, to: progressAfter(page, tip, from), full: page.full };
+  }
+
+  /** Where the cursor moves once the page is stored. */
+  function progressAfter(page: Page, tip: LedgerTip, from: CursorDoc): Progress {
+    for (const { outcome } of page.records)
+      if (outcome.kind === 'credits')
+        for (const { ledger, closedAt } of outcome.credits) knownCloses.note({ ledger, closedAt });
+    const cursor = page.cursor === null ? from.cursor : larger(from.cursor, page.cursor);
+    // The last ledger of a full page may go on in the next one.
+    const shown = page.full ? ledgerOfCursor(cursor) - 1 : page.shownLedger;
+    const isNewer = !page.full && tip.latestLedger > from.ledger;
+    return {
+      ...(shown === null ? shownOf(from) : shownUpTo(from, shown)),
+      cursor,
+      ledger: isNewer ? tip.latestLedger : Math.max(from.ledger, page.full ? ledgerOfCursor(cursor) - 1 : 0),
+      closedAt: isNewer ? tip.latestClosedAt : from.closedAt,
+      readAt: clock.now(),
+    };
+  }
+
+  /** A ledger without a known close time is dated by a known one before it, or as the cursor was: never too late. */
+  function shownUpTo(from: CursorDoc, ledger: number): Pick<Progress, 'shownLedger' | 'shownClosedAt'> {
+    if (ledger <= from.shownLedger) return shownOf(from);
+    const close = knownCloses.atOrBefore(ledger);
+    const isLater = close !== null && close.closedAt > from.shownClosedAt;
+    return { shownLedger: ledger, shownClosedAt: isLater ? close.closedAt : from.shownClosedAt };
+  }
+
+  /** Whether the server dropped ledgers between its tip and this page: it leaves them out without a word. Near the end of a long history none can
+   *  be missing; elsewhere the tip is asked once more. */
+  async function wasCut(session: LedgerSession, tip: LedgerTip, { shownLedger }: CursorDoc): Promise<boolean> {
+    const kept = tip.latestLedger - tip.oldestLedger;
+    if (kept >= LONG_HISTORY_LEDGERS && (tip.latestLedger - shownLedger) * 10 <= kept) return false;
+    return (await session.tip()).oldestLedger > shownLedger + 1;
+  }
+
+  /** Stores pages that follow each other, and only with them moves the cursor. @returns false when another reader had moved it. */
+  async function store(from: CursorDoc, pages: readonly PageRead[]): Promise<boolean> {
+    const { to } = pages.at(-1)!;
+    const credits = pages.flatMap((page) => page.credits);
+    const parked = pages.flatMap((page) => page.parked);
+    if (parked.length > 0) {
+      await parkedRecords.park(parked);
+      metrics.parked(parked.length);
+      for (const { _id, reason } of parked) log.warn({ network, record: _id, reason }, 'record parked');
+    }
+    if (credits.length === 0) return cursors.advance(from, to);
+    const stored = await recorder.record(network, credits, { from, to });
+    metrics.payments(stored.length);
+    for (const { _id, status, reason, ledger } of stored)
+      log.info({ network, payment: _id, status, reason, ledger }, 'payment');
+    if (stored.length > 0) deps.paymentsStored();
+    return true;
+  }
+
+  /** Asks whether anything came after the cursor, in one answer that shows how far its server is, and moves the cursor by it.
+   *  @returns where the cursor is then; null when something came. */
+  async function quietCheck({ session, tip }: ReadOptions, from: CursorDoc): Promise<CursorDoc | null> {
+    const { isQuiet, shownLedger } = await session.quietCheck(from.address, from.cursor);
+    if (!isQuiet) return null;
+    const shown = shownLedger ?? tip.latestLedger - FARTHEST_BEHIND_LEDGERS;
+    const isNewer = tip.latestLedger > from.ledger;
+    const to: Progress = {
+      ...shownUpTo(from, shown),
+      cursor: from.cursor,
+      ledger: isNewer ? tip.latestLedger : from.ledger,
+      closedAt: isNewer ? tip.latestClosedAt : from.closedAt,
+      readAt: clock.now(),
+    };
+    await cursors.advance(from, to);
+    return { ...from, ...to };
+  }
+
+  async function readPages(options: ReadOptions, start: CursorDoc): Promise<number> {
+    const { session, signal, mayEnd } = options;
+    // The server is asked, and its answers parsed, while MongoDB stores.
+    const ahead = readAhead((from) => readPage(options, from), start);
+    let cursor = start;
+    let pages = 0;
+    let askAt = 1;
+    // Always from one page on: where several at once failed, the next round must come further.
+    let atOnce = 1;
+    try {
+      while (!signal.aborted) {
+        const read = await ahead.take(atOnce);
+        const { to, full } = read.at(-1)!;
+        const startedMs = clock.nowMs();
+        const moved = await store(cursor, read);
+        const isLong = clock.nowMs() - startedMs > LONG_STORE_MS;
+        atOnce = isLong ? Math.ceil(read.length / 2) : Math.min(2 * atOnce, PAGES_AT_ONCE);
+        pages += read.length;
+        if (!moved || !full || session.isStale()) return pages;
+        cursor = { ...cursor, ...to };
+        if (mayEnd && pages >= askAt) {
+          askAt = 2 * pages;
+          if (await mayEnd(cursor, pages)) return pages;
+        }
+      }
+    } finally {
+      ahead.stop();
+    }
+    return pages;
+  }
+
+  return {
+    quietCheck,
+
+    /** Reads a stream to its end. @returns how many pages it read, a quiet check counted as one. */
+    async read(options: ReadOptions, cursor: CursorDoc): Promise<number> {
+      const plan = planRead(cursor, options.tip, options.mustShow);
+      if (plan === 'nothing_new') return 0;
+      if (plan === 'read') return readPages(options, cursor);
+      return (await quietCheck(options, cursor)) ? 1 : 1 + (await readPages(options, cursor));
+    },
+  };
+}
+
+const shownOf = ({ shownLedger, shownClosedAt }: Progress) => ({ shownLedger, shownClosedAt });
+
+const larger = (a: string, b: string): string => (BigInt(a) >= BigInt(b) ? a : b);

@@ -1,0 +1,91 @@
+/** Stops watching: inactive wallets whose last window was shown to have been read to its end. */
+import type { Network } from '../../contracts/networks.js';
+import { cursorId, FEED, isShownPast, shownCursor } from '../domain/coverage.js';
+import type { CursorDoc, CursorStore } from '../stores/cursors.js';
+import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import type { Modes } from './mode.js';
+import type { ReadOptions, StreamReader } from './stream-reader.js';
+
+const BATCH = 1000;
+/** Streams that are asked in one round whether they are as far as they seem. */
+const CHECKS_PER_ROUND = 20;
+
+export interface EndedWallet {
+  wallet: WalletDoc;
+  /** Null for an address that has none. */
+  cursor: CursorDoc | null;
+  isDone: boolean;
+}
+
+/** What is to be done about inactive wallets. Pure. */
+export function planStops(
+  ended: readonly WalletDoc[],
+  own: ReadonlyMap<string, CursorDoc>,
+  feed: CursorDoc | null,
+): EndedWallet[] {
+  return ended.map((wallet) => {
+    const cursor = shownCursor(own.get(cursorId(wallet.network, wallet.address)), feed) ?? null;
+    const until = wallet.windows.at(-1)?.until;
+    return { wallet, cursor, isDone: Boolean(until && cursor && isShownPast(cursor, until)) };
+  });
+}
+
+/** The streams that have come far enough by what was claimed, and were not shown to it. Pure. */
+export function streamsToCheck(planned: readonly EndedWallet[]): CursorDoc[] {
+  const streams = planned.flatMap(({ wallet, cursor, isDone }) => {
+    const until = wallet.windows.at(-1)?.until;
+    const seemsPast =
+      until && cursor && isShownPast({ ...cursor, shownLedger: cursor.ledger, shownClosedAt: cursor.closedAt }, until);
+    return !isDone && seemsPast ? [cursor] : [];
+  });
+  return [...new Map(streams.map((each) => [each._id, each])).values()].slice(0, CHECKS_PER_ROUND);
+}
+
+export function createWalletStops(deps: {
+  network: Network;
+  wallets: Pick<WalletStore, 'inactiveButWatching' | 'stopWatching'>;
+  cursors: Pick<CursorStore, 'byId' | 'byIds'>;
+  reader: Pick<StreamReader, 'quietCheck'>;
+  modes: Pick<Modes, 'forgetUnwatched'>;
+}) {
+  const { network, wallets, cursors, reader, modes } = deps;
+  /** The newest ledger at which each stream was checked: once a ledger is enough. */
+  let checked = new Map<string, number>();
+
+  async function plan(): Promise<{ planned: EndedWallet[]; own: CursorDoc[] }> {
+    const ended = await wallets.inactiveButWatching(network, BATCH);
+    if (ended.length === 0) return { planned: [], own: [] };
+    const own = await cursors.byIds([...new Set(ended.map(({ address }) => cursorId(network, address)))]);
+    const feed = await cursors.byId(cursorId(network, FEED));
+    return { planned: planStops(ended, new Map(own.map((each) => [each._id, each])), feed), own };
+  }
+
+  async function check(options: ReadOptions, planned: readonly EndedWallet[]): Promise<boolean> {
+    const due = streamsToCheck(planned).filter(({ _id }) => checked.get(_id) !== options.tip.latestLedger);
+    checked = new Map(due.map(({ _id }) => [_id, options.tip.latestLedger]));
+    for (const stream of due) await reader.quietCheck(options, stream);
+    return due.length > 0;
+  }
+
+  return {
+    /** Ids of wallets that are read to their end. They miss nothing, whatever is dropped from now on. */
+    async done(): Promise<string[]> {
+      return (await plan()).planned.filter(({ isDone }) => isDone).map(({ wallet }) => wallet._id);
+    },
+
+    /** @throws LedgerUnavailable */
+    async stopAll(options: ReadOptions): Promise<void> {
+      let { planned, own } = await plan();
+      if (await check(options, planned)) ({ planned, own } = await plan());
+      const done = planned.filter(({ isDone }) => isDone);
+      for (const { wallet, cursor } of done) {
+        await wallets.stopWatching(wallet._id, {
+          ledger: Math.min(cursor!.shownLedger, wallet.windows.at(-1)?.until?.ledger ?? cursor!.shownLedger),
+          at: cursor!.readAt,
+        });
+      }
+      const addresses = new Set(done.map(({ wallet }) => wallet.address));
+      await modes.forgetUnwatched(own.filter(({ address }) => addresses.has(address!)));
+    },
+  };
+}

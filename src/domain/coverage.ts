@@ -1,0 +1,58 @@
+/** What has been read of the ledger for whom: which cursor covers an address, and whether a window of watching has been read to its end. Whatever
+ *  leaves ledgers unread for good is decided here, by what servers have shown. */
+import type { Network } from '../../contracts/networks.js';
+import { isAtOrAfter, type LedgerStamp, type WatchWindow } from './terms.js';
+
+/** A stream is what a cursor reads: one address's payments, or the feed, which is all payments of the network. */
+export const FEED = 'feed';
+
+/** @param stream an address or `FEED`. */
+export const cursorId = (network: Network, stream: string): string => `${network}:${stream}`;
+
+/** The part of a cursor that tells how far it has come. */
+export interface Reach {
+  ledger: number;
+  shownLedger: number;
+  shownClosedAt: Date;
+  /** Only of the feed: the first ledger that it covers without a hole is the one after this. */
+  fromLedger: number | null;
+}
+
+/** Whether the feed covers the address with this cursor: the address itself was shown to the ledger from which on the feed leaves nothing out. */
+export const covers = (feed: Reach, own: Reach): boolean =>
+  feed.fromLedger !== null && own.shownLedger >= feed.fromLedger;
+
+/** The cursor that says how far an address has been read, for telling people. */
+export function effectiveCursor<Cursor extends Reach>(
+  own: Cursor | undefined,
+  feed: Cursor | null | undefined,
+): Cursor | undefined {
+  return own && feed && covers(feed, own) && feed.ledger > own.ledger ? feed : own;
+}
+
+/** The cursor that says how far servers have shown an address, for deciding. */
+export function shownCursor<Cursor extends Reach>(
+  own: Cursor | undefined,
+  feed: Cursor | null | undefined,
+): Cursor | undefined {
+  return own && feed && covers(feed, own) && feed.shownLedger > own.shownLedger ? feed : own;
+}
+
+/** Whether everything that closed before the moment was shown. The stamp's ledger is a lower bound, so the close time has to be past it too. */
+export const isShownPast = ({ shownLedger, shownClosedAt }: Reach, stamp: LedgerStamp): boolean =>
+  (stamp.ledger === null || shownLedger > stamp.ledger) &&
+  isAtOrAfter({ ledger: shownLedger, closedAt: shownClosedAt }, stamp);
+
+/** How far a wallet was read when it stopped being watched. */
+export interface ReadTo {
+  ledger: number;
+  at: Date;
+}
+
+/** Whether a window is known to have been read to its end: by the address's cursor, or from before the wallet stopped being watched. */
+export function wasRead({ from, until }: WatchWindow, own: Reach | undefined, readTo: ReadTo | null): boolean {
+  if (until === null) return false;
+  if (own && isShownPast(own, until)) return true;
+  if (readTo === null || from.at > readTo.at) return false;
+  return until.at <= readTo.at || (until.ledger !== null && until.ledger <= readTo.ledger);
+}

@@ -1,0 +1,44 @@
+/** The ways in which sources of the ledger fail their caller. None of them names a URL beyond its host: keys may stand in the rest. */
+
+/** `server`: the server as a whole is in trouble. `slow` and `too_large`: this one answer took too long or was too large; others may be fine. */
+export type SourceErrorKind = 'server' | 'slow' | 'too_large';
+
+/** One server did not answer, or not with what it should. The reason names neither URL nor content. */
+export class SourceError extends Error {
+  override readonly name = 'SourceError';
+  /** What the server asked for; null when it did not. */
+  readonly retryAfterMs: number | null;
+  readonly kind: SourceErrorKind;
+  constructor(
+    readonly reason: string,
+    { retryAfterMs = null, kind = 'server' }: { retryAfterMs?: number | null; kind?: SourceErrorKind } = {},
+  ) {
+    super(reason);
+    this.retryAfterMs = retryAfterMs;
+    this.kind = kind;
+  }
+}
+
+/** No source gave an answer that can be used; asking again is worth it after `retryAfterMs`. */
+export class LedgerUnavailable extends Error {
+  override readonly name = 'LedgerUnavailable';
+  constructor(
+    /** One short line. */
+    readonly reason: string,
+    readonly retryAfterMs: number,
+  ) {
+    super(`Horizon is not available: ${reason}`);
+  }
+}
+
+/** A server answers for another network than the one it was configured for: asking again does not help. */
+export class WrongNetwork extends Error {
+  override readonly name = 'WrongNetwork';
+  constructor(
+    readonly server: string,
+    readonly expected: string,
+    readonly found: string,
+  ) {
+    super(`${server} serves the network "${found}", not "${expected}"`);
+  }
+}

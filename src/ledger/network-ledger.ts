@@ -1,0 +1,281 @@
+/** A network's ledger, read from a list of servers that are tried in order, asked within the request budget and never trusted. */
+import type { Logger } from 'pino';
+import type { Clock, MonotonicClock } from '../clock.js';
+import type { RequestBudget } from './budget.js';
+import { LedgerUnavailable, SourceError, WrongNetwork } from './errors.js';
+import { createPageSizes } from './page-sizes.js';
+import { candidates, newHealth, noteAnswer, noteError, pauseMs, type ServerHealth } from './server.js';
+import type { LedgerSource, LedgerTip, Page } from './source.js';
+
+/** One server of any kind. */
+export interface LedgerServer {
+  /** Shown to operators: a host, never path, query or user info, which may be keys. */
+  label: string;
+  /** @param spend waits for the budget: called before each request. @param timeoutMs of one request. */
+  connect(spend: () => Promise<void>, timeoutMs: number): LedgerSource;
+}
+
+/** All calls reject with `LedgerUnavailable` or `WrongNetwork`; what the budget itself rejects with passes through. */
+export interface LedgerSession extends LedgerSource {
+  /** Which server answers this session. Null before the first answer. */
+  readonly server: string | null;
+  /** How many requests it has sent. */
+  readonly requests: number;
+  /** It stays with a server that is not the first of the list, for so long that the first should be tried again. */
+  isStale(): boolean;
+  /** Asks every server of the network how much of the ledger it has. Null for one that does not answer. */
+  tips(): Promise<ServerTip[]>;
+  /** A session with this server only. */
+  on(server: string): LedgerSession;
+}
+
+export interface ServerTip {
+  server: string;
+  tip: LedgerTip | null;
+}
+
+export interface SessionOptions {
+  /** Waits for the budget however long it takes, until the signal aborts. Without it a longer wait is an error, which names the wait. */
+  patience?: AbortSignal;
+}
+
+export interface NetworkLedger {
+  /** No budget limits its requests. */
+  readonly isFree: boolean;
+  /** The first request goes along the list until a server answers; all that follow go to that server, so that a tip and pages belong together.
+   *  A session is for one piece of work: when it fails, the next one finds the next server. */
+  session(options?: SessionOptions): LedgerSession;
+  /** Asks every server. @throws WrongNetwork when one that answers serves another network; those that do not answer are passed over. */
+  checkNetwork(): Promise<void>;
+  /** Ends what is in flight: it rejects with `LedgerUnavailable`. */
+  close(): Promise<void>;
+}
+
+export interface NetworkLedgerOptions {
+  servers: readonly LedgerServer[];
+  /** Null for no limit. */
+  budget: RequestBudget | null;
+  clock: Clock;
+  /** Pauses go by the time that passed, wherever the clock is set to meanwhile. Default the clock. */
+  monotonic?: MonotonicClock;
+  log: Logger;
+  /** Of one request, its body included. Default 10,000. */
+  timeoutMs?: number;
+  onClose(): Promise<void>;
+}
+
+const TIMEOUT_MS = 10_000;
+/** For a server that failed before, while another one could answer meanwhile. */
+const PROBE_TIMEOUT_MS = 3_000;
+/** Longer waits for the budget are the caller's. */
+const LONGEST_BUDGET_WAIT_MS = 5_000;
+/** The first server of the list is tried again after this. */
+const FIRST_AGAIN_MS = 60_000;
+
+type Server = LedgerServer & ServerHealth;
+
+interface SourceCall<T> {
+  /** @param tip when it has just been asked, to check the network. */
+  run(source: LedgerSource, tip: LedgerTip | null, withinMs: number): Promise<T>;
+  /** A server that failed has recovered when it answers this; a tip alone proves little. */
+  provesHealthy: boolean;
+}
+
+const callOf = <T>(run: (source: LedgerSource) => Promise<T>): SourceCall<T> => ({ run, provesHealthy: true });
+const pageCall = (run: (source: LedgerSource, withinMs: number) => Promise<Page>): SourceCall<Page> => ({
+  run: (source, _tip, withinMs) => run(source, withinMs),
+  provesHealthy: true,
+});
+const TIP: SourceCall<LedgerTip> = { run: async (source, tip) => tip ?? (await source.tip()), provesHealthy: false };
+
+export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedger {
+  const { budget, clock, monotonic = clock, log, timeoutMs = TIMEOUT_MS } = options;
+  const servers: Server[] = options.servers.map((server) => ({ ...server, ...newHealth() }));
+  const sizes = createPageSizes();
+  const closing = new AbortController();
+
+  /** @throws LedgerUnavailable */
+  async function takeFromBudget(patience: AbortSignal | undefined): Promise<void> {
+    const ended = patience ? AbortSignal.any([patience, closing.signal]) : closing.signal;
+    const until = patience ? Number.POSITIVE_INFINITY : monotonic.nowMs() + LONGEST_BUDGET_WAIT_MS;
+    for (let waitMs = await budget?.take(1); waitMs; waitMs = await budget?.take(1)) {
+      if (monotonic.nowMs() + waitMs > until) throw new LedgerUnavailable('the request budget is used up', waitMs);
+      await clock.sleep(waitMs, ended);
+      if (ended.aborted) throw new LedgerUnavailable('closed', 0);
+    }
+  }
+
+  /** @throws SourceError or WrongNetwork, which are noted, or LedgerUnavailable when the server is not to blame. */
+  async function run<T>(server: Server, call: SourceCall<T>, spend: () => Promise<void>, withinMs: number): Promise<T> {
+    const source = server.connect(spend, withinMs);
+    try {
+      const tip = server.verified ? null : await source.tip();
+      server.verified = true;
+      const answer = await call.run(source, tip, withinMs);
+      if (call.provesHealthy && noteAnswer(server, monotonic.nowMs()))
+        log.info({ server: server.label }, 'Horizon answers again');
+      return answer;
+    } catch (error) {
+      if (closing.signal.aborted) throw new LedgerUnavailable('closed', 0);
+      if (error instanceof SourceError || error instanceof WrongNetwork) {
+        const isFirst = server.errors === 0;
+        noteError(server, error, { nowMs: monotonic.nowMs(), hasOthers: servers.length > 1 });
+        log[isFirst ? 'warn' : 'debug']({ server: server.label, reason: error.message }, 'Horizon does not answer');
+      }
+      throw error;
+    }
+  }
+
+  function unavailable(blamed: readonly Server[]): LedgerUnavailable | WrongNetwork {
+    const errors = blamed.map((server) => server.lastError);
+    const wrong = errors.find((error) => error instanceof WrongNetwork);
+    if (wrong && errors.every((error) => error instanceof WrongNetwork)) return wrong;
+    const reasons = blamed.map(({ label, lastError }) => `${label}: ${lastError?.message ?? 'no answer'}`);
+    return new LedgerUnavailable(reasons.join('; '), pauseMs(servers, monotonic.nowMs()));
+  }
+
+  /** Along the list, until one answers. */
+  async function runOnFirst<T>(
+    call: SourceCall<T>,
+    spend: () => Promise<void>,
+  ): Promise<{ server: Server; answer: T }> {
+    const open = candidates(servers, monotonic.nowMs());
+    for (const server of open) {
+      const withinMs = server.errors > 0 && open.length > 1 ? Math.min(PROBE_TIMEOUT_MS, timeoutMs) : timeoutMs;
+      try {
+        return { server, answer: await run(server, call, spend, withinMs) };
+      } catch (error) {
+        if (!(error instanceof SourceError || error instanceof WrongNetwork)) throw error;
+      }
+    }
+    throw unavailable(servers);
+  }
+
+  async function runOn<T>(server: Server, call: SourceCall<T>, spend: () => Promise<void>): Promise<T> {
+    if (server.barredUntil > monotonic.nowMs()) throw unavailable([server]);
+    try {
+      return await run(server, call, spend, timeoutMs);
+    } catch (error) {
+      throw error instanceof SourceError ? unavailable([server]) : error;
+    }
+  }
+
+  /** Reads a page, with fewer records at once where more are too many. One record that is too large is read without its transaction. */
+  async function readPage(
+    stream: string | null,
+    { limit, withinMs }: { limit: number; withinMs: number },
+    read: (limit: number, lean: boolean) => Promise<Page>,
+  ): Promise<Page> {
+    const startedMs = monotonic.nowMs();
+    for (let lean = false; ; ) {
+      const size = lean ? 1 : sizes.of(stream, limit);
+      try {
+        const page = await read(size, lean);
+        sizes.grow(stream, size);
+        return page;
+      } catch (error) {
+        if (!(error instanceof SourceError) || error.kind === 'server') throw error;
+        const isSmaller = sizes.shrink(stream, size);
+        if (error.kind === 'too_large') {
+          if (lean) throw error;
+          lean = !isSmaller;
+        } else if (!isSmaller || monotonic.nowMs() - startedMs >= withinMs) {
+          // What is slow may be fast elsewhere, or later; fewer are asked for then.
+          throw error;
+        }
+      }
+    }
+  }
+
+  /** @param only the server to ask; null goes along the list. */
+  function sessionWith(only: Server | null, { patience }: SessionOptions): LedgerSession {
+    let pinned: Promise<Server> | null = only && Promise.resolve(only);
+    let answering: Server | null = only;
+    let sinceMs = monotonic.nowMs();
+    let requests = 0;
+    const spend = async () => {
+      await takeFromBudget(patience);
+      requests += 1;
+    };
+    const on = (server: Server) => {
+      const other = sessionWith(server, { ...(patience ? { patience } : {}) });
+      others.push(other);
+      return other;
+    };
+    const others: LedgerSession[] = [];
+    async function ask<T>(call: SourceCall<T>): Promise<T> {
+      if (pinned) return runOn(await pinned, call, spend);
+      const found = runOnFirst(call, spend);
+      pinned = found.then(({ server }) => server);
+      // Those who wait for it see it reject; nobody else need.
+      pinned.catch(() => undefined);
+      const { server, answer } = await found;
+      [answering, sinceMs] = [server, monotonic.nowMs()];
+      return answer;
+    }
+    return {
+      get server() {
+        return answering?.label ?? null;
+      },
+      get requests() {
+        return others.reduce((sum, other) => sum + other.requests, requests);
+      },
+      isStale: () => answering !== null && answering !== servers[0] && monotonic.nowMs() - sinceMs > FIRST_AGAIN_MS,
+      tip: () => ask(TIP),
+      accountPayments: (address, cursor, limit) =>
+        ask(
+          pageCall((source, withinMs) =>
+            readPage(address, { limit, withinMs }, (size, lean) => source.accountPayments(address, cursor, size, lean)),
+          ),
+        ),
+      payments: (cursor, limit) =>
+        ask(
+          pageCall((source, withinMs) =>
+            readPage(null, { limit, withinMs }, (size, lean) => source.payments(cursor, size, lean)),
+          ),
+        ),
+      quietCheck: (...args) => ask(callOf((source) => source.quietCheck(...args))),
+      complete: (...args) => ask(callOf((source) => source.complete(...args))),
+      ledger: (...args) => ask(callOf((source) => source.ledger(...args))),
+      ledgerAtOrBefore: (...args) => ask(callOf((source) => source.ledgerAtOrBefore(...args))),
+      account: (...args) => ask(callOf((source) => source.account(...args))),
+      tips: () =>
+        Promise.all(
+          servers.map(async (server) => {
+            try {
+              return { server: server.label, tip: await on(server).tip() };
+            } catch (error) {
+              if (!(error instanceof LedgerUnavailable || error instanceof WrongNetwork)) throw error;
+              return { server: server.label, tip: null };
+            }
+          }),
+        ),
+      on(label) {
+        const server = servers.find((each) => each.label === label);
+        if (!server) throw new RangeError(`no server is called ${label}`);
+        return on(server);
+      },
+    };
+  }
+
+  return {
+    isFree: budget === null,
+
+    session: (sessionOptions = {}) => sessionWith(null, sessionOptions),
+
+    async checkNetwork() {
+      for (const server of servers) {
+        await sessionWith(server, {})
+          .tip()
+          .catch((error) => {
+            if (!(error instanceof LedgerUnavailable)) throw error;
+          });
+      }
+    },
+
+    async close() {
+      closing.abort();
+      await options.onClose();
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/** What a source of the ledger is: the calls that every kind of server (Horizon, Stellar RPC) fills, and the shapes of their answers.
+ *
+ *  All kinds count alike, by ledger, transaction and operation, so that a cursor of one kind continues on another. */
+import type { Asset } from '../domain/asset.js';
+import type { LedgerRecord, RecordOutcome } from './records.js';
+
+/** The newest ledger of a server and the oldest one that it keeps. */
+export interface LedgerTip {
+  latestLedger: number;
+  latestClosedAt: Date;
+  oldestLedger: number;
+  passphrase: string;
+  /** Of the server's software, such as `28.0.0`; null when the server does not say. */
+  version: string | null;
+  /** The server says itself that it is behind the network. */
+  isBehind: boolean;
+}
+
+export interface Ledger {
+  sequence: number;
+  hash: string;
+  closedAt: Date;
+}
+
+/** Payment records after a cursor, oldest first. */
+export interface Page {
+  records: LedgerRecord[];
+  /** The cursor of the last readable record; null when there is none. */
+  cursor: string | null;
+  /** As many records as were asked for: there may be more. */
+  full: boolean;
+  /** The server no longer keeps what lies behind the cursor. */
+  gone: boolean;
+  /** The newest ledger that this very answer shows its server to have; null when it shows none. Several servers may stand behind one URL, so
+   *  nothing else says how far the server was that gave this page. Meaningless for a full page. */
+  shownLedger: number | null;
+}
+
+export interface QuietCheck {
+  /** The server has no payment after the cursor. */
+  isQuiet: boolean;
+  /** A ledger that the server certainly had; null when its answer does not tell. */
+  shownLedger: number | null;
+}
+
+/** What an account on the ledger can be paid in, besides the native asset. */
+export interface LedgerAccount {
+  trusted: Asset[];
+}
+
+/** One server. Every call throws `SourceError`, or `WrongNetwork` when the server serves another network. */
+export interface LedgerSource {
+  tip(): Promise<LedgerTip>;
+  /** The payments of one address; an account that the server has never seen has an empty page.
+   *  @param cursor exclusive. @param limit at most 200. @param lean leaves out what `complete` can fetch. */
+  accountPayments(address: string, cursor: string, limit: number, lean?: boolean): Promise<Page>;
+  /** The payments of the whole network. */
+  payments(cursor: string, limit: number, lean?: boolean): Promise<Page>;
+  /** Whether nothing came after the cursor, in one answer that shows how far its server is. @param address null for the whole network. */
+  quietCheck(address: string | null, cursor: string): Promise<QuietCheck>;
+  /** Fetches what a record lacks, as long as the record concerns somebody. @returns the outcome with it, `incomplete` when it cannot be had. */
+  complete(record: LedgerRecord, concernsUs: (receivers: readonly string[]) => boolean): Promise<RecordOutcome>;
+  /** `gone` before the oldest ledger that is kept; null for one that the server does not know (yet). */
+  ledger(sequence: number): Promise<Ledger | 'gone' | null>;
+  /** The newest ledger that closed at or before the time; null when none that old is kept. */
+  ledgerAtOrBefore(time: Date): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null>;
+  /** Null for an account that is not on the ledger. */
+  account(address: string): Promise<LedgerAccount | null>;
+}

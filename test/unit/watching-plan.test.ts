@@ -1,0 +1,302 @@
+/** What a round of watching decides, by tables: no database, no server. */
+import t from 'tap';
+import { createClockCheck } from '../../src/collect/clock-check.js';
+import { createLedgerStamper, toLedgerTime } from '../../src/collect/ledger-stamper.js';
+import { checkReset, planGap, planMode, planRead, planStreams } from '../../src/collect/plan.js';
+import { sourceWarning } from '../../src/collect/source-version.js';
+import { startOf, unreadWindows } from '../../src/collect/wallet-starts.js';
+import { planStops, streamsToCheck } from '../../src/collect/wallet-stops.js';
+import { covers, effectiveCursor, shownCursor } from '../../src/domain/coverage.js';
+import { inForce, isWatched } from '../../src/domain/terms.js';
+import type { LedgerTip } from '../../src/ledger/source.js';
+import type { CursorDoc } from '../../src/stores/cursors.js';
+import type { NetworkStateDoc } from '../../src/stores/network-states.js';
+import type { WalletDoc } from '../../src/stores/wallets.js';
+import { manualClock } from '../helpers/manual-clock.js';
+
+const START = Date.parse('2026-01-02T03:04:05Z');
+/** When a ledger closes. */
+const at = (ledger: number, plusMs = 0) => new Date(START + ledger * 5000 + plusMs);
+const tip = (latestLedger: number, fields: Partial<LedgerTip> = {}): LedgerTip => ({
+  latestLedger,
+  latestClosedAt: at(latestLedger),
+  oldestLedger: 2,
+  passphrase: 'x',
+  version: null,
+  isBehind: false,
+  ...fields,
+});
+const cursor = (name: string, ledger: number, shownLedger = ledger, fields: Partial<CursorDoc> = {}): CursorDoc => ({
+  _id: `TESTNET:${name}`,
+  network: 'TESTNET',
+  address: name === 'feed' ? null : name,
+  cursor: `${BigInt(shownLedger) << 32n}`,
+  ledger,
+  closedAt: at(ledger),
+  readAt: at(ledger),
+  shownLedger,
+  shownClosedAt: at(shownLedger),
+  fromLedger: null,
+  ...fields,
+});
+const feed = (fromLedger: number, shownLedger: number, ledger = shownLedger) =>
+  cursor('feed', ledger, shownLedger, { fromLedger });
+
+t.test('a reset is told from a server that lags', async (t) => {
+  const anchor = { ledger: 900, hash: 'ab' };
+  const state = { latestLedger: 1000, latestClosedAt: at(1000), seenAt: at(1000), anchor };
+  const cases: [string, LedgerTip, typeof state | null, number, string][] = [
+    ['the first round', tip(5), null, 0, 'same_network'],
+    ['the next ledger', tip(1001), state, 5000, 'same_network'],
+    ['a server behind shows an old ledger that closed long ago', tip(600), state, 5000, 'same_network'],
+    ['a young ledger with a low number', tip(5, { latestClosedAt: at(1010) }), state, 50_000, 'reset'],
+    ['after a silence in which a new network may have outgrown', tip(1005), state, 60_000, 'compare_hash'],
+    ['no network grows to a million in a minute', tip(1_000_000), state, 60_000, 'same_network'],
+    ['without a hash', tip(1005), { ...state, anchor: null as never }, 60_000, 'same_network'],
+  ];
+  for (const [name, newest, before, laterMs, expected] of cases)
+    t.equal(checkReset(newest, before, at(1000).getTime() + laterMs), expected, name);
+});
+
+t.test('the mode of reading', async (t) => {
+  const base = {
+    tip: tip(1000),
+    feed: null,
+    addresses: 2,
+    readOneByOne: 2,
+    prefersFeed: false,
+    lowestNearLedger: null,
+  };
+  const cases: [string, Partial<Parameters<typeof planMode>[0]>, object][] = [
+    ['a few addresses', {}, { kind: 'accounts' }],
+    ['more', { addresses: 3 }, { kind: 'start_feed', fromLedger: 1000 }],
+    [
+      'the feed begins where addresses were shown to',
+      { addresses: 3, lowestNearLedger: 940 },
+      { kind: 'start_feed', fromLedger: 940 },
+    ],
+    [
+      'not before what is kept',
+      { addresses: 3, lowestNearLedger: 940, tip: tip(1000, { oldestLedger: 960 }) },
+      { kind: 'start_feed', fromLedger: 959 },
+    ],
+    ['still more than half', { feed: feed(900, 1000) }, { kind: 'feed' }],
+    ['half as many', { feed: feed(900, 1000), addresses: 1 }, { kind: 'detach_feed' }],
+    [
+      'histories that leave records out: the feed for one',
+      { addresses: 1, prefersFeed: true },
+      { kind: 'start_feed', fromLedger: 1000 },
+    ],
+    ['and it stays', { feed: feed(900, 1000), addresses: 0, prefersFeed: true }, { kind: 'feed' }],
+  ];
+  for (const [name, changes, expected] of cases) t.same(planMode({ ...base, ...changes }), expected, name);
+});
+
+t.test('what a server merely claimed makes no address join the feed', async (t) => {
+  const claimed = cursor('G', 1000, 700);
+  t.notOk(covers(feed(990, 1010), claimed), 'its page may have come from a server 300 ledgers behind');
+  t.ok(covers(feed(990, 1010), cursor('G', 1000, 990)));
+  t.equal(effectiveCursor(claimed, feed(990, 1010)), claimed);
+  t.match(shownCursor(cursor('G', 1000, 995), feed(990, 998, 1010)), { address: null });
+});
+
+t.test('a stream is asked how far its server is when that matters, and only then', async (t) => {
+  const cases: [string, CursorDoc, LedgerTip, number | null, string][] = [
+    ['no ledger is new', cursor('G', 1000, 500), tip(1000), 900, 'nothing_new'],
+    ['a new ledger', cursor('G', 1000), tip(1001), null, 'read'],
+    ['the feed waits for it', cursor('G', 1000, 800), tip(1001), 900, 'quiet_check'],
+    ['it was shown far enough', cursor('G', 1000, 960), tip(1001), 900, 'read'],
+    ['quiet for long', cursor('G', 900_000, 899_000), tip(900_001), null, 'quiet_check'],
+    ['quiet for a while', cursor('G', 900_000, 899_500), tip(900_001), null, 'read'],
+    [
+      'quiet for long beside what is kept',
+      cursor('G', 900_000, 899_900),
+      tip(900_001, { oldestLedger: 899_001 }),
+      null,
+      'quiet_check',
+    ],
+  ];
+  for (const [name, stream, newest, mustShow, expected] of cases)
+    t.equal(planRead(stream, newest, mustShow), expected, name);
+});
+
+t.test('streams that failed go last and wait as long as there are others', async (t) => {
+  const [a, b, c] = [cursor('A', 1), cursor('B', 1), cursor('C', 1)];
+  const ids = (streams: CursorDoc[]) => streams.map(({ address }) => address);
+  const failures = new Map([
+    [a!._id, { untilMs: 500 }],
+    [b!._id, { untilMs: 2000 }],
+  ]);
+  t.same(ids(planStreams([a!, b!, c!], failures, 1000)), ['C', 'A']);
+  t.same(ids(planStreams([a!, b!, c!], failures, 0)), ['C']);
+  t.same(ids(planStreams([a!, b!], failures, 0)), ['A', 'B'], 'nothing else is there to read');
+});
+
+t.test('a gap is believed when every source has answered that it no longer has the ledgers', async (t) => {
+  const main = { server: 'a', tip: tip(1000, { oldestLedger: 500 }) };
+  const other = (oldestLedger: number, latestLedger = 1000) => ({
+    server: 'b',
+    tip: tip(latestLedger, { oldestLedger }),
+  });
+  const away = { server: 'b', tip: null };
+  const HOUR = 3_600_000;
+  const cases: [string, ReturnType<typeof other>[] | unknown[], number, object][] = [
+    ['the only source', [main], 0, { kind: 'gap', toLedger: 499 }],
+    ['another has them', [main, other(2)], 0, { kind: 'read_elsewhere', server: 'b' }],
+    ['another has some of them', [main, other(450)], 0, { kind: 'gap', toLedger: 449 }],
+    ['another has none', [main, other(600)], 0, { kind: 'gap', toLedger: 499 }],
+    ['another is away', [main, away], HOUR - 1, { kind: 'wait', servers: ['b'] }],
+    ['for an hour', [main, away], HOUR, { kind: 'gap', toLedger: 499 }],
+    ['another has not come so far', [main, other(2, 300)], 0, { kind: 'wait', servers: ['b'] }],
+  ];
+  for (const [name, tips, waitedMs, expected] of cases)
+    t.same(planGap(400, main.tip, tips as never, waitedMs), expected, name);
+  t.same(planGap(500, main.tip, [], 0), { kind: 'none' });
+});
+
+const window = (from: number, until: number | null) => ({
+  from: { at: at(from), ledger: from },
+  until: until === null ? null : { at: at(until), ledger: until },
+});
+const wallet = (windows: WalletDoc['windows'], fields: Partial<WalletDoc> = {}) =>
+  ({ _id: 'w', network: 'TESTNET', address: 'G', windows, readTo: null, ...fields }) as WalletDoc;
+
+t.test('which windows of a wallet still have to be read', async (t) => {
+  const [first, second] = [window(100, 200), window(300, null)];
+  const forgotten = { ...first, until: { ...first.until!, ledger: null } };
+  const readTo = { ledger: 200, at: at(201) };
+  const cases: [
+    string,
+    WalletDoc,
+    CursorDoc | undefined,
+    Pick<NetworkStateDoc, 'latestLedger' | 'resetAt'> | null,
+    unknown[],
+  ][] = [
+    ['a new wallet', wallet([second]), undefined, null, [second]],
+    ['never read', wallet([first, second]), undefined, null, [first, second]],
+    ['shown past the first', wallet([first, second]), cursor('G', 250), null, [second]],
+    ['claimed past the first', wallet([first, second]), cursor('G', 250, 150), null, [first, second]],
+    ['read before it stopped', wallet([first, second], { readTo }), undefined, null, [second]],
+    [
+      'after a reset, which makes stamps forget their ledgers',
+      wallet([forgotten, second], { readTo }),
+      undefined,
+      { latestLedger: 9, resetAt: at(250) },
+      [second],
+    ],
+    [
+      'what a reset took away cannot be read',
+      wallet([forgotten, second]),
+      undefined,
+      { latestLedger: 9, resetAt: at(250) },
+      [second],
+    ],
+  ];
+  for (const [name, doc, own, state, expected] of cases) t.same(unreadWindows([doc], own, state), expected, name);
+});
+
+t.test('where a window begins: by its ledger, unless only its time can tell', async (t) => {
+  const state = { latestLedger: 60, resetAt: at(50) };
+  t.same(startOf(window(55, null), { tip: tip(60), state }), { ledger: 55, closedAt: at(55) });
+  t.equal(startOf(window(500_000, null), { tip: tip(60), state }), null, 'a ledger of the network before the reset');
+  t.same(startOf(window(58, null), { tip: tip(40), state }), { ledger: 58, closedAt: at(58) }, 'this server lags');
+  t.equal(startOf(window(5, null), { tip: tip(60, { oldestLedger: 20 }), state }), null, 'it is no longer kept');
+});
+
+t.test('a wallet stops being watched by what was shown, and what seems past is asked for', async (t) => {
+  const ended = wallet([window(100, 200)]);
+  const own = (stream: CursorDoc) => new Map([[stream._id, stream]]);
+  const isDone = (stream: CursorDoc, network: CursorDoc | null = null) =>
+    planStops([ended], own(stream), network)[0]!.isDone;
+  t.notOk(isDone(cursor('G', 260, 190)), 'the root was of a server ahead');
+  t.ok(isDone(cursor('G', 260, 201)));
+  t.notOk(isDone(cursor('G', 260, 200)), 'ledgers may have closed between the newest known one and the moment');
+  t.ok(isDone(cursor('G', 150, 150), feed(120, 300)), 'by the feed');
+  t.notOk(isDone(cursor('G', 150, 110), feed(120, 300)), 'which does not cover it');
+  t.same(
+    streamsToCheck(planStops([ended], own(cursor('G', 260, 190)), null)).map(({ _id }) => _id),
+    ['TESTNET:G'],
+  );
+  t.same(streamsToCheck(planStops([ended], own(cursor('G', 150)), null)), []);
+});
+
+t.test('histories of an old Horizon are not relied on, and that is said', async (t) => {
+  for (const version of ['28.0.0', '28.1.0', '29.0.0', null]) t.equal(sourceWarning(version), null, `${version}`);
+  for (const version of ['27.1.1', '22.0.3', '23.0.0'])
+    t.match(sourceWarning(version), /can leave records out/, version);
+  for (const version of ['22.0.2', '21.9.9', '2.31.0']) t.match(sourceWarning(version), /contract payments/, version);
+});
+
+t.test('how far the clock is off is measured by when ledgers are seen', async (t) => {
+  for (const [offMs, delayMs] of [
+    [0, 2000],
+    [30_000, 2000],
+    [-30_000, 1000],
+  ] as const) {
+    const check = createClockCheck();
+    for (let ledger = 1; ledger <= 20; ledger++) {
+      if (ledger < 4) t.equal(check.aheadMs(), null);
+      check.saw(tip(ledger), at(ledger, delayMs + offMs + (ledger % 3) * 500).getTime());
+      // A server that lags is no clock that is wrong.
+      check.saw(tip(ledger - 30), at(ledger, delayMs + offMs).getTime());
+    }
+    t.equal(check.aheadMs(), offMs + delayMs);
+  }
+});
+
+t.test('with a clock that is 30 s off no first ledger is lost, and the price of the moment counts', async (t) => {
+  for (const offMs of [-30_000, 0, 30_000]) {
+    // Ledger 100 closed 2 s ago.
+    const now = at(100, 2000 + offMs);
+    const state = { latestLedger: 100, seenAt: now, clockAheadMs: offMs + 1500, trouble: null };
+    const clock = manualClock(now.getTime());
+    const stamper = createLedgerStamper({
+      horizons: new Map(),
+      networkStates: { byNetwork: async () => state as unknown as NetworkStateDoc },
+      clock,
+    });
+    const stamp = await stamper.stamp('TESTNET');
+    const close = (ledger: number) => ({ ledger, closedAt: at(ledger) });
+    for (const ledger of [90, 95, 99, 100])
+      t.notOk(isWatched([{ from: stamp, until: null }], close(ledger)), `${offMs}: ${ledger} is before`);
+    for (const ledger of [101, 102, 105, 110])
+      t.ok(isWatched([{ from: stamp, until: null }], close(ledger)), `${offMs}: ${ledger} is after`);
+    const prices = [
+      { from: null, terms: 'old' },
+      { from: stamp, terms: 'new' },
+    ];
+    t.equal(inForce(prices, close(100)), 'old');
+    t.equal(inForce(prices, close(101)), 'new');
+  }
+  t.same(toLedgerTime(at(1), 7000), at(1), 'ledgers are seen some seconds after they closed');
+});
+
+t.test('while the watcher is up to date a stamp costs no request; else all who ask share one', async (t) => {
+  const clock = manualClock(START);
+  let requests = 0;
+  const session = () => ({
+    tip: async () => {
+      requests += 1;
+      return tip(110);
+    },
+  });
+  let state = { latestLedger: 100, seenAt: clock.now(), trouble: null as unknown };
+  const stamper = createLedgerStamper({
+    horizons: new Map([['TESTNET', { session } as never]]),
+    networkStates: { byNetwork: async () => state as NetworkStateDoc },
+    clock,
+  });
+  t.match(await stamper.stamp('TESTNET'), { ledger: 100 });
+  t.equal(requests, 0);
+  clock.advance(60_000);
+  const stamps = await Promise.all(Array.from({ length: 30 }, () => stamper.stamp('TESTNET')));
+  t.ok(stamps.every(({ ledger }) => ledger === 110));
+  t.equal(requests, 1);
+  state = { ...state, latestLedger: 120 };
+  clock.advance(60_000);
+  t.match(await stamper.stamp('TESTNET'), { ledger: 120 }, 'a server that lags takes no stamp back');
+  state = { ...state, trouble: { since: clock.now(), reason: 'away' } };
+  clock.advance(60_000);
+  await stamper.stamp('TESTNET');
+  t.equal(requests, 2, 'while no source answers nobody waits for one');
+});
