@@ -37,7 +37,7 @@ function history(paid: readonly string[]) {
     const to = n % PER_LEDGER === 0 ? paid[(n / PER_LEDGER) % paid.length] : PAYER;
     return { ...sample, id, paging_token: id, to };
   });
-  const asked = { feed: 0, accounts: 0 };
+  const asked = { feed: 0, accounts: 0, broken: null as string | null };
   const answer = ({ pathname, searchParams }: URL): unknown => {
     if (pathname === '/') {
       const latest = SEEN + LEDGERS;
@@ -51,6 +51,7 @@ function history(paid: readonly string[]) {
     const asksLedger = /^\/ledgers\/(\d+)$/.exec(pathname);
     if (asksLedger) return { sequence: Number(asksLedger[1]), hash: '0'.repeat(64), closed_at: '2026-01-02T03:04:05Z' };
     const of = /^\/accounts\/(\w+)\/payments$/.exec(pathname)?.[1];
+    if (of && of === asked.broken) return null;
     if (pathname !== '/payments' && !of) return null;
     asked[of ? 'accounts' : 'feed'] += 1;
     const mine = records.filter((each) => !of || each.to === of);
@@ -136,7 +137,7 @@ async function afterOutage(
     fetch: async (url) => {
       const body = answerNow(new URL(url));
       return {
-        status: body === null ? 404 : 200,
+        status: body === null ? (asked.broken && url.includes(asked.broken) ? 504 : 404) : 200,
         headers: { get: () => null },
         body: (async function* () {
           yield Buffer.from(JSON.stringify(body ?? { status: 404 }));
@@ -253,4 +254,15 @@ t.test('a reset that was not dealt with to its end is noticed again', async (t) 
   t.equal((await stores.system.cursors.byId(`${network}:${shop}`))!.ledger, 3);
   t.match((await stores.system.wallets.at(network, [shop!]))[0], { gap: { fromLedger: 1, toLedger: 3 } });
   t.match((await stores.system.wallets.at(network, [shop!]))[0]!.windows, [{ from: { ledger: null } }]);
+});
+
+t.test('an address whose history always fails is not in the way of the others', async (t) => {
+  const [broken, shop] = shops(2).sort() as [string, string];
+  const { stores, asked, round, feed } = await afterOutage(t, [broken, shop]);
+  await stores.system.cursors.remove([`${network}:feed`]);
+  asked.broken = broken;
+  for (let rounds = 0; rounds < 3; rounds++) await round();
+  t.equal(await feed(), null, 'both are read one by one');
+  t.equal((await stores.system.cursors.byId(`${network}:${shop}`))!.ledger, SEEN + LEDGERS);
+  t.equal((await stores.system.cursors.byId(`${network}:${broken}`))!.ledger, 1600, 'it waits, and lags');
 });

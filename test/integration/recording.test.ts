@@ -177,3 +177,14 @@ t.test('a payment is matched by the network that its product took payments on wh
   const [there] = await recorder.record('PUBLIC', [later], null);
   t.match(there, { status: 'COMPLETED', paymentLinkId: link._id });
 });
+
+t.test('a cursor that somebody began to use meanwhile is not removed', async (t) => {
+  const { stores } = await openStores(t);
+  const seen = position(1000);
+  await stores.system.cursors.put([seen]);
+  await stores.system.cursors.put([{ ...seen, readAt: new Date(1) }]);
+  await stores.system.cursors.removeUnchanged([seen]);
+  t.ok(await stores.system.cursors.byId(seen._id));
+  await stores.system.cursors.removeUnchanged([{ ...seen, readAt: new Date(1) }]);
+  t.equal(await stores.system.cursors.byId(seen._id), null);
+});

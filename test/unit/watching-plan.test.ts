@@ -2,6 +2,7 @@
 import t from 'tap';
 import { createClockCheck } from '../../src/collect/clock-check.js';
 import { createLedgerStamper, toLedgerTime } from '../../src/collect/ledger-stamper.js';
+import { retryParked } from '../../src/collect/parked.js';
 import { checkReset, planGap, planMode, planRead, planStreams } from '../../src/collect/plan.js';
 import { sourceWarning } from '../../src/collect/source-version.js';
 import { startOf, unreadWindows } from '../../src/collect/wallet-starts.js';
@@ -12,6 +13,7 @@ import type { LedgerTip } from '../../src/ledger/source.js';
 import type { CursorDoc } from '../../src/stores/cursors.js';
 import type { NetworkStateDoc } from '../../src/stores/network-states.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
+import { hostFunction, PAYER, SHOP } from '../helpers/horizon-records.js';
 import { manualClock } from '../helpers/manual-clock.js';
 
 const START = Date.parse('2026-01-02T03:04:05Z');
@@ -299,4 +301,47 @@ t.test('while the watcher is up to date a stamp costs no request; else all who a
   clock.advance(60_000);
   await stamper.stamp('TESTNET');
   t.equal(requests, 2, 'while no source answers nobody waits for one');
+});
+
+t.test('trying a parked record again never discards what is still not understood', async (t) => {
+  const change = (fields: Record<string, unknown>) => ({
+    asset_type: 'native',
+    type: 'transfer',
+    from: PAYER,
+    to: SHOP,
+    amount: '1.0000000',
+    ...fields,
+  });
+  const raw = hostFunction([change({}), change({ type: 'teleport' })]);
+  const token = raw.paging_token as string;
+  const retry = async (_id: string, changes: unknown, addresses: readonly string[]) => {
+    const kept = new Map([[_id, 'as it was']]);
+    const doc = { _id, network: 'TESTNET' as const, reason: 'x', raw: JSON.stringify(changes), createdAt: at(1) };
+    const outcome = await retryParked(
+      {
+        horizonOf: () => ({ session: () => ({}) }) as never,
+        wallets: { at: async () => addresses.map((address) => ({ address })) as never },
+        parkedRecords: {
+          park: async (batch) => {
+            for (const each of batch) kept.set(each._id, each.reason);
+          },
+          remove: async (id) => void kept.delete(id),
+        },
+        recorder: { record: async (_network, credits) => credits as never },
+        clock: manualClock(START),
+      },
+      doc,
+    );
+    return { ...outcome, kept: [...kept.keys()] };
+  };
+  const whole = `TESTNET:${token}`;
+  const second = `${whole}:1`;
+  t.match(
+    await retry(whole, raw, [SHOP]),
+    { payments: 1, kept: [second], reason: /unknown type/ },
+    'parked as a whole before an upgrade that understands one of its changes',
+  );
+  t.match(await retry(second, raw, [SHOP]), { kept: [second], reason: /unknown type/ });
+  t.match(await retry(second, raw, []), { kept: [second] }, 'also when its wallet is gone');
+  t.match(await retry(whole, hostFunction([change({})]), [SHOP]), { payments: 1, kept: [], reason: null });
 });
