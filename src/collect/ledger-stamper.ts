@@ -27,8 +27,10 @@ export function createLedgerStamper(deps: {
   horizons: ReadonlyMap<Network, Pick<NetworkLedger, 'session' | 'isFree'>>;
   networkStates: Pick<NetworkStateStore, 'byNetwork'>;
   clock: Clock;
+  /** The machine that this process runs on: the watcher's measure of the clock counts where it was made. Default none. */
+  host?: string;
 }) {
-  const { horizons, networkStates, clock } = deps;
+  const { horizons, networkStates, clock, host } = deps;
   const asked = new Map<Network, { ledger: Promise<number | null>; untilMs: number }>();
 
   function ask(network: Network): Promise<number | null> {
@@ -71,7 +73,11 @@ export function createLedgerStamper(deps: {
     async stamp(network: Network): Promise<LedgerStamp> {
       const state = await networkStates.byNetwork(network);
       const ledger = await newestLedger(network, state);
-      return { at: toLedgerTime(clock.now(), state?.clockAheadMs), ledger };
+      const isMeasured = host !== undefined && state?.clockHost === host;
+      const at = toLedgerTime(clock.now(), isMeasured ? state.clockAheadMs : null);
+      // However far a clock is behind, the present is not before a ledger that has closed.
+      const closedAt = state?.latestClosedAt;
+      return { at: closedAt && closedAt > at ? closedAt : at, ledger };
     },
   };
 }

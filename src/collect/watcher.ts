@@ -49,6 +49,8 @@ export interface WatcherDeps {
   pageLimit?: number;
   /** More addresses than this are read by the feed; half as many or fewer one by one again. Default 2: from there on the feed costs fewer requests. */
   readOneByOne?: number;
+  /** The machine that this process runs on, whose clock is measured. Default unknown. */
+  host?: string;
 }
 
 export type Watcher = ReturnType<typeof createWatcher>;
@@ -151,6 +153,7 @@ export function createWatcher(deps: WatcherDeps) {
       ...answered,
       ...(isNewest ? { latestLedger, latestClosedAt, elderLedger } : {}),
       clockAheadMs,
+      clockHost: deps.host ?? null,
       sourceVersion: version,
       sourceWarning: warning,
     });

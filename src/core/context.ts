@@ -1,6 +1,7 @@
 /** Wires everything by hand, in order; what was opened last is closed first. */
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../../contracts/networks.js';
 import { type Clock, monotonicClock, systemClock } from '../clock.js';
@@ -146,7 +147,7 @@ export async function createContext(deps: {
       onAttempt: ({ status }) => metrics.attempted(status),
     });
     const outbox = createOutbox({ ...system, newId, publicUrl });
-    const stamper = createLedgerStamper({ ...system, horizons, clock });
+    const stamper = createLedgerStamper({ ...system, horizons, clock, host: hostname() });
     const { networks } = config;
     const send = createSend({ poster, secrets, clock, log });
     const deliveriesDue = () => dispatcher.wake();
@@ -206,6 +207,7 @@ export async function createContext(deps: {
           clock,
           log,
           metrics: metrics.ofWatcher(network),
+          host: hostname(),
           paymentsStored: deliveriesDue,
         });
         const horizon = horizons.get(network)!;

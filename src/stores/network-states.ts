@@ -22,6 +22,8 @@ export interface NetworkStateDoc {
   /** Milliseconds that this host's clock is ahead of the close times of the ledgers, less than 0 when it is behind. Some seconds are usual: a ledger is
    *  seen a little after it closed. Null until a few ledgers were seen. */
   clockAheadMs?: number | null;
+  /** The machine whose clock that is; null when it is not known. */
+  clockHost?: string | null;
   /** The version of the source's software; null when it does not say. */
   sourceVersion?: string | null;
   /** Why account histories of the source cannot be relied on; null when they can. */
@@ -40,6 +42,7 @@ const networkStateSchema = new mongoose.Schema<NetworkStateDoc>(
     resetAt: { type: Date, default: null },
     gapWaitsSince: { type: Date, default: null },
     clockAheadMs: { type: Number, default: null },
+    clockHost: { type: String, default: null },
     sourceVersion: { type: String, default: null },
     sourceWarning: { type: String, default: null },
   },

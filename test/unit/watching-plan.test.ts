@@ -250,12 +250,20 @@ t.test('with a clock that is 30 s off no first ledger is lost, and the price of 
   for (const offMs of [-30_000, 0, 30_000]) {
     // Ledger 100 closed 2 s ago.
     const now = at(100, 2000 + offMs);
-    const state = { latestLedger: 100, seenAt: now, clockAheadMs: offMs + 1500, trouble: null };
+    const state = {
+      latestLedger: 100,
+      latestClosedAt: at(100),
+      seenAt: now,
+      clockAheadMs: offMs + 1500,
+      clockHost: 'here',
+      trouble: null,
+    };
     const clock = manualClock(now.getTime());
     const stamper = createLedgerStamper({
       horizons: new Map(),
       networkStates: { byNetwork: async () => state as unknown as NetworkStateDoc },
       clock,
+      host: 'here',
     });
     const stamp = await stamper.stamp('TESTNET');
     const close = (ledger: number) => ({ ledger, closedAt: at(ledger) });
