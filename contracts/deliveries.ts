@@ -26,6 +26,10 @@ export const deliverySchema = z
     webhookId: idOf('hook', 'webhook'),
     eventId: idOf('evt', 'event'),
     eventType: eventTypeSchema,
+    sequence: z.int().nullable().meta({
+      description:
+        "Header `webhook-sequence`: a webhook's deliveries are numbered 1, 2, 3 … without holes. Null for deliveries from before there were numbers.",
+    }),
     status: deliveryStatusSchema,
     attemptCount: z.int(),
     nextAttemptAt: timestamp.nullable(),

@@ -10,28 +10,50 @@ import { idInput, idOf, momentInput, pageQuery, timestamp } from './primitives.j
 const eachKind = <Member>(member: (type: EventType, data: z.ZodType) => Member) =>
   EVENT_TYPES.map((type) => member(type, EVENT_KINDS[type].data)) as [Member, ...Member[]];
 
+const sequence = z.int().meta({
+  description:
+    "The account's events are numbered 1, 2, 3 … without holes, in an order that never changes. Null in the sample event of a test.",
+});
+
 /** @interface */
 export type Event = {
-  [Type in EventType]: { id: string; type: Type; createdAt: string; data: EventDataOf<Type> };
+  [Type in EventType]: { id: string; type: Type; sequence: number; createdAt: string; data: EventDataOf<Type> };
 }[EventType];
 
 export const eventSchema = z
   .discriminatedUnion(
     'type',
-    eachKind((type, data) => z.object({ id: idOf('evt', 'event'), type: z.literal(type), createdAt: timestamp, data })),
+    eachKind((type, data) =>
+      z.object({ id: idOf('evt', 'event'), type: z.literal(type), sequence, createdAt: timestamp, data }),
+    ),
   )
   .meta({ id: 'Event', examples: [eventExample] }) as unknown as z.ZodType<Event>;
 
 /** The JSON body of a delivery, once its signature is verified: narrow it by `type`. */
 export type WebhookPayload = {
-  [Type in EventType]: { id: string; type: Type; timestamp: string; data: EventDataOf<Type> };
+  [Type in EventType]: {
+    id: string;
+    type: Type;
+    /** Null in the sample event of a test. */
+    sequence: number | null;
+    timestamp: string;
+    data: EventDataOf<Type>;
+  };
 }[EventType];
 
 /** The JSON body of a delivery. */
 export const webhookPayloadSchema = z
   .discriminatedUnion(
     'type',
-    eachKind((type, data) => z.object({ id: idOf('evt', 'event'), type: z.literal(type), timestamp, data })),
+    eachKind((type, data) =>
+      z.object({
+        id: idOf('evt', 'event'),
+        type: z.literal(type),
+        sequence: sequence.nullable(),
+        timestamp,
+        data,
+      }),
+    ),
   )
   .meta({
     id: 'WebhookPayload',

@@ -106,6 +106,7 @@ export const eventDataExample = { payment: paymentExample, paymentLink: paymentL
 export const eventExample = {
   id: 'evt_01jd3k5v9ye6rbh2x7q0w4tzag',
   type: 'payment.completed' as const,
+  sequence: 42,
   createdAt: '2026-11-21T09:59:56.000Z',
   data: eventDataExample,
 };
@@ -125,6 +126,7 @@ export const deliveryExample = {
   webhookId: webhookExample.id,
   eventId: eventExample.id,
   eventType: eventExample.type,
+  sequence: 7,
   status: 'DELIVERED' as const,
   attemptCount: 1,
   nextAttemptAt: null,

@@ -153,6 +153,8 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
         secretMasked: '',
         secrets: [],
         failingSince: null,
+        openedTo: 0,
+        deliverySequence: 0,
         lease: null,
         createdAt: clock.now(),
       });

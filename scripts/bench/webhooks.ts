@@ -8,6 +8,7 @@ import { systemClock } from '../../src/clock.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
 import { newWebhookSecret } from '../../src/domain/signature.js';
+import { createSequencer } from '../../src/events/sequencer.js';
 import { sampleEvent } from '../../src/services/sample-event.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import type { EventDoc } from '../../src/stores/events.js';
@@ -68,6 +69,8 @@ function makeWebhook(accountId: string, url: string): WebhookDoc {
     secretMasked: '',
     secrets: [{ sealed, until: null }],
     failingSince: null,
+    openedTo: 0,
+    deliverySequence: 0,
     lease: null,
     createdAt: clock.now(),
   };
@@ -95,19 +98,27 @@ export async function webhooks(): Promise<Section> {
     scope.teardown(() => poster.close());
     const dispatcher = createDispatcher({ ...stores.system, poster, secrets, clock, log, settings });
 
+    const sequencer = createSequencer({
+      ...stores.system,
+      transaction: database.transaction,
+      holder: 'bench',
+      clock,
+      log,
+      deliveriesOpened: () => undefined,
+    });
+
     const happen = async () => {
       const events = Array.from({ length: DELIVERIES }, (_, n): EventDoc => {
         const { _id, type, data, createdAt } = sampleEvent(newId, clock.now(), 'https://pay.example');
-        return { _id, accountId, type, subjectId: `pay_${_id}${n}`, occurrence: '', data, createdAt };
+        return { _id, accountId, type, subjectId: `pay_${_id}${n}`, occurrence: '', sequence: 0, data, createdAt };
       });
       for (let from = 0; from < events.length; from += 500) {
         await database.transaction(async (session) => {
           const some = events.slice(from, from + 500);
           await stores.system.events.insert(some, session);
-          await stores.system.deliveries.fanOut(some, session);
         });
       }
-      return events;
+      while (await sequencer.round());
     };
 
     const ours = async () => {

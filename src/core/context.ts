@@ -15,6 +15,7 @@ import { createIds } from '../domain/ids.js';
 import { createSecretBox } from '../domain/secrets.js';
 import { StartupError } from '../domain/startup-error.js';
 import { createOutbox } from '../events/outbox.js';
+import { createSequencer } from '../events/sequencer.js';
 import { createHttpApp } from '../http/app.js';
 import { clientAddressOf } from '../http/client-address.js';
 import { createMetrics } from '../http/metrics.js';
@@ -146,10 +147,19 @@ export async function createContext(deps: {
       },
       onAttempt: ({ status }) => metrics.attempted(status),
     });
+    const sequencer = createSequencer({
+      ...system,
+      transaction,
+      holder: processId,
+      clock,
+      log,
+      deliveriesOpened: () => dispatcher.wake(),
+    });
     const outbox = createOutbox({ ...system, newId, publicUrl });
     const stamper = createLedgerStamper({ ...system, horizons, clock, host: hostname() });
     const { networks } = config;
     const send = createSend({ poster, secrets, clock, log });
+    const eventsStored = () => sequencer.wake();
     const deliveriesDue = () => dispatcher.wake();
     const quotaOf = (collection: 'apiKeys' | 'wallets' | 'webhooks', max: number, what: string) =>
       createQuota({
@@ -179,7 +189,7 @@ export async function createContext(deps: {
       }),
       products: createProductService({ forAccount, transaction, stamper, clock, newId }),
       paymentLinks: createPaymentLinkService({ forAccount, transaction, stamper, clock, newId, publicUrl }),
-      payments: createPaymentService({ forAccount, outbox, transaction, deliveriesDue }),
+      payments: createPaymentService({ forAccount, outbox, transaction, eventsStored }),
       events: createEventService({ forAccount }),
       webhooks: createWebhookService({
         forAccount,
@@ -208,7 +218,7 @@ export async function createContext(deps: {
           log,
           metrics: metrics.ofWatcher(network),
           host: hostname(),
-          paymentsStored: deliveriesDue,
+          paymentsStored: eventsStored,
         });
         const horizon = horizons.get(network)!;
         const { pollIntervalMs } = config;
@@ -227,6 +237,7 @@ export async function createContext(deps: {
         };
         return { name: `watch ${network}`, run: (signal) => watch(watching, signal), everyMs: null };
       });
+      works.push({ name: 'number events', run: (signal) => sequencer.run(signal), everyMs: null });
       works.push({ name: 'deliver webhooks', run: (signal) => dispatcher.drain(signal), everyMs: null });
       const db = connection.db!;
       works.push({

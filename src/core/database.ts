@@ -8,6 +8,7 @@ import type { NewId } from '../domain/ids.js';
 import { StartupError } from '../domain/startup-error.js';
 import { openMongo } from '../mongod/index.js';
 import { connectDatabase, type Database } from '../stores/database.js';
+import { migrateEvents } from '../stores/event-migration.js';
 import { createStores, type Stores } from '../stores/index.js';
 
 export interface OpenDatabase {
@@ -37,6 +38,7 @@ export async function openDatabase(
   };
   try {
     database = await connectDatabase(mongo.uri);
+    await migrateEvents(database.connection.db!);
     const stores = createStores(database.connection, deps);
     await stores.ensureIndexes();
     return { database, stores, embedded: mongo.embedded, close };

@@ -1,10 +1,10 @@
-/** The outbox: events are stored in the transaction that stores what happened, so that neither exists without the other. */
+/** The outbox: events are stored in the transaction that stores what happened, so that neither exists without the other. The sequencer numbers
+ *  them and opens their deliveries afterwards: what is recorded never grows with the number of webhooks. */
 import { EVENT_KINDS, type EventDataOf, type EventType } from '../../contracts/event-kinds.js';
 import { createdAtOf, type NewId } from '../domain/ids.js';
 import type { PaymentEffects } from '../domain/payment-effects.js';
 import { toPayment, toPaymentLink, toProduct } from '../resources/index.js';
 import type { Session } from '../stores/database.js';
-import type { DeliveryStore } from '../stores/deliveries.js';
 import type { EventDoc, EventStore } from '../stores/events.js';
 import type { PaymentLinkDoc } from '../stores/payment-links.js';
 import type { PaymentDoc } from '../stores/payments.js';
@@ -33,8 +33,8 @@ export interface PaymentFacts {
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
-export function createOutbox(deps: { events: EventStore; deliveries: DeliveryStore; newId: NewId; publicUrl: string }) {
-  const { events, deliveries, newId, publicUrl } = deps;
+export function createOutbox(deps: { events: EventStore; newId: NewId; publicUrl: string }) {
+  const { events, newId, publicUrl } = deps;
   return {
     /** Events of these kinds about a payment, in the order given. Stores nothing. */
     ofPayment(types: PaymentEffects['events'], { payment, link, product, wallet }: PaymentFacts): OutboxEvent[] {
@@ -55,10 +55,18 @@ export function createOutbox(deps: { events: EventStore; deliveries: DeliverySto
         const _id = newId('evt');
         const subjectOf = EVENT_KINDS[type].subject as (data: OutboxEvent['data']) => string;
         const subjectId = subjectOf(data);
-        return { _id, accountId, type, createdAt: createdAtOf(_id), subjectId, occurrence, data: JSON.stringify(data) };
+        return {
+          _id,
+          accountId,
+          type,
+          createdAt: createdAtOf(_id),
+          subjectId,
+          occurrence,
+          sequence: 0,
+          data: JSON.stringify(data),
+        };
       });
       await events.insert(docs, session);
-      await deliveries.fanOut(docs, session);
     },
   };
 }

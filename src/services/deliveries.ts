@@ -40,6 +40,7 @@ export const toDelivery = (delivery: DeliveryDoc) => ({
   webhookId: delivery.webhookId,
   eventId: delivery.eventId,
   eventType: delivery.eventType,
+  sequence: delivery.sequence,
   status: delivery.status,
   attemptCount: delivery.attemptCount,
   nextAttemptAt: delivery.nextAttemptAt?.toISOString() ?? null,

@@ -39,6 +39,7 @@ const toEvent = (event: EventDoc): Event =>
   ({
     id: event._id,
     type: event.type,
+    sequence: event.sequence,
     createdAt: event.createdAt.toISOString(),
     data: JSON.parse(event.data),
   }) satisfies Record<keyof Event, unknown> as Event;

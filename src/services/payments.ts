@@ -21,10 +21,10 @@ export function createPaymentService(deps: {
   forAccount: ForAccount<'payments' | 'paymentLinks' | 'products' | 'wallets'>;
   outbox: Outbox;
   transaction: Database['transaction'];
-  /** Called when deliveries may have become due. */
-  deliveriesDue: () => void;
+  /** Called when events may have been stored. */
+  eventsStored: () => void;
 }): ServiceOf<Contract['payments']> {
-  const { forAccount, outbox, transaction, deliveriesDue } = deps;
+  const { forAccount, outbox, transaction, eventsStored } = deps;
 
   const show = async (payment: PaymentDoc) =>
     toPayment(
@@ -86,7 +86,7 @@ export function createPaymentService(deps: {
         await applyEffects(before, after, session);
         return after;
       });
-      deliveriesDue();
+      eventsStored();
       return show(accepted);
     },
 
@@ -125,7 +125,7 @@ export function createPaymentService(deps: {
         await applyEffects(payment, after, session);
         return after;
       });
-      deliveriesDue();
+      eventsStored();
       return show(assigned);
     },
 

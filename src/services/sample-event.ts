@@ -8,6 +8,8 @@ const CUSTOMER_ADDRESS = 'GDW6AUTBXTOC7FIKUO5BOO3OGLK4SF7ZPOBLMQHMZDI45J2Z6VXRB5
 export interface SampleEvent {
   _id: string;
   type: 'payment.completed';
+  /** It is no event of the account. */
+  sequence: null;
   /** JSON text. */
   data: string;
   createdAt: Date;
@@ -75,6 +77,7 @@ export function sampleEvent(newId: NewId, now: Date, publicUrl: string): SampleE
   return {
     _id: newId('evt'),
     type: 'payment.completed',
+    sequence: null,
     data: JSON.stringify(data),
     createdAt: now,
   };

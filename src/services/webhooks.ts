@@ -16,7 +16,7 @@ import { type SampleEvent, sampleEvent } from './sample-event.js';
 export type TestResult = OutputOf<Contract['webhooks']['test']>;
 
 export function createWebhookService(deps: {
-  forAccount: ForAccount<'webhooks' | 'deliveries'>;
+  forAccount: ForAccount<'webhooks' | 'deliveries' | 'eventCounters'>;
   secrets: SecretBox;
   /** Signs the event and posts it once, whatever the status of the webhook. */
   send: (webhook: WebhookDoc, event: SampleEvent) => Promise<TestResult>;
@@ -57,10 +57,16 @@ export function createWebhookService(deps: {
         secretMasked: mask(secret),
         secrets: [{ sealed: secrets.seal(secret, id), until: null }],
         failingSince: null,
+        openedTo: 0,
+        deliverySequence: 0,
         lease: null,
         createdAt: clock.now(),
       };
-      await quota(accountId, (session) => webhooks.insert(webhook, session));
+      await quota(accountId, async (session) => {
+        // Its deliveries begin with the next event that is numbered.
+        const openedTo = await forAccount(accountId).eventCounters.countWebhook(session);
+        await webhooks.insert({ ...webhook, openedTo }, session);
+      });
       return withSecret(webhook);
     },
 

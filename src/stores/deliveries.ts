@@ -1,14 +1,13 @@
-/** Deliveries: the outbox. One exists per webhook and event; `nextAttemptAt` is a date exactly while it is PENDING, and then says when it is due. */
+/** Deliveries: one for each webhook and event; `nextAttemptAt` is a date exactly while it is PENDING, and then says when it is due. */
 import mongoose from 'mongoose';
 import { deliveryStatusSchema } from '../../contracts/deliveries.js';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { Clock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
+import type { OpeningPlan } from '../domain/sequence.js';
 import { createCountSegments } from './count-segments.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
-import type { EventDoc } from './events.js';
 import { type PageRequest, page } from './paging.js';
-import type { WebhookStore } from './webhooks.js';
 
 const STATUSES = deliveryStatusSchema.options;
 export type DeliveryStatus = (typeof STATUSES)[number];
@@ -27,6 +26,8 @@ export interface DeliveryDoc {
   eventId: string;
   eventType: EventType;
   subjectId: string;
+  /** 1, 2, 3 … for each webhook, without holes; null for one that was opened before there were numbers. */
+  sequence: number | null;
   status: DeliveryStatus;
   /** Of all attempts; `attempts` keeps the latest of them, oldest first. */
   attemptCount: number;
@@ -40,9 +41,9 @@ export interface DeliveryDoc {
 /** As much of a delivery as sending it needs. */
 export type DueDelivery = Pick<
   DeliveryDoc,
-  '_id' | 'webhookId' | 'eventId' | 'eventType' | 'subjectId' | 'attemptCount'
+  '_id' | 'webhookId' | 'eventId' | 'eventType' | 'subjectId' | 'sequence' | 'attemptCount'
 >;
-const DUE_FIELDS = { webhookId: 1, eventId: 1, eventType: 1, subjectId: 1, attemptCount: 1 } as const;
+const DUE_FIELDS = { webhookId: 1, eventId: 1, eventType: 1, subjectId: 1, sequence: 1, attemptCount: 1 } as const;
 
 /** What one attempt made of a delivery. */
 export interface AttemptRecord {
@@ -64,6 +65,7 @@ const deliverySchema = new mongoose.Schema<DeliveryDoc>(
     eventId: String,
     eventType: String,
     subjectId: String,
+    sequence: { type: Number, default: null },
     status: String,
     attemptCount: Number,
     attempts: [
@@ -97,10 +99,10 @@ export type AccountDeliveries = ReturnType<ReturnType<typeof createDeliveryStore
 
 export function createDeliveryStore(
   connection: mongoose.Connection,
-  deps: { webhooks: Pick<WebhookStore, 'subscribed'>; newId: NewId; clock: Clock },
+  deps: { newId: NewId; clock: Clock },
   countSegments = createCountSegments(connection),
 ) {
-  const { webhooks, newId, clock } = deps;
+  const { newId, clock } = deps;
   const deliveries = connection.model<DeliveryDoc>('Delivery', deliverySchema);
   const collection = deliveries.collection as unknown as mongoose.mongo.Collection<DeliveryDoc>;
   const listOf = (accountId: string) => `deliveries:${accountId}`;
@@ -165,21 +167,13 @@ export function createDeliveryStore(
       /** For webhooks that were deleted. */
       cancelPending: (webhookIds: readonly string[]) => cancelPending(webhookIds, {}),
 
-      /** Opens the deliveries of these events, in the transaction that stores them. PAUSED webhooks get theirs too: they wait.
-       *  @returns how many */
-      async fanOut(events: readonly EventDoc[], session: Session): Promise<number> {
-        const accountIds = [...new Set(events.map(({ accountId }) => accountId))];
-        const subscribers = await webhooks.subscribed(accountIds, session);
+      /** In the transaction that moves the webhooks behind their events. PAUSED webhooks get theirs too: they wait. */
+      async open(planned: OpeningPlan['deliveries'], session: Session): Promise<void> {
+        if (planned.length === 0) return;
         const now = clock.now();
-        const opened = events.flatMap((event) =>
-          subscribers
-            .filter((webhook) => webhook.accountId === event.accountId && webhook.events.includes(event.type))
-            .map((webhook) => openDelivery(newId('dlv'), webhook._id, event, now)),
-        );
-        if (opened.length === 0) return 0;
+        const opened = planned.map((each) => toDelivery(newId('dlv'), each, now));
         await collection.insertMany(opened, { session });
         await countSegments.touchAll(opened, (delivery) => listOf(delivery.accountId), session);
-        return opened.length;
       },
 
       /** Ids of the webhooks for which something is due: one look into the index for each, however much is due. */
@@ -269,7 +263,11 @@ function updateAll(attemptCount: number, records: readonly AttemptRecord[]) {
   };
 }
 
-function openDelivery(_id: string, webhookId: string, event: EventDoc, now: Date): DeliveryDoc {
+function toDelivery(
+  _id: string,
+  { webhookId, event, sequence }: OpeningPlan['deliveries'][number],
+  now: Date,
+): DeliveryDoc {
   return {
     _id,
     accountId: event.accountId,
@@ -277,6 +275,7 @@ function openDelivery(_id: string, webhookId: string, event: EventDoc, now: Date
     eventId: event._id,
     eventType: event.type,
     subjectId: event.subjectId,
+    sequence,
     status: 'PENDING',
     attemptCount: 0,
     attempts: [],

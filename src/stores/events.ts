@@ -2,6 +2,7 @@
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import { firstIdOf } from '../domain/ids.js';
+import type { NumberedEvent, UnnumberedEvent } from '../domain/sequence.js';
 import { createCountSegments } from './count-segments.js';
 import { SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PageRequest } from './paging.js';
@@ -14,6 +15,8 @@ export interface EventDoc {
   subjectId: string;
   /** Tells events of a kind that repeats apart; empty for the others. */
   occurrence: string;
+  /** 1, 2, 3 … for each account, without holes; 0 until the sequencer has numbered it. */
+  sequence: number;
   /** `data` of the API and of the deliveries' body, as JSON text: nobody here looks into it, and every attempt sends the same bytes. */
   data: string;
   /** The moment in `_id`. */
@@ -27,14 +30,21 @@ const eventSchema = new mongoose.Schema<EventDoc>(
     type: String,
     subjectId: String,
     occurrence: String,
+    sequence: Number,
     data: String,
     createdAt: Date,
   },
   { ...SCHEMA_OPTIONS, collection: 'events' },
 );
 eventSchema.index({ subjectId: 1, type: 1, occurrence: 1 }, { unique: true });
-eventSchema.index({ accountId: 1, _id: -1 });
-eventSchema.index({ accountId: 1, type: 1, _id: -1 });
+// Lists hold numbered events only: `sequence` lets them be counted without a look at the documents.
+eventSchema.index({ accountId: 1, _id: -1, sequence: 1 });
+eventSchema.index({ accountId: 1, type: 1, _id: -1, sequence: 1 });
+const IS_NUMBERED = { sequence: { $gt: 0 } };
+eventSchema.index({ accountId: 1, sequence: 1 }, { unique: true, partialFilterExpression: IS_NUMBERED });
+eventSchema.index({ accountId: 1, type: 1, sequence: 1 }, { partialFilterExpression: IS_NUMBERED });
+// What the sequencer has to do.
+eventSchema.index({ accountId: 1, sequence: 1, _id: 1 }, { partialFilterExpression: { sequence: 0 } });
 
 export interface EventFilter {
   type?: EventType;
@@ -60,7 +70,11 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
     ensureIndexes: () => events.createIndexes(),
 
     forAccount: (accountId: string) => ({
-      byId: (id: string) => events.findOne({ _id: id, accountId }).lean<EventDoc>().exec(),
+      byId: (id: string) =>
+        events
+          .findOne({ _id: id, accountId, ...IS_NUMBERED })
+          .lean<EventDoc>()
+          .exec(),
       list: (filter: EventFilter, request: PageRequest) => {
         const { type, subjectId, createdFrom, createdTo } = filter;
         return countSegments.page<EventDoc>(
@@ -68,6 +82,7 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
           events,
           {
             accountId,
+            ...IS_NUMBERED,
             ...(type === undefined ? {} : { type }),
             ...(subjectId === undefined ? {} : { subjectId }),
           },
@@ -78,15 +93,90 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
           },
         );
       },
+      /** The events after a number, oldest first. */
+      after: (sequence: number, limit: number, type?: EventType): Promise<EventDoc[]> =>
+        collection
+          .find({ accountId, ...(type === undefined ? {} : { type }), sequence: { $gt: sequence } })
+          .sort({ sequence: 1 })
+          .limit(limit)
+          .toArray(),
     }),
 
     system: {
       /** @throws a duplicate key error when a subject has an event of that kind and occurrence already */
       async insert(batch: readonly EventDoc[], session: Session): Promise<void> {
         await collection.insertMany([...batch], { session });
-        await countSegments.touchAll(batch, ({ accountId }) => listOf(accountId), session);
       },
       byIds: (ids: readonly string[]): Promise<EventDoc[]> => collection.find({ _id: { $in: [...ids] } }).toArray(),
+
+      /** Ids of the accounts with events that have no number yet: one look into the index for each account. */
+      accountsToNumber: (): Promise<string[]> =>
+        collection.distinct('accountId', { accountId: { $gt: '' }, sequence: 0 }),
+      /** The first events of each account that have no number yet, at most `limit` each. */
+      toNumber: (accountIds: readonly string[], limit: number): Promise<UnnumberedEvent[]> =>
+        connection
+          .db!.aggregate<UnnumberedEvent>([
+            { $documents: accountIds.map((_id) => ({ _id })) },
+            {
+              $lookup: {
+                from: collection.collectionName,
+                localField: '_id',
+                foreignField: 'accountId',
+                pipeline: [
+                  { $match: { sequence: 0 } },
+                  { $sort: { _id: 1 } },
+                  { $limit: limit },
+                  { $project: UNNUMBERED_FIELDS },
+                ],
+                as: 'events',
+              },
+            },
+            { $unwind: '$events' },
+            { $replaceRoot: { newRoot: '$events' } },
+          ])
+          .toArray(),
+      /** Of these kinds about these subjects, the events that have no number yet. */
+      async unnumbered(wanted: readonly { subjectId: string; type: EventType }[]): Promise<UnnumberedEvent[]> {
+        if (wanted.length === 0) return [];
+        const subjectIds = [...new Set(wanted.map(({ subjectId }) => subjectId))];
+        const types = [...new Set(wanted.map(({ type }) => type))];
+        return collection
+          .find(
+            { subjectId: { $in: subjectIds }, type: { $in: types }, sequence: 0 },
+            { projection: UNNUMBERED_FIELDS },
+          )
+          .toArray();
+      },
+      /** Stores the numbers. @returns how many events got theirs: fewer when others were numbered meanwhile */
+      async number(numbered: readonly NumberedEvent[], session: Session): Promise<number> {
+        const ids = numbered.map(({ _id }) => _id);
+        // MongoDB hashes an array of constants: this is no search.
+        const nth = { $indexOfArray: [{ $literal: ids }, '$_id'] };
+        const sequences = { $literal: numbered.map(({ sequence }) => sequence) };
+        const { modifiedCount } = await collection.updateMany(
+          { _id: { $in: ids }, sequence: 0 },
+          [{ $set: { sequence: { $arrayElemAt: [sequences, nth] } } }],
+          { session },
+        );
+        await countSegments.touchAll(numbered, ({ accountId }) => listOf(accountId), session);
+        return modifiedCount;
+      },
+      /** The events of these accounts with numbers after `after` up to `upTo`, each account's in order; without their data. */
+      async numbered(
+        ranges: readonly { accountId: string; after: number; upTo: number }[],
+        session: Session,
+      ): Promise<NumberedEvent[]> {
+        if (ranges.length === 0) return [];
+        return collection
+          .find(
+            { $or: ranges.map(({ accountId, after, upTo }) => ({ accountId, sequence: { $gt: after, $lte: upTo } })) },
+            { projection: { ...UNNUMBERED_FIELDS, sequence: 1 }, session },
+          )
+          .sort({ accountId: 1, sequence: 1 })
+          .toArray() as Promise<NumberedEvent[]>;
+      },
     },
   };
 }
+
+const UNNUMBERED_FIELDS = { accountId: 1, type: 1, subjectId: 1 } as const;

@@ -10,6 +10,7 @@ import { createApiKeyStore } from './api-keys.js';
 import { createCountSegments } from './count-segments.js';
 import { createCursorStore } from './cursors.js';
 import { createDeliveryStore } from './deliveries.js';
+import { createEventCounterStore } from './event-counters.js';
 import { createEventStore } from './events.js';
 import { createIdempotencyStore } from './idempotency.js';
 import { createInstallationStore } from './installation.js';
@@ -60,6 +61,9 @@ export class AccountStores {
   get events() {
     return this.#stores.events.forAccount(this.#accountId);
   }
+  get eventCounters() {
+    return this.#stores.eventCounters.forAccount(this.#accountId);
+  }
   get webhooks() {
     return this.#stores.webhooks.forAccount(this.#accountId);
   }
@@ -83,7 +87,6 @@ interface StoreDeps {
 
 function createTenantStores(connection: mongoose.Connection, { clock, newId }: StoreDeps) {
   const countSegments = createCountSegments(connection);
-  const webhooks = createWebhookStore(connection);
   return {
     countSegments,
     accounts: createAccountStore(connection),
@@ -93,8 +96,9 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId }: S
     paymentLinks: createPaymentLinkStore(connection, countSegments),
     payments: createPaymentStore(connection, countSegments),
     events: createEventStore(connection, countSegments),
-    webhooks,
-    deliveries: createDeliveryStore(connection, { webhooks: webhooks.system, newId, clock }, countSegments),
+    eventCounters: createEventCounterStore(connection),
+    webhooks: createWebhookStore(connection),
+    deliveries: createDeliveryStore(connection, { newId, clock }, countSegments),
     idempotency: createIdempotencyStore(connection),
   };
 }
@@ -112,6 +116,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
   };
   const { countSegments, accounts, apiKeys, wallets, products, paymentLinks, payments, events, webhooks, deliveries } =
     tenant;
+  const { eventCounters } = tenant;
   return {
     forAccount: (accountId: string): AccountStores => new AccountStores(tenant, accountId),
     system: {
@@ -124,6 +129,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
       paymentLinks: paymentLinks.system,
       payments: payments.system,
       events: events.system,
+      eventCounters: eventCounters.system,
       webhooks: webhooks.system,
       deliveries: deliveries.system,
     },

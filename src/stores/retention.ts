@@ -63,7 +63,8 @@ export async function removeExpired(deps: RetentionDeps, rules: RetentionRules, 
     }),
     events: await remove(events, 'events', {
       before: firstIdOf('evt', before),
-      filter: {},
+      // What has no number yet still gets its deliveries.
+      filter: { sequence: { $ne: 0 } },
       choose: (rows) => withoutPending(db, rows),
     }),
     payments:

@@ -1,6 +1,7 @@
 /** Webhooks, and the lease of each: which dispatcher sends its deliveries now. A lease ends by the database's clock. */
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
+import type { OpeningPlan, Subscriber } from '../domain/sequence.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 
@@ -16,6 +17,10 @@ export interface WebhookDoc {
   secrets: { sealed: string; until: Date | null }[];
   /** First failed attempt since the last delivery. */
   failingSince: Date | null;
+  /** `sequence` of the last event that was considered for it. */
+  openedTo: number;
+  /** Number of its latest delivery. */
+  deliverySequence: number;
   /** Which dispatcher sends its deliveries now. */
   lease: { holder: string; until: Date } | null;
   createdAt: Date;
@@ -34,6 +39,8 @@ const webhookSchema = new mongoose.Schema<WebhookDoc>(
     secretMasked: String,
     secrets: [new mongoose.Schema({ sealed: String, until: { type: Date, default: null } }, PART_OPTIONS)],
     failingSince: { type: Date, default: null },
+    openedTo: Number,
+    deliverySequence: Number,
     lease: { type: new mongoose.Schema({ holder: String, until: Date }, PART_OPTIONS), default: null },
     createdAt: Date,
   },
@@ -121,13 +128,26 @@ export function createWebhookStore(connection: mongoose.Connection) {
     }),
 
     system: {
-      subscribed: (
-        accountIds: readonly string[],
-        session: Session,
-      ): Promise<Pick<WebhookDoc, '_id' | 'accountId' | 'events'>[]> =>
+      /** Whoever may be told of these accounts' events, in the order of their ids. */
+      subscribed: (accountIds: readonly string[], session: Session): Promise<Subscriber[]> =>
         collection
-          .find({ accountId: { $in: [...accountIds] } }, { session, projection: { accountId: 1, events: 1 } })
-          .toArray(),
+          .find(
+            { accountId: { $in: [...accountIds] } },
+            { session, projection: { accountId: 1, events: 1, openedTo: 1, deliverySequence: 1 } },
+          )
+          .sort({ accountId: 1, _id: 1 })
+          .toArray() as Promise<Subscriber[]>,
+      /** Moves the webhooks behind the events for which their deliveries are opened. @returns false when one was moved meanwhile */
+      async advance(moves: OpeningPlan['moves'], session: Session): Promise<boolean> {
+        if (moves.length === 0) return true;
+        const { modifiedCount } = await collection.bulkWrite(
+          moves.map(({ webhookId, from, openedTo, deliverySequence }) => ({
+            updateOne: { filter: { _id: webhookId, openedTo: from }, update: { $set: { openedTo, deliverySequence } } },
+          })),
+          { session },
+        );
+        return modifiedCount === moves.length;
+      },
 
       /** Takes the leases of those ACTIVE webhooks whose lease nobody holds. `gone`: ids of no webhook. */
       async claimLeases(

@@ -24,9 +24,9 @@ export async function attempt(
   deps: AttemptDeps,
 ): Promise<{ record: AttemptRecord; health: WebhookHealth | null }> {
   const { clock, settings, log } = deps;
-  const { _id: id, eventId, attemptCount } = job.delivery;
+  const { _id: id, eventId, sequence, attemptCount } = job.delivery;
   const at = clock.now();
-  const result = await signAndPost(queue.webhook, { eventId, body: job.body, at }, deps);
+  const result = await signAndPost(queue.webhook, { eventId, sequence, body: job.body, at }, deps);
   const nowMs = clock.nowMs();
   const { status, nextAttemptAt, gone } = judgeAttempt(result, attemptCount + 1, nowMs, clock.random(), settings);
   const { durationMs, responseStatus, error } = result;
@@ -41,16 +41,21 @@ export async function attempt(
   return { record, health };
 }
 
-/** Never rejects. @param request.at when it is sent, by which it is signed */
+/** Never rejects.
+ *  @param request.sequence number of the delivery; null for one without, which has no such header
+ *  @param request.at when it is sent, by which it is signed */
 export async function signAndPost(
   webhook: WebhookDoc,
-  request: { eventId: string; body: Buffer; at: Date },
+  request: { eventId: string; sequence: number | null; body: Buffer; at: Date },
   deps: Pick<AttemptDeps, 'poster' | 'secrets' | 'log'>,
 ): Promise<PostResult> {
-  const { eventId, body, at } = request;
+  const { eventId, sequence, body, at } = request;
   try {
-    const headers = signedHeaders(webhook, deps.secrets, eventId, body, at);
-    return await deps.poster.post(webhook.url, { ...headers }, body);
+    const headers = {
+      ...signedHeaders(webhook, deps.secrets, eventId, body, at),
+      ...(sequence === null ? {} : { 'webhook-sequence': String(sequence) }),
+    };
+    return await deps.poster.post(webhook.url, headers, body);
   } catch (err) {
     deps.log.error({ err, webhookId: webhook._id }, 'webhook request not signed');
     return { responseStatus: null, error: 'not signed', durationMs: 0, retryAfterMs: null };

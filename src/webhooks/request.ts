@@ -5,10 +5,16 @@ import { type SignatureHeaders, signatureHeaders } from '../domain/signature.js'
 import type { EventDoc } from '../stores/events.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 
+/** As much of an event as its body shows; the sample event of a test has no number. */
+export type SentEvent = Pick<EventDoc, '_id' | 'type' | 'createdAt' | 'data'> & { sequence: number | null };
+
 /** The same bytes whenever it is called for the same event. */
-export function toBody(event: Pick<EventDoc, '_id' | 'type' | 'createdAt' | 'data'>): Buffer {
-  const { _id: id, type, createdAt, data } = event;
-  const head = JSON.stringify({ id, type, timestamp: createdAt.toISOString() } satisfies Omit<WebhookPayload, 'data'>);
+export function toBody(event: SentEvent): Buffer {
+  const { _id: id, type, sequence, createdAt, data } = event;
+  const head = JSON.stringify({ id, type, sequence, timestamp: createdAt.toISOString() } satisfies Omit<
+    WebhookPayload,
+    'data'
+  >);
   return Buffer.from(`${head.slice(0, -1)},"data":${data}}`);
 }
 

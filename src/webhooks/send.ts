@@ -2,16 +2,15 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import type { SecretBox } from '../domain/secrets.js';
-import type { EventDoc } from '../stores/events.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 import { signAndPost } from './attempt.js';
 import type { Poster } from './poster.js';
-import { toBody } from './request.js';
+import { type SentEvent, toBody } from './request.js';
 
 /** @returns a function that never rejects: a failure is what it answers. */
 export function createSend(deps: { poster: Poster; secrets: SecretBox; clock: Clock; log: Logger }) {
-  return async (webhook: WebhookDoc, event: Pick<EventDoc, '_id' | 'type' | 'createdAt' | 'data'>) => {
-    const request = { eventId: event._id, body: toBody(event), at: deps.clock.now() };
+  return async (webhook: WebhookDoc, event: SentEvent) => {
+    const request = { eventId: event._id, sequence: null, body: toBody(event), at: deps.clock.now() };
     const { responseStatus, durationMs, error } = await signAndPost(webhook, request, deps);
     return { responseStatus, durationMs, error };
   };

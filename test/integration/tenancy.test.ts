@@ -1,6 +1,8 @@
 /** No method of an account's stores reads or changes what another account owns, whatever ids it is given. */
+import { pino } from 'pino';
 import t from 'tap';
 import { systemClock as clock } from '../../src/clock.js';
+import { createSequencer } from '../../src/events/sequencer.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import type { DeliveryDoc } from '../../src/stores/deliveries.js';
 import type { EventDoc } from '../../src/stores/events.js';
@@ -107,6 +109,8 @@ const webhook: WebhookDoc = {
   secretMasked: '',
   secrets: [{ sealed: 'sealed', until: null }],
   failingSince: null,
+  openedTo: 0,
+  deliverySequence: 0,
   lease: null,
 };
 const claim: ClaimDoc = {
@@ -138,12 +142,15 @@ const event: EventDoc = {
   type: 'payment.received',
   subjectId: payment._id,
   occurrence: '',
+  sequence: 0,
   data: '{}',
 };
-await transaction(async (session) => {
-  await stores.system.events.insert([event], session);
-  await stores.system.deliveries.fanOut([event], session);
+await transaction((session) => stores.system.events.insert([event], session));
+const sequencer = createSequencer({
+  ...{ ...stores.system, transaction, clock },
+  ...{ holder: 'test', log: pino({ level: 'silent' }), deliveriesOpened: () => undefined },
 });
+while (await sequencer.round());
 await db.collection<DeliveryDoc>('deliveries').updateOne({}, { $set: { nextAttemptAt: soon } });
 const delivery = (await db.collection<DeliveryDoc>('deliveries').findOne())!;
 
@@ -214,6 +221,11 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
   events: {
     byId: (s) => s.events.byId(event._id),
     list: (s) => s.events.list({ order: 'asc', subjectId: payment._id }, pageOfAll),
+    after: (s) => s.events.after(0, 10),
+  },
+  eventCounters: {
+    last: (s) => s.eventCounters.last().then((last) => last || null),
+    countWebhook: (s) => inTransaction((session) => s.eventCounters.countWebhook(session)).then((last) => last || null),
   },
   webhooks: {
     insert: (s) => s.webhooks.insert({ ...webhook, url: 'https://x.example/' }).catch(() => null),

@@ -5,6 +5,7 @@ import { webhookPayloadSchema } from '../../contracts/events.js';
 import { type Clock, systemClock } from '../../src/clock.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
+import { createSequencer } from '../../src/events/sequencer.js';
 import type { Caller } from '../../src/services/caller.js';
 import { createDeliveryService } from '../../src/services/deliveries.js';
 import { createEventService } from '../../src/services/events.js';
@@ -54,11 +55,18 @@ t.teardown(() => {
   return draining;
 });
 
+const sequencer = createSequencer({
+  ...{ ...stores.system, transaction, clock, log },
+  holder: 'test',
+  deliveriesOpened: () => undefined,
+});
+
 const webhookDeps = {
   forAccount: stores.forAccount,
+  transaction,
   secrets,
   send: async (webhook: WebhookDoc, event: SampleEvent) => {
-    const request = { eventId: event._id, body: toBody(event), at: clock.now() };
+    const request = { eventId: event._id, sequence: null, body: toBody(event), at: clock.now() };
     const { responseStatus, durationMs, error } = await signAndPost(webhook, request, { poster, secrets, log });
     return { responseStatus, durationMs, error };
   },
@@ -86,18 +94,17 @@ const subscribe = (as: Caller, changes: { url?: string; events?: EventType[] } =
 const pathOf = ({ url }: { url: string }) => new URL(url).pathname;
 
 /** Stores an event as the watcher does. */
-async function happen(as: Caller, type: EventType = 'payment.completed') {
+async function happen(as: Caller, type: 'payment.received' | 'payment.completed' = 'payment.completed') {
   const event = { ...sampleEvent(newId, clock.now(), 'https://pay.example'), type };
   const doc = {
     ...event,
+    sequence: 0,
     accountId: as.accountId,
     subjectId: JSON.parse(event.data).payment.id as string,
     occurrence: '',
   };
-  await transaction(async (session) => {
-    await stores.system.events.insert([doc], session);
-    await stores.system.deliveries.fanOut([doc], session);
-  });
+  await transaction((session) => stores.system.events.insert([doc], session));
+  while (await sequencer.round());
   return doc;
 }
 const only = async ({ id }: { id: string }) => {
@@ -206,8 +213,8 @@ t.test('what waits is due when a webhook is ACTIVE again, whatever died meanwhil
   const dying = createWebhookService({
     ...webhookDeps,
     forAccount: (accountId) => {
-      const { webhooks, deliveries } = stores.forAccount(accountId);
-      return { deliveries, webhooks: { ...webhooks, update: () => Promise.reject(new Error('died')) } };
+      const { webhooks, deliveries, eventCounters } = stores.forAccount(accountId);
+      return { deliveries, eventCounters, webhooks: { ...webhooks, update: () => Promise.reject(new Error('died')) } };
     },
   });
   await t.rejects(dying.update(caller, { id: webhook.id, status: 'ACTIVE' }));
@@ -308,7 +315,7 @@ t.test('events are listed by kind, payment and time, newest or oldest first', as
   t.same(await list({ createdFrom: at(1), createdTo: at(2) }), [ids[1]]);
   t.same(await list({ createdFrom: '2099-01-01' }), []);
   const data = JSON.parse(happened[1]!.data);
-  const shown = { id: ids[1], type: 'payment.completed', createdAt: at(1), data };
+  const shown = { id: ids[1], type: 'payment.completed', sequence: 2, createdAt: at(1), data };
   t.same(await events.get(reader, { id: ids[1]! }), shown);
   await t.rejects(events.get(reader, { id: 'evt_unknown' }), { code: 'not_found' });
 });

@@ -177,7 +177,11 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
       model.schema
         .indexes()
         .filter(([, options]) => options?.unique)
-        .map(([fields]) => ({ collection: model.collection.name, fields: Object.keys(fields) })),
+        .map(([fields, options]) => ({
+          collection: model.collection.name,
+          fields: Object.keys(fields),
+          partial: (options?.partialFilterExpression as Record<string, unknown>) ?? {},
+        })),
     );
   }
 

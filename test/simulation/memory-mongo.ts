@@ -14,10 +14,14 @@ interface Transaction {
 export interface UniqueKey {
   collection: string;
   fields: readonly string[];
+  /** Only documents that match it are compared. */
+  partial: Doc;
 }
 
 export const WRITE_CONFLICT = 112;
 const DUPLICATE_KEY = 11_000;
+/** Conditions of indexes do not ask for the time. */
+const LONG_AGO = new Date(0);
 const NO_SUCH_TRANSACTION = 251;
 
 export class CommandError extends Error {
@@ -67,8 +71,11 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[]) {
   }
 
   function checkUnique(name: string, id: string, doc: Doc, transaction: Transaction | null): void {
-    for (const { fields } of uniqueOf(name)) {
-      const same = (other: Doc) => fields.every((field) => isDeepStrictEqual(other[field] ?? null, doc[field] ?? null));
+    for (const { fields, partial } of uniqueOf(name)) {
+      if (!matches(doc, partial, LONG_AGO)) continue;
+      const same = (other: Doc) =>
+        matches(other, partial, LONG_AGO) &&
+        fields.every((field) => isDeepStrictEqual(other[field] ?? null, doc[field] ?? null));
       const clashes = (collection: Collection | undefined) =>
         [...(collection ?? [])].some(([otherId, other]) => otherId !== id && same(other));
       if (clashes(collectionOf(name, transaction)))

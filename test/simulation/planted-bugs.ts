@@ -16,6 +16,7 @@ const RESET = 'src/collect/reset.ts';
 const GAPS = 'src/collect/gaps.ts';
 const COVERAGE = 'src/domain/coverage.ts';
 const RECORDER = 'src/collect/recorder.ts';
+const MATCH = 'src/collect/match.ts';
 
 export const plantedBugs: readonly PlantedBug[] = [
   // Watching.
@@ -53,7 +54,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'a payment that is stored already is left out',
-    changes: [[RECORDER, 'return known.has(key) ? false : known.add(key);', 'return true;']],
+    changes: [[MATCH, 'return known.has(key) ? false : known.add(key);', 'return true;']],
   },
   {
     guard: 'the unique key of payments',
@@ -218,42 +219,45 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'events are stored in the transaction of their payment',
     changes: [
-      [RECORDER, '  function store(', '  async function store('],
-      [RECORDER, 'await outbox.publish(toHappenings(matched), session);', 'happened = toHappenings(matched);'],
+      [
+        RECORDER,
+        'await outbox.publish(await applyEffects(recorded, session), session);',
+        'published = await applyEffects(recorded, session);',
+      ],
+      [RECORDER, 'function store(page: Page', 'async function store(page: Page'],
       [
         RECORDER,
         'return transaction(async (session) => {',
-        'let happened: Happening[] = []; const stored = await transaction(async (session) => {',
+        'let published: OutboxEvent[] = []; const done = await transaction(async (session) => {',
       ],
       [
         RECORDER,
-        'return batch.map(({ payment }) => payment);\n    });',
-        'return batch.map(({ payment }) => payment);\n      });\n await transaction((session) => outbox.publish(happened, session)); return stored;',
+        'return stored;\n    });',
+        'return stored;\n    });\n await transaction((session) => outbox.publish(published, session)); return done;',
       ],
     ],
   },
   {
-    guard: 'deliveries are opened in the transaction of their event',
+    guard: 'deliveries are opened in the transaction that moves their webhooks',
     changes: [
-      [RECORDER, '  function store(', '  async function store('],
-      ['src/events/outbox.ts', 'await deliveries.fanOut(docs, session);', 'opened.push(...docs);'],
       [
-        'src/events/outbox.ts',
-        'const { events, deliveries, newId, publicUrl } = deps;',
-        'const { events, deliveries, newId, publicUrl } = deps; const opened: EventDoc[] = [];',
-      ],
-      [
-        'src/events/outbox.ts',
-        '/** In the order given. */',
-        'open: (session: Session) => deliveries.fanOut(opened.splice(0), session),',
-      ],
-      [RECORDER, 'return transaction(async (session) => {', 'const stored = await transaction(async (session) => {'],
-      [
-        RECORDER,
-        'return batch.map(({ payment }) => payment);\n    });',
-        'return batch.map(({ payment }) => payment);\n      });\n await transaction((session) => outbox.open(session)); return stored;',
+        'src/events/sequencer.ts',
+        'await deliveries.open(plan.deliveries, session);',
+        'await transaction((own) => deliveries.open(plan.deliveries, own));',
       ],
     ],
+  },
+  {
+    guard: 'numbers are given once, whoever believes that the lease is theirs',
+    changes: [
+      [
+        'src/events/sequencer.ts',
+        'if ((await events.number(numbered, session)) !== numbered.length) throw new CounterConflict();',
+        'await events.number(numbered, session);',
+      ],
+      ['src/stores/event-counters.ts', 'filter: { _id: accountId, last: from },', 'filter: { _id: accountId },'],
+    ],
+    elsewhere: 'test/integration/sequencer.test.ts',
   },
   {
     guard: 'a payment is judged by the terms that were in force when its ledger closed',
@@ -267,23 +271,23 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'the memo of another account’s link means nothing',
-    changes: [[RECORDER, 'found && found.link.accountId === wallet.accountId ? found : null', 'found ?? null']],
+    changes: [[MATCH, 'each?.link.accountId === wallet.accountId', 'each !== undefined']],
   },
   {
     guard: 'a merchant’s decision is made only of what it was made for, and an event kind exists once',
     changes: [
       ['src/stores/payments.ts', '{ _id: id, accountId, status: { $in: [...from] } },', '{ _id: id, accountId },'],
-      ['src/stores/events.ts', 'eventSchema.index({ paymentId: 1, type: 1 }, { unique: true });', ''],
-      ['src/stores/deliveries.ts', 'eventType: 1 }, { unique: true });', 'eventType: 1 });'],
+      ['src/stores/events.ts', 'occurrence: 1 }, { unique: true });', 'occurrence: 1 });'],
+      ['src/stores/deliveries.ts', 'eventId: 1 }, { unique: true });', 'eventId: 1 });'],
     ],
   },
   // Delivering.
   {
-    guard: 'a lane is taken only when nobody holds it',
+    guard: 'a lease is taken only when nobody holds it',
     changes: [
       [
         'src/stores/webhooks.ts',
-        "$or: [{ 'lane.by': by }, { $expr: { $lte: [{ $ifNull: ['$lane.until', LONG_AGO] }, '$$NOW'] } }],",
+        "$or: [{ 'lease.holder': holder }, { $expr: { $lte: [{ $ifNull: ['$lease.until', LONG_AGO] }, '$$NOW'] } }],",
         '',
       ],
     ],
@@ -293,15 +297,15 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/webhooks/endpoint-queues.ts',
-        'lane.leaseEndsMs - monotonic.nowMs() >= timeoutMs + marginMs / 4',
-        'lane.leaseEndsMs !== 0',
+        'queue.leaseEndsMs - monotonic.nowMs() >= timeoutMs + marginMs / 4',
+        'queue.leaseEndsMs !== 0',
       ],
     ],
     elsewhere: 'test/unit/endpoint-queues.test.ts',
   },
   {
-    guard: 'a lane is given back only when nothing of it is under way',
-    changes: [['src/webhooks/dispatch.ts', 'lane.size === 0 && (lane.stopped', '(lane.stopped']],
+    guard: 'a lease is released only when nothing of its queue is under way',
+    changes: [['src/webhooks/dispatch.ts', 'queue.size === 0 && (queue.stopped', '(queue.stopped']],
     elsewhere: 'test/integration/webhook-dispatch.test.ts',
   },
   {
@@ -312,14 +316,14 @@ export const plantedBugs: readonly PlantedBug[] = [
         'const ended = Promise.all(sending).then(() => recorder.settled());',
         'const ended = recorder.settled();',
       ],
-      ['src/webhooks/dispatch.ts', 'lanes.all().filter((lane) => lane.inFlight === 0)', 'lanes.all()'],
+      ['src/webhooks/dispatch.ts', 'queues.all().filter((queue) => queue.inFlight === 0)', 'queues.all()'],
     ],
   },
   {
     guard: 'a delivery that is here already is not taken again',
     changes: [
       ['src/webhooks/endpoint-queue.ts', 'if (this.holds(_id) || this.stopped) return;', 'if (this.stopped) return;'],
-      ['src/webhooks/load.ts', '!lanes.of(webhookId)?.holds(_id)', '_id !== webhookId'],
+      ['src/webhooks/load.ts', '!queues.of(webhookId)?.holds(_id)', '_id !== webhookId'],
     ],
   },
   {
@@ -346,13 +350,9 @@ export const plantedBugs: readonly PlantedBug[] = [
     elsewhere: 'test/integration/webhook-dispatch.test.ts',
   },
   {
-    guard: 'payment.completed waits in its lane',
+    guard: 'payment.completed waits in its endpoint queue',
     changes: [
-      [
-        'src/webhooks/endpoint-queue.ts',
-        "if (isFirst(job, 'payment.completed') && this.#receiving.has(paymentId)) this.#successors.set(paymentId, job);\n    else this.#ready.push(job);",
-        'this.#ready.push(job);',
-      ],
+      ['src/webhooks/endpoint-queue.ts', 'if (key === null || !this.#awaited.has(key)) {', 'if (key !== undefined) {'],
     ],
   },
   {

@@ -7,6 +7,7 @@ import { createWatcher } from '../../src/collect/watcher.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
 import { createOutbox } from '../../src/events/outbox.js';
+import { createSequencer } from '../../src/events/sequencer.js';
 import { createHorizon } from '../../src/ledger/horizon/source.js';
 import { createDeliveryService } from '../../src/services/deliveries.js';
 import { createPaymentLinkService } from '../../src/services/payment-links.js';
@@ -105,6 +106,16 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
     log,
     settings: { ...settings, pollMs: 2000, leaseMarginMs: 3000, graceMs: 7000 },
   });
+  const sequencer = createSequencer({
+    ...stores.system,
+    transaction: database.transaction,
+    holder: process.name,
+    clock,
+    monotonic,
+    log,
+    deliveriesOpened: () => dispatcher.wake(),
+    pollMs: 2000,
+  });
   const watcher = createWatcher({
     ...stores.system,
     network: 'LOCAL',
@@ -112,7 +123,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
     clock,
     log,
     metrics: { payments: () => undefined, parked: () => undefined },
-    paymentsStored: () => dispatcher.wake(),
+    paymentsStored: () => sequencer.wake(),
     pageLimit: settings.pageLimit,
     readOneByOne: settings.readOneByOne,
   });
@@ -132,6 +143,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
       },
       ended.signal,
     ),
+    sequencer.run(ended.signal),
     dispatcher.drain(ended.signal),
   ];
   return {
@@ -168,7 +180,7 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
     }),
     products: createProductService(common),
     paymentLinks: createPaymentLinkService(common),
-    payments: createPaymentService({ ...common, outbox, deliveriesDue }),
+    payments: createPaymentService({ ...common, outbox, eventsStored: () => undefined }),
     webhooks: createWebhookService({
       ...common,
       secrets,

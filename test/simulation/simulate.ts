@@ -5,7 +5,7 @@ import { drawScenario, type Scenario } from './generator.js';
 import { type Doc, newKnowledge } from './knowledge.js';
 import { Merchant } from './merchant.js';
 import { Network } from './network.js';
-import { COLLECTIONS, checkAll, checkSettled, checkSync, isAtRest, type Stored } from './oracle/index.js';
+import { COLLECTIONS, checkAll, checkSettled, checkSync, EventReader, isAtRest, type Stored } from './oracle/index.js';
 import { closeLedger, closeLedgers } from './payer.js';
 import type { SimulatedProcess } from './processes.js';
 import { createRandom, type Random } from './random.js';
@@ -124,12 +124,14 @@ function planCommand({ random, scenario, isCalm }: Run): Plan {
 /** Checks after each write what must hold at every moment. */
 function observer(runOf: () => Run, violations: string[]): (action: Action) => Promise<void> {
   const settled = new Map<string, string>();
+  const reader = new EventReader();
   return async ({ label, process }) => {
     if (process === null) return;
     const { known, chain, database, scheduler } = runOf();
     const faults: string[] = [];
     if (/^(update|findAndModify) deliveries/.test(label))
       faults.push(...checkSettled(known, await database.docs('deliveries'), settled));
+    if (/^commit/.test(label)) faults.push(...reader.poll(await database.docs('events')));
     if (/^(commit|update (cursors|wallets)|findAndModify wallets|delete cursors|insert payments)/.test(label)) {
       const stored = await readStored(database, ['wallets', 'cursors', 'networkStates', 'payments']);
       faults.push(...checkSync(known, chain, stored, scheduler.nowMs()));

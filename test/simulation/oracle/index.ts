@@ -5,9 +5,11 @@ import type { Doc, Knowledge } from '../knowledge.js';
 import type { Arrival } from '../receiver.js';
 import { checkDeliveries, undelivered } from './deliveries.js';
 import { checkPayments } from './payments.js';
+import { checkSequences, unnumbered } from './sequences.js';
 import { forgotten, missing, type StoredForWatching } from './watching.js';
 
 export { checkSettled } from './deliveries.js';
+export { EventReader } from './sequences.js';
 export { checkSync } from './watching.js';
 
 export interface Stored extends StoredForWatching {
@@ -35,6 +37,7 @@ const everything = () => Number.POSITIVE_INFINITY;
 
 /** Whether nothing is left to do: everything that must be read is read, and everything that must be sent is sent. */
 export const isAtRest = (known: Knowledge, chain: Chain, stored: Stored): boolean =>
+  unnumbered(stored.events).length === 0 &&
   undelivered(stored).length === 0 &&
   missing(known, chain, stored, everything).length === 0 &&
   forgotten(known, chain, stored).length === 0;
@@ -50,5 +53,6 @@ export const checkAll = (
   ...missing(known, chain, stored, everything),
   ...forgotten(known, chain, stored),
   ...checkPayments(known, chain, stored),
+  ...checkSequences(stored),
   ...checkDeliveries(known, arrivals, stored, maxAttempts),
 ];

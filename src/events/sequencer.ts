@@ -1,0 +1,172 @@
+/** The sequencer numbers events and opens their deliveries, behind the transactions that record them.
+ *
+ *  Each account's events get the numbers 1, 2, 3 … without holes, in an order that never changes: whoever has read up to n has everything up to n.
+ *  One process does it at a time, under a lease, which only saves conflicts: numbers are given in transactions that fail when somebody else gave
+ *  them meanwhile. Every transaction is bounded, whatever the number of events and webhooks, and accounts take turns. */
+import type { Logger } from 'pino';
+import { predecessorOf } from '../../contracts/event-kinds.js';
+import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
+import { CounterConflict, numberEvents, planOpening } from '../domain/sequence.js';
+import type { Database } from '../stores/database.js';
+import type { DeliveryStore } from '../stores/deliveries.js';
+import type { EventCounterDoc, EventCounterStore } from '../stores/event-counters.js';
+import type { EventStore } from '../stores/events.js';
+import type { LeaseStore } from '../stores/leases.js';
+import type { WebhookStore } from '../stores/webhooks.js';
+
+export interface SequencerDeps {
+  events: Pick<EventStore, 'accountsToNumber' | 'toNumber' | 'unnumbered' | 'number' | 'numbered'>;
+  eventCounters: EventCounterStore;
+  webhooks: Pick<WebhookStore, 'subscribed' | 'advance'>;
+  deliveries: Pick<DeliveryStore, 'open'>;
+  leases: LeaseStore;
+  transaction: Database['transaction'];
+  /** Unique per process. */
+  holder: string;
+  clock: Clock;
+  log: Logger;
+  /** Called when deliveries were opened. */
+  deliveriesOpened: () => void;
+  /** Measures the lease; simulations pass their own. */
+  monotonic?: MonotonicClock;
+  /** Between two polls while nobody wakes the sequencer. Default 250. */
+  pollMs?: number;
+}
+
+const LEASE = 'sequencer';
+const LEASE_MS = 5000;
+const RETRY_MS = 500;
+/** Bounds of one transaction: accounts, events of each account, deliveries of each account and in all. */
+const ACCOUNTS = 40;
+const EVENTS_PER_ACCOUNT = 100;
+const OPENING_LIMITS = { perAccount: 500, inAll: 1000 };
+
+export type Sequencer = ReturnType<typeof createSequencer>;
+
+export function createSequencer(deps: SequencerDeps) {
+  const { leases, holder, clock, log, monotonic = monotonicClock, pollMs = 250 } = deps;
+  let heldUntilMs = Number.NEGATIVE_INFINITY;
+  let woken = false;
+  let nap: AbortController | null = null;
+  let lastOpened = '';
+
+  /** Renewed in time, so that most rounds ask nothing. */
+  async function holdsLease(): Promise<boolean> {
+    const nowMs = monotonic.nowMs();
+    if (nowMs < heldUntilMs - LEASE_MS / 2) return true;
+    const isHeld = await leases.hold(LEASE, holder, LEASE_MS);
+    heldUntilMs = isHeld ? nowMs + LEASE_MS : Number.NEGATIVE_INFINITY;
+    return isHeld;
+  }
+
+  /** Numbers one batch of each account's events, then opens one batch of deliveries. @returns whether there may be more to do */
+  async function round(): Promise<boolean> {
+    const accountIds = await deps.events.accountsToNumber();
+    for (let from = 0; from < accountIds.length; from += ACCOUNTS) {
+      await numberBatch(deps, accountIds.slice(from, from + ACCOUNTS));
+    }
+    const behind = await nextBehind();
+    if (behind.length > 0 && (await openBatch(deps, behind)) > 0) deps.deliveriesOpened();
+    return accountIds.length > 0 || behind.length > 0;
+  }
+
+  /** Beginning after the accounts of the last batch, so that each has its turn. */
+  async function nextBehind(): Promise<EventCounterDoc[]> {
+    const { behind } = deps.eventCounters;
+    let batch = await behind(lastOpened, ACCOUNTS);
+    if (batch.length === 0 && lastOpened !== '') batch = await behind('', ACCOUNTS);
+    lastOpened = batch.at(-1)?._id ?? '';
+    return batch;
+  }
+
+  async function rest(): Promise<void> {
+    if (woken) return;
+    nap = new AbortController();
+    await clock.sleep(pollMs, nap.signal);
+    nap = null;
+  }
+
+  const wake = () => {
+    woken = true;
+    nap?.abort();
+  };
+
+  return {
+    /** Looks for events now instead of at the next poll. */
+    wake,
+    round,
+    /** Runs until the signal aborts, then releases the lease. */
+    async run(signal: AbortSignal): Promise<void> {
+      signal.addEventListener('abort', wake, { once: true });
+      while (!signal.aborted) {
+        woken = false;
+        try {
+          const isBusy = (await holdsLease()) && (await round());
+          if (!isBusy && !signal.aborted) await rest();
+        } catch (err) {
+          if (!(err instanceof CounterConflict)) log.error({ err }, 'events not numbered yet; trying again');
+          await clock.sleep(RETRY_MS, signal);
+        }
+      }
+      signal.removeEventListener('abort', wake);
+      await leases.release(LEASE, holder).catch(() => undefined);
+    },
+  };
+}
+
+async function numberBatch(deps: SequencerDeps, accountIds: readonly string[]): Promise<void> {
+  const { events, eventCounters, transaction } = deps;
+  const read = await events.toNumber(accountIds, EVENTS_PER_ACCOUNT);
+  const ids = new Set(read.map(({ _id }) => _id));
+  // A predecessor may have a later id, when the clocks of two processes differ.
+  const predecessors = read.flatMap(({ type, subjectId }) => {
+    const before = predecessorOf(type);
+    return before ? [{ type: before, subjectId }] : [];
+  });
+  const others = (await events.unnumbered(predecessors)).filter(({ _id }) => !ids.has(_id));
+  const batch = [...read, ...others];
+  if (batch.length === 0) return;
+  await transaction(async (session) => {
+    const counters = await eventCounters.byAccounts(accountIds, session);
+    const last = new Map(counters.map((counter) => [counter._id, counter.last]));
+    const numbered = numberEvents(batch, last);
+    const to = new Map(numbered.map(({ accountId, sequence }) => [accountId, sequence]));
+    // What somebody else numbered since it was read makes this count too small.
+    if ((await events.number(numbered, session)) !== numbered.length) throw new CounterConflict();
+    await eventCounters.advance(
+      [...to].map(([accountId, sequence]) => ({ accountId, from: last.get(accountId) ?? 0, to: sequence })),
+      session,
+    );
+  });
+}
+
+/** @returns how many deliveries were opened */
+async function openBatch(deps: SequencerDeps, behind: readonly EventCounterDoc[]): Promise<number> {
+  const { events, eventCounters, webhooks, deliveries, transaction } = deps;
+  const accountIds = behind.map(({ _id }) => _id);
+  return transaction(async (session) => {
+    const counters = await eventCounters.byAccounts(accountIds, session);
+    const lastOf = new Map(counters.map(({ _id, last }) => [_id, last]));
+    const subscribers = (await webhooks.subscribed(accountIds, session)).filter(
+      ({ accountId, openedTo }) => openedTo < lastOf.get(accountId)!,
+    );
+    const lowest = new Map<string, number>();
+    for (const { accountId, openedTo } of subscribers)
+      lowest.set(accountId, Math.min(openedTo, lowest.get(accountId) ?? openedTo));
+    const ranges = [...lowest].map(([accountId, after]) => ({ accountId, after, upTo: after + EVENTS_PER_ACCOUNT }));
+    const plan = planOpening(subscribers, await events.numbered(ranges, session), OPENING_LIMITS);
+    await deliveries.open(plan.deliveries, session);
+    if (!(await webhooks.advance(plan.moves, session))) throw new CounterConflict();
+    const openedTo = new Map(plan.moves.map((move) => [move.webhookId, move.openedTo]));
+    const waiting = new Set(
+      subscribers
+        .filter(({ _id, accountId, ...own }) => (openedTo.get(_id) ?? own.openedTo) < lastOf.get(accountId)!)
+        .map(({ accountId }) => accountId),
+    );
+    await eventCounters.markOpened(
+      counters.filter(({ _id }) => !waiting.has(_id)),
+      session,
+    );
+    return plan.deliveries.length;
+  });
+}

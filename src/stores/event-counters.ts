@@ -1,0 +1,99 @@
+/** Event counters: one document for each account, with the number of its latest event. Whoever numbers events, marks an account as done or makes a
+ *  webhook writes this document in the transaction, so that no two of them overlap. */
+import mongoose from 'mongoose';
+import { CounterConflict } from '../domain/sequence.js';
+import { SCHEMA_OPTIONS, type Session } from './database.js';
+
+export interface EventCounterDoc {
+  /** The account's id. */
+  _id: string;
+  /** `sequence` of its latest event. */
+  last: number;
+  /** Every webhook has its deliveries of the events up to here. */
+  opened: number;
+  /** True while `opened` is less than `last`: accounts with work are found by it. */
+  isBehind: boolean;
+  /** How many webhooks were ever made. */
+  webhooksMade: number;
+}
+
+/** The counter of an account that has no event yet. */
+const NEW = { last: 0, opened: 0, isBehind: false, webhooksMade: 0 };
+
+const eventCounterSchema = new mongoose.Schema<EventCounterDoc>(
+  { _id: String, last: Number, opened: Number, isBehind: Boolean, webhooksMade: Number },
+  { ...SCHEMA_OPTIONS, collection: 'eventCounters' },
+);
+eventCounterSchema.index({ isBehind: 1, _id: 1 }, { partialFilterExpression: { isBehind: true } });
+
+export type EventCounterStore = ReturnType<typeof createEventCounterStore>['system'];
+
+export function createEventCounterStore(connection: mongoose.Connection) {
+  const counters = connection.model<EventCounterDoc>('EventCounter', eventCounterSchema);
+  const collection = counters.collection as unknown as mongoose.mongo.Collection<EventCounterDoc>;
+
+  return {
+    ensureIndexes: () => counters.createIndexes(),
+
+    forAccount: (accountId: string) => ({
+      /** The number of the account's latest event; 0 when there is none. */
+      last: async (): Promise<number> => (await collection.findOne({ _id: accountId }))?.last ?? 0,
+
+      /** Called in the transaction that makes a webhook: its deliveries begin after the number that this returns. */
+      async countWebhook(session: Session): Promise<number> {
+        const { webhooksMade: _, ...fresh } = NEW;
+        const counter = await collection.findOneAndUpdate(
+          { _id: accountId },
+          { $inc: { webhooksMade: 1 }, $setOnInsert: fresh },
+          { upsert: true, returnDocument: 'after', session },
+        );
+        return counter!.last;
+      },
+    }),
+
+    system: {
+      /** For change streams: every numbering shows here. */
+      collection,
+      byAccounts: (accountIds: readonly string[], session: Session): Promise<EventCounterDoc[]> =>
+        collection.find({ _id: { $in: [...accountIds] } }, { session }).toArray(),
+
+      /** Moves the accounts' latest numbers. @throws CounterConflict when one is no longer `from` */
+      async advance(
+        moves: readonly { accountId: string; from: number; to: number }[],
+        session: Session,
+      ): Promise<void> {
+        const { upsertedCount, modifiedCount } = await collection.bulkWrite(
+          moves.map(({ accountId, from, to }) => ({
+            updateOne: {
+              filter: { _id: accountId, last: from },
+              update: { $set: { last: to, isBehind: true }, $setOnInsert: { opened: 0, webhooksMade: 0 } },
+              // Two that make the same counter meet in its `_id`.
+              upsert: from === 0,
+            },
+          })),
+          { session },
+        );
+        if (upsertedCount + modifiedCount !== moves.length) throw new CounterConflict();
+      },
+
+      /** Accounts with events for which deliveries are still to be opened, after this one in the order of their ids. */
+      behind: (after: string, limit: number): Promise<EventCounterDoc[]> =>
+        collection
+          .find({ isBehind: true, _id: { $gt: after } })
+          .sort({ _id: 1 })
+          .limit(limit)
+          .toArray(),
+
+      /** Every webhook of these accounts has its deliveries. */
+      async markOpened(done: readonly EventCounterDoc[], session: Session): Promise<void> {
+        if (done.length === 0) return;
+        await collection.bulkWrite(
+          done.map(({ _id, last }) => ({
+            updateOne: { filter: { _id, last }, update: { $set: { opened: last, isBehind: false } } },
+          })),
+          { session },
+        );
+      },
+    },
+  };
+}

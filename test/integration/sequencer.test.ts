@@ -1,0 +1,209 @@
+/** Numbers of events and deliveries on a real MongoDB: bounded, without holes, whoever dies or works at the same time. */
+import { Keypair } from '@stellar/stellar-sdk';
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import { systemClock as clock } from '../../src/clock.js';
+import { createSequencer, type SequencerDeps } from '../../src/events/sequencer.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import { migrateEvents } from '../../src/stores/event-migration.js';
+import type { EventDoc } from '../../src/stores/events.js';
+import { createStores } from '../../src/stores/index.js';
+import type { WebhookDoc } from '../../src/stores/webhooks.js';
+import { testDatabase } from '../helpers/mongo.js';
+import { newId } from '../helpers/stores.js';
+
+const log = pino({ level: 'silent' });
+await testDatabase(t);
+
+async function rig(t: Test) {
+  const { uri, db } = await testDatabase(t);
+  const { connection, transaction, close } = await connectDatabase(uri);
+  t.teardown(close);
+  const stores = createStores(connection, { clock, newId });
+  await stores.ensureIndexes();
+  const accountId = newId('acct');
+  return {
+    ...{ db, stores, transaction, accountId, own: stores.forAccount(accountId) },
+    sequencer: (changes: Partial<SequencerDeps> = {}) =>
+      createSequencer({
+        ...{ ...stores.system, transaction, clock, log },
+        holder: newId('key'),
+        deliveriesOpened: () => undefined,
+        ...changes,
+      }),
+    webhook: (changes: Partial<WebhookDoc> = {}): WebhookDoc => ({
+      _id: newId('hook'),
+      accountId,
+      name: 'shop',
+      url: 'https://shop.example/',
+      events: ['payment.received', 'payment.completed'],
+      status: 'ACTIVE',
+      secretMasked: '',
+      secrets: [],
+      failingSince: null,
+      openedTo: 0,
+      deliverySequence: 0,
+      lease: null,
+      createdAt: clock.now(),
+      ...changes,
+    }),
+    events: (count: number, owner = accountId): EventDoc[] =>
+      Array.from({ length: count }, (_, n) => ({
+        _id: newId('evt'),
+        accountId: owner,
+        type: n % 2 ? 'payment.completed' : 'payment.received',
+        subjectId: `pay_${owner}${Math.floor(n / 2)}`,
+        occurrence: '',
+        sequence: 0,
+        data: '{}',
+        createdAt: clock.now(),
+      })),
+    store: (docs: EventDoc[]) => transaction((session) => stores.system.events.insert(docs, session)),
+    async numbersOf(webhookId: string): Promise<number[]> {
+      const own = await db.collection('deliveries').find({ webhookId }).sort({ sequence: 1 }).toArray();
+      return own.map(({ sequence }) => sequence);
+    },
+  };
+}
+
+const upTo = (count: number) => Array.from({ length: count }, (_, n) => n + 1);
+
+t.test('300 webhooks and one transaction of 100 payments are numbered and opened, and nobody else waits', async (t) => {
+  const r = await rig(t);
+  const hooks = Array.from({ length: 300 }, () => r.webhook());
+  await r.db.collection('webhooks').insertMany(hooks as never[]);
+  const other = newId('acct');
+  const others = r.webhook({ accountId: other });
+  await r.stores.forAccount(other).webhooks.insert(others);
+  // As the recorder stores them: what it writes does not grow with the webhooks.
+  await r.store(r.events(200));
+  await r.store(r.events(2, other));
+  const sequencer = r.sequencer();
+  let rounds = 0;
+  let otherAfter = 0;
+  for (; await sequencer.round(); rounds++)
+    if (otherAfter === 0 && (await r.numbersOf(others._id)).length === 2) otherAfter = rounds + 1;
+  t.equal(await r.db.collection('deliveries').countDocuments(), 60_002);
+  t.same(await r.numbersOf(hooks[299]!._id), upTo(200));
+  t.ok(otherAfter <= 2, `the other account had its deliveries after ${otherAfter} of ${rounds} rounds`);
+});
+
+t.test('two sequencers at once, with or without the lease, number and open everything once', async (t) => {
+  const r = await rig(t);
+  const hook = r.webhook();
+  await r.own.webhooks.insert(hook);
+  const seen: number[][] = [];
+  const stop = new AbortController();
+  const running = [1, 2, 3].map(() => {
+    // Everybody believes that the lease is theirs.
+    const leases = { ...r.stores.system.leases, hold: async () => true };
+    return r.sequencer({ leases, pollMs: 5 }).run(stop.signal);
+  });
+  for (let n = 0; n < 20; n++) {
+    await r.store(r.events(6).map((event) => ({ ...event, subjectId: `${event.subjectId}_${n}` })));
+    seen.push((await r.own.events.after(0, 1000)).map(({ sequence }) => sequence));
+  }
+  for (const end = Date.now() + 20_000; (await r.numbersOf(hook._id)).length < 120 && Date.now() < end; )
+    await clock.sleep(20);
+  stop.abort();
+  await Promise.all(running);
+  for (const numbers of seen) t.same(numbers, upTo(numbers.length), 'a reader never sees a hole');
+  t.same(await r.numbersOf(hook._id), upTo(120));
+  const events = await r.own.events.after(0, 1000);
+  t.same(
+    events.map(({ sequence }) => sequence),
+    upTo(120),
+  );
+});
+
+t.test('an event is not shown before it has its number', async (t) => {
+  const r = await rig(t);
+  const [event] = r.events(1);
+  await r.store([event!]);
+  const list = () => r.own.events.list({ order: 'desc' }, { page: 1, pageSize: 5 });
+  t.equal((await list()).meta.total, 0);
+  t.equal(await r.own.events.byId(event!._id), null);
+  await r.sequencer().round();
+  t.equal((await list()).meta.total, 1);
+  t.match(await r.own.events.byId(event!._id), { sequence: 1 });
+});
+
+t.test('whoever dies between numbering and opening leaves nothing behind that is lost or done twice', async (t) => {
+  const r = await rig(t);
+  const hook = r.webhook();
+  await r.own.webhooks.insert(hook);
+  await r.store(r.events(10));
+  const dying = r.sequencer({ deliveries: { open: () => Promise.reject(new Error('died')) } });
+  await t.rejects(dying.round(), /died/);
+  t.same(await r.numbersOf(hook._id), []);
+  while (await r.sequencer().round());
+  t.same(await r.numbersOf(hook._id), upTo(10));
+});
+
+t.test('a webhook gets what is numbered after it was made', async (t) => {
+  const r = await rig(t);
+  await r.store(r.events(4));
+  while (await r.sequencer().round());
+  const openedTo = await r.transaction((session) => r.own.eventCounters.countWebhook(session));
+  t.equal(openedTo, 4);
+  const hook = r.webhook({ openedTo });
+  await r.own.webhooks.insert(hook);
+  await r.store(r.events(2).map((event) => ({ ...event, subjectId: 'pay_later' })));
+  while (await r.sequencer().round());
+  t.same(await r.numbersOf(hook._id), [1, 2]);
+});
+
+t.test('a database from before the numbers comes up with its events numbered by their ids', async (t) => {
+  const { uri, db } = await testDatabase(t);
+  const { connection, transaction, close } = await connectDatabase(uri);
+  t.teardown(close);
+  // As it was written then.
+  await db.collection('events').createIndex({ paymentId: 1, type: 1 }, { unique: true });
+  await db.collection('events').createIndex({ accountId: 1, _id: -1 });
+  await db.collection('events').createIndex({ accountId: 1, type: 1, _id: -1 });
+  await db.collection('deliveries').createIndex({ webhookId: 1, paymentId: 1, eventType: 1 }, { unique: true });
+  const accountId = newId('acct');
+  const webhookId = newId('hook');
+  const old = Array.from({ length: 25 }, (_, n) => ({
+    _id: newId('evt'),
+    accountId,
+    type: 'payment.received',
+    paymentId: `pay_${n}`,
+    data: '{}',
+    createdAt: clock.now(),
+  }));
+  await db.collection('events').insertMany([...old].reverse() as never[]);
+  await db.collection('deliveries').insertMany(
+    old.map(({ _id, paymentId }) => ({
+      ...{ _id: newId('dlv'), accountId, webhookId, eventId: _id, eventType: 'payment.received', paymentId },
+      ...{ status: 'DELIVERED', attemptCount: 1, attempts: [], nextAttemptAt: null, createdAt: clock.now() },
+    })) as never[],
+  );
+  await db.collection('webhooks').insertOne({
+    ...{ _id: webhookId, accountId, name: 'old', url: 'https://shop.example/', events: ['payment.received'] },
+    ...{ status: 'ACTIVE', secretMasked: '', secrets: [], failingSince: null, lane: null, createdAt: clock.now() },
+  } as never);
+
+  await migrateEvents(db);
+  const stores = createStores(connection, { clock, newId });
+  await stores.ensureIndexes();
+  await migrateEvents(db);
+  const shown = await stores.forAccount(accountId).events.after(0, 100);
+  t.same(
+    shown.map(({ _id, sequence, subjectId }) => [_id, sequence, subjectId]),
+    old.map(({ _id, paymentId }, index) => [_id, index + 1, paymentId]),
+  );
+  t.same((await stores.forAccount(accountId).webhooks.byId(webhookId))?.openedTo, 25);
+  const next = { ...shown[0]!, _id: newId('evt'), subjectId: Keypair.random().publicKey(), sequence: 0 };
+  await transaction((session) => stores.system.events.insert([next], session));
+  const sequencer = createSequencer({
+    ...{ ...stores.system, transaction, clock, log },
+    holder: 'test',
+    deliveriesOpened: () => undefined,
+  });
+  while (await sequencer.round());
+  t.match(await stores.forAccount(accountId).events.byId(next._id), { sequence: 26 });
+  const deliveries = await db.collection('deliveries').find({ webhookId }).sort({ _id: 1 }).toArray();
+  t.equal(deliveries.length, 26, 'nothing old is sent again');
+  t.match(deliveries.at(-1), { sequence: 1, eventId: next._id });
+});
