@@ -16,7 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   resources: 'contracts domain type:stores',
   events: 'contracts domain clock resources type:stores',
   collect: 'contracts domain clock ledger resources events stores/verdict type:stores type:services',
-  webhooks: 'contracts domain clock type:stores',
+  webhooks: 'contracts domain clock resources type:events type:stores',
   services: 'contracts domain clock resources events stores/verdict type:stores type:page',
   api: 'contracts domain clock type:services',
   page: 'contracts domain clock resources type:services type:stores type:collect',

@@ -163,6 +163,7 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
     const watcher = createWatcher({
       ...stores.system,
       network: 'LOCAL',
+      flagGap: async () => undefined,
       recorder: createRecorder({ ...stores.system, outbox, transaction, newId }),
       clock,
       log,

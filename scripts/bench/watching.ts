@@ -132,6 +132,7 @@ async function simulate(wallets: number, noise: number, hours: number) {
     const watcher = createWatcher({
       ...stores.system,
       network: NETWORK,
+      flagGap: async () => undefined,
       recorder: {
         async record(...args) {
           const stored = await record(...args);

@@ -96,7 +96,15 @@ export async function webhooks(): Promise<Section> {
       developmentCa: () => endpoint.ca,
     });
     scope.teardown(() => poster.close());
-    const dispatcher = createDispatcher({ ...stores.system, poster, secrets, clock, log, settings });
+    const dispatcher = createDispatcher({
+      ...stores.system,
+      pause: async () => undefined,
+      poster,
+      secrets,
+      clock,
+      log,
+      settings,
+    });
 
     const sequencer = createSequencer({
       ...stores.system,

@@ -7,7 +7,7 @@ import type { LedgerTip } from '../ledger/source.js';
 import { cursorAfter } from '../ledger/toid.js';
 import type { CursorDoc, CursorStore } from '../stores/cursors.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
-import type { WalletStore } from '../stores/wallets.js';
+import type { FlagGap } from './flag-gap.js';
 import { planGap } from './plan.js';
 
 /** How long the answers of all sources count. */
@@ -22,7 +22,7 @@ export interface Continuation {
 
 export function createGaps(deps: {
   network: Network;
-  wallets: Pick<WalletStore, 'flagGap'>;
+  flagGap: FlagGap;
   cursors: Pick<CursorStore, 'put'>;
   networkStates: NetworkStateStore;
   /** Ids of wallets that miss nothing, and are only still being watched. */
@@ -30,7 +30,7 @@ export function createGaps(deps: {
   clock: Clock;
   log: Logger;
 }) {
-  const { network, wallets, cursors, networkStates, done, clock, log } = deps;
+  const { network, flagGap, cursors, networkStates, done, clock, log } = deps;
   let known: { tips: ServerTip[]; untilMs: number } = { tips: [], untilMs: 0 };
 
   async function tipsOf(session: LedgerSession): Promise<ServerTip[]> {
@@ -50,7 +50,7 @@ export function createGaps(deps: {
   async function passOver(cursor: CursorDoc, toLedger: number): Promise<CursorDoc> {
     const gap = { fromLedger: cursor.shownLedger + 1, toLedger, at: clock.now() };
     log.error({ network, stream: cursor._id, ...gap }, 'no source has ledgers any more that were not read');
-    await wallets.flagGap(network, { gap, address: cursor.address, without: await done() });
+    await flagGap(network, { gap, address: cursor.address, without: await done() });
     const after = cursorAfter(toLedger);
     const moved = {
       ...cursor,

@@ -11,6 +11,7 @@ import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-state
 import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { ProductStore } from '../stores/products.js';
 import type { WalletStore } from '../stores/wallets.js';
+import type { FlagGap } from './flag-gap.js';
 import { checkReset } from './plan.js';
 
 const BATCH = 1000;
@@ -19,6 +20,7 @@ const ANCHOR_EVERY_LEDGERS = 1000;
 export function createResets(deps: {
   network: Network;
   wallets: WalletStore;
+  flagGap: FlagGap;
   products: Pick<ProductStore, 'forgetLedgers'>;
   paymentLinks: Pick<PaymentLinkStore, 'forgetLedgers'>;
   cursors: CursorStore;
@@ -26,7 +28,7 @@ export function createResets(deps: {
   clock: Clock;
   log: Logger;
 }) {
-  const { network, wallets, products, paymentLinks, cursors, networkStates, clock, log } = deps;
+  const { network, wallets, flagGap, products, paymentLinks, cursors, networkStates, clock, log } = deps;
 
   const cursorAt = (address: string | null, { latestLedger, latestClosedAt }: LedgerTip): CursorDoc => ({
     _id: cursorId(network, address ?? FEED),
@@ -54,7 +56,7 @@ export function createResets(deps: {
     async startAnew(tip: LedgerTip, state: NetworkStateDoc): Promise<NetworkStateDoc> {
       const gap = { fromLedger: 1, toLedger: tip.latestLedger, at: clock.now() };
       log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: tip.latestLedger }, 'the network was reset');
-      await wallets.flagGap(network, { gap, address: null, without: [] });
+      await flagGap(network, { gap, address: null, without: [] });
       // The stamps that payments are judged by name ledgers of the old network too.
       const walletIds = await wallets.forgetLedgers(network);
       await paymentLinks.forgetLedgers(await products.forgetLedgers(walletIds));

@@ -13,6 +13,7 @@ import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { ProductStore } from '../stores/products.js';
 import type { WalletStore } from '../stores/wallets.js';
 import { createClockCheck } from './clock-check.js';
+import type { FlagGap } from './flag-gap.js';
 import { createGaps } from './gaps.js';
 import { createKnownCloses } from './known-closes.js';
 import { isClockOff } from './ledger-stamper.js';
@@ -38,6 +39,7 @@ export interface WatcherDeps {
   networkStates: NetworkStateStore;
   parkedRecords: ParkedRecordStore;
   recorder: Recorder;
+  flagGap: FlagGap;
   products: Pick<ProductStore, 'forgetLedgers'>;
   paymentLinks: Pick<PaymentLinkStore, 'forgetLedgers'>;
   clock: Clock;

@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../../contracts/networks.js';
 import { type Clock, monotonicClock, systemClock } from '../clock.js';
 import { createDestinationCheck } from '../collect/destination-check.js';
+import { createFlagGap } from '../collect/flag-gap.js';
 import { createLedgerStamper } from '../collect/ledger-stamper.js';
 import { createRecorder } from '../collect/recorder.js';
 import { watch } from '../collect/watch.js';
@@ -51,6 +52,7 @@ import { isResumable } from '../stores/payment-changes.js';
 import { removeExpired } from '../stores/retention.js';
 import { readDevelopmentCa } from '../webhooks/development-ca.js';
 import { createDispatcher } from '../webhooks/dispatch.js';
+import { createPause } from '../webhooks/pause.js';
 import { createPoster } from '../webhooks/poster.js';
 import { createSend } from '../webhooks/send.js';
 import { openDatabase, toStartupError } from './database.js';
@@ -134,8 +136,11 @@ export async function createContext(deps: {
     });
     onClose(() => poster.close());
     const metrics = createMetrics({ ...system, clock });
+    const outbox = createOutbox({ ...system, newId, publicUrl });
+    const pause = createPause({ ...system, outbox, transaction, eventsStored: () => sequencer.wake() });
     const dispatcher = createDispatcher({
       ...system,
+      pause,
       poster,
       secrets,
       clock,
@@ -155,7 +160,6 @@ export async function createContext(deps: {
       log,
       deliveriesOpened: () => dispatcher.wake(),
     });
-    const outbox = createOutbox({ ...system, newId, publicUrl });
     const stamper = createLedgerStamper({ ...system, horizons, clock, host: hostname() });
     const { networks } = config;
     const send = createSend({ poster, secrets, clock, log });
@@ -213,6 +217,7 @@ export async function createContext(deps: {
         const watcher = createWatcher({
           ...system,
           network,
+          flagGap: createFlagGap({ ...system, outbox, transaction, eventsStored }),
           recorder: createRecorder({ ...system, outbox, transaction, newId }),
           clock,
           log,

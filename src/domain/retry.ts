@@ -3,7 +3,8 @@
 const HOUR_MS = 3_600_000;
 /** No wait is longer, neither ours nor one that a `Retry-After` asks for. */
 export const MAX_WAIT_MS = 24 * HOUR_MS;
-/** A webhook to which nothing was delivered for this long, while attempts failed, is paused. */
+/** A webhook is paused after at least this many failed attempts in a row, over at least this long. */
+export const PAUSE_AFTER_ATTEMPTS = 10;
 export const PAUSE_AFTER_MS = 5 * 24 * HOUR_MS;
 const JITTER = 0.1;
 
@@ -53,9 +54,20 @@ export function judgeAttempt(
   return { status: 'PENDING', nextAttemptAt: new Date(nowMs + Math.max(own, asked)), gone };
 }
 
-/** True when a failure at `nowMs` is one too many. @param failingSince first failure since the last delivery */
-export const isTimeToPause = (failingSince: Date | null, nowMs: number): boolean =>
-  failingSince !== null && nowMs - failingSince.getTime() >= PAUSE_AFTER_MS;
+/** Attempts at a webhook that failed one after the other, without a delivery in between. */
+export interface FailureRow {
+  /** When the first of them began. */
+  since: Date;
+  attempts: number;
+}
+
+/** The row with one more failed attempt. @param at when it began */
+export const withFailure = (row: FailureRow | null, at: Date): FailureRow =>
+  row ? { since: row.since, attempts: row.attempts + 1 } : { since: at, attempts: 1 };
+
+/** True when a webhook has failed often and long enough to be paused. @param lastAt when the row's last attempt began */
+export const isTimeToPause = ({ since, attempts }: FailureRow, lastAt: Date): boolean =>
+  attempts >= PAUSE_AFTER_ATTEMPTS && lastAt.getTime() - since.getTime() >= PAUSE_AFTER_MS;
 
 /** `Retry-After` in ms from now: seconds or an HTTP date (RFC 9110, 10.2.3); null when it is neither. */
 export function parseRetryAfter(value: string, nowMs: number): number | null {

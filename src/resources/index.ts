@@ -7,10 +7,12 @@ import type { PaymentLinkDoc } from '../stores/payment-links.js';
 import type { PaymentDoc } from '../stores/payments.js';
 import type { ProductDoc } from '../stores/products.js';
 import type { WalletDoc } from '../stores/wallets.js';
+import type { WebhookDoc } from '../stores/webhooks.js';
 
 export type Wallet = OutputOf<Contract['wallets']['get']>;
 export type Product = OutputOf<Contract['products']['get']>;
 export type PaymentLink = OutputOf<Contract['paymentLinks']['get']>;
+export type Webhook = OutputOf<Contract['webhooks']['get']>;
 export type Payment = OutputOf<Contract['payments']['get']>;
 
 export const toWallet = (wallet: WalletDoc, sync: Wallet['sync']): Wallet => ({
@@ -20,7 +22,7 @@ export const toWallet = (wallet: WalletDoc, sync: Wallet['sync']): Wallet => ({
   createdAt: wallet.createdAt.toISOString(),
 });
 
-const toWalletSummary = ({ _id, name, address, network }: WalletDoc): Product['wallet'] => ({
+export const toWalletSummary = ({ _id, name, address, network }: WalletDoc): Product['wallet'] => ({
   id: _id,
   name,
   address,
@@ -89,4 +91,14 @@ export const toPayment = (payment: PaymentDoc, product: ProductDoc | null): Paym
   walletId: payment.walletId,
   explorerUrl: networkInfo[payment.network].explorerUrl?.(payment.transactionHash) ?? null,
   createdAt: payment.createdAt.toISOString(),
+});
+
+export const toWebhook = (webhook: WebhookDoc): Webhook => ({
+  id: webhook._id,
+  name: webhook.name,
+  url: webhook.url,
+  events: webhook.events,
+  status: webhook.status,
+  secretMasked: webhook.secretMasked,
+  createdAt: webhook.createdAt.toISOString(),
 });

@@ -6,6 +6,7 @@ import { notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { mask, newWebhookSecret } from '../domain/signature.js';
+import { toWebhook } from '../resources/index.js';
 import type { ForAccount } from '../stores/index.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 import type { ServiceOf } from './caller.js';
@@ -121,13 +122,3 @@ export function createWebhookService(deps: {
     },
   };
 }
-
-const toWebhook = (webhook: WebhookDoc) => ({
-  id: webhook._id,
-  name: webhook.name,
-  url: webhook.url,
-  events: webhook.events,
-  status: webhook.status,
-  secretMasked: webhook.secretMasked,
-  createdAt: webhook.createdAt.toISOString(),
-});

@@ -40,7 +40,7 @@ export function createEventCounterStore(connection: mongoose.Connection) {
       last: async (): Promise<number> => (await collection.findOne({ _id: accountId }))?.last ?? 0,
 
       /** Called in the transaction that makes a webhook: its deliveries begin after the number that this returns. */
-      async countWebhook(session: Session): Promise<number> {
+      async countWebhook(session?: Session): Promise<number> {
         const { webhooksMade: _, ...fresh } = NEW;
         const counter = await collection.findOneAndUpdate(
           { _id: accountId },

@@ -62,6 +62,15 @@ walletSchema.index({ network: 1, active: 1 }, { partialFilterExpression: { watch
 walletSchema.index({ network: 1, watchStarted: 1 }, { partialFilterExpression: { watchStarted: false } });
 
 /** What works across accounts: for the watcher. */
+/** Whose wallets missed what. */
+export interface GapScope {
+  gap: Gap;
+  /** Null for all addresses of the network. */
+  address: string | null;
+  /** Ids of wallets that missed nothing. */
+  without: readonly string[];
+}
+
 export type WalletStore = ReturnType<typeof createWalletStore>['system'];
 /** One account's view. */
 export type AccountWallets = ReturnType<ReturnType<typeof createWalletStore>['forAccount']>;
@@ -197,15 +206,29 @@ export function createWalletStore(connection: mongoose.Connection) {
         );
         return (await wallets.find({ network }, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
       },
-      /** For every watched wallet of one address, or with null of the network, but for those `without`. A gap that stands is kept. */
+      /** Flags watched wallets of one address, or with null of the network, but for those `without`. A gap that stands is kept.
+       *  @returns the wallets that were flagged, at most `limit`: as many means that there may be more */
       async flagGap(
         network: Network,
-        { gap, address, without }: { gap: Gap; address: string | null; without: readonly string[] },
-      ): Promise<void> {
-        await wallets.updateMany(
-          { network, watching: true, gap: null, _id: { $nin: [...without] }, ...(address ? { address } : {}) },
-          { $set: { gap } },
-        );
+        { gap, address, without }: GapScope,
+        limit: number,
+        session: Session,
+      ): Promise<WalletDoc[]> {
+        const found = await wallets
+          .find({
+            ...{ network, watching: true, gap: null, _id: { $nin: [...without] } },
+            ...(address === null ? {} : { address }),
+          })
+          .limit(limit)
+          .session(session)
+          .lean<WalletDoc[]>();
+        if (found.length > 0)
+          await wallets.updateMany(
+            { _id: { $in: found.map(({ _id }) => _id) }, gap: null },
+            { $set: { gap } },
+            { session },
+          );
+        return found;
       },
       async noteHasPayments(ids: readonly string[], session: Session): Promise<void> {
         await wallets.collection.updateMany(

@@ -17,6 +17,8 @@ export interface WebhookDoc {
   secrets: { sealed: string; until: Date | null }[];
   /** First failed attempt since the last delivery. */
   failingSince: Date | null;
+  /** Failed attempts since the last delivery; absent for none. */
+  failedAttempts?: number;
   /** `sequence` of the last event that was considered for it. */
   openedTo: number;
   /** Number of its latest delivery. */
@@ -39,6 +41,7 @@ const webhookSchema = new mongoose.Schema<WebhookDoc>(
     secretMasked: String,
     secrets: [new mongoose.Schema({ sealed: String, until: { type: Date, default: null } }, PART_OPTIONS)],
     failingSince: { type: Date, default: null },
+    failedAttempts: Number,
     openedTo: Number,
     deliverySequence: Number,
     lease: { type: new mongoose.Schema({ holder: String, until: Date }, PART_OPTIONS), default: null },
@@ -76,7 +79,8 @@ export function createWebhookStore(connection: mongoose.Connection) {
       /** Null when there is no such webhook. One that is made ACTIVE again has its waiting deliveries expedited before. */
       update(id: string, changes: WebhookChanges): Promise<WebhookDoc | null> {
         // A new address or a new start is not blamed for what failed before.
-        const fresh = changes.status === 'ACTIVE' || changes.url !== undefined ? { failingSince: null } : {};
+        const fresh =
+          changes.status === 'ACTIVE' || changes.url !== undefined ? { failingSince: null, failedAttempts: 0 } : {};
         return collection.findOneAndUpdate(
           { _id: id, accountId },
           { $set: { ...changes, ...fresh } },
@@ -180,22 +184,41 @@ export function createWebhookStore(connection: mongoose.Connection) {
         await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, { $set: { lease: null } });
       },
       /** Each only while `holder` has its lease. */
-      async recordHealth(changes: readonly WebhookHealth[], holder: string): Promise<void> {
+      async recordHealth(changes: readonly FailureState[], holder: string): Promise<void> {
+        if (changes.length === 0) return;
         await collection.bulkWrite(
-          changes.map(({ id, ...health }) => ({
-            updateOne: { filter: { _id: id, 'lease.holder': holder }, update: { $set: health } },
+          changes.map(({ id, failingSince, failedAttempts }) => ({
+            updateOne: {
+              filter: { _id: id, 'lease.holder': holder },
+              update: { $set: { failingSince, failedAttempts } },
+            },
           })),
           { ordered: false },
         );
       },
+      /** Only while it is ACTIVE and `holder` has its lease; null otherwise. */
+      pause: ({ id, failingSince, failedAttempts }: FailureState, holder: string, session: Session) =>
+        collection.findOneAndUpdate(
+          { _id: id, 'lease.holder': holder, status: 'ACTIVE' },
+          { $set: { status: 'PAUSED', failingSince, failedAttempts } },
+          { returnDocument: 'after', session },
+        ),
     },
   };
 }
 
-export interface WebhookHealth {
+/** Failed attempts in a row at a webhook. */
+export interface FailureState {
   id: string;
   failingSince: Date | null;
+  failedAttempts: number;
+}
+
+/** What an attempt says of its webhook. */
+export interface WebhookHealth extends FailureState {
   status?: 'PAUSED';
+  /** Only with PAUSED: the endpoint answered 410, or failed for days. */
+  pausedBecause?: 'gone' | 'failing';
 }
 
 /** By the database's clock, because those of several workers differ. */

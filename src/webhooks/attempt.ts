@@ -1,7 +1,7 @@
 /** One attempt of a delivery: sign, post, judge. It never rejects, and says what to record of the delivery and of its webhook. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
-import { isTimeToPause, judgeAttempt, type RetrySettings } from '../domain/retry.js';
+import { isTimeToPause, judgeAttempt, type RetrySettings, withFailure } from '../domain/retry.js';
 import type { SecretBox } from '../domain/secrets.js';
 import type { AttemptRecord } from '../stores/deliveries.js';
 import type { WebhookDoc, WebhookHealth } from '../stores/webhooks.js';
@@ -30,11 +30,11 @@ export async function attempt(
   const nowMs = clock.nowMs();
   const { status, nextAttemptAt, gone } = judgeAttempt(result, attemptCount + 1, nowMs, clock.random(), settings);
   const { durationMs, responseStatus, error } = result;
-  const health = healthAfter(queue, status === 'DELIVERED', gone, at, nowMs);
+  const health = healthAfter(queue, status === 'DELIVERED', gone, at);
   if (health?.status === 'PAUSED') {
     log.warn(
       { webhookId: queue.webhook._id },
-      gone ? 'webhook paused: it answered 410' : 'webhook paused: 5 days of failures',
+      gone ? 'webhook paused: it answered 410' : 'webhook paused: 5 days of failures in a row',
     );
   }
   const record = { id, attemptCount, attempt: { at, durationMs, responseStatus, error }, status, nextAttemptAt };
@@ -62,22 +62,16 @@ export async function signAndPost(
   }
 }
 
-function healthAfter(
-  queue: EndpointQueue,
-  delivered: boolean,
-  gone: boolean,
-  at: Date,
-  nowMs: number,
-): WebhookHealth | null {
-  const { webhook, failingSince } = queue;
+function healthAfter(queue: EndpointQueue, delivered: boolean, gone: boolean, at: Date): WebhookHealth | null {
+  const { webhook, failures } = queue;
   if (delivered) {
-    queue.failingSince = null;
-    return failingSince === null ? null : { id: webhook._id, failingSince: null };
+    queue.failures = null;
+    return failures && { id: webhook._id, failingSince: null, failedAttempts: 0 };
   }
-  queue.failingSince = failingSince ?? at;
-  if (gone || isTimeToPause(failingSince, nowMs)) {
-    queue.stop();
-    return { id: webhook._id, failingSince: queue.failingSince, status: 'PAUSED' };
-  }
-  return failingSince === null ? { id: webhook._id, failingSince: at } : null;
+  const row = withFailure(failures, at);
+  queue.failures = row;
+  const health = { id: webhook._id, failingSince: row.since, failedAttempts: row.attempts };
+  if (!gone && !isTimeToPause(row, at)) return health;
+  queue.stop();
+  return { ...health, status: 'PAUSED', pausedBecause: gone ? 'gone' : 'failing' };
 }

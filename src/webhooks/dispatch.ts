@@ -11,6 +11,7 @@ import { attempt } from './attempt.js';
 import type { EndpointQueue } from './endpoint-queue.js';
 import { createEndpointQueues } from './endpoint-queues.js';
 import { loadInto, wantsMore } from './load.js';
+import type { Pause } from './pause.js';
 import type { Poster } from './poster.js';
 import { createRecorder } from './recorder.js';
 
@@ -29,6 +30,7 @@ export interface DispatcherDeps {
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
   events: EventStore;
+  pause: Pause;
   poster: Poster;
   secrets: SecretBox;
   clock: Clock;

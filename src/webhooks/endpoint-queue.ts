@@ -1,6 +1,7 @@
 /** The queue of one webhook while a dispatcher has its lease: the deliveries that were loaded and are not recorded yet, in the order in which they
  *  may be sent. A delivery never starts before the first attempt of its predecessor (the event that goes before it about the same subject) is over. */
 import { EVENT_TYPES, type EventType, predecessorOf } from '../../contracts/event-kinds.js';
+import type { FailureRow } from '../domain/retry.js';
 import type { DueDelivery } from '../stores/deliveries.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 
@@ -32,8 +33,8 @@ export class EndpointQueue {
   /** There may be more due than was loaded. */
   hasMore = false;
   inFlight = 0;
-  /** Since the last delivery; in memory first, written with the next records. */
-  failingSince: Date | null;
+  /** Failed attempts since the last delivery; in memory first, written with the next records. */
+  failures: FailureRow | null;
 
   readonly #ready: Job[] = [];
   /** Jobs that wait for a predecessor, by its key. */
@@ -49,7 +50,8 @@ export class EndpointQueue {
     public webhook: WebhookDoc,
     public leaseEndsMs: number,
   ) {
-    this.failingSince = webhook.failingSince;
+    const { failingSince: since, failedAttempts: attempts = 0 } = webhook;
+    this.failures = since && { since, attempts };
   }
 
   /** Deliveries that are queued, in flight or not recorded yet. */

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
 import type { AttemptRecord, DeliveryStore } from '../stores/deliveries.js';
 import type { WebhookHealth, WebhookStore } from '../stores/webhooks.js';
+import type { Pause } from './pause.js';
 
 const MAX_BATCH = 500;
 /** Waited before each batch, so that it fills. Only the record waits: the next requests are sent meanwhile. */
@@ -18,13 +19,15 @@ export interface Result {
 export function createRecorder(deps: {
   deliveries: Pick<DeliveryStore, 'record'>;
   webhooks: Pick<WebhookStore, 'recordHealth'>;
+  /** Pauses a webhook whose endpoint is gone or has failed for days. */
+  pause: Pause;
   holder: string;
   clock: Clock;
   log: Logger;
   /** Simulations pass their own. */
   monotonic?: MonotonicClock;
 }) {
-  const { deliveries, webhooks, holder, clock, log, monotonic = monotonicClock } = deps;
+  const { deliveries, webhooks, pause, holder, clock, log, monotonic = monotonicClock } = deps;
   const waiting: Result[] = [];
   const health = new Map<string, WebhookHealth>();
   const abandoned = new AbortController();
@@ -37,7 +40,12 @@ export function createRecorder(deps: {
       const changes = [...health.values()];
       health.clear();
       try {
-        if (changes.length > 0) await webhooks.recordHealth(changes, holder);
+        const paused = changes.filter(({ status }) => status === 'PAUSED');
+        await webhooks.recordHealth(
+          changes.filter(({ status }) => status !== 'PAUSED'),
+          holder,
+        );
+        for (const change of paused) await pause(change, holder);
         const written = await deliveries.record(batch.map(({ record }) => record));
         if (written < batch.length) log.debug({ overtaken: batch.length - written }, 'webhook attempts overtaken');
         for (const { onRecorded } of batch) onRecorded();

@@ -41,6 +41,7 @@ t.teardown(poster.close);
 const secrets = createSecretBox(Buffer.alloc(32, 7), clock);
 const dispatcher = createDispatcher({
   ...stores.system,
+  pause: async () => undefined,
   poster,
   secrets,
   clock,

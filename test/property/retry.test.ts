@@ -1,7 +1,14 @@
 /** The schedule of retries, over all settings and answers. */
 import fc from 'fast-check';
 import t from 'tap';
-import { isTimeToPause, judgeAttempt, MAX_WAIT_MS, parseRetryAfter, retryDelayMs } from '../../src/domain/retry.js';
+import {
+  isTimeToPause,
+  judgeAttempt,
+  MAX_WAIT_MS,
+  parseRetryAfter,
+  retryDelayMs,
+  withFailure,
+} from '../../src/domain/retry.js';
 
 const DAY_MS = 86_400_000;
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
@@ -81,10 +88,11 @@ t.test('Retry-After and the schedule: the later of the two, at most 24 h', (t) =
   t.end();
 });
 
-t.test('a webhook is paused after 5 days of failures, not before, and not without a failure', (t) => {
-  const since = new Date(0);
-  t.notOk(isTimeToPause(since, 5 * DAY_MS - 1));
-  t.ok(isTimeToPause(since, 5 * DAY_MS));
-  t.notOk(isTimeToPause(null, 100 * DAY_MS));
+t.test('a webhook is paused after 10 failures in a row over 5 days, and never after fewer', (t) => {
+  const row = { since: new Date(0), attempts: 10 };
+  t.ok(isTimeToPause(row, new Date(5 * DAY_MS)));
+  t.notOk(isTimeToPause(row, new Date(5 * DAY_MS - 1)));
+  t.notOk(isTimeToPause({ ...row, attempts: 9 }, new Date(100 * DAY_MS)), 'one failure 30 days ago and one today');
+  t.same(withFailure(withFailure(null, new Date(7)), new Date(9)), { since: new Date(7), attempts: 2 });
   t.end();
 });

@@ -122,8 +122,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         RESET,
-        'await wallets.flagGap(network, { gap, address: null, without: [] });',
-        'await networkStates.put(network, { latestLedger: tip.latestLedger, latestClosedAt: tip.latestClosedAt, anchor: null }); await wallets.flagGap(network, { gap, address: null, without: [] });',
+        'await flagGap(network, { gap, address: null, without: [] });',
+        'await networkStates.put(network, { latestLedger: tip.latestLedger, latestClosedAt: tip.latestClosedAt, anchor: null }); await flagGap(network, { gap, address: null, without: [] });',
       ],
     ],
     elsewhere: 'test/integration/outage.test.ts',
@@ -134,7 +134,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'ledgers that Horizon dropped are said aloud',
-    changes: [[GAPS, 'await wallets.flagGap(network, { gap, address: cursor.address, without: await done() });', '']],
+    changes: [[GAPS, 'await flagGap(network, { gap, address: cursor.address, without: await done() });', '']],
   },
   {
     guard: 'root and pages of one session come from one base',

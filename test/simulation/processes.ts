@@ -1,5 +1,6 @@
 /** The processes of the simulation: workers and APIs wired as the service wires them, with virtual time and the simulated database, network and endpoints. */
 import { pino } from 'pino';
+import { createFlagGap } from '../../src/collect/flag-gap.js';
 import { createLedgerStamper } from '../../src/collect/ledger-stamper.js';
 import { createRecorder } from '../../src/collect/recorder.js';
 import { watch } from '../../src/collect/watch.js';
@@ -19,6 +20,7 @@ import { createWalletService } from '../../src/services/wallets.js';
 import { createWebhookService } from '../../src/services/webhooks.js';
 import { createStores } from '../../src/stores/index.js';
 import { createDispatcher } from '../../src/webhooks/dispatch.js';
+import { createPause } from '../../src/webhooks/pause.js';
 import type { SimulatedDatabase } from './database.js';
 import { type Network, PASSPHRASE } from './network.js';
 import type { Receiver } from './receiver.js';
@@ -99,6 +101,12 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
   process.buried.signal.addEventListener('abort', () => ended.abort());
   const dispatcher = createDispatcher({
     ...stores.system,
+    pause: createPause({
+      ...stores.system,
+      outbox,
+      transaction: database.transaction,
+      eventsStored: () => sequencer.wake(),
+    }),
     poster: receiver.posterOf(process),
     secrets,
     clock,
@@ -119,6 +127,12 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
   const watcher = createWatcher({
     ...stores.system,
     network: 'LOCAL',
+    flagGap: createFlagGap({
+      ...stores.system,
+      outbox,
+      transaction: database.transaction,
+      eventsStored: () => sequencer.wake(),
+    }),
     recorder: createRecorder({ ...stores.system, outbox, transaction: database.transaction, newId }),
     clock,
     log,

@@ -5,7 +5,7 @@ import type { Doc, Knowledge } from '../knowledge.js';
 import type { Arrival } from '../receiver.js';
 import { checkDeliveries, undelivered } from './deliveries.js';
 import { checkPayments } from './payments.js';
-import { checkSequences, unnumbered } from './sequences.js';
+import { checkGapsTold, checkSequences, unnumbered } from './sequences.js';
 import { forgotten, missing, type StoredForWatching } from './watching.js';
 
 export { checkSettled } from './deliveries.js';
@@ -54,5 +54,6 @@ export const checkAll = (
   ...forgotten(known, chain, stored),
   ...checkPayments(known, chain, stored),
   ...checkSequences(stored),
+  ...checkGapsTold(stored),
   ...checkDeliveries(known, arrivals, stored, maxAttempts),
 ];

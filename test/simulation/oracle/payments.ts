@@ -47,7 +47,8 @@ export function checkPayments(known: Knowledge, chain: Chain, stored: StoredPaym
   }
   const paymentIds = new Set(stored.payments.map(({ _id }) => _id));
   for (const event of stored.events)
-    if (!paymentIds.has(event.subjectId)) faults.push(`event ${event._id} has no payment`);
+    if (event.type.startsWith('payment.') && !paymentIds.has(event.subjectId))
+      faults.push(`event ${event._id} has no payment`);
   return [...faults, ...checkCounters(stored)];
 }
 

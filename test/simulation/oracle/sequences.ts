@@ -31,6 +31,16 @@ export class EventReader {
 
 export const unnumbered = (events: readonly Doc[]): Doc[] => events.filter(({ sequence }) => sequence === 0);
 
+/** A wallet has a GAP if and only if its account was told, in the same moment. */
+export function checkGapsTold({ wallets, events }: { wallets: readonly Doc[]; events: readonly Doc[] }): string[] {
+  const told = new Set(
+    events.filter(({ type }) => type === 'wallet.gap').map(({ subjectId, occurrence }) => `${subjectId} ${occurrence}`),
+  );
+  return wallets
+    .filter(({ _id, gap }) => gap && !told.has(`${_id} ${gap.at.toISOString()}`))
+    .map(({ _id }) => `nobody was told of the gap of ${_id}`);
+}
+
 /** Once everything is at rest: every event has a number, after its predecessor's, and each webhook's deliveries are numbered in that order. */
 export function checkSequences({
   events,

@@ -1,0 +1,30 @@
+/** Pauses a webhook for its endpoint's sake, and tells the account's other webhooks in the same transaction. */
+import type { Outbox } from '../events/outbox.js';
+import { toWebhook } from '../resources/index.js';
+import type { Database } from '../stores/database.js';
+import type { WebhookHealth, WebhookStore } from '../stores/webhooks.js';
+
+/** Does nothing when the webhook is PAUSED already, or leased by another dispatcher. */
+export type Pause = (health: WebhookHealth, holder: string) => Promise<void>;
+
+export function createPause(deps: {
+  webhooks: Pick<WebhookStore, 'pause'>;
+  outbox: Outbox;
+  transaction: Database['transaction'];
+  /** Called when an event was stored. */
+  eventsStored: () => void;
+}): Pause {
+  const { webhooks, outbox, transaction, eventsStored } = deps;
+  return async (health, holder) => {
+    await transaction(async (session) => {
+      const webhook = await webhooks.pause(health, holder, session);
+      if (!webhook) return;
+      const { accountId } = webhook;
+      const data = { webhook: toWebhook(webhook), reason: health.pausedBecause ?? 'failing' };
+      // Each row of failures pauses once.
+      const occurrence = `${health.failingSince?.toISOString()} ${health.failedAttempts}`;
+      await outbox.publish([{ type: 'webhook.paused', accountId, data, occurrence }], session);
+    });
+    eventsStored();
+  };
+}
