@@ -114,10 +114,22 @@ export const webhooks = {
     method: 'POST',
     path: '/webhooks/{id}/rotate-secret',
     summary: 'Replace the signing secret',
-    description: 'The answer carries the new `secret`, once. For 24 h deliveries carry signatures of both.',
+    description:
+      'The answer carries the new `secret`, once. For 24 h deliveries carry signatures of both; at most 20 secrets are valid at once.',
     tag,
     params,
     output: webhookWithSecretSchema,
     secretField: 'secret',
+    errors: ['conflict'],
+  }),
+  deletePreviousSecret: operation({
+    method: 'DELETE',
+    path: '/webhooks/{id}/previous-secret',
+    summary: 'End older signing secrets',
+    description:
+      'Ends the overlap of rotations at once: only the newest secret signs. For a secret that leaked. Also when there is no older secret.',
+    tag,
+    params,
+    output: deletedSchema,
   }),
 };

@@ -2,7 +2,7 @@
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { Clock } from '../clock.js';
-import { notFound } from '../domain/api-error.js';
+import { conflict, notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { mask, newWebhookSecret } from '../domain/signature.js';
@@ -13,6 +13,9 @@ import type { ServiceOf } from './caller.js';
 import { toDelivery } from './deliveries.js';
 import type { Quota } from './quota.js';
 import { type SampleEvent, sampleEvent } from './sample-event.js';
+
+/** Each rotated secret signs for 24 h: this many rotations in a day are possible, less one. */
+const MAX_SECRETS = 20;
 
 export type TestResult = OutputOf<Contract['webhooks']['test']>;
 
@@ -114,11 +117,23 @@ export function createWebhookService(deps: {
 
     async rotateSecret({ accountId }, { id }) {
       const { webhooks } = forAccount(accountId);
+      const now = clock.now();
+      const { secrets: known } = await get(accountId, id);
+      if (known.filter(({ until }) => until === null || until > now).length >= MAX_SECRETS) {
+        throw conflict(
+          'This webhook has too many valid secrets: end the older ones (DELETE …/previous-secret) or wait until they end.',
+        );
+      }
       const secret = newWebhookSecret(clock);
       const kept = { sealed: secrets.seal(secret, id), masked: mask(secret) };
-      const webhook = await webhooks.rotate(id, kept, clock.now());
+      const webhook = await webhooks.rotate(id, kept, now);
       if (!webhook) throw notFound('webhook');
       return { ...toWebhook(webhook), secret };
+    },
+
+    async deletePreviousSecret({ accountId }, { id }) {
+      if (!(await forAccount(accountId).webhooks.dropOlderSecrets(id))) throw notFound('webhook');
+      return { id, deleted: true };
     },
   };
 }

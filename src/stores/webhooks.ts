@@ -52,8 +52,6 @@ const webhookSchema = new mongoose.Schema<WebhookDoc>(
 webhookSchema.index({ accountId: 1, _id: -1 });
 
 const ROTATION_MS = 24 * 3_600_000;
-/** A secret rotated away signs for 24 h, but never more than these at once. */
-const MAX_SECRETS = 5;
 const LONG_AGO = new Date(0);
 
 /** What works across accounts: for the watcher and the dispatchers. */
@@ -96,32 +94,34 @@ export function createWebhookStore(connection: mongoose.Connection) {
               $set: {
                 secretMasked: { $literal: secret.masked },
                 secrets: {
-                  $slice: [
+                  $concatArrays: [
+                    [{ sealed: { $literal: secret.sealed }, until: null }],
                     {
-                      $concatArrays: [
-                        [{ sealed: { $literal: secret.sealed }, until: null }],
-                        {
-                          $filter: {
-                            input: {
-                              $map: {
-                                input: '$secrets',
-                                in: {
-                                  sealed: '$$this.sealed',
-                                  until: { $ifNull: ['$$this.until', new Date(now.getTime() + ROTATION_MS)] },
-                                },
-                              },
+                      $filter: {
+                        input: {
+                          $map: {
+                            input: '$secrets',
+                            in: {
+                              sealed: '$$this.sealed',
+                              until: { $ifNull: ['$$this.until', new Date(now.getTime() + ROTATION_MS)] },
                             },
-                            cond: { $gt: ['$$this.until', now] },
                           },
                         },
-                      ],
+                        cond: { $gt: ['$$this.until', now] },
+                      },
                     },
-                    MAX_SECRETS,
                   ],
                 },
               },
             },
           ],
+          { returnDocument: 'after' },
+        ),
+      /** Only the newest secret signs from now on. Null when there is no such webhook. */
+      dropOlderSecrets: (id: string) =>
+        collection.findOneAndUpdate(
+          { _id: id, accountId },
+          { $pull: { secrets: { until: { $ne: null } } } },
           { returnDocument: 'after' },
         ),
       /** What was pending for it is to be cancelled after this. */

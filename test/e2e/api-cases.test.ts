@@ -439,6 +439,8 @@ const webhooks: Case[] = [
   ['an unknown webhook is not changed', 'webhooks.update', { id: 'hook_x', name: 'a' }, refused('not_found')],
   ['rotating shows a new secret', 'webhooks.rotateSecret', madeHook(), ok({ secret: /^whsec_/ })],
   ['an unknown webhook has no secret to rotate', 'webhooks.rotateSecret', { id: 'hook_x' }, refused('not_found')],
+  ['older secrets are ended, also when there are none', 'webhooks.deletePreviousSecret', madeHook(), ok({ deleted: true })],
+  ['an unknown webhook has no older secrets', 'webhooks.deletePreviousSecret', { id: 'hook_x' }, refused('not_found')],
   ['a test says what came back', 'webhooks.test', ({ webhook }) => ({ id: webhook.id }), ok({ responseStatus: null, error: String })],
   ['an unknown webhook is not tested', 'webhooks.test', { id: 'hook_x' }, refused('not_found')],
   ['a webhook is deleted', 'webhooks.delete', madeHook(), ok({ deleted: true })],

@@ -234,6 +234,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     list: (s) => s.webhooks.list(pageOfAll),
     update: (s) => s.webhooks.update(webhook._id, { url: 'https://stranger.example/' }),
     rotate: (s) => s.webhooks.rotate(webhook._id, { sealed: 'mine', masked: '' }, now),
+    dropOlderSecrets: (s) => s.webhooks.dropOlderSecrets(webhook._id),
     remove: (s) => s.webhooks.remove(webhook._id),
   },
   deliveries: {

@@ -253,10 +253,12 @@ t.test('a delivery arrives signed within a second, and each attempt has the same
   const secret = r.secretOf.get(webhook._id)!;
   for (const request of r.receiver.requests) {
     t.equal(eventIdOf(request), event!._id);
+    t.equal(request.headers['webhook-sequence'], '1');
     t.equal(request.body, r.receiver.requests[0]!.body);
     t.same(verified(request, secret), {
       id: event!._id,
       type: 'payment.completed',
+      sequence: 1,
       timestamp: event!.createdAt.toISOString(),
       data: JSON.parse(event!.data),
     });

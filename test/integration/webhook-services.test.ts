@@ -295,6 +295,26 @@ t.test('for 24 hours after a rotation both secrets sign, then only the new one',
   t.throws(() => verified(after, webhook.secret));
 });
 
+t.test('every rotated secret signs for its 24 hours, until it is ended; too many rotations are refused', async (t) => {
+  const webhook = await subscribe(caller);
+  receiver.behave(() => ({}));
+  const all = [webhook.secret];
+  for (let n = 1; n < 20; n++) all.push((await webhooks.rotateSecret(caller, { id: webhook.id })).secret);
+  await t.rejects(webhooks.rotateSecret(caller, { id: webhook.id }), { code: 'conflict' });
+  const latest = async () => {
+    await webhooks.test(caller, { id: webhook.id });
+    return receiver.at(pathOf(webhook)).at(-1)!;
+  };
+  const during = await latest();
+  for (const secret of all) t.ok(verified(during, secret));
+  t.same(await webhooks.deletePreviousSecret(caller, { id: webhook.id }), { id: webhook.id, deleted: true });
+  await webhooks.deletePreviousSecret(caller, { id: webhook.id });
+  const after = await latest();
+  t.ok(verified(after, all.at(-1)!));
+  t.throws(() => verified(after, all.at(-2)!));
+  await t.rejects(webhooks.deletePreviousSecret(stranger, { id: webhook.id }), { code: 'not_found' });
+});
+
 t.test('events are listed by kind, payment and time, newest or oldest first', async (t) => {
   const reader: Caller = { ...caller, accountId: newId('acct') };
   const happened: Awaited<ReturnType<typeof happen>>[] = [];
