@@ -19,7 +19,8 @@ export async function openStores(t: { teardown(end: () => unknown): void }) {
   const stores = createStores(connection, { clock, newId });
   await stores.ensureIndexes();
   const outbox = createOutbox({ ...stores.system, newId, publicUrl: 'https://pay.example' });
-  return { uri, db, stores, transaction, recorder: createRecorder({ ...stores.system, outbox, transaction, newId }) };
+  const recorder = createRecorder({ ...stores.system, outbox, transaction, newId });
+  return { uri, db, stores, transaction, outbox, recorder };
 }
 
 /** An active wallet on TESTNET since `windows`, not taken up yet; `fields` say what is different. */

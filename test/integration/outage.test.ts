@@ -3,6 +3,7 @@ import { Keypair } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
+import { createFlagGap } from '../../src/collect/flag-gap.js';
 import { createWatcher } from '../../src/collect/watcher.js';
 import { createHorizon } from '../../src/ledger/horizon/source.js';
 import { cursorAfter } from '../../src/ledger/toid.js';
@@ -84,7 +85,7 @@ async function afterOutage(
     toWatcher?(stores: SystemStores): SystemStores;
   } = {},
 ) {
-  const { db, stores, recorder } = await openStores(t);
+  const { db, stores, transaction, outbox, recorder } = await openStores(t);
   const sizes: number[] = [];
   let aheadMs = 0;
   const nowMs = () => systemClock.nowMs() + aheadMs;
@@ -150,7 +151,7 @@ async function afterOutage(
     ...toWatcher(stores.system),
     network,
     recorder: { record },
-    flagGap: () => Promise.reject(new Error('nothing is missed here')),
+    flagGap: createFlagGap({ ...stores.system, outbox, transaction, eventsStored: () => undefined }),
     clock,
     log,
     metrics: { payments: () => undefined, parked: () => undefined },

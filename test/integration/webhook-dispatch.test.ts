@@ -124,7 +124,7 @@ const rig = async (t: Test, behave: Behave = () => ({})) => {
         secretMasked: mask(secret),
         secrets: [{ sealed: secrets.seal(secret, _id), until: null }],
         failingSince: null,
-        openedTo: await stores.forAccount(accountId).eventCounters.last(),
+        openedTo: await stores.forAccount(changes.accountId ?? accountId).eventCounters.last(),
         deliverySequence: 0,
         lease: null,
         createdAt: clock.now(),
