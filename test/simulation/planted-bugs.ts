@@ -74,14 +74,14 @@ export const plantedBugs: readonly PlantedBug[] = [
         'operationId: 1, changeIndex: 1, transactionHash: 1 }, { unique',
         'operationId: 1, changeIndex: 1 }, { unique',
       ],
-      [RECORDER, ':${credit.changeIndex}:${credit.transactionHash}`', ':${credit.changeIndex}`'],
+      [MATCH, ':${credit.changeIndex}:${credit.transactionHash}`', ':${credit.changeIndex}`'],
       ['src/stores/payments.ts', '}:${payment.changeIndex}:${payment.transactionHash}`', '}:${payment.changeIndex}`'],
     ],
     elsewhere: 'test/e2e/watching.test.ts; after a reset the ledgers of the simulation have other numbers',
   },
   {
     guard: 'only what came while the wallet was active counts',
-    changes: [[RECORDER, 'isWatched(wallet.windows, credit)', 'true']],
+    changes: [[MATCH, 'isWatched(wallet.windows, credit)', 'true']],
   },
   {
     guard: 'what leaves ledgers unread for good goes by what servers have shown, not by what one claimed',
@@ -271,7 +271,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'the memo of another account’s link means nothing',
-    changes: [[MATCH, 'each?.link.accountId === wallet.accountId', 'each !== undefined']],
+    changes: [[MATCH, 'link.accountId === wallet.accountId && ', '']],
   },
   {
     guard: 'a merchant’s decision is made only of what it was made for, and an event kind exists once',
@@ -322,7 +322,11 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a delivery that is here already is not taken again',
     changes: [
-      ['src/webhooks/endpoint-queue.ts', 'if (this.holds(_id) || this.stopped) return;', 'if (this.stopped) return;'],
+      [
+        'src/webhooks/endpoint-queue.ts',
+        'if (this.holds(delivery._id) || this.stopped) return;',
+        'if (this.stopped) return;',
+      ],
       ['src/webhooks/load.ts', '!queues.of(webhookId)?.holds(_id)', '_id !== webhookId'],
     ],
   },
