@@ -71,7 +71,10 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
     meaning: 'Request budget per network, at least 30, shared by all processes, never exceeded. LOCAL has no limit',
   },
   POLL_INTERVAL_MS: { default: '1000', meaning: 'The shortest time between two reads of one source' },
-  LOCAL_LEDGER_PORT: { default: '8000', meaning: 'Port of the built-in ledger' },
+  LOCAL_LEDGER_PORT: {
+    default: '8000',
+    meaning: 'Port of the built-in ledger: Horizon at `/`, Stellar RPC at `/rpc`',
+  },
   LOCAL_LEDGER_CLOSE_MS: { default: '1000', meaning: 'Time between two ledgers of the built-in ledger' },
   SECRETS_KEY: {
     default: 'generated into `DATA_DIR`; required with `MONGODB_URI`',
