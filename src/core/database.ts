@@ -1,4 +1,4 @@
-/** What the service and the cli both begin with: MongoDB found or started, connected, its collections and indexes made. */
+/** What the service and the cli both begin with: MongoDB found or started, connected, brought to today's schema, its indexes made. */
 import { resolve } from 'node:path';
 import mongoose from 'mongoose';
 import type { Logger } from 'pino';
@@ -8,8 +8,8 @@ import type { NewId } from '../domain/ids.js';
 import { StartupError } from '../domain/startup-error.js';
 import { openMongo } from '../mongod/index.js';
 import { connectDatabase, type Database } from '../stores/database.js';
-import { migrateEvents } from '../stores/event-migration.js';
 import { createStores, type Stores } from '../stores/index.js';
+import { MIGRATIONS, migrate } from '../stores/migrations/index.js';
 
 export interface OpenDatabase {
   database: Database;
@@ -19,7 +19,7 @@ export interface OpenDatabase {
   close(): Promise<void>;
 }
 
-/** @throws StartupError when there is no MongoDB to be had. */
+/** @throws StartupError when there is no MongoDB to be had, or when a newer release has written the database. */
 export async function openDatabase(
   deps: { clock: Clock; newId: NewId; log: Logger; onProgress: (line: string) => void },
   { mongodbUri, dataDir, cacheDir }: Pick<Config, 'mongodbUri' | 'dataDir' | 'cacheDir'>,
@@ -38,8 +38,11 @@ export async function openDatabase(
   };
   try {
     database = await connectDatabase(mongo.uri);
-    await migrateEvents(database.connection.db!);
-    const stores = createStores(database.connection, deps);
+    const { connection } = database;
+    const stores = createStores(connection, deps);
+    const { leases } = stores.system;
+    const holder = `p${deps.clock.randomBytes(8).toString('hex')}`;
+    await migrate({ db: connection.db!, leases, holder, migrations: MIGRATIONS, onProgress: deps.onProgress });
     await stores.ensureIndexes();
     return { database, stores, embedded: mongo.embedded, close };
   } catch (error) {

@@ -49,26 +49,8 @@ export type CursorStore = ReturnType<typeof createCursorStore>;
 
 export function createCursorStore(connection: mongoose.Connection) {
   const cursors = connection.model<CursorDoc>('Cursor', cursorSchema);
-
-  /** Cursors from before there was `shownLedger`: everything before the ledger of their last record was certainly shown. */
-  async function addShownLedgers(): Promise<void> {
-    const old = await cursors.collection
-      .find({ shownLedger: { $exists: false } }, { projection: { cursor: 1 } })
-      .toArray();
-    for (const { _id, cursor } of old) {
-      const shownLedger = Math.max(0, Number(BigInt(cursor) >> 32n) - 1);
-      await cursors.collection.updateOne(
-        { _id, cursor, shownLedger: { $exists: false } },
-        { $set: { shownLedger, shownClosedAt: new Date(0) } },
-      );
-    }
-  }
-
   return {
-    async ensureIndexes(): Promise<void> {
-      await cursors.createIndexes();
-      await addShownLedgers();
-    },
+    ensureIndexes: () => cursors.createIndexes(),
 
     byId: (id: string) => cursors.findById(id).lean<CursorDoc>().exec(),
     byIds: (ids: readonly string[]) =>

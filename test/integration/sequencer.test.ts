@@ -5,9 +5,9 @@ import t, { type Test } from 'tap';
 import { systemClock as clock } from '../../src/clock.js';
 import { createSequencer, type SequencerDeps } from '../../src/events/sequencer.js';
 import { connectDatabase } from '../../src/stores/database.js';
-import { migrateEvents } from '../../src/stores/event-migration.js';
 import type { EventDoc } from '../../src/stores/events.js';
 import { createStores } from '../../src/stores/index.js';
+import { MIGRATIONS } from '../../src/stores/migrations/index.js';
 import type { WebhookDoc } from '../../src/stores/webhooks.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { newId } from '../helpers/stores.js';
@@ -184,10 +184,13 @@ t.test('a database from before the numbers comes up with its events numbered by 
     ...{ status: 'ACTIVE', secretMasked: '', secrets: [], failingSince: null, lane: null, createdAt: clock.now() },
   } as never);
 
-  await migrateEvents(db);
+  const numberEvents = async () => {
+    for (const step of MIGRATIONS[0]!.steps) await step(db);
+  };
+  await numberEvents();
   const stores = createStores(connection, { clock, newId });
   await stores.ensureIndexes();
-  await migrateEvents(db);
+  await numberEvents();
   const shown = await stores.forAccount(accountId).events.after(0, 100);
   t.same(
     shown.map(({ _id, sequence, subjectId }) => [_id, sequence, subjectId]),

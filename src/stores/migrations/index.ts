@@ -1,0 +1,7 @@
+/** The migrations, oldest first. A database's schema version is how many of them it has seen. Once a release has one, it never changes again. */
+import { fieldTerms } from './001-field-terms.js';
+import type { Migration } from './migration.js';
+
+export { migrate } from './migrate.js';
+
+export const MIGRATIONS: readonly Migration[] = [fieldTerms];

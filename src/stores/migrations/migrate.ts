@@ -1,0 +1,103 @@
+/** Brings a database to the newest schema version before anything else uses it. One process does so at a time; the others wait for it. */
+import type { mongo } from 'mongoose';
+import { monotonicClock } from '../../clock.js';
+import { StartupError } from '../../domain/startup-error.js';
+import type { LeaseStore } from '../leases.js';
+import type { Migration } from './migration.js';
+
+interface SchemaVersionDoc {
+  _id: 'schema';
+  /** How many migrations the database has seen. */
+  version: number;
+}
+
+const COLLECTION = 'schemaVersion';
+const ID = 'schema';
+const LEASE = 'migration';
+const LEASE_MS = 15_000;
+const RENEW_MS = 5000;
+const LOOK_MS = 200;
+
+type Leases = Pick<LeaseStore, 'hold' | 'release'>;
+
+export interface MigrateDeps {
+  db: mongo.Db;
+  leases: Leases;
+  /** Unique per process. */
+  holder: string;
+  /** Oldest first. */
+  migrations: readonly Migration[];
+  /** Gets a line for the operator when there is something to do or to wait for. */
+  onProgress: (line: string) => void;
+}
+
+/** Runs what the database has not seen yet. A migration that was cut off runs again from its beginning. A fresh database gets the newest version
+ *  and no migration is run.
+ *  @throws StartupError when a newer release has upgraded the database; nothing is changed then */
+export async function migrate({ db, leases, holder, migrations, onProgress }: MigrateDeps): Promise<void> {
+  const versions = db.collection<SchemaVersionDoc>(COLLECTION);
+  const newest = migrations.length;
+  const readVersion = async (): Promise<number | null> => {
+    const version = (await versions.findOne({ _id: ID }))?.version ?? null;
+    if (version !== null && version > newest) throw tooNew(version, newest);
+    return version;
+  };
+  const storeVersion = (version: number) =>
+    versions.updateOne({ _id: ID }, { $max: { version } }, { upsert: true, writeConcern: { w: 'majority' } });
+
+  for (let isWaiting = false; ; isWaiting = true) {
+    if ((await readVersion()) === newest) return;
+    if (await leases.hold(LEASE, holder, LEASE_MS)) break;
+    if (!isWaiting) onProgress('Waiting for another process that is upgrading the database.');
+    await monotonicClock.sleep(LOOK_MS);
+  }
+  await whileHeld(leases, holder, async (lost) => {
+    const known = await readVersion();
+    if (known === null && (await isFresh(db))) await storeVersion(newest);
+    else {
+      for (const [index, { title, steps }] of migrations.entries()) {
+        if (index < (known ?? 0)) continue;
+        onProgress(`Upgrading the database: ${title}.`);
+        for (const step of steps) {
+          lost.throwIfAborted();
+          await step(db);
+        }
+        await storeVersion(index + 1);
+      }
+    }
+  });
+}
+
+const tooNew = (version: number, newest: number) =>
+  new StartupError(
+    `The database was upgraded by a newer release (schema version ${version}; this release knows ${newest}): start that release, or restore a backup from before the upgrade.`,
+  );
+
+/** Renews the lease while `work` runs. The signal aborts when another process has taken it, because this one was stopped for too long. */
+async function whileHeld(leases: Leases, holder: string, work: (lost: AbortSignal) => Promise<void>): Promise<void> {
+  const ended = new AbortController();
+  const lost = new AbortController();
+  const renew = async () => {
+    for (;;) {
+      await monotonicClock.sleep(RENEW_MS, ended.signal);
+      if (ended.signal.aborted) return;
+      const isHeld = await leases.hold(LEASE, holder, LEASE_MS).catch(() => true);
+      if (!isHeld) lost.abort(new StartupError('Another process has taken over the upgrade of the database.'));
+    }
+  };
+  const renewing = renew();
+  try {
+    await work(lost.signal);
+  } finally {
+    ended.abort();
+    await renewing;
+    // Where MongoDB is away, the lease ends by itself.
+    await leases.release(LEASE, holder).catch(() => undefined);
+  }
+}
+
+/** True when nothing of the service is there yet. The local ledger may have been started alone before. */
+async function isFresh(db: mongo.Db): Promise<boolean> {
+  const collections = await db.listCollections({}, { nameOnly: true }).toArray();
+  return collections.every(({ name }) => name === 'leases' || name === COLLECTION || /^(ledger_|system\.)/.test(name));
+}

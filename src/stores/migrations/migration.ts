@@ -1,0 +1,58 @@
+/** What a migration is, and the steps that migrations have in common. */
+import type { mongo } from 'mongoose';
+
+/** One change of the whole database. It may end at any moment and is then run again from its beginning, even beside a run that was only slow: so a
+ *  step changes what still has the old form, and nothing else. It names collections, fields and indexes itself, because those of the stores go on
+ *  changing. */
+export interface Migration {
+  /** What changes, for the operator: follows "Upgrading the database: ". */
+  title: string;
+  /** In order. */
+  steps: readonly MigrationStep[];
+}
+
+export type MigrationStep = (db: mongo.Db) => Promise<void>;
+
+export type Doc = { _id: string } & Record<string, any>;
+
+const BATCH = 500;
+
+/** Moves a collection's documents to another one and drops it. Documents that the other one has already stay as they are. */
+export async function moveCollection(db: mongo.Db, from: string, to: string): Promise<void> {
+  if (!(await hasCollection(db, from))) return;
+  await db
+    .collection(from)
+    .aggregate([{ $merge: { into: to, on: '_id', whenMatched: 'keepExisting', whenNotMatched: 'insert' } }])
+    .toArray();
+  await db.dropCollection(from);
+}
+
+/** Drops those of these indexes that are there. */
+export async function dropIndexes(db: mongo.Db, collection: string, names: readonly string[]): Promise<void> {
+  if (!(await hasCollection(db, collection))) return;
+  for (const { name = '' } of await db.collection(collection).indexes()) {
+    if (names.includes(name)) await db.collection(collection).dropIndex(name);
+  }
+}
+
+/** Updates documents one by one. @param toUpdates gives the updates of a batch */
+export async function updateInBatches(
+  collection: mongo.Collection<Doc>,
+  filter: mongo.Filter<Doc>,
+  toUpdates: (batch: Doc[]) => Promise<mongo.AnyBulkWriteOperation<Doc>[]>,
+): Promise<void> {
+  let batch: Doc[] = [];
+  const write = async () => {
+    const updates = batch.length > 0 ? await toUpdates(batch) : [];
+    if (updates.length > 0) await collection.bulkWrite(updates, { ordered: false });
+    batch = [];
+  };
+  for await (const doc of collection.find(filter).sort({ _id: 1 })) {
+    batch.push(doc as unknown as Doc);
+    if (batch.length === BATCH) await write();
+  }
+  await write();
+}
+
+const hasCollection = async (db: mongo.Db, name: string): Promise<boolean> =>
+  (await db.listCollections({ name }, { nameOnly: true }).toArray()).length > 0;

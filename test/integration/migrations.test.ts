@@ -1,0 +1,266 @@
+/** A database of an older release comes up in today's form, whatever interrupts that, and one of a newer release is left alone. */
+import mongoose, { type mongo } from 'mongoose';
+import { pino } from 'pino';
+import t from 'tap';
+import { systemClock } from '../../src/clock.js';
+import { openDatabase } from '../../src/core/database.js';
+import { createIds } from '../../src/domain/ids.js';
+import { StartupError } from '../../src/domain/startup-error.js';
+import { createLeaseStore } from '../../src/stores/leases.js';
+import { MIGRATIONS, migrate } from '../../src/stores/migrations/index.js';
+import { request } from '../helpers/api.js';
+import { dumpDatabase, loadDatabase, readFixture } from '../helpers/database-fixture.js';
+import { testDatabase } from '../helpers/mongo.js';
+import { startReceiver, verified } from '../helpers/receiver.js';
+import { eventually, startTestService } from '../helpers/service.js';
+
+t.setTimeout(120_000);
+
+const FIXTURE = 'database-v0.json.gz';
+/** Fields that documents of before may lack: their absence has a meaning of its own. */
+const MAY_BE_ABSENT = new Set<string>([]);
+
+type Test = { teardown(end: () => unknown): void };
+
+/** A database as the older release left it. */
+async function oldDatabase(t: Test) {
+  const { uri, db } = await testDatabase(t);
+  const fixture = readFixture(FIXTURE);
+  await loadDatabase(db, fixture.collections);
+  return { uri, db, fixture };
+}
+
+/** What a process migrates with. */
+async function connect(t: Test, uri: string) {
+  const connection = await mongoose.createConnection(uri).asPromise();
+  t.teardown(() => connection.close());
+  return { leases: createLeaseStore(connection), db: connection.db as unknown as mongo.Db };
+}
+
+async function open(t: Test, uri: string) {
+  const lines: string[] = [];
+  const deps = { clock: systemClock, newId: createIds(systemClock), log: pino({ level: 'silent' }) };
+  const settings = { mongodbUri: uri, dataDir: '.', cacheDir: '.' };
+  const opened = await openDatabase({ ...deps, onProgress: (line) => lines.push(line) }, settings);
+  t.teardown(() => opened.close());
+  return { connection: opened.database.connection, lines };
+}
+
+/** Of `value` what `pattern` has fields for. */
+function asIn(pattern: any, value: any): any {
+  if (Array.isArray(pattern) && Array.isArray(value)) return value.map((each, index) => asIn(pattern[index], each));
+  if (pattern === null || value === null || typeof pattern !== 'object' || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.keys(pattern).map((key) => [key, asIn(pattern[key], value[key])]));
+}
+
+/** Without what a restart, a look at it or the test itself changes. */
+const settled = (list: any[]) =>
+  list.map(({ sync: _, lastUsedAt: __, url: ___, ...rest }) => rest) as Record<string, unknown>[];
+
+t.test(
+  'the service goes on with a database of before the schema versions: nothing is lost, everything works',
+  async (t) => {
+    const { uri, db, fixture } = await oldDatabase(t);
+    const receiver = await startReceiver();
+    t.teardown(() => receiver.close());
+    // The endpoints of then have another port now, and the repetition of a request is not too late.
+    for (const { _id, name } of await db.collection('webhooks').find().toArray()) {
+      await db.collection('webhooks').updateOne({ _id }, { $set: { url: `${receiver.origin}/${name}` } });
+    }
+    const soon = new Date(Date.now() + 3_600_000);
+    await db.collection('idempotency').updateMany({}, { $set: { expiresAt: soon } });
+  
+    const service = await startTestService(t, { database: { uri }, role: 'api' });
+    for (const { apiKey, answers } of fixture.accounts) {
+      for (const [path, before] of Object.entries(answers)) {
+        const separator = path.includes('?') ? '&' : '?';
+        const { data, meta } = await service.api('GET', `${path}${separator}pageSize=100`, undefined, apiKey);
+        t.equal(meta!.total, before.length, `${path} counts as before`);
+        t.strictSame(settled(asIn(before, data)), settled(before), `${path} answers as before`);
+      }
+    }
+    const [first] = fixture.accounts;
+    const { apiKey } = first!;
+    t.equal((await service.api('GET', '/wallets', undefined, fixture.readerKey)).status, 200);
+    const { key, body, answer } = fixture.idempotent;
+    const repeated = await request(service.url, 'POST', '/payment-links', {
+      headers: { authorization: `Bearer ${apiKey}`, 'idempotency-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    t.equal(repeated.data.id, answer.id, 'a repeated request is the same request');
+
+    await db
+      .collection('deliveries')
+      .updateMany({ nextAttemptAt: { $ne: null } }, { $set: { nextAttemptAt: new Date() } });
+  await service.join('worker');
+    const failing = first!.answers['/webhooks'].find(({ name }: any) => name === 'failing');
+    const pending = first!.answers[`/webhooks/${failing.id}/deliveries`].filter(
+      ({ status }: any) => status === 'PENDING',
+    );
+    t.equal(pending.length, 2);
+    await receiver.until(() => receiver.at('/failing').length >= 2);
+    const [secret] = fixture.webhookSecrets[failing.id]!;
+    const delivered = receiver.at('/failing').map((each) => verified(each, secret!).id);
+    t.strictSame(
+      delivered.sort(),
+      pending.map(({ eventId }: any) => eventId).sort(),
+      'what was pending goes out, signed',
+    );
+    t.equal(receiver.at('/paused').length, 0);
+
+    const { coffee } = fixture.links;
+    const wallet = first!.answers['/wallets'].find(({ name }: any) => name === 'Demo wallet');
+    await service.context.localLedger!.client.pay({ to: wallet.address, amount: '26', memo: coffee.memo });
+    const path = `/payments?paymentLinkId=${coffee.id}&status=COMPLETED&status=UNDERPAID&pageSize=100`;
+    const ofLink = (list: any[]) => list.filter(({ paymentLinkId }) => paymentLinkId === coffee.id).length;
+    const paymentsBefore = ofLink(
+      first!.answers[Object.keys(first!.answers).find((each) => /^\/payments\?/.test(each))!],
+    );
+    await eventually(
+      async () => (await service.api('GET', path, undefined, apiKey)).data.length === paymentsBefore + 1,
+      'a new payment to an old link',
+    );
+    await receiver.until(() => receiver.at('/good').length >= 2);
+    const good = first!.answers['/webhooks'].find(({ name }: any) => name === 'good');
+    for (const each of receiver.at('/good')) t.ok(verified(each, fixture.webhookSecrets[good.id]![0]!));
+  },
+);
+
+t.test('what a migration leaves has the fields and the indexes of today, and no others', async (t) => {
+  const { uri, db } = await oldDatabase(t);
+  const { connection, lines } = await open(t, uri);
+  t.match(lines, [/^Upgrading the database: .*\.$/]);
+  for (const { schema, collection } of Object.values(connection.models)) {
+    const fields = Object.keys(schema.paths);
+    const optional = fields.filter((field) => MAY_BE_ABSENT.has(`${collection.name}.${field}`));
+    for (const doc of await db.collection(collection.name).find().toArray()) {
+      const there = [...new Set([...Object.keys(doc), ...optional])].sort();
+      if (there.join() !== [...fields].sort().join())
+        t.strictSame(there, [...fields].sort(), `${collection.name} ${doc._id}`);
+    }
+  }
+  const fresh = await testDatabase(t);
+  await open(t, fresh.uri);
+  const indexesOf = async (from: mongo.Db) =>
+    Object.fromEntries(
+      Object.entries(await dumpDatabase(from))
+        .filter(([name]) => !/^(agenda|ledger_)/.test(name))
+        .map(([name, { indexes }]) => [name, indexes.map((index) => JSON.stringify(index)).sort()]),
+    );
+  const made = await indexesOf(fresh.db);
+  const left = await indexesOf(db);
+  for (const name of Object.keys(left)) t.strictSame(left[name], made[name] ?? left[name], name);
+  t.notOk('positions' in left || 'stretches' in left);
+});
+
+class Killed extends Error {}
+
+/** Dies in the `last` write from now: of a write of many documents only the first is done. */
+function dyingAt(db: mongo.Db, last: number): mongo.Db {
+  let writes = 0;
+  const write = async (whole: () => unknown, part: () => unknown = whole) => {
+    writes += 1;
+    if (writes < last) return await whole();
+    await part();
+    throw new Killed();
+  };
+  const collectionOf = (collection: mongo.Collection) => ({
+    find: collection.find.bind(collection),
+    findOne: collection.findOne.bind(collection),
+    distinct: collection.distinct.bind(collection),
+    indexes: collection.indexes.bind(collection),
+    createIndex: (...args: [any, any]) => write(() => collection.createIndex(...args)),
+    dropIndex: (name: string) => write(() => collection.dropIndex(name)),
+    updateOne: (...args: [any, any, any]) => write(() => collection.updateOne(...args)),
+    updateMany: (...args: [any, any, any]) =>
+      write(
+        () => collection.updateMany(...args),
+        () => collection.updateOne(...args),
+      ),
+    bulkWrite: ([first, ...rest]: any[], options: mongo.BulkWriteOptions) =>
+      write(
+        () => collection.bulkWrite([first, ...rest], options),
+        () => collection.bulkWrite([first], options),
+      ),
+    aggregate: (pipeline: mongo.Document[]) => ({
+      toArray: () => write(() => collection.aggregate(pipeline).toArray()),
+    }),
+  });
+  return {
+    collection: (name: string) => collectionOf(db.collection(name)),
+    listCollections: db.listCollections.bind(db),
+    dropCollection: (name: string) => write(() => db.dropCollection(name)),
+  } as unknown as mongo.Db;
+}
+
+t.test('a migration that is killed at any write ends the same when it is run again', async (t) => {
+  const onProgress = () => undefined;
+  const whole = await oldDatabase(t);
+  const deps = { holder: 'whole', migrations: MIGRATIONS, onProgress };
+  const { leases, db: wholeDb } = await connect(t, whole.uri);
+  await migrate({ ...deps, leases, db: wholeDb });
+  const { leases: _, ...expected } = await dumpDatabase(whole.db);
+
+  const cut = await oldDatabase(t);
+  const process = await connect(t, cut.uri);
+  let kills = 0;
+  for (let last = 1; ; last++) {
+    try {
+      await migrate({ ...deps, holder: `killed ${last}`, leases: process.leases, db: dyingAt(process.db, last) });
+      break;
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error;
+      kills += 1;
+    }
+  }
+  t.ok(kills > 5, `killed ${kills} times`);
+  const { leases: __, ...ended } = await dumpDatabase(cut.db);
+  t.strictSame(ended, expected);
+});
+
+t.test('of two processes that start at once one migrates, and the other waits for it', async (t) => {
+  const { uri, db: old } = await testDatabase(t);
+  await old.createCollection('wallets');
+  let runs = 0;
+  let finish: () => void = () => undefined;
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const step = async () => {
+    runs += 1;
+    await finished;
+  };
+  const start = async (holder: string) => {
+    const lines: string[] = [];
+    const { leases, db } = await connect(t, uri);
+    const migrations = [{ title: 'a long one', steps: [step] }];
+    const done = migrate({ db, leases, holder, migrations, onProgress: (line) => lines.push(line) });
+    return { lines, done };
+  };
+  const first = await start('first');
+  await eventually(async () => runs === 1, 'the first begins');
+  const second = await start('second');
+  await eventually(async () => second.lines.length > 0, 'the second says that it waits');
+  t.match(second.lines, ['Waiting for another process']);
+  finish();
+  await Promise.all([first.done, second.done]);
+  t.equal(runs, 1);
+});
+
+t.test('a fresh database has the newest version without any migration', async (t) => {
+  const { uri, db } = await testDatabase(t);
+  const { lines } = await open(t, uri);
+  t.strictSame(lines, []);
+  t.equal((await db.collection('schemaVersion').findOne())!.version, MIGRATIONS.length);
+});
+
+t.test('an older release refuses the database of a newer one with one line, and changes nothing', async (t) => {
+  const { uri, db } = await testDatabase(t);
+  await db.collection('schemaVersion').insertOne({ _id: 'schema' as never, version: MIGRATIONS.length + 1 });
+  const before = await dumpDatabase(db);
+  const refusal = await startTestService(t, { database: { uri } }).catch((error: unknown) => error);
+  t.ok(refusal instanceof StartupError);
+  t.match((refusal as Error).message, /newer release/);
+  t.notMatch((refusal as Error).message, /\n/);
+  t.strictSame(await dumpDatabase(db), before);
+});
