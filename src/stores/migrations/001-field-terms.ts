@@ -79,12 +79,12 @@ async function numberEvents(db: mongo.Db): Promise<void> {
 /** An event's number is its place among the account's events, however often this is run. @returns the last number */
 async function numberEventsOf(events: mongo.Collection<Doc>, accountId: string): Promise<number> {
   let last = 0;
-  await updateInBatches(events, { accountId }, async (batch) =>
+  const number = async (batch: Doc[]) =>
     batch.map(({ _id }) => {
       last += 1;
       return { updateOne: { filter: { _id, sequence: { $exists: false } }, update: { $set: { sequence: last } } } };
-    }),
-  );
+    });
+  await updateInBatches(events, { accountId }, number, { _id: 1 });
   return last;
 }
 

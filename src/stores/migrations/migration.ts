@@ -35,11 +35,12 @@ export async function dropIndexes(db: mongo.Db, collection: string, names: reado
   }
 }
 
-/** Updates documents one by one. @param toUpdates gives the updates of a batch */
+/** Updates documents one by one, in the order of their ids. @param toUpdates gives the updates of a batch, of which it sees the fields of `projection` */
 export async function updateInBatches(
   collection: mongo.Collection<Doc>,
   filter: mongo.Filter<Doc>,
   toUpdates: (batch: Doc[]) => Promise<mongo.AnyBulkWriteOperation<Doc>[]>,
+  projection: Record<string, 1> = {},
 ): Promise<void> {
   let batch: Doc[] = [];
   const write = async () => {
@@ -47,7 +48,7 @@ export async function updateInBatches(
     if (updates.length > 0) await collection.bulkWrite(updates, { ordered: false });
     batch = [];
   };
-  for await (const doc of collection.find(filter).sort({ _id: 1 })) {
+  for await (const doc of collection.find(filter, { projection }).sort({ _id: 1 })) {
     batch.push(doc as unknown as Doc);
     if (batch.length === BATCH) await write();
   }
