@@ -133,7 +133,7 @@ export async function webhooks(): Promise<Section> {
       await happen();
       const { all } = await endpoint.expect(DELIVERIES);
       const stop = new AbortController();
-      let draining: Promise<void> = Promise.resolve();
+      let draining: Promise<unknown> = Promise.resolve();
       const tookMs = await timed(async () => {
         draining = dispatcher.drain(stop.signal);
         await all;

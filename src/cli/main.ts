@@ -11,6 +11,7 @@ import { checkSecretsKey, openSecretsKey, resealSecrets } from '../core/secrets-
 import { createIds } from '../domain/ids.js';
 import { createSecretBox } from '../domain/secrets.js';
 import { createOutbox } from '../events/outbox.js';
+import { jobsOf } from '../jobs/table.js';
 import { createHorizon } from '../ledger/horizon/source.js';
 import { registerLedgerCommands } from '../local-ledger/cli.js';
 import { createApiKeyService } from '../services/api-keys.js';
@@ -18,6 +19,7 @@ import { unlimited } from '../services/quota.js';
 import { sealedValues } from '../stores/sealed-values.js';
 import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
 import { registerAccountCommands } from './account.js';
+import { registerJobCommands } from './jobs.js';
 import { registerKeyCommands } from './key.js';
 import { registerParkedCommands } from './parked.js';
 import { type Administration, createProgram, runProgram } from './program.js';
@@ -51,6 +53,14 @@ async function connect(): Promise<Administration> {
   return {
     ...system,
     apiKeyService,
+    async jobReports() {
+      const jobs = jobsOf(config.networks);
+      const states = await system.jobs.states(
+        jobs.map(({ name }) => name),
+        clock.now(),
+      );
+      return jobs.map((job, index) => ({ job, state: states[index]! }));
+    },
     async resealSecrets() {
       const secrets = createSecretBox(await openSecretsKey(config.secretsKeys, config.dataDir), clock);
       await checkSecretsKey(system.installation, secrets);
@@ -70,6 +80,7 @@ function localLedgerUrl(): string {
 
 const program = createProgram('npm run cli --', 'Administration of stellar-collect.');
 registerAccountCommands(program, connect);
+registerJobCommands(program, connect);
 registerKeyCommands(program, connect);
 registerParkedCommands(program, connect);
 registerSecretsCommands(program, connect);

@@ -11,6 +11,7 @@ import type { AccountStore } from '../stores/accounts.js';
 import type { ApiKeyStore } from '../stores/api-keys.js';
 import type { Page, PageRequest } from '../stores/paging.js';
 import type { ParkedRecordDoc, ParkedRecordStore } from '../stores/parked-records.js';
+import type { JobReport } from './jobs.js';
 
 /** What the commands work with, connected. */
 export interface Administration {
@@ -19,6 +20,8 @@ export interface Administration {
   parkedRecords: ParkedRecordStore;
   retryParked: (record: ParkedRecordDoc) => Promise<ParkedRetry>;
   apiKeyService: ServiceOf<Contract['apiKeys']>;
+  /** How the jobs stand, of the networks that are configured. */
+  jobReports: () => Promise<JobReport[]>;
   /** How many values were sealed with the first key now, and how many had it already. */
   resealSecrets: () => Promise<{ resealed: number; kept: number }>;
   clock: Clock;

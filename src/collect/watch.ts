@@ -30,6 +30,10 @@ export interface WatchDeps {
   /** The monotonic clock, which polling goes by: a clock that is set back an hour must not stop the watching for that hour. Default the clock. */
   monotonic?: MonotonicClock;
   log: Logger;
+  /** Kept from one run to the next, so that a run begins with what the last one learned and has left. Default a new one. */
+  scheduler?: PollScheduler;
+  /** Called after each poll, with what it failed with, or null. */
+  onPoll?: (error: Error | null) => void;
 }
 
 /** Until the signal aborts. Never rejects. */
@@ -83,9 +87,9 @@ interface Progress {
 }
 
 async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> {
-  const { network, pollIntervalMs, requestsPerHour, clock, log } = deps;
+  const { network, clock, log, onPoll = () => undefined } = deps;
   const progress: Progress = {
-    scheduler: createPollScheduler({ pollIntervalMs, requestsPerHour }),
+    scheduler: deps.scheduler ?? createPollScheduler(deps),
     failures: 0,
     read: { ledger: 0, atMs: Number.NEGATIVE_INFINITY },
     roundMs: Number.NEGATIVE_INFINITY,
@@ -96,8 +100,10 @@ async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> 
       waitMs = await poll(deps, progress, signal);
       if (progress.failures > 0) log.info({ network }, 'Horizon answers again');
       progress.failures = 0;
+      onPoll(null);
     } catch (error) {
       if (signal.aborted) return;
+      onPoll(error as Error);
       waitMs = await noteFailure(deps, progress, error);
     }
     await clock.sleep(waitMs, signal);

@@ -9,7 +9,6 @@ import { createDestinationCheck } from '../collect/destination-check.js';
 import { createFlagGap } from '../collect/flag-gap.js';
 import { createLedgerStamper } from '../collect/ledger-stamper.js';
 import { createRecorder } from '../collect/recorder.js';
-import { watch } from '../collect/watch.js';
 import { createWatcher } from '../collect/watcher.js';
 import { type Config, originOf } from '../config.js';
 import { createIds } from '../domain/ids.js';
@@ -24,7 +23,7 @@ import { createOperationsApp } from '../http/operations.js';
 import { createRateLimit } from '../http/rate-limit.js';
 import { createReadiness } from '../http/readiness.js';
 import { listen } from '../http/server.js';
-import { type Jobs, removeOrphans, startJobs, type Work } from '../jobs/agenda.js';
+import { type Jobs, startJobs } from '../jobs/agenda.js';
 import { WrongNetwork } from '../ledger/errors.js';
 import { createHorizon, type Horizon } from '../ledger/horizon/source.js';
 import { createLedgerClient, type LedgerClient } from '../local-ledger/client.js';
@@ -49,13 +48,13 @@ import { createWalletService } from '../services/wallets.js';
 import { createWebhookService } from '../services/webhooks.js';
 import type { Stores } from '../stores/index.js';
 import { isResumable } from '../stores/payment-changes.js';
-import { removeExpired } from '../stores/retention.js';
 import { readDevelopmentCa } from '../webhooks/development-ca.js';
 import { createDispatcher } from '../webhooks/dispatch.js';
 import { createPause } from '../webhooks/pause.js';
 import { createPoster } from '../webhooks/poster.js';
 import { createSend } from '../webhooks/send.js';
 import { openDatabase, toStartupError } from './database.js';
+import { bindJobs, housekeeping, pollLedger, retryWebhooks } from './jobs.js';
 import { checkSecretsKey, openSecretsKey } from './secrets-key.js';
 
 export type Role = 'all' | 'api' | 'worker';
@@ -77,7 +76,6 @@ export interface Context {
 const GRACE_MS = 8000;
 /** Between the end of readiness and the end of listening. */
 const NOTICE_MS = 1000;
-const HOUR_MS = 3_600_000;
 
 /** @throws StartupError with one line for the operator. What was opened before is closed again. */
 export async function createContext(deps: {
@@ -213,7 +211,7 @@ export async function createContext(deps: {
     let jobs: Jobs | null = null;
     if (role !== 'api') {
       await Promise.all([...horizons.values()].map(refuseWrongNetwork));
-      const works: Work[] = networks.map((network) => {
+      const pollOf = (network: Network) => {
         const watcher = createWatcher({
           ...system,
           network,
@@ -225,48 +223,37 @@ export async function createContext(deps: {
           host: hostname(),
           paymentsStored: eventsStored,
         });
-        const horizon = horizons.get(network)!;
-        const { pollIntervalMs } = config;
         const requestsPerHour = network === 'LOCAL' ? null : config.horizonRequestsPerHour;
-        const watching = {
+        return pollLedger({
           ...system,
           network,
           watcher,
-          horizon,
+          horizon: horizons.get(network)!,
           holder: processId,
-          pollIntervalMs,
+          pollIntervalMs: config.pollIntervalMs,
           requestsPerHour,
           clock,
           monotonic: monotonicClock,
           log,
-        };
-        return { name: `watch ${network}`, run: (signal) => watch(watching, signal), everyMs: null };
-      });
-      works.push({ name: 'number events', run: (signal) => sequencer.run(signal), everyMs: null });
-      works.push({ name: 'deliver webhooks', run: (signal) => dispatcher.drain(signal), everyMs: null });
-      const db = connection.db!;
-      works.push({
-        name: 'housekeeping',
-        run: () => removeOrphans(db, new Date(clock.nowMs() - HOUR_MS)),
-        everyMs: HOUR_MS,
-      });
-      if (config.retentionDays > 0) {
-        const { retentionDays, dustStroops } = config;
-        works.push({
-          name: 'retention',
-          run: async (signal) => {
-            const before = new Date(clock.nowMs() - retentionDays * 24 * HOUR_MS);
-            const removed = await removeExpired(
-              { db, transaction, countSegments: system.countSegments },
-              { before, dustStroops },
-              signal,
-            );
-            log.info({ ...removed, before }, 'removed what is older than RETENTION_DAYS');
-          },
-          everyMs: HOUR_MS,
         });
-      }
-      jobs = await startJobs({ db, works, processId, clock, log });
+      };
+      const db = connection.db!;
+      const bound = bindJobs(networks, {
+        'poll ledger PUBLIC': () => pollOf('PUBLIC'),
+        'poll ledger TESTNET': () => pollOf('TESTNET'),
+        'poll ledger LOCAL': () => pollOf('LOCAL'),
+        'number events': () => async (limits) => {
+          await sequencer.run(limits.enough);
+          return { result: {} };
+        },
+        'deliver webhooks': () => async (limits) => ({
+          result: await dispatcher.drain(limits.ended, limits.enough),
+        }),
+        'retry webhooks': () => retryWebhooks({ deliveries: system.deliveries, dispatcher, clock }),
+        housekeeping: () =>
+          housekeeping({ db, transaction, jobs: system.jobs, countSegments: system.countSegments, clock, log }, config),
+      });
+      jobs = await startJobs({ db, store: system.jobs, jobs: bound, processId, clock, log });
     }
 
     let pages: PageRouter | null = null;

@@ -109,6 +109,7 @@ export function createSequencer(deps: SequencerDeps) {
         }
       }
       signal.removeEventListener('abort', wake);
+      heldUntilMs = Number.NEGATIVE_INFINITY;
       await leases.release(LEASE, holder).catch(() => undefined);
     },
   };

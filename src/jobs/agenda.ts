@@ -1,45 +1,50 @@
-/** Agenda runs the works of a worker: one watch per network, the drain of deliveries, the housekeeping.
+/** Agenda runs the jobs of a worker by their table and records each run.
  *
- *  Watching and draining go on as long as the process lives, so each process has jobs of its own name; that several processes may run the same
- *  work at once is settled where the work is done (leases, claims, unique keys), never by Agenda's locks, which expire, are cleared by `every`
- *  and say nothing about what a handler that lost its lock still does. */
+ *  Agenda's locks expire, go by the clocks of the processes, and say nothing about what a handler that lost its lock still does. So a handler may be
+ *  called while the job runs already: within a process there is one run at a time all the same, and between processes the data decides (leases,
+ *  claims, unique keys). */
 import { MongoBackend } from '@agendajs/mongo-backend';
-import { Agenda } from 'agenda';
+import { Agenda, InMemoryNotificationChannel } from 'agenda';
 import type mongoose from 'mongoose';
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
+import { type Clock, monotonicClock, systemClock } from '../clock.js';
+import { AGENDA_COLLECTION, type JobStore } from '../stores/jobs.js';
+import type { Job } from './run.js';
 
-export interface Work {
-  name: string;
-  /** Runs until the signal aborts when `everyMs` is null; else once in that time, in one process. */
-  run: (signal: AbortSignal) => Promise<void>;
-  everyMs: number | null;
-}
-
+/** How often Agenda looks for jobs that are due. */
 const PROCESS_EVERY_MS = 1000;
 /** Agenda looks after a job's lock at half of its life, also once more after its end: a longer one would delay the end of the process. */
 const LOCK_LIFETIME_MS = 4000;
 const TOUCH_EVERY_MS = 1500;
-const COLLECTION = 'agendaJobs';
+/** How often a process puts right what clocks and other processes did to its documents. */
+const RESCHEDULE_EVERY_MS = 5000;
 
 export interface Jobs {
-  /** Lets what runs come to its end. */
+  /** Tells every run to end and waits for it. */
   close(): Promise<void>;
+}
+
+/** What Agenda is to know after a run. `atOnce`: the run ended because it had lasted its time. */
+interface Next {
+  nextInMs: number | undefined;
+  atOnce: boolean;
 }
 
 export async function startJobs(deps: {
   db: mongoose.mongo.Db;
-  works: readonly Work[];
+  store: JobStore;
+  jobs: readonly Job[];
   /** Unique per process. */
   processId: string;
   clock: Clock;
   log: Logger;
 }): Promise<Jobs> {
-  const { db, works, processId, clock, log } = deps;
+  const { db, store, jobs, processId, log } = deps;
   const ended = new AbortController();
-  const running = new Map<string, Promise<void>>();
+  const running = new Map<string, Promise<Next>>();
   const agenda = new Agenda({
-    backend: new MongoBackend({ mongo: db as never, collection: COLLECTION }),
+    backend: new MongoBackend({ mongo: db as never, collection: AGENDA_COLLECTION }),
+    notificationChannel: new InMemoryNotificationChannel(),
     name: processId,
     processEvery: PROCESS_EVERY_MS,
     defaultLockLifetime: LOCK_LIFETIME_MS,
@@ -47,59 +52,109 @@ export async function startJobs(deps: {
   });
   agenda.on('error', (error: unknown) => log.error({ err: error }, 'Agenda failed; it goes on when MongoDB answers'));
 
-  const nameOf = (work: Work) => (work.everyMs === null ? `${work.name} ${processId}` : work.name);
-  for (const work of works) {
+  const nameOf = (job: Job) => (job.processes === 'each' ? `${job.name} @${processId}` : job.name);
+  const schedule = () =>
+    store.schedule(
+      jobs.map((job) => {
+        const dueNow = job.processes === 'each' && !running.has(job.name);
+        return { name: nameOf(job), everyMs: job.everyMs, dueNow };
+      }),
+    );
+
+  /** Agenda may call a handler whose run still goes on, because its lock expired or was cleared: then it waits for that run. */
+  function runOnce(job: Job): Promise<Next> {
+    const started =
+      running.get(job.name) ?? runAndRecord(job, ended.signal, deps).finally(() => running.delete(job.name));
+    running.set(job.name, started);
+    return started;
+  }
+
+  for (const job of jobs) {
     agenda.define(
-      nameOf(work),
-      async (job) => {
+      nameOf(job),
+      async (document) => {
         const done = new AbortController();
-        const touching = keepTouching(job, AbortSignal.any([ended.signal, done.signal]));
-        await runOnce(work);
-        done.abort();
-        await touching;
+        const touching = keepTouching(document, AbortSignal.any([ended.signal, done.signal]));
+        try {
+          const { nextInMs, atOnce } = await runOnce(job);
+          const inMs = atOnce ? 0 : nextInMs;
+          if (inMs !== undefined) document.attrs.nextRunAt = new Date(systemClock.nowMs() + inMs);
+          // Agenda would find the job at its next look, within a second.
+          if (atOnce)
+            agenda.once(`complete:${nameOf(job)}`, () => setImmediate(() => agenda.publishJobNotification(document)));
+        } finally {
+          done.abort();
+          await touching;
+        }
       },
       { concurrency: 1, lockLimit: 1 },
     );
   }
 
-  /** Agenda may call a handler again that still runs, because its lock expired or was cleared: then there is one run all the same. */
-  function runOnce(work: Work): Promise<void> {
-    const started =
-      running.get(work.name) ??
-      work
-        .run(ended.signal)
-        .catch((error: unknown) => log.error({ err: error, work: work.name }, 'work failed'))
-        .finally(() => running.delete(work.name));
-    running.set(work.name, started);
-    return started;
-  }
-
-  async function keepTouching(job: { touch(): Promise<unknown> }, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await clock.sleep(TOUCH_EVERY_MS, signal);
-      if (!signal.aborted) await job.touch().catch(() => undefined);
-    }
-  }
-
+  await schedule();
   await agenda.start();
-  for (const work of works) {
-    if (work.everyMs === null) await agenda.every(PROCESS_EVERY_MS, nameOf(work));
-    else await agenda.every(work.everyMs, work.name, undefined, { skipImmediate: false });
-  }
+  const rescheduling = (async () => {
+    while (!ended.signal.aborted) {
+      await monotonicClock.sleep(RESCHEDULE_EVERY_MS, ended.signal);
+      if (!ended.signal.aborted) await schedule().catch((err) => log.warn({ err }, 'jobs not rescheduled'));
+    }
+  })();
 
   return {
     async close() {
       ended.abort();
-      await Promise.all(running.values());
-      await agenda.cancel({ names: works.filter((work) => work.everyMs === null).map(nameOf) }).catch(() => undefined);
+      await Promise.allSettled([rescheduling, ...running.values()]);
+      await store.unschedule(jobs.filter(({ processes }) => processes === 'each').map(nameOf)).catch(() => undefined);
       await agenda.stop().catch((error: unknown) => log.warn({ err: error }, 'Agenda did not stop cleanly'));
     },
   };
 }
 
-/** Jobs of processes that died: nobody runs them any more. */
-export async function removeOrphans(db: mongoose.mongo.Db, before: Date): Promise<void> {
-  await db
-    .collection(COLLECTION)
-    .deleteMany({ name: / /, $and: [{ lockedAt: { $lt: before } }, { lastRunAt: { $lt: before } }] });
+/** One run, within its time, and its record. @throws what the run threw, which Agenda notes too */
+async function runAndRecord(
+  job: Job,
+  ended: AbortSignal,
+  { store, processId, clock, log }: Pick<Parameters<typeof startJobs>[0], 'store' | 'processId' | 'clock' | 'log'>,
+): Promise<Next> {
+  const enough = new AbortController();
+  const over = new AbortController();
+  const end = () => enough.abort();
+  ended.addEventListener('abort', end, { once: true });
+  if (ended.aborted) end();
+  if (job.lastsMs !== null) {
+    void monotonicClock.sleep(job.lastsMs, over.signal).then(() => {
+      if (!over.signal.aborted) end();
+    });
+  }
+  const startedAt = clock.now();
+  const startedMs = monotonicClock.nowMs();
+  const note = (result: Readonly<Record<string, number>>, error: string | null) =>
+    store
+      .noteRun(job.name, {
+        startedAt,
+        durationMs: Math.round(monotonicClock.nowMs() - startedMs),
+        result,
+        error,
+        process: processId,
+      })
+      .catch((err: unknown) => log.warn({ err, job: job.name }, 'run not recorded'));
+  try {
+    const outcome = await job.run({ enough: enough.signal, ended });
+    if (outcome) await note(outcome.result, null);
+    return { nextInMs: outcome?.nextInMs, atOnce: enough.signal.aborted && !ended.aborted };
+  } catch (error) {
+    log.error({ err: error, job: job.name }, 'job failed');
+    await note({}, error instanceof Error ? error.message : String(error));
+    throw error;
+  } finally {
+    over.abort();
+    ended.removeEventListener('abort', end);
+  }
+}
+
+async function keepTouching(job: { touch(): Promise<unknown> }, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await monotonicClock.sleep(TOUCH_EVERY_MS, signal);
+    if (!signal.aborted) await job.touch().catch(() => undefined);
+  }
 }

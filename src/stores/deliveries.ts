@@ -86,6 +86,11 @@ deliverySchema.index(
   { webhookId: 1, nextAttemptAt: 1, _id: 1 },
   { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } } },
 );
+/** Retries by when they are due; what was delivered or given up is not in it. */
+deliverySchema.index(
+  { nextAttemptAt: 1 },
+  { partialFilterExpression: { attemptCount: { $gt: 0 }, nextAttemptAt: { $gte: EPOCH } } },
+);
 // A webhook has one account, so this is as good as without it, and lists are counted without a look at the documents.
 const LIST_INDEX = { webhookId: 1, accountId: 1, status: 1, _id: -1 } as const;
 deliverySchema.index(LIST_INDEX);
@@ -180,6 +185,20 @@ export function createDeliveryStore(
       dueWebhooks: (now: Date): Promise<string[]> =>
         // Without a condition on the first field the planner would read the whole index.
         collection.distinct('webhookId', { webhookId: { $gt: '' }, ...dueBy(now) }),
+
+      /** Deliveries that were attempted before and are to be attempted again.
+       *  @returns how many of them are due, counted up to `limit`, and when the next one will be */
+      async retries(now: Date, limit: number): Promise<{ due: number; nextAt: Date | null }> {
+        const retried = { attemptCount: { $gt: 0 } };
+        const [due, next] = await Promise.all([
+          collection.countDocuments({ ...retried, ...dueBy(now) }, { limit }),
+          collection.findOne(
+            { ...retried, nextAttemptAt: { $gt: now } },
+            { sort: { nextAttemptAt: 1 }, projection: { nextAttemptAt: 1 } },
+          ),
+        ]);
+        return { due, nextAt: next?.nextAttemptAt ?? null };
+      },
 
       /** What is due for each of these webhooks, at most `limit` each, oldest first. */
       dueOf: (webhookIds: readonly string[], now: Date, limit: number): Promise<DueDelivery[]> =>

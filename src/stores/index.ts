@@ -14,6 +14,7 @@ import { createEventCounterStore } from './event-counters.js';
 import { createEventStore } from './events.js';
 import { createIdempotencyStore } from './idempotency.js';
 import { createInstallationStore } from './installation.js';
+import { createJobStore } from './jobs.js';
 import { createLeaseStore } from './leases.js';
 import { createNetworkStateStore } from './network-states.js';
 import { createParkedRecordStore } from './parked-records.js';
@@ -112,6 +113,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     parkedRecords: createParkedRecordStore(connection),
     requestBudgets: createRequestBudgetStore(connection, deps.clock),
     installation: createInstallationStore(connection),
+    jobs: createJobStore(connection),
     leases: createLeaseStore(connection),
   };
   const { countSegments, accounts, apiKeys, wallets, products, paymentLinks, payments, events, webhooks, deliveries } =

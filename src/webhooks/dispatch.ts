@@ -36,7 +36,7 @@ export interface DispatcherDeps {
   clock: Clock;
   log: Logger;
   settings: DispatchSettings;
-  /** Time that passed, which leases and the end of the process go holder; another one in simulations. */
+  /** Time that passed, by which leases and the end of the process go; another one in simulations. */
   monotonic?: MonotonicClock;
   /** For metrics. */
   onAttempt?: (record: AttemptRecord) => void;
@@ -49,14 +49,17 @@ export type Dispatcher = ReturnType<typeof createDispatcher>;
 export function createDispatcher(deps: DispatcherDeps) {
   const running = new Set<() => void>();
   return {
-    /** Runs until the signal aborts, then waits for what is in flight and releases its leases. */
-    async drain(signal: AbortSignal): Promise<void> {
+    /** Sends what is due until the signal aborts, then waits for what is in flight and releases its leases.
+     *  @param enough ends it too, at the first moment when nothing is queued or in flight
+     *  @returns how many attempts it recorded */
+    async drain(signal: AbortSignal, enough?: AbortSignal): Promise<{ attempts: number }> {
       const run = createRun(deps);
       running.add(run.wake);
       signal.addEventListener('abort', run.wake, { once: true });
-      await run.until(signal);
+      await run.until(signal, enough);
       signal.removeEventListener('abort', run.wake);
       running.delete(run.wake);
+      return { attempts: run.attempts() };
     },
     /** Looks for due deliveries now instead of at the next poll. */
     wake(): void {
@@ -74,6 +77,7 @@ function createRun(deps: DispatcherDeps) {
   const sending = new Set<Promise<void>>();
   let stopping = false;
   let again = false;
+  let attempts = 0;
   let nap: AbortController | null = null;
 
   const wake = () => {
@@ -112,6 +116,7 @@ function createRun(deps: DispatcherDeps) {
   }
 
   function settle(queue: EndpointQueue, record: AttemptRecord): void {
+    attempts += 1;
     queue.recorded(record.id);
     onAttempt?.(record);
     if (!wantsMore(queue, queues)) return;
@@ -137,12 +142,15 @@ function createRun(deps: DispatcherDeps) {
     await queues.release(queues.all().filter((queue) => queue.inFlight === 0));
   }
 
+  const isIdle = () => sending.size === 0 && queues.all().every((queue) => queue.size === 0);
+
   return {
     wake,
-    async until(signal: AbortSignal): Promise<void> {
+    attempts: () => attempts,
+    async until(signal: AbortSignal, enough?: AbortSignal): Promise<void> {
       const keeping = new AbortController();
       const kept = queues.keep(keeping.signal, fill);
-      while (!signal.aborted) {
+      while (!signal.aborted && !(enough?.aborted && isIdle())) {
         again = false;
         try {
           await round();

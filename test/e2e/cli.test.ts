@@ -8,6 +8,7 @@ import { Keypair } from '@stellar/stellar-sdk';
 import type { Command } from 'commander';
 import t from 'tap';
 import { registerAccountCommands } from '../../src/cli/account.js';
+import { registerJobCommands } from '../../src/cli/jobs.js';
 import { registerKeyCommands } from '../../src/cli/key.js';
 import { registerParkedCommands } from '../../src/cli/parked.js';
 import { createProgram, runProgram } from '../../src/cli/program.js';
@@ -15,6 +16,7 @@ import { registerSecretsCommands } from '../../src/cli/secrets.js';
 import { registerWebhookCommands } from '../../src/cli/webhook.js';
 import { systemClock } from '../../src/clock.js';
 import { OLDEST_NODE } from '../../src/core/node-version.js';
+import { jobsOf } from '../../src/jobs/table.js';
 import { registerLedgerCommands } from '../../src/local-ledger/cli.js';
 import { DEVELOPMENT_CA_FILE } from '../../src/webhooks/development-ca.js';
 import { ROOT, type Running, startSource } from '../helpers/command.js';
@@ -50,6 +52,7 @@ function programIn(settings: { url?: string; ledger?: string; dataDir?: string }
   const program = createProgram('npm run cli --', 'Administration of stellar-collect.');
   const noDatabase = () => Promise.reject(new Error('a database was asked for'));
   registerAccountCommands(program, noDatabase);
+  registerJobCommands(program, noDatabase);
   registerKeyCommands(program, noDatabase);
   registerParkedCommands(program, noDatabase);
   registerSecretsCommands(program, noDatabase);
@@ -212,6 +215,45 @@ t.test('what the ledger and the service refuse is one line', async (t) => {
   const again = await cli('secrets reseal --json', { ...rotating, SECRETS_KEY: newKey }).ended;
   t.same(JSON.parse(again.stdout), { resealed: 0, kept: 2 }, 'the old key is not needed any more');
   await fails(t, cli('secrets reseal', { ...rotating, SECRETS_KEY: TEST_SECRETS_KEY }), /SECRETS_KEY/);
+});
+
+t.test('jobs list shows each job of the workers: last run, next run, duration, failures', async (t) => {
+  const { uri } = await testDatabase(t);
+  const { context, dataDir } = await startTestService(t, { database: { uri } });
+  const table = jobsOf(['LOCAL']);
+  const names = table.map(({ name }) => name);
+  const states = () => context.stores.system.jobs.states(names, new Date());
+  await eventually(
+    async () => (await states()).every(({ running, record }) => running > 0 || record !== null),
+    'every job has run or runs',
+    60_000,
+  );
+  const env = { MONGODB_URI: uri, SECRETS_KEY: TEST_SECRETS_KEY, PORT: '0', DATA_DIR: dataDir };
+  const { stdout, stderr } = await cli('jobs list --json', env).ended;
+  t.equal(stderr, '');
+  t.match(JSON.parse(stdout).jobs, [
+    { name: 'poll ledger LOCAL', processes: 'each', running: 1, failures: 0 },
+    { name: 'number events', processes: 'each', running: 1, failures: 0 },
+    { name: 'deliver webhooks', processes: 'each', running: 1, failures: 0 },
+    { name: 'retry webhooks', processes: 'one', lastRun: { result: { due: 0 }, error: null }, failures: 0 },
+    { name: 'housekeeping', processes: 'one', lastRun: { result: { orphans: 0 } }, nextRunAt: /^\d{4}-/ },
+  ]);
+
+  const program = createProgram('npm run cli --', '');
+  registerJobCommands(program, async () => {
+    const found = await states();
+    return {
+      jobReports: async () => table.map((job, index) => ({ job, state: found[index]! })),
+      close: async () => {},
+    };
+  });
+  const said = t.capture(process.stdout, 'write', () => true);
+  const code = await runProgram(program, ['jobs', 'list']);
+  const words = said().map(({ args: [text] }) => String(text));
+  said.restore();
+  t.equal(code, 0);
+  t.match(words[0], /^job +last run +took +result +next run +runs +failures +last error\n/);
+  t.match(words.at(-1), /^housekeeping +\S+ +\d+ ms +0 orphans +\S+ +1 +0 +-\n$/);
 });
 
 t.test('webhook listen removes what a killed one left, and lets another that runs be', async (t) => {

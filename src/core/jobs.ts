@@ -1,0 +1,79 @@
+/** What the jobs of the table run. */
+import type mongoose from 'mongoose';
+import type { Logger } from 'pino';
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import { createPollScheduler } from '../collect/poll-scheduler.js';
+import { type WatchDeps, watch } from '../collect/watch.js';
+import type { Job, Run } from '../jobs/run.js';
+import { type JobName, jobsOf, RETRIES_LOOK_MS } from '../jobs/table.js';
+import type { CountSegments } from '../stores/count-segments.js';
+import type { DeliveryStore } from '../stores/deliveries.js';
+import type { JobStore } from '../stores/jobs.js';
+import { type RetentionDeps, removeExpired } from '../stores/retention.js';
+import type { Dispatcher } from '../webhooks/dispatch.js';
+
+const SECOND_MS = 1000;
+const DAY_MS = 24 * 3_600_000;
+/** As far as due retries are counted. */
+const RETRIES_COUNTED = 1000;
+
+/** Puts each job of the table together with its run. @param runs makes the run of a job; called for the jobs of these networks only */
+export const bindJobs = (networks: readonly Network[], runs: Readonly<Record<JobName, () => Run>>): Job[] =>
+  jobsOf(networks).map((info) => ({ ...info, run: runs[info.name]() }));
+
+/** Polls a network. What was learned of its rhythm and what is left of the budget goes over from run to run.
+ *  Fails when every poll of the run failed. Without the network's lease, the run waits for it and has nothing to record. */
+export function pollLedger(deps: Omit<WatchDeps, 'scheduler' | 'onPoll'>): Run {
+  const scheduler = createPollScheduler(deps);
+  return async ({ enough }) => {
+    const seen = { polls: 0, failed: 0 };
+    let last: Error | null = null;
+    const onPoll = (error: Error | null) => {
+      seen.polls += 1;
+      if (error) seen.failed += 1;
+      last = error ?? last;
+    };
+    await watch({ ...deps, scheduler, onPoll }, enough);
+    if (last && seen.failed === seen.polls) throw last;
+    return seen.polls > 0 ? { result: seen } : null;
+  };
+}
+
+/** Wakes the dispatcher when retries have become due. Exponential back-off is the schedule: the next run is when the next retry is due.
+ *  The dispatchers of other processes find the retries at their own next look. */
+export function retryWebhooks(deps: {
+  deliveries: Pick<DeliveryStore, 'retries'>;
+  dispatcher: Pick<Dispatcher, 'wake'>;
+  clock: Clock;
+}): Run {
+  const { deliveries, dispatcher, clock } = deps;
+  return async () => {
+    const { due, nextAt } = await deliveries.retries(clock.now(), RETRIES_COUNTED);
+    if (due > 0) dispatcher.wake();
+    const untilMs = nextAt ? nextAt.getTime() - clock.nowMs() : RETRIES_LOOK_MS;
+    return { result: { due }, nextInMs: Math.min(RETRIES_LOOK_MS, Math.max(SECOND_MS, untilMs)) };
+  };
+}
+
+/** Removes jobs of processes that died, and what is older than `retentionDays`; 0 keeps it. */
+export function housekeeping(
+  deps: Omit<RetentionDeps, 'countSegments'> & {
+    db: mongoose.mongo.Db;
+    countSegments: CountSegments;
+    jobs: Pick<JobStore, 'removeOrphans'>;
+    clock: Clock;
+    log: Logger;
+  },
+  { retentionDays, dustStroops }: { retentionDays: number; dustStroops: bigint },
+): Run {
+  const { clock, log, jobs } = deps;
+  return async ({ ended }) => {
+    const orphans = await jobs.removeOrphans(clock.now());
+    if (retentionDays === 0) return { result: { orphans } };
+    const before = new Date(clock.nowMs() - retentionDays * DAY_MS);
+    const removed = await removeExpired(deps, { before, dustStroops }, ended);
+    log.info({ ...removed, before }, 'removed what is older than RETENTION_DAYS');
+    return { result: { orphans, ...removed } };
+  };
+}

@@ -1,0 +1,76 @@
+/** Every job of the service: when it runs, what a run does, and how many processes may run it at once. Agenda carries this schedule.
+ *
+ *  A run has a beginning, an end and a result, which `npm run cli -- jobs list` shows. What has to happen faster than Agenda starts jobs (hundreds of
+ *  deliveries a second, several polls a second) happens inside a run: such a run lasts for a minute and the next one follows at once. */
+import { NETWORKS, type Network } from '../../contracts/networks.js';
+
+export interface JobInfo {
+  name: string;
+  /** When it runs, for people. */
+  schedule: string;
+  /** What a run does. */
+  does: string;
+  /** From the beginning of a run to the next one that is scheduled. */
+  everyMs: number;
+  /** How long a run goes on before it ends at the next good moment; null where a run ends when its work is done. */
+  lastsMs: number | null;
+  /** `one`: a run holds Agenda's lock, so that one process runs it at a time. `each`: every worker has its own run, and leases in the data say who
+   *  works on what; such a job never waits for a lock of a process that died, nor for a clock that was set. */
+  processes: 'one' | 'each';
+}
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** The longest time between two looks for retries: one that failed just now may be due before those that were known. */
+export const RETRIES_LOOK_MS = 10 * SECOND_MS;
+
+const drains = { everyMs: SECOND_MS, lastsMs: MINUTE_MS, processes: 'each' } as const;
+
+/** One for each network that is watched. */
+const pollLedger = (network: Network) =>
+  ({
+    name: `poll ledger ${network}`,
+    schedule: 'always; a run lasts a minute and polls when the next ledger is expected',
+    does: 'holds the lease of the network and reads its new payments: match, judge, record, move the cursor',
+    ...drains,
+  }) as const satisfies JobInfo;
+
+const OTHERS = [
+  {
+    name: 'number events',
+    schedule: 'always; a run lasts a minute, looks 4 times a second and when it is told of new events',
+    does: 'holds the lease of the sequencer, numbers new events and opens their deliveries',
+    ...drains,
+  },
+  {
+    name: 'deliver webhooks',
+    schedule: 'always; a run lasts a minute, looks 4 times a second and when it is told of new deliveries',
+    does: 'sends what is due, each endpoint under a lease and with its own bound of requests; fresh deliveries come due at once',
+    ...drains,
+  },
+  {
+    name: 'retry webhooks',
+    schedule: `when the next retry is due (base·4^(n-1) after failure n, at most 24 h), no later than after ${RETRIES_LOOK_MS / SECOND_MS} s`,
+    does: 'counts the retries that have become due and wakes the dispatcher, which sends them in the order of their endpoint',
+    everyMs: SECOND_MS,
+    lastsMs: null,
+    processes: 'one',
+  },
+  {
+    name: 'housekeeping',
+    schedule: 'hourly',
+    does: 'removes jobs of processes that died and, with RETENTION_DAYS, what is older',
+    everyMs: HOUR_MS,
+    lastsMs: null,
+    processes: 'one',
+  },
+] as const satisfies readonly JobInfo[];
+
+export type JobName = ReturnType<typeof pollLedger>['name'] | (typeof OTHERS)[number]['name'];
+
+/** The jobs of a service that watches these networks. */
+export function jobsOf(networks: readonly Network[]): (JobInfo & { name: JobName })[] {
+  return [...NETWORKS.filter((network) => networks.includes(network)).map(pollLedger), ...OTHERS];
+}
