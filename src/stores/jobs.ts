@@ -3,6 +3,7 @@
  *  A job that one process runs at a time has one Agenda document; a job that each worker runs has one for each process, `name @process`. */
 import { createHash } from 'node:crypto';
 import mongoose from 'mongoose';
+import { isDuplicateKey } from './database.js';
 
 /** Agenda keeps its documents here. */
 export const AGENDA_COLLECTION = 'agendaJobs';
@@ -73,7 +74,14 @@ export function createJobStore(connection: mongoose.Connection) {
     /** Makes the documents that are missing. Locks of running jobs stay, which Agenda's own `every()` would clear; a lock or a next run far in the
      *  future, as a clock that was set back leaves them, is put right. */
     async schedule(jobs: readonly ScheduledJob[]): Promise<void> {
-      if (jobs.length > 0) await agenda().bulkWrite(jobs.map(toUpsert), { ordered: false });
+      const write = async () => {
+        if (jobs.length > 0) await agenda().bulkWrite(jobs.map(toUpsert), { ordered: false });
+      };
+      await write().catch((error) => {
+        // Two processes made one at once: now it is there.
+        if (!isDuplicateKey(error)) throw error;
+        return write();
+      });
     },
 
     /** Removes a process's own documents when it ends. */

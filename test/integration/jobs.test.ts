@@ -162,6 +162,14 @@ t.test('jobs of a killed process, and clocks that were set, hold up nobody', asy
   t.equal(await documents.countDocuments({ name: 'each @dead' }), 0);
 });
 
+t.test('processes that start at once make one document of each shared job', async (t) => {
+  const { store, documents } = await open(t);
+  const names = Array.from({ length: 10 }, (_, index) => `shared ${index}`);
+  const jobs = names.map((name) => ({ name, everyMs: 1000, dueNow: false }));
+  await Promise.all(Array.from({ length: 20 }, () => store.schedule(jobs)));
+  t.equal(await documents.countDocuments(), names.length);
+});
+
 t.test('the next run of the retries is when the next retry is due', async (t) => {
   const nowMs = Date.parse('2026-01-01T00:00:00Z');
   let woken: number[] = [];
