@@ -43,7 +43,7 @@ export function createGaps(deps: {
     const since = (await networkStates.byNetwork(network))?.gapWaitsSince;
     if (since) return since;
     const now = clock.now();
-    await networkStates.put(network, { gapWaitsSince: now });
+    await networkStates.noteGapWait(network, now);
     return now;
   }
 
@@ -66,7 +66,7 @@ export function createGaps(deps: {
   return {
     /** Nothing waits any more. */
     async endWait(): Promise<void> {
-      await networkStates.put(network, { gapWaitsSince: null });
+      await networkStates.noteGapWait(network, null);
     },
 
     /** @returns how a stream goes on; null while a source that may have its ledgers is away. @throws LedgerUnavailable */

@@ -60,6 +60,10 @@ export function createNetworkStateStore(connection: mongoose.Connection) {
     async put(network: Network, changes: Partial<Omit<NetworkStateDoc, '_id'>>): Promise<void> {
       await states.updateOne({ _id: network }, { $set: changes }, { upsert: true });
     },
+    /** Records since when a gap waits; null ends the wait. A network that was never read has no state yet, and gets none by this. */
+    async noteGapWait(network: Network, gapWaitsSince: Date | null): Promise<void> {
+      await states.updateOne({ _id: network }, { $set: { gapWaitsSince } }, { upsert: false });
+    },
     /** Records that the watcher cannot do its work. While that lasts, the moment it began is kept. */
     async noteTrouble(network: Network, reason: string, since: Date): Promise<void> {
       await states.updateOne(

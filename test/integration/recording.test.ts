@@ -188,3 +188,14 @@ t.test('a cursor that somebody began to use meanwhile is not removed', async (t)
   await stores.system.cursors.removeUnchanged([{ ...seen, readAt: new Date(1) }]);
   t.equal(await stores.system.cursors.byId(seen._id), null);
 });
+
+t.test('a gap that waits leaves no half-written state of a network that was never read', async (t) => {
+  const { stores } = await openStores(t);
+  const { networkStates } = stores.system;
+  await networkStates.noteGapWait('TESTNET', new Date(1));
+  t.equal(await networkStates.byNetwork('TESTNET'), null);
+  const seen = { latestLedger: 5, latestClosedAt: new Date(0), elderLedger: 2, seenAt: new Date(0) };
+  await networkStates.put('TESTNET', { ...seen, anchor: null, trouble: null });
+  await networkStates.noteGapWait('TESTNET', new Date(1));
+  t.match(await networkStates.byNetwork('TESTNET'), { gapWaitsSince: new Date(1) });
+});
