@@ -1,6 +1,7 @@
 /** The table of event kinds. To add one: a row here, a call of `outbox.publish` where it happens, and a test. */
 import { z } from 'zod';
-import { eventDataExample } from './examples.js';
+import { checkoutSchema } from './checkouts.js';
+import { checkoutEventDataExample, eventDataExample } from './examples.js';
 import { paymentLinkSchema } from './payment-links.js';
 import { paymentSchema } from './payments.js';
 import { productSchema } from './products.js';
@@ -22,16 +23,34 @@ interface EventKind<Data extends z.ZodType> {
 const kind = <Data extends z.ZodType>(entry: EventKind<Data>) => entry;
 
 const paymentEventData = z
-  .object({ payment: paymentSchema, paymentLink: paymentLinkSchema, product: productSchema })
+  .object({
+    payment: paymentSchema,
+    paymentLink: paymentLinkSchema.nullable().meta({ description: 'Null for a payment of a checkout.' }),
+    checkout: checkoutSchema.nullable().meta({ description: 'As the payment left it; null for a payment of a link.' }),
+    product: productSchema.nullable().meta({ description: 'Null for a checkout without a product.' }),
+  })
   .meta({
     id: 'PaymentEventData',
     description: 'The resources as they were when the event happened.',
     examples: [eventDataExample],
   });
 
+const checkoutEventData = z
+  .object({
+    checkout: checkoutSchema,
+    payments: z
+      .array(paymentSchema)
+      .meta({ description: 'Every payment of the checkout, oldest first; of more than 1,000 the newest.' }),
+  })
+  .meta({
+    id: 'CheckoutEventData',
+    description: 'The resources as they were when the event happened.',
+    examples: [checkoutEventDataExample],
+  });
+
 export const EVENT_KINDS = {
   'payment.received': kind({
-    description: 'once for every payment that belongs to a link, whatever its status',
+    description: 'once for every payment that belongs to a link or checkout, whatever its status',
     data: paymentEventData,
     subject: ({ payment }) => payment.id,
   }),
@@ -40,6 +59,17 @@ export const EVENT_KINDS = {
     data: paymentEventData,
     subject: ({ payment }) => payment.id,
     after: 'payment.received',
+  }),
+  'checkout.paid': kind({
+    description: 'once when a checkout becomes PAID',
+    data: checkoutEventData,
+    subject: ({ checkout }) => checkout.id,
+  }),
+  'checkout.expired': kind({
+    description:
+      'once when a checkout becomes EXPIRED: the ledger was read beyond its end, and it is proven that the money did not come in time',
+    data: checkoutEventData,
+    subject: ({ checkout }) => checkout.id,
   }),
   'wallet.gap': kind({
     description: 'a wallet misses ledgers that no ledger server has any more',

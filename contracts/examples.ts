@@ -73,6 +73,35 @@ export const instructionsExample = {
   pageUrl: paymentLinkExample.url,
 };
 
+export const checkoutExample = {
+  id: 'chk_01jd3k5v9ye6rbh2x7q0w4tzak',
+  status: 'OPEN' as const,
+  reference: 'order-1042',
+  metadata: { cart: 'c-77' },
+  name: 'T-shirt',
+  description: 'Cotton, all sizes',
+  assetCode: 'XLM',
+  assetIssuer: null,
+  amount: '50',
+  quantity: 2,
+  receivedAmount: '20',
+  remainingAmount: '30',
+  excessAmount: null,
+  product: productSummary,
+  wallet: walletSummary,
+  slug: 'k4m9z1c7r2ha',
+  memo: 'QX2RTF4T73K4',
+  memoId: '861411095378890340',
+  muxedAddress: 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUC7ULDJ4TI4OMQXGI',
+  url: 'https://pay.example/c/k4m9z1c7r2ha',
+  successUrl: 'https://shop.example/thanks?order=1042',
+  cancelUrl: 'https://shop.example/cart',
+  expiresAt: '2026-11-22T09:30:00.000Z',
+  paidAt: null,
+  closedAt: null,
+  createdAt,
+};
+
 export const paymentExample = {
   id: 'pay_01jd3k5v9ye6rbh2x7q0w4tzaf',
   status: 'COMPLETED' as const,
@@ -95,13 +124,42 @@ export const paymentExample = {
   ledger: 61234501,
   ledgerClosedAt: '2026-11-21T09:59:55.000Z',
   paymentLinkId: paymentLinkExample.id,
+  checkoutId: null,
   product: productSummary,
   walletId: walletSummary.id,
   explorerUrl: null,
   createdAt: '2026-11-21T09:59:56.000Z',
 };
 
-export const eventDataExample = { payment: paymentExample, paymentLink: paymentLinkExample, product: productExample };
+export const eventDataExample = {
+  payment: paymentExample,
+  paymentLink: paymentLinkExample,
+  checkout: null,
+  product: productExample,
+};
+
+export const checkoutEventDataExample = {
+  checkout: {
+    ...checkoutExample,
+    status: 'PAID' as const,
+    receivedAmount: '50',
+    remainingAmount: '0',
+    paidAt: '2026-11-21T09:59:55.000Z',
+    closedAt: '2026-11-21T09:59:56.000Z',
+  },
+  payments: [
+    {
+      ...paymentExample,
+      reason: null,
+      amount: '50',
+      expectedAmount: '50',
+      excessAmount: null,
+      memo: checkoutExample.memo,
+      paymentLinkId: null,
+      checkoutId: checkoutExample.id,
+    },
+  ],
+};
 
 export const eventExample = {
   id: 'evt_01jd3k5v9ye6rbh2x7q0w4tzag',

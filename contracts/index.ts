@@ -1,6 +1,7 @@
 /** The tree of operations: the names are the tRPC procedures, the operations carry the REST paths. */
 import { account } from './account.js';
 import { apiKeys } from './api-keys.js';
+import { checkouts } from './checkouts.js';
 import { deliveries } from './deliveries.js';
 import { events } from './events.js';
 import { paymentLinks } from './payment-links.js';
@@ -10,6 +11,17 @@ import { wallets } from './wallets.js';
 import { webhooks } from './webhooks.js';
 
 /** All operations, by resource and name. */
-export const contract = { account, apiKeys, wallets, products, paymentLinks, payments, events, webhooks, deliveries };
+export const contract = {
+  account,
+  apiKeys,
+  wallets,
+  products,
+  paymentLinks,
+  checkouts,
+  payments,
+  events,
+  webhooks,
+  deliveries,
+};
 /** The type of the tree, for `InputOf` and `OutputOf`. */
 export type Contract = typeof contract;

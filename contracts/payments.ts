@@ -1,9 +1,10 @@
 /** Payments: money that came to a wallet, and how it was judged. */
 import { z } from 'zod';
 import { listOf } from './envelope.js';
+import type { FieldError } from './errors.js';
 import { paymentExample } from './examples.js';
 import { networkSchema } from './networks.js';
-import { operation } from './operation.js';
+import { operation, type RawBody } from './operation.js';
 import { amount, idInput, idOf, momentInput, pageQuery, timestamp } from './primitives.js';
 import { productSummarySchema } from './products.js';
 
@@ -15,6 +16,10 @@ export const PAYMENT_REASONS = [
   'link_inactive',
   'product_inactive',
   'wrong_asset',
+  'checkout_cancelled',
+  'checkout_expired',
+  'checkout_paid',
+  'partial',
   'no_memo',
   'unknown_memo',
   'unsupported_memo',
@@ -25,11 +30,12 @@ const MEMO_TYPES = ['none', 'text', 'id', 'hash', 'return'] as const;
 export const paymentStatusSchema = z.enum(PAYMENT_STATUSES).meta({
   id: 'PaymentStatus',
   description:
-    'COMPLETED: enough, in the right asset. UNDERPAID: less than the price or minimum. REJECTED: the link, the product or the asset was wrong. UNMATCHED: belongs to no link.',
+    'COMPLETED: enough, in the right asset. UNDERPAID: less than the price, the minimum or what a checkout still needs. REJECTED: the link, checkout, product or asset was wrong. UNMATCHED: belongs to no link or checkout.',
 });
-export const paymentReasonSchema = z
-  .enum(PAYMENT_REASONS)
-  .meta({ id: 'PaymentReason', description: 'The first that applies, in the order link, product, asset, amount.' });
+export const paymentReasonSchema = z.enum(PAYMENT_REASONS).meta({
+  id: 'PaymentReason',
+  description: 'The first that applies, in the order link or checkout, product, asset, amount.',
+});
 /** What became of a payment. */
 export type PaymentStatus = z.infer<typeof paymentStatusSchema>;
 /** Why a payment is not simply COMPLETED. */
@@ -45,9 +51,13 @@ export const paymentSchema = z
     amount,
     assetCode: z.string(),
     assetIssuer: z.string().nullable(),
-    expectedAmount: amount.nullable().meta({ description: 'The price, or the minimum of a CUSTOM product.' }),
-    excessAmount: amount.nullable().meta({ description: 'Paid beyond the price.' }),
-    shortfallAmount: amount.nullable().meta({ description: 'Missing to the price or minimum.' }),
+    expectedAmount: amount.nullable().meta({
+      description: 'The price, the minimum of a CUSTOM product, or what was due for a checkout before this payment.',
+    }),
+    excessAmount: amount.nullable().meta({ description: 'Paid beyond the price, or beyond what was due.' }),
+    shortfallAmount: amount
+      .nullable()
+      .meta({ description: 'Missing to the price or minimum, or still due for the checkout after it.' }),
     memo: z.string().nullable().meta({
       description: 'The memo on the ledger: the text, a decimal number for an id, base64 for a hash. Null without one.',
     }),
@@ -64,6 +74,7 @@ export const paymentSchema = z
     ledger: z.int(),
     ledgerClosedAt: timestamp,
     paymentLinkId: z.string().nullable(),
+    checkoutId: z.string().nullable(),
     product: productSummarySchema.nullable(),
     walletId: idOf('wallet', 'wallet'),
     explorerUrl: z.string().nullable().meta({ description: 'The transaction in a block explorer; null on LOCAL.' }),
@@ -86,6 +97,13 @@ const refundSchema = z
   })
   .meta({ id: 'Refund' });
 
+function assignFieldErrors({ paymentLinkId, checkoutId }: RawBody): FieldError[] {
+  const isGiven = (id: unknown) => id !== undefined && id !== null;
+  if (isGiven(paymentLinkId) !== isGiven(checkoutId)) return [];
+  const message = 'Give exactly one of paymentLinkId and checkoutId.';
+  return [{ path: 'paymentLinkId', message, code: isGiven(paymentLinkId) ? 'not_allowed' : 'required' }];
+}
+
 const tag = 'Payments';
 const params = { id: idInput('pay', 'payment') };
 
@@ -101,6 +119,7 @@ export const payments = {
       status: z.array(paymentStatusSchema).optional().meta({ description: 'Repeatable.' }),
       productId: z.string().optional(),
       paymentLinkId: z.string().optional(),
+      checkoutId: z.string().optional(),
       walletId: z.string().optional(),
       assetCode: z.string().optional(),
       senderAddress: z.string().optional(),
@@ -125,7 +144,8 @@ export const payments = {
     method: 'POST',
     path: '/payments/{id}/accept',
     summary: 'Take an UNDERPAID or REJECTED payment after all',
-    description: 'It becomes COMPLETED and `payment.completed` fires.',
+    description:
+      'It becomes COMPLETED and `payment.completed` fires. Refused (409) for a payment of a checkout: accept the checkout.',
     tag,
     params,
     output: paymentSchema,
@@ -134,11 +154,16 @@ export const payments = {
   assign: operation({
     method: 'POST',
     path: '/payments/{id}/assign',
-    summary: 'Give an UNMATCHED payment to a link',
-    description: "It is judged by the link's and product's terms of when its ledger closed, and its events fire.",
+    summary: 'Give an UNMATCHED payment to a link or checkout',
+    description:
+      'It is judged by the terms of when its ledger closed, for a checkout with what is due now, and its events fire. Give exactly one of `paymentLinkId` and `checkoutId`.',
     tag,
     params,
-    body: { paymentLinkId: idInput('link', 'payment link') },
+    body: {
+      paymentLinkId: idInput('link', 'payment link').nullish(),
+      checkoutId: idInput('chk', 'checkout').nullish(),
+    },
+    rules: assignFieldErrors,
     output: paymentSchema,
     errors: ['conflict'],
     examples: { body: { paymentLinkId: 'link_01jd3k5v9ye6rbh2x7q0w4tznc' } },

@@ -84,20 +84,34 @@ export function text(limits: { min?: number; max: number }) {
 
 export const nameInput = text({ min: 1, max: 120 });
 
-/** An https URL of at most 2,048 characters, without credentials. */
-export const httpsUrlInput = text({ max: 2048 })
-  .superRefine((value, ctx) => {
+/** Names of this machine: what is under development may be reached there without TLS. */
+const LOCALHOST = ['localhost', '127.0.0.1', '[::1]'];
+
+/** A URL of at most 2,048 characters, without credentials. */
+const urlInput = (isAllowed: (url: URL) => boolean, refusal: string) =>
+  text({ max: 2048 }).superRefine((value, ctx) => {
     const url = URL.canParse(value) ? new URL(value) : null;
     // The WHATWG parser drops tabs, line ends and surrounding blanks; what is stored must be what was meant.
     if (!url || /[\s\\]/.test(value)) {
       ctx.addIssue({ code: 'custom', message: 'Must be a URL.', ...issueCode('invalid_format') });
-    } else if (url.protocol !== 'https:') {
-      ctx.addIssue({ code: 'custom', message: 'Must be an https URL.', ...issueCode('invalid_format') });
+    } else if (!isAllowed(url)) {
+      ctx.addIssue({ code: 'custom', message: refusal, ...issueCode('invalid_format') });
     } else if (url.username !== '' || url.password !== '') {
       ctx.addIssue({ code: 'custom', message: 'Must not contain credentials.', ...issueCode('invalid_format') });
     }
-  })
-  .meta({ format: 'uri', examples: ['https://shop.example/hook'] });
+  });
+
+/** An https URL of at most 2,048 characters, without credentials. */
+export const httpsUrlInput = urlInput(({ protocol }) => protocol === 'https:', 'Must be an https URL.').meta({
+  format: 'uri',
+  examples: ['https://shop.example/hook'],
+});
+
+/** A page that a payer's browser is sent to: https, or http on this machine, which a shop under development has. */
+export const pageUrlInput = urlInput(
+  ({ protocol, hostname }) => protocol === 'https:' || (protocol === 'http:' && LOCALHOST.includes(hostname)),
+  'Must be an https URL, or an http URL of localhost.',
+).meta({ format: 'uri', examples: ['https://shop.example/thanks'] });
 
 export const accountAddress = z
   .string()

@@ -93,11 +93,13 @@ export const wallets = {
     method: 'PATCH',
     path: '/wallets/{id}',
     summary: 'Rename a wallet, or stop and start watching it',
-    description: 'What came while a wallet was inactive is not replayed.',
+    description:
+      'What came while a wallet was inactive is not replayed. A wallet with an OPEN checkout cannot be made inactive (409).',
     tag,
     params,
     body: { name: nameInput.optional(), active: z.boolean().optional() },
     output: walletSchema,
+    errors: ['conflict'],
     examples: { body: { active: false } },
   }),
   delete: operation({

@@ -69,9 +69,10 @@ async function main(): Promise<void> {
   say(`  Health   ${url}/health/ready`);
   if (demo) {
     say('');
-    say('A demo account was made. Open its payment page and pay with the button on it:');
+    say('A demo account was made. Open its payment page, or that of an order, and pay with the button on it:');
     say('');
     say(`  Page     ${demo.pageUrl}`);
+    say(`  Order    ${demo.checkoutUrl}`);
     say(`  API key  ${demo.apiKey}`);
     say('');
     say('The key is not shown again. More accounts: npm run cli -- account create --name NAME');

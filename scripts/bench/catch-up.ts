@@ -19,7 +19,7 @@ import { createScope, median } from './scope.js';
 
 const RECORDS = Number(process.env.BENCH_RECORDS ?? 20_000);
 const PAGE = 200;
-const MEMO = createMemo(systemClock);
+const MEMO = createMemo(systemClock, 'link');
 
 export async function catchUp(): Promise<Section> {
   const rows: Section['rows'] = [];

@@ -168,6 +168,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       excessAmount: null,
       shortfallAmount: null,
       paymentLinkId: isMatched ? (random() < 0.1 ? linkIds[0]! : pick(linkIds)) : null,
+      checkoutId: null,
       productId: isMatched ? products[random() < 0.5 ? 0 : Math.floor(random() * 50)]!._id : null,
       createdAt,
     };

@@ -135,6 +135,11 @@ function summaryOf(event: WebhookPayload): string {
       return `${event.data.wallet.id}  ledgers ${event.data.fromLedger} to ${event.data.toLedger}`;
     case 'webhook.paused':
       return `${event.data.webhook.id}  ${event.data.reason}`;
+    case 'checkout.paid':
+    case 'checkout.expired': {
+      const { checkout } = event.data;
+      return `${checkout.status}  ${checkout.receivedAmount} of ${checkout.amount} ${checkout.assetCode}  ${checkout.id}`;
+    }
     default: {
       const { payment } = event.data;
       return `${payment.status}  ${payment.amount} ${payment.assetCode}  ${payment.id}`;

@@ -1,34 +1,29 @@
-/** Match: which wallets a credit came to, and which link its memo names. */
+/** Match: which wallets a credit came to, and which link or checkout its memo names. */
 import type { Network } from '../../contracts/networks.js';
 import { memosNamedBy } from '../domain/memo.js';
-import { isWatched } from '../domain/terms.js';
+import { isWatched, type LedgerClose } from '../domain/terms.js';
+import type { PaymentOwner } from '../events/outbox.js';
 import type { Credit } from '../ledger/records.js';
+import type { CheckoutStore } from '../stores/checkouts.js';
 import type { Session } from '../stores/database.js';
-import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
+import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentStore } from '../stores/payments.js';
-import type { ProductDoc, ProductStore } from '../stores/products.js';
+import type { ProductStore } from '../stores/products.js';
 import { networkInForce } from '../stores/verdict.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
-
-/** The link that a payment belongs to. */
-export interface Target {
-  link: PaymentLinkDoc;
-  product: ProductDoc;
-  /** The product's wallet, which need not be the one that the payment came to. */
-  wallet: WalletDoc;
-}
 
 /** A credit to a wallet. Accounts may share an address: each of their wallets has a match of its own. */
 export interface Match {
   credit: Credit;
   wallet: WalletDoc;
-  /** Null when the memo names no link of the wallet's account. */
-  target: Target | null;
+  /** Null when the memo names no link or checkout of the wallet's account. */
+  target: PaymentOwner | null;
 }
 
 export interface MatchDeps {
   wallets: Pick<WalletStore, 'at' | 'ofAllAccounts'>;
   paymentLinks: Pick<PaymentLinkStore, 'byMemos'>;
+  checkouts: Pick<CheckoutStore, 'byMemos'>;
   products: Pick<ProductStore, 'ofAllAccounts'>;
   payments: Pick<PaymentStore, 'known'>;
 }
@@ -53,12 +48,16 @@ export async function matchCredits(deps: MatchDeps, page: Page, session: Session
   const targets = await targetsOf(deps, fresh, session);
   return fresh.map(({ wallet, credit }) => {
     const named = memosNamedBy(credit).map((memo) => targets.get(memo));
-    // A memo of another account's link means nothing here, nor one of a product that took payments on another network then.
-    const isMeant = ({ link, product, wallet: sold }: Target) =>
-      link.accountId === wallet.accountId && networkInForce(product, credit, sold) === page.network;
+    // A memo of another account means nothing here, nor one of something that took payments on another network then.
+    const isMeant = (target: PaymentOwner) =>
+      (target.link ?? target.checkout).accountId === wallet.accountId && networkOf(target, credit) === page.network;
     return { wallet, credit, target: named.find((each) => each && isMeant(each)) ?? null };
   });
 }
+
+/** A checkout stays with its wallet; the product of a link may have had another one. */
+const networkOf = (target: PaymentOwner, close: LedgerClose): Network =>
+  target.link ? networkInForce(target.product, close, target.wallet) : target.wallet.network;
 
 type Receipt = Pick<Match, 'wallet' | 'credit'>;
 
@@ -83,25 +82,35 @@ const knownKeys = ({ payments }: MatchDeps, due: readonly Receipt[], session: Se
     session,
   );
 
-/** The links that the memos name, by memo, with all that they are judged and shown by. */
+/** The links and checkouts that the memos name, by memo, with all that they are judged and shown by. Those whose product or wallet is gone are left
+ *  out. */
 async function targetsOf(
-  { paymentLinks, products, wallets }: MatchDeps,
+  { paymentLinks, checkouts, products, wallets }: MatchDeps,
   due: readonly Receipt[],
   session: Session,
-): Promise<Map<string, Target>> {
+): Promise<Map<string, PaymentOwner>> {
   const memos = [...new Set(due.flatMap(({ credit }) => memosNamedBy(credit)))];
   if (memos.length === 0) return new Map();
   const links = await paymentLinks.byMemos(memos, session);
-  const productById = byId(await products.ofAllAccounts([...new Set(links.map((link) => link.productId))], session));
-  const walletIds = [...new Set([...productById.values()].map((product) => product.walletId))];
-  const walletById = byId(await wallets.ofAllAccounts(walletIds, session));
-  return new Map(
-    links.flatMap((link) => {
-      const product = productById.get(link.productId);
-      const wallet = product && walletById.get(product.walletId);
-      return product && wallet ? [[link.memo, { link, product, wallet }] as const] : [];
-    }),
-  );
+  const orders = await checkouts.byMemos(memos, session);
+  const productIds = new Set([...links, ...orders].flatMap(({ productId }) => productId ?? []));
+  const productById = byId(await products.ofAllAccounts([...productIds], session));
+  const walletIds = new Set([...productById.values(), ...orders].map(({ walletId }) => walletId));
+  const walletById = byId(await wallets.ofAllAccounts([...walletIds], session));
+  const targets = new Map<string, PaymentOwner>();
+  for (const link of links) {
+    const product = productById.get(link.productId);
+    const wallet = product && walletById.get(product.walletId);
+    if (product && wallet) targets.set(link.memo, { link, checkout: null, product, wallet });
+  }
+  for (const checkout of orders) {
+    const product = productById.get(checkout.productId ?? '') ?? null;
+    const wallet = walletById.get(checkout.walletId);
+    if (!wallet || (checkout.productId !== null && !product)) continue;
+    const productWallet = (product && walletById.get(product.walletId)) ?? null;
+    targets.set(checkout.memo, { link: null, checkout, product, wallet, productWallet });
+  }
+  return targets;
 }
 
 const byId = <Doc extends { _id: string }>(docs: readonly Doc[]): Map<string, Doc> =>

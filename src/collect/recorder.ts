@@ -5,14 +5,15 @@ import type { NewId } from '../domain/ids.js';
 import { effectsOf } from '../domain/payment-effects.js';
 import type { Outbox, OutboxEvent } from '../events/outbox.js';
 import type { Credit } from '../ledger/records.js';
+import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
 import type { CursorDoc, CursorStore, Progress } from '../stores/cursors.js';
 import type { Database, Session } from '../stores/database.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
 import type { ProductStore } from '../stores/products.js';
 import type { WalletStore } from '../stores/wallets.js';
-import { toPaymentDoc } from './judge.js';
-import { type Match, matchCredits, type Page } from './match.js';
+import { type Judged, judgeMatches } from './judge.js';
+import { matchCredits, type Page } from './match.js';
 
 /** Another reader moved the cursor: what lies before it is stored, and this reader begins anew from there. */
 export class CursorConflict extends Error {
@@ -29,6 +30,7 @@ export type Recorder = ReturnType<typeof createRecorder>;
 export function createRecorder(deps: {
   wallets: WalletStore;
   paymentLinks: PaymentLinkStore;
+  checkouts: CheckoutStore;
   products: ProductStore;
   payments: PaymentStore;
   cursors: CursorStore;
@@ -36,41 +38,67 @@ export function createRecorder(deps: {
   transaction: Database['transaction'];
   newId: NewId;
 }) {
-  const { wallets, paymentLinks, payments, cursors, outbox, transaction, newId } = deps;
+  const { wallets, paymentLinks, checkouts, products, payments, cursors, outbox, transaction, newId } = deps;
 
-  /** Adds the payments to the counts of their links. @returns their events, which show each link as its payment left it */
-  async function applyEffects(recorded: readonly Recorded[], session: Session): Promise<OutboxEvent[]> {
+  /** Adds the payments to the counts of their links, and stores what became of their checkouts. @returns the events, which show each link and
+   *  checkout as its payment left it */
+  async function applyEffects(judged: readonly Judged[], session: Session): Promise<OutboxEvent[]> {
     const counts = new Map<string, { id: string; payments: number; received: number }>();
-    const outboxEvents = recorded.flatMap(({ payment, target }) => {
-      if (!target) return [];
+    const orders = new Map<string, CheckoutDoc>();
+    /** Of each checkout, up to the payment that the loop has reached. */
+    const came = new Map<string, PaymentDoc[]>();
+    const outboxEvents: OutboxEvent[] = [];
+    for (const { payment, target, completesCheckout } of judged) {
+      if (!target) continue;
       const { events, counted } = effectsOf(null, payment);
+      if (target.checkout) {
+        const { checkout } = target;
+        orders.set(checkout._id, checkout);
+        const fresh = [...(came.get(checkout._id) ?? []), payment];
+        came.set(checkout._id, fresh);
+        outboxEvents.push(...outbox.ofPayment(events, { payment, ...target }));
+        if (completesCheckout) {
+          const earlier = checkout.paymentCount > fresh.length ? await payments.ofCheckout(checkout._id, session) : [];
+          outboxEvents.push(outbox.ofCheckout('checkout.paid', target, [...earlier, ...fresh]));
+        }
+        continue;
+      }
       const { _id: id, paymentCount } = target.link;
       const count = counts.get(id) ?? { id, payments: 0, received: 0 };
       count.payments += counted.payments;
       count.received += counted.received;
       counts.set(id, count);
       const link = { ...target.link, paymentCount: paymentCount + count.payments };
-      return outbox.ofPayment(events, { payment, ...target, link });
-    });
+      outboxEvents.push(...outbox.ofPayment(events, { payment, ...target, link }));
+    }
     await paymentLinks.count([...counts.values()], session);
+    await checkouts.update([...orders.values()], session);
     return outboxEvents;
   }
 
   function store(page: Page, move: CursorMove | null): Promise<PaymentDoc[]> {
     return transaction(async (session) => {
-      const matches = await matchCredits(deps, page, session);
-      const recorded = matches.map((match) => ({ ...match, payment: toPaymentDoc(page.network, match, newId) }));
-      const stored = recorded.map(({ payment }) => payment);
+      const judged = judgeMatches(page.network, await matchCredits(deps, page, session), newId);
+      const stored = judged.map(({ payment }) => payment);
       if (stored.length > 0) {
+        const outboxEvents = await applyEffects(judged, session);
         await payments.insert(stored, session);
-        await outbox.publish(await applyEffects(recorded, session), session);
-        // Once true it stays true: wallets that have payments in this transaction's snapshot need no write.
-        const first = matches.filter(({ wallet }) => !wallet.hasPayments).map(({ wallet }) => wallet._id);
-        if (first.length > 0) await wallets.noteHasPayments([...new Set(first)], session);
+        await outbox.publish(outboxEvents, session);
+        await noteFirstPayments(judged, session);
       }
       if (move && !(await cursors.advance(move.from, move.to, session))) throw new CursorConflict();
       return stored;
     });
+  }
+
+  /** Once true these stay true: wallets and products that have payments in this transaction's snapshot need no write. */
+  async function noteFirstPayments(judged: readonly Judged[], session: Session): Promise<void> {
+    const newWallets = judged.flatMap(({ wallet }) => (wallet.hasPayments ? [] : wallet._id));
+    if (newWallets.length > 0) await wallets.noteHasPayments([...new Set(newWallets)], session);
+    const newProducts = judged.flatMap(({ target }) =>
+      target?.checkout && target.product && !target.product.hasCheckoutPayments ? target.product._id : [],
+    );
+    if (newProducts.length > 0) await products.noteCheckoutPayments([...new Set(newProducts)], session);
   }
 
   return {
@@ -87,8 +115,4 @@ export function createRecorder(deps: {
       }
     },
   };
-}
-
-interface Recorded extends Match {
-  payment: PaymentDoc;
 }

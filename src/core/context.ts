@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../../contracts/networks.js';
 import { type Clock, monotonicClock, systemClock } from '../clock.js';
+import { createCheckoutExpiry } from '../collect/checkout-expiry.js';
 import { createDestinationCheck } from '../collect/destination-check.js';
 import { createFlagGap } from '../collect/flag-gap.js';
 import { createLedgerStamper } from '../collect/ledger-stamper.js';
@@ -36,6 +37,7 @@ import { createAccountService } from '../services/account.js';
 import { createApiKeyService } from '../services/api-keys.js';
 import { createAuthentication } from '../services/authentication.js';
 import type { Services } from '../services/caller.js';
+import { createCheckoutService } from '../services/checkouts.js';
 import { createDeliveryService } from '../services/deliveries.js';
 import { createEventService } from '../services/events.js';
 import { createIdempotency } from '../services/idempotency.js';
@@ -191,7 +193,18 @@ export async function createContext(deps: {
       }),
       products: createProductService({ forAccount, transaction, stamper, clock, newId }),
       paymentLinks: createPaymentLinkService({ forAccount, transaction, stamper, clock, newId, publicUrl }),
-      payments: createPaymentService({ forAccount, outbox, transaction, eventsStored }),
+      checkouts: createCheckoutService({
+        forAccount,
+        paymentLinks: system.paymentLinks,
+        outbox,
+        transaction,
+        stamper,
+        clock,
+        newId,
+        publicUrl,
+        eventsStored,
+      }),
+      payments: createPaymentService({ forAccount, outbox, transaction, eventsStored, clock }),
       events: createEventService({ forAccount }),
       webhooks: createWebhookService({
         forAccount,
@@ -249,6 +262,13 @@ export async function createContext(deps: {
         'deliver webhooks': () => async (limits) => ({
           result: await dispatcher.drain(limits.ended, limits.enough),
         }),
+        'expire checkouts': () => async (limits) => ({
+          result: {
+            looked: await createCheckoutExpiry({ ...system, outbox, transaction, clock, log, eventsStored }).run(
+              limits.ended,
+            ),
+          },
+        }),
         'retry webhooks': () => retryWebhooks({ deliveries: system.deliveries, dispatcher, clock }),
         housekeeping: () =>
           housekeeping({ db, transaction, jobs: system.jobs, countSegments: system.countSegments, clock, log }, config),
@@ -266,8 +286,10 @@ export async function createContext(deps: {
       pages = createPageRouter({
         pages: createPageSource({
           paymentLinks: system.paymentLinks,
+          checkouts: system.checkouts,
           forAccount,
           destinationCheck: createDestinationCheck({ horizons, clock }),
+          clock,
         }),
         status,
         testPayer: localLedger && toTestPayer(localLedger.client),

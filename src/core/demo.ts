@@ -1,4 +1,4 @@
-/** The demo of a first start: an account with an API key, a wallet that exists on the local ledger, products, a link. */
+/** The demo of a first start: an account with an API key, a wallet that exists on the local ledger, products, links, a checkout. */
 
 import type { Clock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
@@ -9,6 +9,8 @@ export interface Demo {
   apiKey: string;
   /** The link's hosted page. */
   pageUrl: string;
+  /** The checkout's hosted page. */
+  checkoutUrl: string;
 }
 
 const LEASE_MS = 60_000;
@@ -47,5 +49,10 @@ export async function createDemo(
   });
   const link = await services.paymentLinks.create(caller, { productId: coffee.id });
   await services.paymentLinks.create(caller, { productId: tip.id });
-  return { apiKey: apiKey.key, pageUrl: link.url };
+  const checkout = await services.checkouts.create(caller, {
+    productId: coffee.id,
+    quantity: 2,
+    reference: 'order-1',
+  });
+  return { apiKey: apiKey.key, pageUrl: link.url, checkoutUrl: checkout.url };
 }

@@ -1,4 +1,4 @@
-/** Memos that name a payment link: made here, and read back from whatever the payer's wallet sent. Two different memos never normalise to one.
+/** Memos that name a payment link or a checkout: made here, and read back from whatever the payer's wallet sent. Two different memos never normalise to one.
  *
  *  A memo is 11 random symbols of Crockford's base32 (the letters without I, L, O, U) followed by one check symbol. The check symbol is a weighted
  *  sum over GF(32) with a different non-zero weight for each symbol. It catches every single wrong symbol, every swap of two symbols, and 31 of
@@ -7,7 +7,11 @@
  *  The 60 bits of the 12 symbols (first symbol most significant) are also the memo's id: an unsigned integer below 2⁶⁰. Wallets that cannot send
  *  a text memo send the id, as an id memo or as the id of a muxed address. Nothing more needs to be stored.
  *
- *  With N links, a new memo collides with an existing one with probability N/2⁵⁵; the unique index then asks for another. Twelve symbols typed
+ *  The first bit says whom a new memo is for: 0 a link, 1 a checkout. So no link and checkout that are made at the same moment can draw the same
+ *  memo, although each collection has a unique index of its own. (Links made before checkouts existed have memos of either kind: whoever draws one
+ *  for a checkout looks among the links.)
+ *
+ *  With N links, a new memo collides with an existing one with probability N/2⁵⁴; the unique index then asks for another. Twelve symbols typed
  *  blindly name some link with probability N/2⁶⁰ (10⁶ links: 9·10⁻¹³). */
 import type { Clock } from '../clock.js';
 
@@ -21,10 +25,14 @@ const timesX = (element: number): number => ((element << 1) ^ (element & 16 ? 0b
 /** Horner's rule: the symbol at distance d from the end weighs x^d, and the powers x⁰ … x³⁰ all differ. */
 const weigh = (values: readonly number[]): number => values.reduce((sum, value) => timesX(sum) ^ value, 0);
 
+/** What a memo is drawn for. */
+export type MemoOwner = 'link' | 'checkout';
+
 /** A new memo: 12 upper-case symbols. It is unique only in all likelihood: the store's unique index decides. */
-export function createMemo(clock: Pick<Clock, 'randomBytes'>): string {
+export function createMemo(clock: Pick<Clock, 'randomBytes'>, owner: MemoOwner): string {
   // 256 is a multiple of 32, so that the low five bits of a byte are uniform.
-  const payload = [...clock.randomBytes(PAYLOAD_LENGTH)].map((byte) => byte & 31);
+  const [first = 0, ...others] = [...clock.randomBytes(PAYLOAD_LENGTH)].map((byte) => byte & 31);
+  const payload = [owner === 'checkout' ? first | 16 : first & 15, ...others];
   // The check symbol weighs 1, and in GF(32) what adds up to 0 is its own opposite.
   const check = weigh([...payload, 0]);
   return [...payload, check].map((value) => SYMBOLS[value]).join('');
@@ -64,7 +72,7 @@ export type CreditMemo =
 
 export type UnmatchedReason = 'no_memo' | 'unknown_memo' | 'unsupported_memo';
 
-/** The parts of a credit that can name a link. */
+/** The parts of a credit that can name a link or checkout. */
 export interface PaymentReference {
   memo: CreditMemo;
   /** Decimal text; null when the destination is not muxed. */

@@ -1,4 +1,4 @@
-/** What follows from a change to a payment: the events to publish and what its link counts. Pure, and the same whether the payment was read
+/** What follows from a change to a payment: the events to publish and what its link or checkout counts. Pure, and the same whether the payment was read
  *  from the ledger, assigned or accepted. */
 import type { PaymentStatus } from '../../contracts/payments.js';
 
@@ -6,18 +6,19 @@ import type { PaymentStatus } from '../../contracts/payments.js';
 export interface PaymentState {
   status: PaymentStatus;
   paymentLinkId: string | null;
+  checkoutId?: string | null;
 }
 
 export interface PaymentEffects {
   /** In the order in which they are published. */
   events: ('payment.received' | 'payment.completed')[];
-  /** What the payment's link counts in addition: `payments` leaves out those that are REJECTED, `received` does not. */
+  /** What the payment's link or checkout counts in addition: `payments` leaves out those that are REJECTED, `received` does not. */
   counted: { payments: 0 | 1; received: 0 | 1 };
 }
 
 /** @param before null for a payment that was not stored yet */
 export function effectsOf(before: PaymentState | null, after: PaymentState): PaymentEffects {
-  const arrives = after.paymentLinkId !== null && (before === null || before.paymentLinkId === null);
+  const arrives = belongs(after) && !(before && belongs(before));
   const completes = isCompleted(after) && !(before && isCompleted(before));
   const isCounted = counts(after) && !(before && counts(before));
   return {
@@ -29,5 +30,6 @@ export function effectsOf(before: PaymentState | null, after: PaymentState): Pay
   };
 }
 
-const isCompleted = ({ status, paymentLinkId }: PaymentState) => paymentLinkId !== null && status === 'COMPLETED';
-const counts = ({ status, paymentLinkId }: PaymentState) => paymentLinkId !== null && status !== 'REJECTED';
+const belongs = ({ paymentLinkId, checkoutId }: PaymentState) => Boolean(paymentLinkId ?? checkoutId);
+const isCompleted = (payment: PaymentState) => belongs(payment) && payment.status === 'COMPLETED';
+const counts = (payment: PaymentState) => belongs(payment) && payment.status !== 'REJECTED';

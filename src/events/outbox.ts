@@ -3,6 +3,7 @@
 import { EVENT_KINDS, type EventDataOf, type EventType } from '../../contracts/event-kinds.js';
 import { createdAtOf, type NewId } from '../domain/ids.js';
 import type { PaymentEffects } from '../domain/payment-effects.js';
+import { type CheckoutFacts, toCheckout } from '../resources/checkout.js';
 import { toPayment, toPaymentLink, toProduct } from '../resources/index.js';
 import type { Session } from '../stores/database.js';
 import type { EventDoc, EventStore } from '../stores/events.js';
@@ -22,14 +23,24 @@ export type OutboxEvent = {
   };
 }[EventType];
 
-/** A payment that belongs to a link, and all that its events show. */
-export interface PaymentFacts {
-  payment: PaymentDoc;
+/** What a payment belongs to, with its wallet, which need not be the one that the payment came to. */
+export type PaymentOwner = LinkOwner | CheckoutOwner;
+
+export interface LinkOwner {
   link: PaymentLinkDoc;
+  checkout: null;
   product: ProductDoc;
-  /** The product's wallet. */
   wallet: WalletDoc;
 }
+
+export interface CheckoutOwner extends CheckoutFacts {
+  link: null;
+  /** The product may have got another wallet since the checkout was made. Null without a product. */
+  productWallet: WalletDoc | null;
+}
+
+/** A payment that belongs to a link or checkout, and all that its events show. */
+export type PaymentFacts = PaymentOwner & { payment: PaymentDoc };
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
@@ -37,14 +48,30 @@ export function createOutbox(deps: { events: EventStore; newId: NewId; publicUrl
   const { events, newId, publicUrl } = deps;
   return {
     /** Events of these kinds about a payment, in the order given. Stores nothing. */
-    ofPayment(types: PaymentEffects['events'], { payment, link, product, wallet }: PaymentFacts): OutboxEvent[] {
+    ofPayment(types: PaymentEffects['events'], { payment, ...owner }: PaymentFacts): OutboxEvent[] {
       if (types.length === 0) return [];
+      const { product } = owner;
+      const productWallet = owner.checkout ? owner.productWallet : owner.wallet;
       const data: EventDataOf<'payment.received'> = {
         payment: toPayment(payment, product),
-        paymentLink: toPaymentLink(link, product, publicUrl),
-        product: toProduct(product, wallet),
+        paymentLink: owner.link && toPaymentLink(owner.link, owner.product, publicUrl),
+        checkout: owner.checkout && toCheckout(owner, publicUrl),
+        product: product && productWallet && toProduct(product, productWallet),
       };
       return types.map((type) => ({ type, accountId: payment.accountId, data }));
+    },
+
+    /** The event that says what became of a checkout. @param payments of the checkout, oldest first. Stores nothing. */
+    ofCheckout(
+      type: 'checkout.paid' | 'checkout.expired',
+      facts: CheckoutFacts,
+      payments: readonly PaymentDoc[],
+    ): OutboxEvent {
+      const data = {
+        checkout: toCheckout(facts, publicUrl),
+        payments: payments.map((payment) => toPayment(payment, facts.product)),
+      };
+      return { type, accountId: facts.checkout.accountId, data };
     },
 
     /** Stores events in the order given, in the transaction that stores what happened.

@@ -59,6 +59,14 @@ const OTHERS = [
     processes: 'one',
   },
   {
+    name: 'expire checkouts',
+    schedule: 'every second',
+    does: 'expires checkouts whose wallet has been read beyond their end without enough money',
+    everyMs: SECOND_MS,
+    lastsMs: null,
+    processes: 'one',
+  },
+  {
     name: 'housekeeping',
     schedule: 'hourly',
     does: 'removes jobs of processes that died and, with RETENTION_DAYS, what is older',

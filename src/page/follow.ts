@@ -26,14 +26,19 @@ export function createFollow(deps: FollowDeps) {
     if (streams.isFull(address)) return void res.status(429).set('retry-after', '60').end();
     // A reader who left while the link was looked up will never be heard to leave.
     if (res.destroyed || req.method === 'HEAD') return void res.end();
-    const since = sinceOf(req);
+    // The page of a checkout shows all of it, whenever it was opened.
+    const since = link.checkout ? new Date(0) : sinceOf(req);
     const stream = streams.start(res, address);
     const payments = new Map<string, PagePayment>();
     const terms = JSON.stringify(link);
     let caughtUp = false;
+    let told = false;
 
     const tell = () => {
       if (!caughtUp) return;
+      // A payment changes the checkout itself: the page asks anew.
+      if (link.checkout && told) return stream.send('changed', '1');
+      told = true;
       const shown = [...payments.values()];
       const key = `${terms} ${shown.map(({ id, status }) => `${id} ${status}`).join()}`;
       stream.send(

@@ -4,17 +4,22 @@ import { icon, money, shorten } from './parts.js';
 import type { PageLink, PagePayment } from './types.js';
 
 export interface PageState {
-  state: 'WAITING' | 'CLOSED' | 'PAID' | 'UNDERPAID' | 'REJECTED';
+  /** CHECKING: the end of a checkout has come, and its ledgers are still being read. */
+  state: 'WAITING' | 'CLOSED' | 'CHECKING' | 'PAID' | 'UNDERPAID' | 'REJECTED';
   /** Whether the payment details are shown. */
   payable: boolean;
+  /** Of a checkout: what remains. The page draws its details anew when it changes. */
+  due?: string;
   title: string;
   /** For screen readers, when it changes. */
   announcement: string;
   html: Html;
 }
 
-/** Why the link takes no payments, or null when it does. */
-export function closedBecause({ active, product, wallet }: PageLink): string | null {
+/** Why the link or checkout takes no payments, or null when it does. */
+export function closedBecause({ active, product, wallet, checkout }: PageLink): string | null {
+  if (checkout && checkout.status !== 'OPEN') return 'This order is closed.';
+  if (checkout?.ended) return 'The time to pay is over.';
   if (!active) return 'This payment link is switched off.';
   if (!product.active) return 'This product is not offered at the moment.';
   return wallet.active ? null : 'The receiving account is not in use at the moment.';
@@ -61,7 +66,7 @@ function requested({ product }: PageLink): string {
   return product.price === null ? `Pay in ${product.assetCode}` : `Pay ${product.price} ${product.assetCode}`;
 }
 
-const WAITING = html`<p class="waiting scripted"><span class="pulse"></span><span class="online">Waiting for your payment…</span><span class="offline">No connection. Your payment is not lost: this page catches up when it is back.</span></p>`;
+export const WAITING = html`<p class="waiting scripted"><span class="pulse"></span><span class="online">Waiting for your payment…</span><span class="offline">No connection. Your payment is not lost: this page catches up when it is back.</span></p>`;
 
 const closedView = (because: string): Html => html`
 <div class="outcome closed">
@@ -87,13 +92,17 @@ function describe(payment: PagePayment, link: PageLink): PaymentMessage {
       return {
         tone,
         heading: `Paid, ${payment.excessAmount} ${code} too much`,
-        sentence: `The price is ${asked} ${code}. Ask the merchant if you want the rest back.`,
+        sentence: `${link.checkout ? 'Due were' : 'The price is'} ${asked} ${code}. Ask the merchant if you want the rest back.`,
       };
     }
     if (payment.shortfallAmount !== null || !isAskedAsset(payment, product)) {
       return { tone, heading: 'Paid', sentence: 'The merchant has accepted your payment as it came.' };
     }
     return { tone, heading: 'Paid', sentence: 'The payment has arrived and is complete. You can close this page.' };
+  }
+  if (payment.reason === 'partial') {
+    const sentence = `It is a part of the order: ${payment.shortfallAmount} ${code} were left to pay after it.`;
+    return { tone: 'short', heading: 'A part', sentence };
   }
   if (payment.status === 'UNDERPAID') {
     const least = payment.reason === 'below_minimum' ? 'The minimum is' : 'The price is';
@@ -120,6 +129,12 @@ function describe(payment: PagePayment, link: PageLink): PaymentMessage {
       return refused('Not accepted', 'This payment link was switched off when it arrived.');
     case 'product_inactive':
       return refused('Not accepted', 'This product was not offered any more when it arrived.');
+    case 'checkout_paid':
+      return refused('Not accepted', 'The order was paid already when it arrived.');
+    case 'checkout_expired':
+      return refused('Not accepted: too late', 'It came after the time to pay was over.');
+    case 'checkout_cancelled':
+      return refused('Not accepted', 'The order was cancelled before it arrived.');
     default:
       return refused('Not accepted', 'It could not be taken as a payment for this link.');
   }
@@ -130,7 +145,7 @@ const isAskedAsset = (payment: PagePayment, product: PageLink['product']): boole
 
 const ICON_OF = { paid: 'check', short: 'part', refused: 'cross' } as const;
 
-function outcome(payment: PagePayment, link: PageLink): Html {
+export function outcome(payment: PagePayment, link: PageLink): Html {
   const { tone, heading, sentence } = describe(payment, link);
   const moment = payment.createdAt.toISOString();
   const asset = payment.assetIssuer === null || isAskedAsset(payment, link.product) ? null : payment.assetIssuer;

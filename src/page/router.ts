@@ -5,6 +5,7 @@ import type { Clock } from '../clock.js';
 import { payUri } from '../domain/sep7.js';
 import { qrPng, qrSvg } from '../resources/qr.js';
 import { createAssets } from './assets.js';
+import { checkoutStateOf } from './checkout-state.js';
 import { busyView, faultView, unknownView } from './document.js';
 import { judgeEntered } from './entered-amount.js';
 import { createFollow } from './follow.js';
@@ -45,7 +46,7 @@ export interface PageDeps {
 /** `close` ends the event streams, and must come before the server waits for its connections to end. */
 export type PageRouter = Router & { close(): void; openStreams(): number };
 
-/** @returns a router for the root: `/p/…` and `/page/…`. */
+/** @returns a router for the root: `/p/…`, `/c/…` and `/page/…`. */
 export function createPageRouter(deps: PageDeps): PageRouter {
   const { pages, status, testPayer, clock, log } = deps;
   const { maxStreams = MAX_STREAMS, maxStreamsPerAddress = MAX_STREAMS_PER_ADDRESS, limit = () => 0 } = deps;
@@ -56,15 +57,24 @@ export function createPageRouter(deps: PageDeps): PageRouter {
   const streams = createStreams({ clock, limit: maxStreams, limitPerAddress: maxStreamsPerAddress, fed });
 
   const send = (res: Response, code: number, view: Html) => void res.status(code).type('html').send(view.text);
-  const addressOf = (link: PageLink) => `${base}/p/${link.slug}`;
+  const addressOf = (link: PageLink) => `${base}/${link.checkout ? 'c' : 'p'}/${link.slug}`;
+  const stateOf = (link: PageLink, payments: readonly PagePayment[]) =>
+    link.checkout ? checkoutStateOf(link, payments) : pageStateOf(link, payments, addressOf(link));
   const testPayable = (link: PageLink) => testPayer !== null && link.wallet.network === 'LOCAL';
 
-  /** Answers 404 unless there is such a link. */
+  /** The page of a checkout shows all of its payments, that of a link those since it was opened. */
+  async function paymentsOf({ linkId, checkout }: PageLink, since: Date | null): Promise<PagePayment[]> {
+    if (checkout) return status.since(linkId, new Date(0));
+    return since ? status.since(linkId, since) : [];
+  }
+
+  /** Answers 404 unless there is such a link or checkout. */
   const withLink =
     (handle: (req: Request, res: Response, link: PageLink) => void | Promise<void>) =>
     async (req: Request, res: Response): Promise<void> => {
       const slug = String(req.params.slug);
-      const link = SLUG.test(slug) ? await pages.linkBySlug(slug) : null;
+      const find = req.path.startsWith('/c/') ? pages.checkoutBySlug : pages.linkBySlug;
+      const link = SLUG.test(slug) ? await find(slug) : null;
       return link ? handle(req, res, link) : send(res, 404, unknownView(frame));
     };
 
@@ -82,19 +92,20 @@ export function createPageRouter(deps: PageDeps): PageRouter {
   ): Promise<void> {
     const since = sinceOf(given.since);
     const opened = since ?? clock.now();
-    const payments = since ? await status.since(link.linkId, since) : [];
+    const payments = await paymentsOf(link, since);
     const terms = termsOf(link, given.amount);
     const uri = uriOf(link, terms.amount);
     const image = shownImage(link.product.imageUrl);
     const view = pageView(frame, {
       link,
       ...terms,
-      pageState: pageStateOf(link, payments, addressOf(link)),
+      pageState: stateOf(link, payments),
       uri,
       qr: await qrCode(uri),
       image,
       address: addressOf(link),
       opened: opened.getTime(),
+      nowMs: clock.nowMs(),
       looked: since !== null,
       testPayable: testPayable(link),
       problem: given.problem ?? null,
@@ -105,7 +116,7 @@ export function createPageRouter(deps: PageDeps): PageRouter {
 
   /** What the script takes over: the whole state each time, so that nothing is lost between two of them. */
   function snapshot(link: PageLink, payments: readonly PagePayment[]) {
-    const { html, ...pageState } = pageStateOf(link, payments, addressOf(link));
+    const { html, ...pageState } = stateOf(link, payments);
     return { ...pageState, html: html.text, payments: payments.map(({ id: _, ...known }) => known) };
   }
 
@@ -151,20 +162,20 @@ export function createPageRouter(deps: PageDeps): PageRouter {
   };
 
   const router = express.Router();
-  router.use(['/p', '/page'], strictHeaders);
+  router.use(['/p', '/c', '/page'], strictHeaders);
   router.get('/page/:file', frame.assets.serve);
-  router.use('/p', (req, res, next) => {
+  router.use(['/p', '/c'], (req, res, next) => {
     const waitSeconds = limit(addressOfClient(req));
     if (waitSeconds === 0) return next();
     res.set('retry-after', String(waitSeconds));
     send(res, 429, busyView(frame, waitSeconds));
   });
   router.get(
-    '/p/:slug',
+    ['/p/:slug', '/c/:slug'],
     withLink((req, res, link) => showPage(res, link, req.query)),
   );
   router.get(
-    '/p/:slug/qr',
+    ['/p/:slug/qr', '/c/:slug/qr'],
     withLink(async (req, res, link) => {
       const { entered, amount } = termsOf(link, req.query.amount);
       if (closedBecause(link) !== null || entered.state === 'wrong') return send(res, 404, unknownView(frame));
@@ -176,7 +187,7 @@ export function createPageRouter(deps: PageDeps): PageRouter {
     ['qr.png', 'png', qrPng],
   ] as const) {
     router.get(
-      `/p/:slug/${file}`,
+      [`/p/:slug/${file}`, `/c/:slug/${file}`],
       withLink(async (req, res, link) => {
         if (closedBecause(link) !== null) return send(res, 404, unknownView(frame));
         const { entered, amount } = termsOf(link, req.query.amount);
@@ -187,16 +198,20 @@ export function createPageRouter(deps: PageDeps): PageRouter {
     );
   }
   router.get(
-    '/p/:slug/status',
+    ['/p/:slug/status', '/c/:slug/status'],
     withLink(async (req, res, link) => {
       const since = sinceOf(req.query.since);
-      res.json(snapshot(link, since ? await status.since(link.linkId, since) : []));
+      res.json(snapshot(link, await paymentsOf(link, since)));
     }),
   );
-  router.get('/p/:slug/events', withLink(follow));
-  router.post('/p/:slug/pay', express.urlencoded({ extended: false, limit: '4kb' }), withLink(payFromTestAccount));
-  router.use(['/p', '/page'], (_req, res) => send(res, 404, unknownView(frame)));
-  router.use(['/p', '/page'], fault);
+  router.get(['/p/:slug/events', '/c/:slug/events'], withLink(follow));
+  router.post(
+    ['/p/:slug/pay', '/c/:slug/pay'],
+    express.urlencoded({ extended: false, limit: '4kb' }),
+    withLink(payFromTestAccount),
+  );
+  router.use(['/p', '/c', '/page'], (_req, res) => send(res, 404, unknownView(frame)));
+  router.use(['/p', '/c', '/page'], fault);
 
   return Object.assign(router, { close: streams.close, openStreams: streams.count });
 }

@@ -14,6 +14,7 @@ const MARGIN_MS = 60_000;
 
 export interface PaymentFields {
   paymentLinkId: string | null;
+  checkoutId?: string | null;
 }
 
 export interface StatusFeedDeps<Payment extends PaymentFields> {
@@ -40,9 +41,9 @@ export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeed
   let stream: { close(): Promise<void> } | undefined;
 
   function tell(payment: Payment | null): void {
-    if (!payment || payment.paymentLinkId === null) return;
-    const subscribed = listeners.get(payment.paymentLinkId);
-    const shown = subscribed && toPagePayment(payment);
+    const owner = payment?.paymentLinkId ?? payment?.checkoutId;
+    const subscribed = owner ? listeners.get(owner) : undefined;
+    const shown = payment && subscribed && toPagePayment(payment);
     if (!shown) return;
     for (const listener of subscribed) listener(shown);
   }

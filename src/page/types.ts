@@ -1,9 +1,11 @@
 /** What the hosted page needs of the rest of the service, and all that it may know of a payment. */
+import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason } from '../../contracts/payments.js';
 
-/** A payment link with everything that its page shows. Amounts are canonical decimal text. */
+/** What a page asks the payer to pay, a link or a checkout, with everything that the page shows. Amounts are canonical decimal text. */
 export interface PageLink {
+  /** Of the link or checkout. */
   linkId: string;
   slug: string;
   memo: string;
@@ -21,12 +23,29 @@ export interface PageLink {
     active: boolean;
   };
   wallet: { address: string; network: Network; active: boolean };
+  /** Where the page is of a checkout: then `product.price` is what remains. */
+  checkout?: PageCheckout;
   /** Sentences for the payer, shown above the payment details. */
   warnings?: string[];
 }
 
+export interface PageCheckout {
+  id: string;
+  status: CheckoutStatus;
+  amount: string;
+  received: string;
+  remaining: string;
+  excess: string | null;
+  expiresAt: Date;
+  /** The end has come, by the clock. */
+  ended: boolean;
+  successUrl: string | null;
+  cancelUrl: string | null;
+}
+
 export interface PageSource {
   linkBySlug(slug: string): Promise<PageLink | null>;
+  checkoutBySlug(slug: string): Promise<PageLink | null>;
 }
 
 /** A payment as far as a payer may know it. Amounts are canonical decimal text. */
@@ -49,7 +68,7 @@ export interface PagePayment {
 }
 
 export interface StatusFeed {
-  /** Calls the listener with every payment of the link that is stored or judged anew from now on; one may come twice.
+  /** Calls the listener with every payment of the link or checkout that is stored or judged anew from now on; one may come twice.
    *  @returns what ends the subscription. */
   subscribe(linkId: string, listener: (payment: PagePayment) => void): () => void;
   /** The link's newest payments of that time or later, newest first, at most `PAYMENTS_SHOWN`. */

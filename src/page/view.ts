@@ -2,6 +2,7 @@
 
 import { memoIdOf } from '../domain/memo.js';
 import { muxedAddressOf } from '../domain/muxed.js';
+import { timeLeft } from './checkout-state.js';
 import { documentOf, type Frame } from './document.js';
 import type { EnteredAmount } from './entered-amount.js';
 import type { ShownImage } from './headers.js';
@@ -23,6 +24,7 @@ export interface PageModel {
   address: string;
   /** When it was opened, milliseconds since the epoch. */
   opened: number;
+  nowMs: number;
   /** Whether somebody without the script has asked if the payment has arrived. */
   looked: boolean;
   testPayable: boolean;
@@ -38,12 +40,13 @@ export function pageView(frame: Frame, model: PageModel): Html {
     pageState.title,
     html`
 ${networkNotice(link)}
-<main class="checkout" data-address="${address}" data-opened="${opened}" data-state="${pageState.state}">
+<main class="checkout" data-address="${address}" data-opened="${opened}" data-state="${pageState.state}"${pageState.due !== undefined && html` data-due="${pageState.due}"`}>
   <header class="summary">
     ${image && html`<img class="picture" src="${image.url}" alt="" referrerpolicy="no-referrer" width="320" height="320">`}
     <div>
       <h1 dir="auto">${name}</h1>
       <div id="price">${price(model)}</div>
+      ${pageState.payable && countdown(model)}
     </div>
   </header>
   <section class="card" aria-label="Payment">
@@ -62,10 +65,20 @@ function networkNotice({ wallet: { network } }: PageLink): Html | null {
   return html`<aside class="network"><strong>${where}.</strong> No real money moves here.</aside>`;
 }
 
-function price({ link: { product }, amount }: PageModel): Html {
+/** By the server's clock: the script counts on from the time that it was told. */
+function countdown({ link: { checkout }, nowMs }: PageModel): Html | null {
+  if (!checkout) return null;
+  const iso = checkout.expiresAt.toISOString();
+  const endsMs = checkout.expiresAt.getTime();
+  return html`<p id="countdown" class="least" data-ends="${endsMs}" data-now="${nowMs}">Pay until <time datetime="${iso}">${iso.slice(0, 16).replace('T', ' ')} UTC</time>, <span role="timer">${timeLeft(endsMs - nowMs)}</span> left</p>`;
+}
+
+function price({ link: { product, checkout }, amount: asked, pageState }: PageModel): Html {
   const { assetCode, assetIssuer, minAmount } = product;
+  const amount = checkout && !pageState.payable ? checkout.amount : asked;
   return html`
 <p class="price">${amount === null ? html`<span class="open">You choose the amount</span>` : money(amount, assetCode)}</p>
+${checkout && pageState.payable && checkout.received !== '0' && html`<p class="least">Left of ${money(checkout.amount, assetCode)}</p>`}
 ${product.priceType === 'CUSTOM' && minAmount !== null && html`<p class="least">At least ${money(minAmount, assetCode)}</p>`}
 ${
   assetIssuer === null
@@ -78,7 +91,7 @@ ${
 
 function ask(model: PageModel): Html {
   const { link, entered, pageState } = model;
-  const waiting = pageState.state === 'WAITING';
+  const waiting = pageState.state === 'WAITING' || link.checkout !== undefined;
   return html`
 <details class="ask"${waiting && html` open`}>
 <summary>Make a new payment</summary>
@@ -88,10 +101,10 @@ ${link.product.priceType === 'CUSTOM' && amountForm(model)}
 </details>`;
 }
 
-const check = ({ address, opened, amount, looked }: PageModel): Html => html`
+const check = ({ address, opened, amount, looked, pageState }: PageModel): Html => html`
 <form class="check scriptless" action="${address}" method="get">
   <input type="hidden" name="since" value="${opened}">${amount !== null && html`<input type="hidden" name="amount" value="${amount}">`}
-  <p>${looked ? 'Nothing has arrived yet. A payment takes a few seconds.' : 'When you have paid, look here whether it has arrived.'}</p>
+  <p>${looked && pageState.state === 'WAITING' ? 'Nothing has arrived yet. A payment takes a few seconds.' : 'When you have paid, look here whether it has arrived.'}</p>
   <button class="plain">${looked ? 'Look again' : 'Has my payment arrived?'}</button>
 </form>`;
 

@@ -45,7 +45,7 @@ export const toProduct = (product: ProductDoc, wallet: WalletDoc): Product => ({
   createdAt: product.createdAt.toISOString(),
 });
 
-const toProductSummary = ({ _id, name, assetCode, priceType, price }: ProductDoc): PaymentLink['product'] => ({
+export const toProductSummary = ({ _id, name, assetCode, priceType, price }: ProductDoc): PaymentLink['product'] => ({
   id: _id,
   name,
   assetCode,
@@ -64,7 +64,7 @@ export const toPaymentLink = (link: PaymentLinkDoc, product: ProductDoc, publicU
   createdAt: link.createdAt.toISOString(),
 });
 
-/** @param product of the payment's link; null for an unmatched payment. */
+/** @param product of the payment's link or checkout; null when there is none. */
 export const toPayment = (payment: PaymentDoc, product: ProductDoc | null): Payment => ({
   id: payment._id,
   status: payment.status,
@@ -87,6 +87,8 @@ export const toPayment = (payment: PaymentDoc, product: ProductDoc | null): Paym
   ledger: payment.ledger,
   ledgerClosedAt: payment.ledgerClosedAt.toISOString(),
   paymentLinkId: payment.paymentLinkId,
+  // Payments from before checkouts existed have no such field.
+  checkoutId: payment.checkoutId ?? null,
   product: product && toProductSummary(product),
   walletId: payment.walletId,
   explorerUrl: networkInfo[payment.network].explorerUrl?.(payment.transactionHash) ?? null,

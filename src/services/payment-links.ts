@@ -63,7 +63,7 @@ export function createPaymentLinkService(deps: {
           accountId,
           productId,
           slug: createSlug(clock),
-          memo: createMemo(clock),
+          memo: createMemo(clock, 'link'),
           active: true,
           history: [{ from: null, terms: { active: true } }],
           paymentCount: 0,

@@ -1,30 +1,30 @@
 /** What the API does with payments: reading them, and what a merchant decides about those that were not taken. */
 import type { Contract } from '../../contracts/index.js';
 import { PAYMENT_STATUSES } from '../../contracts/payments.js';
+import type { Clock } from '../clock.js';
 import { parseAmount } from '../domain/amount.js';
 import { conflict, invalid, notFound } from '../domain/api-error.js';
 import { effectsOf } from '../domain/payment-effects.js';
 import { isPayable, payUri } from '../domain/sep7.js';
-import type { Outbox } from '../events/outbox.js';
+import type { Outbox, PaymentOwner } from '../events/outbox.js';
 import { toPayment } from '../resources/index.js';
 import type { Database, Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
-import type { PaymentLinkDoc } from '../stores/payment-links.js';
 import type { PaymentDoc } from '../stores/payments.js';
-import type { ProductDoc } from '../stores/products.js';
-import { judgeByHistory, networkInForce } from '../stores/verdict.js';
+import { judgeByCheckout, judgeByHistory, networkInForce, type StoredVerdict } from '../stores/verdict.js';
 import type { ServiceOf } from './caller.js';
 
 const MATCHED = PAYMENT_STATUSES.filter((status) => status !== 'UNMATCHED');
 
 export function createPaymentService(deps: {
-  forAccount: ForAccount<'payments' | 'paymentLinks' | 'products' | 'wallets'>;
+  forAccount: ForAccount<'payments' | 'paymentLinks' | 'checkouts' | 'products' | 'wallets'>;
   outbox: Outbox;
   transaction: Database['transaction'];
   /** Called when events may have been stored. */
   eventsStored: () => void;
+  clock: Clock;
 }): ServiceOf<Contract['payments']> {
-  const { forAccount, outbox, transaction, eventsStored } = deps;
+  const { forAccount, outbox, transaction, eventsStored, clock } = deps;
 
   const show = async (payment: PaymentDoc) =>
     toPayment(
@@ -32,15 +32,59 @@ export function createPaymentService(deps: {
       (payment.productId && (await forAccount(payment.accountId).products.byId(payment.productId))) || null,
     );
 
-  /** Publishes what follows from a merchant's decision about a payment, and counts the payment for its link. */
-  async function applyEffects(before: PaymentDoc, after: PaymentDoc, session: Session): Promise<void> {
-    const { paymentLinks, products, wallets } = forAccount(after.accountId);
+  /** Publishes what follows from a merchant's decision about a payment, and stores what it does to its link or checkout.
+   *  @param owner a checkout as the payment left it */
+  async function applyEffects(
+    { before, after, owner }: { before: PaymentDoc; after: PaymentDoc; owner: PaymentOwner },
+    session: Session,
+  ): Promise<void> {
+    const { paymentLinks, checkouts, products } = forAccount(after.accountId);
     const { events, counted } = effectsOf(before, after);
-    await paymentLinks.count({ id: after.paymentLinkId!, ...counted }, session);
-    const link = (await paymentLinks.byId(after.paymentLinkId!, session)) as PaymentLinkDoc;
-    const product = (await products.byId(link.productId, session)) as ProductDoc;
-    const [wallet] = await wallets.byIds([product.walletId]);
-    await outbox.publish(outbox.ofPayment(events, { payment: after, link, product, wallet: wallet! }), session);
+    if (owner.link) {
+      await paymentLinks.count({ id: owner.link._id, ...counted }, session);
+      const paymentCount = owner.link.paymentCount + counted.payments;
+      const link = { ...owner.link, paymentCount };
+      return outbox.publish(outbox.ofPayment(events, { payment: after, ...owner, link }), session);
+    }
+    const { checkout, product } = owner;
+    await checkouts.update(checkout, session);
+    if (product && !product.hasCheckoutPayments) await products.noteCheckoutPayments(product._id, session);
+    const outboxEvents = outbox.ofPayment(events, { payment: after, ...owner });
+    if (after.status === 'COMPLETED') {
+      const all = await forAccount(after.accountId).payments.ofCheckout(checkout._id, session);
+      outboxEvents.push(outbox.ofCheckout('checkout.paid', owner, all));
+    }
+    await outbox.publish(outboxEvents, session);
+  }
+
+  /** What a payment belongs to or is to belong to; null when it is not there. */
+  async function ownerOf(
+    accountId: string,
+    { paymentLinkId, checkoutId }: { paymentLinkId?: string | null; checkoutId?: string | null },
+    session: Session,
+  ): Promise<PaymentOwner | null> {
+    const { paymentLinks, checkouts, products, wallets } = forAccount(accountId);
+    const link = paymentLinkId ? await paymentLinks.byId(paymentLinkId, session) : null;
+    const checkout = checkoutId ? await checkouts.byId(checkoutId, session) : null;
+    const productId = link?.productId ?? checkout?.productId ?? null;
+    const product = productId === null ? null : await products.byId(productId, session);
+    const productWallet = product && (await wallets.byId(product.walletId));
+    if (link) return product && productWallet ? { link, checkout: null, product, wallet: productWallet } : null;
+    const wallet = checkout && (await wallets.byId(checkout.walletId));
+    if (!checkout || !wallet || (productId !== null && !product)) return null;
+    return { link: null, checkout, product, wallet, productWallet };
+  }
+
+  function judge(owner: PaymentOwner, payment: PaymentDoc): { verdict: StoredVerdict; owner: PaymentOwner } {
+    const paid = {
+      ledger: payment.ledger,
+      closedAt: payment.ledgerClosedAt,
+      asset: { code: payment.assetCode, issuer: payment.assetIssuer },
+      amount: parseAmount(payment.amount)!,
+    };
+    if (owner.link) return { verdict: judgeByHistory(owner.link, owner.product, paid, paid), owner };
+    const { verdict, checkout } = judgeByCheckout(owner.checkout, owner.product, paid, clock.now());
+    return { verdict, owner: { ...owner, checkout } };
   }
 
   return {
@@ -75,6 +119,7 @@ export function createPaymentService(deps: {
       const accepted = await transaction(async (session) => {
         const before = await payments.byId(id, session);
         if (!before) throw notFound('payment');
+        if (before.checkoutId) throw conflict('This payment belongs to a checkout: accept the checkout.');
         const after = await payments.judge(
           id,
           ['UNDERPAID', 'REJECTED'],
@@ -83,46 +128,44 @@ export function createPaymentService(deps: {
         );
         if (!after)
           throw conflict(`Only an UNDERPAID or REJECTED payment can be accepted; this one is ${before.status}.`);
-        await applyEffects(before, after, session);
+        const owner = await ownerOf(accountId, after, session);
+        if (!owner) throw new Error(`payment ${id} has no link`);
+        await applyEffects({ before, after, owner }, session);
         return after;
       });
       eventsStored();
       return show(accepted);
     },
 
-    async assign({ accountId }, { id, paymentLinkId }) {
-      const { payments, paymentLinks, products, wallets } = forAccount(accountId);
+    async assign({ accountId }, { id, paymentLinkId, checkoutId }) {
+      const { payments } = forAccount(accountId);
+      const [path, what] = checkoutId ? ['checkoutId', 'checkout'] : ['paymentLinkId', 'payment link'];
       const assigned = await transaction(async (session) => {
         // The body's faults come before what the path points at.
-        const link = await paymentLinks.byId(paymentLinkId, session);
-        const product = link && (await products.byId(link.productId, session));
-        if (!link || !product) {
-          throw invalid({ path: 'paymentLinkId', message: 'There is no such payment link.', code: 'not_found' });
+        const found = await ownerOf(accountId, { paymentLinkId, checkoutId }, session);
+        if (!found) throw invalid({ path, message: `There is no such ${what}.`, code: 'not_found' });
+        const before = await payments.byId(id, session);
+        if (!before) throw notFound('payment');
+        const close = { ledger: before.ledger, closedAt: before.ledgerClosedAt };
+        const network = found.link ? networkInForce(found.product, close, found.wallet) : found.wallet.network;
+        if (network !== before.network) {
+          const message = `The ${what} takes payments on ${network}; this payment is on ${before.network}.`;
+          throw invalid({ path, message, code: 'not_allowed' });
         }
-        const payment = await payments.byId(id, session);
-        if (!payment) throw notFound('payment');
-        const wallet = await wallets.byId(product.walletId);
-        const close = { ledger: payment.ledger, closedAt: payment.ledgerClosedAt };
-        const network = wallet && networkInForce(product, close, wallet);
-        if (network !== payment.network) {
-          throw invalid({
-            path: 'paymentLinkId',
-            message: `The link takes payments on ${network}; this payment is on ${payment.network}.`,
-            code: 'not_allowed',
-          });
-        }
-        const verdict = judgeByHistory(link, product, close, {
-          asset: { code: payment.assetCode, issuer: payment.assetIssuer },
-          amount: parseAmount(payment.amount)!,
-        });
+        const { verdict, owner } = judge(found, before);
         const after = await payments.judge(
           id,
           ['UNMATCHED'],
-          { ...verdict, paymentLinkId: link._id, productId: product._id },
+          {
+            ...verdict,
+            paymentLinkId: owner.link?._id ?? null,
+            checkoutId: owner.checkout?._id ?? null,
+            productId: owner.product?._id ?? null,
+          },
           session,
         );
-        if (!after) throw conflict(`Only an UNMATCHED payment can be assigned; this one is ${payment.status}.`);
-        await applyEffects(payment, after, session);
+        if (!after) throw conflict(`Only an UNMATCHED payment can be assigned; this one is ${before.status}.`);
+        await applyEffects({ before, after, owner }, session);
         return after;
       });
       eventsStored();
@@ -130,12 +173,16 @@ export function createPaymentService(deps: {
     },
 
     async refund({ accountId }, { id }) {
-      const { payments, paymentLinks } = forAccount(accountId);
+      const { payments, paymentLinks, checkouts } = forAccount(accountId);
       const payment = await payments.byId(id);
       if (!payment) throw notFound('payment');
-      const link = payment.paymentLinkId && (await paymentLinks.byId(payment.paymentLinkId));
-      // Tells the payer what comes back. It names no link, should the payer's account be a watched wallet itself.
-      const memo = link ? `refund ${link.memo}` : null;
+      const paidFor = payment.paymentLinkId
+        ? await paymentLinks.byId(payment.paymentLinkId)
+        : payment.checkoutId
+          ? await checkouts.byId(payment.checkoutId)
+          : null;
+      // Tells the payer what comes back. It names no link or checkout, should the payer's account be a watched wallet itself.
+      const memo = paidFor ? `refund ${paidFor.memo}` : null;
       const destination = payment.senderMuxedAddress ?? payment.senderAddress;
       const asset = { code: payment.assetCode, issuer: payment.assetIssuer };
       const { amount, network } = payment;

@@ -39,7 +39,7 @@ const canonical = (amount: string | null | undefined): string | null =>
 const unknownWallet = () => invalid({ path: 'walletId', message: 'There is no such wallet.', code: 'not_found' });
 
 export function createProductService(deps: {
-  forAccount: ForAccount<'products' | 'paymentLinks' | 'wallets'>;
+  forAccount: ForAccount<'products' | 'paymentLinks' | 'checkouts' | 'wallets'>;
   transaction: Database['transaction'];
   stamper: LedgerStamper;
   clock: Clock;
@@ -164,16 +164,20 @@ export function createProductService(deps: {
     },
 
     async delete({ accountId }, { id }) {
-      const { products, paymentLinks, wallets } = forAccount(accountId);
+      const { products, paymentLinks, checkouts, wallets } = forAccount(accountId);
       await transaction(async (session) => {
         const product = await products.byId(id, session);
         if (!product) throw notFound('product');
         if (!(await paymentLinks.removeUnpaidOfProduct(id, session))) {
           throw conflict('This product has payments: make it inactive instead.');
         }
-        await products.remove(id, session);
+        if (!(await products.remove(id, session))) {
+          throw conflict('A checkout of this product has payments: make the product inactive instead.');
+        }
+        await checkouts.forgetProduct(id, session);
         await wallets.countProducts(product.walletId, -1, session);
       });
+      await checkouts.sweepProduct(id);
       return { id, deleted: true };
     },
   };

@@ -49,6 +49,7 @@ export function sampleEvent(newId: NewId, now: Date, publicUrl: string): SampleE
       ledger: 0,
       ledgerClosedAt: createdAt,
       paymentLinkId: link.id,
+      checkoutId: null,
       product: summary,
       walletId: wallet.id,
       explorerUrl: null,
@@ -62,6 +63,7 @@ export function sampleEvent(newId: NewId, now: Date, publicUrl: string): SampleE
       product: summary,
       createdAt,
     },
+    checkout: null,
     product: {
       ...summary,
       description: null,

@@ -28,7 +28,7 @@ export const newWallet = (
 });
 
 export function createWalletService(deps: {
-  forAccount: ForAccount<'wallets'>;
+  forAccount: ForAccount<'wallets' | 'checkouts'>;
   readSync: ReadSync;
   stamper: LedgerStamper;
   networks: readonly Network[];
@@ -73,12 +73,21 @@ export function createWalletService(deps: {
     },
 
     async update({ accountId }, { id, name, active }) {
-      const { wallets } = forAccount(accountId);
+      const { wallets, checkouts } = forAccount(accountId);
       const before = await wallets.byId(id);
       if (!before) throw notFound('wallet');
       if (active !== undefined && active !== before.active) {
         const stamp = await stamper.stamp(before.network);
-        await (active ? wallets.activate(id, stamp) : wallets.deactivate(id, stamp));
+        if (active) await wallets.activate(id, stamp);
+        else {
+          await wallets.refuseCheckouts(id);
+          const isWaitedFor = await checkouts.existsOfWallet(id, 'OPEN');
+          const stopped = isWaitedFor ? null : await wallets.deactivate(id, stamp);
+          // Null too when somebody else was quicker, or a checkout was made just now.
+          if (!stopped && (await wallets.byId(id))?.active) {
+            throw conflict('An OPEN checkout uses this wallet: wait for its end, or cancel it first.');
+          }
+        }
       }
       const after = name === undefined ? await wallets.byId(id) : await wallets.rename(id, name);
       if (!after) throw notFound('wallet');
@@ -86,10 +95,15 @@ export function createWalletService(deps: {
     },
 
     async delete({ accountId }, { id }) {
-      const { wallets } = forAccount(accountId);
-      if (await wallets.removeUnused(id)) return { id, deleted: true };
+      const { wallets, checkouts } = forAccount(accountId);
+      await wallets.refuseCheckouts(id);
+      const isUsed = await checkouts.existsOfWallet(id);
+      if (!isUsed && (await wallets.removeUnused(id))) return { id, deleted: true };
       const wallet = await wallets.byId(id);
       if (!wallet) throw notFound('wallet');
+      if (wallet.productCount === 0 && !wallet.hasPayments) {
+        throw conflict('A checkout uses this wallet: make the wallet inactive instead.');
+      }
       throw conflict(
         wallet.productCount > 0
           ? 'A product uses this wallet: delete the product or give it another wallet first.'

@@ -7,6 +7,7 @@ import type { Clock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
 import { createAccountStore } from './accounts.js';
 import { createApiKeyStore } from './api-keys.js';
+import { createCheckoutStore } from './checkouts.js';
 import { createCountSegments } from './count-segments.js';
 import { createCursorStore } from './cursors.js';
 import { createDeliveryStore } from './deliveries.js';
@@ -56,6 +57,9 @@ export class AccountStores {
   get paymentLinks() {
     return this.#stores.paymentLinks.forAccount(this.#accountId);
   }
+  get checkouts() {
+    return this.#stores.checkouts.forAccount(this.#accountId);
+  }
   get payments() {
     return this.#stores.payments.forAccount(this.#accountId);
   }
@@ -95,6 +99,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId }: S
     wallets: createWalletStore(connection),
     products: createProductStore(connection),
     paymentLinks: createPaymentLinkStore(connection, countSegments),
+    checkouts: createCheckoutStore(connection),
     payments: createPaymentStore(connection, countSegments),
     events: createEventStore(connection, countSegments),
     eventCounters: createEventCounterStore(connection),
@@ -116,9 +121,20 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     jobs: createJobStore(connection),
     leases: createLeaseStore(connection),
   };
-  const { countSegments, accounts, apiKeys, wallets, products, paymentLinks, payments, events, webhooks, deliveries } =
-    tenant;
-  const { eventCounters } = tenant;
+  const {
+    countSegments,
+    accounts,
+    apiKeys,
+    wallets,
+    products,
+    paymentLinks,
+    checkouts,
+    payments,
+    events,
+    eventCounters,
+    webhooks,
+    deliveries,
+  } = tenant;
   return {
     forAccount: (accountId: string): AccountStores => new AccountStores(tenant, accountId),
     system: {
@@ -129,6 +145,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
       wallets: wallets.system,
       products: products.system,
       paymentLinks: paymentLinks.system,
+      checkouts: checkouts.system,
       payments: payments.system,
       events: events.system,
       eventCounters: eventCounters.system,

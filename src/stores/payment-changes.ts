@@ -1,9 +1,10 @@
-/** Payments as the open pages follow them: what a link received since a moment, and a change stream of arrivals and decisions. */
+/** Payments as the open pages follow them: what a link or checkout received since a moment, and a change stream of arrivals and decisions. */
 import type { mongo } from 'mongoose';
 
 interface PaymentFields extends mongo.Document {
   _id: string;
   paymentLinkId: string | null;
+  checkoutId?: string | null;
   createdAt: Date;
 }
 
@@ -17,9 +18,9 @@ export interface PaymentWatch<Payment> {
 }
 
 export interface PaymentChanges<Payment> {
-  /** The payments of these links stored at `since` or later, oldest first. */
+  /** The payments of these links and checkouts stored at `since` or later, oldest first. */
   ofLinksSince(linkIds: readonly string[], since: Date): AsyncIterable<Payment>;
-  /** The newest payments of a link stored at `since` or later, newest first. */
+  /** The newest payments of a link or checkout stored at `since` or later, newest first. */
   newestOfLink(linkId: string, since: Date, limit: number): Promise<Payment[]>;
   /** Watches payments arrive and change status, from `position` on or from now. */
   watch(position: unknown): PaymentWatch<Payment>;
@@ -37,6 +38,8 @@ const PIPELINE = [
   },
 ];
 
+const isCheckout = (id: string): boolean => id.startsWith('chk_');
+
 export function createPaymentChanges<Payment extends PaymentFields>(
   payments: mongo.Collection<Payment>,
 ): PaymentChanges<Payment> {
@@ -44,11 +47,18 @@ export function createPaymentChanges<Payment extends PaymentFields>(
   return {
     ofLinksSince: (linkIds, since) =>
       payments
-        .find(filter({ paymentLinkId: { $in: [...linkIds] }, createdAt: { $gte: since } }))
+        .find(
+          filter({
+            $or: [
+              { paymentLinkId: { $in: [...linkIds] }, createdAt: { $gte: since } },
+              { checkoutId: { $in: linkIds.filter(isCheckout) }, createdAt: { $gte: since } },
+            ],
+          }),
+        )
         .sort({ createdAt: 1 }) as AsyncIterable<Payment>,
     newestOfLink: (linkId, since, limit) =>
       payments
-        .find(filter({ paymentLinkId: linkId, createdAt: { $gte: since } }))
+        .find(filter({ [isCheckout(linkId) ? 'checkoutId' : 'paymentLinkId']: linkId, createdAt: { $gte: since } }))
         .sort({ createdAt: -1 })
         .limit(limit)
         .toArray() as Promise<Payment[]>,

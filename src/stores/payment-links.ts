@@ -196,6 +196,8 @@ export function createPaymentLinkStore(
         );
       },
       bySlug: (slug: string) => links.findOne({ slug }).lean<PaymentLinkDoc>().exec(),
+      hasMemo: async (memo: string): Promise<boolean> =>
+        (await links.collection.findOne({ memo }, { projection: { _id: 0, memo: 1 } })) !== null,
       byMemos: (memos: readonly string[], session: Session) =>
         links
           .find({ memo: { $in: [...memos] } })

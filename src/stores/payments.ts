@@ -38,6 +38,7 @@ export interface PaymentDoc {
   excessAmount: string | null;
   shortfallAmount: string | null;
   paymentLinkId: string | null;
+  checkoutId: string | null;
   productId: string | null;
   /** The moment in `_id`. */
   createdAt: Date;
@@ -70,6 +71,7 @@ const paymentSchema = new mongoose.Schema<PaymentDoc>(
     excessAmount: nullable,
     shortfallAmount: nullable,
     paymentLinkId: nullable,
+    checkoutId: nullable,
     productId: nullable,
     createdAt: Date,
   },
@@ -86,11 +88,17 @@ paymentSchema.index({ accountId: 1, senderAddress: 1, status: 1, _id: -1 });
 paymentSchema.index({ accountId: 1, assetCode: 1, status: 1, _id: -1 });
 paymentSchema.index({ accountId: 1, transactionHash: 1 });
 paymentSchema.index({ paymentLinkId: 1, createdAt: -1 });
+// Most payments may be of links: the index holds those of checkouts only.
+paymentSchema.index(
+  { checkoutId: 1, createdAt: -1, _id: -1 },
+  { partialFilterExpression: { checkoutId: { $gt: '' } } },
+);
 
 export interface PaymentFilter {
   status: readonly PaymentStatus[];
   productId?: string;
   paymentLinkId?: string;
+  checkoutId?: string;
   walletId?: string;
   assetCode?: string;
   senderAddress?: string;
@@ -109,8 +117,18 @@ export const keyOf = (
 /** What a merchant's decision may change of a payment. */
 export type Judgement = Pick<
   PaymentDoc,
-  'status' | 'reason' | 'expectedAmount' | 'excessAmount' | 'shortfallAmount' | 'paymentLinkId' | 'productId'
+  | 'status'
+  | 'reason'
+  | 'expectedAmount'
+  | 'excessAmount'
+  | 'shortfallAmount'
+  | 'paymentLinkId'
+  | 'checkoutId'
+  | 'productId'
 >;
+
+/** More payments of one checkout than these are never looked at together. */
+const CHECKOUT_PAYMENTS = 1000;
 
 /** What works across accounts: for the watcher and the hosted pages. */
 export type PaymentStore = ReturnType<typeof createPaymentStore>['system'];
@@ -121,10 +139,29 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
   const payments = connection.model<PaymentDoc>('Payment', paymentSchema);
   const listOf = (accountId: string) => `payments:${accountId}`;
 
+  /** Of a checkout, oldest first; of very many the newest. */
+  async function ofCheckout(filter: { checkoutId: string; accountId?: string }, session: Session) {
+    const newest = await (payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>)
+      .find(filter, { session, sort: { createdAt: -1, _id: -1 }, limit: CHECKOUT_PAYMENTS })
+      .toArray();
+    return newest.reverse();
+  }
+
   return {
     ensureIndexes: () => payments.createIndexes(),
 
     forAccount: (accountId: string) => ({
+      /** The payments of a checkout, oldest first; of more than 1,000 the newest. */
+      ofCheckout: (checkoutId: string, session: Session) => ofCheckout({ checkoutId, accountId }, session),
+      /** A merchant takes payments as they came. */
+      async complete(ids: readonly string[], session: Session): Promise<void> {
+        await payments.updateMany(
+          { _id: { $in: [...ids] }, accountId },
+          { $set: { status: 'COMPLETED', reason: null } },
+          { session },
+        );
+        await countSegments.touch(listOf(accountId), ids, 0, session);
+      },
       byId: (id: string, session?: Session) =>
         payments
           .findOne({ _id: id, accountId })
@@ -166,6 +203,8 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
     }),
 
     system: {
+      /** The payments of a checkout, oldest first; of more than 1,000 the newest. */
+      ofCheckout: (checkoutId: string, session: Session) => ofCheckout({ checkoutId }, session),
       /** For the open pages. */
       changes: createPaymentChanges(payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>),
       /** Keys of those payments among `walletIds` × `operationIds` that are stored already. */

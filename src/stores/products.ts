@@ -35,6 +35,8 @@ export interface ProductDoc extends StoredTerms {
   /** Oldest first; the first holds from ever, the last is what the fields above say. */
   history: ProductVersion[];
   paymentLinkCount: number;
+  /** A checkout of it has a payment. Missing means false. */
+  hasCheckoutPayments?: boolean;
   revision: number;
   createdAt: Date;
 }
@@ -69,6 +71,7 @@ const productSchema = new mongoose.Schema<ProductDoc>(
       ),
     ],
     paymentLinkCount: Number,
+    hasCheckoutPayments: Boolean,
     revision: Number,
     createdAt: Date,
   },
@@ -144,8 +147,20 @@ export function createProductStore(connection: mongoose.Connection) {
           )
           .lean<ProductDoc>()
           .exec(),
+      /** Called in the transaction that gives a checkout its first payment: it conflicts with the deletion of the product. */
+      async noteCheckoutPayments(id: string, session: Session): Promise<void> {
+        await products.collection.updateOne(
+          { _id: id as never, accountId, hasCheckoutPayments: { $ne: true } },
+          { $set: { hasCheckoutPayments: true } },
+          { session },
+        );
+      },
+      /** False when a checkout of it has payments. */
       async remove(id: string, session: Session): Promise<boolean> {
-        const { deletedCount } = await products.deleteOne({ _id: id, accountId }, { session });
+        const { deletedCount } = await products.deleteOne(
+          { _id: id, accountId, hasCheckoutPayments: { $ne: true } },
+          { session },
+        );
         return deletedCount === 1;
       },
       /** Called in the transaction that makes or deletes links, so that their product cannot vanish meanwhile. Null when there is no such product. */
@@ -161,6 +176,14 @@ export function createProductStore(connection: mongoose.Connection) {
     }),
 
     system: {
+      /** Called in the transaction that stores the first payment of a checkout: it conflicts with the deletion of the product. */
+      async noteCheckoutPayments(ids: readonly string[], session: Session): Promise<void> {
+        await products.collection.updateMany(
+          { _id: { $in: [...ids] as never[] }, hasCheckoutPayments: { $ne: true } },
+          { $set: { hasCheckoutPayments: true } },
+          { session },
+        );
+      },
       /** The network began anew: only the times of stamps count for these wallets' products. @returns the ids of the products */
       async forgetLedgers(walletIds: readonly string[]): Promise<string[]> {
         const filter = { walletId: { $in: [...walletIds] } };
@@ -171,10 +194,10 @@ export function createProductStore(connection: mongoose.Connection) {
         );
         return (await products.find(filter, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
       },
-      ofAllAccounts: (ids: readonly string[], session: Session) =>
+      ofAllAccounts: (ids: readonly string[], session?: Session) =>
         products
           .find({ _id: { $in: [...ids] } })
-          .session(session)
+          .session(session ?? null)
           .lean<ProductDoc[]>()
           .exec(),
     },

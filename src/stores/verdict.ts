@@ -1,9 +1,11 @@
-/** The judgement of a payment to a link, from the stored histories of link and product, in the form in which it is stored. */
+/** The judgement of a payment to a link or checkout, from the stored documents, in the form in which it is stored. */
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import type { Asset } from '../domain/asset.js';
+import { type Checkout, judgeForCheckout } from '../domain/checkout.js';
 import { judge, type Verdict } from '../domain/judge.js';
 import { inForce, type LedgerClose, type ProductTerms } from '../domain/terms.js';
+import type { CheckoutDoc } from './checkouts.js';
 import type { PaymentLinkDoc } from './payment-links.js';
 import type { PaymentDoc } from './payments.js';
 import type { ProductDoc, StoredTerms } from './products.js';
@@ -50,6 +52,41 @@ export function judgeByHistory(
       ...paid,
     }),
   );
+}
+
+/** The stored checkout as the domain knows it. */
+export const toCheckoutState = (checkout: CheckoutDoc): Checkout => ({
+  status: checkout.status,
+  asset: { code: checkout.assetCode, issuer: checkout.assetIssuer },
+  amount: parseAmount(checkout.amount)!,
+  received: BigInt(checkout.received),
+  expiresAt: checkout.expiresAt,
+  cancelledFrom: checkout.cancelledFrom,
+  paidAt: checkout.paidAt,
+});
+
+/** The document with what became of the checkout. @param now when that was found out */
+export const withState = (checkout: CheckoutDoc, { status, received, cancelledFrom, paidAt }: Checkout, now: Date) => ({
+  ...checkout,
+  status,
+  received: received.toString(),
+  cancelledFrom,
+  paidAt,
+  closedAt: checkout.status === 'OPEN' && status !== 'OPEN' ? now : checkout.closedAt,
+});
+
+/** Judges a payment by the checkout as it stands, as of the payment's ledger. @returns the verdict, and the checkout after the payment */
+export function judgeByCheckout(
+  checkout: CheckoutDoc,
+  product: Pick<ProductDoc, 'history'> | null,
+  payment: LedgerClose & { asset: Asset; amount: bigint },
+  now: Date,
+): { verdict: StoredVerdict; checkout: CheckoutDoc } {
+  const { ledger, closedAt, asset, amount } = payment;
+  const productActive = product === null || inForce(product.history, payment).active;
+  const judged = judgeForCheckout(toCheckoutState(checkout), { ledger, closedAt, asset, amount, productActive });
+  const after = withState(checkout, judged.after, now);
+  return { verdict: toStored(judged.verdict), checkout: { ...after, paymentCount: checkout.paymentCount + 1 } };
 }
 
 export const toStored = (verdict: Verdict): StoredVerdict => ({

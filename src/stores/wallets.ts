@@ -30,6 +30,8 @@ export interface WalletDoc {
   gap: Gap | null;
   productCount: number;
   hasPayments: boolean;
+  /** While true, checkouts are made without a write here. Whoever wants there to be none clears it, and then looks for them. Missing means false. */
+  takesCheckouts?: boolean;
   createdAt: Date;
 }
 
@@ -50,6 +52,7 @@ const walletSchema = new mongoose.Schema<WalletDoc>(
     gap: { type: new mongoose.Schema({ fromLedger: Number, toLedger: Number, at: Date }, PART_OPTIONS), default: null },
     productCount: Number,
     hasPayments: Boolean,
+    takesCheckouts: Boolean,
     createdAt: Date,
   },
   { ...SCHEMA_OPTIONS, collection: 'wallets' },
@@ -118,19 +121,39 @@ export function createWalletStore(connection: mongoose.Connection) {
           )
           .lean<WalletDoc>()
           .exec(),
-      /** Closes the open window; null when the wallet is inactive already or not there. What it holds is still read to its end. */
-      deactivate: (id: string, until: LedgerStamp) =>
+      /** Null when the wallet is inactive or not there. */
+      takeCheckouts: (id: string) =>
         wallets
           .findOneAndUpdate(
             { _id: id, accountId, active: true },
+            { $set: { takesCheckouts: true } },
+            { returnDocument: 'after' },
+          )
+          .lean<WalletDoc>()
+          .exec(),
+      /** From now on a checkout that is made meanwhile sets `takesCheckouts` again. */
+      async refuseCheckouts(id: string): Promise<void> {
+        await wallets.updateOne({ _id: id, accountId }, { $set: { takesCheckouts: false } });
+      },
+      /** Closes the open window; null when the wallet is inactive already, takes checkouts or is not there. What it holds is still read to its end. */
+      deactivate: (id: string, until: LedgerStamp) =>
+        wallets
+          .findOneAndUpdate(
+            { _id: id, accountId, active: true, takesCheckouts: { $ne: true } },
             { $set: { active: false, 'windows.$[open].until': until } },
             { returnDocument: 'after', arrayFilters: [{ 'open.until': null }] },
           )
           .lean<WalletDoc>()
           .exec(),
-      /** Only while no product uses it and no payment came to it. */
+      /** Only while no product uses it, no payment came to it and it takes no checkouts. */
       async removeUnused(id: string): Promise<boolean> {
-        const { deletedCount } = await wallets.deleteOne({ _id: id, accountId, productCount: 0, hasPayments: false });
+        const { deletedCount } = await wallets.deleteOne({
+          _id: id,
+          accountId,
+          productCount: 0,
+          hasPayments: false,
+          takesCheckouts: { $ne: true },
+        });
         return deletedCount === 1;
       },
       /** Called in the transaction that makes, moves or deletes products, so that a wallet in use cannot vanish meanwhile.
@@ -185,10 +208,10 @@ export function createWalletStore(connection: mongoose.Connection) {
           { ordered: false },
         );
       },
-      ofAllAccounts: (ids: readonly string[], session: Session) =>
+      ofAllAccounts: (ids: readonly string[], session?: Session) =>
         wallets
           .find({ _id: { $in: [...ids] } })
-          .session(session)
+          .session(session ?? null)
           .lean<WalletDoc[]>()
           .exec(),
       inactiveButWatching: (network: Network, limit: number) =>

@@ -10,6 +10,7 @@ import {
   ISSUER,
   openBrowser,
   openPage,
+  pageCheckout,
   pageLink,
   scan,
   seen,
@@ -73,6 +74,14 @@ const STATES: Record<string, State> = {
     payment: { status: 'REJECTED', reason: 'wrong_asset', assetCode: 'XLM', assetIssuer: ISSUER },
   },
   inactive: { link: pageLink('inactive', { active: false, product: { description: DESCRIPTION } }) },
+  'order-open': { link: pageCheckout('order-open', {}, { product: { description: DESCRIPTION, imageUrl: IMAGE } }) },
+  'order-part': { link: pageCheckout('order-part', { received: '20', remaining: '5' }) },
+  'order-paid': {
+    link: pageCheckout('order-paid', { status: 'PAID', received: '26', remaining: '0', excess: '1', successUrl: null }),
+  },
+  'order-checking': { link: pageCheckout('order-checking', { ended: true }) },
+  'order-expired': { link: pageCheckout('order-expired', { status: 'EXPIRED', ended: true, received: '20' }) },
+  'order-cancelled': { link: pageCheckout('order-cancelled', { status: 'CANCELLED' }) },
   unknown: { link: { ...pageLink('unknown'), slug: 'somewhere-else' } },
 };
 
@@ -107,7 +116,7 @@ t.test(
         const complaints = watchPage(page);
         for (const [name, { link, query = '', payment }] of Object.entries(STATES)) {
           const what = `${name}, ${width} px, ${colorScheme}`;
-          await page.goto(`${url}/p/${name}${query}`);
+          await page.goto(`${url}/${link.checkout ? 'c' : 'p'}/${name}${query}`);
           if (payment) {
             feed.pay(link.linkId, { ...payment, createdAt: new Date() });
             await page.waitForSelector('.outcome');
@@ -121,7 +130,11 @@ t.test(
             .locator('a.button')
             .getAttribute('href', { timeout: 1 })
             .catch(() => null);
-          if (uri !== null && !payment && (name === 'fixed' || name === 'longest' || name === 'custom-entered')) {
+          if (
+            uri !== null &&
+            !payment &&
+            (name === 'fixed' || name === 'order-part' || name === 'longest' || name === 'custom-entered')
+          ) {
             t.equal(await scan(page), uri, `scanned: ${what}`);
           }
           if (folder)
@@ -357,3 +370,56 @@ t.test('buttons copy the exact value, with the keyboard alone', async (t) => {
   await page.click('.asset .copy');
   await page.waitForFunction(`navigator.clipboard.readText().then((text) => text === '${ISSUER}')`);
 });
+
+t.test(
+  'the page of a checkout redraws what remains after a part, ends by itself, and leads back once it is paid',
+  async (t) => {
+    const link = pageCheckout('order', { expiresAt: new Date(Date.now() + 600_000) });
+    const { url, feed } = await servePages(t, [link]);
+    const page = await openPage(t, browser);
+    const complaints = watchPage(page);
+    await page.route('https://shop.example/**', (route) =>
+      route.fulfill({ contentType: 'text/html', body: 'Thank you' }),
+    );
+    await page.goto(`${url}/c/order`);
+    t.match(await seen(page, '#countdown'), /Pay until .* 9 min \d+ s left/);
+    t.match(await page.locator('a.button').getAttribute('href'), 'amount=25&');
+
+    Object.assign(link.checkout!, { received: '20', remaining: '5' });
+    link.product.price = '5';
+    feed.pay(link.linkId, { status: 'UNDERPAID', reason: 'partial', amount: '20', shortfallAmount: '5' });
+    await page.waitForSelector('text=5 XLM still to pay');
+    await page.waitForSelector('.by-hand >> text=/^5 XLM/');
+    t.match(await page.locator('.scan a.button').getAttribute('href'), 'amount=5&', 'the code asks for what remains');
+    t.match(await page.locator('#announcement').textContent(), '5 XLM still to pay');
+
+    Object.assign(link.checkout!, { status: 'PAID', received: '25', remaining: '0' });
+    link.product.price = '0';
+    feed.pay(link.linkId, { amount: '5', expectedAmount: '5' });
+    await page.waitForSelector('#back');
+    t.equal(
+      await page.locator('#back').getAttribute('href'),
+      'https://shop.example/thanks?order=7&checkout=chk_order#top',
+    );
+    t.equal(await page.locator('#details, .scan').count(), 0);
+    await page.waitForURL('https://shop.example/thanks?order=7&checkout=chk_order#top', { timeout: 8_000 });
+    t.strictSame(complaints, []);
+  },
+);
+
+t.test(
+  'at the end of its time the page takes address and code away, and says that the ledger is still read',
+  async (t) => {
+    const link = pageCheckout('late', { expiresAt: new Date(Date.now() + 1_500) });
+    const { url } = await servePages(t, [link]);
+    const page = await openPage(t, browser);
+    await page.goto(`${url}/c/late`);
+    t.equal(await page.locator('.qr').count(), 1);
+    link.checkout!.ended = true;
+    await page.waitForSelector('text=We are still checking the ledger');
+    t.equal(await page.locator('.qr, #countdown').count(), 0);
+    t.notMatch(await page.locator('main').innerText(), link.memo);
+    Object.assign(link.checkout!, { status: 'EXPIRED' });
+    await page.waitForSelector('text=This order has expired');
+  },
+);

@@ -492,6 +492,7 @@ const money: Case[] = [
           receiverAddress: wallet.address,
           network: 'LOCAL',
           paymentLinkId: link.id,
+          checkoutId: null,
           product: { id: product.id, name: 'T-shirt', assetCode: 'XLM', priceType: 'FIXED', price: '25' },
           walletId: wallet.id,
           explorerUrl: null,
@@ -776,7 +777,131 @@ const lists: Case[] = [
   ['links of an unknown product', 'paymentLinks.list', { productId: 'prod_x' }, ok([])],
 ];
 
-const cases = [...pages, ...products, ...wallets, ...links, ...webhooks, ...money, ...keys, ...lists];
+const order =
+  (changes: Input = {}) =>
+  ({ product }: World): Input => ({ productId: product.id, ...changes });
+const orderOf =
+  (changes: Input = {}) =>
+  ({ custom }: World): Input => ({ productId: custom.id, ...changes });
+const plainOrder =
+  (changes: Input = {}) =>
+  ({ wallet }: World): Input => ({
+    walletId: wallet.id,
+    name: 'Order 7',
+    assetCode: 'XLM',
+    amount: '9.50',
+    ...changes,
+  });
+/** A new checkout, and what is asked of it. */
+const ordered =
+  (changes: Input = {}, more: Input = {}) =>
+  async (world: World): Promise<Input> => ({
+    id: (await world.make('checkouts.create', order(changes)(world))).id,
+    ...more,
+  });
+/** A new checkout that a part was paid of. */
+const partlyPaid = async (world: World): Promise<Input> => {
+  const { id, memo } = await world.make('checkouts.create', order()(world));
+  await ledger.pay({ to: world.wallet.address, amount: '10', memo });
+  await eventually(async () => (await world.make('payments.list', { checkoutId: id })).length === 1, 'a part');
+  return { id };
+};
+const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
+const entries = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 'v']));
+
+// biome-ignore format: one case a line
+const checkouts: Case[] = [
+  [
+    'a checkout of a FIXED product has exactly the documented fields',
+    'checkouts.create',
+    order({ quantity: 3, reference: 'o-1', metadata: { 'a.b': 'c' }, successUrl: 'https://shop.example/ok?x=1', cancelUrl: 'http://localhost:8080/cart' }),
+    {
+      check: ({ data }, { wallet, product }, t) => {
+        const { id, slug, memo, memoId, muxedAddress, url, createdAt, expiresAt, ...rest } = data;
+        t.match(id, /^chk_[0-7][0-9a-hjkmnp-tv-z]{25}$/);
+        t.match(memo, /^[0-9A-HJKMNP-TV-Z]{12}$/);
+        t.match(memoId, /^[0-9]{18,19}$/);
+        t.match(muxedAddress, /^M[A-Z2-7]{68}$/);
+        t.ok(url.endsWith(`/c/${slug}`));
+        t.equal(Date.parse(expiresAt) - Date.parse(createdAt), 24 * 3_600_000);
+        t.strictSame(rest, {
+          status: 'OPEN', reference: 'o-1', metadata: { 'a.b': 'c' }, name: 'T-shirt', description: null, assetCode: 'XLM', assetIssuer: null,
+          amount: '75', quantity: 3, receivedAmount: '0', remainingAmount: '75', excessAmount: null,
+          product: { id: product.id, name: 'T-shirt', assetCode: 'XLM', priceType: 'FIXED', price: '25' },
+          wallet: { id: wallet.id, name: 'Shop', address: wallet.address, network: 'LOCAL' },
+          successUrl: 'https://shop.example/ok?x=1', cancelUrl: 'http://localhost:8080/cart', paidAt: null, closedAt: null,
+        });
+      },
+    },
+  ],
+  ['one is bought when nobody says how many', 'checkouts.create', order(), ok({ quantity: 1, amount: '25', metadata: {}, reference: null })],
+  ['null counts as absent', 'checkouts.create', order({ walletId: null, quantity: null, description: null, assetIssuer: null, reference: null, successUrl: null, cancelUrl: null }), ok({ quantity: 1 })],
+  ['10,000 are bought', 'checkouts.create', order({ quantity: 10_000 }), ok({ amount: '250000' })],
+  ['10,001 are too many', 'checkouts.create', order({ quantity: 10_001 }), faults(['quantity', 'too_big'])],
+  ['0 are too few', 'checkouts.create', order({ quantity: 0 }), faults(['quantity', 'too_small'])],
+  ['one and a half is no quantity', 'checkouts.create', order({ quantity: 1.5 }), faults(['quantity', 'invalid_type'])],
+  ['what costs more than the ledger can hold is refused', 'checkouts.create', async (world) => ({ productId: (await world.make('products.create', shirt({ price: '922337203685.4775807' })(world))).id, quantity: 2 }), faults(['quantity', 'too_big'])],
+  ['a FIXED product says the amount', 'checkouts.create', order({ amount: '25' }), faults(['amount', 'not_allowed'])],
+  ['the product says name, asset and description', 'checkouts.create', order({ name: 'x', assetCode: 'XLM', assetIssuer: ISSUER, description: 'x' }), faults(['name', 'not_allowed'], ['assetCode', 'not_allowed'], ['assetIssuer', 'not_allowed'], ['description', 'not_allowed'])],
+  ['a CUSTOM product needs an amount', 'checkouts.create', orderOf(), faults(['amount', 'required'])],
+  ['a CUSTOM product has no quantity', 'checkouts.create', orderOf({ quantity: 1, amount: '2' }), faults(['quantity', 'not_allowed'])],
+  ['the minimum of a CUSTOM product holds', 'checkouts.create', orderOf({ amount: '1.4999999' }), faults(['amount', 'too_small'])],
+  ['the minimum of a CUSTOM product is enough', 'checkouts.create', orderOf({ amount: '1.50' }), ok({ amount: '1.5', quantity: null, assetCode: 'USDC', assetIssuer: ISSUER })],
+  ['an unknown product is refused', 'checkouts.create', { productId: 'prod_x' }, faults(['productId', 'not_found'])],
+  ['an inactive product is refused', 'checkouts.create', async (world) => ({ productId: (await world.make('products.create', shirt({ active: false })(world))).id }), refused('conflict')],
+  ['a checkout without a product', 'checkouts.create', plainOrder({ description: 'Two of them' }), ok({ product: null, quantity: null, name: 'Order 7', description: 'Two of them', amount: '9.5' })],
+  ['neither product nor wallet', 'checkouts.create', {}, faults(['productId', 'required'])],
+  ['product and wallet', 'checkouts.create', plainOrder({ productId: 'prod_x' }), faults(['productId', 'not_allowed'])],
+  ['an unknown wallet is refused', 'checkouts.create', plainOrder({ walletId: 'wallet_x' }), faults(['walletId', 'not_found'])],
+  ['without a product name, asset and amount are required', 'checkouts.create', ({ wallet }) => ({ walletId: wallet.id }), faults(['name', 'required'], ['assetCode', 'required'], ['amount', 'required'])],
+  ['without a product there is no quantity', 'checkouts.create', plainOrder({ quantity: 1 }), faults(['quantity', 'not_allowed'])],
+  ['XLM has no issuer', 'checkouts.create', plainOrder({ assetIssuer: ISSUER }), faults(['assetIssuer', 'not_allowed'])],
+  ['another asset needs its issuer', 'checkouts.create', plainOrder({ assetCode: 'USDC' }), faults(['assetIssuer', 'required'])],
+  ['an amount of 0 is refused', 'checkouts.create', plainOrder({ amount: '0' }), faults(['amount', 'too_small'])],
+  ['a JSON number is no amount', 'checkouts.create', plainOrder({ amount: 5 }), faults(['amount', 'invalid_type'])],
+  ['a reference of 120 characters', 'checkouts.create', order({ reference: '😀'.repeat(120) }), ok()],
+  ['a reference of 121 characters is refused', 'checkouts.create', order({ reference: 'x'.repeat(121) }), faults(['reference', 'too_big'])],
+  ['20 entries of metadata, the longest', 'checkouts.create', order({ metadata: { ...entries(19), ['K_.-'.repeat(10)]: 'v'.repeat(500) } }), ok()],
+  ['21 entries are refused', 'checkouts.create', order({ metadata: entries(21) }), faults(['metadata', 'too_big'])],
+  ['a value of 501 characters is refused', 'checkouts.create', order({ metadata: { a: 'v'.repeat(501) } }), faults(['metadata.a', 'too_big'])],
+  ['a value that is no text is refused', 'checkouts.create', order({ metadata: { a: 1 } }), faults(['metadata.a', 'invalid_type'])],
+  ['a key of 41 characters is refused', 'checkouts.create', order({ metadata: { ['k'.repeat(41)]: 'v' } }), { code: 'validation_error' }],
+  ['a key with a blank is refused', 'checkouts.create', order({ metadata: { 'a b': 'v' } }), { code: 'validation_error' }],
+  ['an end 61 seconds ahead', 'checkouts.create', (world) => order({ expiresAt: inMs(61_000) })(world), ok()],
+  ['an end 59 seconds ahead is refused', 'checkouts.create', (world) => order({ expiresAt: inMs(59_000) })(world), faults(['expiresAt', 'too_small'])],
+  ['an end in the past is refused', 'checkouts.create', order({ expiresAt: '2020-01-01' }), faults(['expiresAt', 'too_small'])],
+  ['an end 90 days ahead', 'checkouts.create', (world) => order({ expiresAt: inMs(90 * 86_400_000 - 1000) })(world), ok()],
+  ['an end more than 90 days ahead is refused', 'checkouts.create', (world) => order({ expiresAt: inMs(90 * 86_400_000 + 60_000) })(world), faults(['expiresAt', 'too_big'])],
+  ['an end that is no time is refused', 'checkouts.create', order({ expiresAt: 'tomorrow' }), faults(['expiresAt', 'invalid_format'])],
+  ['the end is told with the other faults', 'checkouts.create', order({ expiresAt: '2020-01-01', quantity: 0 }), faults(['expiresAt', 'too_small'], ['quantity', 'too_small'])],
+  ...(['https://shop.example/a?b=c#d', 'http://localhost/x', 'http://127.0.0.1:3000/x', 'http://[::1]/x'].map((successUrl) => [`a payer may be sent to ${successUrl}`, 'checkouts.create', order({ successUrl }), ok({ successUrl })]) as Case[]),
+  ...(['http://shop.example', 'https://a:b@shop.example', 'javascript:alert(1)', 'ftp://localhost/x', 'http://localhost.evil.example', 'shop.example', ' https://shop.example', `https://shop.example/${'a'.repeat(2048)}`].map((cancelUrl) => [`a payer is not sent to ${cancelUrl.slice(0, 40)}`, 'checkouts.create', order({ cancelUrl }), { code: 'validation_error' }]) as Case[]),
+  ['an unknown field is refused', 'checkouts.create', order({ price: '1' }), faults(['price', 'unrecognized_key'])],
+  ['a checkout is read', 'checkouts.get', ordered({ reference: 'r' }), ok({ status: 'OPEN', reference: 'r' })],
+  ['an unknown checkout', 'checkouts.get', { id: 'chk_x' }, refused('not_found')],
+  ['instructions say what remains', 'checkouts.instructions', partlyPaid, ok({ amount: '15', assetCode: 'XLM', network: 'LOCAL', uri: /amount=15&/ })],
+  ['instructions of an unknown checkout', 'checkouts.instructions', { id: 'x' }, refused('not_found')],
+  ['instructions of a cancelled checkout are refused', 'checkouts.instructions', async (world) => ({ id: (await world.make('checkouts.cancel', await ordered()(world))).id }), refused('conflict')],
+  ['a checkout is cancelled', 'checkouts.cancel', ordered(), { check: ({ data }, _world, t) => { t.equal(data.status, 'CANCELLED'); t.ok(data.closedAt); } }],
+  ['cancelling again changes nothing', 'checkouts.cancel', async (world) => ({ id: (await world.make('checkouts.cancel', await ordered()(world))).id }), ok({ status: 'CANCELLED' })],
+  ['an unknown checkout is not cancelled', 'checkouts.cancel', { id: 'x' }, refused('not_found')],
+  ['a part is accepted as enough', 'checkouts.accept', partlyPaid, ok({ status: 'PAID', receivedAmount: '10', remainingAmount: '0', excessAmount: null })],
+  ['what was accepted is not cancelled', 'checkouts.cancel', async (world) => ({ id: (await world.make('checkouts.accept', await partlyPaid(world))).id }), refused('conflict')],
+  ['nothing came, so there is nothing to accept', 'checkouts.accept', ordered(), refused('conflict')],
+  ['an unknown checkout is not accepted', 'checkouts.accept', { id: 'x' }, refused('not_found')],
+  ['checkouts by reference, exactly', 'checkouts.list', async (world) => { await world.make('checkouts.create', order({ reference: 'find.me' })(world)); await world.make('checkouts.create', order({ reference: 'find.me 2' })(world)); return { reference: 'find.me' }; }, { check: ({ data }, _world, t) => t.same(data.map(({ reference }: any) => reference), ['find.me']) }],
+  ['checkouts by status', 'checkouts.list', { status: 'CANCELLED', pageSize: 100 }, { check: ({ data }, _world, t) => t.ok(data.length > 0 && data.every(({ status }: any) => status === 'CANCELLED')) }],
+  ['an unknown status is refused', 'checkouts.list', { status: 'DONE' }, bad],
+  ['checkouts by product', 'checkouts.list', ({ custom }) => ({ productId: custom.id }), { check: ({ data }, { custom }, t) => t.ok(data.length > 0 && data.every(({ product }: any) => product.id === custom.id)) }],
+  ['checkouts by wallet, newest first', 'checkouts.list', ({ wallet }) => ({ walletId: wallet.id, pageSize: 100 }), { check: ({ data }, _world, t) => t.same(data.map(({ id }: any) => id), data.map(({ id }: any) => id).sort().reverse()) }],
+  ['checkouts from tomorrow on', 'checkouts.list', () => ({ createdFrom: inMs(86_400_000) }), ok([])],
+  ['checkouts before today', 'checkouts.list', { createdTo: '2020-01-01' }, ok([])],
+  ['a payment is assigned to a link or a checkout, not to both', 'payments.assign', ({ unmatched, link }) => ({ id: unmatched.id, paymentLinkId: link.id, checkoutId: 'chk_x' }), faults(['paymentLinkId', 'not_allowed'])],
+  ['a payment is not assigned to an unknown checkout', 'payments.assign', ({ unmatched }) => ({ id: unmatched.id, checkoutId: 'chk_x' }), faults(['checkoutId', 'not_found'])],
+  ['payments of an unknown checkout', 'payments.list', { checkoutId: 'chk_x' }, ok([])],
+];
+
+const cases = [...pages, ...products, ...wallets, ...links, ...webhooks, ...money, ...keys, ...lists, ...checkouts];
 
 for (const transport of TRANSPORTS) {
   t.test(`${cases.length} cases over ${transport}`, async (t) => {

@@ -268,7 +268,7 @@ t.test(
         Operation.pathPaymentStrictSend({ ...path, destination, sendAmount: '25', destMin: '25' }),
       account_merge: (destination) => Operation.accountMerge({ destination }),
     };
-    const stray = memoIdOf(createMemo(systemClock));
+    const stray = memoIdOf(createMemo(systemClock, 'link'));
     const muxed = (id: string) => new MuxedAccount(new Account(wallet.address, '0'), id).accountId();
     type Link = { memo: string };
     /** What is sent, which link (the first or the second of two) it names or why it names none, and what the payment shows. */
@@ -321,7 +321,7 @@ t.test(
 );
 
 t.test('a contract transfer names its link by the id of its muxed destination', async (t) => {
-  const [link, stray] = [await linkOf(), memoIdOf(createMemo(systemClock))];
+  const [link, stray] = [await linkOf(), memoIdOf(createMemo(systemClock, 'link'))];
   const change = (to: string, destination_muxed_id?: string) => ({
     asset_type: 'native',
     type: 'transfer',

@@ -7,7 +7,7 @@ import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import { ROOT, type Running, run, start } from '../helpers/command.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
-import { startTestService, TEST_SECRETS_KEY, type TestService } from '../helpers/service.js';
+import { startSelling, startTestService, TEST_SECRETS_KEY, type TestService } from '../helpers/service.js';
 
 // Processes start slowly on a busy machine.
 t.setTimeout(600_000);
@@ -151,6 +151,39 @@ for (const [command, missing] of [
     t.equal(await post(''), 400);
   });
 }
+
+t.test('the shop of the examples sells, ships what was paid, and only that', async (t) => {
+  const { service, env } = await prepare(t);
+  const ledger = service.context.localLedger!.client;
+  const { product, wallet } = await startSelling(service);
+  const port = String(await freePort());
+  const open = { $KEY: service.apiKey, ':4000': `:${port}` };
+  const listen = bash(`${literally(block('sh', 'webhook listen').trim(), service, open)} --url ${service.url}`, env);
+  t.teardown(() => end(listen));
+  const [WEBHOOK_SECRET] = await listen.says(/whsec_\S+/);
+  const shop = start(process.execPath, [`--import=${tsx}`, 'scripts/examples/shop.ts'], {
+    env: { COLLECT_URL: service.url, API_KEY: service.apiKey, PRODUCT: product.id, PORT: port, WEBHOOK_SECRET },
+  });
+  t.teardown(() => shop.process.kill());
+  await shop.says(/open http/);
+  const buy = async () => {
+    const { status, headers } = await fetch(`http://127.0.0.1:${port}/orders`, { method: 'POST', redirect: 'manual' });
+    t.equal(status, 303);
+    return headers.get('location')!;
+  };
+  const [paid, waiting] = [await buy(), await buy()];
+  t.match(await (await fetch(paid)).text(), /Pay 25 XLM/);
+  const checkouts = (await service.api('GET', '/checkouts')).data;
+  const { memo } = checkouts.find(({ url }: { url: string }) => url === paid);
+  await ledger.pay({ to: wallet.address, amount: '10', memo });
+  await ledger.pay({ to: wallet.address, amount: '15', memo });
+  await shop.says(/ship order-1: 25 XLM arrived/);
+  const order = async (name: string) => (await fetch(`http://127.0.0.1:${port}/orders/${name}`)).text();
+  t.equal(await order('order-1'), 'Your order is shipped.');
+  t.equal(await order('order-2'), 'Your order is waiting.');
+  t.match(await (await fetch(paid)).text(), /orders\/order-1\?checkout=chk_/);
+  t.match(await (await fetch(waiting)).text(), /Pay 25 XLM/);
+});
 
 t.test('the few lines with the libraries', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-readme-'));

@@ -11,7 +11,7 @@ import { PNG } from 'pngjs';
 import type { Test } from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { createPageRouter, type PageDeps } from '../../src/page/router.js';
-import type { PageLink, PagePayment, StatusFeed } from '../../src/page/types.js';
+import type { PageCheckout, PageLink, PagePayment, StatusFeed } from '../../src/page/types.js';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
@@ -135,11 +135,41 @@ export const pageLink = (slug: string, { product, wallet, ...link }: PageLinkCha
   wallet: { address: ADDRESS, network: 'PUBLIC', active: true, ...wallet },
 });
 
+/** A page of a checkout over 25 XLM, open for an hour. */
+export const pageCheckout = (
+  slug: string,
+  changes: Partial<PageCheckout> = {},
+  link: PageLinkChanges = {},
+): PageLink => {
+  const checkout: PageCheckout = {
+    id: `chk_${slug}`,
+    status: 'OPEN',
+    amount: '25',
+    received: '0',
+    remaining: '25',
+    excess: null,
+    expiresAt: new Date(Date.now() + 3_600_000),
+    ended: false,
+    successUrl: 'https://shop.example/thanks?order=7#top',
+    cancelUrl: 'https://shop.example/cart',
+    ...changes,
+  };
+  return pageLink(slug, {
+    linkId: checkout.id,
+    checkout,
+    ...link,
+    product: { price: checkout.remaining, ...link.product },
+  });
+};
+
 /** Serves the links' pages on loopback until the test ends. */
 export async function servePages(t: Test, links: PageLink[], deps: Partial<PageDeps> = {}) {
   const feed = createMemoryFeed();
   const router = createPageRouter({
-    pages: { linkBySlug: async (slug) => links.find((link) => link.slug === slug) ?? null },
+    pages: {
+      linkBySlug: async (slug) => links.find((link) => link.slug === slug && !link.checkout) ?? null,
+      checkoutBySlug: async (slug) => links.find((link) => link.slug === slug && link.checkout) ?? null,
+    },
     status: feed,
     testPayer: null,
     clock: systemClock,

@@ -196,6 +196,14 @@ t.test('the next run of the retries is when the next retry is due', async (t) =>
 t.test('the table has a job for each network that is watched, and no name twice', async (t) => {
   t.same(
     jobsOf(['LOCAL', 'TESTNET']).map(({ name }) => name),
-    ['poll ledger TESTNET', 'poll ledger LOCAL', 'number events', 'deliver webhooks', 'retry webhooks', 'housekeeping'],
+    [
+      'poll ledger TESTNET',
+      'poll ledger LOCAL',
+      'number events',
+      'deliver webhooks',
+      'retry webhooks',
+      'expire checkouts',
+      'housekeeping',
+    ],
   );
 });

@@ -20,6 +20,8 @@ const FIXTURE = 'database-v0.json.gz';
 /** Fields that documents of before may lack: their absence has a meaning of its own. */
 const MAY_BE_ABSENT = new Set([
   'accounts.creations',
+  'products.hasCheckoutPayments',
+  'wallets.takesCheckouts',
   'networkStates.resetAt',
   'networkStates.gapWaitsSince',
   'networkStates.clockAheadMs',

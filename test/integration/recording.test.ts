@@ -152,7 +152,7 @@ t.test('a payment is matched by the network that its product took payments on wh
     paymentLinkCount: 1,
     revision: 1,
   };
-  const memo = createMemo(systemClock);
+  const memo = createMemo(systemClock, 'link');
   const link: PaymentLinkDoc = {
     ...common,
     _id: newId('link'),

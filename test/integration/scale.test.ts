@@ -47,6 +47,7 @@ const payment = (accountId: string, ids = newId, _id = ids('pay')): PaymentDoc =
   excessAmount: null,
   shortfallAmount: null,
   paymentLinkId: null,
+  checkoutId: null,
   productId: `prod_${made % 2}`,
   createdAt: createdAtOf(_id),
 });

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import t from 'tap';
 import { systemClock as clock } from '../../src/clock.js';
 import { createSequencer } from '../../src/events/sequencer.js';
+import type { CheckoutDoc } from '../../src/stores/checkouts.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import type { DeliveryDoc } from '../../src/stores/deliveries.js';
 import type { EventDoc } from '../../src/stores/events.js';
@@ -61,6 +62,32 @@ const link: PaymentLinkDoc = {
   paymentCount: 0,
   receivedCount: 0,
 };
+const checkout: CheckoutDoc = {
+  ...owned,
+  _id: newId('chk'),
+  productId: product._id,
+  walletId: wallet._id,
+  slug: 'order',
+  memo: 'ORDER0000000',
+  reference: 'order-1',
+  metadata: '{}',
+  name: 'Tea',
+  description: null,
+  assetCode: 'XLM',
+  assetIssuer: null,
+  amount: '10',
+  quantity: 1,
+  successUrl: null,
+  cancelUrl: null,
+  status: 'OPEN',
+  received: '0',
+  paymentCount: 0,
+  expiresAt: soon,
+  expiryCheckAt: soon,
+  cancelledFrom: null,
+  paidAt: null,
+  closedAt: null,
+};
 const payment: PaymentDoc = {
   ...owned,
   _id: newId('pay'),
@@ -86,6 +113,7 @@ const payment: PaymentDoc = {
   excessAmount: null,
   shortfallAmount: '1',
   paymentLinkId: link._id,
+  checkoutId: null,
   productId: product._id,
 };
 const apiKey = {
@@ -131,6 +159,7 @@ await own.wallets.insert(wallet);
 await own.wallets.insert(spare);
 await own.webhooks.insert(webhook);
 await own.idempotency.claim(claim);
+await own.checkouts.insert(checkout);
 await transaction(async (session) => {
   await own.products.insert([product], session);
   await own.paymentLinks.insert([link], session);
@@ -184,6 +213,8 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     rename: (s) => s.wallets.rename(wallet._id, 'stolen'),
     activate: (s) => s.wallets.activate(spare._id, stamp),
     deactivate: (s) => s.wallets.deactivate(wallet._id, stamp),
+    takeCheckouts: (s) => s.wallets.takeCheckouts(wallet._id),
+    refuseCheckouts: (s) => s.wallets.refuseCheckouts(wallet._id),
     removeUnused: (s) => s.wallets.removeUnused(spare._id),
     countProducts: (s) => inTransaction((session) => s.wallets.countProducts(wallet._id, 1, session)),
   },
@@ -197,6 +228,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     change: (s) => inTransaction((session) => s.products.change(product, { name: 'stolen' }, null, session)),
     remove: (s) => inTransaction((session) => s.products.remove(product._id, session)),
     countLinks: (s) => inTransaction((session) => s.products.countLinks(product._id, 1, session)),
+    noteCheckoutPayments: (s) => inTransaction((session) => s.products.noteCheckoutPayments(product._id, session)),
   },
   paymentLinks: {
     insert: (s) =>
@@ -212,8 +244,20 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
       inTransaction((session) => s.paymentLinks.removeUnpaidOfProduct(product._id, session)).then(() => null),
     count: (s) => inTransaction((session) => s.paymentLinks.count({ id: link._id, payments: 1, received: 1 }, session)),
   },
+  checkouts: {
+    insert: (s) => s.checkouts.insert({ ...checkout, slug: 'x', memo: 'X' }),
+    withdraw: (s) => s.checkouts.withdraw(checkout._id),
+    byId: (s) => s.checkouts.byId(checkout._id),
+    list: (s) => s.checkouts.list({ reference: 'order-1', walletId: wallet._id }, pageOfAll),
+    update: (s) => inTransaction((session) => s.checkouts.update({ ...checkout, status: 'CANCELLED' }, session)),
+    existsOfWallet: (s) => s.checkouts.existsOfWallet(wallet._id, 'OPEN'),
+    forgetProduct: (s) => inTransaction((session) => s.checkouts.forgetProduct(product._id, session)),
+    sweepProduct: (s) => s.checkouts.sweepProduct(product._id),
+  },
   payments: {
     byId: (s) => s.payments.byId(payment._id),
+    ofCheckout: (s) => inTransaction((session) => s.payments.ofCheckout(checkout._id, session)),
+    complete: (s) => inTransaction((session) => s.payments.complete([payment._id], session)),
     list: (s) => s.payments.list({ status: ['UNDERPAID'], paymentLinkId: link._id }, pageOfAll),
     judge: (s) =>
       inTransaction((session) => s.payments.judge(payment._id, ['UNDERPAID'], { status: 'COMPLETED' }, session)),

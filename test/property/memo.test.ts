@@ -5,14 +5,26 @@ import { createMemo, MEMO_LENGTH, memoIdOf, memoOfId, normalizeMemo } from '../.
 import { muxedAddressOf, parseMuxed } from '../../src/domain/muxed.js';
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const payload = fc.uint8Array({ minLength: 11, maxLength: 11 });
+const owner = fc.constantFrom('link' as const, 'checkout' as const);
 const memo = fc
-  .uint8Array({ minLength: 11, maxLength: 11 })
-  .map((bytes) => createMemo({ randomBytes: () => Buffer.from(bytes) }));
+  .tuple(payload, owner)
+  .map(([bytes, owner]) => createMemo({ randomBytes: () => Buffer.from(bytes) }, owner));
 const index = (length: number) => fc.nat({ max: length - 1 });
 const put = (text: string, at: number, symbol: string) => text.slice(0, at) + symbol + text.slice(at + 1);
 
 t.test('a memo is 12 symbols that are their own canonical form', async () => {
   fc.assert(fc.property(memo, (made) => made.length === MEMO_LENGTH && normalizeMemo(made) === made));
+});
+
+t.test('no new link and new checkout ever draw the same memo', async () => {
+  fc.assert(
+    fc.property(payload, payload, (one, other) => {
+      const link = createMemo({ randomBytes: () => Buffer.from(one) }, 'link');
+      const checkout = createMemo({ randomBytes: () => Buffer.from(other) }, 'checkout');
+      return link !== checkout && BigInt(memoIdOf(link)) < 1n << 59n && BigInt(memoIdOf(checkout)) >= 1n << 59n;
+    }),
+  );
 });
 
 /** All ways in which a symbol may be written down. */

@@ -208,7 +208,8 @@ t.test('an amount is plain decimal text up to what the ledger can hold', async (
   t.throws(() => formatAmount(-1n), RangeError);
 });
 
-const memoFrom = (bytes: number[]) => createMemo({ randomBytes: (size) => Buffer.from(bytes).subarray(0, size) });
+const memoFrom = (bytes: number[]) =>
+  createMemo({ randomBytes: (size) => Buffer.from(bytes).subarray(0, size) }, 'link');
 
 t.test('a memo as a person writes it down', async (t) => {
   const memo = memoFrom([0, 1, 10, 11, 22, 31, 5, 7, 0, 1, 29]);

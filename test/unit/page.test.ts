@@ -3,12 +3,13 @@ import { request } from 'node:http';
 import fc from 'fast-check';
 import t from 'tap';
 import { createRateLimit } from '../../src/http/rate-limit.js';
+import { checkoutStateOf, timeLeft, withCheckout } from '../../src/page/checkout-state.js';
 import { type EnteredAmount, judgeEntered } from '../../src/page/entered-amount.js';
 import { shownImage } from '../../src/page/headers.js';
 import { html, trusted } from '../../src/page/html.js';
 import { pageStateOf } from '../../src/page/page-state.js';
 import { PAGE_MEMORY_MS, type PagePayment } from '../../src/page/types.js';
-import { createMemoryFeed, ISSUER, pageLink, servePages } from '../helpers/browser.js';
+import { createMemoryFeed, ISSUER, pageCheckout, pageLink, servePages } from '../helpers/browser.js';
 import { eventually } from '../helpers/service.js';
 
 const escaped = (text: string) =>
@@ -229,7 +230,10 @@ t.test('a bad amount is a page with the reason beside the field, an unknown slug
 
 t.test('while the database is away the page says so and gives nothing away', async (t) => {
   const { url } = await servePages(t, [], {
-    pages: { linkBySlug: async () => Promise.reject(new Error('ECONNREFUSED mongodb://internal')) },
+    pages: {
+      linkBySlug: async () => Promise.reject(new Error('ECONNREFUSED mongodb://internal')),
+      checkoutBySlug: async () => null,
+    },
   });
   const response = await fetch(`${url}/p/x`);
   t.equal(response.status, 500);
@@ -505,4 +509,93 @@ t.test('a page with everything on it weighs less than 50 kB and is rendered in w
   const median = times.sort((a, b) => a - b)[30]!;
   t.comment(`median of a request: ${median.toFixed(1)} ms`);
   t.ok(median < 50);
+});
+
+t.test(
+  'the page of a checkout in every state, without the script: what is said, and whether address and code are shown',
+  async (t) => {
+    const states = [
+      ['open', {}, true, 200, [/Pay 25 XLM/, /59 min \d+ s<\/span> left|1 h 0 min<\/span> left/, /Cancel and go back/]],
+      [
+        'part',
+        { received: '20', remaining: '5' },
+        true,
+        200,
+        [/5 XLM still to pay/, /Parts add up/, /Left of/, /amount=5&amp;/],
+      ],
+      ['checking', { ended: true }, false, 200, [/still checking the ledger/, /in time still counts/]],
+      [
+        'expired',
+        { ended: true, status: 'EXPIRED', received: '20' },
+        false,
+        200,
+        [/has expired/, /20 XLM had come/, /Back to the shop/],
+      ],
+      ['cancelled', { status: 'CANCELLED' }, false, 200, [/was cancelled/]],
+      [
+        'paid',
+        { status: 'PAID', received: '25', remaining: '0' },
+        false,
+        200,
+        [/<h2>Paid<\/h2>/, /thanks\?order=7&amp;checkout=chk_paid#top/],
+      ],
+      [
+        'overpaid',
+        { status: 'PAID', received: '26', remaining: '0', excess: '1' },
+        false,
+        200,
+        [/Paid, 1 XLM too much/],
+      ],
+    ] as const;
+    const links = states.map(([name, changes]) => pageCheckout(name, changes));
+    const { url, feed } = await servePages(t, links);
+    for (const [index, [name, , payable, code, texts]] of states.entries()) {
+      const response = await fetch(`${url}/c/${name}`);
+      t.equal(response.status, code, name);
+      const page = await response.text();
+      for (const text of texts) t.match(page, text, name);
+      const { memo, wallet } = links[index]!;
+      t.equal(page.includes(memo), payable, `${name}: memo`);
+      t.equal(page.includes(wallet.address), payable, `${name}: address`);
+      t.equal(page.includes('class="qr"'), payable, `${name}: code`);
+      for (const file of ['qr.svg', 'qr.png', 'qr']) {
+        t.equal((await fetch(`${url}/c/${name}/${file}`)).status, payable ? 200 : 404, `${name}/${file}`);
+      }
+      t.equal((await fetch(`${url}/p/${name}`)).status, 404, 'a checkout is no link');
+    }
+    t.equal((await fetch(`${url}/c/unknown`)).status, 404);
+
+    feed.pay('chk_open', { status: 'REJECTED', reason: 'wrong_asset', assetCode: 'USD', createdAt: new Date(0) });
+    const status = (await (await fetch(`${url}/c/open/status`)).json()) as Record<string, string>;
+    t.match(status, { state: 'REJECTED', payable: true, due: '25', html: /wrong asset/ }, 'whenever it came');
+    feed.pay('chk_paid', { status: 'REJECTED', reason: 'checkout_paid' });
+    t.match(await (await fetch(`${url}/c/paid`)).text(), /was paid already when it arrived/);
+  },
+);
+
+t.test('the way back keeps the query of the shop and adds the checkout', async (t) => {
+  for (const [url, expected] of [
+    ['https://a.example', 'https://a.example?checkout=chk_1'],
+    ['https://a.example/?', 'https://a.example/?checkout=chk_1'],
+    ['https://a.example/x?a=%20b&c', 'https://a.example/x?a=%20b&c&checkout=chk_1'],
+    ['https://a.example/x?a=1&', 'https://a.example/x?a=1&checkout=chk_1'],
+    ['https://a.example/#/thanks?x=1', 'https://a.example/?checkout=chk_1#/thanks?x=1'],
+  ] as const) {
+    t.equal(withCheckout(url, 'chk_1'), expected);
+  }
+});
+
+t.test('the time that is left is told in two units', async (t) => {
+  const minute = 60_000;
+  for (const [ms, text] of [
+    [-5, '0 s'],
+    [999, '0 s'],
+    [45_000, '45 s'],
+    [5 * minute, '5 min 0 s'],
+    [200 * minute, '3 h 20 min'],
+    [90 * 24 * 60 * minute, '90 d 0 h'],
+  ] as const) {
+    t.equal(timeLeft(ms), text);
+  }
+  t.equal(checkoutStateOf(pageCheckout('x', { ended: true }), []).state, 'CHECKING');
 });

@@ -5,9 +5,14 @@ const POLL_MS = 4_000;
 const SILENCE_MS = 25_000;
 const REFUSED_MS = 10_000;
 const TYPING_MS = 350;
+const ORDER_POLL_MS = 15_000;
+const LEAVE_MS = 5_000;
 
 const byId = (id) => document.getElementById(id);
 document.documentElement.classList.add('js');
+
+/** The page goes back to the shop soon. */
+let leaving = false;
 
 /** Makes the test button ready for another press, once what it paid has arrived. */
 let offerTestPayment;
@@ -17,7 +22,9 @@ if (main) {
   document.addEventListener('click', copyOnClick);
   dropBrokenPicture(main.querySelector('.picture'));
   showLocalTimes();
+  countDown();
   followPayments(main.dataset.address);
+  leaveWhenPaid();
   redrawOnEntry(main.dataset.address, document.querySelector('form.amount'));
   document.addEventListener('submit', payFromTestAccount);
 }
@@ -90,19 +97,28 @@ function followPayments(address) {
     failures = 0;
     delete main.dataset.offline;
     if (snapshot.payable && !byId('details')) return location.reload();
+    if (snapshot.due !== main.dataset.due) {
+      main.dataset.due = snapshot.due;
+      if (snapshot.payable) drawDetails(address);
+    }
+    if (snapshot.state === 'CHECKING') setTimeout(poll, POLL_MS);
     const unchanged = snapshot.state === main.dataset.state && (shown ?? snapshot.html) === snapshot.html;
     const first = shown === undefined;
     shown = snapshot.html;
     if (unchanged && !(first && snapshot.payments.length > 0)) return;
     const ask = byId('ask').querySelector('details');
-    if (!snapshot.payable) byId('ask').replaceChildren();
-    else if (main.dataset.state === 'WAITING') ask.open = snapshot.state === 'WAITING';
+    if (!snapshot.payable) {
+      byId('ask').replaceChildren();
+      byId('countdown')?.remove();
+    } else if (main.dataset.due === undefined && main.dataset.state === 'WAITING')
+      ask.open = snapshot.state === 'WAITING';
     offerTestPayment?.();
     main.dataset.state = snapshot.state;
     byId('status').innerHTML = snapshot.html;
     document.title = snapshot.title;
     say(snapshot.announcement);
     showLocalTimes();
+    leaveWhenPaid();
     if (snapshot.payments.length > 0) byId('status').scrollIntoView({ block: 'nearest' });
   }
 
@@ -117,6 +133,10 @@ function followPayments(address) {
     source.addEventListener('status', (event) => {
       hear();
       take(JSON.parse(event.data));
+    });
+    source.addEventListener('changed', () => {
+      hear();
+      poll();
     });
     source.addEventListener('error', () => {
       heardAt = 0;
@@ -156,9 +176,66 @@ function followPayments(address) {
 
   listen();
   setInterval(look, POLL_MS);
+  // A checkout may be cancelled or end without a payment.
+  if (main.dataset.due !== undefined) setInterval(() => document.hidden || poll(), ORDER_POLL_MS);
+  main.addEventListener('ended', poll);
   document.addEventListener('visibilitychange', wake);
   window.addEventListener('pageshow', (event) => event.persisted && wake());
   window.addEventListener('online', wake);
+}
+
+/** What remains of a checkout has changed: amount, code and address as the server draws them now. */
+async function drawDetails(address) {
+  try {
+    const answer = await fetch(address);
+    if (!answer.ok) throw new Error(answer.statusText);
+    const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    for (const id of ['price', 'ask']) byId(id).replaceChildren(...fresh.getElementById(id).childNodes);
+  } catch {
+    // What is shown is no longer what is due: nobody may pay by it.
+    byId('details')?.classList.add('stale');
+    setTimeout(drawDetails, POLL_MS, address);
+  }
+}
+
+/** Counts on from the server's time, whatever this device's clock says. */
+function countDown() {
+  const shown = byId('countdown');
+  if (!shown) return;
+  const startedAt = performance.now();
+  const totalMs = Number(shown.dataset.ends) - Number(shown.dataset.now);
+  const timer = setInterval(() => {
+    const leftMs = totalMs - (performance.now() - startedAt);
+    shown.querySelector('[role=timer]').textContent = timeLeft(leftMs);
+    if (leftMs > 0 && shown.isConnected) return;
+    clearInterval(timer);
+    main.dispatchEvent(new Event('ended'));
+  }, 1_000);
+}
+
+/** As the server writes it. */
+function timeLeft(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const parts = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+    [seconds % 60, 's'],
+  ];
+  const first = Math.max(
+    0,
+    parts.findIndex(([count]) => count > 0),
+  );
+  const shown = seconds === 0 ? parts.slice(-1) : parts.slice(first, first + 2);
+  return shown.map(([count, unit]) => `${count} ${unit}`).join(' ');
+}
+
+/** Once the checkout is paid, the way back to the shop. */
+function leaveWhenPaid() {
+  const back = byId('back');
+  if (!back || leaving) return;
+  leaving = true;
+  setTimeout(() => location.assign(back.href), LEAVE_MS);
 }
 
 function redrawOnEntry(address, form) {

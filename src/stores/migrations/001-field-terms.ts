@@ -90,6 +90,7 @@ async function numberEventsOf(events: mongo.Collection<Doc>, accountId: string):
 
 async function addMuxedAddresses(db: mongo.Db): Promise<void> {
   const unknown = { destinationMuxedId: null, senderMuxedAddress: null };
+  await db.collection('payments').updateMany({ checkoutId: { $exists: false } }, { $set: { checkoutId: null } });
   await db.collection('payments').updateMany({ destinationMuxedId: { $exists: false } }, { $set: unknown });
 }
 
@@ -124,8 +125,13 @@ async function completeEventData(db: mongo.Db): Promise<void> {
       .filter(({ subjectId }) => memoTypes.has(subjectId))
       .map(({ _id, subjectId, data }) => {
         const { payment, ...rest } = JSON.parse(data) as { payment: object };
-        const added = { memoType: memoTypes.get(subjectId), destinationMuxedId: null, senderMuxedAddress: null };
-        const completed = JSON.stringify({ payment: { ...payment, ...added }, ...rest });
+        const added = {
+          memoType: memoTypes.get(subjectId),
+          destinationMuxedId: null,
+          senderMuxedAddress: null,
+          checkoutId: null,
+        };
+        const completed = JSON.stringify({ payment: { ...payment, ...added }, ...rest, checkout: null });
         return { updateOne: { filter: { _id, data }, update: { $set: { data: completed } } } };
       });
   });

@@ -1,0 +1,254 @@
+/** Checkouts: one order, paid by one payer, with a memo and a page of its own and an end. */
+import { z } from 'zod';
+import { listOf } from './envelope.js';
+import type { FieldError } from './errors.js';
+import { checkoutExample } from './examples.js';
+import { instructionsSchema } from './instructions.js';
+import { operation, type RawBody, type ValidationContext } from './operation.js';
+import {
+  accountAddress,
+  amount,
+  amountInput,
+  assetCodeInput,
+  idInput,
+  idOf,
+  momentInput,
+  nameInput,
+  pageQuery,
+  pageUrlInput,
+  text,
+  timestamp,
+} from './primitives.js';
+import { productSummarySchema } from './products.js';
+import { walletSummarySchema } from './wallets.js';
+
+export const CHECKOUT_STATUSES = ['OPEN', 'PAID', 'EXPIRED', 'CANCELLED'] as const;
+export const checkoutStatusSchema = z.enum(CHECKOUT_STATUSES).meta({
+  id: 'CheckoutStatus',
+  description:
+    'OPEN: waits for money. PAID: paid in full, or accepted. EXPIRED: the ledger has been read beyond `expiresAt`, and the money did not come in time. CANCELLED: ended by the merchant.',
+});
+/** Where a checkout stands. */
+export type CheckoutStatus = z.infer<typeof checkoutStatusSchema>;
+
+export const MAX_QUANTITY = 10_000;
+const MAX_METADATA_ENTRIES = 20;
+const MIN_LIFETIME_MS = 60_000;
+const MAX_LIFETIME_MS = 90 * 24 * 3_600_000;
+/** Without `expiresAt`. */
+export const DEFAULT_LIFETIME_MS = 24 * 3_600_000;
+
+const metadataSchema = z.record(z.string(), z.string());
+
+export const checkoutSchema = z
+  .object({
+    id: idOf('chk', 'checkout'),
+    status: checkoutStatusSchema,
+    reference: z.string().nullable().meta({ description: 'Your name for the order.' }),
+    metadata: metadataSchema.meta({ description: 'Whatever you want to find again with the checkout.' }),
+    name: z.string(),
+    description: z.string().nullable(),
+    assetCode: z.string().meta({ description: '`XLM` for the native asset.' }),
+    assetIssuer: z.string().nullable().meta({ description: 'Null for the native asset.' }),
+    amount: amount.meta({ description: 'What the order costs. It never changes.' }),
+    quantity: z.int().nullable().meta({ description: 'Of a FIXED product: `amount` is its price times this.' }),
+    receivedAmount: amount.meta({ description: 'Payments in time and in the right asset. They add up.' }),
+    remainingAmount: amount.meta({ description: 'Still due; `0` once the checkout is PAID.' }),
+    excessAmount: amount.nullable().meta({ description: 'Paid beyond `amount`.' }),
+    product: productSummarySchema.nullable(),
+    wallet: walletSummarySchema,
+    slug: z.string().meta({ description: 'Last part of the page’s URL.' }),
+    memo: z.string().meta({
+      description: 'Text memo that a payment must carry. No other checkout or payment link has it.',
+      examples: ['QX2RTF4T73K4'],
+    }),
+    memoId: z.string().meta({ description: 'The same memo as a number, for wallets that only send an id memo.' }),
+    muxedAddress: z.string().meta({ description: 'M… address that needs no memo.' }),
+    url: z.string().meta({ description: 'The hosted payment page.', examples: ['https://pay.example/c/k4m9z1c7r2ha'] }),
+    successUrl: z.string().nullable().meta({ description: 'Where the page leads once the checkout is PAID.' }),
+    cancelUrl: z.string().nullable().meta({ description: 'Where the page leads a payer who does not want to pay.' }),
+    expiresAt: timestamp.meta({ description: 'A payment counts when its ledger closed before this.' }),
+    paidAt: timestamp
+      .nullable()
+      .meta({ description: 'Close of the ledger that completed it, or the moment it was accepted.' }),
+    closedAt: timestamp.nullable().meta({ description: 'When it stopped being OPEN.' }),
+    createdAt: timestamp,
+  })
+  .meta({ id: 'Checkout', examples: [checkoutExample] });
+
+const given = (value: unknown) => value !== undefined && value !== null;
+
+/** Fields that a product answers for. */
+const WALLET_FIELDS = ['name', 'assetCode', 'assetIssuer', 'description'] as const;
+
+/** The rules between the fields of a new checkout. What depends on the product is checked once it is known. */
+export function checkoutFieldErrors(body: RawBody): FieldError[] {
+  const ofProduct = given(body.productId);
+  if (ofProduct === given(body.walletId)) {
+    const message = 'Give exactly one of productId and walletId.';
+    return [{ path: 'productId', message, code: ofProduct ? 'not_allowed' : 'required' }, ...metadataErrors(body)];
+  }
+  const fields = ofProduct
+    ? WALLET_FIELDS.filter((name) => given(body[name])).map((name) => notAllowed(name, 'The product says this.'))
+    : walletFieldErrors(body);
+  return [...fields, ...metadataErrors(body)];
+}
+
+const notAllowed = (path: string, message: string): FieldError => ({ path, message, code: 'not_allowed' });
+
+function walletFieldErrors(body: RawBody): FieldError[] {
+  const faults = (['name', 'assetCode', 'amount'] as const)
+    .filter((name) => body[name] === undefined)
+    .map((path): FieldError => ({ path, message: 'Required without a product.', code: 'required' }));
+  if (given(body.quantity)) faults.push(notAllowed('quantity', 'Only a FIXED product has a quantity.'));
+  const { assetCode } = body;
+  if (assetCode === 'XLM' && given(body.assetIssuer)) {
+    faults.push(notAllowed('assetIssuer', 'XLM has no issuer; with one it would be a different asset.'));
+  }
+  if (typeof assetCode === 'string' && assetCode !== 'XLM' && !given(body.assetIssuer)) {
+    faults.push({ path: 'assetIssuer', message: 'Every asset but XLM needs its issuer.', code: 'required' });
+  }
+  return faults;
+}
+
+/** The schema of a record leaves this key out without a word. */
+const metadataErrors = ({ metadata }: RawBody): FieldError[] =>
+  typeof metadata === 'object' && metadata !== null && Object.hasOwn(metadata, '__proto__')
+    ? [{ path: 'metadata.__proto__', message: 'This key cannot be kept.', code: 'invalid_key' }]
+    : [];
+
+/** Whether the end lies 1 minute to 90 days ahead. */
+export function checkoutEndErrors({ expiresAt }: RawBody, { now }: Pick<ValidationContext, 'now'>): FieldError[] {
+  const endMs = typeof expiresAt === 'string' ? Date.parse(expiresAt) : Number.NaN;
+  const aheadMs = endMs - now.getTime();
+  if (Number.isNaN(aheadMs) || (aheadMs >= MIN_LIFETIME_MS && aheadMs <= MAX_LIFETIME_MS)) return [];
+  const code = aheadMs < MIN_LIFETIME_MS ? 'too_small' : 'too_big';
+  return [{ path: 'expiresAt', message: 'Must be 1 minute to 90 days ahead.', code }];
+}
+
+const metadataInput = z
+  .record(
+    z.string().regex(/^[A-Za-z0-9_.-]{1,40}$/, 'A key has 1 to 40 letters, digits, _, . and -.'),
+    text({ max: 500 }),
+  )
+  .refine((entries) => Object.keys(entries).length <= MAX_METADATA_ENTRIES, {
+    message: `Must have at most ${MAX_METADATA_ENTRIES} entries.`,
+    params: { code: 'too_big' },
+  })
+  .meta({ description: 'At most 20 entries; keys `[A-Za-z0-9_.-]{1,40}`, values strings of at most 500 characters.' });
+
+const tag = 'Checkouts';
+const params = { id: idInput('chk', 'checkout') };
+
+export const checkouts = {
+  create: operation({
+    method: 'POST',
+    path: '/checkouts',
+    summary: 'Create a checkout',
+    description:
+      'For one order: from a product (`productId`, with `quantity` for a FIXED or `amount` for a CUSTOM one), or without (`walletId`, `name`, `assetCode`, `assetIssuer`, `amount`). Its terms are frozen. Send the payer to `url`. Refused (409) while the product or wallet is inactive.',
+    tag,
+    status: 201,
+    body: {
+      productId: idInput('prod', 'product that is bought').nullish(),
+      quantity: z
+        .int({ error: 'Must be a whole number.' })
+        .min(1)
+        .max(MAX_QUANTITY)
+        .nullish()
+        .meta({ description: 'Of a FIXED product, 1 to 10,000; 1 when left out.' }),
+      amount: amountInput
+        .optional()
+        .meta({ description: 'Required for a CUSTOM product and without a product; refused for a FIXED product.' }),
+      walletId: idInput('wallet', 'wallet that receives the money, in place of `productId`').nullish(),
+      name: nameInput.optional().meta({ description: 'What the payer buys. Required with `walletId`.' }),
+      description: text({ max: 2000 }).nullish(),
+      assetCode: assetCodeInput.optional(),
+      assetIssuer: accountAddress.nullish().meta({ description: 'Required for every asset but XLM, refused for XLM.' }),
+      reference: text({ max: 120 }).nullish().meta({ description: 'Your name for the order. Need not be unique.' }),
+      metadata: metadataInput.optional(),
+      successUrl: pageUrlInput.nullish().meta({
+        description:
+          'Where the page leads after payment: https, or http on localhost. `checkout=<id>` is added to its query. That is no proof of payment: ask the API, or wait for the webhook.',
+      }),
+      cancelUrl: pageUrlInput.nullish().meta({ description: 'Where the page leads a payer who does not want to pay.' }),
+      expiresAt: momentInput.optional().meta({
+        description: '1 minute to 90 days ahead; 24 hours when left out.',
+        examples: ['2026-11-22T09:30:00Z'],
+      }),
+    },
+    rules: checkoutFieldErrors,
+    contextRules: checkoutEndErrors,
+    output: checkoutSchema,
+    errors: ['conflict'],
+    examples: {
+      body: {
+        productId: 'prod_01jd3k5v9ye6rbh2x7q0w4tznc',
+        quantity: 2,
+        reference: 'order-1042',
+        successUrl: 'https://shop.example/thanks?order=1042',
+      },
+    },
+  }),
+  list: operation({
+    method: 'GET',
+    path: '/checkouts',
+    summary: 'List checkouts',
+    description: 'Lists checkouts, newest first.',
+    tag,
+    query: {
+      ...pageQuery,
+      status: checkoutStatusSchema.optional(),
+      reference: z.string().optional().meta({ description: 'Exactly this reference.' }),
+      productId: z.string().optional(),
+      walletId: z.string().optional(),
+      createdFrom: momentInput
+        .optional()
+        .meta({ description: 'Made at or after: ISO 8601 with an offset, or a date (midnight UTC).' }),
+      createdTo: momentInput.optional().meta({ description: 'Made before.' }),
+    },
+    output: listOf(checkoutSchema),
+  }),
+  get: operation({
+    method: 'GET',
+    path: '/checkouts/{id}',
+    summary: 'One checkout',
+    description: 'Returns a checkout: where it stands, and how much has come.',
+    tag,
+    params,
+    output: checkoutSchema,
+  }),
+  instructions: operation({
+    method: 'GET',
+    path: '/checkouts/{id}/instructions',
+    summary: 'How to pay a checkout',
+    description:
+      'Address, memo, payment request and QR code for a page or receipt of your own; `amount` is what remains. Refused (409) unless the checkout is OPEN and before its end.',
+    tag,
+    params,
+    output: instructionsSchema,
+    errors: ['conflict'],
+  }),
+  cancel: operation({
+    method: 'POST',
+    path: '/checkouts/{id}/cancel',
+    summary: 'Cancel a checkout',
+    description:
+      'An OPEN checkout becomes CANCELLED; cancelling it again changes nothing. A payment that closed before the cancellation counts even when it is read after it, and may make the checkout PAID.',
+    tag,
+    params,
+    output: checkoutSchema,
+    errors: ['conflict'],
+  }),
+  accept: operation({
+    method: 'POST',
+    path: '/checkouts/{id}/accept',
+    summary: 'Take what has come as enough',
+    description:
+      'When money in the right asset has come, too little or after the end: the checkout becomes PAID with it, and those payments COMPLETED. Refused (409) when it is PAID already or nothing has come.',
+    tag,
+    params,
+    output: checkoutSchema,
+    errors: ['conflict'],
+  }),
+};

@@ -1,0 +1,54 @@
+/** A whole small shop: it makes a checkout for each order, sends the payer to its page, and ships when the webhook says that it is paid.
+ *
+ *  COLLECT_URL=http://127.0.0.1:3000 API_KEY=sk_… PRODUCT=prod_… WEBHOOK_SECRET=whsec_… PORT=4000 npx tsx scripts/examples/shop.ts */
+import express from 'express';
+import { Webhook } from 'standardwebhooks';
+import { createClient, type WebhookPayload } from '../../src/index.js'; // from 'stellar-collect' in your project
+
+const { COLLECT_URL = 'http://127.0.0.1:3000', API_KEY, PRODUCT, WEBHOOK_SECRET, PORT = '4000' } = process.env;
+const shop = `http://127.0.0.1:${PORT}`;
+const collect = createClient({ url: COLLECT_URL, apiKey: API_KEY! });
+const webhook = new Webhook(WEBHOOK_SECRET!);
+/** Keep them in your database. */
+const orders = new Map<string, 'waiting' | 'shipped' | 'expired'>();
+
+const app = express();
+app.get('/', (_request, response) => {
+  response.send('<form method="post" action="/orders"><button>Buy a T-shirt</button></form>');
+});
+app.post('/orders', async (_request, response) => {
+  const order = `order-${orders.size + 1}`;
+  const checkout = await collect.checkouts.create.mutate({
+    productId: PRODUCT!,
+    reference: order,
+    successUrl: `${shop}/orders/${order}`,
+    cancelUrl: shop,
+  });
+  orders.set(order, 'waiting');
+  response.redirect(303, checkout.url);
+});
+// The payer comes back here. That proves nothing: anybody can open this page.
+app.get('/orders/:order', (request, response) => {
+  response.send(`Your order is ${orders.get(request.params.order) ?? 'unknown'}.`);
+});
+// The body as it came: the signature is over its bytes.
+app.post('/hook', express.text({ type: '*/*' }), (request, response) => {
+  let event: WebhookPayload;
+  try {
+    event = webhook.verify(request.body, request.headers as Record<string, string>) as WebhookPayload;
+  } catch {
+    response.sendStatus(400);
+    return;
+  }
+  if (event.type === 'checkout.paid' || event.type === 'checkout.expired') {
+    const { reference, receivedAmount, assetCode } = event.data.checkout;
+    const isPaid = event.type === 'checkout.paid';
+    // The same event may come more than once.
+    if (reference !== null && orders.get(reference) === 'waiting') {
+      orders.set(reference, isPaid ? 'shipped' : 'expired');
+      console.log(isPaid ? `ship ${reference}: ${receivedAmount} ${assetCode} arrived` : `${reference} was not paid`);
+    }
+  }
+  response.sendStatus(204);
+});
+app.listen(Number(PORT), '127.0.0.1', () => console.log(`open ${shop}`));

@@ -1,0 +1,291 @@
+/** What the API does with checkouts.
+ *
+ *  Creations do not meet in a shared document. A creation inserts the checkout and then reads product and wallet again: if one is gone by then, it
+ *  takes the checkout back, and nobody has been told of it. Whoever deletes a product removes its checkouts after the product. Whoever deletes a
+ *  wallet, or makes it inactive, first clears `takesCheckouts` and then looks for checkouts; a creation that finds it cleared sets it again, which
+ *  fails once the wallet is gone or inactive. In any order, one of the two sees the other. */
+import { checkoutEndErrors, DEFAULT_LIFETIME_MS } from '../../contracts/checkouts.js';
+import type { Contract } from '../../contracts/index.js';
+import type { ParsedInputOf } from '../../contracts/operation.js';
+import type { Clock } from '../clock.js';
+import { formatAmount, MAX_STROOPS, parseAmount } from '../domain/amount.js';
+import { conflict, invalid, notFound } from '../domain/api-error.js';
+import { accept, cancel } from '../domain/checkout.js';
+import { createdAtOf, type NewId } from '../domain/ids.js';
+import { createMemo } from '../domain/memo.js';
+import { createSlug } from '../domain/slug.js';
+import type { Outbox } from '../events/outbox.js';
+import { balanceOf, type CheckoutFacts, checkoutUrl, toCheckout } from '../resources/checkout.js';
+import { toInstructions } from '../resources/instructions.js';
+import type { CheckoutDoc } from '../stores/checkouts.js';
+import type { Database } from '../stores/database.js';
+import type { ForAccount } from '../stores/index.js';
+import type { PaymentLinkStore } from '../stores/payment-links.js';
+import type { ProductDoc } from '../stores/products.js';
+import { toCheckoutState, withState } from '../stores/verdict.js';
+import type { ServiceOf } from './caller.js';
+import type { LedgerStamper } from './ledger-stamper.js';
+
+type Input = ParsedInputOf<Contract['checkouts']['create']>;
+
+/** What is frozen when a checkout is made. */
+type Terms = Pick<
+  CheckoutDoc,
+  'productId' | 'walletId' | 'name' | 'description' | 'assetCode' | 'assetIssuer' | 'amount' | 'quantity'
+>;
+
+const unknownProduct = () => invalid({ path: 'productId', message: 'There is no such product.', code: 'not_found' });
+const unknownWallet = () => invalid({ path: 'walletId', message: 'There is no such wallet.', code: 'not_found' });
+const inactiveWallet = () => conflict('The wallet is inactive: make it active first.');
+
+export function createCheckoutService(deps: {
+  forAccount: ForAccount<'checkouts' | 'products' | 'wallets' | 'payments'>;
+  paymentLinks: Pick<PaymentLinkStore, 'hasMemo'>;
+  outbox: Outbox;
+  transaction: Database['transaction'];
+  stamper: LedgerStamper;
+  clock: Clock;
+  newId: NewId;
+  publicUrl: string;
+  /** Called when events may have been stored. */
+  eventsStored: () => void;
+}): ServiceOf<Contract['checkouts']> {
+  const { forAccount, paymentLinks, outbox, transaction, stamper, clock, newId, publicUrl, eventsStored } = deps;
+
+  /** Null when the product or wallet is gone: then the checkout is gone, too. */
+  async function factsOf(checkout: CheckoutDoc): Promise<CheckoutFacts | null> {
+    const { products, wallets } = forAccount(checkout.accountId);
+    const [product, wallet] = await Promise.all([
+      checkout.productId === null ? null : products.byId(checkout.productId),
+      wallets.byId(checkout.walletId),
+    ]);
+    return wallet && (product || checkout.productId === null) ? { checkout, product, wallet } : null;
+  }
+
+  async function find(accountId: string, id: string): Promise<CheckoutFacts> {
+    const checkout = await forAccount(accountId).checkouts.byId(id);
+    const facts = checkout && (await factsOf(checkout));
+    if (!facts) throw notFound('checkout');
+    return facts;
+  }
+
+  async function termsOf(accountId: string, input: Input): Promise<Terms> {
+    const { products, wallets } = forAccount(accountId);
+    if (input.productId != null) {
+      const product = await products.byId(input.productId);
+      if (!product) throw unknownProduct();
+      const terms = termsOfProduct(product, input);
+      if (!product.active) throw conflict('The product is inactive: make it active first.');
+      return terms;
+    }
+    const wallet = await wallets.byId(input.walletId!);
+    if (!wallet) throw unknownWallet();
+    if (!wallet.active) throw inactiveWallet();
+    return {
+      productId: null,
+      walletId: wallet._id,
+      name: input.name!,
+      description: input.description ?? null,
+      assetCode: input.assetCode!,
+      assetIssuer: input.assetIssuer ?? null,
+      amount: formatAmount(parseAmount(input.amount!)!),
+      quantity: null,
+    };
+  }
+
+  /** Makes sure that product and wallet are still there, now that the checkout is stored. @throws ApiError after the checkout was taken back */
+  async function confirm(checkout: CheckoutDoc): Promise<CheckoutFacts> {
+    const { checkouts, products, wallets } = forAccount(checkout.accountId);
+    const [product, wallet] = await Promise.all([
+      checkout.productId === null ? null : products.byId(checkout.productId),
+      wallets.byId(checkout.walletId),
+    ]);
+    const confirmed = wallet?.active && !wallet.takesCheckouts ? await wallets.takeCheckouts(wallet._id) : wallet;
+    if (confirmed?.active && (product || checkout.productId === null)) return { checkout, product, wallet: confirmed };
+    await checkouts.withdraw(checkout._id);
+    if (!product && checkout.productId !== null) throw unknownProduct();
+    throw wallet ? inactiveWallet() : unknownWallet();
+  }
+
+  async function drawMemo(): Promise<string> {
+    for (;;) {
+      const memo = createMemo(clock, 'checkout');
+      if (!(await paymentLinks.hasMemo(memo))) return memo;
+    }
+  }
+
+  return {
+    async create({ accountId, reservedId }, input) {
+      const { checkouts } = forAccount(accountId);
+      const _id = reservedId?.('chk') ?? newId('chk');
+      const made = reservedId && (await checkouts.byId(_id));
+      if (made) return toCheckout(await confirm(made), publicUrl);
+      const [fault] = checkoutEndErrors(input, { now: clock.now() });
+      if (fault) throw invalid(fault);
+      const terms = await termsOf(accountId, input);
+      const createdAt = createdAtOf(_id);
+      const expiresAt = new Date(input.expiresAt ?? createdAt.getTime() + DEFAULT_LIFETIME_MS);
+      for (;;) {
+        const checkout: CheckoutDoc = {
+          _id,
+          accountId,
+          ...terms,
+          slug: createSlug(clock),
+          memo: await drawMemo(),
+          reference: input.reference ?? null,
+          metadata: JSON.stringify(input.metadata ?? {}),
+          successUrl: input.successUrl ?? null,
+          cancelUrl: input.cancelUrl ?? null,
+          status: 'OPEN',
+          received: '0',
+          paymentCount: 0,
+          expiresAt,
+          expiryCheckAt: expiresAt,
+          cancelledFrom: null,
+          paidAt: null,
+          closedAt: null,
+          createdAt,
+        };
+        if (await checkouts.insert(checkout)) return toCheckout(await confirm(checkout), publicUrl);
+      }
+    },
+
+    async list({ accountId }, { page, pageSize, createdFrom, createdTo, ...filter }) {
+      const { checkouts, products, wallets } = forAccount(accountId);
+      const { items, meta } = await checkouts.list(
+        {
+          ...filter,
+          ...(createdFrom === undefined ? {} : { createdFrom: new Date(createdFrom) }),
+          ...(createdTo === undefined ? {} : { createdTo: new Date(createdTo) }),
+        },
+        { page, pageSize },
+      );
+      const [sold, used] = await Promise.all([
+        products.byIds([...new Set(items.flatMap(({ productId }) => productId ?? []))]),
+        wallets.byIds([...new Set(items.map(({ walletId }) => walletId))]),
+      ]);
+      const productById = new Map(sold.map((product) => [product._id, product]));
+      const walletById = new Map(used.map((wallet) => [wallet._id, wallet]));
+      return {
+        items: items.flatMap((checkout) => {
+          const product = productById.get(checkout.productId ?? '') ?? null;
+          const wallet = walletById.get(checkout.walletId);
+          // One whose product was deleted since is gone as well.
+          if (!wallet || (checkout.productId !== null && !product)) return [];
+          return [toCheckout({ checkout, product, wallet }, publicUrl)];
+        }),
+        meta,
+      };
+    },
+
+    async get({ accountId }, { id }) {
+      return toCheckout(await find(accountId, id), publicUrl);
+    },
+
+    async instructions({ accountId }, { id }) {
+      const { checkout, product, wallet } = await find(accountId, id);
+      if (checkout.status !== 'OPEN') throw conflict(`This checkout is ${checkout.status}.`);
+      if (checkout.expiresAt <= clock.now()) throw conflict('This checkout has ended.');
+      if (product && !product.active) throw conflict('The product of this checkout is inactive.');
+      return toInstructions({
+        address: wallet.address,
+        network: wallet.network,
+        memo: checkout.memo,
+        asset: { code: checkout.assetCode, issuer: checkout.assetIssuer },
+        amount: balanceOf(checkout).remainingAmount,
+        pageUrl: checkoutUrl(publicUrl, checkout.slug),
+      });
+    },
+
+    async cancel({ accountId }, { id }) {
+      const { checkouts } = forAccount(accountId);
+      const facts = await find(accountId, id);
+      const from = facts.checkout.status === 'OPEN' ? await stamper.stamp(facts.wallet.network) : null;
+      const checkout = await transaction(async (session) => {
+        const before = await checkouts.byId(id, session);
+        if (!before) throw notFound('checkout');
+        const result = cancel(toCheckoutState(before), from ?? { at: clock.now(), ledger: null });
+        if (result.outcome === 'refused')
+          throw conflict(`Only an OPEN checkout can be cancelled; this one is ${before.status}.`);
+        if (result.outcome === 'unchanged') return before;
+        const after = withState(before, result.after, clock.now());
+        await checkouts.update(after, session);
+        return after;
+      });
+      return toCheckout({ ...facts, checkout }, publicUrl);
+    },
+
+    async accept({ accountId }, { id }) {
+      const { checkouts, payments, wallets } = forAccount(accountId);
+      const accepted = await transaction(async (session) => {
+        const before = await checkouts.byId(id, session);
+        const facts = before && (await factsOf(before));
+        if (!before || !facts) throw notFound('checkout');
+        const came = (await payments.ofCheckout(id, session)).map((payment) => ({
+          payment,
+          asset: { code: payment.assetCode, issuer: payment.assetIssuer },
+          amount: parseAmount(payment.amount)!,
+        }));
+        const now = clock.now();
+        const result = accept(toCheckoutState(before), came, now);
+        if (result.outcome === 'refused') {
+          throw conflict(
+            result.because === 'paid'
+              ? 'This checkout is PAID already.'
+              : 'No money in the right asset has come for this checkout.',
+          );
+        }
+        const checkout = withState(before, result.after, now);
+        await checkouts.update(checkout, session);
+        const taken = new Set(result.payments.map(({ payment }) => payment._id));
+        await payments.complete([...taken], session);
+        const after = came.map(({ payment }) =>
+          taken.has(payment._id) ? { ...payment, status: 'COMPLETED' as const, reason: null } : payment,
+        );
+        const { product, wallet } = facts;
+        const productWallet = product && (await wallets.byId(product.walletId));
+        const owner = { link: null, checkout, product, wallet, productWallet };
+        await outbox.publish(
+          [
+            ...after
+              .filter(({ _id }) => taken.has(_id))
+              .flatMap((payment) => outbox.ofPayment(['payment.completed'], { payment, ...owner })),
+            outbox.ofCheckout('checkout.paid', owner, after),
+          ],
+          session,
+        );
+        return owner;
+      });
+      eventsStored();
+      return toCheckout(accepted, publicUrl);
+    },
+  };
+}
+
+/** What a product and the order make of a checkout's terms. @throws ApiError `validation_error` */
+function termsOfProduct(product: ProductDoc, { quantity, amount }: Input): Terms {
+  const { _id: productId, walletId, name, description, assetCode, assetIssuer } = product;
+  const terms = { productId, walletId, name, description, assetCode, assetIssuer };
+  if (product.priceType === 'FIXED') {
+    if (amount !== undefined) {
+      throw invalid({ path: 'amount', message: 'The product has a fixed price.', code: 'not_allowed' });
+    }
+    const count = quantity ?? 1;
+    const total = parseAmount(product.price!)! * BigInt(count);
+    if (total > MAX_STROOPS) {
+      throw invalid({ path: 'quantity', message: 'Costs more than the ledger can hold.', code: 'too_big' });
+    }
+    return { ...terms, amount: formatAmount(total), quantity: count };
+  }
+  const faults = [
+    ...(quantity == null
+      ? []
+      : [{ path: 'quantity', message: 'Only a FIXED product has a quantity.', code: 'not_allowed' }]),
+    ...(amount === undefined ? [{ path: 'amount', message: 'Required for a CUSTOM product.', code: 'required' }] : []),
+    ...(amount !== undefined && product.minAmount !== null && parseAmount(amount)! < parseAmount(product.minAmount)!
+      ? [{ path: 'amount', message: `The minimum is ${product.minAmount} ${assetCode}.`, code: 'too_small' }]
+      : []),
+  ];
+  if (faults.length > 0) throw invalid(faults[0]!, ...faults.slice(1));
+  return { ...terms, amount: formatAmount(parseAmount(amount!)!), quantity: null };
+}

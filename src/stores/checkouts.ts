@@ -1,0 +1,250 @@
+/** Checkouts. Memo and slug are unique over all accounts. Whatever changes a checkout's state does so in a transaction that read it, or by a
+ *  condition on its status: of two changes at once one wins, and the other sees it.
+ *
+ *  A checkout whose product or wallet is gone does not exist for anybody: creation and deletion do not meet in one document, so that a process
+ *  that dies between the two writes of a creation can leave one behind. It is removed at its end at the latest. */
+import mongoose from 'mongoose';
+import type { CheckoutStatus } from '../../contracts/checkouts.js';
+import { firstIdOf } from '../domain/ids.js';
+import type { LedgerStamp } from '../domain/terms.js';
+import { isDuplicateKey, SCHEMA_OPTIONS, type Session } from './database.js';
+import { type PageRequest, page } from './paging.js';
+import { stampSchema } from './wallets.js';
+
+export interface CheckoutDoc {
+  _id: string;
+  accountId: string;
+  productId: string | null;
+  walletId: string;
+  slug: string;
+  /** In canonical form: what `normalizeMemo` makes of what a payer types. */
+  memo: string;
+  reference: string | null;
+  /** JSON text of an object: its keys may have dots. */
+  metadata: string;
+  name: string;
+  description: string | null;
+  assetCode: string;
+  assetIssuer: string | null;
+  /** Canonical decimal text. */
+  amount: string;
+  quantity: number | null;
+  successUrl: string | null;
+  cancelUrl: string | null;
+  status: CheckoutStatus;
+  /** What counts of the payments, in stroops: decimal text, for the sum may exceed what one payment can hold. */
+  received: string;
+  /** All payments, whatever their status. */
+  paymentCount: number;
+  expiresAt: Date;
+  /** When to look next whether an OPEN checkout has expired. */
+  expiryCheckAt: Date;
+  cancelledFrom: LedgerStamp | null;
+  paidAt: Date | null;
+  closedAt: Date | null;
+  createdAt: Date;
+}
+
+const nullable = { type: String, default: null };
+const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
+  {
+    _id: String,
+    accountId: String,
+    productId: nullable,
+    walletId: String,
+    slug: String,
+    memo: String,
+    reference: nullable,
+    metadata: String,
+    name: String,
+    description: nullable,
+    assetCode: String,
+    assetIssuer: nullable,
+    amount: String,
+    quantity: { type: Number, default: null },
+    successUrl: nullable,
+    cancelUrl: nullable,
+    status: String,
+    received: String,
+    paymentCount: Number,
+    expiresAt: Date,
+    expiryCheckAt: Date,
+    cancelledFrom: { type: stampSchema, default: null },
+    paidAt: { type: Date, default: null },
+    closedAt: { type: Date, default: null },
+    createdAt: Date,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'checkouts' },
+);
+checkoutSchema.index({ memo: 1 }, { unique: true });
+checkoutSchema.index({ slug: 1 }, { unique: true });
+checkoutSchema.index({ accountId: 1, _id: -1 });
+checkoutSchema.index({ accountId: 1, status: 1, _id: -1 });
+checkoutSchema.index({ accountId: 1, productId: 1, _id: -1 });
+checkoutSchema.index({ accountId: 1, walletId: 1, status: 1, _id: -1 });
+checkoutSchema.index(
+  { accountId: 1, reference: 1, _id: -1 },
+  { partialFilterExpression: { reference: { $gt: '' } }, name: 'reference' },
+);
+// Only what is OPEN can expire: the index holds nothing else.
+checkoutSchema.index({ expiryCheckAt: 1 }, { partialFilterExpression: { status: 'OPEN' }, name: 'expiry' });
+
+/** A deleted product whose checkouts may not all be removed yet. */
+interface DeletedProductDoc {
+  _id: string;
+  accountId: string;
+}
+const deletedProductSchema = new mongoose.Schema<DeletedProductDoc>(
+  { _id: String, accountId: String },
+  { ...SCHEMA_OPTIONS, collection: 'deletedProducts' },
+);
+
+const SWEPT_AT_ONCE = 1000;
+
+export interface CheckoutFilter {
+  status?: CheckoutStatus;
+  reference?: string;
+  productId?: string;
+  walletId?: string;
+  /** Inclusive. */
+  createdFrom?: Date;
+  /** Exclusive. */
+  createdTo?: Date;
+}
+
+/** The fields that payments, cancel, accept and expiry change. */
+export type CheckoutState = Pick<
+  CheckoutDoc,
+  'status' | 'received' | 'paymentCount' | 'cancelledFrom' | 'paidAt' | 'closedAt'
+>;
+
+const stateOf = ({ status, received, paymentCount, cancelledFrom, paidAt, closedAt }: CheckoutDoc): CheckoutState => ({
+  status,
+  received,
+  paymentCount,
+  cancelledFrom,
+  paidAt,
+  closedAt,
+});
+
+/** What works across accounts: for the hosted page, the watcher and the expiry. */
+export type CheckoutStore = ReturnType<typeof createCheckoutStore>['system'];
+/** One account's view. */
+export type AccountCheckouts = ReturnType<ReturnType<typeof createCheckoutStore>['forAccount']>;
+
+export function createCheckoutStore(connection: mongoose.Connection) {
+  const checkouts = connection.model<CheckoutDoc>('Checkout', checkoutSchema);
+  const deletedProducts = connection.model<DeletedProductDoc>('DeletedProduct', deletedProductSchema);
+  const collection = checkouts.collection as unknown as mongoose.mongo.Collection<CheckoutDoc>;
+  const deleted = deletedProducts.collection as unknown as mongoose.mongo.Collection<DeletedProductDoc>;
+
+  /** Removes checkouts of a deleted product, none of which has payments; those that one batch leaves are for the next time. */
+  async function sweepProduct(accountId: string, productId: string): Promise<void> {
+    const found = await collection
+      .find({ accountId, productId }, { projection: { _id: 1 }, limit: SWEPT_AT_ONCE })
+      .toArray();
+    if (found.length > 0) {
+      await collection.deleteMany({ _id: { $in: found.map(({ _id }) => _id) }, accountId, paymentCount: 0 });
+    }
+    if (found.length < SWEPT_AT_ONCE) await deleted.deleteOne({ _id: productId, accountId });
+  }
+
+  return {
+    ensureIndexes: async () => {
+      await checkouts.createIndexes();
+      // It has no index of its own, and a transaction had better not make it.
+      await deletedProducts.createCollection();
+    },
+
+    forAccount: (accountId: string) => ({
+      /** Stores it as this account's. False when its memo or slug is taken: draw new ones. */
+      async insert(checkout: CheckoutDoc): Promise<boolean> {
+        try {
+          await collection.insertOne({ ...checkout, accountId });
+          return true;
+        } catch (error) {
+          if (isDuplicateKey(error)) return false;
+          throw error;
+        }
+      },
+      /** Takes a creation back that nobody has been told of. */
+      async withdraw(id: string): Promise<void> {
+        await collection.deleteOne({ _id: id, accountId, paymentCount: 0 });
+      },
+      byId: (id: string, session?: Session) => collection.findOne({ _id: id, accountId }, session ? { session } : {}),
+      list: ({ createdFrom, createdTo, ...filter }: CheckoutFilter, request: PageRequest) => {
+        const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+        const ids = {
+          ...(createdFrom ? { $gte: firstIdOf('chk', createdFrom) } : {}),
+          ...(createdTo ? { $lt: firstIdOf('chk', createdTo) } : {}),
+        };
+        return page<CheckoutDoc>(
+          checkouts,
+          { accountId, ...given, ...(Object.keys(ids).length > 0 ? { _id: ids } : {}) },
+          { ...request, sort: { _id: -1 } },
+        );
+      },
+      /** Stores what became of a checkout, in the transaction that read it. */
+      async update(checkout: CheckoutDoc, session: Session): Promise<void> {
+        await collection.updateOne({ _id: checkout._id, accountId }, { $set: stateOf(checkout) }, { session });
+      },
+      existsOfWallet: async (walletId: string, status?: CheckoutStatus): Promise<boolean> =>
+        (await collection.findOne(
+          { accountId, walletId, ...(status ? { status } : {}) },
+          { projection: { _id: 1 } },
+        )) !== null,
+      /** Called in the transaction that deletes a product: its checkouts are gone with it, and are swept. */
+      async forgetProduct(productId: string, session: Session): Promise<void> {
+        await deleted.insertOne({ _id: productId, accountId }, { session });
+      },
+      sweepProduct: (productId: string) => sweepProduct(accountId, productId),
+    }),
+
+    system: {
+      bySlug: (slug: string) => collection.findOne({ slug }),
+      byMemos: (memos: readonly string[], session: Session) =>
+        collection.find({ memo: { $in: [...memos] } }, { session }).toArray(),
+      /** Stores what became of checkouts, in the transaction that read them. */
+      async update(batch: readonly CheckoutDoc[], session: Session): Promise<void> {
+        if (batch.length === 0) return;
+        await collection.bulkWrite(
+          batch.map((checkout) => ({
+            updateOne: { filter: { _id: checkout._id }, update: { $set: stateOf(checkout) } },
+          })),
+          { session, ordered: false },
+        );
+      },
+      /** OPEN checkouts to look at now, those that have waited longest first. */
+      dueForExpiry: (now: Date, limit: number) =>
+        collection
+          .find({ status: 'OPEN', expiryCheckAt: { $lte: now } }, { sort: { expiryCheckAt: 1 }, limit })
+          .toArray(),
+      async checkExpiryAgain(batch: readonly { id: string; at: Date }[]): Promise<void> {
+        if (batch.length === 0) return;
+        await collection.bulkWrite(
+          batch.map(({ id, at }) => ({
+            updateOne: { filter: { _id: id, status: 'OPEN' }, update: { $set: { expiryCheckAt: at } } },
+          })),
+          { ordered: false },
+        );
+      },
+      /** In a transaction. Null when it is OPEN no longer. */
+      expire: (id: string, closedAt: Date, session: Session) =>
+        collection.findOneAndUpdate(
+          { _id: id, status: 'OPEN' },
+          { $set: { status: 'EXPIRED', closedAt } },
+          { returnDocument: 'after', session },
+        ),
+      /** Goes on removing the checkouts of deleted products. */
+      async sweep(): Promise<void> {
+        for (const { _id, accountId } of await deleted.find({}, { limit: 10 }).toArray()) {
+          await sweepProduct(accountId, _id);
+        }
+      },
+      /** Removes checkouts whose product or wallet is gone. */
+      async removeOrphans(ids: readonly string[]): Promise<void> {
+        if (ids.length > 0) await collection.deleteMany({ _id: { $in: [...ids] }, paymentCount: 0 });
+      },
+    },
+  };
+}
