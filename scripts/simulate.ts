@@ -1,5 +1,5 @@
 /** `npm run simulate [-- --seeds N] [--from N] [--real] [--first]` runs seeds of the simulation on several processes; `--first` stops at the first
- *  that breaks a promise. `--seed N` replays one and prints every step. `--real` uses a real mongod instead of the one in memory.
+ *  that breaks a promise; `--hardship NAME` makes every run have that one. `--seed N` replays one and prints every step. `--real` uses a real mongod instead of the one in memory.
  *  Exit code 1 when a seed broke a promise. */
 import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { openMongo } from '../src/mongod/index.js';
 import { openDatabaseServer } from '../test/simulation/database.js';
+import { HARDSHIPS, type HardshipName } from '../test/simulation/hardships.js';
 import { type Outcome, simulate } from '../test/simulation/simulate.js';
 
 const { values } = parseArgs({
@@ -19,16 +20,19 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     real: { type: 'boolean', default: false },
     first: { type: 'boolean', default: false },
+    hardship: { type: 'string' },
     processes: { type: 'string', default: String(availableParallelism()) },
     share: { type: 'string' },
     uri: { type: 'string' },
   },
 });
 const kind = values.real ? 'real' : 'memory';
+const hardship = (values.hardship ?? null) as HardshipName | null;
+if (hardship && !(hardship in HARDSHIPS)) throw new Error(`hardships are ${Object.keys(HARDSHIPS).join(', ')}`);
 
 async function replay(uri: string, seed: number): Promise<boolean> {
   const server = await openDatabaseServer(uri, kind);
-  const outcome = await simulate(server, seed, (line) => console.log(line));
+  const outcome = await simulate(server, seed, (line) => console.log(line), hardship);
   await server.close();
   console.log(outcome);
   return outcome.violations.length === 0;
@@ -39,7 +43,7 @@ async function work(uri: string, share: number, shares: number): Promise<void> {
   const server = await openDatabaseServer(uri, kind);
   const from = Number(values.from);
   for (let seed = from + share; seed < from + Number(values.seeds); seed += shares) {
-    const outcome = await simulate(server, seed);
+    const outcome = await simulate(server, seed, null, hardship);
     process.send!(outcome);
     if (values.first && outcome.violations.length > 0) break;
   }
@@ -49,6 +53,7 @@ async function work(uri: string, share: number, shares: number): Promise<void> {
 
 async function all(uri: string): Promise<boolean> {
   const processes = Number(values.processes);
+  const flags = `${values.real ? ' --real' : ''}${hardship ? ` --hardship ${hardship}` : ''}`;
   const startedMs = Date.now();
   const sum = { seeds: 0, broken: 0, crashes: 0, payments: 0, arrivals: 0, steps: 0 };
   const report = () =>
@@ -69,7 +74,7 @@ async function all(uri: string): Promise<boolean> {
         if (outcome.violations.length > 0) {
           sum.broken += 1;
           console.log(
-            `seed ${outcome.seed} (npm run simulate -- --seed ${outcome.seed}${values.real ? ' --real' : ''}):`,
+            `seed ${outcome.seed} (npm run simulate -- --seed ${outcome.seed}${flags}) ${outcome.hardships.join(' ')}:`,
           );
           if (sum.broken <= 20) for (const violation of outcome.violations.slice(0, 5)) console.log(`  ${violation}`);
         }

@@ -1,6 +1,6 @@
 /** The ledgers of a simulated network, and the payments in them as the payers know them. A reset begins a new chain of ledgers. */
 import { createHash } from 'node:crypto';
-import { NATIVE_TRIPLE, toid, USDC_TRIPLE } from '../helpers/horizon-records.js';
+import { muxed, NATIVE_TRIPLE, toid, USDC_TRIPLE } from '../helpers/horizon-records.js';
 
 export type Json = Record<string, any>;
 /** A network that was reset has far fewer ledgers than before. */
@@ -32,9 +32,17 @@ export interface Ledger {
 
 /** What a payer sends in the next ledger. */
 export type Sending = Pick<Paid, 'receiver' | 'asset' | 'stroops' | 'memo'> & {
-  shape: 'payment' | 'unjoined' | 'create' | 'merge' | 'host' | 'failed' | 'self' | 'unknown';
+  shape: 'payment' | 'unjoined' | 'create' | 'merge' | 'host' | 'failed' | 'self' | 'unknown' | 'burn' | 'muxed';
+  /** Takes up much of a page. */
+  isHeavy?: boolean;
+  /** Left out of account histories by old versions. */
+  isHidden?: boolean;
+  /** Part of the same transaction as what was sent before it. */
+  isSameTransaction?: boolean;
 };
 
+/** Names nobody. */
+const MUXED_ID = '9007199254740993';
 const NATIVE = { code: 'XLM', issuer: null };
 const decimal = (stroops: bigint) => `${stroops / 10_000_000n}.${(stroops % 10_000_000n).toString().padStart(7, '0')}`;
 const triple = (asset: Paid['asset']) =>
@@ -46,6 +54,9 @@ export class Chain {
   readonly unknownRecords: UnknownRecord[] = [];
   readonly transactions = new Map<string, Json>();
   readonly effects = new Map<string, Json>();
+  /** Operations whose records take up much of a page, and those that old versions leave out of account histories. */
+  readonly heavy = new Set<string>();
+  readonly hidden = new Set<string>();
   /** Ledgers that Horizon no longer has. */
   readonly dropped: { chain: number; upTo: number }[] = [];
   ledgers: Ledger[] = [];
@@ -70,8 +81,11 @@ export class Chain {
     const sequence = this.ledgers.length === 0 ? firstLedger(this.number) : this.latest.sequence + 1;
     const closedMs = Math.floor(nowMs / 1000) * 1000;
     const ledger: Ledger = { sequence, hash: this.#hash(`ledger ${sequence}`), closedMs, records: [] };
-    for (const [index, sending] of this.#queue.entries())
-      ledger.records.push(this.#recordOf(sending, ledger, index + 1));
+    let [transaction, operation] = [0, 0];
+    for (const sending of this.#queue) {
+      [transaction, operation] = sending.isSameTransaction ? [transaction, operation + 1] : [transaction + 1, 1];
+      ledger.records.push(this.#recordOf(sending, ledger, { transaction, operation }));
+    }
     this.#queue = [];
     this.ledgers.push(ledger);
     return ledger;
@@ -108,10 +122,12 @@ export class Chain {
     return transaction;
   }
 
-  #recordOf(sending: Sending, ledger: Ledger, order: number): Json {
+  #recordOf(sending: Sending, ledger: Ledger, order: { transaction: number; operation: number }): Json {
     const { memo, shape } = sending;
-    const id = toid(ledger.sequence, order, 1);
-    const hash = this.#hash(`transaction ${id}`);
+    const id = toid(ledger.sequence, order.transaction, order.operation);
+    const hash = this.#hash(`transaction ${toid(ledger.sequence, order.transaction, 1)}`);
+    if (sending.isHeavy) this.heavy.add(id);
+    if (sending.isHidden) this.hidden.add(id);
     const successful = shape !== 'failed';
     const transaction = this.#transaction(hash, memo, successful);
     const base: Json = {
@@ -165,6 +181,15 @@ export class Chain {
       case 'unknown':
         this.unknownRecords.push({ operationId: id, ...at, receiver });
         return { type: 'teleport', to: receiver };
+      case 'burn': {
+        const own = { code: 'GIFT', issuer: receiver };
+        pay(0, stroops, own);
+        const change = { type: 'burn', ...triple(own), from: payer, amount: decimal(stroops) };
+        return { type: 'invoke_host_function', asset_balance_changes: [change] };
+      }
+      case 'muxed':
+        pay(0, stroops);
+        return { ...payment, to_muxed: muxed(receiver, MUXED_ID), to_muxed_id: MUXED_ID };
       case 'self':
         return { ...payment, from: receiver };
       case 'failed':

@@ -58,7 +58,8 @@ export interface SimulatedDatabase {
 }
 
 export interface DatabaseServer {
-  open(options: { plan: (command: string) => Plan }): Promise<SimulatedDatabase>;
+  /** @param options.maxTransactionWrites documents that the database in memory takes in one transaction; default any number. */
+  open(options: { plan: (command: string) => Plan; maxTransactionWrites?: number }): Promise<SimulatedDatabase>;
   close(): Promise<void>;
 }
 
@@ -186,12 +187,12 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
   }
 
   return {
-    async open({ plan }) {
+    async open({ plan, maxTransactionWrites }) {
       const taken: mongoose.Connection[] = [];
       const sample = free[0] ?? main.connection.useDb(`${name}~${made++}`);
       if (!free.includes(sample)) free.push(sample);
       const uniqueKeys = await prepare(sample);
-      const memory = kind === 'memory' ? createMemoryMongo(uniqueKeys) : null;
+      const memory = kind === 'memory' ? createMemoryMongo(uniqueKeys, maxTransactionWrites) : null;
       const collections = Object.values(sample.models).map((model) => model.collection.name);
       if (!memory)
         await Promise.all(collections.map((each) => real.collection(each).deleteMany({}, { writeConcern: { w: 1 } })));

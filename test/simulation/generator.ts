@@ -30,6 +30,13 @@ export interface Scenario {
   clockJumps: boolean;
   /** Ledgers during which no server answers; null for none. */
   outage: { from: number; until: number } | null;
+  /** Records that the watcher asks for at once. */
+  pageLimit: number;
+  workers: number;
+  /** How often a dispatcher looks for deliveries that are due. */
+  pollMs: number;
+  /** A run of more steps counts as endless. */
+  maxSteps: number;
 }
 
 export function drawScenario(random: Random): Scenario {
@@ -50,6 +57,10 @@ export function drawScenario(random: Random): Scenario {
     gracefulStops: random.chance(0.2),
     clockJumps: random.chance(0.2),
     outage: null,
+    pageLimit: 3,
+    workers: 2,
+    pollMs: 2000,
+    maxSteps: 12_000,
   };
   // Long enough that the feed skips what it missed.
   if (random.chance(0.12)) {

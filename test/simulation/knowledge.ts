@@ -51,9 +51,11 @@ export interface Knowledge {
   /** Servers behind one URL differ. Horizon's answers do not tell them apart, so a wallet may claim a ledger too many for a while; no payment
    *  may be lost all the same. */
   isUneven: boolean;
+  /** One of the configured servers keeps every ledger. */
+  isKept: boolean;
 }
 
-export const newKnowledge = (conditions: { stalls: boolean; isUneven: boolean }): Knowledge => ({
+export const newKnowledge = (conditions: Pick<Knowledge, 'stalls' | 'isUneven' | 'isKept'>): Knowledge => ({
   wallets: new Map(),
   products: new Map(),
   links: new Map(),

@@ -23,6 +23,7 @@ const DUPLICATE_KEY = 11_000;
 /** Conditions of indexes do not ask for the time. */
 const LONG_AGO = new Date(0);
 const NO_SUCH_TRANSACTION = 251;
+const TOO_LARGE_FOR_CACHE = 388;
 
 export class CommandError extends Error {
   constructor(
@@ -36,7 +37,7 @@ export class CommandError extends Error {
 
 export type MemoryMongo = ReturnType<typeof createMemoryMongo>;
 
-export function createMemoryMongo(uniqueKeys: readonly UniqueKey[]) {
+export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransactionWrites = Number.POSITIVE_INFINITY) {
   const committed = new Map<string, Collection>();
   const versions = new Map<string, number>();
   const lockedBy = new Map<string, Transaction>();
@@ -62,6 +63,8 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[]) {
       lockedBy.set(key, transaction);
       const written = transaction.written.get(name) ?? new Set();
       transaction.written.set(name, written.add(id));
+      const total = [...transaction.written.values()].reduce((sum, ids) => sum + ids.size, 0);
+      if (total > maxTransactionWrites) throw new CommandError(TOO_LARGE_FOR_CACHE, 'TransactionTooLargeForCache');
     } else {
       versions.set(key, ++version);
     }

@@ -5,9 +5,11 @@ import { ACCOUNTS, ADDRESSES, callerOf, ISSUER, type Run } from './run.js';
 import type { Supervisor } from './supervisor.js';
 
 const MAX_WEBHOOKS = 3;
+const WALLETS_AFTER_RESET = 2;
 
 export class Merchant {
   #webhooks = 0;
+  #walletsAfterReset = 0;
 
   constructor(
     private readonly run: Run,
@@ -19,9 +21,12 @@ export class Merchant {
     const { random, scenario, scheduler } = run;
     await this.#setUp();
     for (let n = 0; n < scenario.merchantActs && !run.isCalm; n++) {
-      await scheduler.sleep(random.between(100, 2500), null);
+      const isHasty = run.hardships.walletsAfterReset !== null;
+      await scheduler.sleep(isHasty ? random.between(50, 500) : random.between(100, 2500), null);
       if (run.isCalm) break;
-      await this.#actAtRandom();
+      if (isHasty && run.known.resetsMs.length > 0 && this.#walletsAfterReset < WALLETS_AFTER_RESET)
+        await this.#createWallet(this.#walletsAfterReset++);
+      else await this.#actAtRandom();
     }
   }
 
@@ -30,7 +35,8 @@ export class Merchant {
     for (let index = 0; index < scenario.wallets; index++) await this.#createWallet(index);
     for (let n = 0; n < random.between(1, 2); n++) await this.#createProduct();
     for (let n = 0; n < random.between(1, 3); n++) await this.#createLink();
-    for (let n = 0; n < random.between(0, 2); n++) await this.#createWebhook();
+    const { crowd } = this.run.hardships;
+    for (let n = 0; n < (crowd?.webhooks ?? random.between(0, 2)); n++) await this.#createWebhook();
   }
 
   async #actAtRandom(): Promise<unknown> {
@@ -135,7 +141,7 @@ export class Merchant {
   #createWebhook(): Promise<void> {
     const { random, receiver } = this.run;
     const n = this.#webhooks++;
-    const accountId = this.#accountAtRandom();
+    const accountId = this.run.hardships.crowd ? ACCOUNTS[0] : this.#accountAtRandom();
     const url = `https://shop${n}.test/hook`;
     receiver.endpoints.set(url, {
       failing: random.chance(0.5) ? random.next() * 0.5 : 0,

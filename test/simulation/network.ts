@@ -1,6 +1,8 @@
 /** The Horizon servers of a simulated network: each URL has its own lag and faults, and what they answer comes from one chain. */
 import type { Fetch } from '../../src/ledger/horizon/request.js';
-import type { Chain, Json } from './chain.js';
+import { toid } from '../helpers/horizon-records.js';
+import type { Chain, Json, Ledger } from './chain.js';
+import type { Hardships } from './hardships.js';
 import type { Process, Scheduler } from './scheduler.js';
 
 export const PASSPHRASE = 'Standalone Network ; February 2017';
@@ -18,19 +20,34 @@ export interface Server {
   unevenness: number;
   /** Repeats records within pages. */
   repeats: boolean;
+  /** Machines behind the URL, by how many ledgers each is behind; empty when `lag` and `unevenness` say it. */
+  machines: readonly number[];
+  /** How many of the newest ledgers it keeps; null for as many as the chain. */
+  keeps: number | null;
+  /** Of its software. */
+  version: string;
 }
 
 interface Answer {
   status: number;
   body: string;
+  isTooLarge?: boolean;
 }
+
+/** The machine of each URL that answers for the root, and the one that answers for the rest: requests often meet the same one again. */
+type Sticky = Map<Server, { root: number; rest: number }>;
+const SWITCH_PROBABILITY = 0.1;
 
 const json = (body: Json, status = 200): Answer => ({ status, body: JSON.stringify(body) });
 const notFound = () => json({ type: 'https://stellar.org/horizon-errors/not_found', status: 404 }, 404);
 
 const addressesIn = (record: Json): string[] =>
   [record.to, record.from, record.account, record.into, record.funder, record.source_account]
-    .concat((record.asset_balance_changes ?? []).map((change: Json) => change.to))
+    .concat(
+      (record.asset_balance_changes ?? []).map(({ type, to, asset_issuer }: Json) =>
+        type === 'burn' ? asset_issuer : to,
+      ),
+    )
     .filter(Boolean);
 
 export class Network {
@@ -38,7 +55,11 @@ export class Network {
   requests = 0;
   /** No server answers. */
   isAway = false;
+  /** The history of this address answers 504. */
+  brokenAccount: string | null = null;
+  heavyPages: Hardships['heavyPages'] = null;
   #faultsOn = true;
+  readonly #sticky: Sticky = new Map();
 
   constructor(
     readonly chain: Chain,
@@ -52,7 +73,7 @@ export class Network {
   /** From now on every request is answered well, by servers that are up to date. */
   endFaults(): void {
     this.#faultsOn = false;
-    for (const server of this.servers) Object.assign(server, { lag: 0, unevenness: 0, repeats: false });
+    for (const server of this.servers) Object.assign(server, { lag: 0, unevenness: 0, machines: [], repeats: false });
   }
 
   /** The `fetch` of one process. */
@@ -79,8 +100,10 @@ export class Network {
             if (fault === 'reset-connection')
               return () => reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
             const headers: Record<string, string> = {};
-            const { status, body } = this.#spoil(this.#answer(server, url), fault, headers);
-            return () => resolve({ status, headers: { get: (name) => headers[name] ?? null }, body: streamOf(body) });
+            const answer = this.#spoil(this.#answer(server, url), fault, headers);
+            if (answer === 'hang') return;
+            const body = answer.isTooLarge ? endless() : streamOf(answer.body);
+            return () => resolve({ status: answer.status, headers: { get: (name) => headers[name] ?? null }, body });
           },
         });
       });
@@ -93,7 +116,8 @@ export class Network {
     return random.chance(server.faults) ? random.pick(FAULTS) : null;
   }
 
-  #spoil(answer: Answer, fault: Fault | null, headers: Record<string, string>): Answer {
+  #spoil(answer: Answer | 'hang', fault: Fault | null, headers: Record<string, string>): Answer | 'hang' {
+    if (answer === 'hang') return answer;
     switch (fault) {
       case 'html':
         return { status: 200, body: '<html>maintenance</html>' };
@@ -110,32 +134,47 @@ export class Network {
     }
   }
 
-  #answer(server: Server, url: URL): Answer {
+  /** By how many ledgers the machine that answers is behind. */
+  #lagOf(server: Server, role: 'root' | 'rest'): number {
     const { random } = this.scheduler;
+    const { machines, lag, unevenness } = server;
+    if (machines.length === 0) return lag + (unevenness > 0 ? random.int(unevenness + 1) : 0);
+    const current = this.#sticky.get(server) ?? { root: random.pick(machines), rest: random.pick(machines) };
+    if (random.chance(SWITCH_PROBABILITY)) current[role] = random.pick(machines);
+    this.#sticky.set(server, current);
+    return current[role];
+  }
+
+  #answer(server: Server, url: URL): Answer | 'hang' {
     const { chain } = this;
-    const lag = server.lag + (server.unevenness > 0 ? random.int(server.unevenness + 1) : 0);
-    const kept = chain.ledgers.filter((ledger) => ledger.sequence >= chain.elder);
-    const shown = kept.slice(0, Math.max(1, kept.length - lag));
     const path = url.pathname;
+    const lag = this.#lagOf(server, path === '/' ? 'root' : 'rest');
+    const elder = Math.max(chain.elder, server.keeps === null ? 0 : chain.latest.sequence - server.keeps + 1);
+    const kept = chain.ledgers.filter((ledger) => ledger.sequence >= elder);
+    const shown = kept.slice(0, Math.max(1, kept.length - lag));
     if (path === '/') {
       const newest = shown.at(-1)!;
       return json({
         history_latest_ledger: newest.sequence,
         history_latest_ledger_closed_at: new Date(newest.closedMs).toISOString(),
-        history_elder_ledger: chain.elder,
+        history_elder_ledger: elder,
+        core_latest_ledger: newest.sequence,
+        horizon_version: server.version,
         network_passphrase: PASSPHRASE,
       });
     }
     const payments = /^\/(?:accounts\/(\w+)\/)?payments$/.exec(path);
     if (payments) {
-      const records = shown.flatMap((ledger) => ledger.records);
-      if (url.searchParams.get('cursor') === 'now') return newestPage(records, shown.at(-1)!.sequence, payments[1]);
-      return this.#page(server, url, records, payments[1]);
+      if (url.searchParams.get('cursor') === 'now') {
+        const records = shown.flatMap((ledger) => ledger.records);
+        return newestPage(records, shown.at(-1)!.sequence, payments[1]);
+      }
+      return this.#page(server, url, shown, payments[1]);
     }
     const numbered = /^\/ledgers\/(\d+)$/.exec(path);
     if (numbered) {
       const sequence = Number(numbered[1]);
-      if (sequence < chain.elder) return json({ type: 'before_history', status: 410 }, 410);
+      if (sequence < elder) return json({ type: 'before_history', status: 410 }, 410);
       const ledger = shown.find((each) => each.sequence === sequence);
       if (!ledger) return notFound();
       return json({ sequence, hash: ledger.hash, closed_at: new Date(ledger.closedMs).toISOString() });
@@ -150,18 +189,48 @@ export class Network {
     throw new Error(`no route for ${path}`);
   }
 
-  #page(server: Server, url: URL, records: readonly Json[], address: string | undefined): Answer {
+  #page(server: Server, url: URL, ledgers: readonly Ledger[], address: string | undefined): Answer | 'hang' {
     const { random } = this.scheduler;
-    const cursor = BigInt(url.searchParams.get('cursor') ?? '0');
-    const limit = Number(url.searchParams.get('limit'));
-    const all = address ? records.filter((record) => addressesIn(record).includes(address)) : records;
+    if (address && address === this.brokenAccount) return { status: 504, body: '{"status":504}' };
+    const asked = url.searchParams;
+    const limit = Number(asked.get('limit'));
+    const newest = ledgers.at(-1)!.sequence;
+    const cursor =
+      asked.get('cursor') === 'now' ? BigInt(toid(newest, 0xfffff, 0xfff)) : BigInt(asked.get('cursor') ?? '0');
+    const all = this.#records(server, ledgers, address);
     if (address && all.length === 0) return notFound();
-    let page = all.filter((record) => BigInt(record.paging_token) > cursor).slice(0, limit);
+    const isDescending = asked.get('order') === 'desc';
+    const token = (record: Json) => BigInt(record.paging_token);
+    const rest = isDescending
+      ? all.filter((record) => token(record) < cursor).reverse()
+      : all.filter((record) => token(record) > cursor);
+    let page = rest.slice(0, limit);
     if (server.repeats && page.length > 0 && page.length < limit && random.chance(0.3)) {
       page = [...page.slice(0, 1), ...page].slice(0, limit);
     }
-    const next = `${url.origin}${url.pathname}?cursor=${page.at(-1)?.paging_token ?? cursor}`;
-    return json({ _links: { next: { href: next } }, _embedded: { records: page } });
+    const heavy = this.#heavyAnswer(page);
+    if (heavy) return heavy;
+    if (asked.get('join') !== 'transactions') page = page.map(({ transaction: _, ...record }) => record);
+    const link = (at: unknown) => ({ href: `${url.origin}${url.pathname}?cursor=${at}` });
+    const next = page.at(-1)?.paging_token ?? cursor;
+    return json({ _links: { self: link(cursor), next: link(next) }, _embedded: { records: page } });
+  }
+
+  #records({ version }: Server, ledgers: readonly Ledger[], address: string | undefined): Json[] {
+    const records = ledgers.flatMap((ledger) => ledger.records);
+    if (!address) return records;
+    const omits = Number.parseInt(version, 10) < 28;
+    return records.filter(
+      (record) => addressesIn(record).includes(address) && !(omits && this.chain.hidden.has(record.id)),
+    );
+  }
+
+  #heavyAnswer(page: readonly Json[]): Answer | 'hang' | null {
+    if (!this.heavyPages) return null;
+    const { limit, how } = this.heavyPages;
+    if (page.filter(({ id }) => this.chain.heavy.has(id)).length <= limit) return null;
+    if (how === 'slow') return 'hang';
+    return how === '504' ? { status: 504, body: '{"status":504}' } : { status: 200, body: '', isTooLarge: true };
   }
 }
 
@@ -175,4 +244,10 @@ function newestPage(records: readonly Json[], latest: number, address: string | 
 
 async function* streamOf(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
+}
+
+/** A body that is larger than any client reads. */
+async function* endless(): AsyncGenerator<Uint8Array> {
+  const chunk = Buffer.alloc(1024 * 1024);
+  for (;;) yield chunk;
 }

@@ -1,6 +1,6 @@
 /** The payers, and the ledgers that close with what they send. */
 import type { Sending } from './chain.js';
-import { ISSUER, type Run, STRANGER } from './run.js';
+import { ACCOUNTS, ISSUER, type Run, STRANGER } from './run.js';
 
 const STROOPS = [89_999_999, 90_000_000, 100_000_000, 100_000_001, 110_000_000, 1];
 const UNUSUAL_SHAPES = ['unjoined', 'create', 'merge', 'host', 'failed', 'self', 'unknown'] as const;
@@ -9,6 +9,7 @@ const UNUSUAL_SHAPES = ['unjoined', 'create', 'merge', 'host', 'failed', 'self',
 export async function closeLedgers(run: Run): Promise<never> {
   const { random, scenario, scheduler, network } = run;
   const { outage } = scenario;
+  let isBulkPaid = run.hardships.crowd === null;
   for (let n = 0; n < scenario.ledgers; n++) {
     await scheduler.sleep(random.between(800, 3000), null);
     network.isAway = outage !== null && n >= outage.from && n < outage.until;
@@ -18,6 +19,7 @@ export async function closeLedgers(run: Run): Promise<never> {
     const states = await scheduler.hold(run.database.docs('networkStates'));
     const isAnchored = states.some(({ anchor }) => anchor);
     for (let count = random.chance(0.15) ? 7 : random.int(4); count > 0; count--) pay(run);
+    if (!isBulkPaid && n >= scenario.ledgers / 2) isBulkPaid = payInBulk(run);
     const { isCalm, known } = run;
     if (!isCalm && scenario.reset && isAnchored && known.resetsMs.length === 0 && random.chance(0.25)) reset(run);
     else closeLedger(run);
@@ -29,6 +31,14 @@ export async function closeLedgers(run: Run): Promise<never> {
   for (;;) {
     await scheduler.sleep(1500, null);
     closeLedger(run);
+  }
+}
+
+/** Closes ledgers without payments that are older than the run. */
+export function closeOldLedgers({ chain, known, scheduler }: Run, count: number): void {
+  for (let left = count; left > 0; left--) {
+    const { sequence, closedMs } = chain.close(scheduler.nowMs() - left * 5000);
+    known.ledgers.push({ chain: chain.number, sequence, closedMs });
   }
 }
 
@@ -45,18 +55,39 @@ function reset({ chain, known, scheduler }: Run): void {
   known.ledgers.push({ chain: chain.number, sequence, closedMs });
 }
 
-function pay({ random, known, chain }: Run): void {
+function pay({ random, known, chain, hardships }: Run): void {
   const receivers = [...new Set([...known.wallets.values()].map(({ address }) => address))];
   if (receivers.length === 0) return;
   const memo = drawMemo({ random, known });
   const usdc = random.chance(0.3);
-  chain.send({
+  const sending: Sending = {
     receiver: random.chance(0.1) ? STRANGER : random.pick(receivers),
     asset: usdc ? { code: 'USDC', issuer: ISSUER } : { code: 'XLM', issuer: null },
     stroops: BigInt(random.pick(STROOPS)),
     memo,
     shape: random.chance(0.7) ? 'payment' : random.pick(UNUSUAL_SHAPES),
-  });
+  };
+  if (hardships.burns && random.chance(0.3)) sending.shape = 'burn';
+  if (hardships.muxed && random.chance(0.3)) sending.shape = 'muxed';
+  if (hardships.heavyPages) sending.isHeavy = random.chance(0.5);
+  if (hardships.oldVersion) sending.isHidden = random.chance(0.3);
+  chain.send(sending);
+}
+
+/** One transaction that pays one link many times. */
+function payInBulk({ random, known, chain, hardships, scheduler }: Run): boolean {
+  const link = [...known.links.values()].find(({ accountId }) => accountId === ACCOUNTS[0]);
+  const wallet = [...known.wallets.values()].find(({ accountId }) => accountId === link?.accountId);
+  if (!link || !wallet) return false;
+  const { payments } = hardships.crowd!;
+  for (let n = 0; n < payments; n++) {
+    const stroops = BigInt(random.pick(STROOPS));
+    const memo = { type: 'text', text: link.memo } as const;
+    const asset = { code: 'XLM', issuer: null };
+    chain.send({ receiver: wallet.address, asset, stroops, memo, shape: 'payment', isSameTransaction: n > 0 });
+  }
+  scheduler.log(`somebody pays ${payments} times in one transaction`);
+  return true;
 }
 
 function drawMemo({ random, known }: Pick<Run, 'random' | 'known'>): Sending['memo'] {

@@ -41,7 +41,16 @@ export interface Surroundings {
   database: SimulatedDatabase;
   network: Network;
   receiver: Receiver;
-  settings: { timeoutMs: number; retryBaseMs: number; maxAttempts: number; pageLimit: number; readOneByOne: number };
+  settings: {
+    timeoutMs: number;
+    retryBaseMs: number;
+    maxAttempts: number;
+    pageLimit: number;
+    readOneByOne: number;
+    pollMs: number;
+    /** The budget; null for none. */
+    requestsPerHour: number | null;
+  };
 }
 
 const log = pino({ level: process.env.SIMULATION_LOG ?? 'silent' });
@@ -70,7 +79,7 @@ export function newProcess(name: string, scheduler: Scheduler): SimulatedProcess
   return process;
 }
 
-function base(process: SimulatedProcess, { scheduler, database, network }: Surroundings) {
+function base(process: SimulatedProcess, { scheduler, database, network, settings }: Surroundings) {
   const clock = scheduler.clockOf(process);
   // What measures how much time has passed runs evenly, wherever the clock is set to.
   const monotonic = { ...clock, nowMs: scheduler.nowMs };
@@ -80,7 +89,7 @@ function base(process: SimulatedProcess, { scheduler, database, network }: Surro
     network: 'LOCAL',
     urls: network.urls(),
     passphrase: PASSPHRASE,
-    budget: null,
+    budget: settings.requestsPerHour ? stores.system.requestBudgets.of('LOCAL', settings.requestsPerHour) : null,
     clock,
     monotonic,
     log,
@@ -112,7 +121,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
     clock,
     monotonic: monotonic,
     log,
-    settings: { ...settings, pollMs: 2000, leaseMarginMs: 3000, graceMs: 7000 },
+    settings: { ...settings, leaseMarginMs: 3000, graceMs: 7000 },
   });
   const sequencer = createSequencer({
     ...stores.system,
@@ -150,7 +159,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
         horizon,
         holder: process.name,
         pollIntervalMs: 2000,
-        requestsPerHour: null,
+        requestsPerHour: settings.requestsPerHour,
         clock,
         monotonic,
         log,

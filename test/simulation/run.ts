@@ -4,6 +4,7 @@ import type { Caller } from '../../src/services/caller.js';
 import type { Chain } from './chain.js';
 import type { SimulatedDatabase } from './database.js';
 import type { Scenario } from './generator.js';
+import type { Hardships } from './hardships.js';
 import type { Knowledge } from './knowledge.js';
 import type { Network } from './network.js';
 import type { Random } from './random.js';
@@ -13,6 +14,7 @@ import type { Scheduler } from './scheduler.js';
 export interface Run {
   random: Random;
   scenario: Scenario;
+  hardships: Hardships;
   scheduler: Scheduler;
   database: SimulatedDatabase;
   chain: Chain;

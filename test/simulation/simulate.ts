@@ -2,20 +2,32 @@
 import { Chain } from './chain.js';
 import type { DatabaseServer, Plan, SimulatedDatabase } from './database.js';
 import { drawScenario, type Scenario } from './generator.js';
+import { drawHardships, type HardshipName, type Hardships } from './hardships.js';
 import { type Doc, newKnowledge } from './knowledge.js';
 import { Merchant } from './merchant.js';
 import { Network } from './network.js';
-import { COLLECTIONS, checkAll, checkSettled, checkSync, EventReader, isAtRest, type Stored } from './oracle/index.js';
-import { closeLedger, closeLedgers } from './payer.js';
+import {
+  COLLECTIONS,
+  checkAll,
+  checkOthers,
+  checkSettled,
+  checkSync,
+  EventReader,
+  isAtRest,
+  type Stored,
+} from './oracle/index.js';
+import { closeLedger, closeLedgers, closeOldLedgers } from './payer.js';
 import type { SimulatedProcess } from './processes.js';
 import { createRandom, type Random } from './random.js';
 import { createReceiver } from './receiver.js';
-import { PAYER, type Run } from './run.js';
+import { ADDRESSES, PAYER, type Run } from './run.js';
 import { type Action, Scheduler } from './scheduler.js';
 import { Supervisor } from './supervisor.js';
 
 export interface Outcome {
   seed: number;
+  /** What the run had to bear besides the usual faults. */
+  hardships: string[];
   /** The promises that were broken. */
   violations: string[];
   steps: number;
@@ -25,22 +37,35 @@ export interface Outcome {
   arrivals: number;
 }
 
-const MAX_STEPS = 12_000;
-const SETTINGS = { timeoutMs: 3000, retryBaseMs: 300, maxAttempts: 4, pageLimit: 3, readOneByOne: 2 };
+const SETTINGS = { timeoutMs: 3000, retryBaseMs: 300, maxAttempts: 4, readOneByOne: 2 };
 /** Time in which the merchants act, for each ledger. */
 const MS_PER_LEDGER = 2200;
+/** Documents that the storage engine takes in one transaction, scaled down. */
+const MAX_TRANSACTION_WRITES = 1000;
 const CALM_ROUND_MS = 4000;
 const CALM_ROUNDS = 20;
+/** With a budget of 30 requests an hour, reading what came takes that long. */
+const BUDGET_ROUND_MS = 60_000;
+const BUDGET_ROUNDS = 60;
+/** A failing account is passed over within this many rounds. */
+const BROKEN_ROUNDS = 5;
+/** Ledgers from before the run, for servers that are far behind. */
+const OLD_LEDGERS = 320;
 
-/** @param trace gets every step as a line. */
+/** @param trace gets every step as a line. @param always a hardship that the run is to have, and no other. */
 export async function simulate(
   server: DatabaseServer,
   seed: number,
   trace: ((line: string) => void) | null = null,
+  always: HardshipName | null = null,
 ): Promise<Outcome> {
   const random = createRandom(seed);
-  const { run, violations, crashes } = await prepare(server, random, trace);
-  const supervisor = new Supervisor(run, { ...run, settings: SETTINGS });
+  const scenario = drawScenario(random);
+  const hardships = drawHardships(seed, scenario, always);
+  const { run, violations, crashes } = await prepare(server, { random, scenario, hardships }, trace);
+  const { pageLimit, pollMs } = scenario;
+  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour: hardships.budget };
+  const supervisor = new Supervisor(run, { ...run, settings });
   try {
     await goThroughTurmoil(run, supervisor);
     violations.push(...(await comeToRest(run)).filter((each) => !violations.includes(each)));
@@ -52,15 +77,34 @@ export async function simulate(
   run.database.release();
   const { length: payments } = await run.database.docs('payments');
   const { steps } = run.scheduler;
-  return { seed, violations, steps, crashes: count, payments, arrivals: run.receiver.arrivals.length };
+  const names = Object.entries(hardships).flatMap(([name, value]) => (value === null ? [] : [name]));
+  return {
+    seed,
+    hardships: names,
+    violations,
+    steps,
+    crashes: count,
+    payments,
+    arrivals: run.receiver.arrivals.length,
+  };
 }
 
-async function prepare(server: DatabaseServer, random: Random, trace: ((line: string) => void) | null) {
-  const scenario = drawScenario(random);
-  const known = newKnowledge({ stalls: scenario.stalls, isUneven: scenario.unevenness > 0 });
+async function prepare(
+  server: DatabaseServer,
+  { random, scenario, hardships }: Pick<Run, 'random' | 'scenario' | 'hardships'>,
+  trace: ((line: string) => void) | null,
+) {
+  const known = newKnowledge({
+    stalls: scenario.stalls,
+    isUneven: scenario.unevenness > 0 || hardships.divergence !== null,
+    isKept: hardships.retentions !== null,
+  });
   const violations: string[] = [];
   const crashes = { count: 0 };
-  const database = await server.open({ plan: () => planCommand(run) });
+  const database = await server.open({
+    plan: () => planCommand(run),
+    ...(hardships.crowd ? { maxTransactionWrites: MAX_TRANSACTION_WRITES } : {}),
+  });
   const observe = observer(() => run, violations);
   const scheduler = new Scheduler(
     random,
@@ -84,6 +128,7 @@ async function prepare(server: DatabaseServer, random: Random, trace: ((line: st
   const run: Run = {
     random,
     scenario,
+    hardships,
     scheduler,
     database,
     chain,
@@ -93,12 +138,20 @@ async function prepare(server: DatabaseServer, random: Random, trace: ((line: st
     isCalm: false,
     failure: () => null,
   };
-  addServers(network, scenario, random);
+  addServers(network, scenario, hardships, random);
+  network.heavyPages = hardships.heavyPages;
+  if (hardships.brokenAccount) network.brokenAccount = ADDRESSES[0]!;
+  if (hardships.divergence) closeOldLedgers(run, OLD_LEDGERS);
   closeLedger(run);
   return { run, violations, crashes };
 }
 
-function addServers(network: Network, { urls, horizonFaults, lag, unevenness }: Scenario, random: Random): void {
+function addServers(
+  network: Network,
+  { urls, horizonFaults, lag, unevenness }: Scenario,
+  { divergence, retentions, oldVersion }: Hardships,
+  random: Random,
+): void {
   for (let index = 0; index < urls; index++)
     network.servers.push({
       faults: horizonFaults,
@@ -106,6 +159,9 @@ function addServers(network: Network, { urls, horizonFaults, lag, unevenness }: 
       lag: index === urls - 1 ? lag : 0,
       unevenness,
       repeats: random.chance(0.2),
+      machines: divergence ?? [],
+      keeps: retentions?.[index] ?? null,
+      version: oldVersion ?? '28.0.0-abc',
     });
 }
 
@@ -155,8 +211,7 @@ async function goThroughTurmoil(run: Run, supervisor: Supervisor): Promise<void>
   const fail = (error: Error) => {
     state.failed = error;
   };
-  void supervisor.keepWorker(0).catch(fail);
-  void supervisor.keepWorker(1).catch(fail);
+  for (let index = 0; index < run.scenario.workers; index++) void supervisor.keepWorker(index).catch(fail);
   void closeLedgers(run).catch(fail);
   void supervisor.setClocks().catch(fail);
   void new Merchant(run, supervisor).work().then(() => {
@@ -175,17 +230,26 @@ async function comeToRest(run: Run): Promise<string[]> {
   scheduler.log('faults stop');
   network.endFaults();
   receiver.endFaults();
-  for (let round = 0; ; round++) {
-    const untilMs = scheduler.nowMs() + CALM_ROUND_MS;
+  const { budget, brokenAccount } = run.hardships;
+  const [roundMs, rounds] = budget ? [BUDGET_ROUND_MS, BUDGET_ROUNDS] : [CALM_ROUND_MS, CALM_ROUNDS];
+  const faults: string[] = [];
+  for (let round = 1; ; round++) {
+    const untilMs = scheduler.nowMs() + roundMs;
     await runUntil(run, () => scheduler.nowMs() >= untilMs);
     const stored = await readStored(run.database, Object.keys(COLLECTIONS) as (keyof Stored)[]);
-    if ((round >= 1 && isAtRest(known, chain, stored)) || round >= CALM_ROUNDS)
-      return checkAll(known, chain, receiver.arrivals, stored, SETTINGS.maxAttempts);
+    if (brokenAccount && round === BROKEN_ROUNDS) {
+      faults.push(...checkOthers(known, chain, stored, network.brokenAccount!));
+      network.brokenAccount = null;
+      scheduler.log('the broken account is mended');
+    }
+    const mayEnd = round > (brokenAccount ? BROKEN_ROUNDS : 1);
+    if ((mayEnd && isAtRest(known, chain, stored)) || round > rounds)
+      return [...faults, ...checkAll(known, chain, receiver.arrivals, stored, SETTINGS.maxAttempts)];
   }
 }
 
 async function runUntil(run: Run, done: () => boolean): Promise<void> {
-  await run.scheduler.run(() => run.failure() !== null || done(), MAX_STEPS);
+  await run.scheduler.run(() => run.failure() !== null || done(), run.scenario.maxSteps);
   const failure = run.failure();
   if (failure) throw failure;
 }

@@ -51,7 +51,7 @@ export class Supervisor {
       process.clockOffsetMs = random.between(-30_000, 30_000);
       run.scheduler.log(`the clock of ${process.name} is set ${process.clockOffsetMs} ms wrong`);
     }
-    for (const process of this.processes) process.clockOffsetMs = 0;
+    for (const process of this.processes) process.clockOffsetMs = run.hardships.skewMs ?? 0;
   }
 
   /** Ends every process, and everything that still refers to one. */
@@ -72,6 +72,7 @@ export class Supervisor {
 
   #start(kind: string): SimulatedProcess {
     const process = newProcess(`${kind}${++this.#names}`, this.run.scheduler);
+    process.clockOffsetMs = this.run.hardships.skewMs ?? 0;
     this.processes.add(process);
     return process;
   }

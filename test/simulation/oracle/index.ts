@@ -42,6 +42,14 @@ export const isAtRest = (known: Knowledge, chain: Chain, stored: Stored): boolea
   missing(known, chain, stored, everything).length === 0 &&
   forgotten(known, chain, stored).length === 0;
 
+/** Payments that must be stored although one address cannot be read. */
+export const checkOthers = (known: Knowledge, chain: Chain, stored: Stored, broken: string): string[] => {
+  const others = stored.wallets.filter(({ address }) => address !== broken);
+  return missing(known, chain, { ...stored, wallets: others }, everything).map(
+    (each) => `${each}, because another account cannot be read`,
+  );
+};
+
 /** Everything that must hold once faults have stopped and time has passed. */
 export const checkAll = (
   known: Knowledge,

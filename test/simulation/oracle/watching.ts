@@ -110,7 +110,11 @@ export function checkSync(known: Knowledge, chain: Chain, stored: StoredForWatch
     const seen = known.gaps.get(wallet._id) ?? [];
     if (!gap || seen.some((each) => each.at.getTime() === gap.at.getTime())) continue;
     known.gaps.set(wallet._id, [...seen, gap]);
-    if (known.resetsMs.length === 0 && !mayConcern(known, wallet, gap, cursors.has('LOCAL:feed')))
+    if (known.isKept)
+      faults.push(
+        `${wallet._id.slice(-6)} has a GAP ${gap.fromLedger}–${gap.toLedger}, which another server still has`,
+      );
+    else if (known.resetsMs.length === 0 && !mayConcern(known, wallet, gap, cursors.has('LOCAL:feed')))
       faults.push(`${wallet._id.slice(-6)} has a GAP ${gap.fromLedger}–${gap.toLedger}, in which it was not active`);
   }
   const state = stored.networkStates[0];

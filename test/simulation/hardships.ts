@@ -1,0 +1,138 @@
+/** Hardships that a run may have besides the usual faults. Each is drawn from a random stream of its own, so that switching one on or off leaves
+ *  the seeds without it as they are. */
+import type { Scenario } from './generator.js';
+import { createRandom, type Random } from './random.js';
+
+export interface Hardships {
+  /** Machines behind each URL, by how many ledgers they are behind; root and pages may come from different ones. */
+  divergence: readonly number[] | null;
+  /** A page with more heavy records than `limit` fails. */
+  heavyPages: { limit: number; how: 'too_large' | 'slow' | '504' } | null;
+  /** The request budget of the network. */
+  budget: number | null;
+  /** One address whose history answers 504 for a while. */
+  brokenAccount: true | null;
+  /** How many of the newest ledgers each URL keeps; null for all. */
+  retentions: readonly (number | null)[] | null;
+  /** How far the hosts' clocks are ahead of the ledger's. */
+  skewMs: number | null;
+  /** Of Horizon; account histories of this version leave out records. */
+  oldVersion: string | null;
+  /** Contract transfers to an asset's issuer. */
+  burns: true | null;
+  /** Payments to muxed destinations. */
+  muxed: true | null;
+  /** One tenant with many webhooks, and one transaction with many payments. */
+  crowd: { webhooks: number; payments: number } | null;
+  /** A wallet is made right after a reset. */
+  walletsAfterReset: true | null;
+}
+
+export type HardshipName = keyof Hardships;
+
+interface Hardship<T> {
+  /** False while the service does not withstand it: it is then drawn only on request. */
+  isOn: boolean;
+  probability: number;
+  draw(random: Random): T;
+  /** Changes the rest of the scenario so that the hardship can show. */
+  adapt(scenario: Scenario, random: Random): void;
+}
+
+const HORIZON_WELL = { horizonFaults: 0, lag: 0, unevenness: 0, outage: null };
+const TRUE = () => true as const;
+const unchanged = () => undefined;
+
+export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<Hardships[Name]>> } = {
+  divergence: {
+    isOn: true,
+    probability: 0.04,
+    draw: (random) => {
+      const most = random.pick([20, 60, 300]);
+      return Array.from({ length: random.between(2, 3) }, (_, index) => (index === 0 ? 0 : random.between(11, most)));
+    },
+    adapt: (scenario, random) => {
+      scenario.ledgers += random.between(15, 30);
+      scenario.merchantActs += random.between(6, 14);
+      Object.assign(scenario, { retention: false, reset: false, unevenness: 0, lag: 0 });
+    },
+  },
+  heavyPages: {
+    isOn: false,
+    probability: 0.04,
+    draw: (random) => ({ limit: random.between(1, 3), how: random.pick(['too_large', 'slow', '504'] as const) }),
+    adapt: (scenario) => Object.assign(scenario, { retention: false, pageLimit: 8 }),
+  },
+  budget: {
+    isOn: false,
+    probability: 0.01,
+    draw: (random) => random.pick([30, 60, 120, 300, 400]),
+    adapt: (scenario) => {
+      const rare = {
+        horizonFaults: Math.min(0.1, scenario.horizonFaults),
+        clockJumps: false,
+        retention: false,
+        reset: false,
+      };
+      Object.assign(scenario, rare, { pageLimit: 200, workers: 1, pollMs: 20_000, stalls: false });
+      scenario.ledgers = Math.min(scenario.ledgers, 10);
+    },
+  },
+  brokenAccount: {
+    isOn: true,
+    probability: 0.04,
+    draw: TRUE,
+    adapt: (scenario) => Object.assign(scenario, HORIZON_WELL, { retention: false, reset: false, wallets: 2 }),
+  },
+  retentions: {
+    isOn: false,
+    probability: 0.04,
+    draw: (random) => (random.chance(0.7) ? [random.between(1, 4), null] : [null, random.between(1, 4)]),
+    adapt: (scenario) => Object.assign(scenario, { urls: 2, retention: false, reset: false, unevenness: 0, lag: 0 }),
+  },
+  skewMs: {
+    isOn: false,
+    probability: 0.04,
+    draw: (random) => random.between(10_000, 60_000) * random.pick([-1, 1]),
+    adapt: (scenario) =>
+      Object.assign(scenario, HORIZON_WELL, { clockJumps: false, stalls: false, reset: false, retention: false }),
+  },
+  oldVersion: {
+    isOn: false,
+    probability: 0.04,
+    draw: (random) => random.pick(['27.1.0-abc', '22.0.2-abc']),
+    adapt: unchanged,
+  },
+  burns: { isOn: true, probability: 0.1, draw: TRUE, adapt: unchanged },
+  muxed: { isOn: true, probability: 0.1, draw: TRUE, adapt: unchanged },
+  crowd: {
+    isOn: false,
+    probability: 0.005,
+    draw: (random) => ({ webhooks: random.between(40, 50), payments: random.between(15, 24) }),
+    adapt: (scenario) => {
+      Object.assign(scenario, { crash: scenario.crash / 4, merchantActs: 4, maxSteps: 40_000, pageLimit: 200 });
+    },
+  },
+  walletsAfterReset: {
+    isOn: false,
+    probability: 0.03,
+    draw: TRUE,
+    adapt: (scenario) => Object.assign(scenario, { reset: true, retention: false, merchantActs: 30, ledgers: 14 }),
+  },
+};
+
+const NAMES = Object.keys(HARDSHIPS) as HardshipName[];
+
+/** @param always drawn for every seed, although it may be switched off. */
+export function drawHardships(seed: number, scenario: Scenario, always: HardshipName | null): Hardships {
+  const drawn = NAMES.map((name, index) => {
+    const { isOn, probability, draw, adapt } = HARDSHIPS[name];
+    const random = createRandom(seed * 1009 + index + 1);
+    const isDrawn = always === null ? isOn && random.chance(probability) : name === always;
+    if (!isDrawn) return [name, null] as const;
+    const value = draw(random);
+    adapt(scenario, random);
+    return [name, value] as const;
+  });
+  return Object.fromEntries(drawn) as unknown as Hardships;
+}
