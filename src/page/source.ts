@@ -2,6 +2,8 @@
 import { networkInfo } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import type { DestinationCheck, DestinationProblem } from '../collect/destination-check.js';
+import { memoIdOf } from '../domain/memo.js';
+import { muxedAddressOf } from '../domain/muxed.js';
 import { balanceOf } from '../resources/checkout.js';
 import type { CheckoutStore } from '../stores/checkouts.js';
 import type { ForAccount } from '../stores/index.js';
@@ -44,7 +46,7 @@ export function createPageSource(deps: {
       return {
         linkId: link._id,
         slug: link.slug,
-        memo: link.memo,
+        ...spellingsOf(link, wallet),
         active: link.active,
         product: { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active },
         wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
@@ -66,7 +68,7 @@ export function createPageSource(deps: {
       return {
         linkId: checkout._id,
         slug: checkout.slug,
-        memo: checkout.memo,
+        ...spellingsOf(checkout, wallet),
         active: true,
         product: {
           name,
@@ -118,4 +120,10 @@ export function toPagePayment(payment: PaymentDoc): PagePayment | null {
     explorerUrl: networkInfo[payment.network].explorerUrl?.(transactionHash) ?? null,
     createdAt,
   };
+}
+
+/** The memo and its two other spellings. */
+function spellingsOf({ memo }: { memo: string }, { address }: WalletDoc) {
+  const memoId = memoIdOf(memo);
+  return { memo, memoId, muxedAddress: muxedAddressOf(address, memoId) };
 }

@@ -9,6 +9,10 @@ export interface PageLink {
   linkId: string;
   slug: string;
   memo: string;
+  /** The same memo as a number. */
+  memoId: string;
+  /** M…: wallet and memo in one address. */
+  muxedAddress: string;
   active: boolean;
   product: {
     name: string;

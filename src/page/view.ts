@@ -1,7 +1,5 @@
 /** The page as HTML: what is bought, how it is paid, and where the payment stands. Complete without the script. */
 
-import { memoIdOf } from '../domain/memo.js';
-import { muxedAddressOf } from '../domain/muxed.js';
 import { timeLeft } from './checkout-state.js';
 import { documentOf, type Frame } from './document.js';
 import type { EnteredAmount } from './entered-amount.js';
@@ -149,13 +147,11 @@ ${withoutMemo(link)}
 }
 
 /** For wallets that cannot send a text memo: smart wallets, and exchanges that take a number only. */
-function withoutMemo({ wallet, memo }: PageLink): Html {
-  const memoId = memoIdOf(memo);
-  const muxed = muxedAddressOf(wallet.address, memoId);
+function withoutMemo({ memoId, muxedAddress }: PageLink): Html {
   return html`
 <details class="without-memo"><summary>Your wallet cannot send a text memo?</summary>
 <p>Pay this address instead. It holds the memo, so none is needed. Older wallets do not know addresses that begin with M.</p>
-<p>${spelled(muxed)} ${copyButton(muxed, 'address without a memo')}</p>
+<p>${spelled(muxedAddress)} ${copyButton(muxedAddress, 'address without a memo')}</p>
 <p>If only a number fits, send an <em>id memo</em> to the address above: <code>${memoId}</code> ${copyButton(memoId, 'memo id')}</p>
 </details>`;
 }

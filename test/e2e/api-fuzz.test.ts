@@ -28,8 +28,14 @@ const payments = await eventually(async () => {
 }, 'two payments');
 const delivery = await eventually(async () => (await make('webhooks.deliveries', { id: webhook.id }))[0], 'a delivery');
 const event = (await make('events.list', {}))[0];
+const checkout = await make('checkouts.create', {
+  walletId: wallet.id,
+  name: 'An order',
+  assetCode: 'XLM',
+  amount: '5',
+});
 /** Ids that exist, and some that do not. The key that the requests are sent with is not among them. */
-const ids = [wallet, product, link, webhook, spare, delivery, event, ...payments]
+const ids = [wallet, product, link, checkout, webhook, spare, delivery, event, ...payments]
   .map(({ id }: { id: string }) => id)
   .concat(other.accountId, 'prod_01jd3k5v9ye6rbh2x7q0w4tznc');
 
@@ -41,6 +47,7 @@ function fitting({ method, path }: Operation): string[] {
     wallets: 'wallet',
     products: 'prod',
     'payment-links': 'link',
+    checkouts: 'chk',
     payments: 'pay',
     events: 'evt',
     webhooks: 'hook',

@@ -285,11 +285,18 @@ t.test('nobody sees, changes or names what belongs to somebody else', async (t) 
     return found.length === 2 && found;
   }, 'both payments');
   const delivery = await eventually(async () => (await mine('webhooks.deliveries', { id: hook.id }))[0], 'a delivery');
+  const checkout = await mine('checkouts.create', {
+    walletId: wallet.id,
+    name: 'An order',
+    assetCode: 'XLM',
+    amount: '5',
+  });
   const ids: Record<string, string> = {
     apiKeys: (await mine('apiKeys.list'))[0].id,
     wallets: wallet.id,
     products: product.id,
     paymentLinks: link.id,
+    checkouts: checkout.id,
     payments: payments.find((payment: any) => payment.status === 'UNDERPAID').id,
     events: (await mine('events.list'))[0].id,
     webhooks: hook.id,

@@ -118,6 +118,8 @@ export const pageLink = (slug: string, { product, wallet, ...link }: PageLinkCha
   linkId: `link_${slug}`,
   slug,
   memo: '7K3M9QX2TZ4A',
+  memoId: '256258499033250970',
+  muxedAddress: 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUA4ONG7ULDJ4TJZYY',
   active: true,
   ...link,
   product: {
