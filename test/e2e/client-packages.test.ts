@@ -44,7 +44,8 @@ const all: { items: { id: string }[]; meta: { totalPages: number } } = await cli
 const [one, other] = await Promise.all([client.products.get.query({ id: made.id }), client.wallets.get.query({ id: wallet.id })]);
 type Product = inferRouterOutputs<AppRouter>['products']['get'];
 const same: Product = one;
-const paid = (payload: WebhookPayload): string | null => payload.data.payment.explorerUrl;
+const paid = (payload: WebhookPayload): string | null =>
+  payload.type === 'payment.completed' ? payload.data.payment.explorerUrl : null;
 
 // @ts-expect-error a product needs more than a name
 const missing = () => client.products.create.mutate({ name });
@@ -87,7 +88,7 @@ const refused = await client.POST('/api/v1/products', {
   // @ts-expect-error a product needs more than a name
   body: { name: '' },
 });
-const fault: components['schemas']['Fault'] | undefined = refused.error?.error.details?.[0];
+const fault: components['schemas']['FieldError'] | undefined = refused.error?.error.details?.[0];
 const webhook = await client.POST('/api/v1/webhooks', { body: { name: 'a', url: 'https://shop.example/hook', events: ['payment.completed'] } });
 const secret: string | undefined = webhook.data?.data.secret;
 const removed = await client.DELETE('/api/v1/products/{id}', { params: { path: { id: product.id } } });
