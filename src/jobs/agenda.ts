@@ -15,6 +15,7 @@ import type { Job } from './run.js';
 const PROCESS_EVERY_MS = 1000;
 /** Agenda looks after a job's lock at half of its life, also once more after its end: a longer one would delay the end of the process. */
 const LOCK_LIFETIME_MS = 4000;
+const NO_LIMIT = 1_000_000;
 const TOUCH_EVERY_MS = 1500;
 /** How often a process puts right what clocks and other processes did to its documents. */
 const RESCHEDULE_EVERY_MS = 5000;
@@ -48,7 +49,8 @@ export async function startJobs(deps: {
     name: processId,
     processEvery: PROCESS_EVERY_MS,
     defaultLockLifetime: LOCK_LIFETIME_MS,
-    defaultConcurrency: 1,
+    defaultConcurrency: NO_LIMIT,
+    maxConcurrency: NO_LIMIT,
   });
   agenda.on('error', (error: unknown) => log.error({ err: error }, 'Agenda failed; it goes on when MongoDB answers'));
 
@@ -87,7 +89,8 @@ export async function startJobs(deps: {
           await touching;
         }
       },
-      { concurrency: 1, lockLimit: 1 },
+      // No limits of Agenda: where MongoDB is away at a run's end, Agenda counts the run as going on for ever. `runOnce` allows one at a time.
+      { concurrency: NO_LIMIT, lockLimit: 0 },
     );
   }
 
