@@ -118,10 +118,14 @@ async function live(service: TestService, origin: string): Promise<void> {
   const of = (status: string) => paid.find((each: { status: string }) => each.status === status).id;
   await service.api('POST', `/payments/${of('UNDERPAID')}/accept`);
   await service.api('POST', `/payments/${of('UNMATCHED')}/assign`, { paymentLinkId: link.id });
-  const deliveries = await eventually(async () => {
-    const { data } = await service.api('GET', `/webhooks/${hook.id}/deliveries?status=DELIVERED`);
-    return data.length >= 5 && data;
-  }, 'deliveries');
+  const deliveries = await eventually(
+    async () => {
+      const { data } = await service.api('GET', `/webhooks/${hook.id}/deliveries?status=DELIVERED`);
+      return data.length >= 5 && data;
+    },
+    'deliveries',
+    30_000,
+  );
   await service.api('POST', `/deliveries/${deliveries[0].id}/redeliver`);
   await fetch(`${service.url}/p/${link.slug}`);
   await service.api('PATCH', `/products/${product.id}`, { price: '30' });
