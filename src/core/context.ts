@@ -262,13 +262,10 @@ export async function createContext(deps: {
         'deliver webhooks': () => async (limits) => ({
           result: await dispatcher.drain(limits.ended, limits.enough),
         }),
-        'expire checkouts': () => async (limits) => ({
-          result: {
-            looked: await createCheckoutExpiry({ ...system, outbox, transaction, clock, log, eventsStored }).run(
-              limits.ended,
-            ),
-          },
-        }),
+        'expire checkouts': () => {
+          const expiry = createCheckoutExpiry({ ...system, outbox, transaction, clock, log, eventsStored });
+          return async ({ ended }) => ({ result: { looked: await expiry.run(ended) } });
+        },
         'retry webhooks': () => retryWebhooks({ deliveries: system.deliveries, dispatcher, clock }),
         housekeeping: () =>
           housekeeping({ db, transaction, jobs: system.jobs, countSegments: system.countSegments, clock, log }, config),
