@@ -1,6 +1,6 @@
 /** Claims on Idempotency-Keys: one document for each method, path, account and key; who runs the request, and then its answer. */
 import mongoose from 'mongoose';
-import { SCHEMA_OPTIONS } from './database.js';
+import { isDuplicateKey, SCHEMA_OPTIONS } from './database.js';
 
 export interface ClaimDoc {
   /** Names account, method, path and key. */
@@ -44,15 +44,21 @@ export function createIdempotencyStore(connection: mongoose.Connection) {
 
     forAccount: (accountId: string) => ({
       /** Stores the claim as this account's and returns null, or returns the one that is there. */
-      claim: (claim: ClaimDoc) =>
-        claims
-          .findOneAndUpdate(
-            { _id: claim._id, accountId },
-            { $setOnInsert: { ...claim, accountId } },
-            { upsert: true, returnDocument: 'before' },
-          )
-          .lean<ClaimDoc>()
-          .exec(),
+      async claim(claim: ClaimDoc): Promise<ClaimDoc | null> {
+        const upsert = () =>
+          claims
+            .findOneAndUpdate(
+              { _id: claim._id, accountId },
+              { $setOnInsert: { ...claim, accountId } },
+              { upsert: true, returnDocument: 'before' },
+            )
+            .lean<ClaimDoc>();
+        // Two upserts may meet in the `_id`: MongoDB repeats the later one by itself only for filters of one field.
+        return upsert().catch((error: unknown) => {
+          if (!isDuplicateKey(error)) throw error;
+          return upsert();
+        });
+      },
       /** Replaces a claim that nobody has touched since it was seen. */
       async replace({ _id, runner, runsUntil }: ClaimDoc, next: ClaimDoc): Promise<boolean> {
         const { matchedCount } = await claims.replaceOne({ _id, accountId, runner, runsUntil }, { ...next, accountId });
