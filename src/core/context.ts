@@ -205,7 +205,7 @@ export async function createContext(deps: {
         eventsStored,
       }),
       payments: createPaymentService({ forAccount, outbox, transaction, eventsStored, clock }),
-      events: createEventService({ forAccount }),
+      events: createEventService({ forAccount, eventsStored, clock }),
       webhooks: createWebhookService({
         forAccount,
         secrets,

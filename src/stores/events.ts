@@ -93,6 +93,14 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
           },
         );
       },
+      /** Id of the newest event that the sequencer has not numbered yet, up to the event `upTo`; null when all have their number. */
+      async newestUnnumbered(upTo?: string): Promise<string | null> {
+        const newest = await collection.findOne(
+          { accountId, sequence: 0, ...(upTo === undefined ? {} : { _id: { $lte: upTo } }) },
+          { sort: { _id: -1 }, projection: { _id: 1 } },
+        );
+        return newest?._id ?? null;
+      },
       /** The events after a number, oldest first. */
       after: (sequence: number, limit: number, type?: EventType): Promise<EventDoc[]> =>
         collection

@@ -266,6 +266,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     byId: (s) => s.events.byId(event._id),
     list: (s) => s.events.list({ order: 'asc', subjectId: payment._id }, pageOfAll),
     after: (s) => s.events.after(0, 10),
+    newestUnnumbered: (s) => s.events.newestUnnumbered(),
   },
   eventCounters: {
     last: (s) => s.eventCounters.last().then((last) => last || null),

@@ -78,7 +78,7 @@ const webhookDeps = {
 };
 const webhooks = createWebhookService(webhookDeps);
 const deliveries = createDeliveryService({ ...stores, deliveriesDue: dispatcher.wake });
-const events = createEventService(stores);
+const events = createEventService({ ...stores, eventsStored: sequencer.wake, clock });
 
 const caller: Caller = { accountId: newId('acct'), keyId: newId('key'), scope: 'FULL' };
 const stranger: Caller = { ...caller, accountId: newId('acct') };
