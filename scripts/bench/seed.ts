@@ -5,6 +5,7 @@ import { systemClock } from '../../src/clock.js';
 import { createIds, type IdPrefix } from '../../src/domain/ids.js';
 import { sampleEvent } from '../../src/services/sample-event.js';
 import type { DeliveryDoc } from '../../src/stores/deliveries.js';
+import type { EventCounterDoc } from '../../src/stores/event-counters.js';
 import type { EventDoc } from '../../src/stores/events.js';
 import { type PaymentLinkDoc, suffixesOf } from '../../src/stores/payment-links.js';
 import type { PaymentDoc } from '../../src/stores/payments.js';
@@ -186,11 +187,15 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       type: nth++ % 2 ? 'payment.completed' : 'payment.received',
       subjectId: `pay_${accountId}${Math.floor(nth / 2)}`,
       occurrence: '',
-      sequence: nth + 1,
+      sequence: nth,
       data,
       createdAt,
     }),
   );
+  // As the sequencer leaves it when every event has its number and its deliveries.
+  await db
+    .collection<EventCounterDoc>('eventCounters')
+    .insertOne({ _id: accountId, last: nth, opened: nth, isBehind: false, webhooksMade: 1 });
   const webhookId = newId('hook');
   await db.collection('webhooks').insertOne({
     _id: webhookId,
@@ -202,6 +207,8 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
     secretMasked: 'whsec_…abcd',
     secrets: [],
     failingSince: null,
+    openedTo: nth,
+    deliverySequence: sizes.deliveries,
     lease: null,
     createdAt: new Date(nowMs),
   } as never);
