@@ -270,7 +270,7 @@ t.test(
     });
     const { payments, feed } = await startFeed(t, { client });
     const links = Array.from({ length: 1000 }, (_, index) => pageLink(`p${index}`));
-    const { url, router } = await servePages(t, links, { status: feed });
+    const { url, router } = await servePages(t, links, { status: feed, maxStreamsPerAddress: 1000 });
 
     const agent = new Agent({ maxSockets: Number.POSITIVE_INFINITY });
     t.teardown(() => agent.destroy());
