@@ -1,18 +1,17 @@
 /** Administration from the shell, on the same database as the service, whether or not the service runs. */
 import '../core/node-version.js';
 import { pino } from 'pino';
-import { type Network, networkInfo } from '../../contracts/networks.js';
-import { systemClock } from '../clock.js';
+import { NETWORKS } from '../../contracts/networks.js';
+import { monotonicClock, systemClock } from '../clock.js';
 import { retryParked } from '../collect/parked.js';
-import { createRecorder } from '../collect/recorder.js';
 import { originOf, readConfig } from '../config.js';
+import { createCore } from '../core/core.js';
 import { openDatabase } from '../core/database.js';
+import { closeLedgers, createLedgers } from '../core/ledgers.js';
 import { checkSecretsKey, openSecretsKey, resealSecrets } from '../core/secrets-key.js';
 import { createIds } from '../domain/ids.js';
 import { createSecretBox } from '../domain/secrets.js';
-import { createOutbox } from '../events/outbox.js';
 import { jobsOf } from '../jobs/table.js';
-import { createHorizon } from '../ledger/horizon/source.js';
 import { registerLedgerCommands } from '../local-ledger/cli.js';
 import { createApiKeyService } from '../services/api-keys.js';
 import { unlimited } from '../services/quota.js';
@@ -38,18 +37,21 @@ async function connect(): Promise<Administration> {
   const { forAccount, system } = stores;
   const { transaction } = database;
   const apiKeyService = createApiKeyService({ forAccount, transaction, clock, newId, quota: unlimited });
-  const publicUrl = config.publicUrl ?? originOf(config.host, config.port);
-  const outbox = createOutbox({ ...system, newId, publicUrl });
-  const recorder = createRecorder({ ...system, outbox, transaction, newId });
-  const horizonOf = (network: Network) =>
-    createHorizon({
-      network,
-      urls: network === 'LOCAL' ? [localLedgerUrl()] : config.horizonUrls[network],
-      passphrase: networkInfo[network].passphrase,
-      budget: network === 'LOCAL' ? null : system.requestBudgets.of(network, config.horizonRequestsPerHour),
-      clock,
-      log,
-    });
+  const { requestBudgets } = system;
+  const ledgersDeps = { requestBudgets, clock, monotonic: monotonicClock, log };
+  // A parked record may be of a network that is no longer watched.
+  const ledgers = createLedgers(ledgersDeps, config, { networks: NETWORKS, localUrl: localLedgerUrl() });
+  const core = createCore({
+    stores,
+    transaction,
+    ledgers,
+    publicUrl: config.publicUrl ?? originOf(config.host, config.port),
+    clock,
+    monotonic: monotonicClock,
+    newId,
+    processId: `cli${clock.randomBytes(8).toString('hex')}`,
+    log,
+  });
   return {
     ...system,
     apiKeyService,
@@ -66,10 +68,13 @@ async function connect(): Promise<Administration> {
       await checkSecretsKey(system.installation, secrets);
       return resealSecrets(sealedValues(database.connection.db!), secrets);
     },
-    retryParked: (record) => retryParked({ ...system, horizonOf, recorder, clock }, record),
+    retryParked: (record) => retryParked({ ...system, ...core }, record),
     clock,
     newId,
-    close,
+    async close() {
+      await closeLedgers(ledgers);
+      await close();
+    },
   };
 }
 

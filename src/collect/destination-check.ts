@@ -18,16 +18,16 @@ const BAD_FOR_MS = 15_000;
 const MAX_REMEMBERED = 10_000;
 
 export function createDestinationCheck({
-  horizons,
+  ledgers,
   clock,
 }: {
-  horizons: ReadonlyMap<Network, Pick<NetworkLedger, 'session'>>;
+  ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session'>>;
   clock: Clock;
 }): DestinationCheck {
   const remembered = new Map<string, { destinationProblem: Promise<DestinationProblem | null>; untilMs: number }>();
 
   async function look(network: Network, address: string, asset: Asset): Promise<DestinationProblem | null> {
-    const account = await horizons.get(network)?.session().account(address);
+    const account = await ledgers.get(network)?.session().account(address);
     if (account === undefined) return null;
     if (account === null) return 'no_account';
     // An issuer takes its own asset back without a trustline.

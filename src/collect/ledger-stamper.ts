@@ -24,19 +24,19 @@ export const toLedgerTime = (now: Date, aheadMs: number | null | undefined): Dat
   isClockOff(aheadMs) ? new Date(now.getTime() - aheadMs) : now;
 
 export function createLedgerStamper(deps: {
-  horizons: ReadonlyMap<Network, Pick<NetworkLedger, 'session' | 'isFree'>>;
+  ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session' | 'isFree'>>;
   networkStates: Pick<NetworkStateStore, 'byNetwork'>;
   clock: Clock;
   /** The machine that this process runs on: the watcher's measure of the clock counts where it was made. Default none. */
   host?: string;
 }) {
-  const { horizons, networkStates, clock, host } = deps;
+  const { ledgers, networkStates, clock, host } = deps;
   const asked = new Map<Network, { ledger: Promise<number | null>; untilMs: number }>();
 
   function ask(network: Network): Promise<number | null> {
     const known = asked.get(network);
     if (known && known.untilMs > clock.nowMs()) return known.ledger;
-    const horizon = horizons.get(network);
+    const horizon = ledgers.get(network);
     if (!horizon) return Promise.resolve(null);
     const ledger = horizon
       .session()
@@ -60,7 +60,7 @@ export function createLedgerStamper(deps: {
     if (state?.trouble) return known;
     const isFresh = state?.seenAt && clock.nowMs() - state.seenAt.getTime() < FRESH_MS;
     // A ledger without a budget may close many times a second: there the newest one is worth a question.
-    if (isFresh && !horizons.get(network)?.isFree) return known;
+    if (isFresh && !ledgers.get(network)?.isFree) return known;
     const done = new AbortController();
     const answer = await Promise.race([ask(network), clock.sleep(PATIENCE_MS, done.signal).then(() => null)]);
     done.abort();

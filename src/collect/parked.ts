@@ -20,7 +20,7 @@ export interface ParkedRetry {
  *  @throws LedgerUnavailable when something has to be fetched and cannot be; then nothing is changed. */
 export async function retryParked(
   deps: {
-    horizonOf: (network: Network) => Pick<NetworkLedger, 'session'>;
+    ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session'>>;
     wallets: Pick<WalletStore, 'at'>;
     parkedRecords: Pick<ParkedRecordStore, 'park' | 'remove'>;
     recorder: Pick<Recorder, 'record'>;
@@ -28,13 +28,13 @@ export async function retryParked(
   },
   parked: ParkedRecordDoc,
 ): Promise<ParkedRetry> {
-  const { horizonOf, wallets, parkedRecords, recorder, clock } = deps;
+  const { ledgers, wallets, parkedRecords, recorder, clock } = deps;
   const { network } = parked;
   const isOurs = async (addresses: readonly string[]) =>
     new Set((await wallets.at(network, addresses)).map((wallet) => wallet.address));
   const raw: unknown = JSON.parse(parked.raw);
   const reading = await readRecords(
-    { network, session: horizonOf(network).session(), clock, isOurs, ofOneAddress: true, keepAll: true },
+    { network, session: ledgers.get(network)!.session(), clock, isOurs, ofOneAddress: true, keepAll: true },
     [{ raw, outcome: parseRecord(raw) }],
   );
   // Of a record with several balance changes the others were stored before, and are known by their keys.

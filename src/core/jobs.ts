@@ -5,6 +5,8 @@ import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { createPollScheduler } from '../collect/poll-scheduler.js';
 import { type WatchDeps, watch } from '../collect/watch.js';
+import type { Config } from '../config.js';
+import { type Jobs, startJobs } from '../jobs/agenda.js';
 import type { Job, Run } from '../jobs/run.js';
 import { type JobName, jobsOf, RETRIES_LOOK_MS } from '../jobs/table.js';
 import type { CountSegments } from '../stores/count-segments.js';
@@ -12,11 +14,40 @@ import type { DeliveryStore } from '../stores/deliveries.js';
 import type { JobStore } from '../stores/jobs.js';
 import { type RetentionDeps, removeExpired } from '../stores/retention.js';
 import type { Dispatcher } from '../webhooks/dispatch.js';
+import type { Core } from './core.js';
+import type { Worker } from './worker.js';
 
 const SECOND_MS = 1000;
 const DAY_MS = 24 * 3_600_000;
 /** As far as due retries are counted. */
 const RETRIES_COUNTED = 1000;
+
+/** Starts the jobs of a worker: each part of it runs as the table says. */
+export async function startWorkerJobs(
+  core: Core,
+  { sequencer, dispatcher, expiry, watching }: Worker,
+  { db, config }: { db: mongoose.mongo.Db; config: Config },
+): Promise<Jobs> {
+  const { stores, transaction, processId, clock, log } = core;
+  const { jobs, countSegments, deliveries } = stores.system;
+  const poll = (network: Network) => () => pollLedger(watching(network));
+  const bound = bindJobs(config.networks, {
+    'poll ledger PUBLIC': poll('PUBLIC'),
+    'poll ledger TESTNET': poll('TESTNET'),
+    'poll ledger LOCAL': poll('LOCAL'),
+    'number events': () => async (limits) => {
+      await sequencer.run(limits.enough);
+      return { result: {} };
+    },
+    'deliver webhooks': () => async (limits) => ({ result: await dispatcher.drain(limits.ended, limits.enough) }),
+    'expire checkouts':
+      () =>
+      async ({ ended }) => ({ result: { looked: await expiry.run(ended) } }),
+    'retry webhooks': () => retryWebhooks({ deliveries, dispatcher, clock }),
+    housekeeping: () => housekeeping({ db, transaction, jobs, countSegments, clock, log }, config),
+  });
+  return startJobs({ db, store: jobs, jobs: bound, processId, clock, log });
+}
 
 /** Puts each job of the table together with its run. @param runs makes the run of a job; called for the jobs of these networks only */
 export const bindJobs = (networks: readonly Network[], runs: Readonly<Record<JobName, () => Run>>): Job[] =>

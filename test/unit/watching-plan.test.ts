@@ -260,7 +260,7 @@ t.test('with a clock that is 30 s off no first ledger is lost, and the price of 
     };
     const clock = manualClock(now.getTime());
     const stamper = createLedgerStamper({
-      horizons: new Map(),
+      ledgers: new Map(),
       networkStates: { byNetwork: async () => state as unknown as NetworkStateDoc },
       clock,
       host: 'here',
@@ -292,7 +292,7 @@ t.test('while the watcher is up to date a stamp costs no request; else all who a
   });
   let state = { latestLedger: 100, seenAt: clock.now(), trouble: null as unknown };
   const stamper = createLedgerStamper({
-    horizons: new Map([['TESTNET', { session } as never]]),
+    ledgers: new Map([['TESTNET', { session } as never]]),
     networkStates: { byNetwork: async () => state as NetworkStateDoc },
     clock,
   });
@@ -327,7 +327,7 @@ t.test('trying a parked record again never discards what is still not understood
     const doc = { _id, network: 'TESTNET' as const, reason: 'x', raw: JSON.stringify(changes), createdAt: at(1) };
     const outcome = await retryParked(
       {
-        horizonOf: () => ({ session: () => ({}) }) as never,
+        ledgers: new Map([['TESTNET', { session: () => ({}) } as never]]),
         wallets: { at: async () => addresses.map((address) => ({ address })) as never },
         parkedRecords: {
           park: async (batch) => {

@@ -1,0 +1,72 @@
+/** What an API process serves besides the services: who may call, the hosted pages, the specification. */
+import { readFile } from 'node:fs/promises';
+import { createDestinationCheck } from '../collect/destination-check.js';
+import type { Config } from '../config.js';
+import type { HttpApi } from '../http/app.js';
+import { clientAddressOf } from '../http/client-address.js';
+import { createRateLimit } from '../http/rate-limit.js';
+import { createPageRouter, type PageRouter } from '../page/router.js';
+import { createPageSource, toPagePayment } from '../page/source.js';
+import { createStatusFeed } from '../page/status-feed.js';
+import type { TestPayer } from '../page/types.js';
+import { createAuthentication } from '../services/authentication.js';
+import type { Services } from '../services/caller.js';
+import { createIdempotency } from '../services/idempotency.js';
+import { isResumable } from '../stores/payment-changes.js';
+import type { Core } from './core.js';
+
+export interface Api {
+  http: HttpApi & { pages: PageRouter };
+  /** After the server has closed. */
+  close(): Promise<void>;
+}
+
+/** @param testPayer pays from a test account on the built-in ledger; null without one */
+export async function createApi(
+  core: Core,
+  { config, services, testPayer }: { config: Config; services: Services; testPayer: TestPayer | null },
+): Promise<Api> {
+  const { stores, ledgers, publicUrl, clock, newId, log } = core;
+  const { forAccount, system } = stores;
+  const { apiKeys, checkouts, paymentLinks, payments } = system;
+  const { networks, rateLimitPerMinute, publicRateLimitPerMinute } = config;
+  const openapiJson = await readOpenApi();
+  const authentication = createAuthentication({ apiKeys, forAccount, clock, log });
+  const status = createStatusFeed({ payments: payments.changes, isResumable, toPagePayment, clock, log });
+  const destinationCheck = createDestinationCheck({ ledgers, clock });
+  const pages = createPageRouter({
+    pages: createPageSource({ paymentLinks, checkouts, forAccount, destinationCheck, clock }),
+    status,
+    testPayer,
+    clock,
+    log,
+    publicUrl,
+    limit: createRateLimit(publicRateLimitPerMinute, clock),
+    addressOf: clientAddressOf,
+  });
+  return {
+    http: {
+      services,
+      authenticate: authentication.authenticate,
+      idempotency: createIdempotency({ forAccount, clock, newId, log }),
+      networks,
+      rateLimitPerMinute,
+      publicRateLimitPerMinute,
+      openapiJson,
+      pages,
+    },
+    async close() {
+      await status.close();
+      await authentication.close();
+    },
+  };
+}
+
+/** The committed file, whether this runs from the sources or from dist. */
+async function readOpenApi(): Promise<Buffer> {
+  for (const path of ['../../openapi.json', '../../../openapi.json']) {
+    const found = await readFile(new URL(path, import.meta.url)).catch(() => null);
+    if (found) return found;
+  }
+  throw new Error('openapi.json is missing');
+}

@@ -1,0 +1,58 @@
+/** The ledgers of the networks, read from the sources that the settings name. */
+import type { Logger } from 'pino';
+import { type Network, networkInfo } from '../../contracts/networks.js';
+import type { Clock, MonotonicClock } from '../clock.js';
+import type { Config } from '../config.js';
+import { StartupError } from '../domain/startup-error.js';
+import { WrongNetwork } from '../ledger/errors.js';
+import { createHorizon } from '../ledger/horizon/source.js';
+import type { NetworkLedger } from '../ledger/network-ledger.js';
+import type { SystemStores } from '../stores/index.js';
+
+export interface LedgersDeps {
+  requestBudgets: SystemStores['requestBudgets'];
+  clock: Clock;
+  monotonic: MonotonicClock;
+  log: Logger;
+}
+
+/** LOCAL has no limit. */
+export const requestsPerHourOf = (network: Network, { horizonRequestsPerHour }: Config): number | null =>
+  network === 'LOCAL' ? null : horizonRequestsPerHour;
+
+/** @param localUrl the built-in ledger, for LOCAL without sources of its own */
+export function createLedgers(
+  { requestBudgets, clock, monotonic, log }: LedgersDeps,
+  config: Config,
+  { networks, localUrl }: { networks: readonly Network[]; localUrl: string | null },
+): ReadonlyMap<Network, NetworkLedger> {
+  return new Map(
+    networks.map((network) => {
+      const configured = config.horizonUrls[network];
+      const urls = configured.length > 0 || localUrl === null ? configured : [localUrl];
+      const requestsPerHour = requestsPerHourOf(network, config);
+      const budget = requestsPerHour === null ? null : requestBudgets.of(network, requestsPerHour);
+      const { passphrase } = networkInfo[network];
+      return [network, createHorizon({ network, urls, passphrase, budget, clock, monotonic, log })];
+    }),
+  );
+}
+
+export const closeLedgers = async (ledgers: ReadonlyMap<Network, NetworkLedger>): Promise<void> => {
+  await Promise.all([...ledgers.values()].map((ledger) => ledger.close()));
+};
+
+/** Refused at the start: money of another network must never be taken for money of this one. An absent source is no reason not to start.
+ *  @throws StartupError */
+export async function refuseWrongNetworks(ledgers: ReadonlyMap<Network, NetworkLedger>): Promise<void> {
+  await Promise.all(
+    [...ledgers.values()].map(async (ledger) => {
+      try {
+        await ledger.checkNetwork();
+      } catch (error) {
+        if (error instanceof WrongNetwork) throw new StartupError(`${error.message}: check HORIZON_URLS and NETWORKS.`);
+        throw error;
+      }
+    }),
+  );
+}

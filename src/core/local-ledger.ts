@@ -1,0 +1,51 @@
+/** The built-in ledger of a service that watches LOCAL without sources of its own. Its code is loaded only here. */
+import type { Logger } from 'pino';
+import { networkInfo } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import type { Config } from '../config.js';
+import type { LedgerClient } from '../local-ledger/client.js';
+import type { TestPayer } from '../page/types.js';
+import type { Database } from '../stores/database.js';
+
+export interface BuiltInLedger {
+  url: string;
+  client: LedgerClient;
+  close(): Promise<void>;
+}
+
+export const hasBuiltInLedger = ({ networks, horizonUrls }: Config): boolean =>
+  networks.includes('LOCAL') && horizonUrls.LOCAL.length === 0;
+
+/** Serves the ledger, or finds the process on this database that does. @throws StartupError when its port belongs to something else */
+export async function openBuiltInLedger(
+  { database, clock, log }: { database: Database; clock: Clock; log: Logger },
+  { host, localLedgerPort, localLedgerCloseMs }: Config,
+): Promise<BuiltInLedger> {
+  const [{ serveLocalLedger }, { createLedgerClient }] = await Promise.all([
+    import('../local-ledger/serve.js'),
+    import('../local-ledger/client.js'),
+  ]);
+  const db = database.connection.db!;
+  const served = await serveLocalLedger({
+    db,
+    clock,
+    log,
+    host,
+    port: localLedgerPort,
+    closeMs: localLedgerCloseMs,
+  });
+  const client = createLedgerClient({ url: served.url, passphrase: networkInfo.LOCAL.passphrase });
+  return { url: served.url, client, close: () => served.close() };
+}
+
+/** Pays from a test account of the built-in ledger. */
+export const toTestPayer = (client: LedgerClient): TestPayer => ({
+  async pay({ destination, ...payment }) {
+    try {
+      const { hash } = await client.pay({ to: destination, ...payment });
+      return { paid: true, transactionHash: hash };
+    } catch (error) {
+      return { paid: false, message: (error as Error).message };
+    }
+  },
+});

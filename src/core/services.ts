@@ -1,0 +1,79 @@
+/** The services of the API, composed around the core. */
+import type { Network } from '../../contracts/networks.js';
+import type { SecretBox } from '../domain/secrets.js';
+import { createAccountService } from '../services/account.js';
+import { createApiKeyService } from '../services/api-keys.js';
+import type { Services } from '../services/caller.js';
+import { createCheckoutService } from '../services/checkouts.js';
+import { createDeliveryService } from '../services/deliveries.js';
+import { createEventService } from '../services/events.js';
+import type { LedgerStamper } from '../services/ledger-stamper.js';
+import { createPaymentLinkService } from '../services/payment-links.js';
+import { createPaymentService } from '../services/payments.js';
+import { createProductService } from '../services/products.js';
+import { createQuota, type Quota, unlimited } from '../services/quota.js';
+import { createReadSync } from '../services/wallet-sync.js';
+import { createWalletService } from '../services/wallets.js';
+import { createWebhookService } from '../services/webhooks.js';
+import type { Core } from './core.js';
+
+export interface ServicesOptions {
+  networks: readonly Network[];
+  secrets: SecretBox;
+  stamper: LedgerStamper;
+  send: Parameters<typeof createWebhookService>[0]['send'];
+  /** Called when events may have been stored. */
+  eventsStored: () => void;
+  /** Called when deliveries have become due. */
+  deliveriesDue: () => void;
+  /** How much an account may have; null for no limits. */
+  limits: Readonly<Record<'apiKeys' | 'wallets' | 'webhooks', number>> | null;
+}
+
+export function createServices(core: Core, options: ServicesOptions): Services {
+  const { stores, outbox, transaction, clock, newId, publicUrl } = core;
+  const { networks, secrets, stamper, send, eventsStored, deliveriesDue, limits } = options;
+  const { forAccount, system } = stores;
+  const { cursors, networkStates, paymentLinks } = system;
+  const quota = (collection: 'apiKeys' | 'wallets' | 'webhooks', what: string): Quota =>
+    limits === null
+      ? unlimited
+      : createQuota({
+          transaction,
+          forAccount,
+          count: (accountId, session) => forAccount(accountId)[collection].count(session),
+          max: limits[collection],
+          what,
+        });
+  const readSync = createReadSync({ cursors, networkStates, clock });
+  const common = { forAccount, transaction, stamper, clock, newId, publicUrl };
+  return {
+    account: createAccountService({ forAccount }),
+    apiKeys: createApiKeyService({ forAccount, transaction, clock, newId, quota: quota('apiKeys', 'API keys') }),
+    wallets: createWalletService({
+      forAccount,
+      readSync,
+      stamper,
+      networks,
+      clock,
+      newId,
+      quota: quota('wallets', 'wallets'),
+    }),
+    products: createProductService(common),
+    paymentLinks: createPaymentLinkService(common),
+    checkouts: createCheckoutService({ ...common, paymentLinks, outbox, eventsStored }),
+    payments: createPaymentService({ forAccount, outbox, transaction, eventsStored, clock }),
+    events: createEventService({ forAccount, eventsStored, clock }),
+    webhooks: createWebhookService({
+      forAccount,
+      secrets,
+      send,
+      deliveriesDue,
+      clock,
+      newId,
+      publicUrl,
+      quota: quota('webhooks', 'webhooks'),
+    }),
+    deliveries: createDeliveryService({ forAccount, deliveriesDue }),
+  };
+}

@@ -1,0 +1,129 @@
+/** What a worker does, composed around the core: it polls ledgers, numbers events, delivers webhooks and expires checkouts. The service runs the parts
+ *  as the jobs of its table; the simulation runs them by themselves. */
+import type { Network } from '../../contracts/networks.js';
+import { type CheckoutExpiryDeps, createCheckoutExpiry } from '../collect/checkout-expiry.js';
+import { createFlagGap } from '../collect/flag-gap.js';
+import type { WatchDeps } from '../collect/watch.js';
+import { createWatcher, type WatcherDeps } from '../collect/watcher.js';
+import type { SecretBox } from '../domain/secrets.js';
+import { createSequencer, type Sequencer, type SequencerDeps } from '../events/sequencer.js';
+import { createDispatcher, type Dispatcher, type DispatcherDeps } from '../webhooks/dispatch.js';
+import { createPause } from '../webhooks/pause.js';
+import type { Core } from './core.js';
+
+export interface WorkerOptions {
+  secrets: SecretBox;
+  poster: DispatcherDeps['poster'];
+  delivery: DispatcherDeps['settings'];
+  onAttempt?: DispatcherDeps['onAttempt'];
+  polling: {
+    /** Milliseconds between two readings of what came. */
+    intervalMs: number;
+    /** The budget of a network; null for none. */
+    requestsPerHour: (network: Network) => number | null;
+    metrics: (network: Network) => WatcherDeps['metrics'];
+  } & Pick<WatcherDeps, 'host' | 'pageLimit' | 'readOneByOne'>;
+  /** Milliseconds between two looks of the sequencer while nobody wakes it. */
+  numberingMs?: SequencerDeps['pollMs'];
+}
+
+export interface Worker {
+  sequencer: Sequencer;
+  dispatcher: Dispatcher;
+  expiry: ReturnType<typeof createCheckoutExpiry>;
+  /** With which `watch` keeps reading a network of the core's ledgers. */
+  watching: (network: Network) => WatchDeps;
+}
+
+export function createWorker(core: Core, options: WorkerOptions): Worker {
+  const { outbox, transaction, processId, clock, monotonic, log } = core;
+  const { secrets, poster } = options;
+  const { checkouts, cursors, deliveries, eventCounters, events, leases, payments, products, wallets, webhooks } =
+    core.stores.system;
+  const eventsStored = () => sequencer.wake();
+
+  const dispatcher = createDispatcher({
+    webhooks,
+    deliveries,
+    events,
+    pause: createPause({ webhooks, outbox, transaction, eventsStored }),
+    poster,
+    secrets,
+    clock,
+    monotonic,
+    log,
+    settings: options.delivery,
+    onAttempt: options.onAttempt,
+  });
+  const sequencer = createSequencer({
+    events,
+    eventCounters,
+    webhooks,
+    deliveries,
+    leases,
+    transaction,
+    holder: processId,
+    clock,
+    monotonic,
+    log,
+    deliveriesOpened: () => dispatcher.wake(),
+    pollMs: options.numberingMs,
+  });
+  const expiryDeps: CheckoutExpiryDeps = {
+    checkouts,
+    wallets,
+    products,
+    payments,
+    cursors,
+    outbox,
+    transaction,
+    clock,
+    log,
+    eventsStored,
+  };
+  return {
+    sequencer,
+    dispatcher,
+    expiry: createCheckoutExpiry(expiryDeps),
+    watching: (network) => watching(core, options, { network, eventsStored }),
+  };
+}
+
+function watching(
+  core: Core,
+  { polling }: WorkerOptions,
+  { network, eventsStored }: { network: Network; eventsStored: () => void },
+): WatchDeps {
+  const { recorder, outbox, transaction, ledgers, processId, clock, monotonic, log } = core;
+  const { cursors, leases, networkStates, parkedRecords, paymentLinks, products, wallets } = core.stores.system;
+  const { intervalMs, requestsPerHour, metrics, ...reading } = polling;
+  const watcher = createWatcher({
+    network,
+    wallets,
+    cursors,
+    networkStates,
+    parkedRecords,
+    recorder,
+    flagGap: createFlagGap({ wallets, outbox, transaction, eventsStored }),
+    products,
+    paymentLinks,
+    clock,
+    log,
+    metrics: metrics(network),
+    paymentsStored: eventsStored,
+    ...reading,
+  });
+  return {
+    network,
+    watcher,
+    horizon: ledgers.get(network)!,
+    leases,
+    networkStates,
+    holder: processId,
+    pollIntervalMs: intervalMs,
+    requestsPerHour: requestsPerHour(network),
+    clock,
+    monotonic,
+    log,
+  };
+}
