@@ -1,6 +1,6 @@
 /** `npm test [files…]`: all tests on one real mongod and a real browser; the last line is `N passed, N failed`, and nothing that ran is a failure too. */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -33,6 +33,18 @@ function debian(program: string, packageName: string): string | null {
     spawnSync('apt-get', ['-qq', ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
   }
   return find();
+}
+
+/** Tests start the built programs: built again when a source is newer. */
+function build(): boolean {
+  const modifiedMs = (path: string) => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const sources = ['src', 'contracts'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  );
+  const builtMs = modifiedMs('dist/.tsbuildinfo');
+  if (sources.every((path) => modifiedMs(path) < builtMs)) return true;
+  const options = { cwd: root, stdio: 'inherit' } as const;
+  return spawnSync('npm', ['run', '--silent', 'build'], options).status === 0;
 }
 
 async function runTap(env: Record<string, string>, tapFile: string): Promise<number> {
@@ -72,6 +84,10 @@ function totals(tap: string): { passed: number; failed: number } {
 async function main(): Promise<number> {
   const workDir = mkdtempSync(join(tmpdir(), 'stellar-collect-test-'));
   const tapFile = join(workDir, 'results.tap');
+  if (!build()) {
+    console.log('0 passed, 1 failed');
+    return 1;
+  }
   const runs = (name: string) => files.length === 0 || files.some((file) => file.includes(name));
   const browser = runs('browser') ? debian('chromium', 'chromium') : null;
   if (runs('e2e')) debian('php', 'php-cli');

@@ -19,7 +19,7 @@ import { OLDEST_NODE } from '../../src/core/node-version.js';
 import { jobsOf } from '../../src/jobs/table.js';
 import { registerLedgerCommands } from '../../src/local-ledger/cli.js';
 import { DEVELOPMENT_CA_FILE } from '../../src/webhooks/development-ca.js';
-import { ROOT, type Running, startSource } from '../helpers/command.js';
+import { ROOT, type Running, startProgram } from '../helpers/command.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { eventually, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 
@@ -77,9 +77,9 @@ async function failsHere(t: Test, args: string, says: RegExp, settings?: Paramet
   t.match(words, says);
 }
 
-const cli = (args: string, env: Env = {}) => startSource('src/cli/main.ts', args.split(' '), { env });
+const cli = (args: string, env: Env = {}) => startProgram('src/cli/main.ts', args.split(' '), { env });
 const service = (args: string, env: Env) =>
-  startSource('src/main.ts', args === '' ? [] : args.split(' '), { env: { LOG_LEVEL: 'silent', ...env } });
+  startProgram('src/main.ts', args === '' ? [] : args.split(' '), { env: { LOG_LEVEL: 'silent', ...env } });
 
 t.test('every command has a help, and those that answer have --json', async (t) => {
   const commands = (of: Command): Command[] => (of.commands.length === 0 ? [of] : of.commands.flatMap(commands));

@@ -7,7 +7,7 @@ import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mongo } from 'mongoose';
 import t from 'tap';
-import { startSource } from '../helpers/command.js';
+import { startProgram } from '../helpers/command.js';
 import { eventually } from '../helpers/service.js';
 import { isReady, type Killable, keepPaying, openShop, prepareKillable, tally } from './kill-rounds.js';
 
@@ -144,7 +144,7 @@ t.test(
       ['src/main.ts'],
       ['src/cli/main.ts', 'account', 'create', '--name', 'Shop'],
     ] as const) {
-      const { code, stderr } = await startSource(program, args, { env }).ended;
+      const { code, stderr } = await startProgram(program, args, { env }).ended;
       t.match(stderr, /^MongoDB does not let the service start: available disk space of [^\n]+\n$/);
       t.equal(code, 1, program);
     }

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LedgerClient } from '../../src/local-ledger/client.js';
 import { DEVELOPMENT_CA_FILE } from '../../src/webhooks/development-ca.js';
+import { builtFile } from '../helpers/command.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { type Receiver, startReceiver, testAuthority } from '../helpers/receiver.js';
@@ -66,7 +67,7 @@ export async function prepareKillable(t: Test, env: Record<string, string> = {},
     ...env,
   } as Record<string, string>;
   const run = (script: string, args: readonly string[], more: Record<string, string> = {}) =>
-    spawn(process.execPath, ['--import=tsx', join(root, script), ...args], {
+    spawn(process.execPath, [builtFile(script), ...args], {
       cwd: root,
       env: { ...settings, ...more },
       stdio: ['ignore', 'pipe', 'pipe'],

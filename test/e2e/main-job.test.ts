@@ -5,6 +5,7 @@ import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { WebhookPayload } from '../../contracts/events.js';
 import { systemClock } from '../../src/clock.js';
+import { builtFile } from '../helpers/command.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
@@ -101,7 +102,7 @@ t.test('webhook listen registers itself, prints verified events, and is gone aft
   const service = await startTestService(t);
   const { wallet, link } = await startSelling(service);
   const args = ['webhook', 'listen', '--key', service.apiKey, '--url', service.url, '--json'];
-  const cli = spawn(process.execPath, ['--import=tsx', 'src/cli/main.ts', ...args], {
+  const cli = spawn(process.execPath, [builtFile('src/cli/main.ts'), ...args], {
     env: { ...process.env, DATA_DIR: service.dataDir },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
-import { ROOT, type Running, run, start } from '../helpers/command.js';
+import { builtFile, ROOT, type Running, run, start } from '../helpers/command.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { startSelling, startTestService, TEST_SECRETS_KEY, type TestService } from '../helpers/service.js';
 
@@ -34,7 +34,7 @@ const pythonLibrary = has('python3', '-c', 'import standardwebhooks')
 function literally(text: string, service: TestService, open: Record<string, string> = {}): string {
   let script = text
     .replaceAll('http://127.0.0.1:3000', service.url)
-    .replaceAll(/npm run (-s )?cli --/g, `node --import=${tsx} src/cli/main.ts`);
+    .replaceAll(/npm run (-s )?cli --/g, `node ${builtFile('src/cli/main.ts')}`);
   for (const [gap, value] of Object.entries(open)) {
     if (!script.includes(gap)) throw new Error(`${gap} is not in ${text}`);
     script = script.replaceAll(gap, value);

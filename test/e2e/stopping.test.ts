@@ -44,14 +44,13 @@ for (const [name, send] of Object.entries(ways)) {
       LOCAL_LEDGER_PORT: String(await freePort()),
       LOG_LEVEL: 'warn',
       MONGODB_URI: undefined,
-      // `npm run start:sources` is `npm start` from the sources: both are one exec from npm.
     };
-    const service = start('npm', ['run', 'start:sources'], { env, cwd: ROOT, detached: true });
+    const service = start('npm', ['start'], { env, cwd: ROOT, detached: true });
     t.teardown(() => service.process.exitCode ?? process.kill(-service.process.pid!, 'SIGKILL'));
     await service.says(/stellar-collect is ready/, 180_000);
     const running = await processesOf(dataDir);
     t.ok(
-      ['npm run start:sources', 'src/main.ts', 'keeper', 'mongod'].every((part) =>
+      ['npm start', 'dist/src/main.js', 'keeper', 'mongod'].every((part) =>
         running.some((line) => line.includes(part)),
       ),
       running.join('\n'),

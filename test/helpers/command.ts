@@ -61,6 +61,8 @@ export function start(command: string, args: readonly string[], options: Options
 export const run = (command: string, args: readonly string[], options?: Options): Promise<Ended> =>
   start(command, args, options).ended;
 
-/** From the sources: a test must not depend on what was built last. */
-export const startSource = (script: string, args: readonly string[], options?: Options): Running =>
-  start(process.execPath, ['--import', import.meta.resolve('tsx'), `${ROOT}${script}`, ...args], options);
+/** The built file of a source, which starts in half the time. `npm test` builds first when a source is newer. @param source below the root: `src/main.ts` */
+export const builtFile = (source: string): string => `${ROOT}dist/${source.replace(/\.ts$/, '.js')}`;
+
+export const startProgram = (source: string, args: readonly string[], options?: Options): Running =>
+  start(process.execPath, [builtFile(source), ...args], options);

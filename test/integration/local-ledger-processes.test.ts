@@ -12,6 +12,7 @@ import { StartupError } from '../../src/domain/startup-error.js';
 import { createLedgerClient } from '../../src/local-ledger/client.js';
 import { createLocalLedger } from '../../src/local-ledger/index.js';
 import { type ServedLedger, serveLocalLedger } from '../../src/local-ledger/serve.js';
+import { builtFile } from '../helpers/command.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 
@@ -27,7 +28,7 @@ async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
 }
 
 function child(program: string, args: string[], env: Record<string, string> = {}): ChildProcess {
-  const run = spawn(process.execPath, ['--import=tsx', ...(program === '' ? [] : [program]), ...args], {
+  const run = spawn(process.execPath, program === '' ? ['--import=tsx', ...args] : [builtFile(program), ...args], {
     cwd: root,
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
