@@ -8,7 +8,6 @@ import type { WebhookPayload } from '../../contracts/events.js';
 import { createClient } from '../client.js';
 import type { Clock } from '../clock.js';
 import { makeDirectory } from '../mongod/directory.js';
-import { openDevelopmentCertificate } from '../webhooks/development-certificate.js';
 import { type Heard, listenForWebhooks } from '../webhooks/listen.js';
 import { allOf, print } from './program.js';
 
@@ -43,6 +42,7 @@ export function registerWebhookCommands(
       const collect = createClient({ url: service, apiKey: key });
       const dataDir = resolve(settings.dataDir);
       makeDirectory(dataDir);
+      const { openDevelopmentCertificate } = await import('../webhooks/development-certificate.js');
       const certificate = await openDevelopmentCertificate(join(dataDir, settings.certificateFile), deps.clock);
       let secret: string | null = null;
       const listener = await listenForWebhooks({

@@ -1,5 +1,5 @@
 /** Muxed accounts (SEP-23): a base account together with an id of 64 bits, written as one M… address. */
-import { Account, MuxedAccount, StrKey } from '@stellar/stellar-sdk';
+import { Account, MuxedAccount, StrKey } from '@stellar/stellar-sdk/minimal';
 
 export interface Muxed {
   /** M… */

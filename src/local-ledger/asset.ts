@@ -1,5 +1,5 @@
 /** Assets by code and issuer; the native one is null. */
-import { StrKey, type xdr } from '@stellar/stellar-sdk';
+import { StrKey, type xdr } from '@stellar/stellar-sdk/minimal';
 
 export interface IssuedAsset {
   code: string;

@@ -1,5 +1,5 @@
 /** What a contract call moved: Horizon's `asset_balance_changes` of a made-up record, as events, effects and balances. */
-import { StrKey } from '@stellar/stellar-sdk';
+import { StrKey } from '@stellar/stellar-sdk/minimal';
 import { z } from 'zod';
 import { assetFields, type LedgerAsset } from './asset.js';
 import { type AccountEntry, accountKey, type TrustlineEntry, trustlineKey, type View } from './entries.js';

@@ -1,5 +1,5 @@
 /** Horizon's record of a claimable balance, without links. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { canonicalAsset } from './asset.js';
 import type { ClaimableBalanceEntry } from './entries.js';
 import { toTimestamp } from './headers.js';

@@ -1,5 +1,5 @@
 /** `ledger …`: play the local ledger from a shell. Every command talks to a running ledger over HTTP and throws a one-line error. */
-import { Memo, StrKey } from '@stellar/stellar-sdk';
+import { Memo, StrKey } from '@stellar/stellar-sdk/minimal';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { networkInfo } from '../../contracts/networks.js';
 import { createLedgerClient, type LedgerClient } from './client.js';

@@ -1,5 +1,5 @@
 /** Uses a local ledger from outside, over HTTP with the official SDK: test accounts, test assets, real signed payments, faults. */
-import { Asset, Horizon, Keypair, type Memo, Operation, rpc } from '@stellar/stellar-sdk';
+import { Asset, Horizon, Keypair, type Memo, Operation, rpc } from '@stellar/stellar-sdk/minimal';
 import { horizonAccess, rpcAccess, type Submitted } from './client/access.js';
 import { createControl, TIMEOUT_MS } from './client/control.js';
 import { type ContractPayment, contractPayment, createPay } from './client/payments.js';

@@ -1,6 +1,6 @@
 /** A transaction of one contract call, made up but genuine XDR: the envelope and result of a Soroban payment. */
 import { createHash } from 'node:crypto';
-import { Address, Keypair, type Memo, nativeToScVal, StrKey, xdr } from '@stellar/stellar-sdk';
+import { Address, Keypair, type Memo, nativeToScVal, StrKey, xdr } from '@stellar/stellar-sdk/minimal';
 import { BASE_FEE } from './stroops.js';
 
 export interface ContractCall {

@@ -1,6 +1,6 @@
 /** A submitted envelope, decoded: everything that the ledger checks, and the hashes that are signed. */
 import { createHash } from 'node:crypto';
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { type BoundOperation, bindOperation } from './operations/index.js';
 import { type Party, toParty } from './party.js';
 import { toBigInt } from './stroops.js';

@@ -1,7 +1,7 @@
 /** Compact ledger headers. A run of empty ledgers at a steady interval is one document, a span; a ledger with transactions is a span of
  *  its own. Every header can be derived from its span. */
 import { createHash } from 'node:crypto';
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { BASE_FEE, BASE_RESERVE, TOTAL_COINS, toAmount } from './stroops.js';
 import { ledgerStart } from './toid.js';
 

@@ -1,7 +1,7 @@
 /** Records that no transaction made: whatever a test wants a reader of payments to meet (types of tomorrow, missing fields, contract
  *  transfers, forged events), put into a real ledger at a real id. */
 import { createHash } from 'node:crypto';
-import { Memo, StrKey } from '@stellar/stellar-sdk';
+import { Memo, StrKey } from '@stellar/stellar-sdk/minimal';
 import type { LedgerMoment } from './apply.js';
 import {
   applyChange,

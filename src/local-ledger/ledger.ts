@@ -1,5 +1,5 @@
 /** The ledger without HTTP: submissions, state, history, and the closer. */
-import { Keypair } from '@stellar/stellar-sdk';
+import { Keypair } from '@stellar/stellar-sdk/minimal';
 import type { mongo } from 'mongoose';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';

@@ -1,5 +1,5 @@
 /** Memos as Horizon shows them. Text is scrubbed the way Go does it, so that `memo` loses here what it loses in Horizon. */
-import type { xdr } from '@stellar/stellar-sdk';
+import type { xdr } from '@stellar/stellar-sdk/minimal';
 
 export interface MemoFields {
   memo?: string;

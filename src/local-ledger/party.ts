@@ -1,5 +1,5 @@
 /** An account as a transaction names it: the base address, and the muxed one where it was used. */
-import { encodeMuxedAccountToAddress, StrKey, type xdr } from '@stellar/stellar-sdk';
+import { encodeMuxedAccountToAddress, StrKey, type xdr } from '@stellar/stellar-sdk/minimal';
 
 export interface Party {
   id: string;

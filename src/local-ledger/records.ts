@@ -1,5 +1,5 @@
 /** Stored transactions and operations: Horizon's records without links, and the fields that queries use. */
-import { StrKey, type xdr } from '@stellar/stellar-sdk';
+import { StrKey, type xdr } from '@stellar/stellar-sdk/minimal';
 import type { Applied, LedgerMoment } from './apply.js';
 import type { Envelope, Preconditions, Signature } from './envelope.js';
 import { toTimestamp } from './headers.js';

@@ -1,5 +1,5 @@
 /** Results of transactions, as XDR and in Horizon's words. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { codeOf } from './operations/kind.js';
 import { BASE_FEE } from './stroops.js';
 

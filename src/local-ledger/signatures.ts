@@ -1,6 +1,6 @@
 /** Checks who signed a transaction, and whether every signature was needed. */
 import { createHash, verify } from 'node:crypto';
-import { StrKey, type xdr } from '@stellar/stellar-sdk';
+import { StrKey, type xdr } from '@stellar/stellar-sdk/minimal';
 import type { AccountEntry, Signer } from './entries.js';
 import type { Signature } from './envelope.js';
 import type { Level } from './operations/kind.js';

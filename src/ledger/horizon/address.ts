@@ -1,5 +1,5 @@
 /** Addresses as Horizon writes them (SEP-23): money belongs to base accounts, whatever form their address has. */
-import { extractBaseAddress, StrKey } from '@stellar/stellar-sdk';
+import { extractBaseAddress, StrKey } from '@stellar/stellar-sdk/minimal';
 import { isAccountAddress } from '../../../contracts/address.js';
 
 /** The base account, G…, of a G… or M… address; null for anything else. */

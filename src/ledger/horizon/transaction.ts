@@ -1,6 +1,6 @@
 /** What a payment needs of its transaction: the memo, and the amount of a merge, which the operation's own record does not tell. */
 import { isUtf8 } from 'node:buffer';
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { z } from 'zod';
 import type { CreditMemo } from '../../domain/memo.js';
 import { account, amount, type FieldFault, faultOf, hash, uint64 } from './fields.js';

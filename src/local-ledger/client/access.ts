@@ -8,7 +8,7 @@ import {
   rpc,
   type Transaction,
   xdr,
-} from '@stellar/stellar-sdk';
+} from '@stellar/stellar-sdk/minimal';
 import { LedgerRefusedError } from '../refusal.js';
 import { codesOfResult } from '../results.js';
 import { fromAmount, toBigInt } from '../stroops.js';

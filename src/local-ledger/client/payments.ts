@@ -1,5 +1,5 @@
 /** Payments of every spelling, by transaction or by contract call. */
-import { Account, Asset, Keypair, Memo, MuxedAccount, Operation, StrKey } from '@stellar/stellar-sdk';
+import { Account, Asset, Keypair, Memo, MuxedAccount, Operation, StrKey } from '@stellar/stellar-sdk/minimal';
 import { assetFields } from '../asset.js';
 import { madeUpContract } from '../contract-call.js';
 import { CONTRACT_CALL, type Injection } from '../injection.js';

@@ -1,5 +1,5 @@
 /** Control endpoints beyond Horizon: faults on demand, injected records, a reset. Faults do not affect them. */
-import { StrKey } from '@stellar/stellar-sdk';
+import { StrKey } from '@stellar/stellar-sdk/minimal';
 import express, { Router } from 'express';
 import { z } from 'zod';
 import { fromCanonicalAsset } from '../asset.js';

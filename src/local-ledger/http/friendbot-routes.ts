@@ -1,5 +1,13 @@
 /** Friendbot: new accounts get 10,000 lumens from the root account, by ordinary transactions. */
-import { Account, Asset, Operation, StrKey, TimeoutInfinite, TransactionBuilder, type xdr } from '@stellar/stellar-sdk';
+import {
+  Account,
+  Asset,
+  Operation,
+  StrKey,
+  TimeoutInfinite,
+  TransactionBuilder,
+  type xdr,
+} from '@stellar/stellar-sdk/minimal';
 import { type RequestHandler, Router } from 'express';
 import type { Envelope } from '../envelope.js';
 import type { Ledger } from '../ledger.js';

@@ -1,5 +1,5 @@
 /** account_merge: the source account ends, and its lumens go to the destination. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { AUTH_IMMUTABLE, accountKey } from '../entries.js';
 import { partyFields, toParty } from '../party.js';
 import { MAX_INT64, toAmount } from '../stroops.js';

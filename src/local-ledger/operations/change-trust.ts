@@ -1,5 +1,5 @@
 /** change_trust: a line of trust is opened, its limit changed, or (limit 0) closed. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { assetFields, fromXdrAsset, type IssuedAsset } from '../asset.js';
 import { AUTH_CLAWBACK, AUTH_REQUIRED, accountKey, LINE_AUTHORIZED, LINE_CLAWBACK, trustlineKey } from '../entries.js';
 import { partyFields } from '../party.js';

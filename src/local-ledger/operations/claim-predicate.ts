@@ -1,5 +1,5 @@
 /** When a claimant may claim: predicates of claimable balances. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { toTimestamp } from '../headers.js';
 import { MAX_INT64, toBigInt } from '../stroops.js';
 

@@ -1,6 +1,6 @@
 /** create_claimable_balance and claim_claimable_balance: money that waits for one of its claimants, outside of any account. */
 import { createHash } from 'node:crypto';
-import { Keypair, StrKey, xdr } from '@stellar/stellar-sdk';
+import { Keypair, StrKey, xdr } from '@stellar/stellar-sdk/minimal';
 import { assetFields, canonicalAsset, fromXdrAsset, type LedgerAsset } from '../asset.js';
 import {
   accountKey,

@@ -1,5 +1,5 @@
 /** clawback: an issuer takes back what it issued, where the line allows it. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { assetFields, fromXdrAsset, type IssuedAsset } from '../asset.js';
 import { LINE_CLAWBACK, trustlineKey } from '../entries.js';
 import { partyFields, toParty } from '../party.js';

@@ -1,5 +1,5 @@
 /** create_account: a new account, paid for by the operation's source. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { type AccountEntry, accountKey, availableBalance } from '../entries.js';
 import { partyFields, toAddress } from '../party.js';
 import { BASE_RESERVE, toAmount, toBigInt } from '../stroops.js';

@@ -1,5 +1,5 @@
 /** The operations of this ledger by their XDR name, and a stand-in that refuses all others. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { type Party, toParty } from '../party.js';
 import { accountMerge } from './account-merge.js';
 import { changeTrust } from './change-trust.js';

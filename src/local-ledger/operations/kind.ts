@@ -1,5 +1,5 @@
 /** What each kind of operation defines, in a file of its own or of its family. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import type { LedgerAsset } from '../asset.js';
 import type { View } from '../entries.js';
 import type { Movement } from '../movements.js';

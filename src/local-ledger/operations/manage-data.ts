@@ -1,5 +1,5 @@
 /** manage_data: a named value of an account is set or removed; `config.memo_required` (SEP-29) is the one that matters here. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { dataKey } from '../entries.js';
 import { MAX_SUBENTRIES } from './change-trust.js';
 import { inner, type OperationKind } from './kind.js';

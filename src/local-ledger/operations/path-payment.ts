@@ -1,5 +1,5 @@
 /** The two path payments. There is no order book here, so only an empty path from an asset to itself succeeds. */
-import { Keypair, xdr } from '@stellar/stellar-sdk';
+import { Keypair, xdr } from '@stellar/stellar-sdk/minimal';
 import { assetFields, fromXdrAsset, isSameAsset } from '../asset.js';
 import { type Party, partyFields, toParty } from '../party.js';
 import { toAmount, toBigInt } from '../stroops.js';

@@ -1,5 +1,5 @@
 /** payment. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { assetFields, fromXdrAsset } from '../asset.js';
 import { partyFields, toParty } from '../party.js';
 import { toAmount, toBigInt } from '../stroops.js';

@@ -1,5 +1,5 @@
 /** set_options: flags, home domain, thresholds and signers of an account. */
-import { StrKey, xdr } from '@stellar/stellar-sdk';
+import { StrKey, xdr } from '@stellar/stellar-sdk/minimal';
 import {
   type AccountEntry,
   AUTH_CLAWBACK,

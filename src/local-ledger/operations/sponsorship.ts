@@ -1,6 +1,6 @@
 /** Sponsorship of reserves: between `begin` and `end` the sponsor pays for whatever entries the sponsored account makes. Who pays is kept
  *  with the entry until that is gone; passing it on (revoke_sponsorship) is not known here. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { type AccountEntry, accountKey, availableBalance, type View } from '../entries.js';
 import { toAddress } from '../party.js';
 import { BASE_RESERVE } from '../stroops.js';

@@ -1,5 +1,5 @@
 /** set_trust_line_flags: an issuer authorizes a line, or takes that back. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { assetFields, fromXdrAsset, type IssuedAsset } from '../asset.js';
 import { AUTH_REVOCABLE, LINE_AUTHORIZED, LINE_CLAWBACK, LINE_MAINTAIN, trustlineKey } from '../entries.js';
 import { partyFields, toAddress } from '../party.js';

@@ -1,5 +1,5 @@
 /** The filters of `getEvents`: read from a call, and turned into a query. */
-import { StrKey, xdr } from '@stellar/stellar-sdk';
+import { StrKey, xdr } from '@stellar/stellar-sdk/minimal';
 import type { mongo } from 'mongoose';
 import { z } from 'zod';
 import { invalidParams } from './error.js';

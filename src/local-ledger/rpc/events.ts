@@ -1,5 +1,5 @@
 /** Events of Stellar RPC: what moved, told by the asset's own contract (CAP-67). */
-import { Address, Asset, nativeToScVal, xdr } from '@stellar/stellar-sdk';
+import { Address, Asset, nativeToScVal, xdr } from '@stellar/stellar-sdk/minimal';
 import type { LedgerMoment } from '../apply.js';
 import { canonicalAsset, type LedgerAsset } from '../asset.js';
 import type { Movement } from '../movements.js';

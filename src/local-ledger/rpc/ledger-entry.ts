@@ -1,5 +1,5 @@
 /** Entries of the ledger as XDR, under the keys that `getLedgerEntries` takes. */
-import { Asset, Keypair, StrKey, xdr } from '@stellar/stellar-sdk';
+import { Asset, Keypair, StrKey, xdr } from '@stellar/stellar-sdk/minimal';
 import { fromXdrAsset, type IssuedAsset, type LedgerAsset } from '../asset.js';
 import {
   type AccountEntry,

@@ -1,5 +1,5 @@
 /** Transactions and ledgers in the XDR in which Stellar RPC gives them. Changes of ledger entries are left out, as nobody keeps them here. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import type { TransactionDocument } from '../records.js';
 import { type EventDocument, toContractEvent } from './events.js';
 

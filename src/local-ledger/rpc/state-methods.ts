@@ -1,5 +1,5 @@
 /** `getLedgerEntries` and `sendTransaction`: what holds now, and how it changes. */
-import { xdr } from '@stellar/stellar-sdk';
+import { xdr } from '@stellar/stellar-sdk/minimal';
 import { z } from 'zod';
 import type { Entry } from '../entries.js';
 import type { Ledger } from '../ledger.js';

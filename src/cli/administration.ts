@@ -1,0 +1,70 @@
+/** What the commands work with: the core around the database of these settings, whether or not the service runs. */
+import { pino } from 'pino';
+import { NETWORKS } from '../../contracts/networks.js';
+import { monotonicClock, systemClock } from '../clock.js';
+import { retryParked } from '../collect/parked.js';
+import { originOf, readConfig } from '../config.js';
+import { createCore } from '../core/core.js';
+import { openDatabase } from '../core/database.js';
+import { closeLedgers, createLedgers } from '../core/ledgers.js';
+import { checkSecretsKey, openSecretsKey, resealSecrets } from '../core/secrets-key.js';
+import { createIds } from '../domain/ids.js';
+import { createSecretBox } from '../domain/secrets.js';
+import { jobsOf } from '../jobs/table.js';
+import { createApiKeyService } from '../services/api-keys.js';
+import { unlimited } from '../services/quota.js';
+import { sealedValues } from '../stores/sealed-values.js';
+import type { Administration } from './program.js';
+
+/** @param localLedgerUrl where LOCAL is read when it has no sources of its own */
+export async function connect(localLedgerUrl: string): Promise<Administration> {
+  const clock = systemClock;
+  const newId = createIds(clock);
+  const config = readConfig();
+  const log = pino({ level: 'silent' });
+  // Progress goes to stderr: stdout belongs to the command's answer.
+  const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
+  const { database, stores, close } = await openDatabase({ clock, newId, log, onProgress }, config);
+  const { forAccount, system } = stores;
+  const { transaction } = database;
+  const apiKeyService = createApiKeyService({ forAccount, transaction, clock, newId, quota: unlimited });
+  const { requestBudgets } = system;
+  const ledgersDeps = { requestBudgets, clock, monotonic: monotonicClock, log };
+  // A parked record may be of a network that is no longer watched.
+  const ledgers = createLedgers(ledgersDeps, config, { networks: NETWORKS, localUrl: localLedgerUrl });
+  const core = createCore({
+    stores,
+    transaction,
+    ledgers,
+    publicUrl: config.publicUrl ?? originOf(config.host, config.port),
+    clock,
+    monotonic: monotonicClock,
+    newId,
+    processId: `cli${clock.randomBytes(8).toString('hex')}`,
+    log,
+  });
+  return {
+    ...system,
+    apiKeyService,
+    async jobReports() {
+      const jobs = jobsOf(config.networks);
+      const states = await system.jobs.states(
+        jobs.map(({ name }) => name),
+        clock.now(),
+      );
+      return jobs.map((job, index) => ({ job, state: states[index]! }));
+    },
+    async resealSecrets() {
+      const secrets = createSecretBox(await openSecretsKey(config.secretsKeys, config.dataDir), clock);
+      await checkSecretsKey(system.installation, secrets);
+      return resealSecrets(sealedValues(database.connection.db!), secrets);
+    },
+    retryParked: (record) => retryParked({ ...system, ...core }, record),
+    clock,
+    newId,
+    async close() {
+      await closeLedgers(ledgers);
+      await close();
+    },
+  };
+}
