@@ -193,3 +193,12 @@ export const deliveryExample = {
   attempts: [{ at: '2026-11-21T09:59:56.200Z', durationMs: 84, responseStatus: 200, error: null }],
   createdAt: '2026-11-21T09:59:56.000Z',
 };
+
+export const summaryRowExample = {
+  key: '2026-11-21',
+  assetCode: 'XLM',
+  assetIssuer: null,
+  count: 3,
+  amount: '75.5',
+  refundedAmount: '25',
+};

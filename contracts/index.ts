@@ -7,6 +7,7 @@ import { events } from './events.js';
 import { paymentLinks } from './payment-links.js';
 import { payments } from './payments.js';
 import { products } from './products.js';
+import { reports } from './reports.js';
 import { wallets } from './wallets.js';
 import { webhooks } from './webhooks.js';
 
@@ -22,6 +23,7 @@ export const contract = {
   events,
   webhooks,
   deliveries,
+  reports,
 };
 /** The type of the tree, for `InputOf` and `OutputOf`. */
 export type Contract = typeof contract;

@@ -7,6 +7,7 @@ import { errorEnvelope } from '../contracts/envelope.js';
 import { ERRORS, type ErrorCode } from '../contracts/errors.js';
 import { EVENT_TYPES } from '../contracts/event-kinds.js';
 import { webhookPayloadSchema } from '../contracts/events.js';
+import { downloads } from '../contracts/exports.js';
 import { contract } from '../contracts/index.js';
 import type { Operation } from '../contracts/operation.js';
 import { metaSchema } from '../contracts/primitives.js';
@@ -38,6 +39,7 @@ const TAGS: Record<string, string> = {
   Events: 'What happened, kept for consumers that catch up by reading.',
   Webhooks: 'Endpoints that are told of events by signed requests (Standard Webhooks 1.0).',
   Deliveries: 'One event on its way to one webhook, with every attempt.',
+  Reports: 'Sums over many payments, exact to the stroop.',
 };
 
 type Json = Record<string, unknown>;
@@ -47,12 +49,15 @@ interface OperationObject extends Json {
   responses: Record<string, { content: unknown; [key: string]: unknown }>;
 }
 
-const operations = Object.entries(contract).flatMap(([resource, byName]) =>
-  Object.entries(byName as Record<string, Operation>).map(([name, operation]) => ({
-    id: `${resource}.${name}`,
-    operation,
-  })),
-);
+const operationsOf = (tree: object, isDownload: boolean) =>
+  Object.entries(tree).flatMap(([resource, byName]) =>
+    Object.entries(byName as Record<string, Operation>).map(([name, operation]) => ({
+      id: `${resource}.${name}`,
+      operation,
+      isDownload,
+    })),
+  );
+const operations = [...operationsOf(contract, false), ...operationsOf(downloads, true)];
 
 const envelopes = new Map<string, z.ZodType>();
 
@@ -138,7 +143,7 @@ function mended(document: Json): Json {
   const { schemas, ...otherComponents } = components;
   const requestBodies: Json = {};
 
-  for (const { id, operation } of operations) {
+  for (const { id, operation, isDownload } of operations) {
     const target = paths[`${PREFIX}${operation.path}`]![operation.method.toLowerCase()]!;
     for (const parameter of target.parameters ?? []) {
       const { name, schema } = parameter;
@@ -159,8 +164,8 @@ function mended(document: Json): Json {
       target.requestBody = { $ref: `#/components/requestBodies/${pascal(id)}` } as never;
     }
     // The generator knows only 200, and errors of another shape.
-    const { content } = target.responses['200']!;
-    const description = answerDescription(operation);
+    const content = isDownload ? FILE_CONTENT : target.responses['200']!.content;
+    const description = isDownload ? 'The file, as it is made.' : answerDescription(operation);
     target.responses = { [operation.status]: { description, headers: REQUEST_ID, content } };
     for (const code of errorsOf(operation)) {
       target.responses[ERRORS[code].status] = { $ref: `#/components/responses/${pascal(code)}` } as never;
@@ -205,6 +210,9 @@ function mended(document: Json): Json {
   }) as Json;
 }
 
+const FILE_CONTENT = Object.fromEntries(
+  ['text/csv', 'application/x-ndjson'].map((type) => [type, { schema: { type: 'string' } }]),
+);
 const metaOf = (schema: unknown): Json => (schema instanceof z.ZodType ? (schema.meta() ?? {}) : {});
 const schemaNameOf = ({ output }: Operation): string => String(metaOf(output).id);
 
@@ -280,7 +288,7 @@ function webhookRequests(): Json {
 /** The generator writes a schema twice when it is used in a list and in `defs`: the second one is called XOutput. */
 function componentsOf(schemas: Record<string, Json>): Json {
   const once = Object.entries(schemas).filter(
-    ([name]) => !(name.endsWith(OUTPUT) && name.slice(0, -OUTPUT.length) in schemas),
+    ([name]) => !/^ExportedFile/.test(name) && !(name.endsWith(OUTPUT) && name.slice(0, -OUTPUT.length) in schemas),
   );
   const components = once.map(([name, schema]) => [name, open(schema)] as const);
   return Object.fromEntries(components.sort(([a], [b]) => (a < b ? -1 : 1)));

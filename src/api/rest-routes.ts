@@ -1,13 +1,14 @@
 /** Which operation a method and a path mean. Segments are compared exactly; a wrong method is as unknown as a wrong path. */
+import { downloads } from '../../contracts/exports.js';
 import { contract } from '../../contracts/index.js';
 import type { Operation } from '../../contracts/operation.js';
 import { type QueryReader, queryReader } from './rest-query.js';
 
 export interface Route {
   operation: Operation;
-  /** Name of the tRPC procedure: `products.create`. */
+  /** Of the tRPC procedure: `products.create`; of a download, which has none, alike. */
   name: string;
-  type: 'query' | 'mutation';
+  type: 'query' | 'mutation' | 'download';
   readQuery: QueryReader;
 }
 
@@ -20,27 +21,37 @@ interface Node {
 const newNode = (): Node => ({ segments: new Map(), parameter: null, routes: new Map() });
 
 const root = newNode();
-for (const [resource, operations] of Object.entries(contract)) {
-  for (const [name, operation] of Object.entries(operations as Record<string, Operation>)) {
-    let node = root;
-    for (const segment of operation.path.split('/').slice(1)) {
-      if (segment.startsWith('{')) {
-        node.parameter ??= { name: segment.slice(1, -1), node: newNode() };
-        node = node.parameter.node;
-      } else {
-        const next = node.segments.get(segment) ?? newNode();
-        node.segments.set(segment, next);
-        node = next;
-      }
+function addRoutes(tree: object, typeOf: (operation: Operation) => Route['type']): void {
+  for (const [resource, operations] of Object.entries(tree)) {
+    for (const [name, operation] of Object.entries(operations as Record<string, Operation>)) {
+      const route = {
+        operation,
+        name: `${resource}.${name}`,
+        type: typeOf(operation),
+        readQuery: queryReader(operation),
+      };
+      nodeOf(operation.path).routes.set(operation.method, route);
     }
-    node.routes.set(operation.method, {
-      operation,
-      name: `${resource}.${name}`,
-      type: operation.readOnly ? 'query' : 'mutation',
-      readQuery: queryReader(operation),
-    });
   }
 }
+
+function nodeOf(path: string): Node {
+  let node = root;
+  for (const segment of path.split('/').slice(1)) {
+    if (segment.startsWith('{')) {
+      node.parameter ??= { name: segment.slice(1, -1), node: newNode() };
+      node = node.parameter.node;
+    } else {
+      const next = node.segments.get(segment) ?? newNode();
+      node.segments.set(segment, next);
+      node = next;
+    }
+  }
+  return node;
+}
+
+addRoutes(contract, (operation) => (operation.readOnly ? 'query' : 'mutation'));
+addRoutes(downloads, () => 'download');
 
 /** `path` below `/api/v1`, without the query. The parameters are still encoded. */
 export function findRoute(method: string, path: string): { route: Route; params: Record<string, string> } | null {

@@ -4,10 +4,13 @@ import { callTRPCProcedure } from '@trpc/server';
 import { ERRORS } from '../../contracts/errors.js';
 import type { Operation, ValidationContext } from '../../contracts/operation.js';
 import { ApiError, notFound } from '../domain/api-error.js';
+import type { Caller } from '../services/caller.js';
+import type { Download } from '../services/exports.js';
 import type { AppRouter } from './app-router.js';
 import type { CallerOf } from './bearer.js';
+import { sendDownload } from './download.js';
 import { apiErrorIn, errorBodyOf } from './errors.js';
-import { allFieldErrors, refusal, unknownField } from './input.js';
+import { allFieldErrors, parseInput, refusal, unknownField } from './input.js';
 import { readBody } from './rest-body.js';
 import { findRoute, type Route } from './rest-routes.js';
 import type { ApiContext } from './trpc.js';
@@ -16,6 +19,8 @@ export interface RestDeps {
   router: AppRouter;
   validationContext: () => ValidationContext;
   callerOf: CallerOf;
+  /** What makes the file of a download. */
+  exportOf: (name: string) => (caller: Caller, input: object) => Download;
   /** Told of every fault of ours. */
   onInternalError: (error: unknown, requestId: string) => void;
 }
@@ -23,7 +28,7 @@ export interface RestDeps {
 /** Answers a request whose url is relative to `/api/v1`. Never rejects.
  *  @returns the operation's name for the metrics, null when there is none */
 export function createRest(deps: RestDeps) {
-  const { router, validationContext, callerOf, onInternalError } = deps;
+  const { router, validationContext, callerOf, onInternalError, exportOf } = deps;
 
   return async (req: IncomingMessage, res: ServerResponse, requestId: string): Promise<string | null> => {
     let route: Route | null = null;
@@ -35,6 +40,11 @@ export function createRest(deps: RestDeps) {
       if (!found) throw notFound('endpoint');
       route = found.route;
       const { operation, name, type } = route;
+      if (type === 'download') {
+        const input = parseInput(operation, route.readQuery(query), validationContext());
+        await sendDownload(req, res, exportOf(name)(caller, input));
+        return name;
+      }
       const ctx: ApiContext = { caller, requestId, idempotencyKey: idempotencyKeyOf(req) };
       const getRawInput = () => readInput(req, res, found.route, found.params, query, validationContext);
       const result = await callTRPCProcedure({

@@ -12,6 +12,7 @@ import { createIds } from '../domain/ids.js';
 import { createSecretBox } from '../domain/secrets.js';
 import { jobsOf } from '../jobs/table.js';
 import { createApiKeyService } from '../services/api-keys.js';
+import { createExportService } from '../services/exports.js';
 import { unlimited } from '../services/quota.js';
 import { sealedValues } from '../stores/sealed-values.js';
 import type { Administration } from './program.js';
@@ -46,6 +47,7 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
   return {
     ...system,
     apiKeyService,
+    exports: createExportService({ forAccount, snapshot: database.snapshot, publicUrl: core.publicUrl }),
     async jobReports() {
       const jobs = jobsOf(config.networks);
       const states = await system.jobs.states(

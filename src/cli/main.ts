@@ -5,6 +5,7 @@ import { originOf, readConfig } from '../config.js';
 import { registerLedgerCommands } from '../local-ledger/cli.js';
 import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
 import { registerAccountCommands } from './account.js';
+import { registerExportCommands } from './export.js';
 import { registerJobCommands } from './jobs.js';
 import { registerKeyCommands } from './key.js';
 import { registerParkedCommands } from './parked.js';
@@ -25,6 +26,7 @@ function localLedgerUrl(): string {
 
 const program = createProgram('npm run cli --', 'Administration of stellar-collect.');
 registerAccountCommands(program, connect);
+registerExportCommands(program, connect);
 registerJobCommands(program, connect);
 registerKeyCommands(program, connect);
 registerParkedCommands(program, connect);

@@ -7,6 +7,7 @@ import type { ParkedRetry } from '../collect/parked.js';
 import { ApiError } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import type { ServiceOf } from '../services/caller.js';
+import type { ExportService } from '../services/exports.js';
 import type { AccountStore } from '../stores/accounts.js';
 import type { ApiKeyStore } from '../stores/api-keys.js';
 import type { Page, PageRequest } from '../stores/paging.js';
@@ -20,6 +21,7 @@ export interface Administration {
   parkedRecords: ParkedRecordStore;
   retryParked: (record: ParkedRecordDoc) => Promise<ParkedRetry>;
   apiKeyService: ServiceOf<Contract['apiKeys']>;
+  exports: ExportService;
   /** How the jobs stand, of the networks that are configured. */
   jobReports: () => Promise<JobReport[]>;
   /** How many values were sealed with the first key now, and how many had it already. */

@@ -11,7 +11,9 @@ import { createStatusFeed } from '../page/status-feed.js';
 import type { TestPayer } from '../page/types.js';
 import { createAuthentication } from '../services/authentication.js';
 import type { Services } from '../services/caller.js';
+import { createExportService } from '../services/exports.js';
 import { createIdempotency } from '../services/idempotency.js';
+import type { Database } from '../stores/database.js';
 import { isResumable } from '../stores/payment-changes.js';
 import type { Core } from './core.js';
 
@@ -21,11 +23,15 @@ export interface Api {
   close(): Promise<void>;
 }
 
-/** @param testPayer pays from a test account on the built-in ledger; null without one */
-export async function createApi(
-  core: Core,
-  { config, services, testPayer }: { config: Config; services: Services; testPayer: TestPayer | null },
-): Promise<Api> {
+export interface ApiOptions {
+  config: Config;
+  services: Services;
+  snapshot: Database['snapshot'];
+  /** Pays from a test account on the built-in ledger; null without one. */
+  testPayer: TestPayer | null;
+}
+
+export async function createApi(core: Core, { config, services, snapshot, testPayer }: ApiOptions): Promise<Api> {
   const { stores, ledgers, publicUrl, clock, newId, log } = core;
   const { forAccount, system } = stores;
   const { apiKeys, checkouts, paymentLinks, payments } = system;
@@ -47,6 +53,7 @@ export async function createApi(
   return {
     http: {
       services,
+      exports: createExportService({ forAccount, snapshot, publicUrl }),
       authenticate: authentication.authenticate,
       idempotency: createIdempotency({ forAccount, clock, newId, log }),
       networks,

@@ -106,7 +106,12 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
   const api =
     role === 'worker'
       ? null
-      : await createApi(core, { config, services, testPayer: localLedger && toTestPayer(localLedger.client) });
+      : await createApi(core, {
+          config,
+          services,
+          snapshot: database.snapshot,
+          testPayer: localLedger && toTestPayer(localLedger.client),
+        });
   if (api) onClose(() => api.close());
 
   const readiness = createReadiness({ database, networkStates, networks: config.networks, clock });

@@ -12,6 +12,7 @@ import { createPaymentLinkService } from '../services/payment-links.js';
 import { createPaymentService } from '../services/payments.js';
 import { createProductService } from '../services/products.js';
 import { createQuota, type Quota, unlimited } from '../services/quota.js';
+import { createReportService } from '../services/reports.js';
 import { createReadSync } from '../services/wallet-sync.js';
 import { createWalletService } from '../services/wallets.js';
 import { createWebhookService } from '../services/webhooks.js';
@@ -75,5 +76,6 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       quota: quota('webhooks', 'webhooks'),
     }),
     deliveries: createDeliveryService({ forAccount, deliveriesDue }),
+    reports: createReportService({ forAccount }),
   };
 }

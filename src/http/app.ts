@@ -11,6 +11,7 @@ import { createTrpcHttp } from '../api/trpc-http.js';
 import type { Clock } from '../clock.js';
 import { ApiError, notFound, rateLimited } from '../domain/api-error.js';
 import type { Caller, Services } from '../services/caller.js';
+import type { Download, ExportService } from '../services/exports.js';
 import type { Idempotency } from '../services/idempotency.js';
 import { clientAddressOf, isForwarded, isLocalRequest } from './client-address.js';
 import { createDocs } from './docs.js';
@@ -20,6 +21,7 @@ import { createRequestIds } from './request-id.js';
 
 export interface HttpApi {
   services: Services;
+  exports: ExportService;
   /** The caller whose key this is; null for one that is unknown, revoked or expired. */
   authenticate: (token: string) => Promise<Caller | null>;
   idempotency: Idempotency;
@@ -84,7 +86,7 @@ export function createHttpApp(deps: HttpDeps): express.Express {
 type MountDeps = HttpDeps & { api: HttpApi; onInternalError: (error: unknown, requestId: string) => void };
 
 function mountApi(app: express.Express, { metrics, clock, api, onInternalError }: MountDeps): void {
-  const { services, idempotency, networks, rateLimitPerMinute, publicRateLimitPerMinute = 0 } = api;
+  const { services, exports, idempotency, networks, rateLimitPerMinute, publicRateLimitPerMinute = 0 } = api;
   const observe = createObserve(metrics, clock);
   const validationContext = () => ({ now: clock.now(), networks });
   const router = createRouter({ services, idempotency, validationContext });
@@ -94,7 +96,7 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
     strangerLimit: createRateLimit(publicRateLimitPerMinute, clock),
     addressOf: (req) => clientAddressOf(req as Request),
   });
-  const rest = createRest({ router, validationContext, callerOf, onInternalError });
+  const rest = createRest({ router, validationContext, callerOf, onInternalError, exportOf: byName(exports) });
   const trpc = createTrpcHttp({ router, callerOf, onInternalError });
   app.use('/api/v1', async (req, res) => {
     const startedAtMs = clock.nowMs();
@@ -119,6 +121,10 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
   app.use(createDocs(api.openapiJson));
   app.get('/', (_req, res) => res.redirect('/docs/'));
 }
+
+/** What makes the file of a download: `payments.export`. */
+const byName = (exports: ExportService) => (name: string) =>
+  exports[name.split('.', 1)[0] as keyof ExportService].export as (caller: Caller, input: object) => Download;
 
 function createObserve(metrics: Registry, clock: Clock) {
   const seconds = new Histogram({

@@ -17,8 +17,8 @@ import { createSlug } from '../domain/slug.js';
 import type { Outbox } from '../events/outbox.js';
 import { balanceOf, type CheckoutFacts, checkoutUrl, toCheckout } from '../resources/checkout.js';
 import { toInstructions } from '../resources/instructions.js';
-import type { CheckoutDoc } from '../stores/checkouts.js';
-import type { Database } from '../stores/database.js';
+import type { CheckoutDoc, CheckoutFilter } from '../stores/checkouts.js';
+import type { Database, Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { ProductDoc } from '../stores/products.js';
@@ -37,6 +37,32 @@ type Terms = Pick<
 const unknownProduct = () => invalid({ path: 'productId', message: 'There is no such product.', code: 'not_found' });
 const unknownWallet = () => invalid({ path: 'walletId', message: 'There is no such wallet.', code: 'not_found' });
 const inactiveWallet = () => conflict('The wallet is inactive: make it active first.');
+
+type ListFilter = Omit<ParsedInputOf<Contract['checkouts']['list']>, 'page' | 'pageSize'>;
+
+/** The list's filters as the store knows them. */
+export const filterOf = ({ createdFrom, createdTo, ...filter }: ListFilter): CheckoutFilter => ({
+  ...filter,
+  ...(createdFrom === undefined ? {} : { createdFrom: new Date(createdFrom) }),
+  ...(createdTo === undefined ? {} : { createdTo: new Date(createdTo) }),
+});
+
+/** Checkouts with their products and wallets, in the same order. One whose product was deleted since is gone as well. */
+export async function withFacts(
+  checkouts: readonly CheckoutDoc[],
+  { products, wallets }: ReturnType<ForAccount<'products' | 'wallets'>>,
+  session?: Session,
+): Promise<CheckoutFacts[]> {
+  const sold = await products.byIds([...new Set(checkouts.flatMap(({ productId }) => productId ?? []))], session);
+  const used = await wallets.byIds([...new Set(checkouts.map(({ walletId }) => walletId))], session);
+  const productById = new Map(sold.map((product) => [product._id, product]));
+  const walletById = new Map(used.map((wallet) => [wallet._id, wallet]));
+  return checkouts.flatMap((checkout) => {
+    const product = productById.get(checkout.productId ?? '') ?? null;
+    const wallet = walletById.get(checkout.walletId);
+    return wallet && (checkout.productId === null || product) ? [{ checkout, product, wallet }] : [];
+  });
+}
 
 export function createCheckoutService(deps: {
   forAccount: ForAccount<'checkouts' | 'products' | 'wallets' | 'payments'>;
@@ -150,32 +176,10 @@ export function createCheckoutService(deps: {
       }
     },
 
-    async list({ accountId }, { page, pageSize, createdFrom, createdTo, ...filter }) {
-      const { checkouts, products, wallets } = forAccount(accountId);
-      const { items, meta } = await checkouts.list(
-        {
-          ...filter,
-          ...(createdFrom === undefined ? {} : { createdFrom: new Date(createdFrom) }),
-          ...(createdTo === undefined ? {} : { createdTo: new Date(createdTo) }),
-        },
-        { page, pageSize },
-      );
-      const [sold, used] = await Promise.all([
-        products.byIds([...new Set(items.flatMap(({ productId }) => productId ?? []))]),
-        wallets.byIds([...new Set(items.map(({ walletId }) => walletId))]),
-      ]);
-      const productById = new Map(sold.map((product) => [product._id, product]));
-      const walletById = new Map(used.map((wallet) => [wallet._id, wallet]));
-      return {
-        items: items.flatMap((checkout) => {
-          const product = productById.get(checkout.productId ?? '') ?? null;
-          const wallet = walletById.get(checkout.walletId);
-          // One whose product was deleted since is gone as well.
-          if (!wallet || (checkout.productId !== null && !product)) return [];
-          return [toCheckout({ checkout, product, wallet }, publicUrl)];
-        }),
-        meta,
-      };
+    async list({ accountId }, { page, pageSize, ...filter }) {
+      const { items, meta } = await forAccount(accountId).checkouts.list(filterOf(filter), { page, pageSize });
+      const all = await withFacts(items, forAccount(accountId));
+      return { items: all.map((facts) => toCheckout(facts, publicUrl)), meta };
     },
 
     async get({ accountId }, { id }) {

@@ -1,5 +1,6 @@
 /** What the API does with payments: reading them, and what a merchant decides about those that were not taken. */
 import type { Contract } from '../../contracts/index.js';
+import type { ParsedInputOf } from '../../contracts/operation.js';
 import { PAYMENT_STATUSES } from '../../contracts/payments.js';
 import type { Clock } from '../clock.js';
 import { parseAmount } from '../domain/amount.js';
@@ -7,14 +8,40 @@ import { conflict, invalid, notFound } from '../domain/api-error.js';
 import { effectsOf } from '../domain/payment-effects.js';
 import { isPayable, payUri } from '../domain/sep7.js';
 import type { Outbox, PaymentOwner } from '../events/outbox.js';
-import { toPayment } from '../resources/index.js';
+import { type Payment, toPayment } from '../resources/index.js';
 import type { Database, Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
-import type { PaymentDoc } from '../stores/payments.js';
+import type { PaymentDoc, PaymentFilter } from '../stores/payments.js';
+import type { AccountProducts } from '../stores/products.js';
 import { judgeByCheckout, judgeByHistory, networkInForce, type StoredVerdict } from '../stores/verdict.js';
 import type { ServiceOf } from './caller.js';
 
-const MATCHED = PAYMENT_STATUSES.filter((status) => status !== 'UNMATCHED');
+type ListFilter = Omit<ParsedInputOf<Contract['payments']['list']>, 'page' | 'pageSize'>;
+
+/** What a list of payments shows unless statuses are asked for. */
+export const MATCHED = PAYMENT_STATUSES.filter((status) => status !== 'UNMATCHED');
+
+/** The list's filters as the store knows them. */
+export function filterOf(query: ListFilter): PaymentFilter {
+  const { status, createdFrom, createdTo, ...equal } = query;
+  return {
+    ...equal,
+    status: status && status.length > 0 ? status : MATCHED,
+    createdFrom: createdFrom === undefined ? undefined : new Date(createdFrom),
+    createdTo: createdTo === undefined ? undefined : new Date(createdTo),
+  };
+}
+
+/** Payments with the products that they belong to, in the same order. */
+export async function withProducts(
+  payments: readonly PaymentDoc[],
+  products: Pick<AccountProducts, 'byIds'>,
+  session?: Session,
+): Promise<Payment[]> {
+  const ids = [...new Set(payments.flatMap((payment) => payment.productId ?? []))];
+  const byId = new Map((await products.byIds(ids, session)).map((product) => [product._id, product]));
+  return payments.map((payment) => toPayment(payment, byId.get(payment.productId ?? '') ?? null));
+}
 
 export function createPaymentService(deps: {
   forAccount: ForAccount<'payments' | 'paymentLinks' | 'checkouts' | 'products' | 'wallets'>;
@@ -88,23 +115,10 @@ export function createPaymentService(deps: {
   }
 
   return {
-    async list({ accountId }, { page, pageSize, status, createdFrom, createdTo, ...filter }) {
+    async list({ accountId }, { page, pageSize, ...filter }) {
       const { payments, products } = forAccount(accountId);
-      const { items, meta } = await payments.list(
-        {
-          ...filter,
-          status: status && status.length > 0 ? status : MATCHED,
-          createdFrom: createdFrom === undefined ? undefined : new Date(createdFrom),
-          createdTo: createdTo === undefined ? undefined : new Date(createdTo),
-        },
-        { page, pageSize },
-      );
-      const ids = [...new Set(items.flatMap((payment) => payment.productId ?? []))];
-      const productById = new Map((await products.byIds(ids)).map((product) => [product._id, product]));
-      return {
-        items: items.map((payment) => toPayment(payment, productById.get(payment.productId ?? '') ?? null)),
-        meta,
-      };
+      const { items, meta } = await payments.list(filterOf(filter), { page, pageSize });
+      return { items: await withProducts(items, products), meta };
     },
 
     async get({ accountId }, { id }) {

@@ -9,6 +9,7 @@ import { firstIdOf } from '../domain/ids.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { isDuplicateKey, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
+import { batchesOf } from './snapshot.js';
 import { stampSchema } from './wallets.js';
 
 export interface CheckoutDoc {
@@ -112,6 +113,16 @@ export interface CheckoutFilter {
   createdTo?: Date;
 }
 
+/** In MongoDB's terms. */
+function criteriaOf({ createdFrom, createdTo, ...filter }: CheckoutFilter) {
+  const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+  const ids = {
+    ...(createdFrom ? { $gte: firstIdOf('chk', createdFrom) } : {}),
+    ...(createdTo ? { $lt: firstIdOf('chk', createdTo) } : {}),
+  };
+  return { ...given, ...(Object.keys(ids).length > 0 ? { _id: ids } : {}) };
+}
+
 /** The fields that payments, cancel, accept and expiry change. */
 export type CheckoutState = Pick<
   CheckoutDoc,
@@ -172,18 +183,11 @@ export function createCheckoutStore(connection: mongoose.Connection) {
         await collection.deleteOne({ _id: id, accountId, paymentCount: 0 });
       },
       byId: (id: string, session?: Session) => collection.findOne({ _id: id, accountId }, session ? { session } : {}),
-      list: ({ createdFrom, createdTo, ...filter }: CheckoutFilter, request: PageRequest) => {
-        const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
-        const ids = {
-          ...(createdFrom ? { $gte: firstIdOf('chk', createdFrom) } : {}),
-          ...(createdTo ? { $lt: firstIdOf('chk', createdTo) } : {}),
-        };
-        return page<CheckoutDoc>(
-          checkouts,
-          { accountId, ...given, ...(Object.keys(ids).length > 0 ? { _id: ids } : {}) },
-          { ...request, sort: { _id: -1 } },
-        );
-      },
+      list: (filter: CheckoutFilter, request: PageRequest) =>
+        page<CheckoutDoc>(checkouts, { accountId, ...criteriaOf(filter) }, { ...request, sort: { _id: -1 } }),
+      /** All that the filter lets through, oldest first. */
+      batches: (filter: CheckoutFilter, session: Session) =>
+        batchesOf(collection.find({ accountId, ...criteriaOf(filter) }, { session, sort: { _id: 1 } })),
       /** Stores what became of a checkout, in the transaction that read it. */
       async update(checkout: CheckoutDoc, session: Session): Promise<void> {
         await collection.updateOne({ _id: checkout._id, accountId }, { $set: stateOf(checkout) }, { session });

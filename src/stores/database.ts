@@ -1,5 +1,6 @@
 /** The connection to MongoDB, and transactions on it. Writes are acknowledged by a majority before anybody is told of them. */
 import mongoose from 'mongoose';
+import { inSnapshot } from './snapshot.js';
 
 export type Session = mongoose.mongo.ClientSession;
 
@@ -7,6 +8,9 @@ export interface Database {
   connection: mongoose.Connection;
   /** Runs `work` in one transaction: all of its writes or none. It is run again when another transaction was in the way, so it must be repeatable. */
   transaction<T>(work: (session: Session) => Promise<T>): Promise<T>;
+  /** Reads with a session that sees everything as it was when its first read began. It ends when the caller takes no more.
+   *  @throws on the way, when that is more than five minutes ago: MongoDB no longer has that moment */
+  snapshot<T>(read: (session: Session) => AsyncIterable<T>): AsyncGenerator<T>;
   /** @throws when MongoDB does not answer within a second. */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -51,6 +55,7 @@ export async function connectDatabase(uri: string): Promise<Database> {
           writeConcern: { w: 'majority' },
         }),
       ),
+    snapshot: (read) => inSnapshot(connection, read),
     ping: async () => {
       await connection.db!.command({ ping: 1 }, { timeoutMS: 1000 });
     },

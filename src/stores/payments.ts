@@ -7,6 +7,8 @@ import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PageRequest } from './paging.js';
 import { createPaymentChanges } from './payment-changes.js';
+import { createPaymentSums, type SummaryFilter } from './payment-sums.js';
+import { batchesOf } from './snapshot.js';
 
 export interface PaymentDoc {
   _id: string;
@@ -87,6 +89,14 @@ paymentSchema.index({ accountId: 1, walletId: 1, status: 1, _id: -1 });
 paymentSchema.index({ accountId: 1, senderAddress: 1, status: 1, _id: -1 });
 paymentSchema.index({ accountId: 1, assetCode: 1, status: 1, _id: -1 });
 paymentSchema.index({ accountId: 1, transactionHash: 1 });
+// Holds all that a report adds up, so that the documents are not looked at.
+paymentSchema.index(
+  {
+    ...{ accountId: 1, ledgerClosedAt: 1, status: 1, assetCode: 1, assetIssuer: 1 },
+    ...{ amount: 1, refundedAmount: 1, productId: 1, paymentLinkId: 1 },
+  },
+  { name: 'sums' },
+);
 paymentSchema.index({ paymentLinkId: 1, createdAt: -1 });
 // Most payments may be of links: the index holds those of checkouts only.
 paymentSchema.index(
@@ -127,6 +137,13 @@ export type Judgement = Pick<
   | 'productId'
 >;
 
+/** In MongoDB's terms: fields, and the bounds of the ids, which begin with the time of creation. */
+function criteriaOf({ status, createdFrom, createdTo, ...equal }: PaymentFilter) {
+  const given = Object.fromEntries(Object.entries(equal).filter(([, value]) => value !== undefined));
+  const ids = { from: createdFrom && firstIdOf('pay', createdFrom), to: createdTo && firstIdOf('pay', createdTo) };
+  return { fields: { status: { $in: [...status].sort() }, ...given }, ids };
+}
+
 /** More payments of one checkout than these are never looked at together. */
 const CHECKOUT_PAYMENTS = 1000;
 
@@ -138,6 +155,7 @@ export type AccountPayments = ReturnType<ReturnType<typeof createPaymentStore>['
 export function createPaymentStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
   const payments = connection.model<PaymentDoc>('Payment', paymentSchema);
   const listOf = (accountId: string) => `payments:${accountId}`;
+  const sums = createPaymentSums(connection, payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>);
 
   /** Of a checkout, oldest first; of very many the newest. */
   async function ofCheckout(filter: { checkoutId: string; accountId?: string }, session: Session) {
@@ -162,6 +180,8 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
         );
         await countSegments.touch(listOf(accountId), ids, 0, session);
       },
+      /** Counts and exact sums of payments, by group and asset. */
+      sums: (filter: SummaryFilter) => sums.of(accountId, filter),
       byId: (id: string, session?: Session) =>
         payments
           .findOne({ _id: id, accountId })
@@ -169,18 +189,17 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
           .lean<PaymentDoc>()
           .exec(),
       list: (filter: PaymentFilter, request: PageRequest) => {
-        const { status, createdFrom, createdTo, ...equal } = filter;
-        const given = Object.fromEntries(Object.entries(equal).filter(([, value]) => value !== undefined));
-        return countSegments.page<PaymentDoc>(
-          listOf(accountId),
-          payments,
-          { accountId, status: { $in: [...status].sort() }, ...given },
-          {
-            ...request,
-            direction: -1,
-            ids: { from: createdFrom && firstIdOf('pay', createdFrom), to: createdTo && firstIdOf('pay', createdTo) },
-          },
-        );
+        const { fields, ids } = criteriaOf(filter);
+        const listed = { accountId, ...fields };
+        return countSegments.page<PaymentDoc>(listOf(accountId), payments, listed, { ...request, direction: -1, ids });
+      },
+      /** All that the filter lets through, oldest first. */
+      batches: (filter: PaymentFilter, session: Session) => {
+        const { fields, ids } = criteriaOf(filter);
+        const id = { ...(ids.from ? { $gte: ids.from } : {}), ...(ids.to ? { $lt: ids.to } : {}) };
+        const listed = { accountId, ...fields, ...(Object.keys(id).length > 0 ? { _id: id } : {}) };
+        const collection = payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>;
+        return batchesOf(collection.find(listed, { session, sort: { _id: 1 } }));
       },
       /** Only when its status is one of `from`; null otherwise. */
       async judge(

@@ -111,9 +111,10 @@ export function createProductStore(connection: mongoose.Connection) {
           .session(session ?? null)
           .lean<ProductDoc>()
           .exec(),
-      byIds: (ids: readonly string[]) =>
+      byIds: (ids: readonly string[], session?: Session) =>
         products
           .find({ _id: { $in: [...ids] }, accountId })
+          .session(session ?? null)
           .lean<ProductDoc[]>()
           .exec(),
       list: (filter: ProductFilter, request: PageRequest) => {

@@ -96,9 +96,10 @@ export function createWalletStore(connection: mongoose.Connection) {
       },
       count: (session: Session) => wallets.countDocuments({ accountId }, { session }).exec(),
       byId: (id: string) => wallets.findOne({ _id: id, accountId }).lean<WalletDoc>().exec(),
-      byIds: (ids: readonly string[]) =>
+      byIds: (ids: readonly string[], session?: Session) =>
         wallets
           .find({ _id: { $in: [...ids] }, accountId })
+          .session(session ?? null)
           .lean<WalletDoc[]>()
           .exec(),
       list: (request: PageRequest) => page<WalletDoc>(wallets, { accountId }, { ...request, sort: { _id: -1 } }),

@@ -663,6 +663,7 @@ async function startApp(
     ...deps,
     api: {
       services: services as never,
+      exports: {} as never,
       authenticate: async (token) =>
         token === 'sk_wrong' ? null : { accountId: `acct_${token.slice(3, 4)}`, keyId: token, scope: 'FULL' },
       idempotency: {} as never,

@@ -40,6 +40,11 @@ const EXCEPTIONS: { reason: string; is: (query: Profiled, text: string) => boole
     is: ({ ns }, text) => /\.payments$/.test(ns) && /"productId".*"walletId"|"walletId".*"productId"/.test(text),
   },
   {
+    reason: 'a report looks at one index key for each payment that it adds up, and at no document',
+    is: ({ planSummary, docsExamined = 0 }, text) =>
+      docsExamined === 0 && text.includes('$toDecimal') && planSummary?.includes('IXSCAN') === true,
+  },
+  {
     reason: 'changes are followed in the oplog',
     is: ({ op, command }) => op === 'getmore' || JSON.stringify(command).includes('$changeStream'),
   },
@@ -86,6 +91,8 @@ const pathsOf = (seeded: Awaited<ReturnType<typeof seed>>) => {
     `/payments?${time}`,
     `/payments?${time}&walletId=${walletIds[0]}`,
     `/payments?productId=${productIds[0]}&walletId=${walletIds[0]}&status=REJECTED`,
+    `/reports/summary?from=${month.createdFrom}&to=${month.createdTo}&timezone=Europe/Berlin`,
+    '/reports/summary?groupBy=product&status=REJECTED',
     '/events',
     '/events?order=asc&page=100',
     `/events?type=payment.completed&${time}`,
@@ -191,6 +198,10 @@ t.test('every query of the service uses an index and looks at little more than i
       const { status, error } = await service.api('GET', path);
       if (status !== 200) throw new Error(`${path}: ${error?.message}`);
     }
+  }
+  for (const path of ['/payments/export?status=REJECTED', '/checkouts/export?status=OPEN']) {
+    const headers = { authorization: `Bearer ${service.apiKey}` };
+    await (await fetch(`${service.url}/api/v1${path}`, { headers })).text();
   }
   await live(service, receiver.origin);
   await db.command({ profile: 0 });

@@ -17,7 +17,8 @@ import { testDatabase } from '../helpers/mongo.js';
 import { newId, walletDoc } from '../helpers/stores.js';
 
 const { uri, db } = await testDatabase(t);
-const { connection, transaction, close } = await connectDatabase(uri);
+const database = await connectDatabase(uri);
+const { connection, transaction, close } = database;
 t.teardown(close);
 const stores = createStores(connection, { clock, newId });
 await stores.ensureIndexes();
@@ -184,6 +185,11 @@ await db.collection<DeliveryDoc>('deliveries').updateOne({}, { $set: { nextAttem
 const delivery = (await db.collection<DeliveryDoc>('deliveries').findOne())!;
 
 const pageOfAll = { page: 1, pageSize: 50 };
+const allOf = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+};
 const inTransaction = <T>(work: (session: Parameters<Parameters<typeof transaction>[0]>[0]) => Promise<T>) =>
   transaction(work);
 
@@ -249,6 +255,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     withdraw: (s) => s.checkouts.withdraw(checkout._id),
     byId: (s) => s.checkouts.byId(checkout._id),
     list: (s) => s.checkouts.list({ reference: 'order-1', walletId: wallet._id }, pageOfAll),
+    batches: (s) => allOf(database.snapshot((session) => s.checkouts.batches({}, session))),
     update: (s) => inTransaction((session) => s.checkouts.update({ ...checkout, status: 'CANCELLED' }, session)),
     existsOfWallet: (s) => s.checkouts.existsOfWallet(wallet._id, 'OPEN'),
     forgetProduct: (s) => inTransaction((session) => s.checkouts.forgetProduct(product._id, session)),
@@ -259,6 +266,9 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     ofCheckout: (s) => inTransaction((session) => s.payments.ofCheckout(checkout._id, session)),
     complete: (s) => inTransaction((session) => s.payments.complete([payment._id], session)),
     list: (s) => s.payments.list({ status: ['UNDERPAID'], paymentLinkId: link._id }, pageOfAll),
+    sums: (s) =>
+      s.payments.sums({ groupBy: 'day', timezone: 'UTC', status: ['UNDERPAID'], maxRows: 9 }) as Promise<unknown>,
+    batches: (s) => allOf(database.snapshot((session) => s.payments.batches({ status: ['UNDERPAID'] }, session))),
     judge: (s) =>
       inTransaction((session) => s.payments.judge(payment._id, ['UNDERPAID'], { status: 'COMPLETED' }, session)),
   },

@@ -1,0 +1,45 @@
+/** Exports: lists as files. They are streams, so they have no procedure and no envelope: only a failure is answered in it. */
+import { z } from 'zod';
+import { checkouts } from './checkouts.js';
+import { operation } from './operation.js';
+import { payments } from './payments.js';
+
+export const EXPORT_FORMATS = ['csv', 'jsonl'] as const;
+/** How a file is written. */
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+const format = z.enum(EXPORT_FORMATS).default('csv').meta({
+  description: '`csv`: RFC 4180 with a header line. `jsonl`: on each line the object that the list shows.',
+});
+const { page: _page, pageSize: _pageSize, ...paymentFilters } = payments.list.query;
+const { page: __page, pageSize: __pageSize, ...checkoutFilters } = checkouts.list.query;
+
+const WHAT_HOLDS =
+  'Oldest first, however many there are, as all of it was when the request came. The file is whole when the transfer ends regularly. It is cut off after 5 minutes: take a slow connection or very many in parts, by `createdFrom` and `createdTo`.';
+const output = z.string().meta({ id: 'ExportedFile' });
+
+/** By resource, as in the contract of the procedures. */
+export const downloads = {
+  payments: {
+    export: operation({
+      method: 'GET',
+      path: '/payments/export',
+      summary: 'Export payments',
+      description: `With the filters of the list. ${WHAT_HOLDS} In CSV the product is \`productId\` and \`productName\`, and a text that a spreadsheet would take for a formula has a \`'\` before it.`,
+      tag: 'Payments',
+      query: { format, ...paymentFilters },
+      output,
+    }),
+  },
+  checkouts: {
+    export: operation({
+      method: 'GET',
+      path: '/checkouts/export',
+      summary: 'Export checkouts',
+      description: `With the filters of the list. ${WHAT_HOLDS} In CSV the product is \`productId\` and \`productName\`, the wallet \`walletId\`, \`walletName\`, \`walletAddress\` and \`network\`, and \`metadata\` is JSON.`,
+      tag: 'Checkouts',
+      query: { format, ...checkoutFilters },
+      output,
+    }),
+  },
+};

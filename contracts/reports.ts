@@ -1,0 +1,57 @@
+/** Reports: sums over many payments, exact to the stroop. */
+import { z } from 'zod';
+import { summaryRowExample } from './examples.js';
+import { operation } from './operation.js';
+import { paymentStatusSchema } from './payments.js';
+import { amount, momentInput } from './primitives.js';
+
+export const SUMMARY_GROUPS = ['day', 'month', 'product', 'paymentLink', 'asset', 'status'] as const;
+/** What the rows of a summary are made by, besides the asset. */
+export type SummaryGroup = (typeof SUMMARY_GROUPS)[number];
+
+/** A summary of more rows is refused. */
+export const MAX_SUMMARY_ROWS = 10_000;
+
+const summaryRowSchema = z
+  .object({
+    key: z.string().nullable().meta({
+      description:
+        'The day (`2026-11-21`), the month (`2026-11`), the id, `XLM` or `CODE:ISSUER`, or the status. Null for payments without a product or payment link.',
+    }),
+    assetCode: z.string(),
+    assetIssuer: z.string().nullable(),
+    count: z.int().meta({ description: 'Payments.' }),
+    amount: amount.meta({ description: 'Their exact sum.' }),
+    refundedAmount: amount.meta({ description: 'What was sent back of these payments, whenever that was.' }),
+  })
+  .meta({ id: 'SummaryRow', examples: [summaryRowExample] });
+
+const momentInTimezone = momentInput.meta({
+  description: 'ISO 8601 with an offset, or a date: midnight in `timezone`.',
+  examples: ['2026-11-01'],
+});
+
+const tag = 'Reports';
+
+export const reports = {
+  summary: operation({
+    method: 'GET',
+    path: '/reports/summary',
+    summary: 'Sums of payments',
+    description:
+      'Counts and exact sums of the payments whose ledger closed from `from` until before `to`. Each row is of one asset: different assets are never added up. Unmatched payments are counted only when asked for with `status=UNMATCHED`. Rows are in the order of their keys; more than 10,000 are refused (400).',
+    tag,
+    query: {
+      from: momentInTimezone.optional(),
+      to: momentInTimezone.optional(),
+      groupBy: z.enum(SUMMARY_GROUPS).default('day'),
+      timezone: z
+        .string()
+        .regex(/^[A-Za-z0-9_+:/-]{1,64}$/, 'Must be a time zone, such as Europe/Berlin or +02:00.')
+        .default('UTC')
+        .meta({ description: 'Where days and months begin: a name such as `Europe/Berlin`, or an offset.' }),
+      status: z.array(paymentStatusSchema).optional().meta({ description: 'Repeatable.' }),
+    },
+    output: z.array(summaryRowSchema).meta({ id: 'Summary' }),
+  }),
+};

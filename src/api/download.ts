@@ -1,0 +1,41 @@
+/** Sends a file while it is made: no faster than the client takes it, and no longer than the client stays. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Download } from '../services/exports.js';
+
+/** As long as MongoDB keeps the moment that the file is of. */
+const MAX_MS = 300_000;
+
+/** Resolves when the file is sent, or the client has hung up.
+ *  @throws what its making failed with: after the first byte the connection is closed, so that nobody takes a part for the whole */
+export async function sendDownload(req: IncomingMessage, res: ServerResponse, download: Download): Promise<void> {
+  const chunks = download.chunks[Symbol.asyncIterator]();
+  // What fails at once is still answered as a failure.
+  const first = await chunks.next();
+  res.statusCode = 200;
+  res.setHeader('Content-Type', download.contentType);
+  res.setHeader('Content-Disposition', `attachment; filename="${download.fileName}"`);
+  if (req.method === 'HEAD' || first.done) {
+    await chunks.return?.();
+    res.end();
+    return;
+  }
+  const texts = async function* () {
+    try {
+      yield first.value.text;
+      for await (const { text } of { [Symbol.asyncIterator]: () => chunks }) yield text;
+    } finally {
+      await chunks.return?.();
+    }
+  };
+  try {
+    await pipeline(Readable.from(texts(), { highWaterMark: 1 }), res, { signal: AbortSignal.timeout(MAX_MS) });
+  } catch (error) {
+    const isOver = res.closed || res.destroyed;
+    res.destroy();
+    const { code, name } = error as { code?: string; name?: string };
+    if (isOver && (code === 'ERR_STREAM_PREMATURE_CLOSE' || name === 'AbortError')) return;
+    throw error;
+  }
+}

@@ -1,0 +1,116 @@
+/** `export payments`: an account's payments as a file, written beside the service. */
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Command } from 'commander';
+import { downloads } from '../../contracts/exports.js';
+import type { ParsedInputOf } from '../../contracts/operation.js';
+import { hashApiKey } from '../domain/api-key.js';
+import type { Download } from '../services/exports.js';
+import { type Administration, type Connect, connected, print } from './program.js';
+
+const operation = downloads.payments.export;
+const PROGRESS_EVERY_MS = 1000;
+
+/** The list's filters, by the names that they have on a command line. */
+const FILTERS = {
+  'product-id': 'productId',
+  'payment-link-id': 'paymentLinkId',
+  'checkout-id': 'checkoutId',
+  'wallet-id': 'walletId',
+  'asset-code': 'assetCode',
+  'sender-address': 'senderAddress',
+  'transaction-hash': 'transactionHash',
+  'created-from': 'createdFrom',
+  'created-to': 'createdTo',
+} as const;
+
+interface Options extends Record<string, unknown> {
+  account?: string;
+  key?: string;
+  out: string;
+  format: string;
+  status?: string[];
+}
+
+type Part = 'accounts' | 'apiKeys' | 'exports' | 'clock';
+
+export function registerExportCommands(program: Command, connect: Connect<Part>): void {
+  const command = program
+    .command('export')
+    .description('lists as files')
+    .command('payments')
+    .description("write an account's payments to a file, oldest first, as they are when it begins")
+    .option('--account <id>', 'whose payments')
+    .option('--key <key>', 'in place of --account: an API key of theirs')
+    .option('--format <format>', 'csv or jsonl', 'csv')
+    .requiredOption('--out <file>', 'where to; it is there once it is whole')
+    .option('--status <status...>', 'only these; UNMATCHED ones are written only when asked for');
+  for (const name of Object.keys(FILTERS)) command.option(`--${name} <value>`, 'only these');
+  command.action((options: Options) => {
+    const input = inputOf(options);
+    return connected(connect, async (admin) => {
+      const accountId = await accountOf(admin, options);
+      const rows = await write(admin.exports.payments.export({ accountId }, input), options.out);
+      print(`${rows} payments in ${options.out}`);
+    });
+  });
+}
+
+/** Checked as the API checks it. */
+function inputOf(options: Options): ParsedInputOf<typeof operation> {
+  const given = Object.values(FILTERS).flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]]));
+  const { format, status } = options;
+  const { data, error } = operation.input.safeParse({
+    ...Object.fromEntries(given),
+    format,
+    ...(status && { status }),
+  });
+  if (data) return data as ParsedInputOf<typeof operation>;
+  const issue = error.issues[0];
+  throw new Error(`--${optionOf(String(issue?.path[0]))}: ${issue?.message}`);
+}
+
+const optionOf = (field: string) => Object.entries(FILTERS).find(([, name]) => name === field)?.[0] ?? field;
+
+async function accountOf(
+  { accounts, apiKeys, clock }: Pick<Administration, 'accounts' | 'apiKeys' | 'clock'>,
+  { account, key }: Options,
+): Promise<string> {
+  if ((account === undefined) === (key === undefined)) throw new Error('Give exactly one of --account and --key.');
+  if (account !== undefined) {
+    if (!(await accounts.byId(account))) throw new Error(`There is no account ${account}.`);
+    return account;
+  }
+  const grant = await apiKeys.grantOf(hashApiKey(key!));
+  if (!grant || (grant.expiresAt !== null && grant.expiresAt <= clock.now())) {
+    throw new Error('The API key is unknown, revoked or expired.');
+  }
+  return grant.accountId;
+}
+
+/** Under another name until it is whole. @returns how many rows it has */
+async function write(download: Download, file: string): Promise<number> {
+  const unfinished = `${file}.part`;
+  let rows = 0;
+  let shownMs = performance.now();
+  const texts = async function* () {
+    for await (const chunk of download.chunks) {
+      rows += chunk.rows;
+      if (performance.now() - shownMs >= PROGRESS_EVERY_MS) {
+        shownMs = performance.now();
+        process.stderr.write(`${rows} payments\n`);
+      }
+      yield chunk.text;
+    }
+  };
+  try {
+    await pipeline(Readable.from(texts(), { highWaterMark: 1 }), createWriteStream(unfinished, { mode: 0o600 }));
+    await rename(unfinished, file);
+  } catch (error) {
+    await rm(unfinished, { force: true }).catch(() => undefined);
+    throw error;
+  }
+  return rows;
+}

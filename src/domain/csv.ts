@@ -1,0 +1,17 @@
+/** Lines of CSV by RFC 4180. A spreadsheet takes some texts for formulas: those get a `'` before them, and a plain number stays what it is. */
+
+export type CsvValue = string | number | boolean | null;
+
+const PLAIN_NUMBER = /^-?\d+(\.\d+)?$/;
+/** What spreadsheets begin a formula with, in full width too, perhaps behind blanks; and control characters that they drop. */
+const FORMULA = /^(?:[\s\u00a0\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])/;
+
+/** One line with its end. Null is an empty cell. */
+export const csvLine = (values: readonly CsvValue[]): string => `${values.map(cell).join(',')}\r\n`;
+
+function cell(value: CsvValue): string {
+  if (value === null) return '';
+  const text = String(value);
+  const harmless = FORMULA.test(text) && !PLAIN_NUMBER.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+}

@@ -1,0 +1,100 @@
+/** Lists as files, as the API and the cli write them: line by line, as all of it was when the export began. */
+import type { downloads } from '../../contracts/exports.js';
+import type { ParsedInputOf } from '../../contracts/operation.js';
+import { rateLimited } from '../domain/api-error.js';
+import { toCheckout } from '../resources/checkout.js';
+import { checkoutLines, type Lines, paymentLines } from '../resources/export.js';
+import type { Database } from '../stores/database.js';
+import type { ForAccount } from '../stores/index.js';
+import type { Caller } from './caller.js';
+import { filterOf as checkoutFilterOf, withFacts } from './checkouts.js';
+import { filterOf as paymentFilterOf, withProducts } from './payments.js';
+
+type Downloads = typeof downloads;
+
+/** A file in the making. */
+export interface Download {
+  contentType: string;
+  fileName: string;
+  /** Each of some hundred lines. Whoever takes no more ends the reading by `return`. @throws when MongoDB no longer has that moment */
+  chunks: AsyncIterable<{ text: string; rows: number }>;
+}
+
+/** By the operations in `contracts/exports.ts`. */
+export interface ExportService {
+  payments: {
+    export(caller: Pick<Caller, 'accountId'>, input: ParsedInputOf<Downloads['payments']['export']>): Download;
+  };
+  checkouts: {
+    export(caller: Pick<Caller, 'accountId'>, input: ParsedInputOf<Downloads['checkouts']['export']>): Download;
+  };
+}
+
+/** Exports that one account has running in this process: each holds a moment of the database. */
+const MOST_OF_ACCOUNT = 2;
+const MOST_IN_ALL = 50;
+const RETRY_AFTER_S = 5;
+
+export function createExportService(deps: {
+  forAccount: ForAccount<'payments' | 'checkouts' | 'products' | 'wallets'>;
+  snapshot: Database['snapshot'];
+  publicUrl: string;
+}): ExportService {
+  const { forAccount, snapshot, publicUrl } = deps;
+  const running = new Map<string, number>();
+
+  /** Counts the export from its first chunk to its end. @throws ApiError `rate_limited` when too many run already */
+  function counted<T>(accountId: string, chunks: AsyncIterable<T>): AsyncIterable<T> {
+    const mine = running.get(accountId) ?? 0;
+    const all = [...running.values()].reduce((sum, count) => sum + count, 0);
+    if (mine >= MOST_OF_ACCOUNT || all >= MOST_IN_ALL) throw rateLimited(RETRY_AFTER_S);
+    return (async function* () {
+      running.set(accountId, (running.get(accountId) ?? 0) + 1);
+      try {
+        yield* chunks;
+      } finally {
+        const left = (running.get(accountId) ?? 1) - 1;
+        if (left > 0) running.set(accountId, left);
+        else running.delete(accountId);
+      }
+    })();
+  }
+
+  return {
+    payments: {
+      export({ accountId }, { format, ...filter }) {
+        const { payments, products } = forAccount(accountId);
+        const lines = paymentLines(format);
+        const batches = snapshot(async function* (session) {
+          for await (const batch of payments.batches(paymentFilterOf(filter), session)) {
+            yield await withProducts(batch, products, session);
+          }
+        });
+        return toDownload(`payments.${format}`, lines, counted(accountId, chunksOf(batches, lines)));
+      },
+    },
+    checkouts: {
+      export({ accountId }, { format, ...filter }) {
+        const stores = forAccount(accountId);
+        const lines = checkoutLines(format);
+        const batches = snapshot(async function* (session) {
+          for await (const batch of stores.checkouts.batches(checkoutFilterOf(filter), session)) {
+            yield (await withFacts(batch, stores, session)).map((facts) => toCheckout(facts, publicUrl));
+          }
+        });
+        return toDownload(`checkouts.${format}`, lines, counted(accountId, chunksOf(batches, lines)));
+      },
+    },
+  };
+}
+
+const toDownload = (
+  fileName: string,
+  { contentType }: Pick<Lines<never>, 'contentType'>,
+  chunks: Download['chunks'],
+): Download => ({ contentType, fileName, chunks });
+
+async function* chunksOf<Item>(batches: AsyncIterable<Item[]>, { header, lineOf }: Lines<Item>): Download['chunks'] {
+  if (header !== '') yield { text: header, rows: 0 };
+  for await (const batch of batches) yield { text: batch.map(lineOf).join(''), rows: batch.length };
+}

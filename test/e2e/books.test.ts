@@ -1,0 +1,310 @@
+/** Reports and exports are exact, of one moment, and end when nobody takes them any more. */
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import http from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import t from 'tap';
+import { seed } from '../../scripts/bench/seed.js';
+import { registerExportCommands } from '../../src/cli/export.js';
+import { createProgram } from '../../src/cli/program.js';
+import { systemClock } from '../../src/clock.js';
+import { createIds } from '../../src/domain/ids.js';
+import { createExportService } from '../../src/services/exports.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import { createStores } from '../../src/stores/index.js';
+import { request } from '../helpers/api.js';
+import { testDatabase } from '../helpers/mongo.js';
+import { eventually, startSelling, startTestService } from '../helpers/service.js';
+
+t.setTimeout(120_000);
+const { uri, db } = await testDatabase(t);
+const service = await startTestService(t, { database: { uri } });
+const ledger = service.context.localLedger!.client;
+const { wallet, product, link } = await startSelling(service);
+const payments = db.collection<any>('payments');
+
+const download = (path: string, key = service.apiKey) =>
+  fetch(`${service.url}/api/v1${path}`, { headers: { authorization: `Bearer ${key}` } });
+const rowsOf = (csv: string): Record<string, string>[] => parse(csv, { columns: true });
+const report = (query: string, key?: string) => service.api('GET', `/reports/summary?${query}`, undefined, key);
+
+let made = 0;
+/** Payments of an account of their own, made from one that came over the ledger. */
+async function paid(rows: Record<string, unknown>[]) {
+  const other = await service.openAccount();
+  const template = await payments.findOne({ walletId: wallet.id });
+  await payments.insertMany(
+    rows.map((row, n) => ({
+      ...template,
+      _id: `${template._id}${n}${other.accountId.slice(-6)}`,
+      operationId: `${++made}`,
+      ...row,
+      accountId: other.accountId,
+    })),
+  );
+  return other;
+}
+
+t.before(async () => {
+  await ledger.pay({ to: wallet.address, amount: '25', memo: link.memo });
+  await eventually(async () => (await service.api('GET', '/payments')).data.length === 1, 'the first payment');
+});
+
+t.test('sums are exact beyond 64 bits, and assets are never added up', async (t) => {
+  const most = '922337203685.4775807';
+  const closedAt = new Date('2026-03-10T12:00:00Z');
+  const issuer = wallet.address;
+  const { apiKey } = await paid([
+    { amount: most, ledgerClosedAt: closedAt },
+    { amount: most, ledgerClosedAt: closedAt },
+    { amount: '0.0000001', ledgerClosedAt: closedAt, refundedAmount: '0.0000001' },
+    { amount: '1000', ledgerClosedAt: closedAt, assetCode: 'XLM', assetIssuer: issuer },
+    { amount: '7', ledgerClosedAt: closedAt, status: 'UNMATCHED', productId: null, paymentLinkId: null },
+  ]);
+  const { data } = await report('groupBy=month', apiKey);
+  t.same(data, [
+    {
+      key: '2026-03',
+      assetCode: 'XLM',
+      assetIssuer: null,
+      count: 3,
+      amount: '1844674407370.9551615',
+      refundedAmount: '0.0000001',
+    },
+    { key: '2026-03', assetCode: 'XLM', assetIssuer: issuer, count: 1, amount: '1000', refundedAmount: '0' },
+  ]);
+  const byAsset = (await report('groupBy=asset', apiKey)).data;
+  t.same(
+    byAsset.map(({ key }: any) => key),
+    ['XLM', `XLM:${issuer}`],
+  );
+  const unmatched = (await report('groupBy=product&status=UNMATCHED', apiKey)).data;
+  t.same(
+    unmatched.map(({ key, amount }: any) => [key, amount]),
+    [[null, '7']],
+    'only when asked for',
+  );
+  t.same(
+    (await report('groupBy=paymentLink', apiKey)).data.map(({ key }: any) => key),
+    [link.id, link.id],
+  );
+  t.same((await report('groupBy=status', apiKey)).data[0].key, 'COMPLETED');
+  t.same(
+    (await report('')).data.map(({ count, amount }: any) => [count, amount]),
+    [[1, '25']],
+    'only of the caller',
+  );
+});
+
+t.test('a day begins and ends where the time zone says, also when its clocks are changed', async (t) => {
+  const at = (time: string) => ({ amount: '1', ledgerClosedAt: new Date(time) });
+  // On this Sunday Berlin's clocks go from 2 to 3 o'clock: the day has 23 hours.
+  const { apiKey } = await paid([
+    at('2026-03-28T22:59:59Z'),
+    at('2026-03-28T23:00:00Z'),
+    at('2026-03-29T21:59:59Z'),
+    at('2026-03-29T22:00:00Z'),
+  ]);
+  const days = async (query: string) => (await report(query, apiKey)).data.map(({ key, count }: any) => [key, count]);
+  const berlin = 'timezone=Europe/Berlin';
+  t.same(await days(berlin), [
+    ['2026-03-28', 1],
+    ['2026-03-29', 2],
+    ['2026-03-30', 1],
+  ]);
+  t.same(await days(`${berlin}&from=2026-03-29&to=2026-03-30`), [['2026-03-29', 2]]);
+  t.same(await days('from=2026-03-28T23:00:00Z&to=2026-03-29T21:59:59Z'), [['2026-03-28', 1]]);
+  t.same(await days('timezone=%2B02:00&groupBy=month'), [['2026-03', 4]]);
+  t.match((await report('timezone=Europe/Atlantis')).error, { code: 'bad_request', message: /timezone/ });
+  for (const wrong of ['timezone=%00', 'from=yesterday', 'groupBy=year', 'status=PAID']) {
+    t.equal((await report(wrong)).status, 400, wrong);
+  }
+});
+
+t.test(
+  'an export has every payment of the list, oldest first, and no cell that a spreadsheet would calculate',
+  async (t) => {
+    const memos = [
+      '=HYPERLINK("https://x.example")',
+      '+1+1',
+      '-5.5',
+      '@SUM(A1)',
+      ' =1',
+      'a "quoted", text\r\nof two lines',
+      'ä€',
+      '\t1',
+    ];
+    const { apiKey } = await paid(memos.map((memo) => ({ memo })));
+    const answer = await download('/payments/export?format=csv', apiKey);
+    t.equal(answer.status, 200);
+    t.match(answer.headers.get('content-type'), /^text\/csv; charset=utf-8/);
+    t.match(answer.headers.get('content-disposition'), /payments\.csv/);
+    const csv = await answer.text();
+    t.match(csv, /^id,status,[\w,]+\r\n/);
+    const rows = rowsOf(csv);
+    t.same(
+      rows.map(({ memo }) => memo),
+      memos.map((memo) => (/^[\s]*[=+@]|^\t/.test(memo) ? `'${memo}` : memo)),
+    );
+    const { data } = await service.api('GET', '/payments', undefined, apiKey);
+    const { product: _product, ...shown } = data.at(-1);
+    for (const [field, value] of Object.entries(shown)) {
+      if (field !== 'memo') t.equal(rows[0]![field], value === null ? '' : String(value), field);
+    }
+    t.ok('productId' in rows[0]! && 'productName' in rows[0]!);
+    const lines = (await (await download('/payments/export?format=jsonl', apiKey)).text()).trimEnd().split('\n');
+    t.same(
+      lines.map((line) => JSON.parse(line)),
+      data.toReversed(),
+      'a line of JSONL is what the list shows',
+    );
+  },
+);
+
+t.test(
+  'the filters of the list hold, a READ key may export, and what is wrong is answered in the envelope',
+  async (t) => {
+    const { apiKey, accountId } = await service.openAccount();
+    const { data: reader } = await service.api('POST', '/api-keys', { name: 'reader', scope: 'READ' });
+    const own = rowsOf(await (await download('/payments/export', reader.key)).text());
+    t.equal(own.length, 1);
+    t.match(own[0], { productId: product.id, productName: 'T-shirt', amount: '25', status: 'COMPLETED' });
+    t.equal(rowsOf(await (await download('/payments/export?status=UNMATCHED')).text()).length, 0);
+    t.equal(
+      rowsOf(await (await download(`/payments/export?walletId=${wallet.id}`, apiKey)).text()).length,
+      0,
+      'not for strangers',
+    );
+    t.ok(accountId);
+    t.equal((await download('/payments/export', 'sk_wrong')).status, 401);
+    for (const wrong of ['format=xlsx', 'status=PAID', 'createdFrom=then', 'format=csv&format=jsonl']) {
+      const answer = await request(service.url, 'GET', `/payments/export?${wrong}`, {
+        headers: { authorization: `Bearer ${service.apiKey}` },
+      }).catch((error) => error);
+      t.match(answer.error, { code: 'bad_request' }, wrong);
+    }
+    const head = await fetch(`${service.url}/api/v1/payments/export`, {
+      method: 'HEAD',
+      headers: { authorization: `Bearer ${service.apiKey}` },
+    });
+    t.equal(head.status, 200);
+  },
+);
+
+t.test('checkouts are exported with what the list shows of them', async (t) => {
+  const made = await service.api('POST', '/checkouts', {
+    productId: product.id,
+    reference: '=1+1',
+    metadata: { cart: 'c,1' },
+  });
+  const [row] = rowsOf(await (await download('/checkouts/export')).text());
+  t.match(row, {
+    id: made.data.id,
+    reference: "'=1+1",
+    metadata: '{"cart":"c,1"}',
+    productId: product.id,
+    walletId: wallet.id,
+    walletAddress: wallet.address,
+    remainingAmount: '25',
+  });
+  const lines = (await (await download('/checkouts/export?format=jsonl&status=OPEN')).text()).trimEnd().split('\n');
+  t.same(JSON.parse(lines[0]!), made.data);
+});
+
+const many = await service.openAccount();
+t.test('a long export is of the moment of its request, whatever is paid and decided while it is read', async (t) => {
+  const { apiKey, accountId } = many;
+  await seed(db, accountId, { payments: 20_000, links: 50, events: 0, deliveries: 0 });
+  const before = await payments.countDocuments({ accountId, status: { $ne: 'UNMATCHED' } });
+  // Read slowly: the answer is far longer than what fits between server and client.
+  const rows = await new Promise<any[]>((resolve, reject) => {
+    const headers = { authorization: `Bearer ${apiKey}` };
+    http
+      .get(`${service.url}/api/v1/payments/export?format=jsonl`, { headers }, async (response) => {
+        response.pause();
+        await payments.updateMany({ accountId }, { $set: { status: 'REJECTED', amount: '1' } });
+        await payments.deleteMany({ accountId, assetCode: 'USDC' });
+        let text = '';
+        for await (const chunk of response) text += chunk;
+        resolve(
+          text
+            .trimEnd()
+            .split('\n')
+            .map((line) => JSON.parse(line)),
+        );
+      })
+      .on('error', reject);
+  });
+  t.equal(rows.length, before);
+  t.ok(rows.every(({ amount }) => amount === '25'));
+  t.ok(rows.some(({ status }) => status === 'COMPLETED'));
+  t.same(
+    rows.map(({ id }) => id),
+    rows.map(({ id }) => id).toSorted(),
+    'oldest first',
+  );
+});
+
+t.test('an export whose client has hung up is read no further, and its account may begin others', async (t) => {
+  const { apiKey } = many;
+  const open = async () => {
+    const response = await new Promise<http.IncomingMessage>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${apiKey}` };
+      http
+        .get(`${service.url}/api/v1/payments/export?format=jsonl`, { headers, agent: new http.Agent() }, resolve)
+        .on('error', reject);
+    });
+    response.pause();
+    return response;
+  };
+  const first = await open();
+  const second = await open();
+  t.same([first.statusCode, second.statusCode], [200, 200]);
+  const third = await open();
+  t.equal(third.statusCode, 429, 'two at a time');
+  t.ok(third.headers['retry-after']);
+  first.destroy();
+  second.destroy();
+  await eventually(async () => {
+    const next = await open();
+    next.destroy();
+    return next.statusCode === 200;
+  }, 'those that ended leave room');
+});
+
+t.test('the cli writes the same file, whole or not at all', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'books-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const database = await connectDatabase(uri);
+  t.teardown(() => database.close());
+  const { forAccount, system } = createStores(database.connection, {
+    clock: systemClock,
+    newId: createIds(systemClock),
+  });
+  const exports = createExportService({ forAccount, snapshot: database.snapshot, publicUrl: '' });
+  const program = createProgram('cli', '');
+  registerExportCommands(program, async () => ({
+    ...system,
+    exports,
+    clock: systemClock,
+    close: async () => undefined,
+  }));
+  const run = (...args: string[]) => program.parseAsync(['export', 'payments', ...args], { from: 'user' });
+  const file = join(folder, 'payments.csv');
+  await run('--key', service.apiKey, '--out', file);
+  t.equal(await readFile(file, 'utf8'), await (await download('/payments/export')).text());
+  await run('--account', service.accountId, '--format', 'jsonl', '--status', 'REJECTED', '--out', file);
+  t.equal(await readFile(file, 'utf8'), '');
+  for (const [says, ...args] of [
+    [/exactly one/, '--out', file],
+    [/no account/, '--account', 'acct_x', '--out', file],
+    [/unknown, revoked/, '--key', 'sk_x', '--out', file],
+    [/--format/, '--key', service.apiKey, '--format', 'xlsx', '--out', file],
+    [/--status/, '--key', service.apiKey, '--status', 'PAID', '--out', file],
+    [/ENOENT/, '--key', service.apiKey, '--out', join(folder, 'no', 'where')],
+  ] as [RegExp, ...string[]][]) {
+    await t.rejects(run(...args), says);
+  }
+  t.same(await readdir(folder), ['payments.csv']);
+});
