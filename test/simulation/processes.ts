@@ -44,6 +44,8 @@ export interface Surroundings {
 
 const log = pino({ level: process.env.SIMULATION_LOG ?? 'silent' });
 const SECRETS_KEY = Buffer.alloc(32, 7);
+/** All processes run on one machine, whose clock may be wrong. */
+const HOST = 'simulated';
 const PUBLIC_URL = 'http://shop.test';
 
 export class Died extends Error {}
@@ -109,6 +111,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
       metrics: () => ({ payments: () => undefined, parked: () => undefined }),
       pageLimit,
       readOneByOne,
+      host: HOST,
     },
     numberingMs: 2000,
   });
@@ -130,7 +133,7 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
   const services = createServices(core, {
     networks: ['LOCAL'],
     secrets: createSecretBox(SECRETS_KEY, clock),
-    stamper: createLedgerStamper({ ledgers, networkStates, clock }),
+    stamper: createLedgerStamper({ ledgers, networkStates, clock, host: HOST }),
     send: async () => ({ responseStatus: null, durationMs: 0, error: null }),
     eventsStored: () => undefined,
     deliveriesDue: () => undefined,
