@@ -2,6 +2,7 @@
  *  is up to date this costs no request; when it is not, all who ask at once share one question. */
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
+import { toLedgerTime } from '../domain/ledger-time.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
@@ -11,18 +12,6 @@ const PATIENCE_MS = 1500;
 const FRESH_MS = 15_000;
 /** An answer serves all who ask within this time. */
 const SHARED_FOR_MS = 1000;
-/** Ledgers are seen some seconds after they closed: less than this says nothing of the clock. */
-const USUAL_DELAY_MS = 8000;
-
-/** Whether this host's clock certainly disagrees with the ledger's. @param aheadMs see `NetworkStateDoc` */
-export const isClockOff = (aheadMs: number | null | undefined): aheadMs is number =>
-  typeof aheadMs === 'number' && (aheadMs < 0 || aheadMs > USUAL_DELAY_MS);
-
-/** A moment of this host's clock by the ledger's: close times are compared with it. A clock that is behind is certain to be, because no ledger closes
- *  in the future. @param aheadMs see `NetworkStateDoc`. Pure. */
-export const toLedgerTime = (now: Date, aheadMs: number | null | undefined): Date =>
-  isClockOff(aheadMs) ? new Date(now.getTime() - aheadMs) : now;
-
 export function createLedgerStamper(deps: {
   ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session' | 'isFree'>>;
   networkStates: Pick<NetworkStateStore, 'byNetwork'>;

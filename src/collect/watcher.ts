@@ -3,6 +3,7 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
+import { isClockOff } from '../domain/ledger-time.js';
 import { LedgerUnavailable } from '../ledger/errors.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import type { LedgerTip } from '../ledger/source.js';
@@ -16,7 +17,6 @@ import { createClockCheck } from './clock-check.js';
 import type { FlagGap } from './flag-gap.js';
 import { createGaps } from './gaps.js';
 import { createKnownCloses } from './known-closes.js';
-import { isClockOff } from './ledger-stamper.js';
 import { createModes } from './mode.js';
 import { planStreams } from './plan.js';
 import type { Recorder } from './recorder.js';

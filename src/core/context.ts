@@ -204,7 +204,7 @@ async function serve(
 ): Promise<void> {
   const { config, clock, log, port, metrics, readiness, api, jobs } = deps;
   const { host, metricsPort, trustProxy } = config;
-  const operations = { unreadiness: readiness.reasons, metrics };
+  const operations = { checkReadiness: readiness.check, metrics };
   if (metricsPort !== null) {
     const served = await listen(createOperationsApp(operations), host, metricsPort, clock, { setting: 'METRICS_PORT' });
     onClose((graceMs) => served.close(graceMs));

@@ -17,6 +17,7 @@ import { clientAddressOf, isForwarded, isLocalRequest } from './client-address.j
 import { createDocs } from './docs.js';
 import { createOperations } from './operations.js';
 import { createRateLimit } from './rate-limit.js';
+import type { Readiness } from './readiness.js';
 import { createRequestIds } from './request-id.js';
 
 export interface HttpApi {
@@ -38,8 +39,7 @@ export interface HttpApi {
 }
 
 export interface HttpDeps {
-  /** Why the process is not ready; empty when it is. */
-  unreadiness: () => Promise<readonly string[]>;
+  checkReadiness: () => Promise<Readiness>;
   metrics: Registry;
   log: Logger;
   clock: Clock;

@@ -1,26 +1,26 @@
 /** Health and metrics. Whether the process is ready is public; why it is not, and what it counts, is for the operator. */
 import express, { type Request, Router } from 'express';
 import type { Registry } from 'prom-client';
+import type { Readiness } from './readiness.js';
 
 export interface OperationsDeps {
-  /** Why the process is not ready; empty when it is. */
-  unreadiness: () => Promise<readonly string[]>;
+  checkReadiness: () => Promise<Readiness>;
   metrics: Registry;
 }
 
 /** Serves `/health/live`, `/health/ready` and `/metrics`.
  *  @param deps.showsDetails decides who sees the metrics and the reasons; for others `/metrics` does not exist */
 export function createOperations(deps: OperationsDeps & { showsDetails: (req: Request) => boolean }): Router {
-  const { unreadiness, metrics, showsDetails } = deps;
+  const { checkReadiness, metrics, showsDetails } = deps;
   const router = Router();
   router.get('/health/live', (_req, res) => {
     res.json({ status: 'ok' });
   });
   router.get('/health/ready', async (req, res) => {
-    const reasons = await unreadiness();
+    const { reasons, warnings } = await checkReadiness();
     const isReady = reasons.length === 0;
     const status = isReady ? 'ok' : 'unavailable';
-    res.status(isReady ? 200 : 503).json(showsDetails(req) ? { status, reasons } : { status });
+    res.status(isReady ? 200 : 503).json(showsDetails(req) ? { status, reasons, warnings } : { status });
   });
   router.get('/metrics', async (req, res, next) => {
     if (!showsDetails(req)) return next();

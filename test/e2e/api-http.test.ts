@@ -656,7 +656,7 @@ async function startApp(
   };
   const services = new Proxy({}, { get: () => new Proxy({}, { get: () => fail }) });
   const app = createHttpApp({
-    unreadiness: async () => ['MongoDB is away'],
+    checkReadiness: async () => ({ reasons: ['MongoDB is away'], warnings: ['the clock is off'] }),
     metrics: new Registry(),
     log,
     clock,
@@ -694,7 +694,10 @@ t.test('a fault of ours says nothing but the request id, over both transports, a
   }
   t.equal(lines.length, 0, 'one line each');
   const ready = await fetch(`${origin}/health/ready`);
-  t.same([ready.status, await ready.json()], [503, { status: 'unavailable', reasons: ['MongoDB is away'] }]);
+  t.same(
+    [ready.status, await ready.json()],
+    [503, { status: 'unavailable', reasons: ['MongoDB is away'], warnings: ['the clock is off'] }],
+  );
   const authless = await startApp(t, { authenticate: () => Promise.reject(new Error('no database')) });
   for (const transport of TRANSPORTS)
     t.equal((await call(transport, authless.origin, 'sk_a', 'account.get')).outcome, 'internal');

@@ -1,14 +1,16 @@
 /** What a round of watching decides, by tables: no database, no server. */
 import t from 'tap';
 import { createClockCheck } from '../../src/collect/clock-check.js';
-import { createLedgerStamper, toLedgerTime } from '../../src/collect/ledger-stamper.js';
+import { createLedgerStamper } from '../../src/collect/ledger-stamper.js';
 import { retryParked } from '../../src/collect/parked.js';
 import { checkReset, planGap, planMode, planRead, planStreams } from '../../src/collect/plan.js';
 import { sourceWarning } from '../../src/collect/source-version.js';
 import { startOf, unreadWindows } from '../../src/collect/wallet-starts.js';
 import { planStops, streamsToCheck } from '../../src/collect/wallet-stops.js';
 import { covers, effectiveCursor, shownCursor } from '../../src/domain/coverage.js';
+import { toLedgerTime } from '../../src/domain/ledger-time.js';
 import { inForce, isWatched } from '../../src/domain/terms.js';
+import { createReadiness } from '../../src/http/readiness.js';
 import type { LedgerTip } from '../../src/ledger/source.js';
 import type { CursorDoc } from '../../src/stores/cursors.js';
 import type { NetworkStateDoc } from '../../src/stores/network-states.js';
@@ -279,6 +281,26 @@ t.test('with a clock that is 30 s off no first ledger is lost, and the price of 
     t.equal(inForce(prices, close(101)), 'new');
   }
   t.same(toLedgerTime(at(1), 7000), at(1), 'ledgers are seen some seconds after they closed');
+});
+
+t.test('health warns of a clock that is off and of a source that needs an upgrade, and stays ready', async (t) => {
+  const now = new Date(START);
+  const readinessOf = (state: Partial<NetworkStateDoc>) =>
+    createReadiness({
+      database: { ping: async () => undefined } as never,
+      networkStates: { all: async () => [{ _id: 'TESTNET', seenAt: now, ...state }] } as never,
+      networks: ['TESTNET'],
+      clock: manualClock(START),
+    }).check();
+  t.same(await readinessOf({ clockAheadMs: 7000, clockHost: 'a' }), { reasons: [], warnings: [] });
+  for (const [clockAheadMs, said] of [
+    [30_400, 'the clock of a is 30 s ahead of the close times of TESTNET: set it'],
+    [-12_000, 'the clock of a is 12 s behind the close times of TESTNET: set it'],
+  ] as const) {
+    t.same(await readinessOf({ clockAheadMs, clockHost: 'a' }), { reasons: [], warnings: [said] });
+  }
+  const sourceWarning = 'Horizon 27.0.0 can leave records out';
+  t.same((await readinessOf({ sourceWarning })).warnings, [`TESTNET: ${sourceWarning}`]);
 });
 
 t.test('while the watcher is up to date a stamp costs no request; else all who ask share one', async (t) => {
