@@ -60,6 +60,12 @@ export const EVENT_KINDS = {
     subject: ({ payment }) => payment.id,
     after: 'payment.received',
   }),
+  'payment.refunded': kind({
+    description: 'once for every operation on the ledger that sent money of a payment back',
+    data: paymentEventData,
+    subject: ({ payment }) => payment.id,
+    repeats: true,
+  }),
   'checkout.paid': kind({
     description: 'once when a checkout becomes PAID',
     data: checkoutEventData,

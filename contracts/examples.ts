@@ -127,6 +127,8 @@ export const paymentExample = {
   checkoutId: null,
   product: productSummary,
   walletId: walletSummary.id,
+  refundedAmount: '0',
+  refunds: [],
   explorerUrl: null,
   createdAt: '2026-11-21T09:59:56.000Z',
 };

@@ -41,6 +41,15 @@ export type PaymentStatus = z.infer<typeof paymentStatusSchema>;
 /** Why a payment is not simply COMPLETED. */
 export type PaymentReason = z.infer<typeof paymentReasonSchema>;
 
+const paymentRefundSchema = z
+  .object({
+    transactionHash: z.string(),
+    amount: amount.meta({ description: 'What arrived.' }),
+    ledger: z.int(),
+    at: timestamp.meta({ description: 'When the ledger closed.' }),
+  })
+  .meta({ id: 'PaymentRefund' });
+
 export const paymentSchema = z
   .object({
     id: idOf('pay', 'payment'),
@@ -77,6 +86,11 @@ export const paymentSchema = z
     checkoutId: z.string().nullable(),
     product: productSummarySchema.nullable(),
     walletId: idOf('wallet', 'wallet'),
+    refundedAmount: amount.default('0').meta({ description: 'What was sent back of it, as the ledger shows it.' }),
+    refunds: z
+      .array(paymentRefundSchema)
+      .default([])
+      .meta({ description: 'Each operation that sent money back, oldest first; of more than 100 the newest.' }),
     explorerUrl: z.string().nullable().meta({ description: 'The transaction in a block explorer; null on LOCAL.' }),
     createdAt: timestamp,
   })
@@ -176,5 +190,23 @@ export const payments = {
     tag,
     params,
     output: refundSchema,
+  }),
+  addRefund: operation({
+    method: 'POST',
+    path: '/payments/{id}/refunds',
+    summary: 'Book a refund by its transaction',
+    description:
+      'For money that was sent back without the memo `refund <memo>`, by which refunds are booked by themselves. The transaction must hold a payment from a wallet of the account to the sender, in the same asset and after the payment (409 otherwise, and when it is booked for another payment). The same again changes nothing.',
+    tag,
+    params,
+    body: {
+      transactionHash: z
+        .string()
+        .regex(/^[0-9a-fA-F]{64}$/, 'A transaction hash has 64 hexadecimal digits.')
+        .toLowerCase(),
+    },
+    output: paymentSchema,
+    errors: ['conflict'],
+    examples: { body: { transactionHash: '3389e9f0f1a65f19736cacf544c2e825313e8447f569233bb8db39aa607c8889' } },
   }),
 };

@@ -45,18 +45,19 @@ export async function matchCredits(deps: MatchDeps, page: Page, session: Session
     // A page may hold a record twice.
     return known.has(key) ? false : known.add(key);
   });
-  const targets = await targetsOf(deps, fresh, session);
+  const named = fresh.flatMap(({ credit }) => memosNamedBy(credit));
+  const targets = await targetsOf(deps, named, session);
   return fresh.map(({ wallet, credit }) => {
-    const named = memosNamedBy(credit).map((memo) => targets.get(memo));
+    const meant = memosNamedBy(credit).map((memo) => targets.get(memo));
     // A memo of another account means nothing here, nor one of something that took payments on another network then.
     const isMeant = (target: PaymentOwner) =>
       (target.link ?? target.checkout).accountId === wallet.accountId && networkOf(target, credit) === page.network;
-    return { wallet, credit, target: named.find((each) => each && isMeant(each)) ?? null };
+    return { wallet, credit, target: meant.find((each) => each && isMeant(each)) ?? null };
   });
 }
 
 /** A checkout stays with its wallet; the product of a link may have had another one. */
-const networkOf = (target: PaymentOwner, close: LedgerClose): Network =>
+export const networkOf = (target: PaymentOwner, close: LedgerClose): Network =>
   target.link ? networkInForce(target.product, close, target.wallet) : target.wallet.network;
 
 type Receipt = Pick<Match, 'wallet' | 'credit'>;
@@ -84,12 +85,12 @@ const knownKeys = ({ payments }: MatchDeps, due: readonly Receipt[], session: Se
 
 /** The links and checkouts that the memos name, by memo, with all that they are judged and shown by. Those whose product or wallet is gone are left
  *  out. */
-async function targetsOf(
+export async function targetsOf(
   { paymentLinks, checkouts, products, wallets }: MatchDeps,
-  due: readonly Receipt[],
+  named: readonly string[],
   session: Session,
 ): Promise<Map<string, PaymentOwner>> {
-  const memos = [...new Set(due.flatMap(({ credit }) => memosNamedBy(credit)))];
+  const memos = [...new Set(named)];
   if (memos.length === 0) return new Map();
   const links = await paymentLinks.byMemos(memos, session);
   const orders = await checkouts.byMemos(memos, session);

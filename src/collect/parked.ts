@@ -38,7 +38,7 @@ export async function retryParked(
     [{ raw, outcome: parseRecord(raw) }],
   );
   // Of a record with several balance changes the others were stored before, and are known by their keys.
-  const stored = await recorder.record(network, reading.credits, null);
+  const stored = await recorder.record(network, reading, null);
   const again = reading.parked.filter(({ _id }) => isPartOf(_id, parked._id));
   await parkedRecords.park(again);
   if (!again.some(({ _id }) => _id === parked._id)) await parkedRecords.remove(parked._id);

@@ -3,12 +3,15 @@
 import { createHash } from 'node:crypto';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
+import { memoRefunded } from '../domain/refund.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import type { Credit, LedgerRecord, RecordOutcome } from '../ledger/records.js';
 import type { ParkedRecordDoc } from '../stores/parked-records.js';
 
 export interface Reading {
   credits: Credit[];
+  /** What our wallets sent with the memo of a refund. */
+  refunds: Credit[];
   parked: ParkedRecordDoc[];
 }
 
@@ -30,10 +33,10 @@ export async function readRecords(
 ): Promise<Reading> {
   const { network, session, clock, isOurs, ofOneAddress, keepAll = false } = deps;
   const ours = await isOurs([...new Set(records.flatMap(({ outcome }) => addressesOf(outcome)))]);
-  const concernsUs = (receivers: readonly string[] | null) =>
-    keepAll || receivers === null || receivers.some((address) => ours.has(address));
+  const concernsUs = (addresses: readonly string[] | null) =>
+    keepAll || addresses === null || addresses.some((address) => ours.has(address));
 
-  const reading: Reading = { credits: [], parked: [] };
+  const reading: Reading = { credits: [], refunds: [], parked: [] };
   const park = (raw: unknown, id: string, reason: string) =>
     reading.parked.push({ _id: `${network}:${id}`, network, reason, raw: JSON.stringify(raw), createdAt: clock.now() });
 
@@ -47,6 +50,7 @@ export async function readRecords(
       if (isNew || concernsUs(outcome.receivers)) park(raw, outcome.pagingToken ?? fingerprint(raw), outcome.reason);
     } else if (outcome.kind === 'credits') {
       reading.credits.push(...outcome.credits.filter((credit) => ours.has(credit.receiver)));
+      reading.refunds.push(...outcome.credits.filter((credit) => isRefund(credit) && ours.has(credit.sender)));
       for (const change of outcome.parked) {
         if (concernsUs(change.receivers)) park(raw, `${outcome.pagingToken}:${change.changeIndex}`, change.reason);
       }
@@ -60,16 +64,19 @@ function addressesOf(outcome: RecordOutcome): readonly string[] {
     case 'credits':
       return [
         ...outcome.credits.map((credit) => credit.receiver),
+        ...outcome.credits.filter(isRefund).map((credit) => credit.sender),
         ...outcome.parked.flatMap((change) => change.receivers ?? []),
       ];
     case 'incomplete':
-      return outcome.receivers;
+      return [...outcome.receivers, ...(outcome.senders ?? [])];
     case 'parked':
       return outcome.receivers ?? [];
     case 'ignored':
       return [];
   }
 }
+
+const isRefund = ({ memo }: Credit) => memoRefunded(memo) !== null;
 
 const fingerprint = (raw: unknown) =>
   createHash('sha256')

@@ -14,6 +14,7 @@ import type { ProductStore } from '../stores/products.js';
 import type { WalletStore } from '../stores/wallets.js';
 import { type Judged, judgeMatches } from './judge.js';
 import { matchCredits, type Page } from './match.js';
+import type { RefundBook } from './refunds.js';
 
 /** Another reader moved the cursor: what lies before it is stored, and this reader begins anew from there. */
 export class CursorConflict extends Error {
@@ -25,6 +26,13 @@ export interface CursorMove {
   to: Progress;
 }
 
+/** What was read of the ledger. */
+export interface Read {
+  credits: readonly Credit[];
+  /** What our wallets sent with the memo of a refund. */
+  refunds?: readonly Credit[];
+}
+
 export type Recorder = ReturnType<typeof createRecorder>;
 
 export function createRecorder(deps: {
@@ -34,11 +42,13 @@ export function createRecorder(deps: {
   products: ProductStore;
   payments: PaymentStore;
   cursors: CursorStore;
+  refundBook: RefundBook;
   outbox: Outbox;
   transaction: Database['transaction'];
   newId: NewId;
 }) {
-  const { wallets, paymentLinks, checkouts, products, payments, cursors, outbox, transaction, newId } = deps;
+  const { wallets, paymentLinks, checkouts, products, payments, cursors, refundBook, outbox, transaction, newId } =
+    deps;
 
   /** Adds the payments to the counts of their links, and stores what became of their checkouts. @returns the events, which show each link and
    *  checkout as its payment left it */
@@ -76,7 +86,7 @@ export function createRecorder(deps: {
     return outboxEvents;
   }
 
-  function store(page: Page, move: CursorMove | null): Promise<PaymentDoc[]> {
+  function store(page: Page & { refunds: readonly Credit[] }, move: CursorMove | null): Promise<PaymentDoc[]> {
     return transaction(async (session) => {
       const judged = judgeMatches(page.network, await matchCredits(deps, page, session), newId);
       const stored = judged.map(({ payment }) => payment);
@@ -85,7 +95,12 @@ export function createRecorder(deps: {
         await payments.insert(stored, session);
         await outbox.publish(outboxEvents, session);
         await noteFirstPayments(judged, session);
+        await refundBook.bookWaiting(
+          judged.flatMap(({ target }) => target ?? []),
+          session,
+        );
       }
+      await refundBook.bookSent(page.network, page.refunds, session);
       if (move && !(await cursors.advance(move.from, move.to, session))) throw new CursorConflict();
       return stored;
     });
@@ -102,16 +117,16 @@ export function createRecorder(deps: {
   }
 
   return {
-    /** Stores the credits that concern watched wallets and moves the cursor, or does neither.
+    /** Stores the credits that concern watched wallets, books the refunds and moves the cursor, or does nothing of it.
      *  @returns the payments that were not stored before
      *  @throws CursorConflict when the cursor is no longer where it was */
-    async record(network: Network, credits: readonly Credit[], move: CursorMove | null): Promise<PaymentDoc[]> {
+    async record(network: Network, { credits, refunds = [] }: Read, move: CursorMove | null): Promise<PaymentDoc[]> {
       try {
-        return await store({ network, credits, mayBeKnown: false }, move);
+        return await store({ network, credits, refunds, mayBeKnown: false }, move);
       } catch (error) {
         // A record is seldom read twice: the unique key notices, and then what is known is left out.
         if (!payments.wereKnown(error)) throw error;
-        return store({ network, credits, mayBeKnown: true }, move);
+        return store({ network, credits, refunds, mayBeKnown: true }, move);
       }
     },
   };

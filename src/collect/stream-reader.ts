@@ -121,18 +121,19 @@ export function createStreamReader(deps: StreamReaderDeps) {
   async function store(from: CursorDoc, pages: readonly PageRead[]): Promise<boolean> {
     const { to } = pages.at(-1)!;
     const credits = pages.flatMap((page) => page.credits);
+    const refunds = pages.flatMap((page) => page.refunds);
     const parked = pages.flatMap((page) => page.parked);
     if (parked.length > 0) {
       await parkedRecords.park(parked);
       metrics.parked(parked.length);
       for (const { _id, reason } of parked) log.warn({ network, record: _id, reason }, 'record parked');
     }
-    if (credits.length === 0) return cursors.advance(from, to);
-    const stored = await recorder.record(network, credits, { from, to });
+    if (credits.length === 0 && refunds.length === 0) return cursors.advance(from, to);
+    const stored = await recorder.record(network, { credits, refunds }, { from, to });
     metrics.payments(stored.length);
     for (const { _id, status, reason, ledger } of stored)
       log.info({ network, payment: _id, status, reason, ledger }, 'payment');
-    if (stored.length > 0) deps.paymentsStored();
+    if (stored.length > 0 || refunds.length > 0) deps.paymentsStored();
     return true;
   }
 

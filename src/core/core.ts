@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
 import { createRecorder, type Recorder } from '../collect/recorder.js';
+import { createRefundBook, type RefundBook } from '../collect/refunds.js';
 import type { NewId } from '../domain/ids.js';
 import { createOutbox, type Outbox } from '../events/outbox.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
@@ -28,11 +29,18 @@ export interface CoreDeps {
 export interface Core extends CoreDeps {
   outbox: Outbox;
   recorder: Recorder;
+  refundBook: RefundBook;
 }
 
 export function createCore(deps: CoreDeps): Core {
   const { stores, transaction, newId, publicUrl } = deps;
   const { system } = stores;
   const outbox = createOutbox({ events: system.events, newId, publicUrl });
-  return { ...deps, outbox, recorder: createRecorder({ ...system, outbox, transaction, newId }) };
+  const refundBook = createRefundBook({ ...system, outbox });
+  return {
+    ...deps,
+    outbox,
+    refundBook,
+    recorder: createRecorder({ ...system, outbox, refundBook, transaction, newId }),
+  };
 }

@@ -1,6 +1,8 @@
 /** The services of the API, composed around the core. */
 import type { Network } from '../../contracts/networks.js';
+import { createBookByHash } from '../collect/refund-by-hash.js';
 import type { SecretBox } from '../domain/secrets.js';
+import { createRateLimit } from '../http/rate-limit.js';
 import { createAccountService } from '../services/account.js';
 import { createApiKeyService } from '../services/api-keys.js';
 import type { Services } from '../services/caller.js';
@@ -17,6 +19,9 @@ import { createReadSync } from '../services/wallet-sync.js';
 import { createWalletService } from '../services/wallets.js';
 import { createWebhookService } from '../services/webhooks.js';
 import type { Core } from './core.js';
+
+/** Of one account, so that none uses up the request budget of all. */
+const LEDGER_LOOKS_PER_MINUTE = 10;
 
 export interface ServicesOptions {
   networks: readonly Network[];
@@ -63,7 +68,15 @@ export function createServices(core: Core, options: ServicesOptions): Services {
     products: createProductService(common),
     paymentLinks: createPaymentLinkService(common),
     checkouts: createCheckoutService({ ...common, paymentLinks, outbox, eventsStored }),
-    payments: createPaymentService({ forAccount, outbox, transaction, eventsStored, clock }),
+    payments: createPaymentService({
+      forAccount,
+      outbox,
+      transaction,
+      eventsStored,
+      clock,
+      bookRefund: createBookByHash({ ...system, ...core }),
+      ledgerLimit: createRateLimit(LEDGER_LOOKS_PER_MINUTE, clock),
+    }),
     events: createEventService({ forAccount, eventsStored, clock }),
     webhooks: createWebhookService({
       forAccount,

@@ -14,6 +14,13 @@ export function parseAmount(text: string): bigint | null {
   return stroops <= MAX_STROOPS ? stroops : null;
 }
 
+/** Stroops of canonical text of any size, such as a sum of amounts. @throws RangeError for anything else */
+export function parseSum(text: string): bigint {
+  const [, whole, fraction = ''] = /^(\d+)(?:\.(\d{1,7}))?$/.exec(text) ?? [];
+  if (whole === undefined) throw new RangeError(`no amount: ${text}`);
+  return BigInt(whole) * SCALE + BigInt(fraction.padEnd(7, '0'));
+}
+
 /** `105000000n` → `"10.5"`: canonical, without trailing zeros. */
 export function formatAmount(stroops: bigint): string {
   if (stroops < 0n) throw new RangeError(`negative amount: ${stroops}`);

@@ -46,19 +46,30 @@ export type Outbox = ReturnType<typeof createOutbox>;
 
 export function createOutbox(deps: { events: EventStore; newId: NewId; publicUrl: string }) {
   const { events, newId, publicUrl } = deps;
+
+  function paymentData(payment: PaymentDoc, owner: PaymentOwner | null): EventDataOf<'payment.received'> {
+    if (!owner) return { payment: toPayment(payment, null), paymentLink: null, checkout: null, product: null };
+    const { product } = owner;
+    const productWallet = owner.checkout ? owner.productWallet : owner.wallet;
+    return {
+      payment: toPayment(payment, product),
+      paymentLink: owner.link && toPaymentLink(owner.link, owner.product, publicUrl),
+      checkout: owner.checkout && toCheckout(owner, publicUrl),
+      product: product && productWallet && toProduct(product, productWallet),
+    };
+  }
+
   return {
     /** Events of these kinds about a payment, in the order given. Stores nothing. */
     ofPayment(types: PaymentEffects['events'], { payment, ...owner }: PaymentFacts): OutboxEvent[] {
       if (types.length === 0) return [];
-      const { product } = owner;
-      const productWallet = owner.checkout ? owner.productWallet : owner.wallet;
-      const data: EventDataOf<'payment.received'> = {
-        payment: toPayment(payment, product),
-        paymentLink: owner.link && toPaymentLink(owner.link, owner.product, publicUrl),
-        checkout: owner.checkout && toCheckout(owner, publicUrl),
-        product: product && productWallet && toProduct(product, productWallet),
-      };
+      const data = paymentData(payment, owner);
       return types.map((type) => ({ type, accountId: payment.accountId, data }));
+    },
+
+    /** The event that says that money of a payment was sent back. @param owner null for a payment that belongs to nothing. Stores nothing. */
+    ofRefund(payment: PaymentDoc, owner: PaymentOwner | null, occurrence: string): OutboxEvent {
+      return { type: 'payment.refunded', accountId: payment.accountId, data: paymentData(payment, owner), occurrence };
     },
 
     /** The event that says what became of a checkout. @param payments of the checkout, oldest first. Stores nothing. */

@@ -236,6 +236,7 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
         ),
       quietCheck: (...args) => ask(callOf((source) => source.quietCheck(...args))),
       complete: (...args) => ask(callOf((source) => source.complete(...args))),
+      transactionRecords: (...args) => ask(callOf((source) => source.transactionRecords(...args))),
       ledger: (...args) => ask(callOf((source) => source.ledger(...args))),
       ledgerAtOrBefore: (...args) => ask(callOf((source) => source.ledgerAtOrBefore(...args))),
       account: (...args) => ask(callOf((source) => source.account(...args))),

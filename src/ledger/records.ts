@@ -53,7 +53,13 @@ export type RecordOutcome =
   | ({ kind: 'credits'; credits: Credit[]; parked: ParkedChange[] } & Place)
   | { kind: 'ignored'; reason: IgnoredReason; pagingToken: string }
   /** Something is missing that a second request can fetch. When none of the receivers matters, there is nothing to fetch. */
-  | ({ kind: 'incomplete'; needs: 'transaction' | 'effects'; receivers: readonly string[] } & Place)
+  | ({
+      kind: 'incomplete';
+      needs: 'transaction' | 'effects';
+      receivers: readonly string[];
+      /** Who paid, where its memo may make it a refund of theirs. */
+      senders?: readonly string[];
+    } & Place)
   | ({ kind: 'parked' } & { [Key in Exclude<keyof Place, 'ledger'>]: string | null } & NotUnderstood);
 
 export type IgnoredReason = 'failed' | 'to_itself' | 'nothing_moved' | 'no_account_credited';

@@ -44,7 +44,9 @@ export const paymentLines = linesIn<Payment>({
   ...plain<Payment>('receiverAddress', 'network', 'transactionHash', 'operationId', 'ledger', 'ledgerClosedAt'),
   ...plain<Payment>('paymentLinkId', 'checkoutId'),
   ...product,
-  ...plain<Payment>('walletId', 'explorerUrl', 'createdAt'),
+  ...plain<Payment>('walletId', 'refundedAmount'),
+  refunds: ({ refunds }) => JSON.stringify(refunds),
+  ...plain<Payment>('explorerUrl', 'createdAt'),
 });
 
 export const checkoutLines = linesIn<Checkout>({

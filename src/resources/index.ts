@@ -91,6 +91,8 @@ export const toPayment = (payment: PaymentDoc, product: ProductDoc | null): Paym
   checkoutId: payment.checkoutId ?? null,
   product: product && toProductSummary(product),
   walletId: payment.walletId,
+  refundedAmount: payment.refundedAmount ?? '0',
+  refunds: (payment.refunds ?? []).map(({ at, ...refund }) => ({ ...refund, at: at.toISOString() })),
   explorerUrl: networkInfo[payment.network].explorerUrl?.(payment.transactionHash) ?? null,
   createdAt: payment.createdAt.toISOString(),
 });

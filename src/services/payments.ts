@@ -4,7 +4,7 @@ import type { ParsedInputOf } from '../../contracts/operation.js';
 import { PAYMENT_STATUSES } from '../../contracts/payments.js';
 import type { Clock } from '../clock.js';
 import { parseAmount } from '../domain/amount.js';
-import { conflict, invalid, notFound } from '../domain/api-error.js';
+import { conflict, invalid, notFound, rateLimited } from '../domain/api-error.js';
 import { effectsOf } from '../domain/payment-effects.js';
 import { isPayable, payUri } from '../domain/sep7.js';
 import type { Outbox, PaymentOwner } from '../events/outbox.js';
@@ -15,6 +15,20 @@ import type { PaymentDoc, PaymentFilter } from '../stores/payments.js';
 import type { AccountProducts } from '../stores/products.js';
 import { judgeByCheckout, judgeByHistory, networkInForce, type StoredVerdict } from '../stores/verdict.js';
 import type { ServiceOf } from './caller.js';
+
+/** Looks a transaction up on the ledger and books what it gives back of a payment. @param ownerOf what the payment belongs to */
+export type BookRefund = (
+  payment: PaymentDoc,
+  transactionHash: string,
+  ownerOf: (session: Session) => Promise<PaymentOwner | null>,
+) => Promise<'booked' | keyof typeof REFUND_REFUSALS>;
+
+const REFUND_REFUSALS = {
+  no_refund:
+    'This transaction is not on the ledger, or pays nothing of this payment back: from a wallet of the account to the sender, in the same asset, after the payment.',
+  booked_for_another: 'This transaction is booked as the refund of another payment.',
+  ledger_away: 'The ledger cannot be asked now: try again later.',
+} as const;
 
 type ListFilter = Omit<ParsedInputOf<Contract['payments']['list']>, 'page' | 'pageSize'>;
 
@@ -44,14 +58,17 @@ export async function withProducts(
 }
 
 export function createPaymentService(deps: {
-  forAccount: ForAccount<'payments' | 'paymentLinks' | 'checkouts' | 'products' | 'wallets'>;
+  forAccount: ForAccount<'payments' | 'refunds' | 'paymentLinks' | 'checkouts' | 'products' | 'wallets'>;
   outbox: Outbox;
   transaction: Database['transaction'];
   /** Called when events may have been stored. */
   eventsStored: () => void;
   clock: Clock;
+  bookRefund: BookRefund;
+  /** Counts a look at the ledger for an account. @returns the seconds to wait, 0 when it may look */
+  ledgerLimit: (accountId: string) => number;
 }): ServiceOf<Contract['payments']> {
-  const { forAccount, outbox, transaction, eventsStored, clock } = deps;
+  const { forAccount, outbox, transaction, eventsStored, clock, bookRefund, ledgerLimit } = deps;
 
   const show = async (payment: PaymentDoc) =>
     toPayment(
@@ -184,6 +201,20 @@ export function createPaymentService(deps: {
       });
       eventsStored();
       return show(assigned);
+    },
+
+    async addRefund({ accountId }, { id, transactionHash }) {
+      const { payments, refunds } = forAccount(accountId);
+      const payment = await payments.byId(id);
+      if (!payment) throw notFound('payment');
+      const booked = await refunds.ofTransaction(transactionHash);
+      if (booked.some(({ paymentId }) => paymentId === id)) return show(payment);
+      const waitSeconds = ledgerLimit(accountId);
+      if (waitSeconds > 0) throw rateLimited(waitSeconds);
+      const outcome = await bookRefund(payment, transactionHash, (session) => ownerOf(accountId, payment, session));
+      if (outcome !== 'booked') throw conflict(REFUND_REFUSALS[outcome]);
+      eventsStored();
+      return show((await payments.byId(id))!);
     },
 
     async refund({ accountId }, { id }) {

@@ -52,6 +52,8 @@ export function sampleEvent(newId: NewId, now: Date, publicUrl: string): SampleE
       checkoutId: null,
       product: summary,
       walletId: wallet.id,
+      refundedAmount: '0',
+      refunds: [],
       explorerUrl: null,
       createdAt,
     },

@@ -22,6 +22,7 @@ import { createParkedRecordStore } from './parked-records.js';
 import { createPaymentLinkStore } from './payment-links.js';
 import { createPaymentStore } from './payments.js';
 import { createProductStore } from './products.js';
+import { createRefundStore } from './refunds.js';
 import { createRequestBudgetStore } from './request-budgets.js';
 import { createWalletStore } from './wallets.js';
 import { createWebhookStore } from './webhooks.js';
@@ -63,6 +64,9 @@ export class AccountStores {
   get payments() {
     return this.#stores.payments.forAccount(this.#accountId);
   }
+  get refunds() {
+    return this.#stores.refunds.forAccount(this.#accountId);
+  }
   get events() {
     return this.#stores.events.forAccount(this.#accountId);
   }
@@ -101,6 +105,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId }: S
     paymentLinks: createPaymentLinkStore(connection, countSegments),
     checkouts: createCheckoutStore(connection),
     payments: createPaymentStore(connection, countSegments),
+    refunds: createRefundStore(connection),
     events: createEventStore(connection, countSegments),
     eventCounters: createEventCounterStore(connection),
     webhooks: createWebhookStore(connection),
@@ -130,6 +135,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     paymentLinks,
     checkouts,
     payments,
+    refunds,
     events,
     eventCounters,
     webhooks,
@@ -147,6 +153,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
       paymentLinks: paymentLinks.system,
       checkouts: checkouts.system,
       payments: payments.system,
+      refunds: refunds.system,
       events: events.system,
       eventCounters: eventCounters.system,
       webhooks: webhooks.system,

@@ -2,13 +2,23 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
+import { formatAmount, parseSum } from '../domain/amount.js';
 import { firstIdOf } from '../domain/ids.js';
 import { createCountSegments } from './count-segments.js';
-import { isDuplicateKey, SCHEMA_OPTIONS, type Session } from './database.js';
+import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PageRequest } from './paging.js';
 import { createPaymentChanges } from './payment-changes.js';
 import { createPaymentSums, type SummaryFilter } from './payment-sums.js';
+import type { RefundDoc } from './refunds.js';
 import { batchesOf } from './snapshot.js';
+
+/** Money sent back, as its payment shows it. */
+export interface PaymentRefund {
+  transactionHash: string;
+  amount: string;
+  ledger: number;
+  at: Date;
+}
 
 export interface PaymentDoc {
   _id: string;
@@ -42,6 +52,10 @@ export interface PaymentDoc {
   paymentLinkId: string | null;
   checkoutId: string | null;
   productId: string | null;
+  /** What was sent back in all: canonical decimal text, perhaps more than `amount`. Missing for nothing. */
+  refundedAmount?: string;
+  /** Oldest first; of very many the newest. Missing for none. */
+  refunds?: PaymentRefund[];
   /** The moment in `_id`. */
   createdAt: Date;
 }
@@ -75,6 +89,16 @@ const paymentSchema = new mongoose.Schema<PaymentDoc>(
     paymentLinkId: nullable,
     checkoutId: nullable,
     productId: nullable,
+    refundedAmount: String,
+    refunds: {
+      type: [
+        new mongoose.Schema<PaymentRefund>(
+          { transactionHash: String, amount: String, ledger: Number, at: Date },
+          PART_OPTIONS,
+        ),
+      ],
+      default: undefined,
+    },
     createdAt: Date,
   },
   { ...SCHEMA_OPTIONS, collection: 'payments' },
@@ -98,6 +122,8 @@ paymentSchema.index(
   { name: 'sums' },
 );
 paymentSchema.index({ paymentLinkId: 1, createdAt: -1 });
+// Whose payment a refund gives back.
+paymentSchema.index({ paymentLinkId: 1, senderAddress: 1, _id: 1 });
 // Most payments may be of links: the index holds those of checkouts only.
 paymentSchema.index(
   { checkoutId: 1, createdAt: -1, _id: -1 },
@@ -143,6 +169,11 @@ function criteriaOf({ status, createdFrom, createdTo, ...equal }: PaymentFilter)
   const ids = { from: createdFrom && firstIdOf('pay', createdFrom), to: createdTo && firstIdOf('pay', createdTo) };
   return { fields: { status: { $in: [...status].sort() }, ...given }, ids };
 }
+
+/** Refunds that a payment shows; the sum counts all. */
+const SHOWN_REFUNDS = 100;
+/** Of one payer to one link: of more only these are looked at when money is sent back. */
+const PAYMENTS_OF_PAYER = 1000;
 
 /** More payments of one checkout than these are never looked at together. */
 const CHECKOUT_PAYMENTS = 1000;
@@ -239,6 +270,37 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
           )
           .toArray();
         return new Set(found.map((each) => keyOf(each as never)));
+      },
+      /** The oldest payments of one payer to a link or checkout: of more than 1,000 those. */
+      ofPayer: (
+        payer: Pick<PaymentDoc, 'accountId' | 'senderAddress' | 'network'>,
+        { paymentLinkId, checkoutId }: Pick<PaymentDoc, 'paymentLinkId' | 'checkoutId'>,
+        session: Session,
+      ): Promise<PaymentDoc[]> =>
+        (payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>)
+          .find(
+            { ...(paymentLinkId === null ? { checkoutId } : { paymentLinkId }), ...payer },
+            { session, sort: { _id: 1 }, limit: PAYMENTS_OF_PAYER },
+          )
+          .toArray(),
+      /** @returns the payment with it. @throws Error when there is no such payment */
+      async addRefund(
+        id: string,
+        {
+          transactionHash,
+          amount,
+          ledger,
+          ledgerClosedAt: at,
+        }: Pick<RefundDoc, 'transactionHash' | 'amount' | 'ledger' | 'ledgerClosedAt'>,
+        session: Session,
+      ): Promise<PaymentDoc> {
+        const collection = payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>;
+        const before = await collection.findOne({ _id: id }, { session });
+        if (!before) throw new Error(`no payment ${id}`);
+        const refundedAmount = formatAmount(parseSum(before.refundedAmount ?? '0') + parseSum(amount));
+        const refunds = [...(before.refunds ?? []), { transactionHash, amount, ledger, at }].slice(-SHOWN_REFUNDS);
+        await collection.updateOne({ _id: id }, { $set: { refundedAmount, refunds } }, { session });
+        return { ...before, refundedAmount, refunds };
       },
       /** Whether that is why payments could not be inserted. */
       wereKnown: isDuplicateKey,

@@ -1,6 +1,7 @@
 /** The stores on a database of their own, without a service around them, and documents to put into them. */
 import { systemClock as clock } from '../../src/clock.js';
 import { createRecorder } from '../../src/collect/recorder.js';
+import { createRefundBook } from '../../src/collect/refunds.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createOutbox } from '../../src/events/outbox.js';
 import { newWallet } from '../../src/services/wallets.js';
@@ -19,7 +20,8 @@ export async function openStores(t: { teardown(end: () => unknown): void }) {
   const stores = createStores(connection, { clock, newId });
   await stores.ensureIndexes();
   const outbox = createOutbox({ ...stores.system, newId, publicUrl: 'https://pay.example' });
-  const recorder = createRecorder({ ...stores.system, outbox, transaction, newId });
+  const refundBook = createRefundBook({ ...stores.system, outbox });
+  const recorder = createRecorder({ ...stores.system, outbox, refundBook, transaction, newId });
   return { uri, db, stores, transaction, outbox, recorder };
 }
 

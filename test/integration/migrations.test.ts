@@ -22,6 +22,8 @@ const MAY_BE_ABSENT = new Set([
   'accounts.creations',
   'products.hasCheckoutPayments',
   'wallets.takesCheckouts',
+  'payments.refundedAmount',
+  'payments.refunds',
   'networkStates.resetAt',
   'networkStates.gapWaitsSince',
   'networkStates.clockAheadMs',

@@ -90,10 +90,11 @@ async function afterOutage(
   let aheadMs = 0;
   const nowMs = () => systemClock.nowMs() + aheadMs;
   const clock = { ...systemClock, nowMs, now: () => new Date(nowMs()) };
-  const record: typeof recorder.record = async (network, credits, move) => {
+  const record: typeof recorder.record = async (network, read, move) => {
+    const { credits } = read;
     sizes.push(credits.length);
     if (fails(credits.length)) throw new Error('the transaction took too long');
-    const stored = await recorder.record(network, credits, move);
+    const stored = await recorder.record(network, read, move);
     aheadMs += tookMs(credits.length);
     return stored;
   };

@@ -42,13 +42,13 @@ t.test(
     const { db, stores, recorder } = await openStores(t);
     await stores.forAccount('acct_1').wallets.insert(wallet('acct_1', SHOP));
     const operations = (stored: readonly { operationId: string }[]) => stored.map(({ operationId }) => operationId);
-    t.equal((await recorder.record('TESTNET', [credit(1), credit(2)], null)).length, 2);
-    const again = await recorder.record('TESTNET', [credit(2), credit(3), credit(3)], null);
+    t.equal((await recorder.record('TESTNET', { credits: [credit(1), credit(2)] }, null)).length, 2);
+    const again = await recorder.record('TESTNET', { credits: [credit(2), credit(3), credit(3)] }, null);
     t.same(operations(again), [credit(3).operationId]);
-    t.same(await recorder.record('TESTNET', [credit(1), credit(3)], null), []);
+    t.same(await recorder.record('TESTNET', { credits: [credit(1), credit(3)] }, null), []);
     // A second wallet at the same address lacks what the first one has.
     await stores.forAccount('acct_2').wallets.insert(wallet('acct_2', SHOP));
-    const others = await recorder.record('TESTNET', [credit(1), credit(4)], null);
+    const others = await recorder.record('TESTNET', { credits: [credit(1), credit(4)] }, null);
     t.same(operations(others).sort(), [credit(1), credit(4), credit(4)].map((each) => each.operationId).sort());
     t.equal(await db.collection('payments').countDocuments(), 6);
     t.equal(await db.collection('wallets').countDocuments({ hasPayments: true }), 2);
@@ -96,7 +96,7 @@ t.test('who was overtaken by another reader stores nothing and moves nothing', a
   for (const ledger of [1001, 7]) {
     await stores.system.cursors.put([position(ledger)]);
     await t.rejects(
-      recorder.record('TESTNET', [credit(1)], { from: position(999), to: position(1000) }),
+      recorder.record('TESTNET', { credits: [credit(1)] }, { from: position(999), to: position(1000) }),
       CursorConflict,
     );
     t.equal(await stores.system.cursors.advance(position(999), position(1000)), false);
@@ -169,12 +169,12 @@ t.test('a payment is matched by the network that its product took payments on wh
     await own.paymentLinks.insert([link], session);
   });
   const named = { ...credit(1), memo: { type: 'text' as const, text: memo, valid: true } };
-  const [payment] = await recorder.record('TESTNET', [named], null);
+  const [payment] = await recorder.record('TESTNET', { credits: [named] }, null);
   t.match(payment, { status: 'COMPLETED', paymentLinkId: link._id });
   const later = { ...credit(2), memo: named.memo, closedAt: new Date(Date.now() + 7_200_000) };
-  const [refused] = await recorder.record('TESTNET', [later], null);
+  const [refused] = await recorder.record('TESTNET', { credits: [later] }, null);
   t.match(refused, { status: 'UNMATCHED', reason: 'unknown_memo' });
-  const [there] = await recorder.record('PUBLIC', [later], null);
+  const [there] = await recorder.record('PUBLIC', { credits: [later] }, null);
   t.match(there, { status: 'COMPLETED', paymentLinkId: link._id });
 });
 
@@ -198,4 +198,112 @@ t.test('a gap that waits leaves no half-written state of a network that was neve
   await networkStates.put('TESTNET', { ...seen, anchor: null, trouble: null });
   await networkStates.noteGapWait('TESTNET', new Date(1));
   t.match(await networkStates.byNetwork('TESTNET'), { gapWaitsSince: new Date(1) });
+});
+
+t.test('money sent back is booked once, at the oldest payment with as much left, whatever is read first', async (t) => {
+  const { db, stores, recorder } = await openStores(t);
+  const account = stores.forAccount('acct_1');
+  const shop = wallet('acct_1', SHOP);
+  await account.wallets.insert(shop);
+  await stores.forAccount('acct_2').wallets.insert(wallet('acct_2', SHOP));
+  await db.collection('products').insertOne({
+    ...{
+      _id: 'prod_1' as never,
+      accountId: 'acct_1',
+      name: 'Tea',
+      description: null,
+      imageUrl: null,
+      walletId: shop._id,
+    },
+    ...{ active: true, assetCode: 'XLM', assetIssuer: null, priceType: 'CUSTOM', price: null, minAmount: null },
+    history: [
+      {
+        from: null,
+        terms: { active: true, assetCode: 'XLM', assetIssuer: null, priceType: 'CUSTOM', price: null, minAmount: null },
+      },
+    ],
+    ...{ paymentLinkCount: 1, revision: 0, createdAt: new Date() },
+  });
+  const memo = createMemo(systemClock, 'link');
+  await db.collection('paymentLinks').insertOne({
+    ...{ _id: 'link_1' as never, accountId: 'acct_1', productId: 'prod_1', slug: 's', memo, active: true },
+    history: [{ from: null, terms: { active: true } }],
+    ...{ paymentCount: 0, receivedCount: 0, suffixes: [], createdAt: new Date() },
+  });
+  const paid = (nth: number, amount: bigint): Credit => ({
+    ...credit(nth),
+    amount,
+    memo: { type: 'text', text: memo, valid: true },
+  });
+  const back = (nth: number, amount: bigint, changes: Partial<Credit> = {}): Credit => ({
+    ...paid(nth, amount),
+    ...{ sender: SHOP, receiver: PAYER },
+    memo: { type: 'text', text: `refund ${memo}`, valid: true },
+    ...changes,
+  });
+  const refundsOf = async () =>
+    (await db.collection('payments').find().sort({ operationId: 1 }).toArray())
+      .filter(({ accountId }) => accountId === 'acct_1')
+      .map(({ refundedAmount, refunds }) => [refundedAmount ?? '0', (refunds ?? []).length]);
+  const told = () => db.collection('events').countDocuments({ type: 'payment.refunded' });
+
+  // The second wallet of a shop may be read before the first one: the refund waits for its payment.
+  await recorder.record('TESTNET', { credits: [], refunds: [back(9, 30n)] }, null);
+  t.equal(await told(), 0);
+  await recorder.record('TESTNET', { credits: [paid(1, 20n), paid(2, 100n)] }, null);
+  t.same(
+    await refundsOf(),
+    [
+      ['0', 0],
+      ['0.000003', 1],
+    ],
+    'the oldest with as much left',
+  );
+  t.equal(await told(), 1);
+
+  await recorder.record(
+    'TESTNET',
+    { credits: [paid(2, 100n)], refunds: [back(9, 30n), back(10, 20n), back(10, 20n)] },
+    null,
+  );
+  t.same(
+    await refundsOf(),
+    [
+      ['0.000002', 1],
+      ['0.000003', 1],
+    ],
+    'read twice, booked once',
+  );
+  await recorder.record('TESTNET', { credits: [], refunds: [back(11, 500n)] }, null);
+  t.same(
+    await refundsOf(),
+    [
+      ['0.000052', 2],
+      ['0.000003', 1],
+    ],
+    'more than is left belongs to the oldest',
+  );
+  t.equal(await told(), 3);
+
+  const strange = [
+    back(12, 1n, { receiver: 'GSOMEBODY' }),
+    back(13, 1n, { sender: 'GSOMEBODY' }),
+    back(14, 1n, { asset: { code: 'USDC', issuer: SHOP } }),
+    back(15, 1n, { closedAt: new Date(0) }),
+    back(16, 1n, { memo: { type: 'text', text: memo, valid: true } }),
+    back(17, 1n, { memo: { type: 'text', text: 'refund me', valid: true } }),
+  ];
+  await recorder.record('TESTNET', { credits: [], refunds: strange }, null);
+  await recorder.record('PUBLIC', { credits: [], refunds: [back(18, 1n)] }, null);
+  t.same(
+    await refundsOf(),
+    [
+      ['0.000052', 2],
+      ['0.000003', 1],
+    ],
+    'to another, from another, in another asset, before it',
+  );
+  t.equal(await told(), 3);
+  const [event] = await db.collection('events').find({ type: 'payment.refunded' }).sort({ _id: -1 }).toArray();
+  t.match(JSON.parse(event!.data), { payment: { refundedAmount: '0.000052' }, paymentLink: { id: 'link_1' } });
 });

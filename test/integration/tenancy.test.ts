@@ -12,6 +12,7 @@ import { AccountStores, createStores } from '../../src/stores/index.js';
 import type { PaymentLinkDoc } from '../../src/stores/payment-links.js';
 import type { PaymentDoc } from '../../src/stores/payments.js';
 import type { ProductDoc } from '../../src/stores/products.js';
+import type { RefundDoc } from '../../src/stores/refunds.js';
 import type { WebhookDoc } from '../../src/stores/webhooks.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { newId, walletDoc } from '../helpers/stores.js';
@@ -117,6 +118,22 @@ const payment: PaymentDoc = {
   checkoutId: null,
   productId: product._id,
 };
+const refund: RefundDoc = {
+  _id: 'refund',
+  accountId: OWNER,
+  network: 'TESTNET',
+  paymentId: payment._id,
+  targetId: link._id,
+  transactionHash: 'ab'.repeat(32),
+  operationId: '2',
+  changeIndex: 0,
+  ledger: 6,
+  ledgerClosedAt: now,
+  receiver: 'GSENDER',
+  assetCode: 'XLM',
+  assetIssuer: null,
+  amount: '1',
+};
 const apiKey = {
   ...owned,
   _id: newId('key'),
@@ -158,6 +175,7 @@ await stores.system.accounts.insert({ _id: OWNER, name: 'Owner', createdAt: now 
 await own.apiKeys.save(apiKey);
 await own.wallets.insert(wallet);
 await own.wallets.insert(spare);
+await db.collection<RefundDoc>('refunds').insertOne(refund);
 await own.webhooks.insert(webhook);
 await own.idempotency.claim(claim);
 await own.checkouts.insert(checkout);
@@ -272,6 +290,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     judge: (s) =>
       inTransaction((session) => s.payments.judge(payment._id, ['UNDERPAID'], { status: 'COMPLETED' }, session)),
   },
+  refunds: { ofTransaction: (s) => s.refunds.ofTransaction('ab'.repeat(32)) },
   events: {
     byId: (s) => s.events.byId(event._id),
     list: (s) => s.events.list({ order: 'asc', subjectId: payment._id }, pageOfAll),

@@ -130,7 +130,7 @@ export function createHorizonSource(get: Get, passphrase: string, label: string)
       let outcome = first;
       const fetched: Supplement = {};
       // A transaction may turn out to lack what only the effects hold.
-      while (outcome.kind === 'incomplete' && concernsUs(outcome.receivers) && !(outcome.needs in fetched)) {
+      while (outcome.kind === 'incomplete' && concernsUs(partiesOf(outcome)) && !(outcome.needs in fetched)) {
         fetched[outcome.needs] =
           outcome.needs === 'transaction'
             ? await supplement(`/transactions/${outcome.transactionHash}`)
@@ -138,6 +138,15 @@ export function createHorizonSource(get: Get, passphrase: string, label: string)
         outcome = parseRecord(raw, fetched);
       }
       return outcome;
+    },
+
+    async transactionRecords(transactionHash) {
+      const query = { limit: '200', order: 'asc', join: 'transactions' };
+      const { status, body } = await get(`/transactions/${transactionHash}/payments`, query);
+      if (status !== 200) return null;
+      const found = parsePage(body);
+      if (!found) throw new SourceError('invalid page response');
+      return found.records;
     },
 
     async ledgerAtOrBefore(time) {
@@ -163,6 +172,11 @@ export function createHorizonSource(get: Get, passphrase: string, label: string)
     },
   };
 }
+
+const partiesOf = ({ receivers, senders = [] }: { receivers: readonly string[]; senders?: readonly string[] }) => [
+  ...receivers,
+  ...senders,
+];
 
 /** A cached or reversed page would move a cursor to where nothing was read. */
 function isAfter(cursor: string, { records, cursor: end }: ParsedPage): boolean {

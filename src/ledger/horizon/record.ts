@@ -56,10 +56,12 @@ function toOutcome(raw: unknown, supplement: Supplement): RecordOutcome {
   }
 
   const receivers = [...new Set(moved.map((each) => each.receiver))];
+  const senders = [...new Set(moved.map((each) => each.sender))];
   const joined = readTransaction(raw.transaction, transactionHash);
   const transaction = 'fault' in joined ? readTransaction(supplement.transaction, transactionHash) : joined;
   if ('fault' in transaction) {
-    if (supplement.transaction === undefined) return { kind: 'incomplete', needs: 'transaction', receivers, ...place };
+    if (supplement.transaction === undefined)
+      return { kind: 'incomplete', needs: 'transaction', receivers, senders, ...place };
     return park(raw, { fault: transaction.fault, reason: `transaction: ${transaction.reason}` });
   }
   if (transaction.successful === false) {

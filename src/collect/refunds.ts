@@ -1,0 +1,140 @@
+/** Books refunds: finds the payment that money sent back belongs to, adds it there, and publishes `payment.refunded`. In the caller's transaction, so
+ *  that the same refund is booked once, whoever reads it and however often. */
+import type { Network } from '../../contracts/networks.js';
+import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
+import { memoRefunded, paymentRefunded, type Refundable, refundId } from '../domain/refund.js';
+import { isWatched } from '../domain/terms.js';
+import type { Outbox, PaymentOwner } from '../events/outbox.js';
+import type { Credit } from '../ledger/records.js';
+import type { Session } from '../stores/database.js';
+import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
+import type { RefundDoc, RefundStore } from '../stores/refunds.js';
+import type { WalletStore } from '../stores/wallets.js';
+import { type MatchDeps, networkOf, targetsOf } from './match.js';
+
+export interface RefundDeps extends MatchDeps {
+  wallets: Pick<WalletStore, 'at' | 'ofAllAccounts'>;
+  payments: Pick<PaymentStore, 'known' | 'ofPayer' | 'addRefund'>;
+  refunds: RefundStore;
+  outbox: Pick<Outbox, 'ofPayment' | 'ofRefund' | 'publish'>;
+}
+
+export type RefundBook = ReturnType<typeof createRefundBook>;
+
+export function createRefundBook(deps: RefundDeps) {
+  const { wallets, payments, refunds, outbox } = deps;
+
+  /** @param owner null for a payment that belongs to nothing */
+  async function book(refund: RefundDoc, paymentId: string, owner: PaymentOwner | null, session: Session) {
+    const payment = await payments.addRefund(paymentId, refund, session);
+    await refunds.put({ ...refund, paymentId }, session);
+    const { operationId, changeIndex, transactionHash } = refund;
+    const occurrence = `${operationId}:${changeIndex}:${transactionHash}`;
+    await outbox.publish([outbox.ofRefund(payment, owner, occurrence)], session);
+    return payment;
+  }
+
+  /** Books the refund where it belongs; without such a payment it waits. */
+  async function bookByMemo(
+    refund: RefundDoc,
+    owner: PaymentOwner,
+    session: Session,
+    isWaiting = false,
+  ): Promise<void> {
+    const found = await payments.ofPayer(
+      { accountId: refund.accountId, senderAddress: refund.receiver, network: refund.network },
+      { paymentLinkId: owner.link?._id ?? null, checkoutId: owner.checkout?._id ?? null },
+      session,
+    );
+    const payment = paymentRefunded(
+      toMoneyBack(refund),
+      found.map((each) => ({ ...toRefundable(each), id: each._id })),
+    );
+    if (payment) await book(refund, payment.id, owner, session);
+    else if (!isWaiting) await refunds.put(refund, session);
+  }
+
+  return {
+    book,
+
+    /** Books what was sent from watched wallets with the memo of a refund. */
+    async bookSent(network: Network, sent: readonly Credit[], session: Session): Promise<void> {
+      if (sent.length === 0) return;
+      const senders = await wallets.at(network, [...new Set(sent.map(({ sender }) => sender))], session);
+      const targets = await targetsOf(
+        deps,
+        sent.flatMap(({ memo }) => memoRefunded(memo) ?? []),
+        session,
+      );
+      const due = sent.flatMap((credit) => {
+        const owner = targets.get(memoRefunded(credit.memo) ?? '');
+        const isTheirs = senders.some(
+          (wallet) =>
+            wallet.address === credit.sender &&
+            wallet.accountId === accountOf(owner) &&
+            isWatched(wallet.windows, credit),
+        );
+        if (!owner || !isTheirs || networkOf(owner, credit) !== network) return [];
+        return [{ owner, refund: toRefundDoc(accountOf(owner)!, network, credit, targetIdOf(owner)) }];
+      });
+      const known = await refunds.known(
+        due.map(({ refund }) => refund._id),
+        session,
+      );
+      for (const { refund, owner } of due) {
+        if (known.has(refund._id)) continue;
+        known.add(refund._id);
+        await bookByMemo(refund, owner, session);
+      }
+    },
+
+    /** Books refunds that were read before the payments that they give back. @param owners of the payments that were stored just now */
+    async bookWaiting(owners: readonly PaymentOwner[], session: Session): Promise<void> {
+      const ownerById = new Map(owners.map((owner) => [targetIdOf(owner), owner]));
+      if (ownerById.size === 0) return;
+      for (const refund of await refunds.waiting([...ownerById.keys()], session)) {
+        await bookByMemo(refund, ownerById.get(refund.targetId!)!, session, true);
+      }
+    },
+  };
+}
+
+const accountOf = (owner: PaymentOwner | undefined): string | undefined => (owner?.link ?? owner?.checkout)?.accountId;
+const targetIdOf = (owner: PaymentOwner): string => (owner.link ?? owner.checkout)._id;
+
+export function toRefundDoc(accountId: string, network: Network, credit: Credit, targetId: string | null): RefundDoc {
+  const { transactionHash, operationId, changeIndex, ledger, closedAt, receiver, asset, amount } = credit;
+  return {
+    _id: refundId(accountId, credit),
+    accountId,
+    network,
+    paymentId: null,
+    targetId,
+    transactionHash,
+    operationId,
+    changeIndex,
+    ledger,
+    ledgerClosedAt: closedAt,
+    receiver,
+    assetCode: asset.code,
+    assetIssuer: asset.issuer,
+    amount: formatAmount(amount),
+  };
+}
+
+export const toMoneyBack = ({ receiver, assetCode, assetIssuer, amount, ledgerClosedAt, operationId }: RefundDoc) => ({
+  receiver,
+  asset: { code: assetCode, issuer: assetIssuer },
+  amount: parseAmount(amount)!,
+  closedAt: ledgerClosedAt,
+  operationId,
+});
+
+export const toRefundable = (payment: PaymentDoc): Refundable => ({
+  senderAddress: payment.senderAddress,
+  asset: { code: payment.assetCode, issuer: payment.assetIssuer },
+  amount: parseAmount(payment.amount)!,
+  refunded: parseSum(payment.refundedAmount ?? '0'),
+  ledgerClosedAt: payment.ledgerClosedAt,
+  operationId: payment.operationId,
+});

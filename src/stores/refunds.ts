@@ -1,0 +1,86 @@
+/** Refunds as the ledger shows them: each operation that sent money back is here once for an account. One whose payment is not stored yet waits for it. */
+import mongoose from 'mongoose';
+import type { Network } from '../../contracts/networks.js';
+import { SCHEMA_OPTIONS, type Session } from './database.js';
+
+export interface RefundDoc {
+  /** By `refundId` of the domain. */
+  _id: string;
+  accountId: string;
+  network: Network;
+  /** Null while it waits. */
+  paymentId: string | null;
+  /** The link or checkout that its memo names; null when it was booked by its hash. */
+  targetId: string | null;
+  transactionHash: string;
+  /** Decimal text. */
+  operationId: string;
+  changeIndex: number;
+  ledger: number;
+  ledgerClosedAt: Date;
+  /** The payer. */
+  receiver: string;
+  assetCode: string;
+  assetIssuer: string | null;
+  /** Canonical decimal text. */
+  amount: string;
+}
+
+const refundSchema = new mongoose.Schema<RefundDoc>(
+  {
+    _id: String,
+    accountId: String,
+    network: String,
+    paymentId: { type: String, default: null },
+    targetId: { type: String, default: null },
+    transactionHash: String,
+    operationId: String,
+    changeIndex: Number,
+    ledger: Number,
+    ledgerClosedAt: Date,
+    receiver: String,
+    assetCode: String,
+    assetIssuer: { type: String, default: null },
+    amount: String,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'refunds' },
+);
+refundSchema.index({ accountId: 1, transactionHash: 1 });
+refundSchema.index({ targetId: 1 }, { partialFilterExpression: { paymentId: null }, name: 'waiting' });
+
+/** More that wait for one link or checkout are looked at another time. */
+const WAITING_AT_ONCE = 100;
+
+/** What works across accounts: for the recorder. */
+export type RefundStore = ReturnType<typeof createRefundStore>['system'];
+
+export function createRefundStore(connection: mongoose.Connection) {
+  const refunds = connection.model<RefundDoc>('Refund', refundSchema);
+  const collection = refunds.collection as unknown as mongoose.mongo.Collection<RefundDoc>;
+  return {
+    ensureIndexes: () => refunds.createIndexes(),
+
+    forAccount: (accountId: string) => ({
+      ofTransaction: (transactionHash: string, session?: Session) =>
+        collection.find({ accountId, transactionHash }, session ? { session } : {}).toArray(),
+    }),
+
+    system: {
+      /** Of these ids, those that are here. */
+      async known(ids: readonly string[], session: Session): Promise<Set<string>> {
+        const found = await collection.find({ _id: { $in: [...ids] } }, { session, projection: { _id: 1 } }).toArray();
+        return new Set(found.map(({ _id }) => _id));
+      },
+      byIds: (ids: readonly string[], session: Session) =>
+        collection.find({ _id: { $in: [...ids] } }, { session }).toArray(),
+      /** Those that wait for a payment of these links and checkouts. */
+      waiting: (targetIds: readonly string[], session: Session) =>
+        collection
+          .find({ targetId: { $in: [...targetIds] }, paymentId: null }, { session, limit: WAITING_AT_ONCE })
+          .toArray(),
+      async put(refund: RefundDoc, session: Session): Promise<void> {
+        await collection.replaceOne({ _id: refund._id }, refund, { session, upsert: true });
+      },
+    },
+  };
+}

@@ -1,0 +1,110 @@
+/** Money that goes back to its payer is seen on the ledger and booked at its payment, once for every operation. */
+import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
+import t from 'tap';
+import { eventually, startTestService } from '../helpers/service.js';
+
+t.setTimeout(120_000);
+const service = await startTestService(t);
+const ledger = service.context.localLedger!.client;
+const shop = await ledger.fund();
+const payer = await ledger.fund();
+const [wallet, till] = await Promise.all(
+  [shop, await ledger.fund()].map(async ({ address, secret }) => ({
+    ...(await service.api('POST', '/wallets', { name: 'Shop', address, network: 'LOCAL' })).data,
+    secret,
+  })),
+);
+const product = (
+  await service.api('POST', '/products', {
+    ...{ name: 'Gift', walletId: wallet.id, assetCode: 'XLM', priceType: 'CUSTOM' },
+  })
+).data;
+const link = (await service.api('POST', '/payment-links', { productId: product.id })).data;
+
+const get = async (id: string) => (await service.api('GET', `/payments/${id}`)).data;
+async function paid(amount: string, memo: string | null = link.memo) {
+  const { hash } = await ledger.pay({ to: wallet.address, amount, memo, fromSecret: payer.secret });
+  const path = `/payments?transactionHash=${hash}&status=COMPLETED&status=UNMATCHED`;
+  return eventually(async () => (await service.api('GET', path)).data[0], 'the payment');
+}
+const giveBack = (amount: string, from = wallet, memo: string | null = `refund ${link.memo}`, to = payer.address) =>
+  ledger.pay({ to, amount, memo, fromSecret: from.secret });
+const shows = (id: string, refundedAmount: string) =>
+  eventually(async () => {
+    const payment = await get(id);
+    return payment.refundedAmount === refundedAmount && payment;
+  }, `${refundedAmount} of ${id} went back`);
+const eventsOf = async (id: string) =>
+  (await service.api('GET', '/events?type=payment.refunded&order=asc&pageSize=100')).data.filter(
+    ({ data }: any) => data.payment.id === id,
+  );
+
+t.test('by its memo, from any wallet of the account, in as many parts as it was sent', async (t) => {
+  const payment = await paid('25');
+  t.match(payment, { refundedAmount: '0', refunds: [] });
+  const first = await giveBack('10');
+  const one = await shows(payment.id, '10');
+  t.match(one.refunds, [{ transactionHash: first.hash, amount: '10', ledger: Number }]);
+  await giveBack('15', till);
+  await shows(payment.id, '25');
+  const events = await eventually(async () => {
+    const found = await eventsOf(payment.id);
+    return found.length >= 2 && found;
+  }, 'an event for each');
+  t.same(
+    events.map(({ data }: any) => [data.payment.refundedAmount, data.paymentLink.id, data.product.id, data.checkout]),
+    [
+      ['10', link.id, product.id, null],
+      ['25', link.id, product.id, null],
+    ],
+  );
+  t.equal((await get(payment.id)).status, 'COMPLETED');
+  const [row] = (await service.api('GET', `/reports/summary?groupBy=paymentLink`)).data;
+  t.match(row, { key: link.id, count: 1, amount: '25', refundedAmount: '25' });
+});
+
+t.test('two operations of one transaction are two refunds', async (t) => {
+  const payment = await paid('7');
+  const operations = ['3', '4'].map((amount) =>
+    Operation.payment({ destination: payer.address, asset: Asset.native(), amount }),
+  );
+  await ledger.submit({ from: Keypair.fromSecret(wallet.secret), operations, memo: `refund ${link.memo}` });
+  const after = await shows(payment.id, '7');
+  t.same(
+    after.refunds.map(({ amount }: any) => amount),
+    ['3', '4'],
+  );
+});
+
+t.test('by the hash of its transaction, and nothing else', async (t) => {
+  const payment = await paid('5', 'no memo of ours');
+  const other = await paid('6', 'no memo of ours');
+  const { hash } = await giveBack('5', wallet, null);
+  const book = (id: string, transactionHash: string) =>
+    service.api('POST', `/payments/${id}/refunds`, { transactionHash });
+  const booked = await book(payment.id, hash);
+  t.equal(booked.status, 200);
+  t.match(booked.data, { id: payment.id, refundedAmount: '5', refunds: [{ transactionHash: hash, amount: '5' }] });
+  const [event] = await eventually(async () => {
+    const found = await eventsOf(payment.id);
+    return found.length > 0 && found;
+  }, 'the event');
+  t.match(event.data, { paymentLink: null, checkout: null, product: null });
+  const again = await book(payment.id, hash.toUpperCase());
+  t.same([again.status, again.data], [200, booked.data], 'the same again changes nothing');
+  t.match((await book(other.id, hash)).error, { code: 'conflict', message: /another payment/ });
+  t.match((await book(other.id, 'ab'.repeat(32))).error, { code: 'conflict', message: /not on the ledger/ });
+  const toOther = await giveBack('6', wallet, null, (await ledger.fund()).address);
+  t.match((await book(other.id, toOther.hash)).error, { code: 'conflict', message: /pays nothing/ });
+  const byOther = await ledger.pay({ to: payer.address, amount: '6' });
+  t.match((await book(other.id, byOther.hash)).error, { code: 'conflict', message: /pays nothing/ });
+  t.match((await book(other.id, 'abc')).error, { code: 'validation_error', details: [{ path: 'transactionHash' }] });
+  const stranger = await service.openAccount();
+  const path = `/payments/${payment.id}/refunds`;
+  t.equal((await service.api('POST', path, { transactionHash: hash }, stranger.apiKey)).status, 404);
+  t.equal((await get(other.id)).refundedAmount, '0');
+  const answers = [];
+  for (let n = 0; n < 12; n++) answers.push((await book(other.id, n.toString(16).padStart(64, '0'))).status);
+  t.ok(answers.includes(429), 'nobody uses up the requests of all');
+  t.equal((await book(payment.id, hash)).status, 200, 'what is booked needs none');
+});
