@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
 import { systemClock } from '../../src/clock.js';
 import { createRecorder } from '../../src/collect/recorder.js';
+import { createRefundBook } from '../../src/collect/refunds.js';
 import { createWatcher } from '../../src/collect/watcher.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createMemo } from '../../src/domain/memo.js';
@@ -164,7 +165,13 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
       ...stores.system,
       network: 'LOCAL',
       flagGap: async () => undefined,
-      recorder: createRecorder({ ...stores.system, outbox, transaction, newId }),
+      recorder: createRecorder({
+        ...stores.system,
+        refundBook: createRefundBook({ ...stores.system, outbox }),
+        outbox,
+        transaction,
+        newId,
+      }),
       clock,
       log,
       metrics: { payments: () => undefined, parked: () => undefined },

@@ -6,6 +6,7 @@ import { StrKey } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
 import { createRecorder } from '../../src/collect/recorder.js';
+import { createRefundBook } from '../../src/collect/refunds.js';
 import { watch } from '../../src/collect/watch.js';
 import { createWatcher } from '../../src/collect/watcher.js';
 import { createIds } from '../../src/domain/ids.js';
@@ -123,9 +124,11 @@ async function simulate(wallets: number, noise: number, hours: number) {
       fetch: stand,
     });
     scope.teardown(() => horizon.close());
+    const outbox = createOutbox({ ...stores.system, newId, publicUrl: 'https://pay.example' });
     const record = createRecorder({
       ...stores.system,
-      outbox: createOutbox({ ...stores.system, newId, publicUrl: 'https://pay.example' }),
+      outbox,
+      refundBook: createRefundBook({ ...stores.system, outbox }),
       transaction,
       newId,
     }).record;

@@ -230,8 +230,10 @@ t.test('money sent back is booked once, at the oldest payment with as much left,
     history: [{ from: null, terms: { active: true } }],
     ...{ paymentCount: 0, receivedCount: 0, suffixes: [], createdAt: new Date() },
   });
+  const closedAt = new Date();
   const paid = (nth: number, amount: bigint): Credit => ({
     ...credit(nth),
+    closedAt,
     amount,
     memo: { type: 'text', text: memo, valid: true },
   });
