@@ -16,7 +16,7 @@ export interface LedgerServer {
 }
 
 /** All calls reject with `LedgerUnavailable` or `WrongNetwork`; what the budget itself rejects with passes through. */
-export interface LedgerSession extends LedgerSource {
+export interface LedgerSession extends Required<LedgerSource> {
   /** Which server answers this session. Null before the first answer. */
   readonly server: string | null;
   /** How many requests it has sent. */
@@ -236,7 +236,13 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
         ),
       quietCheck: (...args) => ask(callOf((source) => source.quietCheck(...args))),
       complete: (...args) => ask(callOf((source) => source.complete(...args))),
-      transactionRecords: (...args) => ask(callOf((source) => source.transactionRecords(...args))),
+      transactionRecords: (...args) =>
+        ask(
+          callOf(async (source) => {
+            if (source.transactionRecords) return source.transactionRecords(...args);
+            throw new LedgerUnavailable('it looks up no transactions', 0);
+          }),
+        ),
       ledger: (...args) => ask(callOf((source) => source.ledger(...args))),
       ledgerAtOrBefore: (...args) => ask(callOf((source) => source.ledgerAtOrBefore(...args))),
       account: (...args) => ask(callOf((source) => source.account(...args))),
