@@ -25,8 +25,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         READER,
-        'const stored = await recorder.record(network, credits, { from, to });',
-        'await cursors.advance(from, to); const stored = await recorder.record(network, credits, null);',
+        'const stored = await recorder.record(network, { credits, refunds }, { from, to });',
+        'await cursors.advance(from, to); const stored = await recorder.record(network, { credits, refunds }, null);',
       ],
     ],
   },
