@@ -30,6 +30,11 @@ export const ERRORS = {
     description:
       'Too many requests of this account, or of this address without a key; `Retry-After` says for how many seconds to wait.',
   },
+  unavailable: {
+    status: 503,
+    trpc: 'SERVICE_UNAVAILABLE',
+    description: 'The ledger cannot be reached at the moment: try again.',
+  },
   internal: {
     status: 500,
     trpc: 'INTERNAL_SERVER_ERROR',

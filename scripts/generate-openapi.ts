@@ -126,6 +126,7 @@ function errorsOf(operation: Operation): ErrorCode[] {
     conflict: method === 'POST' || errors.includes('conflict'),
     validation_error: hasBody || method === 'POST' || errors.includes('validation_error'),
     rate_limited: true,
+    unavailable: errors.includes('unavailable'),
     internal: true,
   };
   return (Object.keys(possible) as ErrorCode[]).filter((code) => possible[code]);

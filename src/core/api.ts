@@ -1,6 +1,9 @@
 /** What an API process serves besides the services: who may call, the hosted pages, the specification. */
 import { readFile } from 'node:fs/promises';
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
 import { createDestinationCheck } from '../collect/destination-check.js';
+import { createPayerLedger } from '../collect/payer-ledger.js';
 import type { Config } from '../config.js';
 import type { HttpApi } from '../http/app.js';
 import { clientAddressOf } from '../http/client-address.js';
@@ -16,6 +19,7 @@ import { createIdempotency } from '../services/idempotency.js';
 import type { Database } from '../stores/database.js';
 import { isResumable } from '../stores/payment-changes.js';
 import type { Core } from './core.js';
+import { requestsPerHourOf } from './ledgers.js';
 
 export interface Api {
   http: HttpApi & { pages: PageRouter };
@@ -44,9 +48,11 @@ export async function createApi(core: Core, { config, services, snapshot, testPa
     pages: createPageSource({ paymentLinks, checkouts, forAccount, destinationCheck, clock }),
     status,
     testPayer,
+    payerLedger: createPayerLedger({ ledgers, share: payersShare(config, clock) }),
     clock,
     log,
     publicUrl,
+    limitWallet: createRateLimit(Math.min(WALLET_REQUESTS_PER_MINUTE, publicRateLimitPerMinute), clock),
     limit: createRateLimit(publicRateLimitPerMinute, clock),
     addressOf: clientAddressOf,
   });
@@ -67,6 +73,22 @@ export async function createApi(core: Core, { config, services, snapshot, testPa
       await authentication.close();
     },
   };
+}
+
+/** Of one client address: a payer needs two for a payment. */
+const WALLET_REQUESTS_PER_MINUTE = 20;
+/** The part of a network's request budget that payers may use, in each process. */
+const PAYERS_PART = 1 / 4;
+
+function payersShare(config: Config, clock: Clock): (network: Network) => number {
+  const limits = new Map(
+    config.networks.map((network) => {
+      const requestsPerHour = requestsPerHourOf(network, config);
+      const perMinute = requestsPerHour === null ? 0 : Math.max(1, Math.floor((requestsPerHour / 60) * PAYERS_PART));
+      return [network, createRateLimit(perMinute, clock)];
+    }),
+  );
+  return (network) => limits.get(network)!(network);
 }
 
 /** The committed file, whether this runs from the sources or from dist. */

@@ -246,6 +246,8 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
       ledger: (...args) => ask(callOf((source) => source.ledger(...args))),
       ledgerAtOrBefore: (...args) => ask(callOf((source) => source.ledgerAtOrBefore(...args))),
       account: (...args) => ask(callOf((source) => source.account(...args))),
+      sequenceOf: (...args) => ask(callOf((source) => source.sequenceOf(...args))),
+      submit: (...args) => ask(callOf((source) => source.submit(...args))),
       tips: () =>
         Promise.all(
           servers.map(async (server) => {

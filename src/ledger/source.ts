@@ -48,6 +48,15 @@ export interface LedgerAccount {
   trusted: Asset[];
 }
 
+/** What a server says of a transaction that it was handed. */
+export type Submission =
+  /** It is in a ledger. */
+  | { state: 'applied' }
+  /** Taken, or perhaps taken: whether it gets into a ledger is not known yet. */
+  | { state: 'pending' }
+  /** The codes are Horizon's, such as `tx_failed` with `op_underfunded`, or `tx_bad_seq` with null. */
+  | { state: 'refused'; transactionCode: string; operationCode: string | null };
+
 /** One server. Every call throws `SourceError`, or `WrongNetwork` when the server serves another network. */
 export interface LedgerSource {
   tip(): Promise<LedgerTip>;
@@ -69,4 +78,9 @@ export interface LedgerSource {
   ledgerAtOrBefore(time: Date): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null>;
   /** Null for an account that is not on the ledger. */
   account(address: string): Promise<LedgerAccount | null>;
+  /** The sequence number of an account's newest transaction, decimal text; null for an account that is not on the ledger. */
+  sequenceOf(address: string): Promise<string | null>;
+  /** Hands a signed transaction to the network and waits some seconds for what becomes of it. Handing the same one over again does no harm.
+   *  @param envelope base64 of a TransactionEnvelope */
+  submit(envelope: string): Promise<Submission>;
 }

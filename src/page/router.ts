@@ -2,6 +2,7 @@
 import express, { type ErrorRequestHandler, type Request, type Response, type Router } from 'express';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
+import type { PayerLedger } from '../collect/payer-ledger.js';
 import { payUri } from '../domain/sep7.js';
 import { qrPng, qrSvg } from '../resources/qr.js';
 import { createAssets } from './assets.js';
@@ -18,6 +19,7 @@ import { createStreams } from './streams.js';
 import type { PageLink, PagePayment, PageSource, StatusFeed, TestPayer, TestPayment } from './types.js';
 import { PAGE_MEMORY_MS } from './types.js';
 import { pageView } from './view.js';
+import { createWalletPayments } from './wallet-payment.js';
 
 /** Whatever a slug was ever made of; nothing else is looked up. */
 const SLUG = /^[A-Za-z0-9_-]{1,64}$/;
@@ -31,6 +33,8 @@ export interface PageDeps {
   status: StatusFeed;
   /** Null where nobody may pay from a test account. */
   testPayer: TestPayer | null;
+  /** For payers with a wallet in the browser; null where none is offered. */
+  payerLedger: PayerLedger | null;
   clock: Clock;
   log: Logger;
   /** Base of the links' URLs; may have a path. */
@@ -40,6 +44,8 @@ export interface PageDeps {
   maxStreamsPerAddress?: number;
   /** Counts a request of a client address. @returns 0 when it is let through, else the seconds to wait */
   limit?: (address: string) => number;
+  /** The same for requests that concern a wallet in the browser: each costs one of the ledger's servers. */
+  limitWallet?: (address: string) => number;
   addressOf?: (req: Request) => string;
 }
 
@@ -48,8 +54,9 @@ export type PageRouter = Router & { close(): void; openStreams(): number };
 
 /** @returns a router for the root: `/p/…`, `/c/…` and `/page/…`. */
 export function createPageRouter(deps: PageDeps): PageRouter {
-  const { pages, status, testPayer, clock, log } = deps;
+  const { pages, status, testPayer, payerLedger, clock, log } = deps;
   const { maxStreams = MAX_STREAMS, maxStreamsPerAddress = MAX_STREAMS_PER_ADDRESS, limit = () => 0 } = deps;
+  const { limitWallet = () => 0 } = deps;
   const addressOfClient = deps.addressOf ?? ((req) => req.ip ?? 'unknown');
   const base = new URL(deps.publicUrl).pathname.replace(/\/+$/, '');
   const frame = { assets: createAssets(), base };
@@ -68,13 +75,17 @@ export function createPageRouter(deps: PageDeps): PageRouter {
     return since ? status.since(linkId, since) : [];
   }
 
+  async function linkOf(req: Request): Promise<PageLink | null> {
+    const slug = String(req.params.slug);
+    const find = req.path.startsWith('/c/') ? pages.checkoutBySlug : pages.linkBySlug;
+    return SLUG.test(slug) ? find(slug) : null;
+  }
+
   /** Answers 404 unless there is such a link or checkout. */
   const withLink =
     (handle: (req: Request, res: Response, link: PageLink) => void | Promise<void>) =>
     async (req: Request, res: Response): Promise<void> => {
-      const slug = String(req.params.slug);
-      const find = req.path.startsWith('/c/') ? pages.checkoutBySlug : pages.linkBySlug;
-      const link = SLUG.test(slug) ? await find(slug) : null;
+      const link = await linkOf(req);
       return link ? handle(req, res, link) : send(res, 404, unknownView(frame));
     };
 
@@ -164,6 +175,10 @@ export function createPageRouter(deps: PageDeps): PageRouter {
   const router = express.Router();
   router.use(['/p', '/c', '/page'], strictHeaders);
   router.get('/page/:file', frame.assets.serve);
+  if (payerLedger) {
+    const limitPayer = (req: Request) => limit(addressOfClient(req)) || limitWallet(addressOfClient(req));
+    router.use(createWalletPayments({ payerLedger, find: linkOf, limit: limitPayer, clock, log }));
+  }
   router.use(['/p', '/c'], (req, res, next) => {
     const waitSeconds = limit(addressOfClient(req));
     if (waitSeconds === 0) return next();

@@ -174,6 +174,7 @@ export async function servePages(t: Test, links: PageLink[], deps: Partial<PageD
     },
     status: feed,
     testPayer: null,
+    payerLedger: null,
     clock: systemClock,
     log: pino({ level: 'silent' }),
     publicUrl: 'http://localhost:3000',

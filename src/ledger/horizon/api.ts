@@ -8,6 +8,8 @@ import { ledgerOfCursor } from '../toid.js';
 import { hash, isObject, moment } from './fields.js';
 import { nowLedger, type ParsedPage, parsePage } from './page.js';
 import { parseRecord, type Supplement } from './record.js';
+import type { Response } from './request.js';
+import { toSubmission } from './submission.js';
 
 /** Body null for 404 (nothing there) and 410 (no longer kept). */
 export type Answer =
@@ -15,6 +17,8 @@ export type Answer =
   | { status: 404 | 410; body: null; latestLedger: number | null };
 /** Sends one GET. @throws SourceError */
 export type Get = (path: string, query?: Record<string, string>) => Promise<Answer>;
+/** Sends one form. @throws SourceError */
+export type Post = (path: string, form: Record<string, string>) => Promise<Response>;
 
 /** `now` is looked up once for the query and again for the link that names it, by when a server that catches up may have taken in more ledgers. */
 const NOW_MAY_MOVE_LEDGERS = 5;
@@ -33,10 +37,11 @@ const tipSchema = z.object({
 const accountSchema = z.object({
   balances: z.array(z.object({ asset_code: z.string().optional(), asset_issuer: z.string().optional() })),
 });
+const signerSchema = z.object({ sequence: z.string().regex(/^\d{1,19}$/) });
 const ledgerSchema = z.object({ sequence, hash, closed_at: moment });
 
 /** @param passphrase of the network that it should serve. @param label of the server, for errors. */
-export function createHorizonSource(get: Get, passphrase: string, label: string): LedgerSource {
+export function createHorizonSource(get: Get, post: Post, passphrase: string, label: string): LedgerSource {
   async function tip(): Promise<LedgerTip> {
     const { body } = await get('/');
     const root = tipSchema.safeParse(body).data;
@@ -169,6 +174,23 @@ export function createHorizonSource(get: Get, passphrase: string, label: string)
           code && issuer ? [{ code, issuer }] : [],
         ),
       };
+    },
+
+    async sequenceOf(address) {
+      const { status, body } = await get(`/accounts/${address}`);
+      if (status !== 200) return null;
+      const account = signerSchema.safeParse(body).data;
+      if (!account) throw new SourceError('invalid account response');
+      return account.sequence;
+    },
+
+    async submit(envelope) {
+      const response = await post('/transactions', { tx: envelope }).catch((error: unknown) => {
+        // It may have been taken all the same.
+        if (error instanceof SourceError && error.kind === 'slow') return null;
+        throw error;
+      });
+      return response === null ? { state: 'pending' } : toSubmission(response);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** One GET: bounded in time and size, its body included. Whatever goes wrong on the way is a `SourceError`; a status is an answer. */
+/** One request: bounded in time and size, its body included. Whatever goes wrong on the way is a `SourceError`; a status is an answer. */
 import { Agent, fetch as undiciFetch } from 'undici';
 import type { Clock } from '../../clock.js';
 import { SourceError } from '../errors.js';
@@ -6,7 +6,13 @@ import { SourceError } from '../errors.js';
 /** What is used of `fetch`, so that a test may stand in for it. */
 export type Fetch = (
   url: string,
-  init: { headers: Record<string, string>; redirect: 'manual'; signal: AbortSignal },
+  init: {
+    method: 'GET' | 'POST';
+    headers: Record<string, string>;
+    body?: string;
+    redirect: 'manual';
+    signal: AbortSignal;
+  },
 ) => Promise<{
   status: number;
   headers: { get(name: string): string | null };
@@ -24,8 +30,8 @@ export interface Response {
 }
 
 export interface Requester {
-  /** @throws SourceError */
-  get(url: string, headers: Record<string, string>, timeoutMs: number): Promise<Response>;
+  /** GETs, or POSTs a body. @throws SourceError */
+  send(request: { url: string; headers: Record<string, string>; body?: string }, timeoutMs: number): Promise<Response>;
   /** Ends what is in flight. */
   close(): Promise<void>;
 }
@@ -41,18 +47,23 @@ export function createRequester(clock: Clock, fetch?: Fetch): Requester {
   let closed = false;
 
   return {
-    async get(url, headers, timeoutMs) {
+    async send({ url, headers, body }, timeoutMs) {
       if (closed) throw new SourceError('closed');
       const request = new AbortController();
       const done = new AbortController();
       inFlight.add(request);
       void clock.sleep(timeoutMs, done.signal).then(() => request.abort());
       try {
-        const response = await send(url, { headers, redirect: 'manual', signal: request.signal });
-        const body = await readJson(response.body);
+        const response = await send(url, {
+          ...(body === undefined ? { method: 'GET' } : { method: 'POST', body }),
+          headers,
+          redirect: 'manual',
+          signal: request.signal,
+        });
+        const answer = await readJson(response.body);
         return {
           status: response.status,
-          body,
+          body: answer,
           retryAfterMs: retryAfterMs(response.headers.get('retry-after'), clock),
           latestLedger: ledgerNumber(response.headers.get('latest-ledger')),
         };

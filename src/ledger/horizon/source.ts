@@ -51,9 +51,15 @@ export function horizonServers(urls: readonly string[], passphrase: string, requ
         createHorizonSource(
           async (path, query) => {
             await spend();
-            const response = await requester.get(urlOf(path, query), headers, timeoutMs);
+            const response = await requester.send({ url: urlOf(path, query), headers }, timeoutMs);
             if (response.status === 400) throw new LedgerUnavailable(`${label}: refused the request`, REFUSED_RETRY_MS);
             return toAnswer(response);
+          },
+          async (path, form) => {
+            await spend();
+            const asForm = { ...headers, 'content-type': 'application/x-www-form-urlencoded' };
+            const body = new URLSearchParams(form).toString();
+            return requester.send({ url: urlOf(path), headers: asForm, body }, timeoutMs);
           },
           passphrase,
           label,
