@@ -7,7 +7,7 @@ import {
   Asset as StellarAsset,
   type Transaction,
   TransactionBuilder,
-} from '@stellar/stellar-sdk';
+} from '@stellar/stellar-sdk/minimal';
 import { type Asset, NATIVE, sameAsset } from './asset.js';
 import { type CreditMemo, memosNamedBy } from './memo.js';
 import { parseMuxed } from './muxed.js';

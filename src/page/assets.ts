@@ -1,16 +1,26 @@
-/** Style, script and icon of the page, named after their content: a name once served never means anything else. */
+/** Style, scripts and icon of the page, named after their content: a name once served never means anything else. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import type { RequestHandler } from 'express';
 
-const FILES = { 'page.css': 'text/css', 'page.js': 'text/javascript', 'icon.svg': 'image/svg+xml' } as const;
+const FILES = {
+  'page.css': 'text/css',
+  'page.js': 'text/javascript',
+  'wallet.js': 'text/javascript',
+  'freighter.js': 'text/javascript',
+  'icon.svg': 'image/svg+xml',
+} as const;
 export type AssetName = keyof typeof FILES;
+
+/** The wallet's interface as its makers publish it: one script without further parts. */
+const FREIGHTER = createRequire(import.meta.url).resolve('@stellar/freighter-api');
 
 const ONE_YEAR = 'public, max-age=31536000, immutable';
 
 export function createAssets() {
   const assets = Object.entries(FILES).map(([file, type]) => {
-    const body = readFileSync(new URL(`./client/${file}`, import.meta.url));
+    const body = readFileSync(file === 'freighter.js' ? FREIGHTER : new URL(`./client/${file}`, import.meta.url));
     const [name, extension] = file.split('.');
     const hash = createHash('sha256').update(body).digest('hex').slice(0, 10);
     return {

@@ -119,6 +119,7 @@ export function createPageRouter(deps: PageDeps): PageRouter {
       nowMs: clock.nowMs(),
       looked: since !== null,
       testPayable: testPayable(link),
+      walletPayable: payerLedger !== null,
       problem: given.problem ?? null,
     });
     res.set(contentSecurityPolicy(image));

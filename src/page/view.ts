@@ -1,5 +1,6 @@
 /** The page as HTML: what is bought, how it is paid, and where the payment stands. Complete without the script. */
 
+import { type Network, networkInfo } from '../../contracts/networks.js';
 import { timeLeft } from './checkout-state.js';
 import { documentOf, type Frame } from './document.js';
 import type { EnteredAmount } from './entered-amount.js';
@@ -26,6 +27,8 @@ export interface PageModel {
   /** Whether somebody without the script has asked if the payment has arrived. */
   looked: boolean;
   testPayable: boolean;
+  /** A wallet in the browser may pay. */
+  walletPayable: boolean;
   /** What became of a press on the test button, if it failed. */
   problem: string | null;
 }
@@ -38,7 +41,7 @@ export function pageView(frame: Frame, model: PageModel): Html {
     pageState.title,
     html`
 ${networkNotice(link)}
-<main class="checkout" data-address="${address}" data-opened="${opened}" data-state="${pageState.state}"${pageState.due !== undefined && html` data-due="${pageState.due}"`}>
+<main class="checkout" data-address="${address}" data-opened="${opened}" data-state="${pageState.state}"${pageState.due !== undefined && html` data-due="${pageState.due}"`}${pageState.payable && walletData(frame, model)}>
   <header class="summary">
     ${image && html`<img class="picture" src="${image.url}" alt="" referrerpolicy="no-referrer" width="320" height="320">`}
     <div>
@@ -56,6 +59,19 @@ ${networkNotice(link)}
 </main>`,
   );
 }
+
+/** What the script needs to find a wallet in the browser and to pay from it. */
+function walletData({ assets, base }: Frame, { walletPayable, link: { wallet } }: PageModel): Html | null {
+  if (!walletPayable) return null;
+  const [wallets, freighter] = [assets.nameOf('wallet.js'), assets.nameOf('freighter.js')];
+  return html` data-wallet="${base}/page/${wallets}" data-freighter="${base}/page/${freighter}" data-passphrase="${networkInfo[wallet.network].passphrase}" data-network="${NETWORK_NAMES[wallet.network]}"`;
+}
+
+const NETWORK_NAMES: Record<Network, string> = {
+  PUBLIC: 'the public network',
+  TESTNET: 'the test network',
+  LOCAL: 'this local network',
+};
 
 function networkNotice({ wallet: { network } }: PageLink): Html | null {
   if (network === 'PUBLIC') return null;
@@ -129,6 +145,7 @@ ${warnings.map((warning) => html`<p class="callout">${icon('warning')}<span>${wa
 <div class="scan">
   <div class="qr" role="img" aria-label="QR code of the payment request, for a Stellar wallet">${qr}</div>
   <a class="button" href="${uri}">${icon('wallet')}Open in wallet</a>
+  ${freighterButton(model)}
   <p class="hint">Scan with a Stellar wallet, or open the wallet on this device. Address${amount !== null && ', amount'} and memo are filled in.</p>
 </div>
 ${testButton(model)}
@@ -144,6 +161,12 @@ ${testButton(model)}
 </dl>
 ${withoutMemo(link)}
 <p class="callout">${icon('warning')}<span><strong>Do not leave out the memo.</strong> Without it nobody can tell that the payment is yours. From an exchange, enter it as a text memo.</span></p>`;
+}
+
+/** Shown once the script has found the wallet. */
+function freighterButton({ walletPayable, amount }: PageModel): Html | null {
+  if (!walletPayable || amount === null) return null;
+  return html`<div class="freighter"><button type="button" data-amount="${amount}">${icon('wallet')}<span>Pay with Freighter</span></button><p class="problem" role="alert"></p></div>`;
 }
 
 /** For wallets that cannot send a text memo: smart wallets, and exchanges that take a number only. */

@@ -44,7 +44,7 @@ const paymentsOf = (query: string, count: number) =>
     return data.length === count && data;
   }, `${count} payments of ${query}`);
 const sequenceOf = async (address: string): Promise<string> =>
-  (await (await fetch(`${service.context.localLedger!.url}/accounts/${address}`)).json()).sequence;
+  ((await (await fetch(`${service.context.localLedger!.url}/accounts/${address}`)).json()) as any).sequence;
 
 /** A signed transaction of the payer's, as a wallet could make it. */
 async function made(

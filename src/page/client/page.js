@@ -27,6 +27,19 @@ if (main) {
   leaveWhenPaid();
   redrawOnEntry(main.dataset.address, document.querySelector('form.amount'));
   document.addEventListener('submit', payFromTestAccount);
+  lookForWallet();
+}
+
+/** Only where a payment is asked for: other pages load nothing of it. */
+async function lookForWallet() {
+  const { wallet, freighter: script, address, passphrase, network } = main.dataset;
+  if (!wallet) return;
+  try {
+    const { offerFreighter } = await import(wallet);
+    await offerFreighter({ script, address, passphrase, network, say, main });
+  } catch {
+    // Without it there are the code and the address.
+  }
 }
 
 /** @param {MouseEvent} event */
@@ -113,6 +126,7 @@ function followPayments(address) {
     } else if (main.dataset.due === undefined && main.dataset.state === 'WAITING')
       ask.open = snapshot.state === 'WAITING';
     offerTestPayment?.();
+    main.dispatchEvent(new Event('turned'));
     main.dataset.state = snapshot.state;
     byId('status').innerHTML = snapshot.html;
     document.title = snapshot.title;

@@ -1,0 +1,85 @@
+/** What Horizon's answers to a submitted payment mean, and the bounds of what payers may cost: the rest is in test/e2e/wallet-payments.test.ts. */
+import t from 'tap';
+import { createPayerLedger, type PayerLedger } from '../../src/collect/payer-ledger.js';
+import { LedgerUnavailable, SourceError } from '../../src/ledger/errors.js';
+import { toSubmission } from '../../src/ledger/horizon/submission.js';
+import { refusalSentence } from '../../src/page/refusal.js';
+import { ADDRESS, pageLink, servePages } from '../helpers/browser.js';
+
+const problem = (tail: string, extras?: object) => ({ type: `https://stellar.org/horizon-errors/${tail}`, extras });
+const refused = (transaction: string, ...operations: string[]) =>
+  problem('transaction_failed', {
+    result_codes: { transaction, ...(operations.length > 0 ? { operations } : {}) },
+  });
+
+t.test("each of Horizon's answers to a transaction is understood, and no other", async (t) => {
+  const meaning = (status: number, body: unknown) => toSubmission({ status, body, retryAfterMs: null });
+  t.same(meaning(200, { hash: 'a', successful: true }), { state: 'applied' });
+  t.same(meaning(504, problem('transaction_submission_timeout')), { state: 'pending' });
+  t.same(meaning(504, undefined), { state: 'pending' }, "a proxy's");
+  const tx = (transactionCode: string, operationCode: string | null) => ({
+    state: 'refused',
+    transactionCode,
+    operationCode,
+  });
+  t.same(meaning(400, refused('tx_bad_seq')), tx('tx_bad_seq', null));
+  t.same(meaning(400, refused('tx_failed', 'op_success', 'op_no_trust')), tx('tx_failed', 'op_no_trust'));
+  t.same(meaning(400, problem('transaction_malformed')), tx('tx_malformed', null));
+  for (const [status, body, kind] of [
+    [200, {}, 'server'],
+    [200, undefined, 'server'],
+    [400, problem('bad_request'), 'server'],
+    [400, refused('<script>'), 'server'],
+    [403, problem('transaction_submission_disabled'), 'slow'],
+    [429, undefined, 'server'],
+    [503, problem('stale_history'), 'server'],
+  ] as const) {
+    t.throws(() => meaning(status, body), new SourceError(`status ${status} for a transaction`, { kind }));
+  }
+});
+
+t.test('every refusal is a sentence, also one that nobody has heard of', async (t) => {
+  for (const code of ['op_underfunded', 'op_src_no_trust', 'op_line_full', 'tx_bad_seq', 'tx_too_late', 'op_what']) {
+    t.match(refusalSentence(code, pageLink('x')), /^[A-Z].*\.$/, code);
+  }
+});
+
+t.test('payers have a share of the requests and of the connections, and no more', async (t) => {
+  const waiting: (() => void)[] = [];
+  const session = { submit: () => new Promise((resolve) => waiting.push(() => resolve({ state: 'applied' }))) };
+  let waitSeconds = 0;
+  const payers = createPayerLedger({
+    ledgers: new Map([['PUBLIC', { session: () => session as never }]]),
+    share: () => waitSeconds,
+  });
+  const sent = Array.from({ length: 8 }, () => payers.submit('PUBLIC', 'x'));
+  t.match(await payers.submit('PUBLIC', 'x'), { state: 'busy' }, 'eight at once');
+  for (const answer of waiting.splice(0)) answer();
+  t.same(await Promise.all(sent), Array(8).fill({ state: 'applied' }));
+  waitSeconds = 7;
+  t.same(await payers.submit('PUBLIC', 'x'), { state: 'busy', waitSeconds: 7 });
+  t.equal(waiting.length, 0, 'the ledger is not asked');
+  t.same(await payers.submit('TESTNET', 'x'), { state: 'unavailable' });
+
+  const away = { session: () => ({ sequenceOf: () => Promise.reject(new LedgerUnavailable('away', 1)) }) as never };
+  const cut = createPayerLedger({ ledgers: new Map([['PUBLIC', away]]), share: () => 0 });
+  t.same(await cut.sequenceOf('PUBLIC', ADDRESS), { state: 'unavailable' });
+});
+
+t.test('a client that asks too often, or a share that is used up, is 429 in the envelope', async (t) => {
+  const payerLedger: PayerLedger = {
+    sequenceOf: async () => ({ state: 'busy', waitSeconds: 9 }),
+    submit: async () => ({ state: 'unavailable' }),
+  };
+  let left = 1;
+  const limitWallet = () => (left-- > 0 ? 0 : 33);
+  const { url } = await servePages(t, [pageLink('x')], { payerLedger, limitWallet });
+  const ask = async () => {
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ account: ADDRESS });
+    const answer = await fetch(`${url}/p/x/transaction`, { method: 'POST', headers, body });
+    return [answer.status, answer.headers.get('retry-after'), ((await answer.json()) as any).error.code];
+  };
+  t.same(await ask(), [429, '9', 'rate_limited']);
+  t.same(await ask(), [429, '33', 'rate_limited']);
+});
