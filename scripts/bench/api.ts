@@ -47,7 +47,7 @@ export async function api(): Promise<Section> {
       .find({}, { sort: { _id: -1 }, limit: 1 })
       .toArray()) as [{ _id: string }];
     const rows: Section['rows'] = [];
-    for (const [name, what] of Object.entries({
+    const asked = Object.entries({
       'GET one product': { method: 'GET', path: `/products/${productIds[3]}` },
       'GET a list of 20 products': { method: 'GET', path: '/products?pageSize=20' },
       'POST a product': { method: 'POST', path: '/products', body: JSON.stringify(product) },
@@ -56,7 +56,13 @@ export async function api(): Promise<Section> {
         path: '/payment-links',
         body: JSON.stringify({ productId: productIds[3] }),
       },
-    })) {
+      'POST a checkout': {
+        method: 'POST',
+        path: '/checkouts',
+        body: JSON.stringify({ productId: productIds[3], reference: 'order-1042' }),
+      },
+    }).filter(([name]) => name.includes(process.env.BENCH_API ?? ''));
+    for (const [name, what] of asked) {
       const measure = (base: string) => () =>
         load({
           ...what,
@@ -73,6 +79,7 @@ export async function api(): Promise<Section> {
       // What POST made must not make the lists longer for the next run.
       await database.db.collection('products').deleteMany({ name: 'Another' });
       await database.db.collection<{ _id: string }>('paymentLinks').deleteMany({ _id: { $gt: newestLink } });
+      await database.db.collection('checkouts').deleteMany({});
     }
     return {
       name: 'api',

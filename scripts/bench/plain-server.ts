@@ -11,6 +11,7 @@ const keys = db.collection<any>('api-keys');
 const products = db.collection<any>('products');
 const wallets = db.collection<any>('wallets');
 const links = db.collection<any>('paymentLinks');
+const checkouts = db.collection<any>('checkouts');
 const app = express();
 app.disable('x-powered-by');
 app.use(express.json({ limit: '100kb' }));
@@ -132,6 +133,44 @@ app.post('/payment-links', async (req, res) => {
   };
   await links.insertOne(link);
   res.status(201).json({ data: linkOf(link, product), error: null });
+});
+
+app.post('/checkouts', async (req, res) => {
+  const { productId, reference } = req.body;
+  const product = await products.findOne({ _id: productId, accountId: res.locals.accountId });
+  const wallet = product && (await wallets.findOne({ _id: product.walletId, accountId: res.locals.accountId }));
+  if (!wallet?.active) return void res.status(422).json({ data: null, error: { code: 'validation_error' } });
+  const createdAt = new Date();
+  const terms = { name: product.name, description: product.description, assetCode: 'XLM', assetIssuer: null };
+  const checkout = {
+    _id: `chk_z${randomBytes(13).toString('hex')}`,
+    accountId: res.locals.accountId,
+    productId,
+    walletId: wallet._id,
+    slug: randomBytes(8).toString('hex'),
+    memo: randomBytes(6).toString('hex').toUpperCase(),
+    reference,
+    metadata: {},
+    ...terms,
+    amount: product.price,
+    quantity: 1,
+    successUrl: null,
+    cancelUrl: null,
+    status: 'OPEN',
+    received: '0',
+    paymentCount: 0,
+    expiresAt: new Date(createdAt.getTime() + 86_400_000),
+    paidAt: null,
+    closedAt: null,
+    createdAt,
+  };
+  await checkouts.insertOne(checkout);
+  const { _id, accountId, walletId, received, paymentCount, ...shown } = checkout;
+  const summary = { id: product._id, name: product.name, assetCode: product.assetCode, price: product.price };
+  const paidTo = { id: wallet._id, name: wallet.name, address: wallet.address, network: wallet.network };
+  const amounts = { receivedAmount: '0', remainingAmount: checkout.amount, excessAmount: null };
+  const url = `https://pay.example/c/${checkout.slug}`;
+  res.status(201).json({ data: { id: _id, ...shown, ...amounts, url, product: summary, wallet: paidTo }, error: null });
 });
 
 const server = app.listen(0, '127.0.0.1', () =>
