@@ -72,6 +72,14 @@ export class Chain {
     return this.ledgers.at(-1)!;
   }
 
+  /** Whether a record that Horizon still has names the address. */
+  names(address: string): boolean {
+    return this.ledgers.some(
+      ({ sequence, records }) =>
+        sequence >= this.elder && records.some((record) => JSON.stringify(record).includes(address)),
+    );
+  }
+
   send(sending: Sending): void {
     this.#queue.push(sending);
   }

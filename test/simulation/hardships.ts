@@ -24,6 +24,8 @@ export interface Hardships {
   muxed: true | null;
   /** One tenant with many webhooks, and one transaction with many payments. */
   crowd: { webhooks: number; payments: number } | null;
+  /** Merchants take orders that last some seconds, and payers pay them in parts, late or twice. */
+  checkouts: true | null;
   /** A wallet is made right after a reset. */
   walletsAfterReset: true | null;
 }
@@ -118,6 +120,16 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
     probability: 0.03,
     draw: TRUE,
     adapt: (scenario) => Object.assign(scenario, { reset: true, retention: false, merchantActs: 30, ledgers: 14 }),
+  },
+  checkouts: {
+    isOn: true,
+    probability: 0.12,
+    draw: TRUE,
+    adapt: (scenario, random) => {
+      scenario.ledgers += random.between(5, 15);
+      scenario.merchantActs += random.between(10, 25);
+      Object.assign(scenario, { reset: false, maxSteps: 25_000 });
+    },
   },
 };
 

@@ -35,6 +35,8 @@ export interface Knowledge {
   products: Map<string, { accountId: string; terms: Change<Terms>[] }>;
   links: Map<string, { accountId: string; productId: string; memo: string; active: Change<boolean>[] }>;
   webhooks: Map<string, KnownWebhook>;
+  /** As they were when they were first known. */
+  checkouts: Map<string, Doc>;
   /** Gaps that a wallet was ever flagged with. */
   gaps: Map<string, Doc[]>;
   redelivered: { deliveryId: string; atMs: number }[];
@@ -44,6 +46,8 @@ export interface Knowledge {
   accepted: Set<string>;
   /** Link by payment. */
   assigned: Map<string, string>;
+  /** Payments that were UNMATCHED before they were a checkout's. */
+  assignedToCheckout: Set<string>;
   ledgers: { chain: number; sequence: number; closedMs: number }[];
   resetsMs: number[];
   /** Database replies came so late that leases expired while their holders lived. */
@@ -60,11 +64,13 @@ export const newKnowledge = (conditions: Pick<Knowledge, 'stalls' | 'isUneven' |
   products: new Map(),
   links: new Map(),
   webhooks: new Map(),
+  checkouts: new Map(),
   gaps: new Map(),
   redelivered: [],
   actingSinceMs: null,
   accepted: new Set(),
   assigned: new Map(),
+  assignedToCheckout: new Set(),
   ledgers: [],
   resetsMs: [],
   ...conditions,
@@ -112,8 +118,8 @@ export async function learn(
   fromMs: number,
   untilMs: number,
 ): Promise<void> {
-  const [wallets, products, links, webhooks, payments] = await Promise.all(
-    ['wallets', 'products', 'paymentLinks', 'webhooks', 'payments'].map(docs),
+  const [wallets, products, links, webhooks, payments, checkouts] = await Promise.all(
+    ['wallets', 'products', 'paymentLinks', 'webhooks', 'payments', 'checkouts'].map(docs),
   );
   const note = <T>(changes: Change<T>[], value: T) => {
     if (JSON.stringify(changes.at(-1)!.value) !== JSON.stringify(value)) changes.push({ value, fromMs, untilMs });
@@ -134,6 +140,8 @@ export async function learn(
     note(link.active, active);
     known.links.set(_id, link);
   }
+  for (const checkout of checkouts!)
+    if (!known.checkouts.has(checkout._id)) known.checkouts.set(checkout._id, checkout);
   learnWebhooks(known, webhooks!, fromMs, untilMs);
   for (const { _id, paymentLinkId, memo } of payments!) {
     if (paymentLinkId && known.links.get(paymentLinkId)?.memo !== memo?.trim().toUpperCase())

@@ -6,6 +6,8 @@ import type { Supervisor } from './supervisor.js';
 
 const MAX_WEBHOOKS = 3;
 const WALLETS_AFTER_RESET = 2;
+/** The shortest life that the API allows, and how much of it is over when the order is made. */
+const CHECKOUT_LIFE_MS = 60_000;
 
 export class Merchant {
   #webhooks = 0;
@@ -26,6 +28,7 @@ export class Merchant {
       if (run.isCalm) break;
       if (isHasty && run.known.resetsMs.length > 0 && this.#walletsAfterReset < WALLETS_AFTER_RESET)
         await this.#createWallet(this.#walletsAfterReset++);
+      else if (run.hardships.checkouts && random.chance(0.6)) await this.#actOnCheckout();
       else await this.#actAtRandom();
     }
   }
@@ -149,7 +152,8 @@ export class Merchant {
       gone: random.chance(0.15) ? 0.2 : 0,
     });
     return this.#act(`makes webhook ${n}`, ({ webhooks }) => {
-      const both = ['payment.received', 'payment.completed'];
+      const orders = this.run.hardships.checkouts ? ['checkout.paid', 'checkout.expired'] : [];
+      const both = ['payment.received', 'payment.completed', ...orders];
       const events = random.pick([both, ['payment.completed'], both]);
       return webhooks.create(callerOf(accountId), { name: 'h', url, events } as never);
     });
@@ -191,10 +195,63 @@ export class Merchant {
     );
   }
 
+  async #actOnCheckout(): Promise<unknown> {
+    const { random, known } = this.run;
+    const draw = random.next();
+    if (draw < 0.5 || known.checkouts.size === 0) return this.#createCheckout();
+    if (draw > 0.85) return this.#assignPayment();
+    const { _id: id, accountId } = random.pick([...known.checkouts.values()]);
+    const call = draw < 0.65 ? 'cancel' : 'accept';
+    const other = random.chance(0.3) ? 'cancel' : call;
+    await this.#act(`${call}s a checkout`, async ({ checkouts }) => {
+      const caller = callerOf(accountId);
+      const calls = random.chance(0.4)
+        ? [checkouts[call](caller, { id }), checkouts[other](caller, { id })]
+        : [checkouts[call](caller, { id })];
+      const ended = await Promise.allSettled(calls);
+      const refused = ended.find((each) => each.status === 'rejected');
+      if (refused) throw refused.reason;
+    });
+  }
+
+  /** By an API whose clock is behind, as if it had been made a while ago: so its end comes within the run. */
+  async #createCheckout(): Promise<void> {
+    const { random, known, run } = { ...this.run, run: this.run };
+    const wallet = random.pick([...known.wallets]);
+    if (!wallet) return;
+    const product = random.pick([...known.products]);
+    const ofProduct = product && random.chance(0.6);
+    const { accountId } = ofProduct ? product[1] : wallet[1];
+    const usdc = random.chance(0.2);
+    const isFixed = ofProduct && product[1].terms.at(-1)!.value.priceType === 'FIXED';
+    const fields = ofProduct
+      ? { productId: product[0], ...(isFixed ? { quantity: random.between(1, 2) } : { amount: '12' }) }
+      : {
+          walletId: wallet[0],
+          name: 'Order',
+          assetCode: usdc ? 'USDC' : 'XLM',
+          assetIssuer: usdc ? ISSUER : null,
+          amount: random.pick(['9', '18.9999999', '10']),
+        };
+    const ageMs = random.between(20_000, CHECKOUT_LIFE_MS - 3000);
+    await this.#act('takes an order', async ({ process, checkouts }) => {
+      const { clockOffsetMs } = process;
+      process.clockOffsetMs -= ageMs;
+      const expiresAt = new Date(run.scheduler.nowMs() + process.clockOffsetMs + CHECKOUT_LIFE_MS).toISOString();
+      try {
+        await checkouts.create(callerOf(accountId), { ...fields, expiresAt } as never);
+      } finally {
+        process.clockOffsetMs = clockOffsetMs;
+      }
+    });
+  }
+
   async #acceptPayment(): Promise<void> {
     const { random, known } = this.run;
     const stored = await this.#docs('payments');
-    const payment = random.pick(stored.filter(({ status }) => status === 'UNDERPAID' || status === 'REJECTED'));
+    const payment = random.pick(
+      stored.filter(({ status, checkoutId }) => !checkoutId && (status === 'UNDERPAID' || status === 'REJECTED')),
+    );
     if (!payment) return;
     known.accepted.add(payment._id);
     await this.#act('accepts a payment', ({ payments }) =>
@@ -206,9 +263,14 @@ export class Merchant {
     const { random, known } = this.run;
     const payment = random.pick((await this.#docs('payments')).filter(({ status }) => status === 'UNMATCHED'));
     const links = [...known.links].filter(([, { accountId }]) => accountId === payment?.accountId);
-    if (!payment || links.length === 0) return;
+    if (!payment || links.length + known.checkouts.size === 0) return;
     await this.#act('assigns a payment', ({ payments }) =>
       this.#impatiently(() => {
+        const own = [...known.checkouts.values()].filter(({ accountId }) => accountId === payment.accountId);
+        if (own.length > 0 && random.chance(0.7)) {
+          return payments.assign(callerOf(payment.accountId), { id: payment._id, checkoutId: random.pick(own)._id });
+        }
+        if (links.length === 0) return Promise.resolve();
         const paymentLinkId = random.pick(links)[0];
         return payments.assign(callerOf(payment.accountId), { id: payment._id, paymentLinkId });
       }),

@@ -1,8 +1,10 @@
 /** The payers, and the ledgers that close with what they send. */
+import { memoIdOf } from '../../src/domain/memo.js';
 import type { Sending } from './chain.js';
 import { ACCOUNTS, ISSUER, type Run, STRANGER } from './run.js';
 
 const STROOPS = [89_999_999, 90_000_000, 100_000_000, 100_000_001, 110_000_000, 1];
+const CHECKOUT_STROOPS = [45_000_000, 60_000_000, 90_000_000, 100_000_000, 120_000_000, 1];
 const UNUSUAL_SHAPES = ['unjoined', 'create', 'merge', 'host', 'failed', 'self', 'unknown'] as const;
 
 /** Closes ledgers until the run ends, with payments in the first of them. Never returns. */
@@ -56,6 +58,10 @@ function reset({ chain, known, scheduler }: Run): void {
 }
 
 function pay({ random, known, chain, hardships }: Run): void {
+  if (hardships.checkouts && known.checkouts.size > 0 && random.chance(0.7)) {
+    payCheckout({ random, known, chain });
+    return;
+  }
   const receivers = [...new Set([...known.wallets.values()].map(({ address }) => address))];
   if (receivers.length === 0) return;
   const memo = drawMemo({ random, known });
@@ -72,6 +78,22 @@ function pay({ random, known, chain, hardships }: Run): void {
   if (hardships.heavyPages) sending.isHeavy = random.chance(0.5);
   if (hardships.oldVersion) sending.isHidden = random.chance(0.3);
   chain.send(sending);
+}
+
+/** In full, in parts of one or several transactions, too much, in another asset, at another wallet of the account; whatever became of it. */
+function payCheckout({ random, known, chain }: Pick<Run, 'random' | 'known' | 'chain'>): void {
+  const { accountId, walletId, memo, assetCode, assetIssuer } = random.pick([...known.checkouts.values()].slice(-4));
+  const wallets = [...known.wallets].filter(([, wallet]) => wallet.accountId === accountId);
+  const own = known.wallets.get(walletId)!;
+  const receiver = random.chance(0.1) ? random.pick(wallets)[1].address : own.address;
+  const isId = random.chance(0.2);
+  const spelled: Sending['memo'] = isId ? { type: 'id', text: memoIdOf(memo) } : { type: 'text', text: memo };
+  const asset = random.chance(0.1) ? { code: 'OTHER', issuer: ISSUER } : { code: assetCode, issuer: assetIssuer };
+  const shape = random.chance(0.9) ? 'payment' : 'host';
+  for (let part = 0; part === 0 || random.chance(0.4); part++) {
+    const stroops = BigInt(random.pick(CHECKOUT_STROOPS));
+    chain.send({ receiver, asset, stroops, memo: spelled, shape, isSameTransaction: part > 0 });
+  }
 }
 
 /** One transaction that pays one link many times. */

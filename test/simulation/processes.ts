@@ -5,7 +5,7 @@ import { createLedgerStamper } from '../../src/collect/ledger-stamper.js';
 import { watch } from '../../src/collect/watch.js';
 import { type Core, createCore } from '../../src/core/core.js';
 import { createServices } from '../../src/core/services.js';
-import { createWorker } from '../../src/core/worker.js';
+import { createWorker, type Worker } from '../../src/core/worker.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
 import { createHorizon } from '../../src/ledger/horizon/source.js';
@@ -39,6 +39,8 @@ export interface Surroundings {
     pollMs: number;
     /** The budget; null for none. */
     requestsPerHour: number | null;
+    /** Checkouts are made, so that they have to expire. */
+    expires: boolean;
   };
 }
 
@@ -101,7 +103,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
   // Node keeps a signal made of others, and all that listens to it, until it aborts.
   process.buried.signal.addEventListener('abort', () => ended.abort());
   const { pageLimit, readOneByOne, requestsPerHour } = settings;
-  const { sequencer, dispatcher, watching } = createWorker(core, {
+  const { sequencer, dispatcher, expiry, watching } = createWorker(core, {
     secrets: createSecretBox(SECRETS_KEY, core.clock),
     poster: receiver.posterOf(process),
     delivery: { ...settings, leaseMarginMs: 3000, graceMs: 7000 },
@@ -115,13 +117,28 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
     },
     numberingMs: 2000,
   });
-  const works = [watch(watching('LOCAL'), ended.signal), sequencer.run(ended.signal), dispatcher.drain(ended.signal)];
+  const works: Promise<unknown>[] = [
+    watch(watching('LOCAL'), ended.signal),
+    sequencer.run(ended.signal),
+    dispatcher.drain(ended.signal),
+  ];
+  if (settings.expires) works.push(expire(expiry, core, ended.signal));
   return {
     async stop() {
       ended.abort();
       await Promise.all(works);
     },
   };
+}
+
+const EXPIRY_MS = 1000;
+
+/** What the job does each second. */
+async function expire(expiry: Worker['expiry'], { clock, log }: Core, ended: AbortSignal): Promise<void> {
+  while (!ended.aborted) {
+    await expiry.run(ended).catch((error) => log.error({ err: error }, 'expiry failed'));
+    await clock.sleep(EXPIRY_MS, ended);
+  }
 }
 
 export type Api = ReturnType<typeof startApi>;

@@ -6,6 +6,7 @@ import { drawHardships, type HardshipName, type Hardships } from './hardships.js
 import { type Doc, newKnowledge } from './knowledge.js';
 import { Merchant } from './merchant.js';
 import { Network } from './network.js';
+import { CheckoutObserver } from './oracle/checkouts.js';
 import {
   COLLECTIONS,
   checkAll,
@@ -62,13 +63,14 @@ export async function simulate(
   const random = createRandom(seed);
   const scenario = drawScenario(random);
   const hardships = drawHardships(seed, scenario, always);
-  const { run, violations, crashes } = await prepare(server, { random, scenario, hardships }, trace);
+  const { run, violations, crashes, checkouts } = await prepare(server, { random, scenario, hardships }, trace);
   const { pageLimit, pollMs } = scenario;
-  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour: hardships.budget };
+  const expires = hardships.checkouts !== null;
+  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour: hardships.budget, expires };
   const supervisor = new Supervisor(run, { ...run, settings });
   try {
     await goThroughTurmoil(run, supervisor);
-    violations.push(...(await comeToRest(run)).filter((each) => !violations.includes(each)));
+    violations.push(...(await comeToRest(run, checkouts)).filter((each) => !violations.includes(each)));
   } catch (error) {
     violations.push((error as Error).stack ?? String(error));
   }
@@ -105,7 +107,8 @@ async function prepare(
     plan: () => planCommand(run),
     ...(hardships.crowd ? { maxTransactionWrites: MAX_TRANSACTION_WRITES } : {}),
   });
-  const observe = observer(() => run, violations);
+  const checkouts = new CheckoutObserver();
+  const observe = observer(() => run, violations, checkouts);
   const scheduler = new Scheduler(
     random,
     {
@@ -143,7 +146,7 @@ async function prepare(
   if (hardships.brokenAccount) network.brokenAccount = ADDRESSES[0]!;
   if (hardships.divergence) closeOldLedgers(run, OLD_LEDGERS);
   closeLedger(run);
-  return { run, violations, crashes };
+  return { run, violations, crashes, checkouts };
 }
 
 function addServers(
@@ -178,16 +181,24 @@ function planCommand({ random, scenario, isCalm }: Run): Plan {
 }
 
 /** Checks after each write what must hold at every moment. */
-function observer(runOf: () => Run, violations: string[]): (action: Action) => Promise<void> {
+function observer(
+  runOf: () => Run,
+  violations: string[],
+  checkouts: CheckoutObserver,
+): (action: Action) => Promise<void> {
   const settled = new Map<string, string>();
   const reader = new EventReader();
   return async ({ label, process }) => {
     if (process === null) return;
-    const { known, chain, database, scheduler } = runOf();
+    const { known, chain, database, scheduler, hardships } = runOf();
     const faults: string[] = [];
     if (/^(update|findAndModify) deliveries/.test(label))
       faults.push(...checkSettled(known, await database.docs('deliveries'), settled));
     if (/^commit/.test(label)) faults.push(...reader.poll(await database.docs('events')));
+    if (hardships.checkouts && /^(commit|insert checkouts)/.test(label)) {
+      const stored = await readStored(database, ['checkouts', 'payments']);
+      faults.push(...checkouts.see(known, chain, stored, scheduler.nowMs()));
+    }
     if (/^(commit|update (cursors|wallets)|findAndModify wallets|delete cursors|insert payments)/.test(label)) {
       const stored = await readStored(database, ['wallets', 'cursors', 'networkStates', 'payments']);
       faults.push(...checkSync(known, chain, stored, scheduler.nowMs()));
@@ -224,7 +235,7 @@ async function goThroughTurmoil(run: Run, supervisor: Supervisor): Promise<void>
 }
 
 /** Stops all faults and waits until everything is read and sent. @returns what does not hold then. */
-async function comeToRest(run: Run): Promise<string[]> {
+async function comeToRest(run: Run, checkouts: CheckoutObserver): Promise<string[]> {
   const { scheduler, network, receiver, known, chain } = run;
   run.isCalm = true;
   scheduler.log('faults stop');
@@ -244,7 +255,11 @@ async function comeToRest(run: Run): Promise<string[]> {
     }
     const mayEnd = round > (brokenAccount ? BROKEN_ROUNDS : 1);
     if ((mayEnd && isAtRest(known, chain, stored)) || round > rounds)
-      return [...faults, ...checkAll(known, chain, receiver.arrivals, stored, SETTINGS.maxAttempts)];
+      return [
+        ...faults,
+        ...checkAll(known, chain, receiver.arrivals, stored, SETTINGS.maxAttempts),
+        ...checkouts.check(known, chain, stored),
+      ];
   }
 }
 

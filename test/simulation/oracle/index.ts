@@ -3,6 +3,7 @@
 import type { Chain } from '../chain.js';
 import type { Doc, Knowledge } from '../knowledge.js';
 import type { Arrival } from '../receiver.js';
+import { mustHaveEnded } from './checkouts.js';
 import { checkDeliveries, undelivered } from './deliveries.js';
 import { checkPayments } from './payments.js';
 import { checkGapsTold, checkSequences, unnumbered } from './sequences.js';
@@ -17,6 +18,7 @@ export interface Stored extends StoredForWatching {
   events: Doc[];
   deliveries: Doc[];
   webhooks: Doc[];
+  checkouts: Doc[];
   parkedRecords: Doc[];
 }
 
@@ -30,6 +32,7 @@ export const COLLECTIONS: Readonly<Record<keyof Stored, string>> = {
   events: 'events',
   deliveries: 'deliveries',
   webhooks: 'webhooks',
+  checkouts: 'checkouts',
   parkedRecords: 'parkedRecords',
 };
 
@@ -39,6 +42,7 @@ const everything = () => Number.POSITIVE_INFINITY;
 export const isAtRest = (known: Knowledge, chain: Chain, stored: Stored): boolean =>
   unnumbered(stored.events).length === 0 &&
   undelivered(stored).length === 0 &&
+  !stored.checkouts.some((checkout) => mustHaveEnded(known, chain, checkout)) &&
   missing(known, chain, stored, everything).length === 0 &&
   forgotten(known, chain, stored).length === 0;
 

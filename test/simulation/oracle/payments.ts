@@ -1,6 +1,7 @@
 /** What must hold of stored payments: none is invented, doubled or misjudged, and each has its events and is counted. */
 import type { Chain } from '../chain.js';
 import { type Doc, type Knowledge, possible, straddlesReset } from '../knowledge.js';
+import { checkoutOf } from './checkouts.js';
 import { allowedVerdicts, linkOf, stroops, termsStraddleReset } from './verdicts.js';
 import { keyOf } from './watching.js';
 
@@ -8,6 +9,7 @@ export interface StoredPayments {
   payments: readonly Doc[];
   events: readonly Doc[];
   links: readonly Doc[];
+  checkouts: readonly Doc[];
 }
 
 const verdictOf = (doc: Doc) =>
@@ -34,11 +36,20 @@ export function checkPayments(known: Knowledge, chain: Chain, stored: StoredPaym
     const { assetCode, assetIssuer } = doc;
     if (stroops(doc.amount) !== paid.stroops || assetCode !== paid.asset.code || assetIssuer !== paid.asset.issuer)
       faults.push(`${name} has another amount`);
+    if (doc.checkoutId) {
+      const named = checkoutOf(paid, wallet.accountId, stored.checkouts)?._id;
+      if (named !== doc.checkoutId && !known.assignedToCheckout.has(doc._id))
+        faults.push(`${name} belongs to ${doc.checkoutId}, not to ${named}`);
+      faults.push(...checkEvents(doc, name, stored.events));
+      continue;
+    }
     const linkId = known.assigned.get(doc._id) ?? linkOf(paid, wallet.accountId, known);
     if (doc.paymentLinkId !== linkId) faults.push(`${name} belongs to ${doc.paymentLinkId}, not to ${linkId}`);
     else if (linkId !== null && termsStraddleReset(linkId, known)) continue;
     // An attempt to accept a payment may have failed.
     else if (!known.accepted.has(doc._id) || doc.status !== 'COMPLETED') {
+      const ofCheckout = linkId === null && checkoutOf(paid, wallet.accountId, stored.checkouts);
+      if (ofCheckout) faults.push(`${name} belongs to no checkout, not to ${ofCheckout._id}`);
       const allowed = allowedVerdicts(paid, linkId, known);
       if (!allowed.includes(verdictOf(doc)))
         faults.push(`${name} is judged ${verdictOf(doc)}, not ${[...new Set(allowed)].join(' or ')}`);
@@ -57,7 +68,8 @@ function checkEvents(doc: Doc, name: string, events: readonly Doc[]): string[] {
   const count = (type: string) => events.filter((event) => event.subjectId === doc._id && event.type === type).length;
   const received = count('payment.received');
   const completed = count('payment.completed');
-  if (received !== (doc.paymentLinkId ? 1 : 0)) faults.push(`${name} has ${received} payment.received`);
+  if (received !== (doc.paymentLinkId || doc.checkoutId ? 1 : 0))
+    faults.push(`${name} has ${received} payment.received`);
   if (completed !== (doc.status === 'COMPLETED' ? 1 : 0))
     faults.push(`${name} (${doc.status}) has ${completed} payment.completed`);
   return faults;

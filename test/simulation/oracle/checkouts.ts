@@ -1,0 +1,223 @@
+/** What must hold of checkouts: parts add up to the stroop, each payment is judged once and rightly, PAID and EXPIRED are told once, and nobody is told
+ *  EXPIRED while a payment in time could still turn up. The rules are written a second time here, and every change that was ever committed is held
+ *  against them. */
+import { memoIdOf } from '../../../src/domain/memo.js';
+import type { Chain, Paid } from '../chain.js';
+import { type Change, type Doc, type Knowledge, possible } from '../knowledge.js';
+import { stroops } from './verdicts.js';
+import { keyOf } from './watching.js';
+
+/** A change of a checkout, as it was committed. */
+interface Transition {
+  before: Doc;
+  after: Doc;
+  /** Payments that became the checkout's, in the order of the ledger. */
+  came: { payment: Doc; isAssigned: boolean }[];
+  /** All of its payments then. */
+  all: Doc[];
+  fromMs: number;
+  untilMs: number;
+}
+
+interface State {
+  status: string;
+  received: bigint;
+  paidMs: number | null;
+}
+
+const NEVER: Change<boolean> = {
+  value: false,
+  fromMs: Number.NEGATIVE_INFINITY,
+  untilMs: Number.NEGATIVE_INFINITY,
+};
+const isAssetOf = (checkout: Doc, payment: Doc): boolean =>
+  payment.assetCode === checkout.assetCode && payment.assetIssuer === checkout.assetIssuer;
+const isNamedBy = ({ memo }: Paid, { memo: own }: Doc): boolean =>
+  memo.type === 'text' ? memo.text!.trim().toUpperCase() === own : memo.type === 'id' && memo.text === memoIdOf(own);
+const nameOf = ({ _id }: Doc): string => `checkout ${_id.slice(-6)}`;
+const inLedgerOrder = (a: Doc, b: Doc): number =>
+  a.ledger - b.ledger || Number(BigInt(a.operationId) - BigInt(b.operationId)) || a.changeIndex - b.changeIndex;
+const shown = ({ status, reason, expectedAmount, excessAmount, shortfallAmount }: Doc): string =>
+  JSON.stringify(
+    [status, reason, stroops(expectedAmount), stroops(excessAmount), stroops(shortfallAmount)].map(String),
+  );
+
+/** Watches every commit of a run. */
+export class CheckoutObserver {
+  readonly #checkouts = new Map<string, Doc>();
+  /** Of each payment that was ever seen: the checkout that it belongs to, or null. */
+  readonly #owners = new Map<string, string | null>();
+  readonly #transitions: Transition[] = [];
+  readonly #cancelled = new Map<string, Change<boolean>>();
+  readonly #accepted = new Map<string, Change<boolean>>();
+
+  /** Looks at what is stored now. @returns what is wrong at once */
+  see(known: Knowledge, chain: Chain, stored: { checkouts: readonly Doc[]; payments: readonly Doc[] }, nowMs: number) {
+    const faults: string[] = [];
+    const fromMs = known.actingSinceMs ?? nowMs;
+    const fresh = new Map<string, Transition['came']>();
+    const paymentsOf = new Map<string, Doc[]>();
+    for (const payment of stored.payments) {
+      const { _id, checkoutId } = payment;
+      if (checkoutId) paymentsOf.set(checkoutId, [...(paymentsOf.get(checkoutId) ?? []), payment]);
+      const owner = this.#owners.get(_id);
+      if (checkoutId && owner !== checkoutId) {
+        if (owner) faults.push(`payment ${payment.operationId} went from one checkout to another`);
+        if (owner === null) known.assignedToCheckout.add(_id);
+        const came = { payment, isAssigned: owner === null };
+        fresh.set(checkoutId, [...(fresh.get(checkoutId) ?? []), came]);
+      }
+      this.#owners.set(_id, checkoutId);
+    }
+    for (const after of stored.checkouts) {
+      const before = this.#checkouts.get(after._id);
+      this.#checkouts.set(after._id, after);
+      const came = (fresh.get(after._id) ?? []).sort((a, b) => inLedgerOrder(a.payment, b.payment));
+      if (!before || (before.status === after.status && before.received === after.received && came.length === 0))
+        continue;
+      this.#transitions.push({ before, after, came, all: paymentsOf.get(after._id) ?? [], fromMs, untilMs: nowMs });
+      const change = { value: true, fromMs, untilMs: nowMs };
+      if (after.status === 'CANCELLED' && before.status !== 'CANCELLED') this.#cancelled.set(after._id, change);
+      if (after.acceptedFrom && !before.acceptedFrom) this.#accepted.set(after._id, change);
+      if (after.status === 'EXPIRED' && before.status !== 'EXPIRED')
+        faults.push(...this.#guessed(known, chain, after, stored.payments));
+    }
+    return faults;
+  }
+
+  /** Why it was not proven that a checkout was unpaid. */
+  #guessed(known: Knowledge, chain: Chain, checkout: Doc, payments: readonly Doc[]): string[] {
+    const endMs = checkout.expiresAt.getTime();
+    const name = nameOf(checkout);
+    if (chain.latest.closedMs < endMs) return [`${name} is EXPIRED before the ledger came to its end`];
+    const keys = new Set(payments.map((doc) => keyOf(doc.walletId, doc as never)));
+    const wallet = known.wallets.get(checkout.walletId)!;
+    const missed = chain.payments.filter(
+      (paid) =>
+        paid.receiver === wallet.address &&
+        paid.closedMs < endMs &&
+        isNamedBy(paid, checkout) &&
+        !keys.has(keyOf(checkout.walletId, paid)),
+    );
+    return missed.map(({ operationId }) => `${name} is EXPIRED, though the payment ${operationId} came in time`);
+  }
+
+  /** Once everything is at rest. */
+  check(
+    known: Knowledge,
+    chain: Chain,
+    stored: { checkouts: readonly Doc[]; payments: readonly Doc[]; events: readonly Doc[] },
+  ): string[] {
+    const faults = this.#transitions.flatMap((transition) => this.#changeFaults(known, transition));
+    const expired = new Set(
+      this.#transitions.filter(({ after }) => after.status === 'EXPIRED').map(({ after }) => after._id),
+    );
+    for (const checkout of stored.checkouts) {
+      const own = stored.payments.filter(({ checkoutId }) => checkoutId === checkout._id);
+      const told = (type: string) =>
+        stored.events.filter((event) => event.subjectId === checkout._id && event.type === type).length;
+      const name = nameOf(checkout);
+      const { status, paymentCount } = checkout;
+      if (paymentCount !== own.length) faults.push(`${name} counts ${paymentCount} payments and has ${own.length}`);
+      if (told('checkout.paid') !== (status === 'PAID' ? 1 : 0))
+        faults.push(`${name} (${status}) has ${told('checkout.paid')} checkout.paid`);
+      if (told('checkout.expired') !== (expired.has(checkout._id) ? 1 : 0))
+        faults.push(`${name} (${status}) has ${told('checkout.expired')} checkout.expired`);
+      if (mustHaveEnded(known, chain, checkout)) faults.push(`${name} is OPEN for ever`);
+    }
+    return faults;
+  }
+
+  #changeFaults(known: Knowledge, { before, after, came, all }: Transition): string[] {
+    const name = `${nameOf(after)}, ${before.status} ${before.received} → ${after.status} ${after.received},`;
+    if (before.status === 'PAID' && after.status !== 'PAID') return [`${name} is PAID no longer`];
+    if (came.length === 0) return this.#decisionFaults(name, { before, after, all });
+    const paidMs = before.paidAt?.getTime() ?? null;
+    let states: State[] = [{ status: before.status, received: BigInt(before.received), paidMs }];
+    for (const { payment, isAssigned } of came) {
+      const next = states.flatMap((state) => this.#judge(known, after, state, { payment, isAssigned }));
+      states = next.filter(({ verdict }) => verdict === shown(payment)).map(({ state }) => state);
+      if (states.length === 0)
+        return [
+          `${name} judges ${payment.operationId} ${shown(payment)}, not ${next.map(({ verdict }) => verdict).join(' or ')}`,
+        ];
+    }
+    const isRight = states.some(
+      (state) =>
+        state.status === after.status &&
+        state.received === BigInt(after.received) &&
+        state.paidMs === (after.paidAt?.getTime() ?? null),
+    );
+    return isRight ? [] : [`${name} does not follow from its payments`];
+  }
+
+  /** What a merchant's decision, or the end, makes of it. */
+  #decisionFaults(name: string, { before, after, all }: Pick<Transition, 'before' | 'after' | 'all'>): string[] {
+    if (after.status !== 'PAID') {
+      const isAllowed = before.status === 'OPEN' && before.received === after.received;
+      return isAllowed ? [] : [`${name} changed without a cause`];
+    }
+    const taken = all.filter((payment) => isAssetOf(after, payment));
+    const sum = taken.reduce((total, { amount }) => total + stroops(amount)!, 0n);
+    const isTaken = taken.every(({ status, reason }) => status === 'COMPLETED' && reason === null);
+    return taken.length > 0 && isTaken && sum === BigInt(after.received)
+      ? []
+      : [`${name} was not accepted with what had come`];
+  }
+
+  /** Every verdict that the payment may have, and the state after it. */
+  #judge(
+    known: Knowledge,
+    checkout: Doc,
+    state: State,
+    { payment, isAssigned }: { payment: Doc; isAssigned: boolean },
+  ): { verdict: string; state: State }[] {
+    const closedMs = payment.ledgerClosedAt.getTime();
+    const at = (change: Change<boolean> | undefined) => possible(change ? [NEVER, change] : [NEVER], closedMs);
+    const terms = known.products.get(checkout.productId)?.terms;
+    const productActive = terms ? possible(terms, closedMs).map(({ active }) => active) : [true];
+    const acceptances = isAssigned ? [true] : at(this.#accepted.get(checkout._id));
+    return at(this.#cancelled.get(checkout._id)).flatMap((isCancelled) =>
+      acceptances.flatMap((isAccepted) =>
+        productActive.map((isActive) => judge(checkout, state, payment, { isCancelled, isAccepted, isActive })),
+      ),
+    );
+  }
+}
+
+function judge(
+  checkout: Doc,
+  state: State,
+  payment: Doc,
+  { isCancelled, isAccepted, isActive }: { isCancelled: boolean; isAccepted: boolean; isActive: boolean },
+): { verdict: string; state: State } {
+  const total = stroops(checkout.amount)!;
+  const isOver = state.status === 'PAID' && (isAccepted || !checkout.acceptedFrom);
+  const due = isOver || state.received >= total ? 0n : total - state.received;
+  const amount = stroops(payment.amount)!;
+  const closedMs = payment.ledgerClosedAt.getTime();
+  const say = (...fields: (string | bigint | null)[]) => JSON.stringify(fields.map(String));
+  const refuse = (reason: string) => ({ verdict: say('REJECTED', reason, due, null, null), state });
+  if (isCancelled) return refuse('checkout_cancelled');
+  if (closedMs >= checkout.expiresAt.getTime()) return refuse('checkout_expired');
+  if (due === 0n) return refuse('checkout_paid');
+  if (!isActive) return refuse('product_inactive');
+  if (!isAssetOf(checkout, payment)) return refuse('wrong_asset');
+  const received = state.received + amount;
+  if (amount < due)
+    return { verdict: say('UNDERPAID', 'partial', due, null, due - amount), state: { ...state, received } };
+  const excess = amount - due;
+  return {
+    verdict: say('COMPLETED', excess > 0n ? 'overpaid' : null, due, excess > 0n ? excess : null, null),
+    state: { status: 'PAID', received, paidMs: state.paidMs ?? closedMs },
+  };
+}
+
+/** The checkout of the wallet's account that a payment's memo names. */
+export const checkoutOf = (paid: Paid, accountId: string, checkouts: readonly Doc[]): Doc | null =>
+  checkouts.find((checkout) => checkout.accountId === accountId && isNamedBy(paid, checkout)) ?? null;
+
+/** Whether a checkout is OPEN although all that could pay it was read. Ledgers that are missing keep it OPEN; so does, in a run as short as this one, an
+ *  address that no record names: what Horizon says of it does not show how far Horizon is. */
+export const mustHaveEnded = (known: Knowledge, chain: Chain, { status, walletId }: Doc): boolean =>
+  status === 'OPEN' && !known.gaps.has(walletId) && chain.names(known.wallets.get(walletId)!.address);
