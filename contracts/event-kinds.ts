@@ -40,7 +40,7 @@ const checkoutEventData = z
     checkout: checkoutSchema,
     payments: z
       .array(paymentSchema)
-      .meta({ description: 'Every payment of the checkout, oldest first; of more than 1,000 the newest.' }),
+      .meta({ description: 'Every payment of the checkout, oldest first; of more than 1,000 the largest.' }),
   })
   .meta({
     id: 'CheckoutEventData',

@@ -23,6 +23,9 @@ const EXPIRED_AT_ONCE = 20;
 const MIN_WAIT_MS = 1000;
 const MAX_WAIT_MS = 30_000;
 
+/** Of a wallet that was deleted a moment ago. */
+const UNREAD: ReadState = { readTo: null, gapFoundAt: null };
+
 export interface CheckoutExpiryDeps {
   checkouts: CheckoutStore;
   wallets: Pick<WalletStore, 'ofAllAccounts'>;
@@ -40,15 +43,17 @@ export interface CheckoutExpiryDeps {
 export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
   const { checkouts, wallets, products, payments, cursors, outbox, transaction, clock, log, eventsStored } = deps;
 
+  /** First how far was read, then what was missing on the way: a gap is flagged before a cursor moves past it. */
   async function readStates(used: readonly WalletDoc[]): Promise<Map<string, ReadState>> {
     const ids = used.flatMap(({ network, address }) => [`${network}:${address}`, `${network}:feed`]);
     const cursorById = new Map((await cursors.byIds([...new Set(ids)])).map((cursor) => [cursor._id, cursor]));
+    const now = await wallets.ofAllAccounts(used.map(({ _id }) => _id));
     return new Map(
-      used.map((wallet) => {
+      now.map((wallet) => {
         const own = cursorById.get(`${wallet.network}:${wallet.address}`);
         const feed = cursorById.get(`${wallet.network}:feed`);
         const readTo = wallet.watchStarted ? (shownCursor(own, feed)?.shownClosedAt ?? null) : null;
-        return [wallet._id, { readTo, gapFoundAt: wallet.gap?.at ?? null }];
+        return [wallet._id, { readTo, gapFoundAt: wallet.gap?.lastAt ?? wallet.gap?.at ?? null }];
       }),
     );
   }
@@ -61,7 +66,7 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
       for (const facts of proven) {
         const checkout = await checkouts.expire(facts.checkout._id, now, session);
         if (!checkout) continue;
-        const came = checkout.paymentCount > 0 ? await payments.ofCheckout(checkout._id, session) : [];
+        const came = checkout.paymentCount > 0 ? await payments.ofCheckout(checkout, session) : [];
         outboxEvents.push(outbox.ofCheckout('checkout.expired', { ...facts, checkout }, came));
       }
       await outbox.publish(outboxEvents, session);
@@ -106,7 +111,8 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
       const wallet = walletById.get(checkout.walletId);
       const product = productById.get(checkout.productId ?? '') ?? null;
       if (!wallet || (checkout.productId !== null && !product)) orphans.push(checkout._id);
-      else if (isProvenUnpaid(checkout, readByWallet.get(wallet._id)!)) proven.push({ checkout, product, wallet });
+      else if (isProvenUnpaid(checkout, readByWallet.get(wallet._id) ?? UNREAD))
+        proven.push({ checkout, product, wallet });
       else waiting.push(checkout);
     }
     await checkouts.removeOrphans(orphans);

@@ -7,11 +7,12 @@ import type { GapScope, WalletStore } from '../stores/wallets.js';
 
 const BATCH = 100;
 
-/** Flags all wallets in the scope, a batch at a time. Those that have a gap already keep it and are not told again. */
+/** Flags all wallets in the scope, a batch at a time. Those that have a gap already keep it and are not told again; it is
+ *  dated anew, so that no checkout which the further ledgers may concern is taken for proven unpaid. */
 export type FlagGap = (network: Network, scope: GapScope) => Promise<void>;
 
 export function createFlagGap(deps: {
-  wallets: Pick<WalletStore, 'flagGap'>;
+  wallets: Pick<WalletStore, 'flagGap' | 'noteFurtherGap'>;
   outbox: Outbox;
   transaction: Database['transaction'];
   /** Called when events were stored. */
@@ -20,6 +21,7 @@ export function createFlagGap(deps: {
   const { wallets, outbox, transaction, eventsStored } = deps;
   return async (network, scope) => {
     const { fromLedger, toLedger, at } = scope.gap;
+    await wallets.noteFurtherGap(network, scope);
     for (;;) {
       const flagged = await transaction(async (session) => {
         const batch = await wallets.flagGap(network, scope, BATCH, session);

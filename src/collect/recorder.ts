@@ -68,7 +68,7 @@ export function createRecorder(deps: {
         came.set(checkout._id, fresh);
         outboxEvents.push(...outbox.ofPayment(events, { payment, ...target }));
         if (completesCheckout) {
-          const earlier = checkout.paymentCount > fresh.length ? await payments.ofCheckout(checkout._id, session) : [];
+          const earlier = checkout.paymentCount > fresh.length ? await payments.ofCheckout(checkout, session) : [];
           outboxEvents.push(outbox.ofCheckout('checkout.paid', target, [...earlier, ...fresh]));
         }
         continue;

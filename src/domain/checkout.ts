@@ -5,7 +5,7 @@
  *   ├─ proven unpaid ──► EXPIRED ───┤ (a payment in time that is found later, or accept)
  *   └─ cancel ─────────► CANCELLED ─┘ (a payment from before the cancellation that is read later, or accept)
  *  ```
- *  PAID is final. Amounts are stroops. */
+ *  PAID is final; a payment from before an acceptance that is read after it still counts. Amounts are stroops. */
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
 import { type Asset, sameAsset } from './asset.js';
@@ -23,6 +23,8 @@ export interface Checkout {
   expiresAt: Date;
   /** When it was cancelled, if ever. */
   cancelledFrom: LedgerStamp | null;
+  /** When it was accepted, if ever. */
+  acceptedFrom: LedgerStamp | null;
   /** Close of the ledger that completed it, or the moment it was accepted; null until it is PAID. */
   paidAt: Date | null;
 }
@@ -51,9 +53,9 @@ export const remainingOf = ({ status, amount, received }: Pick<Checkout, 'status
 export const excessOf = ({ amount, received }: Pick<Checkout, 'amount' | 'received'>): bigint | null =>
   received > amount ? received - amount : null;
 
-/** Judges a payment as of its ledger's close, whatever was done since, with what is due now. */
+/** Judges a payment as of its ledger's close, whatever was done since. What is due is what all payments so far have left. */
 export function judgeForCheckout(checkout: Checkout, payment: CheckoutPayment): CheckoutJudgement {
-  const due = remainingOf(checkout);
+  const due = dueBefore(checkout, payment);
   const verdict = (status: PaymentStatus, reason: PaymentReason | null): Verdict => ({
     status,
     reason,
@@ -61,7 +63,7 @@ export function judgeForCheckout(checkout: Checkout, payment: CheckoutPayment): 
     excessAmount: null,
     shortfallAmount: null,
   });
-  const refusal = refusalOf(checkout, payment);
+  const refusal = refusalOf(checkout, payment, due);
   if (refusal) return { verdict: verdict('REJECTED', refusal), after: checkout };
 
   const received = checkout.received + payment.amount;
@@ -71,17 +73,24 @@ export function judgeForCheckout(checkout: Checkout, payment: CheckoutPayment): 
       after: { ...checkout, received },
     };
   }
-  const after: Checkout = { ...checkout, received, status: 'PAID', paidAt: payment.closedAt };
+  const after: Checkout = { ...checkout, received, status: 'PAID', paidAt: checkout.paidAt ?? payment.closedAt };
   if (payment.amount === due) return { verdict: verdict('COMPLETED', null), after };
   return { verdict: { ...verdict('COMPLETED', 'overpaid'), excessAmount: payment.amount - due }, after };
 }
 
+/** An acceptance ends what is due for the payments after it only. */
+function dueBefore(checkout: Checkout, payment: CheckoutPayment): bigint {
+  const { acceptedFrom, status, amount, received } = checkout;
+  const isBeforeAcceptance = acceptedFrom !== null && !isAtOrAfter(payment, acceptedFrom);
+  return remainingOf({ status: isBeforeAcceptance ? 'OPEN' : status, amount, received });
+}
+
 /** Why a payment does not count; null when it does. The first that applies. */
-function refusalOf(checkout: Checkout, payment: CheckoutPayment): PaymentReason | null {
-  const { cancelledFrom, expiresAt, status, asset } = checkout;
+function refusalOf(checkout: Checkout, payment: CheckoutPayment, due: bigint): PaymentReason | null {
+  const { cancelledFrom, expiresAt, asset } = checkout;
   if (cancelledFrom && isAtOrAfter(payment, cancelledFrom)) return 'checkout_cancelled';
   if (payment.closedAt >= expiresAt) return 'checkout_expired';
-  if (status === 'PAID') return 'checkout_paid';
+  if (due === 0n) return 'checkout_paid';
   if (!payment.productActive) return 'product_inactive';
   return sameAsset(payment.asset, asset) ? null : 'wrong_asset';
 }
@@ -106,17 +115,25 @@ export type AcceptOutcome<Payment> =
 
 /** Takes all that has come in the right asset as enough.
  *  @param came the checkout's payments
+ *  @param from the moment as the ledger sees it; `at` by the clock
+ *  @param total of all that came in the right asset, where `came` holds a part of it; null where it holds everything
  *  @returns those of them that become COMPLETED */
 export function accept<Payment extends { asset: Asset; amount: bigint }>(
   checkout: Checkout,
   came: readonly Payment[],
+  from: LedgerStamp,
   at: Date,
+  total: bigint | null = null,
 ): AcceptOutcome<Payment> {
   if (checkout.status === 'PAID') return { outcome: 'refused', because: 'paid' };
   const payments = came.filter((payment) => sameAsset(payment.asset, checkout.asset));
   if (payments.length === 0) return { outcome: 'refused', because: 'nothing' };
-  const received = payments.reduce((sum, payment) => sum + payment.amount, 0n);
-  return { outcome: 'accepted', after: { ...checkout, status: 'PAID', received, paidAt: at }, payments };
+  const received = total ?? payments.reduce((sum, payment) => sum + payment.amount, 0n);
+  return {
+    outcome: 'accepted',
+    after: { ...checkout, status: 'PAID', received, acceptedFrom: from, paidAt: at },
+    payments,
+  };
 }
 
 /** How far the ledger has been read for a wallet, and what of it is missing. */

@@ -168,6 +168,7 @@ export function createCheckoutService(deps: {
           expiresAt,
           expiryCheckAt: expiresAt,
           cancelledFrom: null,
+          acceptedFrom: null,
           paidAt: null,
           closedAt: null,
           createdAt,
@@ -221,17 +222,22 @@ export function createCheckoutService(deps: {
 
     async accept({ accountId }, { id }) {
       const { checkouts, payments, wallets } = forAccount(accountId);
+      const { checkout: found, wallet: paidTo } = await find(accountId, id);
+      // Before the transaction, which may run more than once.
+      const from = found.status === 'PAID' ? { at: clock.now(), ledger: null } : await stamper.stamp(paidTo.network);
       const accepted = await transaction(async (session) => {
         const before = await checkouts.byId(id, session);
         const facts = before && (await factsOf(before));
         if (!before || !facts) throw notFound('checkout');
-        const came = (await payments.ofCheckout(id, session)).map((payment) => ({
+        const came = (await payments.ofCheckout(before, session)).map((payment) => ({
           payment,
           asset: { code: payment.assetCode, issuer: payment.assetIssuer },
           amount: parseAmount(payment.amount)!,
         }));
         const now = clock.now();
-        const result = accept(toCheckoutState(before), came, now);
+        // What is looked at may be a part of very many payments; the sum never is.
+        const total = before.paymentCount > came.length ? await payments.sumOfCheckout(before, session) : null;
+        const result = accept(toCheckoutState(before), came, from, now, total);
         if (result.outcome === 'refused') {
           throw conflict(
             result.because === 'paid'

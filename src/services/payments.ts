@@ -95,7 +95,7 @@ export function createPaymentService(deps: {
     if (product && !product.hasCheckoutPayments) await products.noteCheckoutPayments(product._id, session);
     const outboxEvents = outbox.ofPayment(events, { payment: after, ...owner });
     if (after.status === 'COMPLETED') {
-      const all = await forAccount(after.accountId).payments.ofCheckout(checkout._id, session);
+      const all = await forAccount(after.accountId).payments.ofCheckout(checkout, session);
       outboxEvents.push(outbox.ofCheckout('checkout.paid', owner, all));
     }
     await outbox.publish(outboxEvents, session);
@@ -127,8 +127,11 @@ export function createPaymentService(deps: {
       amount: parseAmount(payment.amount)!,
     };
     if (owner.link) return { verdict: judgeByHistory(owner.link, owner.product, paid, paid), owner };
-    const { verdict, checkout } = judgeByCheckout(owner.checkout, owner.product, paid, clock.now());
-    return { verdict, owner: { ...owner, checkout } };
+    // What is due is due at this moment: nothing, once it was accepted.
+    const { acceptedFrom = null } = owner.checkout;
+    const assignedTo = { ...owner.checkout, acceptedFrom: null };
+    const { verdict, checkout } = judgeByCheckout(assignedTo, owner.product, paid, clock.now());
+    return { verdict, owner: { ...owner, checkout: { ...checkout, acceptedFrom } } };
   }
 
   return {

@@ -41,6 +41,8 @@ export interface CheckoutDoc {
   /** When to look next whether an OPEN checkout has expired. */
   expiryCheckAt: Date;
   cancelledFrom: LedgerStamp | null;
+  /** Missing means null. */
+  acceptedFrom?: LedgerStamp | null;
   paidAt: Date | null;
   closedAt: Date | null;
   createdAt: Date;
@@ -71,6 +73,7 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
     expiresAt: Date,
     expiryCheckAt: Date,
     cancelledFrom: { type: stampSchema, default: null },
+    acceptedFrom: { type: stampSchema, default: null },
     paidAt: { type: Date, default: null },
     closedAt: { type: Date, default: null },
     createdAt: Date,
@@ -126,14 +129,23 @@ function criteriaOf({ createdFrom, createdTo, ...filter }: CheckoutFilter) {
 /** The fields that payments, cancel, accept and expiry change. */
 export type CheckoutState = Pick<
   CheckoutDoc,
-  'status' | 'received' | 'paymentCount' | 'cancelledFrom' | 'paidAt' | 'closedAt'
+  'status' | 'received' | 'paymentCount' | 'cancelledFrom' | 'acceptedFrom' | 'paidAt' | 'closedAt'
 >;
 
-const stateOf = ({ status, received, paymentCount, cancelledFrom, paidAt, closedAt }: CheckoutDoc): CheckoutState => ({
+const stateOf = ({
   status,
   received,
   paymentCount,
   cancelledFrom,
+  acceptedFrom = null,
+  paidAt,
+  closedAt,
+}: CheckoutDoc): CheckoutState => ({
+  status,
+  received,
+  paymentCount,
+  cancelledFrom,
+  acceptedFrom,
   paidAt,
   closedAt,
 });

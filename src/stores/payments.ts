@@ -4,6 +4,7 @@ import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
 import { formatAmount, parseSum } from '../domain/amount.js';
 import { firstIdOf } from '../domain/ids.js';
+import type { CheckoutDoc } from './checkouts.js';
 import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PageRequest } from './paging.js';
@@ -59,6 +60,8 @@ export interface PaymentDoc {
   /** The moment in `_id`. */
   createdAt: Date;
 }
+
+const STROOPS_PER_UNIT = 10_000_000;
 
 const nullable = { type: String, default: null };
 const paymentSchema = new mongoose.Schema<PaymentDoc>(
@@ -175,8 +178,9 @@ const SHOWN_REFUNDS = 100;
 /** Of one payer to one link: of more only these are looked at when money is sent back. */
 const PAYMENTS_OF_PAYER = 1000;
 
-/** More payments of one checkout than these are never looked at together. */
+/** More payments of one checkout than these are never looked at together: one who sends thousands of the smallest amount must not fill the memory. */
 const CHECKOUT_PAYMENTS = 1000;
+type PaidCheckout = Pick<CheckoutDoc, '_id' | 'assetCode' | 'assetIssuer'>;
 
 /** What works across accounts: for the watcher and the hosted pages. */
 export type PaymentStore = ReturnType<typeof createPaymentStore>['system'];
@@ -188,20 +192,53 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
   const listOf = (accountId: string) => `payments:${accountId}`;
   const sums = createPaymentSums(connection, payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>);
 
-  /** Of a checkout, oldest first; of very many the newest. */
-  async function ofCheckout(filter: { checkoutId: string; accountId?: string }, session: Session) {
-    const newest = await (payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>)
-      .find(filter, { session, sort: { createdAt: -1, _id: -1 }, limit: CHECKOUT_PAYMENTS })
+  const collection = payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>;
+
+  /** Of a checkout, oldest first; of very many the largest in its asset, so that small change hides nothing. */
+  async function ofCheckout(
+    { _id: checkoutId, assetCode, assetIssuer }: PaidCheckout,
+    scope: { accountId?: string },
+    session: Session,
+  ): Promise<PaymentDoc[]> {
+    const newest = await collection
+      .find({ checkoutId, ...scope }, { session, sort: { createdAt: -1, _id: -1 }, limit: CHECKOUT_PAYMENTS + 1 })
       .toArray();
-    return newest.reverse();
+    if (newest.length <= CHECKOUT_PAYMENTS) return newest.reverse();
+    const isAsset = { $and: [{ $eq: ['$assetCode', assetCode] }, { $eq: ['$assetIssuer', assetIssuer] }] };
+    const order = [
+      { $match: { checkoutId, ...scope } },
+      { $project: { isAsset, size: { $toDecimal: '$amount' } } },
+      { $sort: { isAsset: -1, size: -1, _id: 1 } },
+      { $limit: CHECKOUT_PAYMENTS },
+      { $project: { _id: 1 } },
+    ];
+    const largest = await collection.aggregate<{ _id: string }>(order, { session }).toArray();
+    return collection
+      .find({ _id: { $in: largest.map(({ _id }) => _id) } }, { session, sort: { createdAt: 1, _id: 1 } })
+      .toArray();
   }
 
   return {
     ensureIndexes: () => payments.createIndexes(),
 
     forAccount: (accountId: string) => ({
-      /** The payments of a checkout, oldest first; of more than 1,000 the newest. */
-      ofCheckout: (checkoutId: string, session: Session) => ofCheckout({ checkoutId, accountId }, session),
+      /** The payments of a checkout, oldest first; of more than 1,000 the largest in its asset. */
+      ofCheckout: (checkout: PaidCheckout, session: Session) => ofCheckout(checkout, { accountId }, session),
+      /** Stroops of all payments of a checkout in its asset, however many there are. */
+      async sumOfCheckout(
+        { _id: checkoutId, assetCode, assetIssuer }: PaidCheckout,
+        session: Session,
+      ): Promise<bigint> {
+        const sum = { $sum: { $multiply: [{ $toDecimal: '$amount' }, STROOPS_PER_UNIT] } };
+        const [total] = await collection
+          .aggregate<{ sum: mongoose.mongo.Decimal128 }>(
+            [{ $match: { checkoutId, accountId, assetCode, assetIssuer } }, { $group: { _id: null, sum } }],
+            { session },
+          )
+          .toArray();
+        // Decimal128 holds 34 digits exactly; a trailing `.0…` is none of the number.
+        return BigInt((total?.sum.toString() ?? '0').replace(/\.0*$/, ''));
+      },
       /** A merchant takes payments as they came. */
       async complete(ids: readonly string[], session: Session): Promise<void> {
         await payments.updateMany(
@@ -253,8 +290,8 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
     }),
 
     system: {
-      /** The payments of a checkout, oldest first; of more than 1,000 the newest. */
-      ofCheckout: (checkoutId: string, session: Session) => ofCheckout({ checkoutId }, session),
+      /** The payments of a checkout, oldest first; of more than 1,000 the largest in its asset. */
+      ofCheckout: (checkout: PaidCheckout, session: Session) => ofCheckout(checkout, {}, session),
       /** For the open pages. */
       changes: createPaymentChanges(payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>),
       /** Keys of those payments among `walletIds` × `operationIds` that are stored already. */

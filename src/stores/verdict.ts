@@ -62,15 +62,21 @@ export const toCheckoutState = (checkout: CheckoutDoc): Checkout => ({
   received: BigInt(checkout.received),
   expiresAt: checkout.expiresAt,
   cancelledFrom: checkout.cancelledFrom,
+  acceptedFrom: checkout.acceptedFrom ?? null,
   paidAt: checkout.paidAt,
 });
 
 /** The document with what became of the checkout. @param now when that was found out */
-export const withState = (checkout: CheckoutDoc, { status, received, cancelledFrom, paidAt }: Checkout, now: Date) => ({
+export const withState = (
+  checkout: CheckoutDoc,
+  { status, received, cancelledFrom, acceptedFrom, paidAt }: Checkout,
+  now: Date,
+): CheckoutDoc => ({
   ...checkout,
   status,
   received: received.toString(),
   cancelledFrom,
+  acceptedFrom,
   paidAt,
   closedAt: checkout.status === 'OPEN' && status !== 'OPEN' ? now : checkout.closedAt,
 });

@@ -9,6 +9,8 @@ export interface Gap {
   fromLedger: number;
   toLedger: number;
   at: Date;
+  /** When ledgers were last found missing while this gap stood. Missing means never. */
+  lastAt?: Date;
 }
 
 export interface WalletDoc {
@@ -49,7 +51,10 @@ const walletSchema = new mongoose.Schema<WalletDoc>(
     watchStarted: Boolean,
     watching: Boolean,
     readTo: { type: new mongoose.Schema({ ledger: Number, at: Date }, PART_OPTIONS), default: null },
-    gap: { type: new mongoose.Schema({ fromLedger: Number, toLedger: Number, at: Date }, PART_OPTIONS), default: null },
+    gap: {
+      type: new mongoose.Schema({ fromLedger: Number, toLedger: Number, at: Date, lastAt: Date }, PART_OPTIONS),
+      default: null,
+    },
     productCount: Number,
     hasPayments: Boolean,
     takesCheckouts: Boolean,
@@ -229,6 +234,16 @@ export function createWalletStore(connection: mongoose.Connection) {
           { arrayFilters: [{ 'ended.until': { $ne: null } }] },
         );
         return (await wallets.find({ network }, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
+      },
+      /** Dates a further gap of those in the scope that have one already. */
+      async noteFurtherGap(network: Network, { gap, address, without }: GapScope): Promise<void> {
+        await wallets.updateMany(
+          {
+            ...{ network, watching: true, gap: { $ne: null }, _id: { $nin: [...without] } },
+            ...(address === null ? {} : { address }),
+          },
+          { $set: { 'gap.lastAt': gap.at } },
+        );
       },
       /** Flags watched wallets of one address, or with null of the network, but for those `without`. A gap that stands is kept.
        *  @returns the wallets that were flagged, at most `limit`: as many means that there may be more */

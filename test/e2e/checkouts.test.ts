@@ -2,13 +2,15 @@
 import { Asset, Keypair, Memo, Operation } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
+import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
 t.setTimeout(180_000);
 let aheadMs = 0;
 const nowMs = () => Date.now() + aheadMs;
-const service = await startTestService(t, { clock: { ...systemClock, nowMs, now: () => new Date(nowMs()) } });
+const database = await testDatabase(t);
+const service = await startTestService(t, { database, clock: { ...systemClock, nowMs, now: () => new Date(nowMs()) } });
 const ledger = service.context.localLedger!.client;
 const { wallet, product } = await startSelling(service);
 const receiver = await startReceiver();
@@ -271,6 +273,50 @@ t.test(
     t.match((await service.api('DELETE', `/products/${kept.id}`)).error, { code: 'conflict' });
   },
 );
+
+t.test('accepted, a payment from before it that is read later completes what it lacks', async (t) => {
+  const checkout = await order();
+  await pay(checkout.memo, '20');
+  await cameFor(checkout.id, 1);
+  const paths = ['/payments', `/accounts/${wallet.address}/payments`];
+  for (const path of paths) await ledger.faults.add({ kind: 'unavailable', path });
+  await pay(checkout.memo, '30');
+  // Close times have whole seconds, and the newest ledger is unknown while Horizon is away.
+  aheadMs += 2000;
+  const accepted = (await service.api('POST', `/checkouts/${checkout.id}/accept`)).data;
+  t.match(accepted, { status: 'PAID', receivedAmount: '20', remainingAmount: '0' });
+  await ledger.faults.clear();
+  const [late] = await cameFor(checkout.id, 2);
+  t.match(late, { status: 'COMPLETED', reason: null, expectedAmount: '30' });
+  t.match(await get(checkout.id), { status: 'PAID', receivedAmount: '50', paidAt: accepted.paidAt });
+  await pay(checkout.memo, '1');
+  const [after] = await cameFor(checkout.id, 3);
+  t.match(after, { status: 'REJECTED', reason: 'checkout_paid', expectedAmount: '0' });
+  const told = await eventsOf(checkout.id, 6);
+  t.equal(told.filter((type) => type === 'checkout.paid').length, 1);
+});
+
+t.test('thousands of the smallest amount hide nothing of what was paid', async (t) => {
+  const checkout = await order();
+  await pay(checkout.memo, '20');
+  const [part] = await cameFor(checkout.id, 1);
+  const payments = database.db.collection<any>('payments');
+  const stored = (await payments.findOne({ _id: part.id }))!;
+  const dust = Array.from({ length: 1200 }, (_, n) => ({
+    ...stored,
+    _id: `${stored._id.slice(0, -4)}${String(n).padStart(4, '0')}`,
+    operationId: `${n}`,
+    amount: n < 600 ? '0.0000001' : '1000000',
+    assetCode: n < 600 ? 'XLM' : 'SPAM',
+    assetIssuer: n < 600 ? null : wallet.address,
+    createdAt: new Date(nowMs() + n),
+  }));
+  await payments.insertMany(dust);
+  await database.db.collection<any>('checkouts').updateOne({ _id: checkout.id }, { $set: { paymentCount: 1201 } });
+  const { data } = await service.api('POST', `/checkouts/${checkout.id}/accept`);
+  t.match(data, { status: 'PAID', receivedAmount: '20.00006' });
+  t.match((await service.api('GET', `/payments/${part.id}`)).data, { status: 'COMPLETED' });
+});
 
 t.test('creations and the end of their product or wallet at once leave no checkout without them', async (t) => {
   for (let round = 0; round < 5; round++) {

@@ -281,7 +281,9 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
   },
   payments: {
     byId: (s) => s.payments.byId(payment._id),
-    ofCheckout: (s) => inTransaction((session) => s.payments.ofCheckout(checkout._id, session)),
+    ofCheckout: (s) => inTransaction((session) => s.payments.ofCheckout(checkout, session)),
+    sumOfCheckout: (s) =>
+      inTransaction((session) => s.payments.sumOfCheckout(checkout, session)).then((sum) => sum || null),
     complete: (s) => inTransaction((session) => s.payments.complete([payment._id], session)),
     list: (s) => s.payments.list({ status: ['UNDERPAID'], paymentLinkId: link._id }, pageOfAll),
     sums: (s) =>

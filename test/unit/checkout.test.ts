@@ -25,6 +25,7 @@ const open = (changes: Partial<Checkout> = {}): Checkout => ({
   received: 0n,
   expiresAt: second(100),
   cancelledFrom: null,
+  acceptedFrom: null,
   paidAt: null,
   ...changes,
 });
@@ -32,6 +33,15 @@ const paid = (changes: Partial<Checkout> = {}) =>
   open({ status: 'PAID', received: xlm('50'), paidAt: second(20), ...changes });
 const cancelled = (changes: Partial<Checkout> = {}) =>
   open({ status: 'CANCELLED', cancelledFrom: { at: second(40), ledger: 1040 }, ...changes });
+/** In second 40, with 20. */
+const accepted = (changes: Partial<Checkout> = {}) =>
+  open({
+    status: 'PAID',
+    received: xlm('20'),
+    acceptedFrom: { at: second(40), ledger: 1040 },
+    paidAt: second(40),
+    ...changes,
+  });
 const expired = (changes: Partial<Checkout> = {}) => open({ status: 'EXPIRED', ...changes });
 /** Closed in second `s`, in ledger 1000 + s. */
 const pays = (text: string, s = 30, changes: Partial<CheckoutPayment> = {}): CheckoutPayment => ({
@@ -79,6 +89,10 @@ const cases: Case[] = [
   ['closed before the cancellation and read after it, it counts', cancelled(), pays('50', 39), 'COMPLETED', ['50', null, null], 'PAID 50'],
   ['a part from before the cancellation counts', cancelled(), pays('20', 39), 'UNDERPAID partial', ['50', null, '30'], 'CANCELLED 20'],
   ['the ledger that was the newest at the cancellation is before it', cancelled(), pays('50', 40), 'COMPLETED', ['50', null, null], 'PAID 50'],
+  ['closed before an acceptance and read after it, the rest completes', accepted(), pays('30', 39), 'COMPLETED', ['30', null, null], 'PAID 50'],
+  ['a part from before an acceptance counts', accepted(), pays('10', 39), 'UNDERPAID partial', ['30', null, '20'], 'PAID 30'],
+  ['after an acceptance nothing is due', accepted(), pays('30', 41), 'REJECTED checkout_paid', ['0', null, null], 'PAID 20'],
+  ['what was accepted is more than the amount: nothing was due before either', accepted({ received: xlm('60') }), pays('30', 39), 'REJECTED checkout_paid', ['0', null, null], 'PAID 60'],
   ['after an accepted cancellation it stays rejected as cancelled', cancelled({ status: 'PAID', received: xlm('20') }), pays('30', 50), 'REJECTED checkout_cancelled', ['0', null, null], 'PAID 20'],
 ];
 
@@ -103,17 +117,18 @@ t.test('cancel: OPEN once, CANCELLED again changes nothing, PAID and EXPIRED ref
 });
 
 t.test('accept takes what came in the right asset, whatever it was judged, and refuses without', async (t) => {
+  const now = { at: second(200), ledger: 1200 };
   const came = [pays('10', 30), pays('50', 35, { asset: USDC }), pays('5', 150)];
   for (const before of [open({ received: xlm('10') }), expired({ received: xlm('10') }), cancelled()]) {
-    const accepted = accept(before, came, second(200));
-    t.match(accepted, { outcome: 'accepted', after: { status: 'PAID', received: xlm('15'), paidAt: second(200) } });
-    t.strictSame(accepted.outcome === 'accepted' && accepted.payments, [came[0], came[2]]);
-    t.equal(accepted.outcome === 'accepted' && remainingOf(accepted.after), 0n);
+    const result = accept(before, came, now, second(200));
+    t.match(result, { outcome: 'accepted', after: { status: 'PAID', received: xlm('15'), paidAt: second(200) } });
+    t.strictSame(result.outcome === 'accepted' && result.payments, [came[0], came[2]]);
+    t.equal(result.outcome === 'accepted' && remainingOf(result.after), 0n);
   }
-  t.strictSame(accept(paid(), came, second(200)), { outcome: 'refused', because: 'paid' });
-  t.strictSame(accept(open(), [], second(200)), { outcome: 'refused', because: 'nothing' });
-  t.strictSame(accept(open(), [came[1]!], second(200)), { outcome: 'refused', because: 'nothing' });
-  const tooMuch = accept(open(), [pays('30'), pays('40', 150)], second(200));
+  t.strictSame(accept(paid(), came, now, second(200)), { outcome: 'refused', because: 'paid' });
+  t.strictSame(accept(open(), [], now, second(200)), { outcome: 'refused', because: 'nothing' });
+  t.strictSame(accept(open(), [came[1]!], now, second(200)), { outcome: 'refused', because: 'nothing' });
+  const tooMuch = accept(open(), [pays('30'), pays('40', 150)], now, second(200));
   t.equal(tooMuch.outcome === 'accepted' && excessOf(tooMuch.after), xlm('20'));
 });
 
