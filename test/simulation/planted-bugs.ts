@@ -219,11 +219,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'events are stored in the transaction of their payment',
     changes: [
-      [
-        RECORDER,
-        'await outbox.publish(await applyEffects(recorded, session), session);',
-        'published = await applyEffects(recorded, session);',
-      ],
+      [RECORDER, 'await outbox.publish(outboxEvents, session);', 'published = outboxEvents;'],
       [RECORDER, 'function store(page: Page', 'async function store(page: Page'],
       [
         RECORDER,
@@ -271,7 +267,34 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'the memo of another account’s link means nothing',
-    changes: [[MATCH, 'link.accountId === wallet.accountId && ', '']],
+    changes: [[MATCH, '(target.link ?? target.checkout).accountId === wallet.accountId && ', '']],
+  },
+  // Checkouts.
+  {
+    guard: 'EXPIRED is said only when the wallet was read beyond the end',
+    changes: [['src/domain/checkout.ts', 'readTo >= expiresAt &&', 'readTo !== expiresAt &&']],
+  },
+  {
+    guard: 'ledgers that are missing keep a checkout OPEN',
+    changes: [
+      [
+        'src/domain/checkout.ts',
+        '(gapFoundAt === null || gapFoundAt.getTime() < createdAt.getTime())',
+        'createdAt !== null',
+      ],
+    ],
+    elsewhere: 'test/unit/checkout.test.ts',
+  },
+  {
+    guard: 'a payment of a checkout is judged by what those before it in its page left',
+    changes: [
+      ['src/collect/judge.ts', 'if (target?.checkout) checkouts.set(target.checkout._id, target.checkout);', ''],
+    ],
+  },
+  {
+    guard: 'a payment from before an acceptance counts',
+    changes: [['src/domain/checkout.ts', "isBeforeAcceptance ? 'OPEN' : status", 'status']],
+    elsewhere: 'test/unit/checkout.test.ts',
   },
   {
     guard: 'a merchant’s decision is made only of what it was made for, and an event kind exists once',
