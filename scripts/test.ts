@@ -1,4 +1,4 @@
-/** `npm test [files…]`: all tests on one real mongod and a real browser; the last line is `N passed, N failed`, and nothing that ran is a failure too. */
+/** `npm test [files…]`: all tests but those of test/long, on one real mongod and a real browser; the last line is `N passed, N failed`, and nothing that ran is a failure too. */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,9 +10,11 @@ import { openMongo } from '../src/mongod/index.js';
 import { CACHE_DIR } from '../test/helpers/mongo.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const files = process.argv
-  .slice(2)
-  .map((path) => (statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, '**/*.test.ts') : path));
+const ROOMS = ['browser', 'e2e', 'integration', 'property', 'simulation', 'unit'].map((room) => `test/${room}`);
+const named = process.argv.slice(2);
+const files = (named.length > 0 ? named : ROOMS).map((path) =>
+  statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, '**/*.test.ts') : path,
+);
 
 /** The path of a program from a Debian package; installed first where that is possible without asking. */
 function debian(program: string, packageName: string): string | null {
@@ -88,7 +90,7 @@ async function main(): Promise<number> {
     console.log('0 passed, 1 failed');
     return 1;
   }
-  const runs = (name: string) => files.length === 0 || files.some((file) => file.includes(name));
+  const runs = (name: string) => files.some((file) => file.includes(name));
   const browser = runs('browser') ? debian('chromium', 'chromium') : null;
   if (runs('e2e')) debian('php', 'php-cli');
   const mongo = await openMongo({

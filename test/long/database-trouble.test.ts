@@ -9,7 +9,7 @@ import { mongo } from 'mongoose';
 import t from 'tap';
 import { startProgram } from '../helpers/command.js';
 import { eventually } from '../helpers/service.js';
-import { isReady, type Killable, keepPaying, openShop, prepareKillable, tally } from './kill-rounds.js';
+import { isReady, type Killable, keepPaying, openShop, prepareKillable, tally } from '../e2e/kill-rounds.js';
 
 // Processes start slowly on a busy machine.
 t.setTimeout(300_000);
