@@ -357,7 +357,7 @@ t.test('trying a parked record again never discards what is still not understood
           },
           remove: async (id) => void kept.delete(id),
         },
-        recorder: { record: async (_network, credits) => credits as never },
+        recorder: { record: async (_network, { credits }) => credits as never },
         clock: manualClock(START),
       },
       doc,
