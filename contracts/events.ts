@@ -1,10 +1,10 @@
 /** Events: what happened, as webhooks are told of it; kept for consumers that read instead. */
 import { z } from 'zod';
-import { listOf } from './envelope.js';
+import type { FieldError } from './errors.js';
 import { EVENT_KINDS, EVENT_TYPES, type EventDataOf, type EventType, eventTypeSchema } from './event-kinds.js';
 import { eventExample } from './examples.js';
-import { operation } from './operation.js';
-import { idInput, idOf, momentInput, pageQuery, timestamp } from './primitives.js';
+import { operation, type RawBody, streamOperation } from './operation.js';
+import { idInput, idOf, type ListMeta, metaSchema, momentInput, pageQuery, timestamp } from './primitives.js';
 
 /** One member for each kind, told apart by `type`. */
 const eachKind = <Member>(member: (type: EventType, data: z.ZodType) => Member) =>
@@ -60,6 +60,38 @@ export const webhookPayloadSchema = z
     description: 'Body of a delivery, signed after Standard Webhooks 1.0.',
   }) as unknown as z.ZodType<WebhookPayload>;
 
+const afterMetaSchema = z
+  .object({
+    after: z.int().meta({ description: '`sequence` of the last item, to ask for the next ones with.' }),
+    hasMore: z.boolean().meta({ description: 'Whether there are more already.' }),
+  })
+  .meta({ id: 'EventsAfterMeta', description: 'Meta of a request with `after`.' });
+
+/** With `after` the meta is `{after, hasMore}`, without it that of every list. In types every list's fields are there, so that callers without
+ *  `after` need not tell the two apart. */
+const eventsMetaSchema = z.union([metaSchema, afterMetaSchema]) as unknown as z.ZodType<
+  ListMeta & Partial<z.infer<typeof afterMetaSchema>>
+>;
+
+/** What `after` goes without: it says itself where to begin and in which order. */
+const NOT_WITH_AFTER = ['page', 'order', 'createdFrom', 'createdTo'];
+
+function afterRules(query: RawBody): FieldError[] {
+  if (query.after !== undefined) {
+    return NOT_WITH_AFTER.filter((name) => query[name] !== undefined).map((path) => ({
+      path,
+      message: 'Goes not together with `after`.',
+      code: 'not_allowed',
+    }));
+  }
+  if (query.wait === undefined) return [];
+  return [{ path: 'wait', message: 'Needs `after`: what to wait for.', code: 'not_allowed' }];
+}
+
+const afterInput = z
+  .int({ error: 'Must be a whole number from 0: the `sequence` of the last event that you have.' })
+  .min(0);
+
 const tag = 'Events';
 
 export const events = {
@@ -67,19 +99,53 @@ export const events = {
     method: 'GET',
     path: '/events',
     summary: 'List events',
-    description: 'Newest first; `order=asc` for a consumer that catches up.',
+    description:
+      'Newest first. For a consumer that reads instead of being called: `after` answers the events after that `sequence`, oldest first, with `meta` `{after, hasMore}`; with `wait` it answers as soon as there is one.',
     tag,
     query: {
-      ...pageQuery,
+      page: z
+        .int({ error: 'Must be a whole number from 1.' })
+        .min(1)
+        .max(1_000_000_000)
+        .optional()
+        .meta({ description: 'Page, from 1; 1 by default. Not with `after`.' }),
+      pageSize: pageQuery.pageSize,
       type: eventTypeSchema.optional(),
       paymentId: z.string().optional(),
-      createdFrom: momentInput
+      createdFrom: momentInput.optional().meta({
+        description: 'Made at or after: ISO 8601 with an offset, or a date (midnight UTC). Not with `after`.',
+      }),
+      createdTo: momentInput.optional().meta({ description: 'Made before. Not with `after`.' }),
+      order: z.enum(['asc', 'desc']).optional().meta({ description: '`desc` by default. Not with `after`.' }),
+      after: afterInput.optional().meta({
+        description: 'Answers the events after this `sequence`, oldest first; 0 begins with the first event.',
+      }),
+      wait: z
+        .int({ error: 'Must be a whole number from 0 to 30.' })
+        .min(0)
+        .max(30)
         .optional()
-        .meta({ description: 'Made at or after: ISO 8601 with an offset, or a date (midnight UTC).' }),
-      createdTo: momentInput.optional().meta({ description: 'Made before.' }),
-      order: z.enum(['asc', 'desc']).default('desc'),
+        .meta({ description: 'With `after`: for how many seconds to wait until there is an event that fits.' }),
     },
-    output: listOf(eventSchema),
+    rules: afterRules,
+    output: z.object({ items: z.array(eventSchema), meta: eventsMetaSchema }),
+  }),
+  stream: streamOperation({
+    method: 'GET',
+    path: '/events/stream',
+    summary: 'Follow events',
+    description:
+      'A stream of server-sent events: `id` is the `sequence`, `event` the type, `data` the body that webhooks get. Without `after` it begins now. After a break, `Last-Event-ID` (which wins over `after`) goes on without a hole. Comments come at least every 30 s. The stream ends when its API key does. Over tRPC it is a subscription.',
+    tag,
+    query: {
+      after: afterInput.optional().meta({ description: 'Begins after the event with this `sequence`.' }),
+      lastEventId: z
+        .string()
+        .regex(/^\d{0,15}$/, 'Must be the `sequence` of an event.')
+        .optional()
+        .meta({ description: 'The same; wins over `after`. Also as header `Last-Event-ID`, which wins over both.' }),
+    },
+    output: webhookPayloadSchema,
   }),
   get: operation({
     method: 'GET',

@@ -20,7 +20,8 @@ export interface ValidationContext {
  *  earlier request stays valid. When a body breaks other rules, their errors are listed together. */
 export type ContextRules = (body: RawBody, validationContext: ValidationContext) => FieldError[];
 
-/** Rules that concern several fields at once. They see the body as it was sent, valid or not, so that one answer lists all errors. */
+/** Rules that concern several fields at once. They see the body (of a GET the query) as it was sent, valid or not, but for defaults: so one answer lists
+ *  all errors. */
 export type Rules = (body: RawBody) => FieldError[];
 
 interface OperationDefinition<
@@ -65,6 +66,8 @@ export interface Operation<
   query: Q;
   body: B;
   hasBody: boolean;
+  /** Its answer goes on: `text/event-stream` over REST, a subscription over tRPC. `output` is the data of one event of the stream. */
+  streams?: true;
   /** A READ key may call it. */
   readOnly: boolean;
   /** It answers `{items, meta}`, over REST as `data` and `meta`. */
@@ -89,6 +92,11 @@ export function operation<
   const isList = definition.output instanceof z.ZodObject && 'items' in definition.output.shape;
   return { ...definition, isList, status, params, query, body, hasBody, readOnly: definition.method === 'GET', input };
 }
+
+/** An operation that streams: `lastEventId` of its input is REST's header `Last-Event-ID`. */
+export const streamOperation = <M extends Method, O extends z.ZodType, Q extends Shape>(
+  definition: OperationDefinition<M, Record<never, never>, Q, Record<never, never>, O>,
+) => ({ ...operation(definition), streams: true as const });
 
 /** Zod skips the refinements of an object that has an invalid field; these rules always run. */
 function withRules<T extends z.ZodType>(schema: T, rules: Rules): T {

@@ -10,7 +10,6 @@ import { webhookPayloadSchema } from '../contracts/events.js';
 import { downloads } from '../contracts/exports.js';
 import { contract } from '../contracts/index.js';
 import type { Operation } from '../contracts/operation.js';
-import { metaSchema } from '../contracts/primitives.js';
 
 const FILE = new URL('../openapi.json', import.meta.url);
 const PREFIX = '/api/v1';
@@ -57,17 +56,21 @@ const operationsOf = (tree: object, isDownload: boolean) =>
       isDownload,
     })),
   );
-const operations = [...operationsOf(contract, false), ...operationsOf(downloads, true)];
+const everything = [...operationsOf(contract, false), ...operationsOf(downloads, true)];
+
+const operations = everything.filter(({ operation }) => !operation.streams);
+const streams = everything.filter(({ operation }) => operation.streams);
 
 const envelopes = new Map<string, z.ZodType>();
 
 /** The envelope around what the procedure returns: one component for each kind of resource and of list. */
 function envelopeOf(operation: Operation): z.ZodType {
   const { output, isList } = operation;
-  const items = isList && output instanceof z.ZodObject ? (output.shape.items as z.ZodArray<z.ZodType>) : null;
+  const list = isList && output instanceof z.ZodObject ? output.shape : null;
+  const items = list && (list.items as z.ZodArray<z.ZodType>);
   const id = `${String((items ? items.element : output).meta()?.id)}${items ? 'List' : ''}Response`;
-  const envelope = items
-    ? z.object({ data: items, error: z.null(), meta: metaSchema })
+  const envelope = list
+    ? z.object({ data: list.items as z.ZodType, error: z.null(), meta: list.meta as z.ZodType })
     : z.object({ data: output, error: z.null() });
   // Two schemas with one id would clash.
   if (!envelopes.has(id)) envelopes.set(id, envelope.meta({ id }));
@@ -177,8 +180,12 @@ function mended(document: Json): Json {
     }
   }
 
+  for (const { id, operation } of streams) {
+    paths[`${PREFIX}${operation.path}`] = { [operation.method.toLowerCase()]: streamOperation(id, operation) };
+  }
+
   const tags = Object.entries(TAGS).map(([name, description]) => ({ name, description }));
-  const used = new Set(operations.map(({ operation }) => operation.tag));
+  const used = new Set(everything.map(({ operation }) => operation.tag));
   const odd = [...used].filter((tag) => !(tag in TAGS));
   if (odd.length > 0) throw new Error(`no description of the tags ${odd.join(', ')}`);
 
@@ -214,6 +221,41 @@ function mended(document: Json): Json {
 const FILE_CONTENT = Object.fromEntries(
   ['text/csv', 'application/x-ndjson'].map((type) => [type, { schema: { type: 'string' } }]),
 );
+
+/** The generator knows no answers that go on. */
+function streamOperation(id: string, operation: Operation): OperationObject {
+  const { summary, description, tag, query } = operation;
+  const parameters = Object.entries(query).map(([name, schema]) => {
+    const { description = '', ...type } = z.toJSONSchema(schema as z.ZodType, { io: 'input' });
+    delete type.$schema;
+    return { name, in: 'query', description, schema: type };
+  });
+  const header = {
+    name: 'Last-Event-ID',
+    in: 'header',
+    description: 'The `id` of the last event that arrived: the stream goes on after it. Wins over the query.',
+    schema: { type: 'string' },
+  };
+  const answer = {
+    description: `Events as they happen. The \`data\` of each is a \`${String(metaOf(operation.output).id)}\`, as JSON on one line.`,
+    headers: REQUEST_ID,
+    content: { 'text/event-stream': { schema: { type: 'string' } } },
+  };
+  const failures = errorsOf(operation).map((code) => [
+    ERRORS[code].status,
+    { $ref: `#/components/responses/${pascal(code)}` },
+  ]);
+  return {
+    operationId: id,
+    summary,
+    description,
+    tags: [tag],
+    security: [{ apiKey: [] }],
+    parameters: [...parameters, header],
+    responses: { 200: answer, ...Object.fromEntries(failures) },
+  };
+}
+
 const metaOf = (schema: unknown): Json => (schema instanceof z.ZodType ? (schema.meta() ?? {}) : {});
 const schemaNameOf = ({ output }: Operation): string => String(metaOf(output).id);
 

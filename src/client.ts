@@ -1,5 +1,6 @@
 /** A typed client for programs that call the service, in Node and in browsers. It carries no server code. */
-import { createTRPCClient, httpBatchLink, type TRPCClient } from '@trpc/client';
+import { createTRPCClient, httpBatchLink, httpSubscriptionLink, splitLink, type TRPCClient } from '@trpc/client';
+import { EventSource } from 'eventsource';
 import type { AppRouter } from './api/app-router.js';
 
 export interface ClientOptions {
@@ -16,16 +17,30 @@ const MAX_BATCH_SIZE = 20;
 /** Well below the 16 KiB that Node's server takes for a request's line and headers together. */
 const MAX_URL_LENGTH = 8_000;
 
-/** Calls that are made in the same tick travel in one request. A failure is thrown as `TRPCClientError`, with REST's error object in `data.error`. */
-export function createClient({ url, apiKey, fetch }: ClientOptions): TRPCClient<AppRouter> {
+/** Calls that are made in the same tick travel in one request; a subscription (`events.stream`) has a request of its own and goes on by itself after
+ *  a break, where it was. A failure is thrown as `TRPCClientError`, with REST's error object in `data.error`. */
+export function createClient({ url, apiKey, fetch = globalThis.fetch }: ClientOptions): TRPCClient<AppRouter> {
+  const target = `${url.replace(/\/+$/, '')}/trpc`;
+  const authorization = `Bearer ${apiKey}`;
   return createTRPCClient<AppRouter>({
     links: [
-      httpBatchLink({
-        url: `${url.replace(/\/+$/, '')}/trpc`,
-        headers: { authorization: `Bearer ${apiKey}` },
-        maxItems: MAX_BATCH_SIZE,
-        maxURLLength: MAX_URL_LENGTH,
-        ...(fetch ? { fetch } : {}),
+      splitLink({
+        condition: ({ type }) => type === 'subscription',
+        true: httpSubscriptionLink({
+          url: target,
+          // The EventSource of browsers sends no key.
+          EventSource,
+          eventSourceOptions: {
+            fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, authorization } }),
+          },
+        }),
+        false: httpBatchLink({
+          url: target,
+          headers: { authorization },
+          maxItems: MAX_BATCH_SIZE,
+          maxURLLength: MAX_URL_LENGTH,
+          fetch,
+        }),
       }),
     ],
   });

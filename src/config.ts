@@ -33,6 +33,7 @@ export interface Config {
   /** Of a client address without a key; 0 turns the limit off. */
   publicRateLimitPerMinute: number;
   maxWebhooksPerAccount: number;
+  maxStreamsPerAccount: number;
   maxApiKeysPerAccount: number;
   maxWalletsPerAccount: number;
   /** Express's `trust proxy`. */
@@ -99,6 +100,10 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
     default: '600',
     meaning:
       'Requests of a client address without a valid key: payment pages, docs and wrong keys, each counted apart; `0` turns the limit off',
+  },
+  MAX_STREAMS_PER_ACCOUNT: {
+    default: '2000',
+    meaning: 'Open event streams, and requests that wait for events, of an account in one process; beyond it 429',
   },
   MAX_WEBHOOKS_PER_ACCOUNT: { default: '50', meaning: 'Beyond it, creating a webhook is a 409 `conflict`' },
   MAX_API_KEYS_PER_ACCOUNT: {
@@ -209,6 +214,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     webhookMaxAttempts: integer('WEBHOOK_MAX_ATTEMPTS', 11, 1, 100),
     rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 1200, 0, 1_000_000_000),
     publicRateLimitPerMinute: integer('PUBLIC_RATE_LIMIT_PER_MINUTE', 600, 0, 1_000_000_000),
+    maxStreamsPerAccount: integer('MAX_STREAMS_PER_ACCOUNT', 2000, 1, 20_000),
     maxWebhooksPerAccount: integer('MAX_WEBHOOKS_PER_ACCOUNT', 50, 1, 1_000_000),
     maxApiKeysPerAccount: integer('MAX_API_KEYS_PER_ACCOUNT', 100, 1, 1_000_000),
     maxWalletsPerAccount: integer('MAX_WALLETS_PER_ACCOUNT', 10_000, 1, 1_000_000),

@@ -1,5 +1,10 @@
 /** The router's type, for clients: it follows from the contract and knows nothing of the server. */
-import type { TRPCBuiltRouter, TRPCMutationProcedure, TRPCQueryProcedure } from '@trpc/server';
+import type {
+  TRPCBuiltRouter,
+  TRPCMutationProcedure,
+  TRPCQueryProcedure,
+  TRPCSubscriptionProcedure,
+} from '@trpc/server';
 import type { TRPC_ERROR_CODE_KEY, TRPC_ERROR_CODE_NUMBER } from '@trpc/server/rpc';
 import type { ErrorBody } from '../../contracts/errors.js';
 import type { Contract } from '../../contracts/index.js';
@@ -28,7 +33,10 @@ interface Typed<Op> {
   meta: object;
   errorShape: ApiErrorShape;
 }
-type Procedure<Op> = Op extends { method: 'GET' } ? TRPCQueryProcedure<Typed<Op>> : TRPCMutationProcedure<Typed<Op>>;
+/** Each event comes with the id after which a stream goes on. */
+type Streamed<Op> = Omit<Typed<Op>, 'output'> & { output: AsyncIterable<{ id: string; data: OutputOf<Op> }> };
+type Procedure<Op> = Op extends { streams: true } ? TRPCSubscriptionProcedure<Streamed<Op>> : Called<Op>;
+type Called<Op> = Op extends { method: 'GET' } ? TRPCQueryProcedure<Typed<Op>> : TRPCMutationProcedure<Typed<Op>>;
 type Procedures = { [R in keyof Contract]: { [N in keyof Contract[R]]: Procedure<Contract[R][N]> } };
 
 /** For a tRPC client that you make yourself: `createTRPCClient<AppRouter>`. */

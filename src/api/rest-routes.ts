@@ -8,7 +8,7 @@ export interface Route {
   operation: Operation;
   /** Of the tRPC procedure: `products.create`; of a download, which has none, alike. */
   name: string;
-  type: 'query' | 'mutation' | 'download';
+  type: 'query' | 'mutation' | 'subscription' | 'download';
   readQuery: QueryReader;
 }
 
@@ -50,7 +50,7 @@ function nodeOf(path: string): Node {
   return node;
 }
 
-addRoutes(contract, (operation) => (operation.readOnly ? 'query' : 'mutation'));
+addRoutes(contract, ({ streams, readOnly }) => (streams ? 'subscription' : readOnly ? 'query' : 'mutation'));
 addRoutes(downloads, () => 'download');
 
 /** `path` below `/api/v1`, without the query. The parameters are still encoded. */

@@ -4,12 +4,13 @@ import { callTRPCProcedure } from '@trpc/server';
 import { ERRORS } from '../../contracts/errors.js';
 import type { Operation, ValidationContext } from '../../contracts/operation.js';
 import { ApiError, notFound } from '../domain/api-error.js';
-import type { Caller } from '../services/caller.js';
+import type { Caller, StreamedEvent } from '../services/caller.js';
 import type { Download } from '../services/exports.js';
 import type { AppRouter } from './app-router.js';
 import type { CallerOf } from './bearer.js';
 import { sendDownload } from './download.js';
 import { apiErrorIn, errorBodyOf } from './errors.js';
+import { EVENT_STREAM, type EventStreams } from './event-stream.js';
 import { allFieldErrors, parseInput, refusal, unknownField } from './input.js';
 import { readBody } from './rest-body.js';
 import { findRoute, type Route } from './rest-routes.js';
@@ -21,6 +22,7 @@ export interface RestDeps {
   callerOf: CallerOf;
   /** What makes the file of a download. */
   exportOf: (name: string) => (caller: Caller, input: object) => Download;
+  eventStreams: EventStreams;
   /** Told of every fault of ours. */
   onInternalError: (error: unknown, requestId: string) => void;
 }
@@ -28,7 +30,7 @@ export interface RestDeps {
 /** Answers a request whose url is relative to `/api/v1`. Never rejects.
  *  @returns the operation's name for the metrics, null when there is none */
 export function createRest(deps: RestDeps) {
-  const { router, validationContext, callerOf, onInternalError, exportOf } = deps;
+  const { router, validationContext, callerOf, eventStreams, exportOf, onInternalError } = deps;
 
   return async (req: IncomingMessage, res: ServerResponse, requestId: string): Promise<string | null> => {
     let route: Route | null = null;
@@ -45,7 +47,8 @@ export function createRest(deps: RestDeps) {
         await sendDownload(req, res, exportOf(name)(caller, input));
         return name;
       }
-      const ctx: ApiContext = { caller, requestId, idempotencyKey: idempotencyKeyOf(req) };
+      const signal = operation.readOnly ? hangUpOf(res) : undefined;
+      const ctx: ApiContext = { caller, requestId, idempotencyKey: idempotencyKeyOf(req), isRest: true };
       const getRawInput = () => readInput(req, res, found.route, found.params, query, validationContext);
       const result = await callTRPCProcedure({
         router,
@@ -53,15 +56,25 @@ export function createRest(deps: RestDeps) {
         type,
         ctx,
         getRawInput,
-        signal: undefined,
+        signal,
         batchIndex: 0,
       });
-      sendJson(res, operation.status, envelopeOf(operation, result));
+      if (operation.streams) {
+        await eventStreams.send(req, res, result as AsyncGenerator<StreamedEvent>);
+        res.end();
+      } else sendJson(res, operation.status, envelopeOf(operation, result));
     } catch (error) {
       sendError(res, error, requestId, onInternalError);
     }
     return route?.name ?? null;
   };
+}
+
+/** Aborts when the client hangs up. */
+function hangUpOf(res: ServerResponse): AbortSignal {
+  const hungUp = new AbortController();
+  res.once('close', () => hungUp.abort());
+  return hungUp.signal;
 }
 
 /** Called by the procedure after it has let the caller in, so a stranger's or a reader's body is never read. */
@@ -75,7 +88,8 @@ async function readInput(
 ): Promise<Record<string, unknown>> {
   const params = decodeAll(encodedParams);
   if (operation.method === 'GET' || operation.method === 'DELETE') {
-    return { ...readQuery(query), ...params };
+    const lastEventId = operation.streams && req.headers['last-event-id'];
+    return { ...readQuery(query), ...params, ...(lastEventId === undefined ? {} : { lastEventId }) };
   }
   const body = await readBody(req, res);
   if (!operation.hasBody) {
@@ -97,7 +111,7 @@ function envelopeOf(operation: Operation, result: unknown): string {
   return JSON.stringify({ data: items, error: null, meta });
 }
 
-/** Answers any error with the envelope, or drops the connection when an answer has already begun. */
+/** Answers any error with the envelope. When an answer has already begun, a stream ends and the connection of any other is dropped. */
 export function sendError(
   res: ServerResponse,
   error: unknown,
@@ -107,7 +121,8 @@ export function sendError(
   const { body, isInternal } = errorBodyOf(error, requestId);
   if (isInternal) onInternalError(error, requestId);
   if (res.headersSent) {
-    res.destroy();
+    if (res.getHeader('content-type') === EVENT_STREAM) res.end();
+    else res.destroy();
     return;
   }
   if (body.code === 'unauthorized') res.setHeader('WWW-Authenticate', 'Bearer');

@@ -1,9 +1,10 @@
 /** The tRPC router, built from the contract: one procedure per operation, and nothing that the contract does not name. */
+import { tracked } from '@trpc/server';
 import { z } from 'zod';
 import { contract } from '../../contracts/index.js';
 import type { Operation, ValidationContext } from '../../contracts/operation.js';
 import { ApiError } from '../domain/api-error.js';
-import type { Caller, Services } from '../services/caller.js';
+import type { Caller, Services, StreamedEvent } from '../services/caller.js';
 import type { Idempotency } from '../services/idempotency.js';
 import type { AppRouter } from './app-router.js';
 import { parseInput } from './input.js';
@@ -30,6 +31,29 @@ export function createRouter(deps: RouterDeps): AppRouter {
 type LooseService = (caller: Caller, input: never) => Promise<unknown>;
 type LooseServices = Record<string, Record<string, LooseService>>;
 
+interface Call {
+  ctx: ApiContext;
+  input: Record<string, unknown>;
+  /** Aborts when the client has hung up. */
+  signal: AbortSignal | undefined;
+}
+type StreamService = (caller: Caller, input: never) => Promise<AsyncGenerator<StreamedEvent>>;
+
+const withSignal = (caller: Caller, signal: AbortSignal | undefined): Caller =>
+  signal ? { ...caller, signal } : caller;
+
+/** REST gets the service's events as they are; a tRPC client gets them parsed, and goes on by their ids. */
+async function subscribe(service: StreamService, { ctx, input, signal }: Call): Promise<AsyncGenerator<unknown>> {
+  const events = await service(withSignal(ctx.caller, signal), input as never);
+  return ctx.isRest ? events : trackedEvents(events);
+}
+
+async function* trackedEvents(events: AsyncGenerator<StreamedEvent>) {
+  for await (const { id, data } of events) yield tracked(id, JSON.parse(data));
+  // Not its end but that of the connection: the client connects anew.
+  throw Object.assign(new Error('the stream was cut'), { name: 'AbortError' });
+}
+
 function procedureOf(operation: Operation, service: LooseService, deps: RouterDeps) {
   const { idempotency, validationContext } = deps;
 
@@ -43,12 +67,15 @@ function procedureOf(operation: Operation, service: LooseService, deps: RouterDe
     return next();
   });
 
-  const checked = authorized
-    .input({ parse: (input: unknown) => parseInput(operation, input, validationContext()) as Record<string, unknown> })
-    .output(outputOf(operation));
+  const withInput = authorized.input({
+    parse: (input: unknown) => parseInput(operation, input, validationContext()) as Record<string, unknown>,
+  });
+  if (operation.streams) return withInput.subscription((call) => subscribe(service as StreamService, call));
+  const checked = withInput.output(outputOf(operation));
 
-  const resolve = async ({ ctx, input }: { ctx: ApiContext; input: Record<string, unknown> }) => {
-    const { caller, idempotencyKey: key } = ctx;
+  const resolve = async ({ ctx, input, signal }: Call) => {
+    const { idempotencyKey: key } = ctx;
+    const caller = operation.readOnly ? withSignal(ctx.caller, signal) : ctx.caller;
     if (key === null || operation.method !== 'POST') return service(caller, input as never);
     const { method, status, secretField } = operation;
     // The path is REST's, so a key means the same request whichever way it is sent.

@@ -13,7 +13,7 @@ export const MAX_BATCH_SIZE = 20;
 const COMMA = /,|%2c/i;
 
 /** Answers a request whose url is relative to `/trpc`. Never rejects. */
-export function createTrpcHttp(deps: Omit<RestDeps, 'validationContext' | 'exportOf'>) {
+export function createTrpcHttp(deps: Omit<RestDeps, 'validationContext' | 'eventStreams' | 'exportOf'>) {
   const { router, callerOf, onInternalError } = deps;
 
   return async (req: IncomingMessage, res: ServerResponse, requestId: string): Promise<void> => {

@@ -12,12 +12,18 @@ export interface ApiContext {
   requestId: string;
   /** Header `Idempotency-Key`. */
   idempotencyKey: string | null;
+  /** Streams go out as they are, and not as a tRPC client expects them. */
+  isRest?: true;
   /** For a call in a batch, whose body is limited only as a whole. */
   maxInputBytes?: number;
 }
 
+/** A stream is not silent for longer. A client that hears nothing for so long that two pings are missing connects anew. */
+const PING_MS = 15_000;
+
 export const t = initTRPC.context<ApiContext>().create({
   isDev: false,
+  sse: { ping: { enabled: true, intervalMs: PING_MS }, client: { reconnectAfterInactivityMs: 3 * PING_MS } },
   /** A failure takes its codes from the table; what tRPC itself refuses keeps tRPC's. Both carry REST's error object in `data.error`. */
   errorFormatter({ error, shape, ctx }): ApiErrorShape {
     const { body } = errorBodyOf(error, ctx?.requestId ?? 'unknown');

@@ -13,6 +13,7 @@ import { createReadiness } from '../http/readiness.js';
 import { listen } from '../http/server.js';
 import type { LedgerClient } from '../local-ledger/client.js';
 import type { Services } from '../services/caller.js';
+import type { EventTail } from '../services/event-tail.js';
 import type { Stores } from '../stores/index.js';
 import { readDevelopmentCa } from '../webhooks/development-ca.js';
 import { createPoster, type Poster } from '../webhooks/poster.js';
@@ -20,6 +21,7 @@ import { createSend } from '../webhooks/send.js';
 import { type Api, createApi } from './api.js';
 import { type Core, createCore } from './core.js';
 import { openDatabase, toStartupError } from './database.js';
+import { type OpenEventTail, openEventTail } from './event-tail.js';
 import { startWorkerJobs } from './jobs.js';
 import { closeLedgers, createLedgers, refuseWrongNetworks, requestsPerHourOf } from './ledgers.js';
 import { hasBuiltInLedger, openBuiltInLedger, toTestPayer } from './local-ledger.js';
@@ -99,7 +101,9 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
   });
   onClose(() => poster.close());
   const worker = role === 'api' ? null : composeWorker(core, config, { secrets, poster, metrics });
-  const services = composeServices(core, config, { secrets, poster, worker });
+  const events = openEventTail(core, config.maxStreamsPerAccount);
+  onClose(() => events.close());
+  const services = composeServices(core, config, { secrets, poster, worker, tail: events.tail });
 
   if (worker) await refuseWrongNetworks(core.ledgers);
   const jobs = worker && (await startWorkerJobs(core, worker, { db: database.connection.db!, config }));
@@ -115,7 +119,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
   if (api) onClose(() => api.close());
 
   const readiness = createReadiness({ database, networkStates, networks: config.networks, clock });
-  const closing = { readiness, api, jobs };
+  const closing = { readiness, events, api, jobs };
   await serve({ config, clock, log, port, metrics: metrics.registry, ...closing }, onClose);
   return { config, url, publicUrl, services, stores, localLedger };
 }
@@ -170,14 +174,16 @@ function composeWorker(
 function composeServices(
   core: Core,
   config: Config,
-  { secrets, poster, worker }: { secrets: SecretBox; poster: Poster; worker: Worker | null },
+  deps: { secrets: SecretBox; poster: Poster; worker: Worker | null; tail: EventTail },
 ): Services {
   const { clock, log, ledgers, stores } = core;
+  const { secrets, poster, worker, tail } = deps;
   const { networkStates } = stores.system;
   return createServices(core, {
     networks: config.networks,
     secrets,
     stamper: createLedgerStamper({ ledgers, networkStates, clock, host: hostname() }),
+    tail,
     send: createSend({ poster, secrets, clock, log }),
     eventsStored: () => worker?.sequencer.wake(),
     deliveriesDue: () => worker?.dispatcher.wake(),
@@ -197,12 +203,13 @@ async function serve(
     port: number;
     metrics: ReturnType<typeof createMetrics>['registry'];
     readiness: ReturnType<typeof createReadiness>;
+    events: OpenEventTail;
     api: Api | null;
     jobs: { close(): Promise<void> } | null;
   },
   onClose: OnClose,
 ): Promise<void> {
-  const { config, clock, log, port, metrics, readiness, api, jobs } = deps;
+  const { config, clock, log, port, metrics, readiness, events, api, jobs } = deps;
   const { host, metricsPort, trustProxy } = config;
   const operations = { checkReadiness: readiness.check, metrics };
   if (metricsPort !== null) {
@@ -216,6 +223,7 @@ async function serve(
     readiness.stop();
     // Open event streams would keep the server waiting.
     api?.http.pages.close();
+    void events.close();
     // Whoever asks in the meantime learns of it while there still is an answer.
     const noticeMs = Math.min(NOTICE_MS, graceMs / 8);
     const closing = systemClock.sleep(noticeMs).then(() => server.close(graceMs - noticeMs));

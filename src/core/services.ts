@@ -8,6 +8,7 @@ import { createApiKeyService } from '../services/api-keys.js';
 import type { Services } from '../services/caller.js';
 import { createCheckoutService } from '../services/checkouts.js';
 import { createDeliveryService } from '../services/deliveries.js';
+import type { EventTail } from '../services/event-tail.js';
 import { createEventService } from '../services/events.js';
 import type { LedgerStamper } from '../services/ledger-stamper.js';
 import { createPaymentLinkService } from '../services/payment-links.js';
@@ -28,6 +29,8 @@ export interface ServicesOptions {
   secrets: SecretBox;
   stamper: LedgerStamper;
   send: Parameters<typeof createWebhookService>[0]['send'];
+  /** What follows events for the callers of this process. */
+  tail: EventTail;
   /** Called when events may have been stored. */
   eventsStored: () => void;
   /** Called when deliveries have become due. */
@@ -38,7 +41,7 @@ export interface ServicesOptions {
 
 export function createServices(core: Core, options: ServicesOptions): Services {
   const { stores, outbox, transaction, clock, newId, publicUrl } = core;
-  const { networks, secrets, stamper, send, eventsStored, deliveriesDue, limits } = options;
+  const { networks, secrets, stamper, send, tail, eventsStored, deliveriesDue, limits } = options;
   const { forAccount, system } = stores;
   const { cursors, networkStates, paymentLinks } = system;
   const quota = (collection: 'apiKeys' | 'wallets' | 'webhooks', what: string): Quota =>
@@ -77,7 +80,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       bookRefund: createBookByHash({ ...system, ...core }),
       ledgerLimit: createRateLimit(LEDGER_LOOKS_PER_MINUTE, clock),
     }),
-    events: createEventService({ forAccount, eventsStored, clock }),
+    events: createEventService({ forAccount, tail, eventsStored, clock }),
     webhooks: createWebhookService({
       forAccount,
       secrets,

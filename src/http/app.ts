@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { Histogram, type Registry } from 'prom-client';
 import type { Network } from '../../contracts/networks.js';
 import { createCallerOf } from '../api/bearer.js';
+import { createEventStreams, EVENT_STREAM } from '../api/event-stream.js';
 import { createRest, sendError } from '../api/rest.js';
 import { createRouter } from '../api/router.js';
 import { createTrpcHttp } from '../api/trpc-http.js';
@@ -96,7 +97,9 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
     strangerLimit: createRateLimit(publicRateLimitPerMinute, clock),
     addressOf: (req) => clientAddressOf(req as Request),
   });
-  const rest = createRest({ router, validationContext, callerOf, onInternalError, exportOf: byName(exports) });
+  const eventStreams = createEventStreams(clock);
+  const exportOf = byName(exports);
+  const rest = createRest({ router, validationContext, callerOf, eventStreams, onInternalError, exportOf });
   const trpc = createTrpcHttp({ router, callerOf, onInternalError });
   app.use('/api/v1', async (req, res) => {
     const startedAtMs = clock.nowMs();
@@ -134,8 +137,11 @@ function createObserve(metrics: Registry, clock: Clock) {
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [metrics],
   });
-  return (route: string, res: ServerResponse, startedAtMs: number) =>
+  return (route: string, res: ServerResponse, startedAtMs: number) => {
+    // A stream lasts as long as its reader likes.
+    if (String(res.getHeader('content-type')).startsWith(EVENT_STREAM)) return;
     seconds.observe({ route, status: res.statusCode }, (clock.nowMs() - startedAtMs) / 1000);
+  };
 }
 
 /** Behind a proxy that is not trusted, all visitors share one address and its limits: the operator is told once. */

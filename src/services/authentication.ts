@@ -62,11 +62,12 @@ export function createAuthentication(deps: {
     /** `token`: what follows `Bearer `. Null: no such key, or one that has expired. */
     async authenticate(token: string): Promise<Caller | null> {
       if (!isApiKey(token)) return null;
-      const grant = await grantOf(hashApiKey(token));
+      const keyHash = hashApiKey(token);
+      const grant = await grantOf(keyHash);
       const now = clock.now();
       if (!grant || (grant.expiresAt !== null && grant.expiresAt <= now)) return null;
       recordUse(grant, now);
-      return { accountId: grant.accountId, keyId: grant._id, scope: grant.scope };
+      return { accountId: grant.accountId, keyId: grant._id, scope: grant.scope, keyHash };
     },
 
     /** Resolves when nothing is being recorded any more. */

@@ -7,13 +7,27 @@ export interface Caller {
   accountId: string;
   keyId: string;
   scope: 'FULL' | 'READ';
+  /** Hash of the key: what goes on answering ends when it no longer works. Absent where no key is sent. */
+  keyHash?: string;
+  /** Aborts when the caller has hung up. Absent where nothing waits for that. */
+  signal?: AbortSignal;
   /** With an Idempotency-Key: the id that a created resource must get, the same if the creation is done again after a crash. */
   reservedId?: (prefix: IdPrefix) => string;
 }
 
 /** One function per operation of a resource: takes the caller first, returns the resource or `{items, meta}`, throws `ApiError`. */
 export type ServiceOf<Resource> = {
-  [Name in keyof Resource]: (caller: Caller, input: ParsedInputOf<Resource[Name]>) => Promise<OutputOf<Resource[Name]>>;
+  [Name in keyof Resource]: (caller: Caller, input: ParsedInputOf<Resource[Name]>) => Promise<AnswerOf<Resource[Name]>>;
 };
+type AnswerOf<Op> = Op extends { streams: true } ? AsyncIterable<StreamedEvent> : OutputOf<Op>;
+
+/** One event of a stream. */
+export interface StreamedEvent {
+  /** Whoever has it goes on after it. */
+  id: string;
+  type: string;
+  /** JSON of the operation's output, on one line. */
+  data: string;
+}
 
 export type Services = { [Name in keyof Contract]: ServiceOf<Contract[Name]> };

@@ -98,6 +98,14 @@ export function createApiKeyStore(connection: mongoose.Connection) {
           .select({ accountId: 1, scope: 1, lastUsedAt: 1, expiresAt: 1 })
           .lean<ApiKeyGrant>()
           .exec(),
+      /** Those of these keys, by their hashes, that work at `now`. */
+      async workingOf(hashes: readonly string[], now: Date): Promise<string[]> {
+        const found = await keys
+          .find({ hash: { $in: hashes }, ...working(now) })
+          .select({ hash: 1 })
+          .lean<Pick<ApiKeyDoc, 'hash'>[]>();
+        return found.map(({ hash }) => hash);
+      },
       async ownerOf(id: string): Promise<string | null> {
         const key = await keys.findOne({ _id: id }).select({ accountId: 1 }).lean<ApiKeyDoc>();
         return key?.accountId ?? null;

@@ -26,6 +26,30 @@ const eventCounterSchema = new mongoose.Schema<EventCounterDoc>(
 );
 eventCounterSchema.index({ isBehind: 1, _id: 1 }, { partialFilterExpression: { isBehind: true } });
 
+/** A change stream of latest numbers. Ask for the next change again and again. */
+export interface CounterWatch {
+  /** An account whose latest number moved, with the number; null when none did within a second. Rejects when the stream is broken. */
+  next(): Promise<{ accountId: string; last: number } | null>;
+  close(): Promise<void>;
+}
+
+const NUMBERING = [
+  {
+    $match: {
+      $or: [
+        { operationType: 'insert' },
+        { operationType: 'update', 'updateDescription.updatedFields.last': { $exists: true } },
+      ],
+    },
+  },
+  {
+    $project: {
+      accountId: '$documentKey._id',
+      last: { $ifNull: ['$updateDescription.updatedFields.last', '$fullDocument.last'] },
+    },
+  },
+];
+
 export type EventCounterStore = ReturnType<typeof createEventCounterStore>['system'];
 
 export function createEventCounterStore(connection: mongoose.Connection) {
@@ -52,8 +76,24 @@ export function createEventCounterStore(connection: mongoose.Connection) {
     }),
 
     system: {
-      /** For change streams: every numbering shows here. */
-      collection,
+      /** Every numbering from now on, of all accounts. */
+      watch(): CounterWatch {
+        const changes = collection.watch<EventCounterDoc, mongoose.mongo.ChangeStreamDocument<EventCounterDoc>>(
+          NUMBERING,
+        );
+        return {
+          async next() {
+            const change = (await changes.tryNext()) as { accountId: string; last: number } | null;
+            return change && { accountId: change.accountId, last: change.last };
+          },
+          close: () => changes.close(),
+        };
+      },
+      /** The latest number of each of these accounts; an account without events is left out. */
+      async lastOf(accountIds: readonly string[]): Promise<{ accountId: string; last: number }[]> {
+        const found = await collection.find({ _id: { $in: [...accountIds] } }, { projection: { last: 1 } }).toArray();
+        return found.map(({ _id, last }) => ({ accountId: _id, last }));
+      },
       byAccounts: (accountIds: readonly string[], session: Session): Promise<EventCounterDoc[]> =>
         collection.find({ _id: { $in: [...accountIds] } }, { session }).toArray(),
 

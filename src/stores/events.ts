@@ -56,6 +56,12 @@ export interface EventFilter {
   order: 'asc' | 'desc';
 }
 
+export interface AfterOptions {
+  type?: EventType;
+  subjectId?: string;
+  maxBytes?: number;
+}
+
 /** What works across accounts: for the watcher and the dispatchers. */
 export type EventStore = ReturnType<typeof createEventStore>['system'];
 /** One account's view. */
@@ -101,13 +107,31 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
         );
         return newest?._id ?? null;
       },
-      /** The events after a number, oldest first. */
-      after: (sequence: number, limit: number, type?: EventType): Promise<EventDoc[]> =>
-        collection
-          .find({ accountId, ...(type === undefined ? {} : { type }), sequence: { $gt: sequence } })
+      /** The events after a number, oldest first: at most `limit`, and no more once their data have `maxBytes`. */
+      async after(
+        sequence: number,
+        limit: number,
+        { type, subjectId, maxBytes = Number.POSITIVE_INFINITY }: AfterOptions = {},
+      ): Promise<EventDoc[]> {
+        const found = collection
+          .find({
+            accountId,
+            ...(type === undefined ? {} : { type }),
+            ...(subjectId === undefined ? {} : { subjectId }),
+            sequence: { $gt: sequence },
+          })
           .sort({ sequence: 1 })
-          .limit(limit)
-          .toArray(),
+          .limit(limit);
+        if (maxBytes === Number.POSITIVE_INFINITY) return found.toArray();
+        const events: EventDoc[] = [];
+        let bytes = 0;
+        for await (const event of found) {
+          events.push(event);
+          bytes += event.data.length;
+          if (bytes >= maxBytes) break;
+        }
+        return events;
+      },
     }),
 
     system: {

@@ -1,22 +1,11 @@
 /** What is sent to an endpoint: the body of an event and the headers that sign it. */
-import type { WebhookPayload } from '../../contracts/events.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { type SignatureHeaders, signatureHeaders } from '../domain/signature.js';
-import type { EventDoc } from '../stores/events.js';
+import { type SentEvent, toEventBody } from '../resources/event.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 
-/** As much of an event as its body shows; the sample event of a test has no number. */
-export type SentEvent = Pick<EventDoc, '_id' | 'type' | 'createdAt' | 'data'> & { sequence: number | null };
-
 /** The same bytes whenever it is called for the same event. */
-export function toBody(event: SentEvent): Buffer {
-  const { _id: id, type, sequence, createdAt, data } = event;
-  const head = JSON.stringify({ id, type, sequence, timestamp: createdAt.toISOString() } satisfies Omit<
-    WebhookPayload,
-    'data'
-  >);
-  return Buffer.from(`${head.slice(0, -1)},"data":${data}}`);
-}
+export const toBody = (event: SentEvent): Buffer => Buffer.from(toEventBody(event));
 
 type Secret = WebhookDoc['secrets'][number];
 

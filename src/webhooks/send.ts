@@ -2,10 +2,11 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import type { SecretBox } from '../domain/secrets.js';
+import type { SentEvent } from '../resources/event.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 import { signAndPost } from './attempt.js';
 import type { Poster } from './poster.js';
-import { type SentEvent, toBody } from './request.js';
+import { toBody } from './request.js';
 
 /** @returns a function that never rejects: a failure is what it answers. */
 export function createSend(deps: { poster: Poster; secrets: SecretBox; clock: Clock; log: Logger }) {

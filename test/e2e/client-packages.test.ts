@@ -182,7 +182,15 @@ t.test('the packed package and a generated client compile and run in another fol
     join(modules, 'stellar-collect'),
   ]);
   // No express, no mongoose: with them absent the package's root must still load.
-  for (const name of ['@trpc', 'zod', 'openapi-fetch', 'openapi-typescript-helpers', '@types']) {
+  for (const name of [
+    '@trpc',
+    'eventsource',
+    'eventsource-parser',
+    'zod',
+    'openapi-fetch',
+    'openapi-typescript-helpers',
+    '@types',
+  ]) {
     await symlink(join(ROOT, 'node_modules', name), join(modules, name));
   }
   await succeeds(bin('openapi-typescript'), ['openapi.json', '-o', join(consumer, 'generated.ts')]);

@@ -7,10 +7,15 @@ import { ERRORS } from '../../contracts/errors.js';
 import { contract } from '../../contracts/index.js';
 import type { Operation } from '../../contracts/operation.js';
 
+/** All that answer once; streams have tests of their own. */
 export const operations: ReadonlyMap<string, Operation> = new Map(
-  Object.entries(contract).flatMap(([resource, byName]) =>
-    Object.entries(byName as Record<string, Operation>).map(([name, operation]) => [`${resource}.${name}`, operation]),
-  ),
+  Object.entries(contract)
+    .flatMap(([resource, byName]) =>
+      Object.entries(byName as Record<string, Operation>).map(
+        ([name, operation]) => [`${resource}.${name}`, operation] as const,
+      ),
+    )
+    .filter(([, operation]) => !operation.streams),
 );
 
 export type Transport = 'REST' | 'tRPC';

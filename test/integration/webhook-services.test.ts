@@ -5,10 +5,13 @@ import { webhookPayloadSchema } from '../../contracts/events.js';
 import { type Clock, systemClock } from '../../src/clock.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
+import { createEventFeed } from '../../src/events/feed.js';
 import { createSequencer } from '../../src/events/sequencer.js';
 import type { Caller } from '../../src/services/caller.js';
 import { createDeliveryService } from '../../src/services/deliveries.js';
+import { createEventTail } from '../../src/services/event-tail.js';
 import { createEventService } from '../../src/services/events.js';
+import { createKeyWatch } from '../../src/services/key-watch.js';
 import { unlimited } from '../../src/services/quota.js';
 import { type SampleEvent, sampleEvent } from '../../src/services/sample-event.js';
 import { createWebhookService } from '../../src/services/webhooks.js';
@@ -78,7 +81,11 @@ const webhookDeps = {
 };
 const webhooks = createWebhookService(webhookDeps);
 const deliveries = createDeliveryService({ ...stores, deliveriesDue: dispatcher.wake });
-const events = createEventService({ ...stores, eventsStored: sequencer.wake, clock });
+const feed = createEventFeed({ ...stores.system, clock, log });
+t.teardown(() => feed.close());
+const keyWatch = createKeyWatch({ ...stores.system, clock, log });
+const tail = createEventTail({ ...stores, feed, keyWatch, maxOpenPerAccount: 5 });
+const events = createEventService({ ...stores, tail, eventsStored: sequencer.wake, clock });
 
 const caller: Caller = { accountId: newId('acct'), keyId: newId('key'), scope: 'FULL' };
 const stranger: Caller = { ...caller, accountId: newId('acct') };

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { createLedgerStamper } from '../../src/collect/ledger-stamper.js';
 import { watch } from '../../src/collect/watch.js';
 import { type Core, createCore } from '../../src/core/core.js';
+import { openEventTail } from '../../src/core/event-tail.js';
 import { createServices } from '../../src/core/services.js';
 import { createWorker, type Worker } from '../../src/core/worker.js';
 import { createIds } from '../../src/domain/ids.js';
@@ -151,6 +152,7 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
     networks: ['LOCAL'],
     secrets: createSecretBox(SECRETS_KEY, clock),
     stamper: createLedgerStamper({ ledgers, networkStates, clock, host: HOST }),
+    tail: openEventTail(core, 1).tail,
     send: async () => ({ responseStatus: null, durationMs: 0, error: null }),
     eventsStored: () => undefined,
     deliveriesDue: () => undefined,

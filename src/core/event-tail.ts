@@ -1,0 +1,25 @@
+/** Following events in this process, composed around the core: what all pulls that wait and all streams share. */
+import { createEventFeed } from '../events/feed.js';
+import { createEventTail, type EventTail } from '../services/event-tail.js';
+import { createKeyWatch } from '../services/key-watch.js';
+import type { Core } from './core.js';
+
+export interface OpenEventTail {
+  tail: EventTail;
+  /** Ends all that is open. May be called several times. */
+  close(): Promise<void>;
+}
+
+/** Nothing is opened before somebody waits. */
+export function openEventTail(core: Core, maxOpenPerAccount: number): OpenEventTail {
+  const { stores, clock, log } = core;
+  const { apiKeys, eventCounters } = stores.system;
+  const feed = createEventFeed({ eventCounters, clock, log });
+  const keyWatch = createKeyWatch({ apiKeys, clock, log });
+  return {
+    tail: createEventTail({ forAccount: stores.forAccount, feed, keyWatch, maxOpenPerAccount }),
+    async close() {
+      await Promise.all([feed.close(), keyWatch.close()]);
+    },
+  };
+}
