@@ -42,6 +42,8 @@ interface OperationDefinition<
   params?: P;
   query?: Q;
   body?: B;
+  /** No body counts as `{}`. */
+  bodyOptional?: true;
   rules?: Rules;
   contextRules?: ContextRules;
   /** What the procedure returns; of a list `listOf(item)`. */

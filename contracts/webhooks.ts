@@ -5,7 +5,7 @@ import { deletedSchema, listOf } from './envelope.js';
 import { eventTypeSchema } from './event-kinds.js';
 import { webhookExample } from './examples.js';
 import { operation } from './operation.js';
-import { httpsUrlInput, idInput, nameInput, pageQuery } from './primitives.js';
+import { httpsUrlInput, idInput, momentInput, nameInput, pageQuery, timestamp } from './primitives.js';
 import { webhookShape, webhookStatusSchema } from './webhook-shape.js';
 
 const webhookFieldsShown = { ...webhookShape, events: z.array(eventTypeSchema) };
@@ -29,6 +29,35 @@ const testResultSchema = z
     error: z.string().nullable(),
   })
   .meta({ id: 'WebhookTestResult' });
+
+const healthSchema = z
+  .object({
+    state: z.enum(['HEALTHY', 'FAILING', 'PAUSED', 'IDLE']).meta({
+      description:
+        'FAILING: since its last success an attempt has failed. IDLE: nothing was delivered in the last 24 h, and nothing failed since.',
+    }),
+    pending: z.int().meta({ description: 'Deliveries that are to be tried (again).' }),
+    oldestPendingAt: timestamp.nullable().meta({ description: 'When the oldest of them was made.' }),
+    delivered24h: z.int().meta({ description: 'Deliveries that ended as DELIVERED in the last 24 h.' }),
+    failed24h: z.int().meta({ description: 'Deliveries that ended as FAILED in the last 24 h.' }),
+    lastDeliveredAt: timestamp.nullable(),
+    lastFailureAt: timestamp.nullable().meta({ description: 'Of the last attempt that failed.' }),
+    lastError: z.string().nullable().meta({ description: 'Why that attempt failed.' }),
+    latencyMs: z
+      .object({ p50: z.int().nullable(), p95: z.int().nullable() })
+      .meta({ description: 'Of the latest 200 attempts that delivered in the last 24 h; null without any.' }),
+  })
+  .meta({ id: 'WebhookHealth' });
+
+const replayFields = {
+  from: momentInput.optional().meta({ description: 'Events made at or after.' }),
+  to: momentInput.optional().meta({ description: 'Events made before.' }),
+  status: z
+    .enum(['FAILED', 'ALL'])
+    .default('FAILED')
+    .meta({ description: 'FAILED: deliveries that were given up, again. ALL: a new delivery of every event.' }),
+  types: z.array(eventTypeSchema).min(1).max(20).optional().meta({ description: 'Of these kinds only.' }),
+};
 
 const webhookFields = {
   name: nameInput.meta({ description: 'Label.' }),
@@ -100,6 +129,31 @@ export const webhooks = {
     params,
     query: { ...pageQuery, status: deliveryStatusSchema.optional() },
     output: listOf(deliverySchema),
+  }),
+  health: operation({
+    method: 'GET',
+    path: '/webhooks/{id}/health',
+    summary: "A webhook's health",
+    description: 'Whether deliveries arrive, how many wait, and how fast the endpoint answers.',
+    tag,
+    params,
+    output: healthSchema,
+  }),
+  replay: operation({
+    method: 'POST',
+    path: '/webhooks/{id}/replay',
+    summary: 'Send events again',
+    description:
+      'Sends again what failed, or every event of a time that the webhook takes, also from before it existed. Fresh events go first. What is still to be tried is left alone. For a PAUSED webhook it waits.',
+    tag,
+    params,
+    body: replayFields,
+    bodyOptional: true,
+    output: z
+      .object({ replayed: z.int().meta({ description: 'How many deliveries will be sent (again).' }) })
+      .meta({ id: 'WebhookReplay' }),
+    errors: ['conflict'],
+    examples: { body: { from: '2026-11-14T00:00:00Z', to: '2026-11-21T00:00:00Z', status: 'ALL' } },
   }),
   test: operation({
     method: 'POST',

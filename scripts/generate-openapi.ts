@@ -164,7 +164,7 @@ function mended(document: Json): Json {
       if (operation.examples?.body) content.examples = { example: { value: operation.examples.body } };
       content.schema = { title: `${pascal(id)}Body`, ...content.schema };
       // Not among the schemas: there openapi-typescript takes a field with a default for a required one.
-      requestBodies[pascal(id)] = { ...target.requestBody, required: true };
+      requestBodies[pascal(id)] = { ...target.requestBody, required: !operation.bodyOptional };
       target.requestBody = { $ref: `#/components/requestBodies/${pascal(id)}` } as never;
     }
     // The generator knows only 200, and errors of another shape.

@@ -232,6 +232,9 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       lastResponseStatus: 200,
       lastError: null,
       createdAt,
+      endedAt: createdAt,
+      replayId: '',
+      isReplayed: false,
     }),
   );
   return {

@@ -91,7 +91,8 @@ async function readInput(
     const lastEventId = operation.streams && req.headers['last-event-id'];
     return { ...readQuery(query), ...params, ...(lastEventId === undefined ? {} : { lastEventId }) };
   }
-  const body = await readBody(req, res);
+  const sent = await readBody(req, res);
+  const body = sent === null && operation.bodyOptional ? {} : sent;
   if (!operation.hasBody) {
     const faults = Object.keys(body ?? {}).map(unknownField);
     if (faults.length > 0) throw new ApiError('validation_error', 'This operation takes no body.', faults);

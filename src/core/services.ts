@@ -86,6 +86,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       secrets,
       send,
       deliveriesDue,
+      replayStored: eventsStored,
       clock,
       newId,
       publicUrl,

@@ -6,6 +6,7 @@ import { createFlagGap } from '../collect/flag-gap.js';
 import type { WatchDeps } from '../collect/watch.js';
 import { createWatcher, type WatcherDeps } from '../collect/watcher.js';
 import type { SecretBox } from '../domain/secrets.js';
+import { createReplayer } from '../events/replayer.js';
 import { createSequencer, type Sequencer, type SequencerDeps } from '../events/sequencer.js';
 import { createDispatcher, type Dispatcher, type DispatcherDeps } from '../webhooks/dispatch.js';
 import { createPause } from '../webhooks/pause.js';
@@ -38,8 +39,19 @@ export interface Worker {
 export function createWorker(core: Core, options: WorkerOptions): Worker {
   const { outbox, transaction, processId, clock, monotonic, log } = core;
   const { secrets, poster } = options;
-  const { checkouts, cursors, deliveries, eventCounters, events, leases, payments, products, wallets, webhooks } =
-    core.stores.system;
+  const {
+    checkouts,
+    cursors,
+    deliveries,
+    eventCounters,
+    events,
+    leases,
+    payments,
+    products,
+    replays,
+    wallets,
+    webhooks,
+  } = core.stores.system;
   const eventsStored = () => sequencer.wake();
 
   const dispatcher = createDispatcher({
@@ -55,6 +67,8 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
     settings: options.delivery,
     onAttempt: options.onAttempt,
   });
+  const deliveriesDue = () => dispatcher.wake();
+  const replayer = createReplayer({ replays, events, webhooks, deliveries, transaction, clock, log, deliveriesDue });
   const sequencer = createSequencer({
     events,
     eventCounters,
@@ -66,7 +80,8 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
     clock,
     monotonic,
     log,
-    deliveriesOpened: () => dispatcher.wake(),
+    deliveriesOpened: deliveriesDue,
+    replay: replayer.round,
     pollMs: options.numberingMs,
   });
   const expiryDeps: CheckoutExpiryDeps = {

@@ -3,7 +3,19 @@ import { fromUUIDBytes, type TypeId, toUUIDBytes } from 'typeid-js';
 import { v7 as uuidv7 } from 'uuid';
 import type { Clock } from '../clock.js';
 
-export const ID_PREFIXES = ['acct', 'key', 'wallet', 'prod', 'link', 'chk', 'pay', 'evt', 'hook', 'dlv'] as const;
+export const ID_PREFIXES = [
+  'acct',
+  'key',
+  'wallet',
+  'prod',
+  'link',
+  'chk',
+  'pay',
+  'evt',
+  'hook',
+  'dlv',
+  'rpl',
+] as const;
 export type IdPrefix = (typeof ID_PREFIXES)[number];
 
 export type NewId = (prefix: IdPrefix) => string;

@@ -27,6 +27,8 @@ export interface SequencerDeps {
   log: Logger;
   /** Called when deliveries were opened. */
   deliveriesOpened: () => void;
+  /** Makes some deliveries of replays due. @returns whether there were any */
+  replay?: () => Promise<boolean>;
   /** Measures the lease; simulations pass their own. */
   monotonic?: MonotonicClock;
   /** Between two polls while nobody wakes the sequencer. Default 250. */
@@ -59,7 +61,7 @@ export function createSequencer(deps: SequencerDeps) {
     return isHeld;
   }
 
-  /** Numbers one batch of each account's events, then opens one batch of deliveries. @returns whether there may be more to do */
+  /** Numbers one batch of each account's events, opens one batch of deliveries, then one of replays. @returns whether there may be more to do */
   async function round(): Promise<boolean> {
     const accountIds = await deps.events.accountsToNumber();
     for (let from = 0; from < accountIds.length; from += ACCOUNTS) {
@@ -67,7 +69,8 @@ export function createSequencer(deps: SequencerDeps) {
     }
     const behind = await nextBehind();
     if (behind.length > 0 && (await openBatch(deps, behind)) > 0) deps.deliveriesOpened();
-    return accountIds.length > 0 || behind.length > 0;
+    const replayed = (await deps.replay?.()) ?? false;
+    return accountIds.length > 0 || behind.length > 0 || replayed;
   }
 
   /** Beginning after the accounts of the last batch, so that each has its turn. */

@@ -41,7 +41,7 @@ const OTHERS = [
   {
     name: 'number events',
     schedule: 'always; a run lasts a minute, looks 4 times a second and when it is told of new events',
-    does: 'holds the lease of the sequencer, numbers new events and opens their deliveries',
+    does: 'holds the lease of the sequencer, numbers new events, opens their deliveries, and those of replays',
     ...drains,
   },
   {

@@ -12,7 +12,9 @@ import type { WebhookDoc } from '../stores/webhooks.js';
 import type { ServiceOf } from './caller.js';
 import { toDelivery } from './deliveries.js';
 import type { Quota } from './quota.js';
+import { createReplay } from './replay.js';
 import { type SampleEvent, sampleEvent } from './sample-event.js';
+import { createReadDeliveryHealth, toHealth } from './webhook-health.js';
 
 /** Each rotated secret signs for 24 h: this many rotations in a day are possible, less one. */
 const MAX_SECRETS = 20;
@@ -20,18 +22,23 @@ const MAX_SECRETS = 20;
 export type TestResult = OutputOf<Contract['webhooks']['test']>;
 
 export function createWebhookService(deps: {
-  forAccount: ForAccount<'webhooks' | 'deliveries' | 'eventCounters'>;
+  forAccount: ForAccount<'webhooks' | 'deliveries' | 'events' | 'eventCounters' | 'replays'>;
   secrets: SecretBox;
   /** Signs the event and posts it once, whatever the status of the webhook. */
   send: (webhook: WebhookDoc, event: SampleEvent) => Promise<TestResult>;
   /** Called when deliveries have become due. */
   deliveriesDue: () => void;
+  /** Called when a replay was stored. */
+  replayStored: () => void;
   clock: Clock;
   newId: NewId;
   publicUrl: string;
   quota: Quota;
 }): ServiceOf<Contract['webhooks']> {
   const { forAccount, secrets, send, deliveriesDue, clock, newId, publicUrl, quota } = deps;
+
+  const replay = createReplay(deps);
+  const deliveryHealth = createReadDeliveryHealth(deps);
 
   const get = async (accountId: string, id: string): Promise<WebhookDoc> => {
     const webhook = await forAccount(accountId).webhooks.byId(id);
@@ -109,6 +116,15 @@ export function createWebhookService(deps: {
       await get(accountId, id);
       const { items, meta } = await deliveries.list(id, { status }, request);
       return { items: items.map(toDelivery), meta };
+    },
+
+    async health({ accountId }, { id }) {
+      const webhook = await get(accountId, id);
+      return toHealth(webhook, await deliveryHealth(webhook));
+    },
+
+    async replay(caller, { id, ...request }) {
+      return replay(caller, await get(caller.accountId, id), request);
     },
 
     async test({ accountId }, { id }) {

@@ -36,14 +36,28 @@ export interface DeliveryDoc {
   lastResponseStatus: number | null;
   lastError: string | null;
   createdAt: Date;
+  /** When it became DELIVERED or FAILED; null while it is neither. */
+  endedAt: Date | null;
+  /** The replay that opened it; empty for the first delivery of an event to a webhook. */
+  replayId: string;
+  /** Sent again by a replay: what is fresh goes first. */
+  isReplayed: boolean;
 }
 
 /** As much of a delivery as sending it needs. */
 export type DueDelivery = Pick<
   DeliveryDoc,
-  '_id' | 'webhookId' | 'eventId' | 'eventType' | 'subjectId' | 'sequence' | 'attemptCount'
+  '_id' | 'webhookId' | 'eventId' | 'eventType' | 'subjectId' | 'sequence' | 'attemptCount' | 'isReplayed'
 >;
-const DUE_FIELDS = { webhookId: 1, eventId: 1, eventType: 1, subjectId: 1, sequence: 1, attemptCount: 1 } as const;
+const DUE_FIELDS = {
+  webhookId: 1,
+  eventId: 1,
+  eventType: 1,
+  subjectId: 1,
+  sequence: 1,
+  attemptCount: 1,
+  isReplayed: 1,
+} as const;
 
 /** What one attempt made of a delivery. */
 export interface AttemptRecord {
@@ -56,6 +70,7 @@ export interface AttemptRecord {
 }
 
 const MAX_ATTEMPTS_KEPT = 50;
+const MUCH_DUE = 200;
 
 const deliverySchema = new mongoose.Schema<DeliveryDoc>(
   {
@@ -75,13 +90,16 @@ const deliverySchema = new mongoose.Schema<DeliveryDoc>(
     lastResponseStatus: { type: Number, default: null },
     lastError: { type: String, default: null },
     createdAt: Date,
+    endedAt: { type: Date, default: null },
+    replayId: { type: String, default: '' },
+    isReplayed: { type: Boolean, default: false },
   },
   { ...SCHEMA_OPTIONS, collection: 'deliveries' },
 );
 /** A date at all: the condition of the partial index, which every query that uses it has to repeat. */
 const EPOCH = new Date(0);
-// One delivery for each webhook and event; it also finds the deliveries of one kind about a subject.
-deliverySchema.index({ webhookId: 1, subjectId: 1, eventType: 1, eventId: 1 }, { unique: true });
+// One delivery for each webhook and event, and for each replay; it also finds the deliveries of one kind about a subject.
+deliverySchema.index({ webhookId: 1, subjectId: 1, eventType: 1, eventId: 1, replayId: 1 }, { unique: true });
 deliverySchema.index(
   { webhookId: 1, nextAttemptAt: 1, _id: 1 },
   { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } } },
@@ -94,6 +112,12 @@ deliverySchema.index(
 // A webhook has one account, so this is as good as without it, and lists are counted without a look at the documents.
 const LIST_INDEX = { webhookId: 1, accountId: 1, status: 1, _id: -1 } as const;
 deliverySchema.index(LIST_INDEX);
+
+// What ended lately.
+deliverySchema.index(
+  { webhookId: 1, accountId: 1, status: 1, endedAt: -1 },
+  { partialFilterExpression: { endedAt: { $gte: EPOCH } } },
+);
 
 const dueBy = (now: Date) => ({ nextAttemptAt: { $gte: EPOCH, $lte: now } });
 
@@ -153,7 +177,7 @@ export function createDeliveryStore(
       redeliver: (id: string): Promise<DeliveryDoc | null> =>
         collection.findOneAndUpdate(
           { _id: id, accountId, status: { $ne: 'CANCELLED' } },
-          { $set: { status: 'PENDING', nextAttemptAt: clock.now() } },
+          { $set: { status: 'PENDING', nextAttemptAt: clock.now(), endedAt: null } },
           { returnDocument: 'after' },
         ),
       /** Whatever waits for this webhook is due at once: for one that was made ACTIVE again. */
@@ -164,6 +188,22 @@ export function createDeliveryStore(
           { $set: { nextAttemptAt: now } },
         );
       },
+      /** How deliveries to this webhook go. @param since from when on those that ended are counted */
+      health: (webhookId: string, since: Date) => readHealth(collection, { webhookId, accountId }, since),
+      /** How many deliveries to this webhook are given up that a replay would take. */
+      countFailed: ({ webhookId, ...wanted }: ReplayFilter): Promise<number> =>
+        collection.countDocuments({ webhookId, accountId, ...failedBefore(wanted) }),
+      /** How many of these events a replay would leave alone, because they are still to be sent. */
+      async countPending({ webhookId, types, events }: ReplayFilter): Promise<number> {
+        const [found] = await collection
+          .aggregate<{ n: number }>([
+            { $match: { webhookId, accountId, status: 'PENDING', eventType: { $in: types }, eventId: events } },
+            { $group: { _id: '$eventId' } },
+            { $count: 'n' },
+          ])
+          .toArray();
+        return found?.n ?? 0;
+      },
       /** For a webhook that was deleted. */
       cancelPending: (webhookId: string) => cancelPending([webhookId], { accountId }),
     }),
@@ -172,13 +212,61 @@ export function createDeliveryStore(
       /** For webhooks that were deleted. */
       cancelPending: (webhookIds: readonly string[]) => cancelPending(webhookIds, {}),
 
-      /** In the transaction that moves the webhooks behind their events. PAUSED webhooks get theirs too: they wait. */
-      async open(planned: OpeningPlan['deliveries'], session: Session): Promise<void> {
+      /** In the transaction that moves the webhooks behind their events, or of a replay. PAUSED webhooks get theirs too: they wait. */
+      async open(planned: OpeningPlan['deliveries'], session: Session, replayId = ''): Promise<void> {
         if (planned.length === 0) return;
         const now = clock.now();
-        const opened = planned.map((each) => toDelivery(newId('dlv'), each, now));
+        const opened = planned.map((each) => ({ ...toDelivery(newId('dlv'), each, now), ...replayed(replayId) }));
         await collection.insertMany(opened, { session });
         await countSegments.touchAll(opened, (delivery) => listOf(delivery.accountId), session);
+      },
+
+      /** How many replayed deliveries to this webhook are due; null when so much is due that it does not matter. */
+      async countDueReplays(webhookId: string, now: Date): Promise<number | null> {
+        const due = await collection
+          .find({ webhookId, ...dueBy(now) }, { projection: { isReplayed: 1 } })
+          .limit(MUCH_DUE)
+          .toArray();
+        return due.length === MUCH_DUE ? null : due.filter(({ isReplayed }) => isReplayed).length;
+      },
+      /** Deliveries to this webhook that a replay takes, after this one in the order of their ids. */
+      failed: ({ webhookId, ...wanted }: ReplayFilter, accountId: string, after: string, limit: number) =>
+        collection
+          .find({ webhookId, accountId, ...failedBefore(wanted), _id: { $gt: after } }, { projection: { _id: 1 } })
+          .sort({ _id: 1 })
+          .limit(limit)
+          .toArray(),
+      /** Makes those of these that are FAILED due, behind what is fresh. */
+      async replayFailed(ids: readonly string[], session: Session): Promise<void> {
+        await collection.updateMany(
+          { _id: { $in: [...ids] }, status: 'FAILED' },
+          { $set: { status: 'PENDING', nextAttemptAt: clock.now(), endedAt: null, isReplayed: true } },
+          { session },
+        );
+      },
+      /** Of these events, those with a delivery to this webhook that had not ended before `at`. */
+      async unfinished(
+        webhookId: string,
+        some: readonly { _id: string; subjectId: string }[],
+        at: Date,
+        session: Session,
+      ): Promise<Set<string>> {
+        const found = await collection
+          .find(
+            {
+              webhookId,
+              subjectId: { $in: some.map(({ subjectId }) => subjectId) },
+              eventId: { $in: some.map(({ _id }) => _id) },
+              status: { $in: ['PENDING', 'DELIVERED', 'FAILED'] },
+            },
+            { session, projection: { eventId: 1, endedAt: 1, createdAt: 1, status: 1 } },
+          )
+          .toArray();
+        return new Set(
+          found
+            .filter(({ status, endedAt, createdAt }) => status === 'PENDING' || (endedAt ?? createdAt) > at)
+            .map(({ eventId }) => eventId),
+        );
       },
 
       /** Ids of the webhooks for which something is due: one look into the index for each, however much is due. */
@@ -270,6 +358,7 @@ function updateAll(attemptCount: number, records: readonly AttemptRecord[]) {
     attemptCount: attemptCount + 1,
     lastResponseStatus: attempt.responseStatus,
     lastError: attempt.error,
+    endedAt: status === 'PENDING' ? null : new Date(attempt.at.getTime() + attempt.durationMs),
   }));
   const attempts = records.map(({ attempt }) => [attempt]);
   // MongoDB hashes an array of constants: this is no search.
@@ -302,5 +391,77 @@ function toDelivery(
     lastResponseStatus: null,
     lastError: null,
     createdAt: now,
+    endedAt: null,
+    replayId: '',
+    isReplayed: false,
+  };
+}
+
+const replayed = (replayId: string) => ({ replayId, isReplayed: replayId !== '' });
+
+/** What a replay is about. */
+export interface ReplayFilter {
+  webhookId: string;
+  types: EventType[];
+  /** Of the events' ids. */
+  events: { $gte: string; $lt?: string };
+  /** Deliveries that ended later are left alone. */
+  endedBy: Date;
+}
+
+const failedBefore = ({ types, events, endedBy }: Omit<ReplayFilter, 'webhookId'>) => ({
+  status: 'FAILED' as const,
+  eventType: { $in: types },
+  eventId: events,
+  // Those of before there were ends count as ended.
+  $or: [{ endedAt: { $lte: endedBy } }, { endedAt: null }],
+});
+
+const LATENCIES = 200;
+
+/** How deliveries to a webhook go. */
+export interface DeliveryHealth {
+  pending: number;
+  oldestPendingAt: Date | null;
+  delivered: number;
+  failed: number;
+  lastDeliveredAt: Date | null;
+  /** Of the latest attempts that delivered, in no order. */
+  latenciesMs: number[];
+}
+
+async function readHealth(
+  collection: mongoose.mongo.Collection<DeliveryDoc>,
+  owner: { webhookId: string; accountId: string },
+  since: Date,
+): Promise<DeliveryHealth> {
+  const ended = (status: DeliveryStatus, from: Date) => ({ ...owner, status, endedAt: { $gte: from } });
+  const [pending, [oldest], delivered, failed, [newest], latest] = await Promise.all([
+    collection.countDocuments({ ...owner, status: 'PENDING' }),
+    collection
+      .find({ ...owner, status: 'PENDING' }, { projection: { createdAt: 1 } })
+      .sort({ _id: 1 })
+      .limit(1)
+      .toArray(),
+    collection.countDocuments(ended('DELIVERED', since)),
+    collection.countDocuments(ended('FAILED', since)),
+    collection
+      .find(ended('DELIVERED', EPOCH), { projection: { endedAt: 1 } })
+      .sort({ endedAt: -1 })
+      .limit(1)
+      .toArray(),
+    collection
+      .find(ended('DELIVERED', since), { projection: { attempts: { $slice: -1 } } })
+      .sort({ endedAt: -1 })
+      .limit(LATENCIES)
+      .toArray(),
+  ]);
+  return {
+    pending,
+    oldestPendingAt: oldest?.createdAt ?? null,
+    delivered,
+    failed,
+    lastDeliveredAt: newest?.endedAt ?? null,
+    latenciesMs: latest.flatMap(({ attempts }) => attempts.map(({ durationMs }) => durationMs)),
   };
 }

@@ -62,6 +62,16 @@ export interface AfterOptions {
   maxBytes?: number;
 }
 
+/** Which events a replay is about. */
+export interface ReplayedEvents {
+  webhookId: string;
+  types: EventType[];
+  /** Of their ids. */
+  events: { $gte: string; $lt?: string };
+  /** The highest `sequence`: later events are fresh. */
+  upTo: number;
+}
+
 /** What works across accounts: for the watcher and the dispatchers. */
 export type EventStore = ReturnType<typeof createEventStore>['system'];
 /** One account's view. */
@@ -98,6 +108,16 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
             ids: { from: createdFrom && firstIdOf('evt', createdFrom), to: createdTo && firstIdOf('evt', createdTo) },
           },
         );
+      },
+      /** How many events a replay to this webhook would take, what is still to be sent included. */
+      async countReplayed({ webhookId, types, events, upTo }: ReplayedEvents): Promise<number> {
+        const wanted = { accountId, _id: events, sequence: { $gt: 0, $lte: upTo } };
+        const own = { ...wanted, subjectId: webhookId, type: 'webhook.paused' as const };
+        const [all, ofItself] = await Promise.all([
+          collection.countDocuments({ ...wanted, type: { $in: types } }),
+          types.includes('webhook.paused') ? collection.countDocuments(own) : 0,
+        ]);
+        return all - ofItself;
       },
       /** Id of the newest event that the sequencer has not numbered yet, up to the event `upTo`; null when all have their number. */
       async newestUnnumbered(upTo?: string): Promise<string | null> {
@@ -140,6 +160,29 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
         await collection.insertMany([...batch], { session });
       },
       byIds: (ids: readonly string[]): Promise<EventDoc[]> => collection.find({ _id: { $in: [...ids] } }).toArray(),
+
+      /** The events that a replay takes, after this one in the order of their ids; without their data. */
+      replayed: (
+        { webhookId, types, events, upTo }: ReplayedEvents,
+        accountId: string,
+        after: string,
+        limit: number,
+      ): Promise<NumberedEvent[]> =>
+        collection
+          .find(
+            {
+              accountId,
+              type: { $in: types },
+              _id: { ...events, ...(after > events.$gte ? { $gt: after } : {}) },
+              sequence: { $gt: 0, $lte: upTo },
+              // A webhook is not told of itself.
+              subjectId: { $ne: webhookId },
+            },
+            { projection: { ...UNNUMBERED_FIELDS, sequence: 1 } },
+          )
+          .sort({ _id: 1 })
+          .limit(limit)
+          .toArray() as Promise<NumberedEvent[]>,
 
       /** Ids of the accounts with events that have no number yet: one look into the index for each account. */
       accountsToNumber: (): Promise<string[]> =>

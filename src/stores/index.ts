@@ -23,6 +23,7 @@ import { createPaymentLinkStore } from './payment-links.js';
 import { createPaymentStore } from './payments.js';
 import { createProductStore } from './products.js';
 import { createRefundStore } from './refunds.js';
+import { createReplayStore } from './replays.js';
 import { createRequestBudgetStore } from './request-budgets.js';
 import { createWalletStore } from './wallets.js';
 import { createWebhookStore } from './webhooks.js';
@@ -79,6 +80,9 @@ export class AccountStores {
   get deliveries() {
     return this.#stores.deliveries.forAccount(this.#accountId);
   }
+  get replays() {
+    return this.#stores.replays.forAccount(this.#accountId);
+  }
   get idempotency() {
     return this.#stores.idempotency.forAccount(this.#accountId);
   }
@@ -110,6 +114,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId }: S
     eventCounters: createEventCounterStore(connection),
     webhooks: createWebhookStore(connection),
     deliveries: createDeliveryStore(connection, { newId, clock }, countSegments),
+    replays: createReplayStore(connection),
     idempotency: createIdempotencyStore(connection),
   };
 }
@@ -140,6 +145,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     eventCounters,
     webhooks,
     deliveries,
+    replays,
   } = tenant;
   return {
     forAccount: (accountId: string): AccountStores => new AccountStores(tenant, accountId),
@@ -158,6 +164,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
       eventCounters: eventCounters.system,
       webhooks: webhooks.system,
       deliveries: deliveries.system,
+      replays: replays.system,
     },
     /** Makes the indexes that are missing; what is there is left as it is. */
     async ensureIndexes(): Promise<void> {

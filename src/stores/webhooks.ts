@@ -19,6 +19,8 @@ export interface WebhookDoc {
   failingSince: Date | null;
   /** Failed attempts since the last delivery; absent for none. */
   failedAttempts?: number;
+  /** Of the last attempt that failed; absent when none did. */
+  lastFailure?: LastFailure | null;
   /** `sequence` of the last event that was considered for it. */
   openedTo: number;
   /** Number of its latest delivery. */
@@ -26,6 +28,11 @@ export interface WebhookDoc {
   /** Which dispatcher sends its deliveries now. */
   lease: { holder: string; until: Date } | null;
   createdAt: Date;
+}
+
+export interface LastFailure {
+  at: Date;
+  error: string | null;
 }
 
 export type WebhookChanges = Partial<Pick<WebhookDoc, 'name' | 'url' | 'events' | 'status'>>;
@@ -42,6 +49,7 @@ const webhookSchema = new mongoose.Schema<WebhookDoc>(
     secrets: [new mongoose.Schema({ sealed: String, until: { type: Date, default: null } }, PART_OPTIONS)],
     failingSince: { type: Date, default: null },
     failedAttempts: Number,
+    lastFailure: { type: new mongoose.Schema({ at: Date, error: String }, PART_OPTIONS), default: null },
     openedTo: Number,
     deliverySequence: Number,
     lease: { type: new mongoose.Schema({ holder: String, until: Date }, PART_OPTIONS), default: null },
@@ -141,6 +149,17 @@ export function createWebhookStore(connection: mongoose.Connection) {
           )
           .sort({ accountId: 1, _id: 1 })
           .toArray() as Promise<Subscriber[]>,
+      /** As it is in this transaction. */
+      byId: (id: string, session: Session): Promise<WebhookDoc | null> => collection.findOne({ _id: id }, { session }),
+      /** Gives the next numbers to deliveries of a replay. @returns false when others were given meanwhile */
+      async countDeliveries(id: string, from: number, count: number, session: Session): Promise<boolean> {
+        const { modifiedCount } = await collection.updateOne(
+          { _id: id, deliverySequence: from },
+          { $set: { deliverySequence: from + count } },
+          { session },
+        );
+        return modifiedCount === 1;
+      },
       /** Moves the webhooks behind the events for which their deliveries are opened. @returns false when one was moved meanwhile */
       async advance(moves: OpeningPlan['moves'], session: Session): Promise<boolean> {
         if (moves.length === 0) return true;
@@ -187,20 +206,17 @@ export function createWebhookStore(connection: mongoose.Connection) {
       async recordHealth(changes: readonly FailureState[], holder: string): Promise<void> {
         if (changes.length === 0) return;
         await collection.bulkWrite(
-          changes.map(({ id, failingSince, failedAttempts }) => ({
-            updateOne: {
-              filter: { _id: id, 'lease.holder': holder },
-              update: { $set: { failingSince, failedAttempts } },
-            },
+          changes.map((change) => ({
+            updateOne: { filter: { _id: change.id, 'lease.holder': holder }, update: { $set: failureFields(change) } },
           })),
           { ordered: false },
         );
       },
       /** Only while it is ACTIVE and `holder` has its lease; null otherwise. */
-      pause: ({ id, failingSince, failedAttempts }: FailureState, holder: string, session: Session) =>
+      pause: (state: FailureState, holder: string, session: Session) =>
         collection.findOneAndUpdate(
-          { _id: id, 'lease.holder': holder, status: 'ACTIVE' },
-          { $set: { status: 'PAUSED', failingSince, failedAttempts } },
+          { _id: state.id, 'lease.holder': holder, status: 'ACTIVE' },
+          { $set: { status: 'PAUSED', ...failureFields(state) } },
           { returnDocument: 'after', session },
         ),
     },
@@ -212,7 +228,15 @@ export interface FailureState {
   id: string;
   failingSince: Date | null;
   failedAttempts: number;
+  /** Absent when it did not fail. */
+  lastFailure?: LastFailure;
 }
+
+const failureFields = ({ failingSince, failedAttempts, lastFailure }: FailureState) => ({
+  failingSince,
+  failedAttempts,
+  ...(lastFailure ? { lastFailure } : {}),
+});
 
 /** What an attempt says of its webhook. */
 export interface WebhookHealth extends FailureState {

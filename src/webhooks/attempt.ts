@@ -30,7 +30,7 @@ export async function attempt(
   const nowMs = clock.nowMs();
   const { status, nextAttemptAt, gone } = judgeAttempt(result, attemptCount + 1, nowMs, clock.random(), settings);
   const { durationMs, responseStatus, error } = result;
-  const health = healthAfter(queue, status === 'DELIVERED', gone, at);
+  const health = healthAfter(queue, { delivered: status === 'DELIVERED', gone, at, error });
   if (health?.status === 'PAUSED') {
     log.warn(
       { webhookId: queue.webhook._id },
@@ -62,15 +62,19 @@ export async function signAndPost(
   }
 }
 
-function healthAfter(queue: EndpointQueue, delivered: boolean, gone: boolean, at: Date): WebhookHealth | null {
+function healthAfter(
+  queue: EndpointQueue,
+  result: { delivered: boolean; gone: boolean; at: Date; error: string | null },
+): WebhookHealth | null {
   const { webhook, failures } = queue;
+  const { delivered, gone, at, error } = result;
   if (delivered) {
     queue.failures = null;
     return failures && { id: webhook._id, failingSince: null, failedAttempts: 0 };
   }
   const row = withFailure(failures, at);
   queue.failures = row;
-  const health = { id: webhook._id, failingSince: row.since, failedAttempts: row.attempts };
+  const health = { id: webhook._id, failingSince: row.since, failedAttempts: row.attempts, lastFailure: { at, error } };
   if (!gone && !isTimeToPause(row, at)) return health;
   queue.stop();
   return { ...health, status: 'PAUSED', pausedBecause: gone ? 'gone' : 'failing' };

@@ -14,6 +14,7 @@ import { loadInto, wantsMore } from './load.js';
 import type { Pause } from './pause.js';
 import type { Poster } from './poster.js';
 import { createRecorder } from './recorder.js';
+import { createThrottles, type Throttles } from './throttles.js';
 
 export interface DispatchSettings extends RetrySettings {
   /** Of one attempt. */
@@ -48,12 +49,13 @@ export type Dispatcher = ReturnType<typeof createDispatcher>;
 
 export function createDispatcher(deps: DispatcherDeps) {
   const running = new Set<() => void>();
+  const throttles = createThrottles();
   return {
     /** Sends what is due until the signal aborts, then waits for what is in flight and releases its leases.
      *  @param enough ends it too, at the first moment when nothing is queued or in flight
      *  @returns how many attempts it recorded */
     async drain(signal: AbortSignal, enough?: AbortSignal): Promise<{ attempts: number }> {
-      const run = createRun(deps);
+      const run = createRun(deps, throttles);
       running.add(run.wake);
       signal.addEventListener('abort', run.wake, { once: true });
       await run.until(signal, enough);
@@ -68,7 +70,7 @@ export function createDispatcher(deps: DispatcherDeps) {
   };
 }
 
-function createRun(deps: DispatcherDeps) {
+function createRun(deps: DispatcherDeps, throttles: Throttles) {
   const { deliveries, clock, log, settings, onAttempt, monotonic = monotonicClock } = deps;
   const { timeoutMs, pollMs = 250, leaseMarginMs: marginMs = 3000, graceMs = 7000 } = settings;
   const holder = clock.randomBytes(12).toString('hex');
@@ -101,13 +103,15 @@ function createRun(deps: DispatcherDeps) {
   }
 
   function fill(queue: EndpointQueue): void {
-    const slots = queues.slots();
+    const { _id: webhookId } = queue.webhook;
+    const slots = throttles.slots(webhookId, queues.slots());
     while (!stopping && !queue.stopped && queue.inFlight < slots && queues.mayStart(queue)) {
-      const job = queue.take();
+      const job = queue.take(slots);
       if (!job) return;
       const sent = attempt(queue, job, deps).then(({ record, health }) => {
         sending.delete(sent);
         queue.ended(job);
+        throttles.answered(webhookId, record.attempt, queues.slots());
         recorder.add({ record, onRecorded: () => settle(queue, record) }, health);
         fill(queue);
       });

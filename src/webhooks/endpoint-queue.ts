@@ -37,6 +37,9 @@ export class EndpointQueue {
   failures: FailureRow | null;
 
   readonly #ready: Job[] = [];
+  /** What is sent again by a replay goes when nothing else is ready, and never takes all slots. */
+  readonly #replays: Job[] = [];
+  #replaysInFlight = 0;
   /** Jobs that wait for a predecessor, by its key. */
   readonly #waiting = new Map<string, Job[]>();
   #waitingCount = 0;
@@ -59,7 +62,7 @@ export class EndpointQueue {
     return this.#held.size;
   }
 
-  /** Of those, the ones that have not started. */
+  /** Of those, the ones that have not started; replays are not counted. */
   get queued(): number {
     return this.#ready.length + this.#waitingCount;
   }
@@ -88,31 +91,41 @@ export class EndpointQueue {
     const before = predecessorOfDelivery(delivery);
     const key = before && keyOf(delivery.subjectId, before);
     if (key === null || !this.#awaited.has(key)) {
-      this.#ready.push(job);
+      this.#listOf(job).push(job);
       return;
     }
     this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), job]);
-    this.#waitingCount += 1;
+    if (!delivery.isReplayed) this.#waitingCount += 1;
   }
 
-  /** The next job to start, if any. */
-  take(): Job | undefined {
-    const job = this.#ready.shift();
-    if (job) this.inFlight += 1;
+  #listOf({ delivery }: Job): Job[] {
+    return delivery.isReplayed ? this.#replays : this.#ready;
+  }
+
+  /** The next job to start, if any. @param slots how many may be in flight: one of several is kept for what is fresh */
+  take(slots: number): Job | undefined {
+    const mayReplay = this.#replaysInFlight < Math.max(1, slots - 1);
+    const job = this.#ready.shift() ?? (mayReplay ? this.#replays.shift() : undefined);
+    if (!job) return undefined;
+    this.inFlight += 1;
+    if (job.delivery.isReplayed) this.#replaysInFlight += 1;
     return job;
   }
 
   /** Its attempt is over: what waited for it may start. */
   ended({ delivery }: Job): void {
     this.inFlight -= 1;
+    if (delivery.isReplayed) this.#replaysInFlight -= 1;
     if (!isPredecessor(delivery)) return;
     const key = keyOf(delivery.subjectId, delivery.eventType);
     this.#awaited.delete(key);
     const successors = this.#waiting.get(key);
     if (!successors) return;
     this.#waiting.delete(key);
-    this.#waitingCount -= successors.length;
-    this.#ready.unshift(...successors);
+    for (const job of successors.toReversed()) {
+      if (!job.delivery.isReplayed) this.#waitingCount -= 1;
+      this.#listOf(job).unshift(job);
+    }
   }
 
   /** Its result is in the database, which from now on answers correctly about it. */
@@ -123,8 +136,10 @@ export class EndpointQueue {
 
   stop(): void {
     this.stopped = true;
-    for (const { delivery } of [...this.#ready, ...[...this.#waiting.values()].flat()]) this.#held.delete(delivery._id);
+    const all = [...this.#ready, ...this.#replays, ...[...this.#waiting.values()].flat()];
+    for (const { delivery } of all) this.#held.delete(delivery._id);
     this.#ready.length = 0;
+    this.#replays.length = 0;
     this.#waiting.clear();
     this.#waitingCount = 0;
   }

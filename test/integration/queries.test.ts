@@ -104,6 +104,7 @@ const pathsOf = (seeded: Awaited<ReturnType<typeof seed>>) => {
     '/webhooks',
     `/webhooks/${webhookId}/deliveries`,
     `/webhooks/${webhookId}/deliveries?status=FAILED`,
+    `/webhooks/${webhookId}/health`,
   ];
 };
 
@@ -138,6 +139,8 @@ async function live(service: TestService, origin: string): Promise<void> {
     30_000,
   );
   await service.api('POST', `/deliveries/${deliveries[0].id}/redeliver`);
+  await service.api('POST', `/webhooks/${hook.id}/replay`, { status: 'ALL' });
+  await service.api('POST', `/webhooks/${hook.id}/replay`, { status: 'FAILED' });
   await fetch(`${service.url}/p/${link.slug}`);
   await service.api('PATCH', `/products/${product.id}`, { price: '30' });
   await service.api('PATCH', `/payment-links/${link.id}`, { active: false });

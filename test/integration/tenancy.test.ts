@@ -13,6 +13,7 @@ import type { PaymentLinkDoc } from '../../src/stores/payment-links.js';
 import type { PaymentDoc } from '../../src/stores/payments.js';
 import type { ProductDoc } from '../../src/stores/products.js';
 import type { RefundDoc } from '../../src/stores/refunds.js';
+import type { ReplayDoc } from '../../src/stores/replays.js';
 import type { WebhookDoc } from '../../src/stores/webhooks.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { newId, walletDoc } from '../helpers/stores.js';
@@ -159,6 +160,23 @@ const webhook: WebhookDoc = {
   deliverySequence: 0,
   lease: null,
 };
+const replay: ReplayDoc = {
+  ...owned,
+  _id: newId('rpl'),
+  webhookId: webhook._id,
+  status: 'ALL',
+  types: ['payment.received'],
+  fromId: 'evt_',
+  toId: null,
+  upTo: 10,
+  cursor: '',
+};
+const replayed = {
+  webhookId: webhook._id,
+  types: replay.types,
+  events: { $gte: 'evt_' },
+  endedBy: soon,
+};
 const claim: ClaimDoc = {
   _id: 'claim',
   accountId: OWNER,
@@ -178,6 +196,7 @@ await own.wallets.insert(spare);
 await db.collection<RefundDoc>('refunds').insertOne(refund);
 await own.webhooks.insert(webhook);
 await own.idempotency.claim(claim);
+await own.replays.insert(replay);
 await own.checkouts.insert(checkout);
 await transaction(async (session) => {
   await own.products.insert([product], session);
@@ -297,6 +316,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     byId: (s) => s.events.byId(event._id),
     list: (s) => s.events.list({ order: 'asc', subjectId: payment._id }, pageOfAll),
     after: (s) => s.events.after(0, 10),
+    countReplayed: (s) => s.events.countReplayed({ ...replayed, upTo: 10 }),
     newestUnnumbered: (s) => s.events.newestUnnumbered(),
   },
   eventCounters: {
@@ -318,7 +338,17 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     list: (s) => s.deliveries.list(webhook._id, {}, pageOfAll),
     redeliver: (s) => s.deliveries.redeliver(delivery._id),
     expedite: (s) => s.deliveries.expedite(webhook._id),
+    health: async (s) => {
+      const { latenciesMs, ...health } = await s.deliveries.health(webhook._id, new Date(0));
+      return [...latenciesMs, ...Object.values(health)].find((value) => value);
+    },
+    countFailed: (s) => s.deliveries.countFailed(replayed),
+    countPending: (s) => s.deliveries.countPending(replayed),
     cancelPending: (s) => s.deliveries.cancelPending(webhook._id),
+  },
+  replays: {
+    insert: (s) => s.replays.insert({ ...replay, types: [] }),
+    count: (s) => s.replays.count(webhook._id, 10),
   },
   idempotency: {
     claim: (s) => s.idempotency.claim({ ...claim, bodyHash: 'stolen' }).catch(() => null),

@@ -74,6 +74,7 @@ const webhookDeps = {
     return { responseStatus, durationMs, error };
   },
   deliveriesDue: dispatcher.wake,
+  replayStored: () => undefined,
   clock,
   newId,
   publicUrl: 'https://pay.example',
@@ -220,8 +221,9 @@ t.test('what waits is due when a webhook is ACTIVE again, whatever died meanwhil
   const dying = createWebhookService({
     ...webhookDeps,
     forAccount: (accountId) => {
-      const { webhooks, deliveries, eventCounters } = stores.forAccount(accountId);
-      return { deliveries, eventCounters, webhooks: { ...webhooks, update: () => Promise.reject(new Error('died')) } };
+      const { webhooks, deliveries, events, eventCounters, replays } = stores.forAccount(accountId);
+      const dying = { ...webhooks, update: () => Promise.reject(new Error('died')) };
+      return { deliveries, events, eventCounters, replays, webhooks: dying };
     },
   });
   await t.rejects(dying.update(caller, { id: webhook.id, status: 'ACTIVE' }));

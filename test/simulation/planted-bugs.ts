@@ -301,7 +301,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       ['src/stores/payments.ts', '{ _id: id, accountId, status: { $in: [...from] } },', '{ _id: id, accountId },'],
       ['src/stores/events.ts', 'occurrence: 1 }, { unique: true });', 'occurrence: 1 });'],
-      ['src/stores/deliveries.ts', 'eventId: 1 }, { unique: true });', 'eventId: 1 });'],
+      ['src/stores/deliveries.ts', 'replayId: 1 }, { unique: true });', 'replayId: 1 });'],
     ],
   },
   // Delivering.

@@ -113,7 +113,7 @@ t.test('in an endpoint queue payment.completed follows the first attempt of its 
     delivery: { _id: `${kind} ${subjectId}`, eventType: `payment.${kind}`, subjectId, attemptCount } as never,
     body: Buffer.alloc(0),
   });
-  const take = () => queue.take()?.delivery._id;
+  const take = () => queue.take(4)?.delivery._id;
   const received = job('received', 'a');
   queue.offer(received);
   queue.offer(job('completed', 'a'));

@@ -1,7 +1,8 @@
 /** The migrations, oldest first. A database's schema version is how many of them it has seen. Once a release has one, it never changes again. */
 import { fieldTerms } from './001-field-terms.js';
+import { replays } from './002-replays.js';
 import type { Migration } from './migration.js';
 
 export { migrate } from './migrate.js';
 
-export const MIGRATIONS: readonly Migration[] = [fieldTerms];
+export const MIGRATIONS: readonly Migration[] = [fieldTerms, replays];

@@ -1,0 +1,38 @@
+/** How many requests an endpoint gets at once when it says that it has too much to do: each such answer halves them, each success brings one back.
+ *  Kept by this process, whichever run sends the next one. */
+
+/** Too many requests; no good answer from behind it; unavailable; too late. */
+const TOO_MUCH: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+/** Beyond them the oldest are forgotten. */
+const MAX_KNOWN = 10_000;
+
+interface Answer {
+  /** Null when no answer came. */
+  responseStatus: number | null;
+  /** Null for a success. */
+  error: string | null;
+}
+
+export type Throttles = ReturnType<typeof createThrottles>;
+
+export function createThrottles(maxKnown = MAX_KNOWN) {
+  /** Only of endpoints that are slowed down. */
+  const limits = new Map<string, number>();
+  const slots = (webhookId: string, share: number): number => Math.min(share, limits.get(webhookId) ?? share);
+  return {
+    /** @param share what an endpoint gets at most */
+    slots,
+    answered(webhookId: string, { responseStatus, error }: Answer, share: number): void {
+      const limit = limits.get(webhookId);
+      if (responseStatus !== null && TOO_MUCH.has(responseStatus)) {
+        const halved = Math.max(1, Math.floor(slots(webhookId, share) / 2));
+        limits.delete(webhookId);
+        limits.set(webhookId, halved);
+        if (limits.size > maxKnown) limits.delete(limits.keys().next().value!);
+      } else if (limit !== undefined && error === null) {
+        if (limit + 1 >= share) limits.delete(webhookId);
+        else limits.set(webhookId, limit + 1);
+      }
+    },
+  };
+}

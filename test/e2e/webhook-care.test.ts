@@ -1,0 +1,219 @@
+/** What a merchant sees and does when an endpoint was ill: health, replay, and that it is not asked for more than it can take. */
+import t from 'tap';
+import { createThrottles } from '../../src/webhooks/throttles.js';
+import { createHappenings } from '../helpers/happenings.js';
+import { testDatabase } from '../helpers/mongo.js';
+import { startReceiver, verified } from '../helpers/receiver.js';
+import { eventually, startTestService } from '../helpers/service.js';
+
+t.setTimeout(120_000);
+const HOUR_MS = 3_600_000;
+const database = await testDatabase(t);
+let offsetMs = 0;
+const { systemClock } = await import('../../src/clock.js');
+const clock = { ...systemClock, nowMs: () => Date.now() + offsetMs, now: () => new Date(Date.now() + offsetMs) };
+const receiver = await startReceiver();
+t.teardown(() => receiver.close());
+const service = await startTestService(t, { database, clock, env: { WEBHOOK_MAX_ATTEMPTS: '1' } });
+const { happen } = await createHappenings(t, database.uri);
+let paths = 0;
+
+async function account() {
+  const { apiKey, accountId } = await service.openAccount();
+  const api = (method: string, path: string, body?: unknown) => service.api(method, path, body, apiKey);
+  const webhook = async (fields: object = {}) => {
+    const path = `/${++paths}`;
+    const made = await api('POST', '/webhooks', {
+      ...{ name: 'shop', url: `${receiver.origin}${path}`, events: ['payment.received', 'payment.completed'] },
+      ...fields,
+    });
+    const { id, secret } = made.data;
+    const health = async () => (await api('GET', `/webhooks/${id}/health`)).data;
+    const deliveries = async (query = '') =>
+      (await api('GET', `/webhooks/${id}/deliveries?pageSize=100${query}`)).data as any[];
+    return {
+      id,
+      secret,
+      path,
+      health,
+      deliveries,
+      replay: (body?: object) => api('POST', `/webhooks/${id}/replay`, body),
+    };
+  };
+  return { api, apiKey, accountId, webhook };
+}
+const sentTo = ({ path }: { path: string }) =>
+  receiver.at(path).map(({ headers }) => Number(headers['webhook-sequence']));
+
+t.test('health says what waits, what arrived, what failed and why, and for how long', async (t) => {
+  const { accountId, api, webhook } = await account();
+  const hook = await webhook();
+  t.same(await hook.health(), {
+    ...{ state: 'IDLE', pending: 0, oldestPendingAt: null, delivered24h: 0, failed24h: 0 },
+    ...{ lastDeliveredAt: null, lastFailureAt: null, lastError: null, latencyMs: { p50: null, p95: null } },
+  });
+  receiver.behave(() => ({ delayMs: 30 }));
+  await happen(accountId, 'payment.received', 'payment.completed');
+  const healthy = await eventually(async () => {
+    const health = await hook.health();
+    return health.delivered24h === 2 && health;
+  }, 'two deliveries');
+  t.match(healthy, { state: 'HEALTHY', pending: 0, failed24h: 0, lastDeliveredAt: /Z$/, lastError: null });
+  t.ok(healthy.latencyMs.p50 >= 30 && healthy.latencyMs.p95 >= healthy.latencyMs.p50, JSON.stringify(healthy));
+  receiver.behave(() => ({ status: 500 }));
+  await happen(accountId, 'payment.received');
+  const failing = await eventually(async () => {
+    const health = await hook.health();
+    return health.failed24h === 1 && health;
+  }, 'a failure');
+  t.match(failing, { state: 'FAILING', delivered24h: 2, lastFailureAt: /Z$/, lastError: /500/ });
+  offsetMs += 23 * HOUR_MS;
+  t.match(await hook.health(), { state: 'FAILING', delivered24h: 2, failed24h: 1 }, 'until the next success');
+  offsetMs += 1.1 * HOUR_MS;
+  t.match(await hook.health(), {
+    ...{ state: 'FAILING', delivered24h: 0, failed24h: 0, latencyMs: { p50: null, p95: null } },
+    ...{ lastDeliveredAt: healthy.lastDeliveredAt, lastFailureAt: failing.lastFailureAt },
+  });
+  receiver.behave(() => ({}));
+  t.match(await hook.replay(), { status: 200, data: { replayed: 1 } }, 'without a body, too');
+  await eventually(async () => (await hook.health()).state === 'HEALTHY', 'healthy again');
+  t.match(await hook.health(), { delivered24h: 1, failed24h: 0 });
+  await api('PATCH', `/webhooks/${hook.id}`, { status: 'PAUSED' });
+  await happen(accountId, 'payment.received');
+  const paused = await eventually(async () => {
+    const health = await hook.health();
+    return health.pending === 1 && health;
+  }, 'one that waits');
+  t.match(paused, { state: 'PAUSED', oldestPendingAt: /Z$/ });
+});
+
+t.test('a replay of what failed sends the same deliveries again', async (t) => {
+  const { accountId, webhook } = await account();
+  const hook = await webhook();
+  receiver.behave(({ path }) => (path === hook.path ? { status: 500 } : {}));
+  const events = await happen(accountId, 'payment.received', 'payment.completed', 'payment.received');
+  await eventually(async () => (await hook.deliveries('&status=FAILED')).length === 3, 'three that failed');
+  receiver.behave(() => ({}));
+  const before = await hook.deliveries();
+  const ids = new Map(events.map(({ _id, createdAt }) => [_id, createdAt]));
+  t.equal((await hook.replay({ types: ['payment.completed'] })).data.replayed, 1);
+  await eventually(async () => (await hook.deliveries('&status=DELIVERED')).length === 1, 'one');
+  t.equal((await hook.replay({ types: ['checkout.paid'] })).data.replayed, 0, 'a kind that it does not take');
+  const to = events[0]!.createdAt.toISOString();
+  t.equal((await hook.replay({ to })).data.replayed, 0, 'before the first');
+  t.equal((await hook.replay({ from: new Date(Date.now() + 90_000_000).toISOString() })).data.replayed, 0);
+  t.equal((await hook.replay({ from: to })).data.replayed, 2, 'the rest: from is inclusive');
+  await eventually(async () => (await hook.deliveries('&status=DELIVERED')).length === 3, 'all');
+  const after = await hook.deliveries();
+  const key = ({ id, sequence, eventId }: any) => [id, sequence, ids.has(eventId)];
+  t.same(after.map(key), before.map(key), 'the same deliveries with the same numbers');
+  t.ok(after.every(({ attemptCount }: any) => attemptCount === 2));
+  t.equal((await hook.replay()).data.replayed, 0, 'nothing is left');
+  const bad = await hook.replay({ status: 'DELIVERED', from: 'x', more: 1 });
+  t.same([bad.status, bad.error?.details?.map(({ path }) => path).sort()], [422, ['from', 'more', 'status']]);
+});
+
+t.test(
+  'a replay of all sends what happened before the webhook existed, in new deliveries, and leaves alone what waits',
+  async (t) => {
+    const { accountId, api, webhook } = await account();
+    await webhook();
+    receiver.behave(() => ({}));
+    await happen(accountId, 'payment.received', 'payment.completed', 'payment.received');
+    await eventually(async () => (await api('GET', '/events')).meta!.total === 3, 'three events');
+    const hook = await webhook({ events: ['payment.received'] });
+    const [first, second] = await Promise.all([hook.replay({ status: 'ALL' }), hook.replay({ status: 'FAILED' })]);
+    t.same([first.data, second.data], [{ replayed: 2 }, { replayed: 0 }]);
+    await eventually(async () => (await hook.deliveries('&status=DELIVERED')).length === 2, 'two');
+    t.same(sentTo(hook).sort(), [1, 2]);
+    t.equal((await hook.replay({ status: 'ALL' })).data.replayed, 2);
+    await eventually(async () => (await hook.deliveries('&status=DELIVERED')).length === 4, 'two more');
+    await happen(accountId, 'payment.received');
+    await eventually(async () => (await hook.deliveries('&status=DELIVERED')).length === 5, 'a fresh one');
+    t.same(sentTo(hook).sort(), [1, 2, 3, 4, 5], 'numbers without a hole');
+    const bodies = receiver.at(hook.path).map((each) => verified(each, hook.secret));
+    t.equal(new Set(bodies.map(({ id }) => id)).size, 3, 'the same events');
+    await api('PATCH', `/webhooks/${hook.id}`, { status: 'PAUSED' });
+    await happen(accountId, 'payment.received');
+    await eventually(async () => (await hook.health()).pending === 1, 'one that waits');
+    t.equal((await hook.replay({ status: 'ALL' })).data.replayed, 3, 'what waits is left alone');
+    await eventually(async () => (await hook.health()).pending === 4, 'it waits');
+    t.equal(receiver.at(hook.path).length, 5);
+    await api('PATCH', `/webhooks/${hook.id}`, { status: 'ACTIVE' });
+    await eventually(async () => (await hook.deliveries('&status=DELIVERED')).length === 9, 'all');
+    t.same(
+      sentTo(hook).sort((a, b) => a - b),
+      [1, 2, 3, 4, 5, 6, 7, 8, 9],
+    );
+    const waiting = await Promise.all(Array.from({ length: 10 }, () => hook.replay({ status: 'ALL' })));
+    t.ok(waiting.every(({ status }) => status === 200 || status === 409));
+  },
+);
+
+t.test('a fresh event is never behind a replay, however slow the endpoint', async (t) => {
+  const { accountId, api, webhook } = await account();
+  const happened = Array.from({ length: 150 }, () => 'payment.completed' as const);
+  await happen(accountId, ...happened);
+  await eventually(async () => (await api('GET', '/events')).meta!.total === 150, 'the events');
+  const hook = await webhook();
+  receiver.behave(({ path }) => (path === hook.path ? { delayMs: 400 } : {}));
+  t.equal((await hook.replay({ status: 'ALL' })).data.replayed, 150);
+  await receiver.until(() => receiver.at(hook.path).length >= 12);
+  t.ok(receiver.at(hook.path).length < 150);
+  const [fresh] = await happen(accountId, 'payment.received');
+  const storedMs = Date.now();
+  await receiver.until(() => receiver.at(hook.path).some(({ headers }) => headers['webhook-id'] === fresh!._id));
+  t.ok(Date.now() - storedMs < 1500, `${Date.now() - storedMs} ms`);
+  t.ok(receiver.at(hook.path).length < 150, 'and the replay was not over');
+  receiver.behave(() => ({}));
+  await receiver.until(() => receiver.at(hook.path).length >= 151, 20_000);
+  t.same(
+    sentTo(hook).sort((a, b) => a - b),
+    Array.from({ length: 151 }, (_, n) => n + 1),
+  );
+});
+
+t.test(
+  'an endpoint that says that it has too much gets half as many requests at once, and one more for each success',
+  async (t) => {
+    const throttles = createThrottles(2);
+    const answer = (id: string, responseStatus: number | null, error: string | null = 'x') =>
+      throttles.answered(id, { responseStatus, error }, 32);
+    const slots = (id: string) => throttles.slots(id, 32);
+    for (const status of [500, 404, null, 301]) answer('a', status);
+    t.equal(slots('a'), 32);
+    for (const [status, left] of [
+      [429, 16],
+      [502, 8],
+      [503, 4],
+      [504, 2],
+      [503, 1],
+      [503, 1],
+    ] as const) {
+      answer('a', status);
+      t.equal(slots('a'), left, String(status));
+    }
+    t.equal(slots('b'), 32);
+    for (let n = 2; n <= 32; n++) {
+      answer('a', 200, null);
+      t.equal(slots('a'), n);
+    }
+    t.equal(throttles.slots('a', 2), 2, 'never more than its share');
+    for (const id of ['a', 'b', 'c']) answer(id, 429);
+    t.same([slots('a'), slots('b'), slots('c')], [32, 16, 16], 'what is known is bounded');
+
+    const { accountId, webhook } = await account();
+    const hook = await webhook();
+    receiver.behave(({ path, open }) => (path === hook.path ? { delayMs: 40, status: open > 4 ? 429 : 200 } : {}));
+    await happen(accountId, ...Array.from({ length: 90 }, () => 'payment.received' as const));
+    await eventually(
+      async () => (await hook.health()).pending === 0 && (await hook.health()).delivered24h > 0,
+      'all',
+      30_000,
+    );
+    const requests = receiver.at(hook.path).map(({ open }) => open);
+    t.ok(Math.max(...requests.slice(0, 32)) > 8, 'at first many at once');
+    const later = requests.slice(45);
+    t.ok(later.reduce((sum, open) => sum + open) / later.length < 7, `then few: ${requests.join()}`);
+  },
+);
