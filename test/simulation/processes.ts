@@ -40,6 +40,8 @@ export interface Surroundings {
     pollMs: number;
     /** The budget; null for none. */
     requestsPerHour: number | null;
+    /** The machine of all processes; undefined when each has a clock of its own. */
+    host: string | undefined;
     /** Checkouts are made, so that they have to expire. */
     expires: boolean;
   };
@@ -47,8 +49,6 @@ export interface Surroundings {
 
 const log = pino({ level: process.env.SIMULATION_LOG ?? 'silent' });
 const SECRETS_KEY = Buffer.alloc(32, 7);
-/** All processes run on one machine, whose clock may be wrong. */
-const HOST = 'simulated';
 const PUBLIC_URL = 'http://shop.test';
 
 export class Died extends Error {}
@@ -103,7 +103,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
   const ended = new AbortController();
   // Node keeps a signal made of others, and all that listens to it, until it aborts.
   process.buried.signal.addEventListener('abort', () => ended.abort());
-  const { pageLimit, readOneByOne, requestsPerHour } = settings;
+  const { pageLimit, readOneByOne, requestsPerHour, host } = settings;
   const { sequencer, dispatcher, expiry, watching } = createWorker(core, {
     secrets: createSecretBox(SECRETS_KEY, core.clock),
     poster: receiver.posterOf(process),
@@ -114,7 +114,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
       metrics: () => ({ payments: () => undefined, parked: () => undefined }),
       pageLimit,
       readOneByOne,
-      host: HOST,
+      host,
     },
     numberingMs: 2000,
   });
@@ -151,7 +151,7 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
   const services = createServices(core, {
     networks: ['LOCAL'],
     secrets: createSecretBox(SECRETS_KEY, clock),
-    stamper: createLedgerStamper({ ledgers, networkStates, clock, host: HOST }),
+    stamper: createLedgerStamper({ ledgers, networkStates, clock, host: around.settings.host }),
     tail: openEventTail(core, 1).tail,
     send: async () => ({ responseStatus: null, durationMs: 0, error: null }),
     eventsStored: () => undefined,

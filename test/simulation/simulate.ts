@@ -66,7 +66,8 @@ export async function simulate(
   const { run, violations, crashes, checkouts } = await prepare(server, { random, scenario, hardships }, trace);
   const { pageLimit, pollMs } = scenario;
   const expires = hardships.checkouts !== null;
-  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour: hardships.budget, expires };
+  const host = hardships.skewMs === null ? undefined : 'simulated';
+  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour: hardships.budget, expires, host };
   const supervisor = new Supervisor(run, { ...run, settings });
   try {
     await goThroughTurmoil(run, supervisor);
