@@ -92,16 +92,10 @@ export function createWatcher(deps: WatcherDeps) {
     if (!next) return null;
     const { session, tip, cursor } = next;
     const isFeed = cursor.address === null;
-    return reader.read(
-      {
-        ...options,
-        session,
-        tip,
-        mustShow: isFeed ? null : options.mustShow,
-        ...(isFeed && options.mayEnd ? { mayEnd: options.mayEnd } : {}),
-      },
-      cursor,
-    );
+    const { mustShow, mayEnd, ...rest } = options;
+    // Only the feed may skip ahead: an address that is behind is read to its end.
+    const own = isFeed ? { mustShow: null, ...(mayEnd ? { mayEnd } : {}) } : { mustShow };
+    return reader.read({ ...rest, ...own, session, tip }, cursor);
   }
 
   /** Reads the streams of a round. One that fails is logged and waits; the others are read all the same.
