@@ -16,8 +16,9 @@ export interface Config {
   /** Where a fetched mongod is kept, for every service of this user. */
   cacheDir: string;
   networks: readonly Network[];
-  /** Empty for LOCAL when the built-in ledger serves it. */
+  /** Empty where only `rpcUrls` are set, and for LOCAL when the built-in ledger serves it. */
   horizonUrls: Readonly<Record<Network, readonly string[]>>;
+  rpcUrls: Readonly<Record<Network, readonly string[]>>;
   horizonRequestsPerHour: number;
   pollIntervalMs: number;
   localLedgerPort: number;
@@ -67,9 +68,17 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   },
   HORIZON_URLS_TESTNET: { default: networkInfo.TESTNET.horizonUrls.join(','), meaning: 'The same for TESTNET' },
   HORIZON_URLS_PUBLIC: { default: networkInfo.PUBLIC.horizonUrls.join(','), meaning: 'The same for PUBLIC' },
+  RPC_URLS_LOCAL: {
+    default: 'none',
+    meaning:
+      'Comma list of Stellar RPC URLs, used after the Horizons, or alone when no Horizon is set. When set, no built-in ledger starts',
+  },
+  RPC_URLS_TESTNET: { default: 'none', meaning: 'The same for TESTNET' },
+  RPC_URLS_PUBLIC: { default: 'none', meaning: 'The same for PUBLIC' },
   HORIZON_REQUESTS_PER_HOUR: {
     default: '3600',
-    meaning: 'Request budget per network, at least 30, shared by all processes, never exceeded. LOCAL has no limit',
+    meaning:
+      'Request budget per network, at least 30, for its Horizons and RPC servers together, shared by all processes, never exceeded. LOCAL has no limit',
   },
   POLL_INTERVAL_MS: { default: '1000', meaning: 'The shortest time between two reads of one source' },
   LOCAL_LEDGER_PORT: {
@@ -161,7 +170,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   };
   const httpUrl = (name: string, value: string) => {
     const url = URL.canParse(value) ? new URL(value) : null;
-    // The value itself is not repeated: a Horizon URL may carry an access key.
+    // The value itself is not repeated: it may carry an access key.
     if (!url || !/^https?:$/.test(url.protocol)) throw bad(name, 'must hold http or https URLs only.');
     if (/%(?![0-9A-Fa-f]{2})/.test(value)) throw bad(name, 'holds a URL with a broken percent-encoding.');
     return value.replace(/\/+$/, '');
@@ -171,16 +180,18 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
 
   const networks = list(raw('NETWORKS') ?? 'LOCAL').map((name) => oneOf('NETWORKS', name, NETWORKS));
   if (networks.length === 0) throw bad('NETWORKS', `must name at least one of ${NETWORKS.join(', ')}.`);
-  const horizonUrls = Object.fromEntries(
-    NETWORKS.map((network) => {
-      const name = `HORIZON_URLS_${network}`;
-      const value = raw(name);
-      return [
-        network,
-        value === undefined ? networkInfo[network].horizonUrls : list(value).map((url) => httpUrl(name, url)),
-      ];
-    }),
-  ) as Record<Network, readonly string[]>;
+  const urlsOf = (setting: string, defaults: (network: Network) => readonly string[]) =>
+    Object.fromEntries(
+      NETWORKS.map((network) => {
+        const name = `${setting}_${network}`;
+        const value = raw(name);
+        return [network, value === undefined ? defaults(network) : list(value).map((url) => httpUrl(name, url))];
+      }),
+    ) as Record<Network, readonly string[]>;
+  const rpcUrls = urlsOf('RPC_URLS', () => []);
+  const horizonUrls = urlsOf('HORIZON_URLS', (network) =>
+    rpcUrls[network].length > 0 ? [] : networkInfo[network].horizonUrls,
+  );
 
   const host = raw('HOST') ?? '127.0.0.1';
   if (/[\s/]/.test(host)) throw bad('HOST', `must be a host name or address, not "${host}".`);
@@ -200,6 +211,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     cacheDir: join(raw('XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'stellar-collect'),
     networks,
     horizonUrls,
+    rpcUrls,
     horizonRequestsPerHour: integer('HORIZON_REQUESTS_PER_HOUR', 3600, 30, 1_000_000_000),
     pollIntervalMs: integer('POLL_INTERVAL_MS', 1000, 10, 3_600_000),
     localLedgerPort: integer('LOCAL_LEDGER_PORT', 8000, 0, 65_535),

@@ -8,7 +8,7 @@ import { createWatcher } from '../../src/collect/watcher.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createMemo } from '../../src/domain/memo.js';
 import { createOutbox } from '../../src/events/outbox.js';
-import { createHorizon } from '../../src/ledger/horizon/source.js';
+import { createLedger } from '../../src/ledger/sources.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
 import { SHOP } from '../../test/helpers/horizon-records.js';
@@ -77,9 +77,10 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
       addresses: [],
       memo,
     });
-    const horizon = createHorizon({
+    const horizon = createLedger({
       network: 'LOCAL',
-      urls: [standIn.url],
+      horizonUrls: [standIn.url],
+      rpcUrls: [],
       passphrase: networkInfo.LOCAL.passphrase,
       budget: null,
       clock,

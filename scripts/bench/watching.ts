@@ -11,8 +11,8 @@ import { watch } from '../../src/collect/watch.js';
 import { createWatcher } from '../../src/collect/watcher.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createOutbox } from '../../src/events/outbox.js';
-import type { Fetch } from '../../src/ledger/horizon/request.js';
-import { createHorizon } from '../../src/ledger/horizon/source.js';
+import type { Fetch } from '../../src/ledger/request.js';
+import { createLedger } from '../../src/ledger/sources.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
 import { PAYER } from '../../test/helpers/horizon-records.js';
@@ -114,9 +114,10 @@ async function simulate(wallets: number, noise: number, hours: number) {
         })(),
       };
     };
-    const horizon = createHorizon({
+    const horizon = createLedger({
       network: NETWORK,
-      urls: ['http://horizon.example'],
+      horizonUrls: ['http://horizon.example'],
+      rpcUrls: [],
       passphrase,
       budget: stores.system.requestBudgets.of(NETWORK, PER_HOUR),
       clock,

@@ -20,8 +20,8 @@ async function connect(): Promise<Administration> {
 }
 
 function localLedgerUrl(): string {
-  const { host, localLedgerPort, horizonUrls } = readConfig();
-  return horizonUrls.LOCAL[0] ?? originOf(host, localLedgerPort);
+  const { host, localLedgerPort, horizonUrls, rpcUrls } = readConfig();
+  return horizonUrls.LOCAL[0] ?? rpcUrls.LOCAL[0]?.replace(/\/rpc$/, '') ?? originOf(host, localLedgerPort);
 }
 
 const program = createProgram('npm run cli --', 'Administration of stellar-collect.');

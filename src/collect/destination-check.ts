@@ -1,7 +1,7 @@
 /** What would keep a wallet from receiving an asset, as far as the ledger tells quickly. Answers are remembered, so that pages cost few requests. */
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
-import { type Asset, assetName, sameAsset } from '../domain/asset.js';
+import { type Asset, assetName } from '../domain/asset.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 
 export type DestinationProblem = 'no_account' | 'no_trustline';
@@ -27,12 +27,15 @@ export function createDestinationCheck({
   const remembered = new Map<string, { destinationProblem: Promise<DestinationProblem | null>; untilMs: number }>();
 
   async function look(network: Network, address: string, asset: Asset): Promise<DestinationProblem | null> {
-    const account = await ledgers.get(network)?.session().account(address);
+    const account = await ledgers
+      .get(network)
+      ?.session()
+      .account(address, asset.issuer === null ? null : asset);
     if (account === undefined) return null;
     if (account === null) return 'no_account';
     // An issuer takes its own asset back without a trustline.
     if (asset.issuer === null || asset.issuer === address) return null;
-    return account.trusted.some((each) => sameAsset(each, asset)) ? null : 'no_trustline';
+    return account.trusts ? null : 'no_trustline';
   }
 
   return {

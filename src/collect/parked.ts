@@ -1,8 +1,8 @@
 /** Tries parked records again: after an upgrade that understands them, or when a source has what was missing. */
-import type { Network } from '../../contracts/networks.js';
+import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
-import { parseRecord } from '../ledger/horizon/record.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
+import { parseRecord } from '../ledger/parse.js';
 import type { ParkedRecordDoc, ParkedRecordStore } from '../stores/parked-records.js';
 import type { WalletStore } from '../stores/wallets.js';
 import { readRecords } from './reading.js';
@@ -35,7 +35,7 @@ export async function retryParked(
   const raw: unknown = JSON.parse(parked.raw);
   const reading = await readRecords(
     { network, session: ledgers.get(network)!.session(), clock, isOurs, ofOneAddress: true, keepAll: true },
-    [{ raw, outcome: parseRecord(raw) }],
+    [{ raw, outcome: parseRecord(raw, networkInfo[network].passphrase) }],
   );
   // Of a record with several balance changes the others were stored before, and are known by their keys.
   const stored = await recorder.record(network, reading, null);

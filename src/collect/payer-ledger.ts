@@ -1,7 +1,7 @@
 /** The ledger for payers who pay from a page: what their next transaction needs, and where it is handed over. Payers have a share of the request
  *  budget and of the connections, so that no crowd of them keeps the watcher from reading. */
 import type { Network } from '../../contracts/networks.js';
-import { LedgerUnavailable, WrongNetwork } from '../ledger/errors.js';
+import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
 import type { Submission } from '../ledger/source.js';
 
@@ -40,7 +40,7 @@ export function createPayerLedger(deps: {
     try {
       return await call(ledger.session());
     } catch (error) {
-      if (error instanceof LedgerUnavailable || error instanceof WrongNetwork) return { state: 'unavailable' };
+      if (error instanceof LedgerUnavailable || error instanceof UnfitServer) return { state: 'unavailable' };
       throw error;
     } finally {
       inFlight.set(network, inFlight.get(network)! - 1);

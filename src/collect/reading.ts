@@ -8,6 +8,8 @@ import type { LedgerSession } from '../ledger/network-ledger.js';
 import type { Credit, LedgerRecord, RecordOutcome } from '../ledger/records.js';
 import type { ParkedRecordDoc } from '../stores/parked-records.js';
 
+const FETCHED_AT_ONCE = 8;
+
 export interface Reading {
   credits: Credit[];
   /** What our wallets sent with the memo of a refund. */
@@ -40,9 +42,8 @@ export async function readRecords(
   const park = (raw: unknown, id: string, reason: string) =>
     reading.parked.push({ _id: `${network}:${id}`, network, reason, raw: JSON.stringify(raw), createdAt: clock.now() });
 
-  for (const record of records) {
-    const { raw } = record;
-    const outcome = record.outcome.kind === 'incomplete' ? await session.complete(record, concernsUs) : record.outcome;
+  for (const record of await completeAll(session, records, concernsUs)) {
+    const { raw, outcome } = record;
     if (outcome.kind === 'incomplete') {
       if (concernsUs(outcome.receivers)) park(raw, outcome.pagingToken, `its ${outcome.needs} cannot be had`);
     } else if (outcome.kind === 'parked') {
@@ -57,6 +58,32 @@ export async function readRecords(
     }
   }
   return reading;
+}
+
+/** Fetches what the records lack, a few at a time. @returns them in their order */
+async function completeAll(
+  session: Pick<LedgerSession, 'complete'>,
+  records: readonly LedgerRecord[],
+  concernsUs: (receivers: readonly string[]) => boolean,
+): Promise<LedgerRecord[]> {
+  const whole = [...records];
+  const lacking = records.flatMap(({ outcome }, index) =>
+    outcome.kind === 'incomplete' && concernsUs([...outcome.receivers, ...(outcome.senders ?? [])]) ? [index] : [],
+  );
+  const left = [...lacking].reverse();
+  const fetchOn = async () => {
+    for (let index = left.pop(); index !== undefined; index = left.pop()) {
+      try {
+        whole[index] = await session.complete(records[index]!, concernsUs);
+      } catch (error) {
+        // The page is read again as a whole.
+        left.length = 0;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(FETCHED_AT_ONCE, lacking.length) }, fetchOn));
+  return whole;
 }
 
 function addressesOf(outcome: RecordOutcome): readonly string[] {

@@ -3,7 +3,7 @@ import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { givesBack } from '../domain/refund.js';
 import type { PaymentOwner } from '../events/outbox.js';
-import { LedgerUnavailable, WrongNetwork } from '../ledger/errors.js';
+import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import type { Credit } from '../ledger/records.js';
 import type { Database, Session } from '../stores/database.js';
@@ -64,7 +64,7 @@ export function createBookByHash(deps: RefundByHashDeps) {
     try {
       moved = await movedBy(payment.network, transactionHash);
     } catch (error) {
-      if (error instanceof LedgerUnavailable || error instanceof WrongNetwork) return 'ledger_away';
+      if (error instanceof LedgerUnavailable || error instanceof UnfitServer) return 'ledger_away';
       throw error;
     }
     const due = moved ? await refundsIn(payment, moved) : [];

@@ -4,7 +4,7 @@ import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { LedgerUnavailable } from '../ledger/errors.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
-import type { LedgerTip, Page } from '../ledger/source.js';
+import { type LedgerTip, MOST_AMONG, type Page } from '../ledger/source.js';
 import { ledgerOfCursor } from '../ledger/toid.js';
 import type { CursorDoc, CursorStore, Progress } from '../stores/cursors.js';
 import type { ParkedRecordStore } from '../stores/parked-records.js';
@@ -30,7 +30,7 @@ export interface WatcherMetrics {
 
 export interface StreamReaderDeps {
   network: Network;
-  wallets: Pick<WalletStore, 'at'>;
+  wallets: Pick<WalletStore, 'at' | 'watchedAddresses'>;
   cursors: Pick<CursorStore, 'advance'>;
   parkedRecords: Pick<ParkedRecordStore, 'park'>;
   recorder: Pick<Recorder, 'record'>;
@@ -68,12 +68,31 @@ export function createStreamReader(deps: StreamReaderDeps) {
     return new Set((await wallets.at(network, addresses)).map((wallet) => wallet.address));
   }
 
+  /** Null when they are many. */
+  async function fewAddresses(): Promise<readonly string[] | null> {
+    const addresses = await wallets.watchedAddresses(network, { limit: MOST_AMONG + 1 });
+    return addresses.length > MOST_AMONG ? null : addresses;
+  }
+
+  /** A page that was narrowed to addresses says nothing of a wallet that was made before the page was fetched. */
+  async function leavesOut({ among }: Page): Promise<boolean> {
+    if (among === null) return false;
+    const watched = await fewAddresses();
+    return watched === null || watched.some((address) => !among.includes(address));
+  }
+
+  async function fetchPage(session: LedgerSession, from: CursorDoc): Promise<Page> {
+    const { address, cursor, shownLedger } = from;
+    if (address !== null) return session.accountPayments(address, cursor, pageLimit, { shownLedger });
+    for (;;) {
+      const page = await session.payments(cursor, pageLimit, { shownLedger, among: fewAddresses });
+      if (!(await leavesOut(page))) return page;
+    }
+  }
+
   /** @throws LedgerUnavailable when the server has dropped what comes next; until its tip says so, the wallet lags. */
   async function readPage({ session, tip }: ReadOptions, from: CursorDoc): Promise<PageRead> {
-    const page =
-      from.address === null
-        ? await session.payments(from.cursor, pageLimit)
-        : await session.accountPayments(from.address, from.cursor, pageLimit);
+    const page = await fetchPage(session, from);
     if (page.gone || (await wasCut(session, tip, from)))
       throw new LedgerUnavailable('it no longer has what comes next', GONE_RETRY_MS);
     const ofOneAddress = from.address !== null;
@@ -140,7 +159,9 @@ export function createStreamReader(deps: StreamReaderDeps) {
   /** Asks whether anything came after the cursor, in one answer that shows how far its server is, and moves the cursor by it.
    *  @returns where the cursor is then; null when something came. */
   async function quietCheck({ session, tip }: ReadOptions, from: CursorDoc): Promise<CursorDoc | null> {
-    const { isQuiet, shownLedger } = await session.quietCheck(from.address, from.cursor);
+    const { isQuiet, shownLedger } = await session.quietCheck(from.address, from.cursor, {
+      shownLedger: from.shownLedger,
+    });
     if (!isQuiet) return null;
     const shown = shownLedger ?? tip.latestLedger - FARTHEST_BEHIND_LEDGERS;
     const isNewer = tip.latestLedger > from.ledger;

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
-import { LedgerUnavailable, WrongNetwork } from '../ledger/errors.js';
+import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import type { LeaseStore } from '../stores/leases.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
@@ -98,7 +98,7 @@ async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> 
     let waitMs: number;
     try {
       waitMs = await poll(deps, progress, signal);
-      if (progress.failures > 0) log.info({ network }, 'Horizon answers again');
+      if (progress.failures > 0) log.info({ network }, 'the ledger can be read again');
       progress.failures = 0;
       onPoll(null);
     } catch (error) {
@@ -143,8 +143,8 @@ async function noteFailure(deps: WatchDeps, progress: Progress, error: unknown):
   progress.failures += 1;
   const backOffMs = Math.min(MAX_WAIT_MS, pollIntervalMs * 2 ** Math.min(progress.failures - 1, 6));
   const waitMs = Math.max(backOffMs, progress.scheduler.waitMs(monotonic.nowMs()));
-  if (error instanceof LedgerUnavailable || error instanceof WrongNetwork) {
-    if (progress.failures === 1) log.warn({ network, reason: error.message }, 'Horizon does not answer');
+  if (error instanceof LedgerUnavailable || error instanceof UnfitServer) {
+    if (progress.failures === 1) log.warn({ network, reason: error.message }, 'the ledger cannot be read');
     await networkStates.noteTrouble(network, error.message, clock.now()).catch(() => undefined);
     return error instanceof LedgerUnavailable ? Math.max(waitMs, error.retryAfterMs) : waitMs;
   }

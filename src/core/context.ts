@@ -23,7 +23,7 @@ import { type Core, createCore } from './core.js';
 import { openDatabase, toStartupError } from './database.js';
 import { type OpenEventTail, openEventTail } from './event-tail.js';
 import { startWorkerJobs } from './jobs.js';
-import { closeLedgers, createLedgers, refuseWrongNetworks, requestsPerHourOf } from './ledgers.js';
+import { closeLedgers, createLedgers, refuseUnfitServers, requestsPerHourOf } from './ledgers.js';
 import { hasBuiltInLedger, openBuiltInLedger, toTestPayer } from './local-ledger.js';
 import { freePort, refuseTakenPort } from './ports.js';
 import { checkSecretsKey, openSecretsKey } from './secrets-key.js';
@@ -40,7 +40,7 @@ export interface Context {
   publicUrl: string;
   services: Services;
   stores: Stores;
-  /** Null when LOCAL is not watched, or is served by somebody else's Horizon. */
+  /** Null when LOCAL is not watched, or is read from sources of the settings. */
   localLedger: { url: string; client: LedgerClient } | null;
   /** Lets what is in flight finish, for at most `graceMs`. */
   close(graceMs?: number): Promise<void>;
@@ -105,7 +105,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
   onClose(() => events.close());
   const services = composeServices(core, config, { secrets, poster, worker, tail: events.tail });
 
-  if (worker) await refuseWrongNetworks(core.ledgers);
+  if (worker) await refuseUnfitServers(core.ledgers);
   const jobs = worker && (await startWorkerJobs(core, worker, { db: database.connection.db!, config }));
   const api =
     role === 'worker'

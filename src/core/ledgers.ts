@@ -4,9 +4,9 @@ import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
 import type { Config } from '../config.js';
 import { StartupError } from '../domain/startup-error.js';
-import { WrongNetwork } from '../ledger/errors.js';
-import { createHorizon } from '../ledger/horizon/source.js';
+import { BlindServer, UnfitServer } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
+import { createLedger } from '../ledger/sources.js';
 import type { SystemStores } from '../stores/index.js';
 
 export interface LedgersDeps {
@@ -28,12 +28,13 @@ export function createLedgers(
 ): ReadonlyMap<Network, NetworkLedger> {
   return new Map(
     networks.map((network) => {
-      const configured = config.horizonUrls[network];
-      const urls = configured.length > 0 || localUrl === null ? configured : [localUrl];
+      const [configured, rpcUrls] = [config.horizonUrls[network], config.rpcUrls[network]];
+      const isConfigured = configured.length + rpcUrls.length > 0 || localUrl === null;
+      const horizonUrls = isConfigured ? configured : [localUrl];
       const requestsPerHour = requestsPerHourOf(network, config);
       const budget = requestsPerHour === null ? null : requestBudgets.of(network, requestsPerHour);
       const { passphrase } = networkInfo[network];
-      return [network, createHorizon({ network, urls, passphrase, budget, clock, monotonic, log })];
+      return [network, createLedger({ network, horizonUrls, rpcUrls, passphrase, budget, clock, monotonic, log })];
     }),
   );
 }
@@ -42,15 +43,18 @@ export const closeLedgers = async (ledgers: ReadonlyMap<Network, NetworkLedger>)
   await Promise.all([...ledgers.values()].map((ledger) => ledger.close()));
 };
 
-/** Refused at the start: money of another network must never be taken for money of this one. An absent source is no reason not to start.
+/** Refused at the start: money of another network must never be taken for money of this one, and a server that hides payments must never be taken for
+ *  one that has none. An absent source is no reason not to start.
  *  @throws StartupError */
-export async function refuseWrongNetworks(ledgers: ReadonlyMap<Network, NetworkLedger>): Promise<void> {
+export async function refuseUnfitServers(ledgers: ReadonlyMap<Network, NetworkLedger>): Promise<void> {
   await Promise.all(
     [...ledgers.values()].map(async (ledger) => {
       try {
         await ledger.checkNetwork();
       } catch (error) {
-        if (error instanceof WrongNetwork) throw new StartupError(`${error.message}: check HORIZON_URLS and NETWORKS.`);
+        if (error instanceof BlindServer) throw new StartupError(`${error.message}.`);
+        if (error instanceof UnfitServer)
+          throw new StartupError(`${error.message}: check HORIZON_URLS, RPC_URLS and NETWORKS.`);
         throw error;
       }
     }),

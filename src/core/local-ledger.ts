@@ -13,8 +13,8 @@ export interface BuiltInLedger {
   close(): Promise<void>;
 }
 
-export const hasBuiltInLedger = ({ networks, horizonUrls }: Config): boolean =>
-  networks.includes('LOCAL') && horizonUrls.LOCAL.length === 0;
+export const hasBuiltInLedger = ({ networks, horizonUrls, rpcUrls }: Config): boolean =>
+  networks.includes('LOCAL') && horizonUrls.LOCAL.length === 0 && rpcUrls.LOCAL.length === 0;
 
 /** Serves the ledger, or finds the process on this database that does. @throws StartupError when its port belongs to something else */
 export async function openBuiltInLedger(

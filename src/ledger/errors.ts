@@ -27,12 +27,15 @@ export class LedgerUnavailable extends Error {
     readonly reason: string,
     readonly retryAfterMs: number,
   ) {
-    super(`Horizon is not available: ${reason}`);
+    super(`the ledger cannot be read: ${reason}`);
   }
 }
 
-/** A server answers for another network than the one it was configured for: asking again does not help. */
-export class WrongNetwork extends Error {
+/** A server that answers but must not be read: asking again does not help until somebody changes a setting. */
+export abstract class UnfitServer extends Error {}
+
+/** A server answers for another network than the one it was configured for. */
+export class WrongNetwork extends UnfitServer {
   override readonly name = 'WrongNetwork';
   constructor(
     readonly server: string,
@@ -40,5 +43,13 @@ export class WrongNetwork extends Error {
     readonly found: string,
   ) {
     super(`${server} serves the network "${found}", not "${expected}"`);
+  }
+}
+
+/** A Stellar RPC server that leaves the events of classic payments out. */
+export class BlindServer extends UnfitServer {
+  override readonly name = 'BlindServer';
+  constructor(readonly server: string) {
+    super(`${server} shows no events of classic payments: its stellar-core has to run with EMIT_CLASSIC_EVENTS=true`);
   }
 }

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { Clock, MonotonicClock } from '../clock.js';
 import type { RequestBudget } from './budget.js';
-import { LedgerUnavailable, SourceError, WrongNetwork } from './errors.js';
+import { LedgerUnavailable, SourceError, UnfitServer } from './errors.js';
 import { createPageSizes } from './page-sizes.js';
 import { candidates, newHealth, noteAnswer, noteError, pauseMs, type ServerHealth } from './server.js';
 import type { LedgerSource, LedgerTip, Page } from './source.js';
@@ -15,7 +15,7 @@ export interface LedgerServer {
   connect(spend: () => Promise<void>, timeoutMs: number): LedgerSource;
 }
 
-/** All calls reject with `LedgerUnavailable` or `WrongNetwork`; what the budget itself rejects with passes through. */
+/** All calls reject with `LedgerUnavailable` or `UnfitServer`; what the budget itself rejects with passes through. */
 export interface LedgerSession extends Required<LedgerSource> {
   /** Which server answers this session. Null before the first answer. */
   readonly server: string | null;
@@ -45,7 +45,7 @@ export interface NetworkLedger {
   /** The first request goes along the list until a server answers; all that follow go to that server, so that a tip and pages belong together.
    *  A session is for one piece of work: when it fails, the next one finds the next server. */
   session(options?: SessionOptions): LedgerSession;
-  /** Asks every server. @throws WrongNetwork when one that answers serves another network; those that do not answer are passed over. */
+  /** Asks every server. @throws UnfitServer when one that answers must not be read; those that do not answer are passed over. */
   checkNetwork(): Promise<void>;
   /** Ends what is in flight: it rejects with `LedgerUnavailable`. */
   close(): Promise<void>;
@@ -105,7 +105,7 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
     }
   }
 
-  /** @throws SourceError or WrongNetwork, which are noted, or LedgerUnavailable when the server is not to blame. */
+  /** @throws SourceError or UnfitServer, which are noted, or LedgerUnavailable when the server is not to blame. */
   async function run<T>(server: Server, call: SourceCall<T>, spend: () => Promise<void>, withinMs: number): Promise<T> {
     const source = server.connect(spend, withinMs);
     try {
@@ -113,23 +113,23 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
       server.verified = true;
       const answer = await call.run(source, tip, withinMs);
       if (call.provesHealthy && noteAnswer(server, monotonic.nowMs()))
-        log.info({ server: server.label }, 'Horizon answers again');
+        log.info({ server: server.label }, 'a source answers again');
       return answer;
     } catch (error) {
       if (closing.signal.aborted) throw new LedgerUnavailable('closed', 0);
-      if (error instanceof SourceError || error instanceof WrongNetwork) {
+      if (error instanceof SourceError || error instanceof UnfitServer) {
         const isFirst = server.errors === 0;
         noteError(server, error, { nowMs: monotonic.nowMs(), hasOthers: servers.length > 1 });
-        log[isFirst ? 'warn' : 'debug']({ server: server.label, reason: error.message }, 'Horizon does not answer');
+        log[isFirst ? 'warn' : 'debug']({ server: server.label, reason: error.message }, 'a source does not answer');
       }
       throw error;
     }
   }
 
-  function unavailable(blamed: readonly Server[]): LedgerUnavailable | WrongNetwork {
+  function unavailable(blamed: readonly Server[]): LedgerUnavailable | UnfitServer {
     const errors = blamed.map((server) => server.lastError);
-    const wrong = errors.find((error) => error instanceof WrongNetwork);
-    if (wrong && errors.every((error) => error instanceof WrongNetwork)) return wrong;
+    const wrong = errors.find((error) => error instanceof UnfitServer);
+    if (wrong && errors.every((error) => error instanceof UnfitServer)) return wrong;
     const reasons = blamed.map(({ label, lastError }) => `${label}: ${lastError?.message ?? 'no answer'}`);
     return new LedgerUnavailable(reasons.join('; '), pauseMs(servers, monotonic.nowMs()));
   }
@@ -145,7 +145,7 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
       try {
         return { server, answer: await run(server, call, spend, withinMs) };
       } catch (error) {
-        if (!(error instanceof SourceError || error instanceof WrongNetwork)) throw error;
+        if (!(error instanceof SourceError || error instanceof UnfitServer)) throw error;
       }
     }
     throw unavailable(servers);
@@ -213,6 +213,14 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
       [answering, sinceMs] = [server, monotonic.nowMs()];
       return answer;
     }
+    const askPage = (
+      stream: string | null,
+      limit: number,
+      read: (source: LedgerSource, size: number, lean: boolean) => Promise<Page>,
+    ): Promise<Page> =>
+      ask(
+        pageCall((source, withinMs) => readPage(stream, { limit, withinMs }, (size, lean) => read(source, size, lean))),
+      );
     return {
       get server() {
         return answering?.label ?? null;
@@ -222,18 +230,12 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
       },
       isStale: () => answering !== null && answering !== servers[0] && monotonic.nowMs() - sinceMs > FIRST_AGAIN_MS,
       tip: () => ask(TIP),
-      accountPayments: (address, cursor, limit) =>
-        ask(
-          pageCall((source, withinMs) =>
-            readPage(address, { limit, withinMs }, (size, lean) => source.accountPayments(address, cursor, size, lean)),
-          ),
+      accountPayments: (address, cursor, limit, pageOptions) =>
+        askPage(address, limit, (source, size, lean) =>
+          source.accountPayments(address, cursor, size, { ...pageOptions, lean }),
         ),
-      payments: (cursor, limit) =>
-        ask(
-          pageCall((source, withinMs) =>
-            readPage(null, { limit, withinMs }, (size, lean) => source.payments(cursor, size, lean)),
-          ),
-        ),
+      payments: (cursor, limit, pageOptions) =>
+        askPage(null, limit, (source, size, lean) => source.payments(cursor, size, { ...pageOptions, lean })),
       quietCheck: (...args) => ask(callOf((source) => source.quietCheck(...args))),
       complete: (...args) => ask(callOf((source) => source.complete(...args))),
       transactionRecords: (...args) =>
@@ -254,7 +256,7 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
             try {
               return { server: server.label, tip: await on(server).tip() };
             } catch (error) {
-              if (!(error instanceof LedgerUnavailable || error instanceof WrongNetwork)) throw error;
+              if (!(error instanceof LedgerUnavailable || error instanceof UnfitServer)) throw error;
               return { server: server.label, tip: null };
             }
           }),

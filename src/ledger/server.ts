@@ -1,12 +1,12 @@
-/** How one server of the ledger fares: when it may be asked again, and whether it is known to serve the right network. */
-import { type SourceError, WrongNetwork } from './errors.js';
+/** How one server of the ledger fares: when it may be asked again, and whether it is known to be fit to be read. */
+import { type SourceError, UnfitServer } from './errors.js';
 
 export interface ServerHealth {
-  /** The network was checked since the last error. */
+  /** It was checked since the last error. */
   verified: boolean;
   /** Consecutive errors. */
   errors: number;
-  lastError: SourceError | WrongNetwork | null;
+  lastError: SourceError | UnfitServer | null;
   /** After an error others go first until then. Milliseconds, 0 for never. */
   restsUntil: number;
   /** After an error it is not asked at all until then. */
@@ -33,10 +33,10 @@ export function noteAnswer(server: ServerHealth, nowMs: number): boolean {
 /** @param hasOthers another server can answer meanwhile. Then a server is tried again after at most a minute, whatever it asked for. */
 export function noteError(
   server: ServerHealth,
-  error: SourceError | WrongNetwork,
+  error: SourceError | UnfitServer,
   { nowMs, hasOthers }: { nowMs: number; hasOthers: boolean },
 ): void {
-  const isOneAnswer = !(error instanceof WrongNetwork) && error.kind !== 'server';
+  const isOneAnswer = !(error instanceof UnfitServer) && error.kind !== 'server';
   if (!isOneAnswer) server.verified = false;
   // Requests that ran side by side fail side by side: that counts once.
   if (server.barredUntil <= nowMs) server.errors += 1;
@@ -44,7 +44,7 @@ export function noteError(
   const restMs = Math.min(FIRST_REST_MS * 2 ** (server.errors - 1), LONGEST_REST_MS);
   // Where one answer took too long, the next question may be answered.
   if (!isOneAnswer) {
-    const askedMs = error instanceof WrongNetwork ? LONGEST_REST_MS : (error.retryAfterMs ?? 0);
+    const askedMs = error instanceof UnfitServer ? LONGEST_REST_MS : (error.retryAfterMs ?? 0);
     const barMs = Math.max(askedMs, Math.min(restMs, LONGEST_PAUSE_MS));
     server.barredUntil = Math.max(
       server.barredUntil,

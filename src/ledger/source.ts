@@ -2,7 +2,7 @@
  *
  *  All kinds count alike, by ledger, transaction and operation, so that a cursor of one kind continues on another. */
 import type { Asset } from '../domain/asset.js';
-import type { LedgerRecord, RecordOutcome } from './records.js';
+import type { LedgerRecord } from './records.js';
 
 /** The newest ledger of a server and the oldest one that it keeps. */
 export interface LedgerTip {
@@ -34,6 +34,21 @@ export interface Page {
   /** The newest ledger that this very answer shows its server to have; null when it shows none. Several servers may stand behind one URL, so
    *  nothing else says how far the server was that gave this page. Meaningless for a full page. */
   shownLedger: number | null;
+  /** The addresses that it was narrowed to: payments of others may be missing. Null when it was not. */
+  among: readonly string[] | null;
+}
+
+/** A page can be narrowed to so many addresses: what one request of Stellar RPC can name. */
+export const MOST_AMONG = 12;
+
+/** How to read on behind a cursor. */
+export interface PageOptions {
+  /** Leaves out what `complete` can fetch. */
+  lean?: boolean;
+  /** Everything up to this ledger has been dealt with, also where the cursor lies before it: a source may begin behind it. */
+  shownLedger?: number;
+  /** The only addresses that matter, where they are few; null when they are many. A source that can read less for them asks, just before it reads. */
+  among?(): Promise<readonly string[] | null>;
 }
 
 export interface QuietCheck {
@@ -43,9 +58,10 @@ export interface QuietCheck {
   shownLedger: number | null;
 }
 
-/** What an account on the ledger can be paid in, besides the native asset. */
+/** An account on the ledger. */
 export interface LedgerAccount {
-  trusted: Asset[];
+  /** It has a trustline to the asset that was asked for. */
+  trusts: boolean;
 }
 
 /** What a server says of a transaction that it was handed. */
@@ -57,18 +73,18 @@ export type Submission =
   /** The codes are Horizon's, such as `tx_failed` with `op_underfunded`, or `tx_bad_seq` with null. */
   | { state: 'refused'; transactionCode: string; operationCode: string | null };
 
-/** One server. Every call throws `SourceError`, or `WrongNetwork` when the server serves another network. */
+/** One server. Every call throws `SourceError`, or an `UnfitServer` when the server must not be read. */
 export interface LedgerSource {
   tip(): Promise<LedgerTip>;
   /** The payments of one address; an account that the server has never seen has an empty page.
-   *  @param cursor exclusive. @param limit at most 200. @param lean leaves out what `complete` can fetch. */
-  accountPayments(address: string, cursor: string, limit: number, lean?: boolean): Promise<Page>;
+   *  @param cursor exclusive. @param limit at most 200. */
+  accountPayments(address: string, cursor: string, limit: number, options?: PageOptions): Promise<Page>;
   /** The payments of the whole network. */
-  payments(cursor: string, limit: number, lean?: boolean): Promise<Page>;
+  payments(cursor: string, limit: number, options?: PageOptions): Promise<Page>;
   /** Whether nothing came after the cursor, in one answer that shows how far its server is. @param address null for the whole network. */
-  quietCheck(address: string | null, cursor: string): Promise<QuietCheck>;
-  /** Fetches what a record lacks, as long as the record concerns somebody. @returns the outcome with it, `incomplete` when it cannot be had. */
-  complete(record: LedgerRecord, concernsUs: (receivers: readonly string[]) => boolean): Promise<RecordOutcome>;
+  quietCheck(address: string | null, cursor: string, options?: PageOptions): Promise<QuietCheck>;
+  /** Fetches what a record lacks, as long as the record concerns somebody. @returns the record with it, still `incomplete` when it cannot be had. */
+  complete(record: LedgerRecord, concernsUs: (receivers: readonly string[]) => boolean): Promise<LedgerRecord>;
   /** The payments of one transaction, failed ones too; null for a transaction that the server does not know. Missing for a kind of server that has
    *  no such call. @param transactionHash 64 hex digits */
   transactionRecords?(transactionHash: string): Promise<LedgerRecord[] | null>;
@@ -76,8 +92,8 @@ export interface LedgerSource {
   ledger(sequence: number): Promise<Ledger | 'gone' | null>;
   /** The newest ledger that closed at or before the time; null when none that old is kept. */
   ledgerAtOrBefore(time: Date): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null>;
-  /** Null for an account that is not on the ledger. */
-  account(address: string): Promise<LedgerAccount | null>;
+  /** Null for an account that is not on the ledger. @param asset not the native one. */
+  account(address: string, asset: Asset | null): Promise<LedgerAccount | null>;
   /** The sequence number of an account's newest transaction, decimal text; null for an account that is not on the ledger. */
   sequenceOf(address: string): Promise<string | null>;
   /** Hands a signed transaction to the network and waits some seconds for what becomes of it. Handing the same one over again does no harm.

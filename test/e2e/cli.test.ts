@@ -194,7 +194,7 @@ t.test('what the ledger and the service refuse is one line', async (t) => {
   const starts: [Running, RegExp][] = [
     [
       service('', { ...other, NETWORKS: 'TESTNET', HORIZON_URLS_TESTNET: ledger.url }),
-      /check HORIZON_URLS and NETWORKS/,
+      /check HORIZON_URLS, RPC_URLS and NETWORKS/,
     ],
     [service('', { ...other, LOCAL_LEDGER_PORT: String(port) }), /LOCAL_LEDGER_PORT/],
     [cli('key revoke key_none', other), /API key/],

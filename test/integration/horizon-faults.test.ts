@@ -7,7 +7,8 @@ import t, { type Test } from 'tap';
 import type { RequestBudget } from '../../src/ledger/budget.js';
 import { LedgerUnavailable, WrongNetwork } from '../../src/ledger/errors.js';
 import { parseRecord } from '../../src/ledger/horizon/record.js';
-import { createHorizon, type Horizon, type HorizonOptions } from '../../src/ledger/horizon/source.js';
+import type { NetworkLedger } from '../../src/ledger/network-ledger.js';
+import { createLedger, type SourcesOptions } from '../../src/ledger/sources.js';
 import { effectsOf, page, payment, SHOP, toid, transactionRecord } from '../helpers/horizon-records.js';
 import { type ManualClock, manualClock } from '../helpers/manual-clock.js';
 import { freePort } from '../helpers/mongo.js';
@@ -89,21 +90,22 @@ async function startBase(t: Test): Promise<TestBase> {
 }
 
 interface Setup {
-  horizon: Horizon;
+  horizon: NetworkLedger;
   clock: ManualClock;
   bases: TestBase[];
   /** What was logged, as text. */
   logged(): string;
 }
 
-async function setUp(t: Test, count: number, options: Partial<HorizonOptions> = {}): Promise<Setup> {
+async function setUp(t: Test, count: number, options: Partial<SourcesOptions> = {}): Promise<Setup> {
   const bases: TestBase[] = [];
   for (let i = 0; i < count; i++) bases.push(await startBase(t));
   const lines: string[] = [];
   const clock = manualClock();
-  const horizon = createHorizon({
+  const horizon = createLedger({
     network: 'LOCAL',
-    urls: bases.map((base) => base.url),
+    horizonUrls: bases.map((base) => base.url),
+    rpcUrls: [],
     passphrase: PASSPHRASE,
     budget: null,
     clock,
@@ -123,7 +125,7 @@ const failure = async (promise: Promise<unknown>): Promise<LedgerUnavailable> =>
   return error;
 };
 const host = (base: TestBase): string => new URL(base.url).host;
-const read = (horizon: Horizon) => horizon.session().payments(toid(1), 200);
+const read = (horizon: NetworkLedger) => horizon.session().payments(toid(1), 200);
 
 t.test('every verb asks for what it says', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
@@ -147,7 +149,7 @@ t.test('every verb asks for what it says', async (t) => {
   t.equal(await session.ledger(LATEST + 1), null);
   const lacking = payment({}, { ledger: 990, joined: false });
   const hash = lacking.transaction_hash;
-  const outcome = await session.complete({ raw: lacking, outcome: parseRecord(lacking) }, () => true);
+  const { outcome } = await session.complete({ raw: lacking, outcome: parseRecord(lacking) }, () => true);
   t.match(outcome, { kind: 'credits' });
   t.strictSame(base.requests, [
     '/',
@@ -171,7 +173,7 @@ t.test('the ledger at or before a time is found over HTTP', async (t) => {
 t.test('an account without history has an empty page', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   bases[0]!.misbehave(problem(404, 'not_found'), '/accounts/');
-  const empty = { records: [], cursor: null, full: false, gone: false, shownLedger: null };
+  const empty = { records: [], cursor: null, full: false, gone: false, shownLedger: null, among: null };
   t.strictSame(await horizon.session().accountPayments(SHOP, toid(1), 200), empty);
 });
 
@@ -188,9 +190,9 @@ t.test('what a record lacks and Horizon does not have stays missing', async (t) 
   bases[0]!.misbehave(problem(404, 'not_found'), '/transactions/');
   const raw = payment({}, { ledger: 990, joined: false });
   const record = { raw, outcome: parseRecord(raw) };
-  t.match(await horizon.session().complete(record, () => true), { kind: 'parked' });
+  t.match(await horizon.session().complete(record, () => true), { outcome: { kind: 'parked' } });
   const { length } = bases[0]!.requests;
-  t.match(await horizon.session().complete(record, () => false), { kind: 'incomplete' });
+  t.match(await horizon.session().complete(record, () => false), { outcome: { kind: 'incomplete' } });
   t.equal(bases[0]!.requests.length, length, 'for nobody of ours nothing is fetched');
 });
 
@@ -519,7 +521,7 @@ t.test('keys in a URL reach its host and nobody else', async (t) => {
   const behaved: Respond = (response, request) =>
     behave((request.url ?? '').split('?')[0]!.replace('/v1/topsecret', '') || '/')(response, request);
   for (const base of bases) base.misbehave(behaved);
-  const { horizon, logged } = await setUp(t, 0, { urls: secretive });
+  const { horizon, logged } = await setUp(t, 0, { horizonUrls: secretive });
   await read(horizon);
   t.equal(bases[0]!.requests[0], '/v1/topsecret/?apikey=alsosecret');
   t.match(bases[0]!.requests[1], /^\/v1\/topsecret\/payments\?apikey=alsosecret&cursor=/);
@@ -533,7 +535,7 @@ t.test('keys in a URL reach its host and nobody else', async (t) => {
     const error = await failure(read(horizon));
     t.notMatch(`${error.message} ${error.stack} ${error.reason} ${logged()}`, /secret|pass|us@er|us%40er/);
   }
-  t.match(logged(), /Horizon does not answer/);
+  t.match(logged(), /a source does not answer/);
 });
 
 t.test('an outage is logged once, and its end', async (t) => {
@@ -554,7 +556,7 @@ t.test('an outage is logged once, and its end', async (t) => {
 });
 
 t.test('nobody is listening', async (t) => {
-  const { horizon } = await setUp(t, 0, { urls: [`http://127.0.0.1:${await freePort()}`] });
+  const { horizon } = await setUp(t, 0, { horizonUrls: [`http://127.0.0.1:${await freePort()}`] });
   t.match((await failure(read(horizon))).reason, /^127\.0\.0\.1:\d+: connection failed \(ECONNREFUSED\)$/);
 });
 
@@ -627,7 +629,7 @@ t.test('one record that is too large comes without its transaction, and is never
   const session = horizon.session();
   const { records, full } = await session.payments(toid(1), 4);
   t.ok(full, 'one record was asked for, and more may follow');
-  t.match(await session.complete(records[0]!, () => true), { kind: 'parked' });
+  t.match(await session.complete(records[0]!, () => true), { outcome: { kind: 'parked' } });
 });
 
 t.test('one stream that always fails leaves the server to the others', async (t) => {

@@ -21,8 +21,8 @@ import { formatAmount } from '../../src/domain/amount.js';
 import { assetName } from '../../src/domain/asset.js';
 import { LedgerUnavailable } from '../../src/ledger/errors.js';
 import type { ParsedPage } from '../../src/ledger/horizon/page.js';
-import { createHorizon } from '../../src/ledger/horizon/source.js';
 import type { Credit } from '../../src/ledger/records.js';
+import { createLedger } from '../../src/ledger/sources.js';
 import { cursorAfter } from '../../src/ledger/toid.js';
 import type { FaultInput } from '../../src/local-ledger/faults.js';
 import { connectDatabase } from '../../src/stores/database.js';
@@ -42,9 +42,18 @@ t.test('on a ledger of real transactions', async (t) => {
   const { uri } = await testDatabase(t);
   const { url, client, ledger } = await startTestLedger(t, { uri, closeMs: 40 });
   const clock = manualClock();
-  const horizonOf = (urls: string[], timeoutMs?: number) => {
+  const horizonOf = (horizonUrls: string[], timeoutMs?: number) => {
     const { passphrase } = ledger;
-    const horizon = createHorizon({ network: 'LOCAL', urls, passphrase, budget: null, clock, log, timeoutMs });
+    const horizon = createLedger({
+      network: 'LOCAL',
+      horizonUrls,
+      rpcUrls: [],
+      passphrase,
+      budget: null,
+      clock,
+      log,
+      timeoutMs,
+    });
     t.teardown(() => horizon.close());
     return horizon;
   };

@@ -5,7 +5,7 @@ import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { createFlagGap } from '../../src/collect/flag-gap.js';
 import { createWatcher } from '../../src/collect/watcher.js';
-import { createHorizon } from '../../src/ledger/horizon/source.js';
+import { createLedger } from '../../src/ledger/sources.js';
 import { cursorAfter } from '../../src/ledger/toid.js';
 import type { CursorDoc } from '../../src/stores/cursors.js';
 import type { SystemStores } from '../../src/stores/index.js';
@@ -129,9 +129,10 @@ async function afterOutage(
     return { ...page([]), _links: { self: { href: `?cursor=${cursorAfter(pagesUntil)}` } } };
   };
   const log = pino({ level: 'silent' });
-  const horizon = createHorizon({
+  const horizon = createLedger({
     network,
-    urls: ['http://horizon.example'],
+    horizonUrls: ['http://horizon.example'],
+    rpcUrls: [],
     passphrase: PASSPHRASE,
     budget: null,
     clock,

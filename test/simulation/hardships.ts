@@ -1,6 +1,7 @@
 /** Hardships that a run may have besides the usual faults. Each is drawn from a random stream of its own, so that switching one on or off leaves
  *  the seeds without it as they are. */
 import type { Scenario } from './generator.js';
+import type { Server } from './network.js';
 import { createRandom, type Random } from './random.js';
 
 export interface Hardships {
@@ -28,6 +29,8 @@ export interface Hardships {
   checkouts: true | null;
   /** A wallet is made right after a reset. */
   walletsAfterReset: true | null;
+  /** Stellar RPC servers among the URLs, or nothing else. */
+  rpc: readonly Server['kind'][] | null;
 }
 
 export type HardshipName = keyof Hardships;
@@ -129,6 +132,15 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
       scenario.ledgers += random.between(5, 15);
       scenario.merchantActs += random.between(10, 25);
       Object.assign(scenario, { reset: false, maxSteps: 25_000 });
+    },
+  },
+  rpc: {
+    isOn: true,
+    probability: 0.4,
+    // Horizons go first, and every fault switches to the other kind.
+    draw: (random) => random.pick([['rpc'], ['horizon', 'rpc'], ['horizon', 'rpc'], ['rpc', 'rpc']] as const),
+    adapt: (scenario, random) => {
+      scenario.horizonFaults = Math.max(scenario.horizonFaults, random.next() * 0.25);
     },
   },
 };

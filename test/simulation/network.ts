@@ -1,8 +1,9 @@
-/** The Horizon servers of a simulated network: each URL has its own lag and faults, and what they answer comes from one chain. */
-import type { Fetch } from '../../src/ledger/horizon/request.js';
+/** The Horizons and Stellar RPC servers of a simulated network: each URL has its own lag and faults, and what they answer comes from one chain. */
+import type { Fetch } from '../../src/ledger/request.js';
 import { toid } from '../helpers/horizon-records.js';
 import type { Chain, Json, Ledger } from './chain.js';
 import type { Hardships } from './hardships.js';
+import { answerRpc, namedIn } from './rpc.js';
 import type { Process, Scheduler } from './scheduler.js';
 
 export const PASSPHRASE = 'Standalone Network ; February 2017';
@@ -12,6 +13,7 @@ type Fault = (typeof FAULTS)[number];
 
 /** What answers at one URL. */
 export interface Server {
+  kind: 'horizon' | 'rpc';
   /** Probability that a request fails. */
   faults: number;
   /** Ledgers by which it is behind. */
@@ -66,8 +68,8 @@ export class Network {
     private readonly scheduler: Scheduler,
   ) {}
 
-  urls(): string[] {
-    return this.servers.map((_, index) => `http://base${index}.test`);
+  urls(wanted: Server['kind']): string[] {
+    return this.servers.flatMap(({ kind }, index) => (kind === wanted ? [`http://base${index}.test`] : []));
   }
 
   /** From now on every request is answered well, by servers that are up to date. */
@@ -78,7 +80,7 @@ export class Network {
 
   /** The `fetch` of one process. */
   fetchOf(process: Process): Fetch {
-    return (text, { signal }) =>
+    return (text, { signal, body: sent }) =>
       new Promise((resolve, reject) => {
         const { random } = this.scheduler;
         const url = new URL(text);
@@ -89,7 +91,7 @@ export class Network {
         this.requests += 1;
         const path = url.pathname.replace(/(G\w{4})\w+/, '$1');
         this.scheduler.enqueue({
-          label: `GET ${url.host}${path}${url.search.replace(/&.*/, '')}${fault ? ` → ${fault}` : ''}`,
+          label: `${sent ? `POST ${JSON.parse(sent).method}` : 'GET'} ${url.host}${path}${url.search.replace(/&.*/, '')}${fault ? ` → ${fault}` : ''}`,
           process,
           readyMs: this.scheduler.nowMs() + latencyMs,
           mayCrash: true,
@@ -100,7 +102,11 @@ export class Network {
             if (fault === 'reset-connection')
               return () => reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
             const headers: Record<string, string> = {};
-            const answer = this.#spoil(this.#answer(server, url), fault, headers);
+            const answer = this.#spoil(
+              sent ? this.#answerRpc(server, sent) : this.#answer(server, url),
+              fault,
+              headers,
+            );
             if (answer === 'hang') return;
             const body = answer.isTooLarge ? endless() : streamOf(answer.body);
             return () => resolve({ status: answer.status, headers: { get: (name) => headers[name] ?? null }, body });
@@ -145,13 +151,26 @@ export class Network {
     return current[role];
   }
 
+  /** What the machine that answers keeps and shows. */
+  #view(server: Server, role: 'root' | 'rest'): { elder: number; shown: Ledger[] } {
+    const { chain } = this;
+    const lag = this.#lagOf(server, role);
+    const elder = Math.max(chain.elder, server.keeps === null ? 0 : chain.latest.sequence - server.keeps + 1);
+    const kept = chain.ledgers.filter((ledger) => ledger.sequence >= elder);
+    return { elder, shown: kept.slice(0, Math.max(1, kept.length - lag)) };
+  }
+
+  #answerRpc(server: Server, sent: string): Answer {
+    const { shown } = this.#view(server, JSON.parse(sent).method === 'getHealth' ? 'root' : 'rest');
+    const { brokenAccount } = this;
+    if (brokenAccount && namedIn(sent, [brokenAccount]).length > 0) return { status: 504, body: '{"status":504}' };
+    return { status: 200, body: answerRpc({ chain: this.chain, passphrase: PASSPHRASE, shown }, sent) };
+  }
+
   #answer(server: Server, url: URL): Answer | 'hang' {
     const { chain } = this;
     const path = url.pathname;
-    const lag = this.#lagOf(server, path === '/' ? 'root' : 'rest');
-    const elder = Math.max(chain.elder, server.keeps === null ? 0 : chain.latest.sequence - server.keeps + 1);
-    const kept = chain.ledgers.filter((ledger) => ledger.sequence >= elder);
-    const shown = kept.slice(0, Math.max(1, kept.length - lag));
+    const { elder, shown } = this.#view(server, path === '/' ? 'root' : 'rest');
     if (path === '/') {
       const newest = shown.at(-1)!;
       return json({

@@ -9,7 +9,7 @@ import { createServices } from '../../src/core/services.js';
 import { createWorker, type Worker } from '../../src/core/worker.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
-import { createHorizon } from '../../src/ledger/horizon/source.js';
+import { createLedger } from '../../src/ledger/sources.js';
 import { createStores } from '../../src/stores/index.js';
 import type { SimulatedDatabase } from './database.js';
 import { type Network, PASSPHRASE } from './network.js';
@@ -79,9 +79,10 @@ function coreOf(process: SimulatedProcess, { scheduler, database, network, setti
   const monotonic = { ...clock, nowMs: scheduler.nowMs };
   const newId = createIds(clock);
   const stores = createStores(database.seat(process, scheduler), { clock, newId });
-  const horizon = createHorizon({
+  const horizon = createLedger({
     network: 'LOCAL',
-    urls: network.urls(),
+    horizonUrls: network.urls('horizon'),
+    rpcUrls: network.urls('rpc'),
     passphrase: PASSPHRASE,
     budget: settings.requestsPerHour ? stores.system.requestBudgets.of('LOCAL', settings.requestsPerHour) : null,
     clock,

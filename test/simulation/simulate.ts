@@ -153,14 +153,16 @@ async function prepare(
 function addServers(
   network: Network,
   { urls, horizonFaults, lag, unevenness }: Scenario,
-  { divergence, retentions, oldVersion }: Hardships,
+  { divergence, retentions, oldVersion, rpc }: Hardships,
   random: Random,
 ): void {
-  for (let index = 0; index < urls; index++)
+  const kinds = rpc ?? Array.from({ length: urls }, () => 'horizon' as const);
+  for (const [index, kind] of kinds.entries())
     network.servers.push({
+      kind,
       faults: horizonFaults,
       // The last one is behind, so that a failover goes back in time.
-      lag: index === urls - 1 ? lag : 0,
+      lag: index === kinds.length - 1 ? lag : 0,
       unevenness,
       repeats: random.chance(0.2),
       machines: divergence ?? [],

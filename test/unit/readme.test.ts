@@ -31,6 +31,8 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
     MONGODB_URI: 'postgres://x',
     NETWORKS: 'LOCAL,MARS',
     HORIZON_URLS_TESTNET: 'https://ok.example,nonsense',
+    RPC_URLS_TESTNET: 'https://ok.example, ftp://rpc.example',
+    RPC_URLS_LOCAL: 'localhost:8000/rpc',
     HORIZON_REQUESTS_PER_HOUR: '29',
     POLL_INTERVAL_MS: '1s',
     LOCAL_LEDGER_PORT: '-1',
@@ -61,6 +63,9 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
     );
   }
   t.throws(() => readConfig({ MONGODB_URI: 'mongodb://h/?replicaSet=r' }), { message: /^SECRETS_KEY is required/ });
+  const { horizonUrls, rpcUrls } = readConfig({ RPC_URLS_TESTNET: 'https://a.example/, https://b.example' });
+  t.strictSame(rpcUrls.TESTNET, ['https://a.example', 'https://b.example']);
+  t.strictSame([horizonUrls.TESTNET, horizonUrls.PUBLIC.length], [[], 1], 'RPC alone where only RPC is set');
   t.notMatch(
     (() => {
       try {

@@ -2,7 +2,8 @@
 import { pino } from 'pino';
 import t from 'tap';
 import { watch } from '../../src/collect/watch.js';
-import { createHorizon, type Horizon } from '../../src/ledger/horizon/source.js';
+import type { NetworkLedger } from '../../src/ledger/network-ledger.js';
+import { createLedger } from '../../src/ledger/sources.js';
 import type { NetworkStateStore } from '../../src/stores/network-states.js';
 import { rateOf, spend } from '../../src/stores/request-budgets.js';
 import { manualClock } from '../helpers/manual-clock.js';
@@ -34,7 +35,7 @@ async function roundsOf(newestAt: (atMs: number) => number, forMs: number): Prom
       },
       horizon: {
         session: () => ({ requests: 1, tip: async () => ({ latestLedger: newestAt(atMs()) }) }),
-      } as unknown as Horizon,
+      } as unknown as NetworkLedger,
       leases: { hold: async () => true, release: async () => undefined, ensureIndexes: async () => undefined },
       networkStates: { noteTrouble: async () => undefined } as unknown as NetworkStateStore,
       holder: 'test',
@@ -79,9 +80,10 @@ t.test('a small budget is spent on reading, after an outage too', async (t) => {
     const atMs = () => clock.nowMs() - startMs;
     const sent = { roots: 0, pages: 0 };
     let wholeAtMicros = 0;
-    const horizon = createHorizon({
+    const horizon = createLedger({
       network: 'LOCAL',
-      urls: ['http://horizon.example'],
+      horizonUrls: ['http://horizon.example'],
+      rpcUrls: [],
       passphrase: 'x',
       budget: {
         async take(count) {

@@ -3,12 +3,12 @@
 import { z } from 'zod';
 import { SourceError, WrongNetwork } from '../errors.js';
 import { findLedgerAtOrBefore } from '../ledger-search.js';
+import type { Response } from '../request.js';
 import type { LedgerSource, LedgerTip, Page } from '../source.js';
 import { ledgerOfCursor } from '../toid.js';
 import { hash, isObject, moment } from './fields.js';
 import { nowLedger, type ParsedPage, parsePage } from './page.js';
 import { parseRecord, type Supplement } from './record.js';
-import type { Response } from './request.js';
 import { toSubmission } from './submission.js';
 
 /** Body null for 404 (nothing there) and 410 (no longer kept). */
@@ -90,7 +90,7 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
       order: 'asc',
       ...(lean ? {} : { join: 'transactions' }),
     });
-    const empty = { records: [], cursor: null, full: false, shownLedger: latestLedger };
+    const empty = { records: [], cursor: null, full: false, shownLedger: latestLedger, among: null };
     if (status === 410) return { ...empty, gone: true };
     if (status === 404 && mayBeMissing) return { ...empty, gone: false };
     const parsed = parsePage(body);
@@ -98,7 +98,7 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
     if (!isAfter(cursor, parsed)) throw new SourceError('a page that does not follow its cursor');
     const lastLedger = parsed.cursor === null ? null : ledgerOfCursor(parsed.cursor);
     const shownLedger = Math.max(lastLedger ?? 0, latestLedger ?? 0) || null;
-    return { ...parsed, full: parsed.records.length >= limit, gone: false, shownLedger };
+    return { ...parsed, full: parsed.records.length >= limit, gone: false, shownLedger, among: null };
   }
 
   const pathOf = (address: string | null) => (address === null ? '/payments' : `/accounts/${address}/payments`);
@@ -116,8 +116,9 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
   return {
     tip,
     ledger,
-    accountPayments: (address, cursor, limit, lean = false) => page(pathOf(address), cursor, limit, lean, true),
-    payments: (cursor, limit, lean = false) => page(pathOf(null), cursor, limit, lean, false),
+    accountPayments: (address, cursor, limit, { lean = false } = {}) =>
+      page(pathOf(address), cursor, limit, lean, true),
+    payments: (cursor, limit, { lean = false } = {}) => page(pathOf(null), cursor, limit, lean, false),
 
     async quietCheck(address, cursor) {
       const { status, body, latestLedger } = await get(pathOf(address), { cursor: 'now', limit: '1', order: 'desc' });
@@ -142,7 +143,7 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
             : await supplement(`/operations/${outcome.operationId}/effects`, { order: 'asc', limit: '200' });
         outcome = parseRecord(raw, fetched);
       }
-      return outcome;
+      return { raw, outcome };
     },
 
     async transactionRecords(transactionHash) {
@@ -164,16 +165,16 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
       });
     },
 
-    async account(address) {
+    async account(address, asset) {
       const { status, body } = await get(`/accounts/${address}`);
       if (status !== 200) return null;
       const account = accountSchema.safeParse(body).data;
       if (!account) throw new SourceError('invalid account response');
-      return {
-        trusted: account.balances.flatMap(({ asset_code: code, asset_issuer: issuer }) =>
-          code && issuer ? [{ code, issuer }] : [],
-        ),
-      };
+      const trusts = account.balances.some(
+        ({ asset_code: code, asset_issuer: issuer }) =>
+          asset !== null && code === asset.code && issuer === asset.issuer,
+      );
+      return { trusts };
     },
 
     async sequenceOf(address) {

@@ -4,8 +4,8 @@ import { isAccountAddress } from '../../../contracts/address.js';
 import { parseAmount } from '../../domain/amount.js';
 import { type Asset, NATIVE } from '../../domain/asset.js';
 import { parseMuxed } from '../../domain/muxed.js';
+import { accountOf, isOtherHolder } from '../address.js';
 import { isOperation, parseToid } from '../toid.js';
-import { accountOf, isOtherHolder } from './address.js';
 
 /** Marks the one fault that is more than a malformed field. */
 const OUT_OF_RANGE = { fault: 'out_of_range' } as const;

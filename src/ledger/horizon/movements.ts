@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type Asset, NATIVE } from '../../domain/asset.js';
 import type { Muxed } from '../../domain/muxed.js';
-import { accountOf } from './address.js';
+import { accountOf } from '../address.js';
 import { account, amount, asset, type FieldFault, faultOf, holder, muxedAddress, uint64 } from './fields.js';
 
 export interface Movement {

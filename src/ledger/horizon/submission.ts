@@ -1,8 +1,8 @@
 /** What Horizon's answer to a submitted transaction means. */
 import { z } from 'zod';
 import { SourceError } from '../errors.js';
+import type { Response } from '../request.js';
 import type { Submission } from '../source.js';
-import type { Response } from './request.js';
 
 const code = z.string().regex(/^(tx|op)_[a-z_]{1,60}$/);
 const refusalSchema = z.object({

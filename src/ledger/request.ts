@@ -1,7 +1,7 @@
 /** One request: bounded in time and size, its body included. Whatever goes wrong on the way is a `SourceError`; a status is an answer. */
 import { Agent, fetch as undiciFetch } from 'undici';
-import type { Clock } from '../../clock.js';
-import { SourceError } from '../errors.js';
+import type { Clock } from '../clock.js';
+import { SourceError } from './errors.js';
 
 /** What is used of `fetch`, so that a test may stand in for it. */
 export type Fetch = (

@@ -1,6 +1,6 @@
-/** Addresses as Horizon writes them (SEP-23): money belongs to base accounts, whatever form their address has. */
+/** Addresses as sources of the ledger write them (SEP-23): money belongs to base accounts, whatever form their address has. */
 import { extractBaseAddress, StrKey } from '@stellar/stellar-sdk/minimal';
-import { isAccountAddress } from '../../../contracts/address.js';
+import { isAccountAddress } from '../../contracts/address.js';
 
 /** The base account, G…, of a G… or M… address; null for anything else. */
 export function accountOf(text: string): string | null {

@@ -1,0 +1,246 @@
+/** One Stellar RPC server as a source of the ledger. An answer that looks otherwise than it must is an error of the server, never data. */
+import { Keypair, Asset as SdkAsset, xdr } from '@stellar/stellar-sdk/minimal';
+import { z } from 'zod';
+import type { Asset } from '../../domain/asset.js';
+import { BlindServer, SourceError, WrongNetwork } from '../errors.js';
+import { hash } from '../horizon/fields.js';
+import { findLedgerAtOrBefore } from '../ledger-search.js';
+import type { Ledger, LedgerSource, LedgerTip, Page } from '../source.js';
+import { type Call, INVALID_PARAMS, OUT_OF_RANGE, RpcError } from './call.js';
+import { getEvents } from './events.js';
+import { ledgerNumber, moment } from './fields.js';
+import { parseOperation } from './operation.js';
+import { firstLedgerOf, type PageRequest, readEventsPage } from './page.js';
+import { probeSight } from './sight.js';
+import type { ContractIdOf } from './token-event.js';
+import { getOperation, type Transactions } from './transaction.js';
+
+/** What is known of a server from one request to the next. */
+export interface ServerMemory {
+  /** Its network and its sight are checked again after that. Monotonic milliseconds. */
+  checkedUntilMs: number;
+  /** The oldest ledger from which on it is known to show events of classic payments; null when that is not known of any. */
+  seesFrom: number | null;
+  transactions: Transactions;
+}
+
+export const newMemory = (): ServerMemory => ({ checkedUntilMs: 0, seesFrom: null, transactions: new Map() });
+
+/** A server may be started anew with other settings, without an error that tells. */
+const CHECK_AGAIN_MS = 300_000;
+/** How many of the newest ledgers are looked at for one with a transaction. On a network that is used the first ones do. */
+const LOOKED_AT = [10, 10_000];
+/** A quiet check looks for any payment at all. */
+const QUIET_LIMIT = 40;
+
+const healthSchema = z.object({
+  latestLedger: ledgerNumber,
+  oldestLedger: ledgerNumber,
+  // Since 27.1.
+  latestLedgerCloseTime: moment.optional().catch(undefined),
+});
+const networkSchema = z.object({ passphrase: z.string() });
+const ledgersSchema = z.object({
+  ledgers: z.array(z.object({ hash, sequence: ledgerNumber, ledgerCloseTime: moment })),
+});
+const entriesSchema = z.object({ entries: z.array(z.object({ key: z.string(), xdr: z.string() })).nullish() });
+const sentSchema = z.object({ status: z.string(), errorResultXdr: z.string().optional() });
+
+export interface RpcSourceDeps {
+  call: Call;
+  memory: ServerMemory;
+  passphrase: string;
+  contractIdOf: ContractIdOf;
+  /** Of the server, for errors. */
+  label: string;
+  /** Monotonic. */
+  nowMs: () => number;
+}
+
+export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
+  const { call, memory, passphrase, contractIdOf, label, nowMs } = deps;
+
+  async function tip(): Promise<LedgerTip> {
+    const { latestLedger, oldestLedger, latestLedgerCloseTime } = await call('getHealth', null, healthSchema);
+    if (oldestLedger > latestLedger)
+      throw new SourceError('invalid answer to getHealth: its oldest ledger is newer than its newest');
+    if (nowMs() >= memory.checkedUntilMs) await check(latestLedger, oldestLedger);
+    const told = { oldestLedger, passphrase, version: null, isBehind: false };
+    if (latestLedgerCloseTime) return { ...told, latestLedger, latestClosedAt: latestLedgerCloseTime };
+    const answer = await getEvents(call, { startLedger: latestLedger }, [], 1);
+    if (!answer.latestClosedAt) throw new SourceError('it does not tell when its newest ledger closed');
+    return { ...told, latestLedger: answer.latestLedger, latestClosedAt: answer.latestClosedAt };
+  }
+
+  /** @throws WrongNetwork, BlindServer */
+  async function check(latestLedger: number, oldestLedger: number): Promise<void> {
+    const found = await call('getNetwork', null, networkSchema);
+    if (found.passphrase !== passphrase) throw new WrongNetwork(label, passphrase, found.passphrase);
+    for (const ledgers of LOOKED_AT) {
+      const isEmpty = (await see(Math.max(oldestLedger, latestLedger - ledgers + 1))) !== null;
+      if (!isEmpty) break;
+    }
+    memory.checkedUntilMs = nowMs() + CHECK_AGAIN_MS;
+  }
+
+  /** @returns the newest ledger up to which there is no transaction; null when there are some, and their events are shown. @throws BlindServer */
+  async function see(fromLedger: number): Promise<number | null> {
+    const sight = await probeSight(call, fromLedger);
+    if (sight.kind === 'blind') throw new BlindServer(label);
+    if (sight.kind === 'nothing') return sight.latestLedger;
+    memory.seesFrom = Math.min(memory.seesFrom ?? fromLedger, fromLedger);
+    return null;
+  }
+
+  /** Whether a ledger is too old for the server, or too new. @throws SourceError when it is neither: then something else was refused */
+  async function missing(sequence: number, code: number): Promise<{ isGone: boolean; latestLedger: number }> {
+    const { latestLedger, oldestLedger } = await call('getHealth', null, healthSchema);
+    if (sequence >= oldestLedger && sequence <= latestLedger)
+      // It may take fewer events at once than were asked for.
+      throw new SourceError('ledgers that it should have are missing', {
+        kind: code === INVALID_PARAMS ? 'too_large' : 'server',
+      });
+    return { isGone: sequence < oldestLedger, latestLedger };
+  }
+
+  const isMissing = (error: unknown): error is RpcError =>
+    error instanceof RpcError && (error.code === OUT_OF_RANGE || error.code === INVALID_PARAMS);
+
+  async function page(request: PageRequest): Promise<Page> {
+    const from = firstLedgerOf(request);
+    const empty: Page = {
+      records: [],
+      cursor: null,
+      full: false,
+      gone: false,
+      shownLedger: null,
+      among: request.addresses,
+    };
+    try {
+      if (memory.seesFrom === null || from < memory.seesFrom) {
+        const emptyUpTo = await see(from);
+        if (emptyUpTo !== null) return { ...empty, shownLedger: emptyUpTo };
+      }
+      return await readEventsPage(call, request, contractIdOf);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      const { isGone, latestLedger } = await missing(from, error.code);
+      return { ...empty, gone: isGone, shownLedger: latestLedger };
+    }
+  }
+
+  const ledger = async (sequence: number): Promise<Ledger | 'gone' | null> => {
+    try {
+      const params = { startLedger: sequence, pagination: { limit: 1 } };
+      const [found] = (await call('getLedgers', params, ledgersSchema)).ledgers;
+      if (found?.sequence !== sequence) throw new SourceError('invalid answer to getLedgers');
+      return { sequence, hash: found.hash, closedAt: found.ledgerCloseTime };
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      return (await missing(sequence, OUT_OF_RANGE)).isGone ? 'gone' : null;
+    }
+  };
+
+  /** By an event of it, which is small, or else as a whole. Null when it is gone. */
+  async function closeOf(sequence: number): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null> {
+    try {
+      const { events } = await getEvents(call, { startLedger: sequence, endLedger: sequence + 1 }, [], 1);
+      const [event] = events;
+      if (event) return { sequence, closedAt: new Date(event.ledgerClosedAt) };
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+    const found = await ledger(sequence);
+    if (found === null) throw new SourceError('a ledger between its oldest and its newest is missing');
+    return found === 'gone' ? null : found;
+  }
+
+  return {
+    tip,
+    ledger,
+    accountPayments: (address, cursor, limit, { shownLedger = 0 } = {}) =>
+      page({ addresses: [address], cursor, shownLedger, limit }),
+    payments: async (cursor, limit, { shownLedger = 0, among } = {}) =>
+      page({ addresses: (await among?.()) ?? null, cursor, shownLedger, limit }),
+
+    async quietCheck(address, cursor, { shownLedger = 0 } = {}) {
+      const addresses = address === null ? null : [address];
+      const found = await page({ addresses, cursor, shownLedger, limit: QUIET_LIMIT });
+      const isQuiet = !found.full && found.records.length === 0 && !found.gone;
+      return { isQuiet, shownLedger: found.shownLedger };
+    },
+
+    async complete(record, concernsUs) {
+      const { outcome } = record;
+      if (outcome.kind !== 'incomplete' || !concernsUs(outcome.receivers)) return record;
+      try {
+        const raw = await getOperation(call, outcome, memory.transactions);
+        if (raw) return { raw, outcome: parseOperation(raw, contractIdOf) };
+        return { raw: record.raw, outcome: { kind: 'ignored', reason: 'failed', pagingToken: outcome.pagingToken } };
+      } catch (error) {
+        // One that is too large ever to be read is set aside.
+        if (error instanceof SourceError && error.kind === 'too_large') return record;
+        throw error;
+      }
+    },
+
+    async ledgerAtOrBefore(time) {
+      const { latestLedger, latestClosedAt, oldestLedger } = await tip();
+      return findLedgerAtOrBefore(time, oldestLedger, { sequence: latestLedger, closedAt: latestClosedAt }, closeOf);
+    },
+
+    async account(address, asset) {
+      const keys = [accountKey(address), ...(asset === null ? [] : [trustlineKey(address, asset)])];
+      const { entries } = await call('getLedgerEntries', { keys }, entriesSchema);
+      const found = new Set((entries ?? []).map(({ key }) => key));
+      return found.has(keys[0]!) ? { trusts: keys.length > 1 && found.has(keys[1]!) } : null;
+    },
+
+    async sequenceOf(address) {
+      const { entries } = await call('getLedgerEntries', { keys: [accountKey(address)] }, entriesSchema);
+      const [entry] = entries ?? [];
+      return entry ? sequenceIn(entry.xdr) : null;
+    },
+
+    async submit(envelope) {
+      const sent = await call('sendTransaction', { transaction: envelope }, sentSchema).catch((error: unknown) => {
+        // It may have been taken all the same.
+        if (error instanceof SourceError && error.kind === 'slow') return null;
+        throw error;
+      });
+      if (sent?.status !== 'ERROR') return { state: 'pending' };
+      return { state: 'refused', transactionCode: codeIn(sent.errorResultXdr ?? ''), operationCode: null };
+    },
+  };
+}
+
+/** @throws SourceError */
+function sequenceIn(entryXdr: string): string {
+  try {
+    return xdr.LedgerEntryData.fromXDR(entryXdr, 'base64').account().seqNum().toString();
+  } catch {
+    throw new SourceError('invalid answer to getLedgerEntries');
+  }
+}
+
+/** Horizon's name of a result's code, such as `tx_bad_seq`. */
+function codeIn(resultXdr: string): string {
+  try {
+    const { name } = xdr.TransactionResult.fromXDR(resultXdr, 'base64').result().switch();
+    return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  } catch {
+    return 'tx_failed';
+  }
+}
+
+const accountIdOf = (address: string) => Keypair.fromPublicKey(address).xdrAccountId();
+
+const accountKey = (address: string): string =>
+  xdr.LedgerKey.account(new xdr.LedgerKeyAccount({ accountId: accountIdOf(address) })).toXDR('base64');
+
+function trustlineKey(address: string, { code, issuer }: Asset): string {
+  const asset = new SdkAsset(code, issuer ?? undefined).toTrustLineXDRObject();
+  return xdr.LedgerKey.trustline(new xdr.LedgerKeyTrustLine({ accountId: accountIdOf(address), asset })).toXDR(
+    'base64',
+  );
+}

@@ -1,0 +1,52 @@
+/** JSON-RPC 2.0 over HTTP: one call, one answer. Whatever is no answer to the call is an error of the server, never data. */
+import { z } from 'zod';
+import { SourceError } from '../errors.js';
+import type { Response } from '../request.js';
+
+/** Sends a body. @throws SourceError */
+export type Post = (body: string) => Promise<Response>;
+
+/** @throws SourceError, `RpcError` among them */
+export type Call = <T>(method: string, params: object | null, schema: z.ZodType<T>) => Promise<T>;
+
+/** The server understood the call and refuses it. */
+export class RpcError extends SourceError {
+  constructor(readonly code: number) {
+    super(`error ${code}`, { kind: code === TOO_MUCH_WORK ? 'slow' : 'server' });
+  }
+}
+
+/** What stellar-rpc says of ledgers that it does not have: any more, or yet. */
+export const OUT_OF_RANGE = -32600;
+export const INVALID_PARAMS = -32602;
+/** The call took longer than the server allows. */
+const TOO_MUCH_WORK = -32001;
+
+/** Only a 429 may ask for more: a proxy's guess at the end of an outage must not prolong it. */
+const LONGEST_PAUSE_MS = 60_000;
+
+const answerSchema = z.union([
+  z.object({ id: z.int(), error: z.object({ code: z.int() }) }),
+  z.object({ id: z.int(), result: z.unknown().refine((result) => result !== undefined) }),
+]);
+
+export function createCall(post: Post): Call {
+  let lastId = 0;
+  return async (method, params, schema) => {
+    lastId += 1;
+    const id = lastId;
+    const call = { jsonrpc: '2.0', id, method, ...(params ? { params } : {}) };
+    const { status, body, retryAfterMs } = await post(JSON.stringify(call));
+    if (status !== 200) {
+      const pauseMs = retryAfterMs === null || status === 429 ? retryAfterMs : Math.min(retryAfterMs, LONGEST_PAUSE_MS);
+      throw new SourceError(`status ${status}`, { retryAfterMs: pauseMs, kind: status === 504 ? 'slow' : 'server' });
+    }
+    const answer = answerSchema.safeParse(body).data;
+    // A proxy may answer HTML, or somebody else's call.
+    if (answer?.id !== id) throw new SourceError(body === undefined ? 'no JSON' : 'no answer to the call');
+    if ('error' in answer) throw new RpcError(answer.error.code);
+    const result = schema.safeParse(answer.result);
+    if (!result.success) throw new SourceError(`invalid answer to ${method}`);
+    return result.data;
+  };
+}

@@ -1,0 +1,130 @@
+/** A page of payments from events. Each operation that may pay somebody is one record; what it paid is judged by its transaction, which is fetched
+ *  only where it concerns somebody. */
+import { SourceError } from '../errors.js';
+import type { LedgerRecord } from '../records.js';
+import type { Page } from '../source.js';
+import { cursorAfter, ledgerOf, ledgerOfCursor } from '../toid.js';
+import type { Call } from './call.js';
+import {
+  afterOperation,
+  type EventFilter,
+  type EventsAnswer,
+  type EventsFrom,
+  getEvents,
+  operationIdOf,
+  paidBy,
+  paymentFilters,
+  placeOf,
+  type RpcEvent,
+} from './events.js';
+import type { ContractIdOf } from './token-event.js';
+
+export interface PageRequest {
+  /** At most 12; null for all. */
+  addresses: readonly string[] | null;
+  cursor: string;
+  /** Everything up to it has been dealt with. */
+  shownLedger: number;
+  /** Records of addresses that are named. */
+  limit: number;
+}
+
+/** Events of others come between those of one address (burns), and those of nobody here between those of all. */
+const EVENTS_PER_RECORD = { named: 5, all: 10 };
+const MOST_EVENTS = 10_000;
+const MOST_OF_OPERATION = 100_000;
+/** What a request of the usual size looks through; one of fewer records looks through fewer ledgers, because it is the looking that takes long. */
+const LEDGERS_PER_RECORD = 50;
+const USUAL_LIMIT = 200;
+
+/** Where to read on. A cursor within a ledger begins after its operation, every other one at a ledger. */
+function startOf({ cursor, shownLedger, limit }: PageRequest): EventsFrom {
+  const at = BigInt(cursor);
+  const ledger = ledgerOf(at);
+  const isWithin = ledger > shownLedger && cursor !== cursorAfter(ledger) && (at & 0xfffn) > 0n;
+  if (isWithin) return { cursor: afterOperation(at) };
+  const startLedger = Math.max(cursor === cursorAfter(ledger) ? ledger + 1 : ledger, shownLedger + 1, 1);
+  return { startLedger, ...(limit < USUAL_LIMIT ? { endLedger: startLedger + limit * LEDGERS_PER_RECORD } : {}) };
+}
+
+/** The first ledger that a request looks at. */
+export const firstLedgerOf = (request: PageRequest): number => {
+  const from = startOf(request);
+  return 'cursor' in from ? ledgerOf(placeOf(from.cursor)) : from.startLedger;
+};
+
+/** @throws SourceError */
+export async function readEventsPage(call: Call, request: PageRequest, contractIdOf: ContractIdOf): Promise<Page> {
+  const { addresses, cursor, limit } = request;
+  const answer = await readWholeOperations(call, startOf(request), paymentFilters(addresses), eventsLimit(request));
+  const wanted = addresses && new Set(addresses);
+  const found = new Map<bigint, { event: RpcEvent; receivers: Set<string> }>();
+  for (const event of answer.events) {
+    const receiver = paidBy(event, contractIdOf);
+    const operationId = operationIdOf(event);
+    if (receiver === null || operationId === null || operationId <= BigInt(cursor)) continue;
+    if (wanted && !wanted.has(receiver)) continue;
+    const known = found.get(operationId);
+    if (known) known.receivers.add(receiver);
+    else found.set(operationId, { event, receivers: new Set([receiver]) });
+  }
+  const all = [...found].map(([operationId, { event, receivers }]) => toRecord(operationId, event, [...receivers]));
+  const records = wanted ? all.slice(0, limit) : all;
+  return { records, ...endOf(answer, records, records.length < all.length), gone: false, among: addresses };
+}
+
+const eventsLimit = ({ addresses, limit }: PageRequest): number =>
+  Math.min(MOST_EVENTS, limit * (addresses ? EVENTS_PER_RECORD.named : EVENTS_PER_RECORD.all));
+
+/** Reads on until no operation is cut in two: a cursor stands only behind whole operations. */
+async function readWholeOperations(
+  call: Call,
+  from: EventsFrom,
+  filters: readonly EventFilter[],
+  limit: number,
+): Promise<EventsAnswer> {
+  let answer = await getEvents(call, from, filters, limit);
+  const events = [...answer.events];
+  while (answer.isFull && placeOf(events[0]!.id) === placeOf(events.at(-1)!.id)) {
+    answer = await getEvents(call, { cursor: answer.events.at(-1)!.id }, filters, limit);
+    events.push(...answer.events);
+    if (events.length > MOST_OF_OPERATION) throw new SourceError('more events of one operation than there can be');
+  }
+  if (!answer.isFull) return { ...answer, events };
+  const cut = placeOf(events.at(-1)!.id);
+  return { ...answer, events: events.filter(({ id }) => placeOf(id) !== cut) };
+}
+
+/** @param isCut more records were found than are given. */
+function endOf(
+  { events, cursor, isFull, latestLedger }: EventsAnswer,
+  records: readonly LedgerRecord[],
+  isCut: boolean,
+): Pick<Page, 'cursor' | 'full' | 'shownLedger'> {
+  const last = records.at(-1)?.outcome.pagingToken ?? null;
+  if (isCut) return { cursor: last, full: true, shownLedger: null };
+  if (isFull) {
+    const end = placeOf(events.at(-1)!.id);
+    const isOfOperation = operationIdOf(events.at(-1)!) !== null;
+    return { cursor: (isOfOperation ? end + 1n : end).toString(), full: true, shownLedger: null };
+  }
+  const lookedThrough = Math.min(ledgerOf(placeOf(cursor)), latestLedger);
+  if (lookedThrough < latestLedger) return { cursor: cursorAfter(lookedThrough), full: true, shownLedger: null };
+  return { cursor: last, full: false, shownLedger: lookedThrough };
+}
+
+function toRecord(operationId: bigint, event: RpcEvent, receivers: readonly string[]): LedgerRecord {
+  const id = operationId.toString();
+  return {
+    raw: event,
+    outcome: {
+      kind: 'incomplete',
+      needs: 'transaction',
+      receivers,
+      operationId: id,
+      pagingToken: id,
+      transactionHash: event.txHash,
+      ledger: ledgerOfCursor(id),
+    },
+  };
+}

@@ -1,0 +1,39 @@
+/** Stellar RPC servers as servers of a network's ledger. */
+import type { MonotonicClock } from '../../clock.js';
+import { endpointOf } from '../endpoint.js';
+import { SourceError } from '../errors.js';
+import type { LedgerServer } from '../network-ledger.js';
+import type { Requester } from '../request.js';
+import { createRpcSource, newMemory } from './api.js';
+import { type Call, createCall, RpcError } from './call.js';
+import { createContractIds } from './token-event.js';
+
+export function rpcServer(
+  url: string,
+  deps: { label: string; passphrase: string; requester: Requester; monotonic: MonotonicClock },
+): LedgerServer {
+  const { label, passphrase, requester, monotonic } = deps;
+  const { headers, urlOf } = endpointOf(url);
+  const contractIdOf = createContractIds(passphrase);
+  const memory = newMemory();
+  const sent = { accept: 'application/json', 'content-type': 'application/json', ...headers };
+  return {
+    label,
+    connect(spend, timeoutMs) {
+      const callOnce = createCall(async (body) => {
+        await spend();
+        return requester.send({ url: urlOf(''), headers: sent, body }, timeoutMs);
+      });
+      const call: Call = async (...args) => {
+        try {
+          return await callOnce(...args);
+        } catch (error) {
+          // It may come back as another one, with other settings.
+          if (error instanceof SourceError && !(error instanceof RpcError)) Object.assign(memory, newMemory());
+          throw error;
+        }
+      };
+      return createRpcSource({ call, memory, passphrase, contractIdOf, label, nowMs: monotonic.nowMs });
+    },
+  };
+}

@@ -1,0 +1,84 @@
+/** Events of assets (CAP-67): what moved, told by the asset's own contract. Any contract can emit an event that looks the same; only the contract's id
+ *  tells them apart. */
+import { Address, Asset as SdkAsset, xdr } from '@stellar/stellar-sdk/minimal';
+import { type Asset, NATIVE } from '../../domain/asset.js';
+
+export interface TokenEvent {
+  type: 'transfer' | 'mint' | 'burn' | 'clawback';
+  /** G…, C…, B… or L…; null where the type has none. */
+  from: string | null;
+  to: string | null;
+  asset: Asset;
+}
+
+/** The id of an asset's contract, C…; null for what is no asset. */
+export type ContractIdOf = (asset: string) => string | null;
+
+const MAX_REMEMBERED = 10_000;
+
+/** @param passphrase of the network: contracts have another id on each. */
+export function createContractIds(passphrase: string): ContractIdOf {
+  const known = new Map<string, string | null>();
+  return (name) => {
+    const found = known.get(name);
+    if (found !== undefined) return found;
+    if (known.size >= MAX_REMEMBERED) known.clear();
+    const asset = parseAsset(name);
+    const id = asset && toSdkAsset(asset)?.contractId(passphrase);
+    known.set(name, id ?? null);
+    return id ?? null;
+  };
+}
+
+/** `native`, or `CODE:ISSUER`. */
+function parseAsset(name: string): Asset | null {
+  if (name === 'native') return NATIVE;
+  const [, code, issuer] = /^([A-Za-z0-9]{1,12}):(G[A-Z2-7]{55})$/.exec(name) ?? [];
+  return code && issuer ? { code, issuer } : null;
+}
+
+function toSdkAsset({ code, issuer }: Asset): SdkAsset | null {
+  try {
+    return issuer === null ? SdkAsset.native() : new SdkAsset(code, issuer);
+  } catch {
+    return null;
+  }
+}
+
+export const symbol = (text: string): string => xdr.ScVal.scvSymbol(text).toXDR('base64');
+export const accountTopic = (address: string): string => Address.fromString(address).toScVal().toXDR('base64');
+
+/** Where the parties stand among the topics, by the first topic. The asset is the last one. */
+const PARTIES: Readonly<Record<string, readonly ('from' | 'to')[]>> = {
+  transfer: ['from', 'to'],
+  mint: ['to'],
+  burn: ['from'],
+  clawback: ['from'],
+};
+
+/** The event of an asset's own contract; null for every other event. */
+export function readTokenEvent(
+  contractId: string | null,
+  topics: readonly xdr.ScVal[],
+  contractIdOf: ContractIdOf,
+): TokenEvent | null {
+  try {
+    const type = topics[0]?.sym().toString() ?? '';
+    const parties = Object.hasOwn(PARTIES, type) ? PARTIES[type]! : null;
+    if (!parties || topics.length !== parties.length + 2) return null;
+    const name = topics.at(-1)!.str().toString();
+    if (contractId === null || contractIdOf(name) !== contractId) return null;
+    const event: TokenEvent = { type: type as TokenEvent['type'], from: null, to: null, asset: parseAsset(name)! };
+    for (const [index, party] of parties.entries()) event[party] = Address.fromScVal(topics[index + 1]!).toString();
+    return event;
+  } catch {
+    // The accessors of the SDK's unions throw where another arm is set: no asset's contract emits such topics.
+    return null;
+  }
+}
+
+/** Whose account the event pays; null when it pays none. A transfer to the asset's issuer shows as a burn. */
+export function receiverOf({ type, to, asset }: TokenEvent): string | null {
+  const receiver = type === 'burn' ? asset.issuer : to;
+  return receiver?.startsWith('G') ? receiver : null;
+}

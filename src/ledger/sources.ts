@@ -1,0 +1,46 @@
+/** The ledger of a network, read from its Horizons and its Stellar RPC servers: they are tried in this order. */
+import type { Logger } from 'pino';
+import type { Network } from '../../contracts/networks.js';
+import type { Clock, MonotonicClock } from '../clock.js';
+import type { RequestBudget } from './budget.js';
+import { labelsOf } from './endpoint.js';
+import { horizonServer } from './horizon/source.js';
+import { createNetworkLedger, type NetworkLedger } from './network-ledger.js';
+import { createRequester, type Fetch } from './request.js';
+import { rpcServer } from './rpc/source.js';
+
+export interface SourcesOptions {
+  network: Network;
+  /** Tried in order; may hold keys in path, query or user info, which are never shown. */
+  horizonUrls: readonly string[];
+  /** The same, after the Horizons. */
+  rpcUrls: readonly string[];
+  passphrase: string;
+  /** One for all of them. Null for no limit. */
+  budget: RequestBudget | null;
+  clock: Clock;
+  /** Pauses go by the time that passed, wherever the clock is set to meanwhile. Default the clock. */
+  monotonic?: MonotonicClock;
+  log: Logger;
+  /** Of one request, its body included. Default 10,000. */
+  timeoutMs?: number;
+  fetch?: Fetch;
+}
+
+export function createLedger(options: SourcesOptions): NetworkLedger {
+  const { network, horizonUrls, rpcUrls, passphrase, fetch, log, ...rest } = options;
+  const { clock, monotonic = clock } = rest;
+  const requester = createRequester(clock, fetch);
+  const labels = labelsOf([...horizonUrls, ...rpcUrls]);
+  return createNetworkLedger({
+    ...rest,
+    log: log.child({ network }),
+    servers: [
+      ...horizonUrls.map((url, index) => horizonServer(url, labels[index]!, passphrase, requester)),
+      ...rpcUrls.map((url, index) =>
+        rpcServer(url, { label: labels[horizonUrls.length + index]!, passphrase, requester, monotonic }),
+      ),
+    ],
+    onClose: () => requester.close(),
+  });
+}
