@@ -16,6 +16,7 @@ import { createAuthentication } from '../services/authentication.js';
 import type { Services } from '../services/caller.js';
 import { createExportService } from '../services/exports.js';
 import { createIdempotency } from '../services/idempotency.js';
+import { createSessions, SESSION_MS } from '../services/sessions.js';
 import type { Database } from '../stores/database.js';
 import { isResumable } from '../stores/payment-changes.js';
 import type { Core } from './core.js';
@@ -67,6 +68,11 @@ export async function createApi(core: Core, { config, services, snapshot, testPa
       publicRateLimitPerMinute,
       openapiJson,
       pages,
+      dashboard: {
+        sessions: createSessions({ sessions: system.sessions, authentication, clock }),
+        sessionMs: SESSION_MS,
+        publicUrl,
+      },
     },
     async close() {
       await status.close();

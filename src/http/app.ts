@@ -1,5 +1,5 @@
 /** The express app: REST, tRPC, docs, hosted pages, health and metrics. Every answer has an `X-Request-Id`; every error but a page's has the envelope. */
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type ErrorRequestHandler, type Request, type RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { Histogram, type Registry } from 'prom-client';
@@ -10,6 +10,7 @@ import { createRest, sendError } from '../api/rest.js';
 import { createRouter } from '../api/router.js';
 import { createTrpcHttp } from '../api/trpc-http.js';
 import type { Clock } from '../clock.js';
+import { createDashboard, type DashboardDeps } from '../dashboard/router.js';
 import { ApiError, notFound, rateLimited } from '../domain/api-error.js';
 import type { Caller, Services } from '../services/caller.js';
 import type { Download, ExportService } from '../services/exports.js';
@@ -37,7 +38,11 @@ export interface HttpApi {
   openapiJson: Buffer;
   /** The hosted pages with their own paths, `/p/…`. They count their visitors themselves. */
   pages: express.Router;
+  dashboard: Pick<DashboardDeps, 'sessions' | 'sessionMs' | 'publicUrl'>;
 }
+
+/** A minute's failed attempts to sign in to the dashboard from one client address. */
+const SIGN_IN_ATTEMPTS = 20;
 
 export interface HttpDeps {
   checkReadiness: () => Promise<Readiness>;
@@ -91,15 +96,18 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
   const observe = createObserve(metrics, clock);
   const validationContext = () => ({ now: clock.now(), networks });
   const router = createRouter({ services, idempotency, validationContext });
+  const publicLimit = () => createRateLimit(publicRateLimitPerMinute, clock);
+  const addressOf = (req: IncomingMessage) => clientAddressOf(req as Request);
+  const accountLimit = createRateLimit(rateLimitPerMinute, clock);
   const callerOf = createCallerOf({
     authenticate: api.authenticate,
-    accountLimit: createRateLimit(rateLimitPerMinute, clock),
-    strangerLimit: createRateLimit(publicRateLimitPerMinute, clock),
-    addressOf: (req) => clientAddressOf(req as Request),
+    accountLimit,
+    strangerLimit: publicLimit(),
+    addressOf,
   });
   const eventStreams = createEventStreams(clock);
-  const exportOf = byName(exports);
-  const rest = createRest({ router, validationContext, callerOf, eventStreams, onInternalError, exportOf });
+  const restDeps = { router, validationContext, eventStreams, onInternalError, exportOf: byName(exports) };
+  const rest = createRest({ ...restDeps, callerOf });
   const trpc = createTrpcHttp({ router, callerOf, onInternalError });
   app.use('/api/v1', async (req, res) => {
     const startedAtMs = clock.nowMs();
@@ -114,8 +122,21 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
     observe('trpc', res, startedAtMs);
   });
   app.use(api.pages);
-  // Counted apart from wrong keys and from pages, so that neither locks visitors of the same address out of the others.
-  const docsLimit = createRateLimit(publicRateLimitPerMinute, clock);
+  // What needs no key is counted apart from wrong keys, each kind by itself, so that none locks visitors of the same address out of the others.
+  const dashboard = createDashboard({
+    ...api.dashboard,
+    networks,
+    account: services.account,
+    trpc: (callerOf) => createTrpcHttp({ router, callerOf, onInternalError }),
+    rest: (callerOf) => createRest({ ...restDeps, callerOf }),
+    accountLimit,
+    strangerLimit: publicLimit(),
+    signInLimit: createRateLimit(SIGN_IN_ATTEMPTS, clock),
+    fileLimit: publicLimit(),
+    addressOf,
+  });
+  app.use(dashboard);
+  const docsLimit = publicLimit();
   app.use((req, _res, next) => {
     const waitSeconds = docsLimit(clientAddressOf(req));
     if (waitSeconds > 0) throw rateLimited(waitSeconds);

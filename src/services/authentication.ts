@@ -58,17 +58,21 @@ export function createAuthentication(deps: {
     }
   }
 
+  async function authenticateHash(hash: string): Promise<Caller | null> {
+    const grant = await grantOf(hash);
+    const now = clock.now();
+    if (!grant || (grant.expiresAt !== null && grant.expiresAt <= now)) return null;
+    recordUse(grant, now);
+    return { accountId: grant.accountId, keyId: grant._id, scope: grant.scope, keyHash: hash };
+  }
+
   return {
     /** `token`: what follows `Bearer `. Null: no such key, or one that has expired. */
-    async authenticate(token: string): Promise<Caller | null> {
-      if (!isApiKey(token)) return null;
-      const keyHash = hashApiKey(token);
-      const grant = await grantOf(keyHash);
-      const now = clock.now();
-      if (!grant || (grant.expiresAt !== null && grant.expiresAt <= now)) return null;
-      recordUse(grant, now);
-      return { accountId: grant.accountId, keyId: grant._id, scope: grant.scope, keyHash };
-    },
+    authenticate: async (token: string): Promise<Caller | null> =>
+      isApiKey(token) ? authenticateHash(hashApiKey(token)) : null,
+
+    /** The same for the hash of a key, which is what sessions keep. */
+    authenticateHash,
 
     /** Resolves when nothing is being recorded any more. */
     async close(): Promise<void> {

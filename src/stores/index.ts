@@ -25,6 +25,7 @@ import { createProductStore } from './products.js';
 import { createRefundStore } from './refunds.js';
 import { createReplayStore } from './replays.js';
 import { createRequestBudgetStore } from './request-budgets.js';
+import { createSessionStore } from './sessions.js';
 import { createWalletStore } from './wallets.js';
 import { createWebhookStore } from './webhooks.js';
 
@@ -130,6 +131,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     installation: createInstallationStore(connection),
     jobs: createJobStore(connection),
     leases: createLeaseStore(connection),
+    sessions: createSessionStore(connection),
   };
   const {
     countSegments,

@@ -671,6 +671,7 @@ async function startApp(
       rateLimitPerMinute: 0,
       openapiJson: Buffer.from('{}'),
       pages: express.Router(),
+      dashboard: { sessions: {} as never, sessionMs: 0, publicUrl: 'http://localhost' },
       ...api,
     },
   });

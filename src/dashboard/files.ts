@@ -1,0 +1,54 @@
+/** The built application. Its files are named after their content, except for the page, which names them. */
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+
+/** From dist and from the sources: the application itself is always built. */
+const FOLDER = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? '../../dist/src/dashboard/app/' : './app/', import.meta.url),
+);
+const NAME = /^[\w-]+\.(js|css|svg)$/;
+/** As the build writes them, relative to the page. */
+const ASSETS = /(?<==")\.\/assets\//g;
+
+type Encoding = 'br' | 'gzip' | 'identity';
+
+const compress: Record<Encoding, (body: Buffer) => Promise<Buffer>> = {
+  br: (body) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
+  gzip: (body) => promisify(gzip)(body, { level: 9 }),
+  identity: async (body) => body,
+};
+
+export type Files = ReturnType<typeof createFiles>;
+
+/** @param base the path of `PUBLIC_URL` */
+export function createFiles(base: string, folder = FOLDER) {
+  /** Only of files that exist, so it grows no further than the build. */
+  const assets = new Map<string, Promise<Buffer>>();
+
+  async function compressed(name: string, encoding: Encoding): Promise<Buffer> {
+    return compress[encoding](await readFile(`${folder}assets/${name}`));
+  }
+
+  return {
+    /** @returns the page, or null when the application has not been built */
+    async page(): Promise<string | null> {
+      const page = await readFile(`${folder}index.html`, 'utf8').catch(() => null);
+      return page?.replace(ASSETS, `${base}/dashboard/assets/`) ?? null;
+    },
+    /** @returns null when there is no such file */
+    async asset(name: string, encoding: Encoding): Promise<Buffer | null> {
+      if (!NAME.test(name)) return null;
+      const key = `${encoding} ${name}`;
+      const known = assets.get(key);
+      if (known) return known;
+      const body = compressed(name, encoding);
+      assets.set(key, body);
+      return body.catch(() => {
+        assets.delete(key);
+        return null;
+      });
+    },
+  };
+}

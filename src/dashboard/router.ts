@@ -1,0 +1,140 @@
+/** The dashboard over HTTP: the application's files, its session, and the API's procedures for whoever has one. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
+import type { Network } from '../../contracts/networks.js';
+import type { CallerOf } from '../api/bearer.js';
+import { sendJson } from '../api/rest.js';
+import { readBody } from '../api/rest-body.js';
+import { ApiError, invalid, rateLimited } from '../domain/api-error.js';
+import type { Caller, Services } from '../services/caller.js';
+import { createSessionCookie, type SessionCookie } from './cookie.js';
+import { createFiles } from './files.js';
+import { strictHeaders } from './headers.js';
+import { createIsForeign } from './origin.js';
+
+export interface DashboardDeps {
+  sessions: {
+    open(key: string): Promise<{ caller: Caller; token: string } | null>;
+    callerOf(token: string): Promise<Caller | null>;
+    end(token: string): Promise<void>;
+  };
+  sessionMs: number;
+  /** Base of what the browser sees; may have a path. */
+  publicUrl: string;
+  networks: readonly Network[];
+  account: Pick<Services['account'], 'get'>;
+  /** Serves the procedures to whoever `callerOf` lets in. */
+  trpc: (callerOf: CallerOf) => (req: IncomingMessage, res: ServerResponse, requestId: string) => Promise<unknown>;
+  /** Serves REST to them: files to download have no procedure. */
+  rest: (callerOf: CallerOf) => (req: IncomingMessage, res: ServerResponse, requestId: string) => Promise<unknown>;
+  /** As those of the API's callers. @returns the seconds to wait, 0 when the calls are let through */
+  accountLimit: (accountId: string, calls: number) => number;
+  /** Counts requests without a session by client address. */
+  strangerLimit: (address: string) => number;
+  /** Counts failed attempts to sign in by client address. */
+  signInLimit: (address: string) => number;
+  /** Counts requests for pages and files by client address. */
+  fileLimit: (address: string) => number;
+  addressOf: (req: IncomingMessage) => string;
+}
+
+const ONE_YEAR = 'public, max-age=31536000, immutable';
+const NOT_BUILT = 'The dashboard has not been built: run "npm run build".\n';
+
+/** @returns a router for the root: `/dashboard` and what is below. Errors go on to the app's handler. */
+export function createDashboard(deps: DashboardDeps): Router {
+  const { sessions, addressOf, accountLimit } = deps;
+  const cookie = createSessionCookie(deps.publicUrl, deps.sessionMs);
+  const isForeign = createIsForeign(deps.publicUrl);
+  const callerOf = createCallerOf(deps, { cookie, isForeign });
+  const trpc = deps.trpc(callerOf);
+  const rest = deps.rest(callerOf);
+
+  const refuseForeign: RequestHandler = (req, _res, next) => {
+    if (isForeign(req)) throw foreignPage();
+    next();
+  };
+
+  async function describe(caller: Caller) {
+    const account = await deps.account.get(caller, {});
+    return { account, scope: caller.scope, keyId: caller.keyId, networks: deps.networks };
+  }
+
+  async function signIn(req: Request, res: Response): Promise<void> {
+    const { key } = (await readBody(req, res)) ?? {};
+    if (typeof key !== 'string') throw invalid({ path: 'key', message: 'Enter an API key.', code: 'required' });
+    const session = await sessions.open(key);
+    // As everywhere, a good key is served whatever else came from its address.
+    const waitSeconds = session ? accountLimit(session.caller.accountId, 1) : deps.signInLimit(addressOf(req));
+    if (waitSeconds > 0) throw rateLimited(waitSeconds);
+    if (!session) throw new ApiError('unauthorized', 'This API key is unknown, revoked or expired.');
+    await sessions.end(cookie.read(req));
+    res.setHeader('Set-Cookie', cookie.set(session.token));
+    sendData(res, await describe(session.caller));
+  }
+
+  const router = express.Router();
+  router.use('/dashboard', strictHeaders);
+  router.use('/dashboard/trpc', async (req, res) => {
+    await trpc(req, res, res.locals.requestId);
+  });
+  // For downloads, which only read: what writes goes by tRPC.
+  router.use('/dashboard/api', async (req, res, next) => {
+    if (req.method !== 'GET') return next();
+    await rest(req, res, res.locals.requestId);
+  });
+  router.use('/dashboard/session', refuseForeign);
+  router.post('/dashboard/session', signIn);
+  router.get('/dashboard/session', async (req, res) => sendData(res, await describe(await callerOf(req))));
+  router.delete('/dashboard/session', async (req, res) => {
+    await sessions.end(cookie.read(req));
+    res.setHeader('Set-Cookie', cookie.clear());
+    sendData(res, { signedOut: true });
+  });
+  router.use('/dashboard', createFileRouter(deps));
+  return router;
+}
+
+function createFileRouter({ publicUrl, fileLimit, addressOf }: DashboardDeps): Router {
+  const files = createFiles(new URL(publicUrl).pathname.replace(/\/+$/, ''));
+  const router = express.Router();
+  router.use((req, _res, next) => {
+    const waitSeconds = fileLimit(addressOf(req));
+    if (waitSeconds > 0) throw rateLimited(waitSeconds);
+    next();
+  });
+  router.get('/assets/:name', async (req, res, next) => {
+    const encoding = req.acceptsEncodings('br', 'gzip', 'identity') || 'identity';
+    const body = await files.asset(req.params.name, encoding as 'br' | 'gzip' | 'identity');
+    if (body === null) return next();
+    res.set({ 'cache-control': ONE_YEAR, vary: 'Accept-Encoding' });
+    if (encoding !== 'identity') res.set('content-encoding', encoding);
+    res.type(req.params.name.split('.').at(-1)!).send(body);
+  });
+  // The application reads its address itself, so every address below is its page.
+  router.get(/^(?!\/assets\/)/, async (_req, res) => {
+    const page = await files.page();
+    if (page === null) return void res.status(503).type('text').send(NOT_BUILT);
+    res.type('html').send(page);
+  });
+  return router;
+}
+
+/** Who calls, by the session's cookie. */
+function createCallerOf(
+  { sessions, accountLimit, strangerLimit, addressOf }: DashboardDeps,
+  { cookie, isForeign }: { cookie: SessionCookie; isForeign: (req: IncomingMessage) => boolean },
+): CallerOf {
+  return async (req, calls = 1) => {
+    if (isForeign(req)) throw foreignPage();
+    const caller = await sessions.callerOf(cookie.read(req));
+    const waitSeconds = caller ? accountLimit(caller.accountId, calls) : strangerLimit(addressOf(req));
+    if (waitSeconds > 0) throw rateLimited(waitSeconds);
+    if (!caller) throw new ApiError('unauthorized', 'Sign in: there is no session, or it has ended.');
+    return caller;
+  };
+}
+
+const foreignPage = () => new ApiError('forbidden', 'This request comes from a page that is not the dashboard.');
+
+const sendData = (res: Response, data: unknown) => sendJson(res, 200, JSON.stringify({ data, error: null }));

@@ -1,0 +1,46 @@
+/** Sessions of the dashboard. A session's token is nowhere, only its hash; what the session may do follows from its API key. */
+import mongoose from 'mongoose';
+import { SCHEMA_OPTIONS } from './database.js';
+
+export interface SessionDoc {
+  /** SHA-256 of the token, hex. */
+  _id: string;
+  accountId: string;
+  keyId: string;
+  /** SHA-256 of the API key that signed in: once it is rotated, revoked or expired, the session has ended. */
+  keyHash: string;
+  createdAt: Date;
+  expiresAt: Date;
+}
+
+const sessionSchema = new mongoose.Schema<SessionDoc>(
+  { _id: String, accountId: String, keyId: String, keyHash: String, createdAt: Date, expiresAt: Date },
+  { ...SCHEMA_OPTIONS, collection: 'sessions' },
+);
+sessionSchema.index({ keyId: 1, createdAt: -1 });
+// Only tidies up: whoever reads a session compares its end with the clock.
+sessionSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export type SessionStore = ReturnType<typeof createSessionStore>;
+
+export function createSessionStore(connection: mongoose.Connection) {
+  const sessions = connection.model<SessionDoc>('Session', sessionSchema);
+  return {
+    ensureIndexes: () => sessions.createIndexes(),
+    /** Stores the session, and removes the oldest ones of its key beyond `max`. */
+    async insert(session: SessionDoc, max: number): Promise<void> {
+      await sessions.create([session]);
+      const surplus = await sessions
+        .find({ keyId: session.keyId })
+        .sort({ createdAt: -1, _id: -1 })
+        .skip(max)
+        .select({ _id: 1 })
+        .lean<{ _id: string }[]>();
+      if (surplus.length > 0) await sessions.deleteMany({ _id: { $in: surplus.map(({ _id }) => _id) } });
+    },
+    byId: (id: string) => sessions.findById(id).lean<SessionDoc>().exec(),
+    async remove(id: string): Promise<void> {
+      await sessions.deleteOne({ _id: id });
+    },
+  };
+}

@@ -1,0 +1,274 @@
+/** Sessions of the dashboard over HTTP: who gets one, what ends it, and that no other page can use it. */
+import { request as httpRequest } from 'node:http';
+import t from 'tap';
+import { type Clock, systemClock } from '../../src/clock.js';
+import { createSessionCookie } from '../../src/dashboard/cookie.js';
+import { createFiles } from '../../src/dashboard/files.js';
+import { createIsForeign } from '../../src/dashboard/origin.js';
+import { startSelling, startTestService } from '../helpers/service.js';
+
+t.setTimeout(120_000);
+let offsetMs = 0;
+const nowMs = () => systemClock.nowMs() + offsetMs;
+const clock: Clock = { ...systemClock, nowMs, now: () => new Date(nowMs()) };
+const service = await startTestService(t, { clock });
+const { url } = service;
+const { product } = await startSelling(service);
+
+interface Sent {
+  cookie?: string;
+  origin?: string;
+  headers?: Record<string, string>;
+  body?: unknown;
+  at?: string;
+}
+async function send(method: string, path: string, { cookie, origin, headers, body, at = url }: Sent = {}) {
+  const answer = await fetch(`${at}/dashboard${path}`, {
+    method,
+    headers: {
+      ...(cookie === undefined ? {} : { cookie }),
+      ...(origin === undefined ? {} : { origin }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    redirect: 'manual',
+  });
+  const text = await answer.text();
+  const json = answer.headers.get('content-type')?.startsWith('application/json') ? JSON.parse(text) : null;
+  return { status: answer.status, headers: answer.headers, text, data: json?.data, error: json?.error, json };
+}
+const cookieOf = (answer: { headers: Headers }) => answer.headers.get('set-cookie')!.split(';')[0]!;
+async function signIn(key = service.apiKey, sent: Sent = {}): Promise<string> {
+  const answer = await send('POST', '/session', { body: { key }, ...sent });
+  if (answer.status !== 200) throw new Error(answer.text);
+  return cookieOf(answer);
+}
+const query = (name: string, sent: Sent, input: unknown = {}) =>
+  send('GET', `/trpc/${name}?input=${encodeURIComponent(JSON.stringify(input))}`, sent);
+const mutate = (name: string, sent: Sent) => send('POST', `/trpc/${name}`, sent);
+const newKey = async (scope = 'FULL', more = {}) =>
+  (await service.api('POST', '/api-keys', { name: 'test', scope, ...more })).data as { id: string; key: string };
+
+t.test('a pasted key opens a session, whose cookie no script and no other site can use', async (t) => {
+  const answer = await send('POST', '/session', { body: { key: ` \n${service.apiKey}\t` } });
+  t.equal(answer.status, 200);
+  t.match(answer.data, { account: { id: service.accountId, name: 'Test' }, scope: 'FULL', networks: ['LOCAL'] });
+  t.notOk(answer.text.includes(service.apiKey), 'the key does not come back');
+  const set = answer.headers.get('set-cookie')!;
+  t.match(set, /^dashboard=[\w-]{43}; Max-Age=43200; Path=\/dashboard; HttpOnly; SameSite=Strict$/);
+  const cookie = cookieOf(answer);
+  t.match((await send('GET', '/session', { cookie })).data, { account: { id: service.accountId }, scope: 'FULL' });
+  const list = await query('products.list', { cookie });
+  t.equal(list.json.result.data.items[0].id, product.id, 'the same procedures as over /trpc');
+
+  const stored = await service.context.stores.system.sessions.byId('x');
+  t.equal(stored, null);
+  const token = cookie.split('=')[1]!;
+  t.equal(await service.context.stores.system.sessions.byId(token), null, 'the token itself is not stored');
+  for (const path of ['/api/v1/account', '/trpc/account.get']) {
+    t.equal((await fetch(`${url}${path}`, { headers: { cookie } })).status, 401, `the cookie is no key for ${path}`);
+  }
+});
+
+t.test('behind https the cookie is Secure and has the path that the browser sees', (t) => {
+  const cookie = createSessionCookie('https://shop.example/pay/', 1000);
+  t.equal(cookie.set('x'), '__Secure-dashboard=x; Max-Age=1; Path=/pay/dashboard; HttpOnly; SameSite=Strict; Secure');
+  t.equal(cookie.read({ headers: { cookie: 'a=b; __Secure-dashboard=x;c=d' } } as never), 'x');
+  t.equal(cookie.read({ headers: { cookie: 'dashboard=x' } } as never), '', 'one set over plain http does not count');
+  t.match(cookie.clear(), /^__Secure-dashboard=; Max-Age=0; /);
+  t.end();
+});
+
+t.test('who has no session, a made-up or another one sees nothing', async (t) => {
+  const other = await service.openAccount('Other');
+  const cookie = await signIn(other.apiKey);
+  t.equal((await query('products.get', { cookie }, { id: product.id })).status, 404);
+  t.same((await query('products.list', { cookie })).json.result.data.items, []);
+  for (const wrong of [undefined, 'dashboard=', `dashboard=${'x'.repeat(43)}`, 'dashboard={"$gt":""}', 'dashboard']) {
+    const answer = await query('products.list', { cookie: wrong! });
+    t.match([answer.status, answer.json.error.data.error.code], [401, 'unauthorized'], `cookie ${wrong}`);
+    t.equal((await send('GET', '/session', { cookie: wrong! })).status, 401);
+  }
+});
+
+t.test('signing in refuses what is no key that works, naming the field', async (t) => {
+  for (const [body, status] of [
+    [{ key: `sk_${'0'.repeat(43)}` }, 401],
+    [{ key: 'banana' }, 401],
+    [{ key: '' }, 401],
+    [{ key: 1 }, 422],
+    [{}, 422],
+  ] as const) {
+    const answer = await send('POST', '/session', { body });
+    t.equal(answer.status, status, JSON.stringify(body));
+    t.equal(answer.headers.get('set-cookie'), null);
+    if (status === 422) t.equal(answer.error.details[0].path, 'key');
+  }
+  t.equal((await send('POST', '/session', { headers: { 'content-type': 'text/plain' } })).status, 422, 'no body');
+});
+
+t.test('a session sees and changes what its key may', async (t) => {
+  const full = await signIn();
+  const made = await mutate('paymentLinks.create', { cookie: full, body: { productId: product.id } });
+  t.equal(made.json.result.data.product.id, product.id);
+  const reader = await signIn((await newKey('READ')).key);
+  t.match((await send('GET', '/session', { cookie: reader })).data, { scope: 'READ' });
+  t.equal((await query('products.list', { cookie: reader })).status, 200);
+  const refused = await mutate('paymentLinks.create', { cookie: reader, body: { productId: product.id } });
+  t.match([refused.status, refused.json.error.data.error.code], [403, 'forbidden']);
+});
+
+t.test('files are downloaded by the session, which only reads there', async (t) => {
+  const cookie = await signIn((await newKey('READ')).key);
+  const file = await send('GET', '/api/payments/export?format=csv', { cookie });
+  t.match([file.status, file.headers.get('content-disposition')], [200, /^attachment; /]);
+  t.equal((await send('GET', '/api/payments/export')).status, 401);
+  t.equal((await send('GET', '/api/payments/export', { cookie, origin: 'https://evil.example' })).status, 403);
+  const full = await signIn();
+  const body = { productId: product.id };
+  t.equal((await send('POST', '/api/payment-links', { cookie: full, body })).status, 404);
+});
+
+t.test('signing out ends that session at once, in every process, and no other', async (t) => {
+  const second = await service.join('api');
+  const [one, two] = [await signIn(), await signIn()];
+  t.equal((await query('account.get', { cookie: one, at: second.url })).status, 200, 'it holds in every process');
+  const answer = await send('DELETE', '/session', { cookie: one });
+  t.match([answer.status, answer.headers.get('set-cookie')], [200, /^dashboard=; Max-Age=0; /]);
+  for (const at of [url, second.url]) {
+    t.equal((await query('account.get', { cookie: one, at })).status, 401);
+    t.equal((await query('account.get', { cookie: two, at })).status, 200);
+  }
+  t.equal((await send('DELETE', '/session', { cookie: one })).status, 200, 'a second time too');
+});
+
+t.test('signing in again ends the session that the browser had', async (t) => {
+  const one = await signIn();
+  const two = await signIn(service.apiKey, { cookie: one });
+  t.equal((await query('account.get', { cookie: one })).status, 401);
+  t.equal((await query('account.get', { cookie: two })).status, 200);
+});
+
+t.test('a session ends with its key: revoked, rotated or expired', async (t) => {
+  const [revoked, rotated] = [await newKey(), await newKey()];
+  const expiring = await newKey('FULL', { expiresAt: new Date(nowMs() + 60_000).toISOString() });
+  const cookies = await Promise.all([revoked, rotated, expiring].map(({ key }) => signIn(key)));
+  for (const cookie of cookies) t.equal((await query('account.get', { cookie })).status, 200);
+  await service.api('DELETE', `/api-keys/${revoked.id}`);
+  t.equal((await query('account.get', { cookie: cookies[0]! })).status, 401, 'revoked');
+  await service.api('POST', `/api-keys/${rotated.id}/rotate`);
+  t.equal((await query('account.get', { cookie: cookies[1]! })).status, 401, 'rotated');
+  offsetMs += 61_000;
+  t.equal((await query('account.get', { cookie: cookies[2]! })).status, 401, 'expired');
+});
+
+t.test('a session outlasts a restart, and ends after 12 hours', async (t) => {
+  const first = await service.join('api');
+  const cookie = await signIn(service.apiKey, { at: first.url });
+  await first.close();
+  const next = await service.join('api');
+  t.equal((await query('account.get', { cookie, at: next.url })).status, 200);
+  offsetMs += 12 * 3_600_000 - 60_000;
+  t.equal((await query('account.get', { cookie })).status, 200);
+  offsetMs += 61_000;
+  t.equal((await query('account.get', { cookie })).status, 401);
+  t.equal((await send('GET', '/session', { cookie })).status, 401);
+});
+
+t.test('a key has at most 50 sessions: a further one ends the oldest', async (t) => {
+  const { key } = await newKey();
+  const cookies: string[] = [];
+  for (let i = 0; i < 51; i += 1) {
+    offsetMs += 1;
+    cookies.push(await signIn(key));
+  }
+  t.equal((await query('account.get', { cookie: cookies[0]! })).status, 401);
+  for (const cookie of [cookies[1]!, cookies[50]!]) t.equal((await query('account.get', { cookie })).status, 200);
+});
+
+t.test('a foreign page cannot use a session, not even one on another name of the same host', async (t) => {
+  const cookie = await signIn(service.apiKey, { origin: url });
+  t.equal((await query('account.get', { cookie, origin: url })).status, 200);
+  const { port } = new URL(url);
+  for (const origin of [
+    'https://evil.example',
+    'null',
+    `http://localhost:${port}`,
+    `http://127.0.0.1:${Number(port) + 1}`,
+    'http://127.0.0.1',
+    `${url}.evil.example`,
+  ]) {
+    const body = { productId: product.id };
+    const made = await mutate('paymentLinks.create', { cookie, origin, body });
+    t.match([made.status, made.json.error.data.error.code], [403, 'forbidden'], origin);
+    t.equal((await query('account.get', { cookie, origin })).status, 403);
+    for (const method of ['GET', 'DELETE']) {
+      t.equal((await send(method, '/session', { cookie, origin })).status, 403, `${method} from ${origin}`);
+    }
+    const answer = await send('POST', '/session', { cookie, origin, body: { key: service.apiKey } });
+    t.match([answer.status, answer.headers.get('set-cookie')], [403, null], `signing in from ${origin}`);
+  }
+  t.equal((await query('account.get', { cookie })).status, 200, 'the session is still there');
+
+  // What fetch does not let a program send.
+  const bySite = (site: string) =>
+    new Promise<number>((resolve, reject) => {
+      const headers = { cookie, 'sec-fetch-site': site };
+      httpRequest(`${url}/dashboard/session`, { headers }, (res) => resolve(res.resume().statusCode!))
+        .on('error', reject)
+        .end();
+    });
+  t.same(await Promise.all(['cross-site', 'same-site', 'same-origin', 'none'].map(bySite)), [403, 403, 200, 200]);
+
+  const isForeign = createIsForeign('https://shop.example/pay');
+  const proxied = { host: '127.0.0.1:3000', origin: 'https://shop.example' };
+  t.notOk(isForeign({ headers: proxied }), 'behind a proxy the public origin counts');
+  t.ok(isForeign({ headers: { ...proxied, origin: 'https://www.shop.example' } }));
+});
+
+t.test('wrong keys are limited for each address, and a good one is served all the same', async (t) => {
+  const app = await service.join('api');
+  const attempt = (key: string) => send('POST', '/session', { body: { key }, at: app.url });
+  const seen = new Set<number>();
+  for (let i = 0; i < 20; i += 1) seen.add((await attempt(`sk_${'1'.repeat(43)}`)).status);
+  t.same([...seen], [401]);
+  const refused = await attempt('banana');
+  t.match([refused.status, refused.error.code], [429, 'rate_limited']);
+  t.ok(Number(refused.headers.get('retry-after')) >= 1);
+  t.equal((await attempt(service.apiKey)).status, 200);
+  offsetMs += 61_000;
+  t.equal((await attempt('banana')).status, 401);
+});
+
+t.test('files and page: strict headers, hashed names kept, compressed, nothing outside of the build', async (t) => {
+  for (const path of ['', '/', '/payments', '/payments/pay_x?status=UNDERPAID', '/no/such/view']) {
+    const page = await send('GET', path);
+    t.match([page.status, page.headers.get('content-type')], [200, /^text\/html/], path);
+    const policy = page.headers.get('content-security-policy')!;
+    for (const part of ["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"]) {
+      t.ok(policy.split('; ').includes(part), part);
+    }
+    t.notMatch(policy, /unsafe|data:|\*/);
+    t.notMatch(page.text, /<script(?![^>]*\ssrc=)|<style|\son\w+=|\sstyle=/i, 'nothing inline');
+  }
+  const { text } = await send('GET', '');
+  const assets = [...text.matchAll(/(?:src|href)="\/dashboard(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
+  t.ok(assets.length >= 2, 'script and style');
+  for (const path of assets) {
+    const asset = await send('GET', path, { headers: { 'accept-encoding': 'br' } });
+    t.equal(asset.status, 200, path);
+    t.equal(asset.headers.get('cache-control'), 'public, max-age=31536000, immutable');
+    t.equal(asset.headers.get('content-encoding'), 'br');
+    const plain = await send('GET', path, { headers: { 'accept-encoding': 'identity' } });
+    t.equal(plain.text, asset.text);
+  }
+  for (const name of ['nothing.js', '..%2findex.html', '%2e%2e%2findex.html', 'x.html', '%00.js']) {
+    t.equal((await send('GET', `/assets/${name}`)).status, 404, name);
+  }
+  t.equal((await send('POST', '/payments')).status, 404);
+
+  const behind = await createFiles('/pay').page();
+  t.match(behind, /"\/pay\/dashboard\/assets\//, 'below the path of PUBLIC_URL');
+  t.equal(await createFiles('', '/nowhere/').page(), null);
+});
