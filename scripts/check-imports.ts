@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Rooms are contracts and the folders of src; a file directly in src is a room of its own. `type:` allows `import type` only.
+/** Rooms are contracts and the folders of src, and what runs in the browser; a file directly in src is a room of its own. `type:` allows `import type` only.
  *  A path such as `contracts/networks` allows that one file. */
 const MAY_IMPORT: Readonly<Record<string, string>> = {
   contracts: '',
@@ -20,7 +20,10 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   services: 'contracts domain clock resources events stores/verdict type:stores type:page',
   api: 'contracts domain clock type:services',
   page: 'contracts domain clock resources api/input api/rest-body api/errors type:services type:stores type:collect',
-  http: 'contracts domain clock api page services/wallet-sync type:services type:stores type:collect',
+  dashboard: 'contracts domain api type:services',
+  // Types only: values of contracts would bring zod into the browser.
+  'dashboard/client': 'type:contracts',
+  http: 'contracts domain clock api page dashboard services/wallet-sync type:services type:stores type:collect',
   jobs: 'contracts clock stores/jobs',
   mongod: 'clock domain',
   'local-ledger': 'contracts/networks clock domain/startup-error cli/program',
@@ -38,11 +41,13 @@ const PROGRAMS = ['src/local-ledger/main.ts'];
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const IMPORT = /^(?:import|export)\s+(type\s)?(?:[\w*{][^'";]*?\sfrom\s+)?'([^']+)'|\bimport\('([^']+)'\)/gm;
 
-const roomOf = (path: string) =>
-  path
-    .replace(/^src\//, '')
-    .split('/', 1)[0]!
-    .replace(/\.(js|ts)$/, '');
+const BROWSER_ROOM = 'dashboard/client';
+
+function roomOf(path: string): string {
+  const inSrc = path.replace(/^src\//, '');
+  if (inSrc.startsWith(`${BROWSER_ROOM}/`)) return BROWSER_ROOM;
+  return inSrc.split('/', 1)[0]!.replace(/\.(js|ts)$/, '');
+}
 
 /** What is wrong with the import, or null. */
 function mistakeIn(file: string, target: string, isType: boolean): string | null {
@@ -65,7 +70,7 @@ function mistakeIn(file: string, target: string, isType: boolean): string | null
 
 const files = ['contracts', 'src'].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => `${folder}/${name}`),
 );
 const mistakes = files.flatMap((file) => {

@@ -50,7 +50,7 @@ async function startService(mongodbUri: string): Promise<Started> {
   child.stderr.pipe(process.stderr);
   const ended = new Promise<void>((done) => child.once('exit', () => done()));
   t.teardown(() => child.kill('SIGKILL'));
-  const demoKey = await eventually(async () => /API key {2}(sk_\S+)/.exec(printed)?.[1], 'the demo account', 90_000);
+  const demoKey = await eventually(async () => /API key +(sk_\S+)/.exec(printed)?.[1], 'the demo account', 90_000);
   return {
     url: `http://127.0.0.1:${port}`,
     ledgerUrl: `http://127.0.0.1:${ledgerPort}`,

@@ -62,18 +62,20 @@ async function main(): Promise<void> {
   say(`stellar-collect is ready (role ${role}, ${config.networks.join(', ')}).`);
   say('');
   if (role !== 'worker') {
-    say(`  API      ${publicUrl}/api/v1`);
-    say(`  Docs     ${publicUrl}/docs`);
+    say(`  Dashboard ${publicUrl}/dashboard`);
+    say(`  API       ${publicUrl}/api/v1`);
+    say(`  Docs      ${publicUrl}/docs`);
   }
-  if (localLedger) say(`  Ledger   ${localLedger.url}`);
-  say(`  Health   ${url}/health/ready`);
+  if (localLedger) say(`  Ledger    ${localLedger.url}`);
+  say(`  Health    ${url}/health/ready`);
   if (demo) {
     say('');
-    say('A demo account was made. Open its payment page, or that of an order, and pay with the button on it:');
+    say('A demo account was made. Open its payment page, or that of an order, and pay with the button on it.');
+    say('Sign in to the dashboard with the key, and see it arrive:');
     say('');
-    say(`  Page     ${demo.pageUrl}`);
-    say(`  Order    ${demo.checkoutUrl}`);
-    say(`  API key  ${demo.apiKey}`);
+    say(`  Page      ${demo.pageUrl}`);
+    say(`  Order     ${demo.checkoutUrl}`);
+    say(`  API key   ${demo.apiKey}`);
     say('');
     say('The key is not shown again. More accounts: npm run cli -- account create --name NAME');
   } else if (role !== 'worker') {

@@ -18,9 +18,17 @@ const FREIGHTER = createRequire(import.meta.url).resolve('@stellar/freighter-api
 
 const ONE_YEAR = 'public, max-age=31536000, immutable';
 
+const read = (file: string) => readFileSync(new URL(`./client/${file}`, import.meta.url));
+
+function bodyOf(file: string): Buffer {
+  if (file === 'freighter.js') return readFileSync(FREIGHTER);
+  // The theme is the dashboard's, too.
+  return file === 'page.css' ? Buffer.concat([read('theme.css'), read(file)]) : read(file);
+}
+
 export function createAssets() {
   const assets = Object.entries(FILES).map(([file, type]) => {
-    const body = readFileSync(file === 'freighter.js' ? FREIGHTER : new URL(`./client/${file}`, import.meta.url));
+    const body = bodyOf(file);
     const [name, extension] = file.split('.');
     const hash = createHash('sha256').update(body).digest('hex').slice(0, 10);
     return {

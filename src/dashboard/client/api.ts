@@ -1,0 +1,194 @@
+/** The API as the views use it: the tRPC procedures by name, with the contract's types, remembered and kept fresh by TanStack Query. */
+import {
+  keepPreviousData,
+  QueryClient,
+  type UseQueryResult,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/preact-query';
+import { createTRPCUntypedClient, httpBatchLink, TRPCClientError } from '@trpc/client';
+import type { ErrorBody } from '../../../contracts/errors.js';
+import type { Contract } from '../../../contracts/index.js';
+import type { InputOf, OutputOf } from '../../../contracts/operation.js';
+import { BASE } from './address.js';
+
+type Names<Readable> = {
+  [Resource in keyof Contract & string]: {
+    [Name in keyof Contract[Resource] & string]: (
+      Contract[Resource][Name] extends { method: 'GET' }
+        ? true
+        : false
+    ) extends Readable
+      ? `${Resource}.${Name}`
+      : never;
+  }[keyof Contract[Resource] & string];
+}[keyof Contract & string];
+/** `payments.list` and all others that only read. */
+export type ReadName = Names<true>;
+/** `payments.accept` and all others that write. */
+export type WriteName = Names<false>;
+type OperationOf<Name> = Name extends `${infer Resource}.${infer Op}`
+  ? Resource extends keyof Contract
+    ? Op extends keyof Contract[Resource]
+      ? Contract[Resource][Op]
+      : never
+    : never
+  : never;
+export type Input<Name extends ReadName | WriteName> = InputOf<OperationOf<Name>>;
+export type Output<Name extends ReadName | WriteName> = OutputOf<OperationOf<Name>>;
+/** One item of a list. */
+export type Item<Name extends ReadName> = Output<Name> extends { items: (infer One)[] } ? One : never;
+
+/** The server takes at most 20 calls in one request; well below the 16 KiB that it takes for a request's line. */
+const client = createTRPCUntypedClient({
+  links: [httpBatchLink({ url: `${BASE}/trpc`, maxItems: 20, maxURLLength: 8_000 })],
+});
+
+/** What is said when a call was refused, or did not arrive. `fields` has what is wrong with each field of a form. */
+export interface Failure {
+  code: ErrorBody['code'] | 'unreachable';
+  message: string;
+  fields: Readonly<Record<string, string>>;
+}
+
+export function failureOf(error: unknown): Failure {
+  const body = error instanceof TRPCClientError ? (error.data?.error as ErrorBody | undefined) : undefined;
+  return body ? toFailure(body) : UNREACHABLE;
+}
+
+export const toFailure = ({ code, message, details = [] }: ErrorBody): Failure => ({
+  code,
+  message,
+  // Of several faults of a field the first.
+  fields: Object.fromEntries([...details].reverse().map((fault) => [fault.path, fault.message])),
+});
+
+export const UNREACHABLE: Failure = {
+  code: 'unreachable',
+  message: 'The service does not answer. Check your connection and try again.',
+  fields: {},
+};
+
+/** What is not seen by itself, such as a name that somebody else changed. */
+const REFRESH_MS = 30_000;
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      placeholderData: keepPreviousData,
+      refetchInterval: REFRESH_MS,
+      networkMode: 'always',
+      retry: (count, error) => count < 2 && ['unreachable', 'internal'].includes(failureOf(error).code),
+    },
+    mutations: { networkMode: 'always' },
+  },
+});
+
+const SESSION_KEY = ['session'];
+
+const isNotSession = ({ queryKey }: { queryKey: readonly unknown[] }) => queryKey[0] !== SESSION_KEY[0];
+
+/** The session is over: the page asks to sign in again. */
+function noteRefusal(error: unknown): void {
+  if (failureOf(error).code === 'unauthorized') queryClient.setQueryData(SESSION_KEY, null);
+}
+queryClient.getQueryCache().config.onError = noteRefusal;
+queryClient.getMutationCache().config.onError = noteRefusal;
+
+const keyOf = (name: string, input?: unknown) => [...name.split('.'), ...(input === undefined ? [] : [input])];
+
+type ReadOptions = {
+  /** False: nothing is asked for yet. */
+  enabled?: boolean;
+  refetchInterval?: number;
+  /** False: what another input gave is not shown meanwhile. */
+  keepPrevious?: boolean;
+};
+
+/** Reads, remembers, and reads again when something may have changed. */
+export function useRead<Name extends ReadName>(
+  name: Name,
+  input: Input<Name>,
+  { keepPrevious = true, ...options }: ReadOptions = {},
+): UseQueryResult<Output<Name>> {
+  return useQuery({
+    queryKey: keyOf(name, input),
+    queryFn: ({ signal }) => client.query(name, input, { signal }) as Promise<Output<Name>>,
+    ...(keepPrevious ? {} : { placeholderData: undefined }),
+    ...options,
+  });
+}
+
+/** Writes. What is shown is read again before the write counts as done. */
+export function useWrite<Name extends WriteName>(name: Name) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (input: Input<Name>) => client.mutation(name, input) as Promise<Output<Name>>,
+    onSettled: () => queries.invalidateQueries({ predicate: isNotSession }),
+  });
+}
+
+/** Makes everything that is shown of these resources be read again. */
+export function refresh(resources: readonly string[]): void {
+  void queryClient.invalidateQueries({ predicate: ({ queryKey }) => resources.includes(String(queryKey[0])) });
+}
+
+/** Reads once, outside of a view. */
+export const read = <Name extends ReadName>(name: Name, input: Input<Name>) =>
+  client.query(name, input) as Promise<Output<Name>>;
+
+export interface Session {
+  account: Output<'account.get'>;
+  scope: 'FULL' | 'READ';
+  keyId: string;
+  networks: ('PUBLIC' | 'TESTNET' | 'LOCAL')[];
+}
+
+/** Nothing of who was signed in before is left. */
+function setSession(session: Session | null): void {
+  queryClient.removeQueries({ predicate: isNotSession });
+  queryClient.setQueryData(SESSION_KEY, session);
+}
+
+async function callSession(method: string, body?: unknown): Promise<{ data: Session } | { failure: Failure }> {
+  try {
+    const answer = await fetch(`${BASE}/session`, {
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    });
+    const { data, error } = (await answer.json()) as { data: Session; error: ErrorBody | null };
+    return error ? { failure: toFailure(error) } : { data };
+  } catch {
+    return { failure: UNREACHABLE };
+  }
+}
+
+/** Null: nobody is signed in. */
+export const useSession = () =>
+  useQuery<Session | null>({
+    queryKey: SESSION_KEY,
+    queryFn: async () => {
+      const answer = await callSession('GET');
+      if ('data' in answer) return answer.data;
+      if (answer.failure.code === 'unauthorized') return null;
+      throw new Error(answer.failure.message);
+    },
+    staleTime: 60_000,
+  });
+
+/** @returns what was refused, or null once signed in */
+export async function signIn(key: string): Promise<Failure | null> {
+  const answer = await callSession('POST', { key });
+  if ('failure' in answer) return answer.failure;
+  setSession(answer.data);
+  return null;
+}
+
+/** @returns what went wrong, or null once signed out */
+export async function signOut(): Promise<Failure | null> {
+  const answer = await callSession('DELETE');
+  if ('failure' in answer) return answer.failure;
+  setSession(null);
+  return null;
+}

@@ -1,0 +1,65 @@
+/** How amounts, times, ids and assets are written. Amounts stay text and BigInt: nothing is ever rounded. */
+
+const STROOPS = 10_000_000n;
+
+/** Canonical decimal text to stroops. */
+export function stroopsOf(amount: string): bigint {
+  const [whole = '0', fraction = ''] = amount.split('.');
+  return BigInt(whole) * STROOPS + BigInt(fraction.padEnd(7, '0') || '0');
+}
+
+export function amountOf(stroops: bigint): string {
+  const fraction = (stroops % STROOPS).toString().padStart(7, '0').replace(/0+$/, '');
+  return `${stroops / STROOPS}${fraction && `.${fraction}`}`;
+}
+
+/** `1234.5` → `1,234.5`. */
+export function grouped(amount: string): string {
+  const [whole = '0', fraction] = amount.split('.');
+  const groups = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return fraction === undefined ? groups : `${groups}.${fraction}`;
+}
+
+/** `GABC…WXYZ` */
+export const short = (text: string, ends = 4): string =>
+  text.length > 2 * ends + 1 ? `${text.slice(0, ends)}…${text.slice(-ends)}` : text;
+
+const sameDay = (a: Date, b: Date) => a.toDateString() === b.toDateString();
+const clockTime = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const dayAndMonth = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+const wholeDate = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
+const exactly = new Intl.DateTimeFormat('en-GB', {
+  dateStyle: 'medium',
+  timeStyle: 'long',
+});
+
+/** Short, in the browser's zone: `14:03`, `21 Nov, 14:03`, `21 Nov 2025`. */
+export function shortTime(iso: string, now = new Date()): string {
+  const at = new Date(iso);
+  if (sameDay(at, now)) return clockTime.format(at);
+  if (at.getFullYear() === now.getFullYear()) return `${dayAndMonth.format(at)}, ${clockTime.format(at)}`;
+  return wholeDate.format(at);
+}
+
+/** To the second, with the zone. */
+export const exactTime = (iso: string): string => exactly.format(new Date(iso));
+
+export const timezone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+
+/** The day in the browser's zone, `2026-11-21`. */
+export function dayOf(date: Date): string {
+  const two = (number: number) => String(number).padStart(2, '0');
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}
+
+/** Midnight of the day in the browser's zone, `days` later. */
+export const startOfDay = (day: string, days = 0): Date => {
+  const [year, month, date] = day.split('-').map(Number);
+  return new Date(year!, month! - 1, date! + days);
+};
+
+/** `2026-11-21` → `21 Nov`. */
+export const shortDay = (day: string): string => dayAndMonth.format(startOfDay(day));
+
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${grouped(String(count))} ${count === 1 ? one : many}`;

@@ -1,0 +1,25 @@
+/** Starts the dashboard. */
+import { QueryClientProvider } from '@tanstack/preact-query';
+import { render } from 'preact';
+import { Router } from 'wouter-preact';
+import './style.css';
+import { BASE } from './address.js';
+import { queryClient } from './api.js';
+import { App } from './app.js';
+
+// While versions change, a part of this one may be gone: the page is loaded again, once.
+addEventListener('vite:preloadError', (event) => {
+  const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[];
+  if (navigation?.type === 'reload') return;
+  event.preventDefault();
+  location.reload();
+});
+
+render(
+  <QueryClientProvider client={queryClient}>
+    <Router base={BASE}>
+      <App />
+    </Router>
+  </QueryClientProvider>,
+  document.getElementById('app')!,
+);

@@ -1,0 +1,192 @@
+/** What changes something: buttons that ask first, switches that show the new state at once and go back when it is refused, and what is
+ *  shown once only. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { failureOf, useSession } from '../api.js';
+import { Copy } from './bits.js';
+import { Icon } from './icon.js';
+import { say } from './toast.js';
+
+/** Whether the session's key may change anything. */
+export const useCanWrite = (): boolean => useSession().data?.scope === 'FULL';
+
+/** Opens as a modal dialog: the browser keeps the focus within it, and gives it back. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+interface Mutation<Input> {
+  mutateAsync: (input: Input) => Promise<unknown>;
+  isPending: boolean;
+}
+
+interface AskProps<Input> {
+  label: string;
+  title: string;
+  children: ComponentChildren;
+  confirm: string;
+  isDestructive?: boolean;
+  write: Mutation<Input>;
+  input: Input;
+  /** Said when it is done. */
+  done: string;
+  onDone?: (result: never) => void;
+}
+
+/** A button whose step is asked about. What is refused is said where it was asked. */
+export function Ask<Input>(props: AskProps<Input>) {
+  const { label, title, children, confirm, isDestructive = false, write, input, done, onDone } = props;
+  const [isOpen, setOpen] = useState(false);
+  const [problem, setProblem] = useState<string | null>(null);
+  const close = () => {
+    setOpen(false);
+    setProblem(null);
+  };
+  const act = async () => {
+    setProblem(null);
+    try {
+      const result = await write.mutateAsync(input);
+      close();
+      say(done);
+      onDone?.(result as never);
+    } catch (error) {
+      setProblem(failureOf(error).message);
+    }
+  };
+  return (
+    <>
+      <button type="button" class={isDestructive ? 'plain bad' : 'plain'} onClick={() => setOpen(true)}>
+        {label}
+      </button>
+      {isOpen && (
+        <Dialog title={title} onClose={close}>
+          {children}
+          {problem && (
+            <p class="problem" role="alert">
+              <Icon name="alert" />
+              {problem}
+            </p>
+          )}
+          <div class="actions">
+            <button type="button" class="plain" onClick={close}>
+              Cancel
+            </button>
+            <button
+              type="button"
+              class={isDestructive ? 'bad' : ''}
+              aria-disabled={write.isPending}
+              onClick={() => write.isPending || void act()}
+            >
+              {write.isPending ? 'One moment…' : confirm}
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+/** A button that acts at once. */
+export function Act<Input>({
+  label,
+  write,
+  input,
+  done,
+}: {
+  label: string;
+  write: Mutation<Input>;
+  input: Input;
+  done: (result: never) => string;
+}) {
+  const act = async () => {
+    try {
+      say(done((await write.mutateAsync(input)) as never));
+    } catch (error) {
+      say(failureOf(error).message, { isBad: true });
+    }
+  };
+  return (
+    <button type="button" class="plain" aria-disabled={write.isPending} onClick={() => write.isPending || void act()}>
+      {write.isPending ? 'One moment…' : label}
+    </button>
+  );
+}
+
+interface ToggleProps {
+  /** What is switched, for screen readers. */
+  what: string;
+  isOn: boolean;
+  /** Stores the new state. */
+  set: (isOn: boolean) => Promise<unknown>;
+  on?: string;
+  off?: string;
+}
+
+export function Toggle({ what, isOn, set, on = 'On', off = 'Off' }: ToggleProps) {
+  const [wanted, setWanted] = useState<boolean | null>(null);
+  const shown = wanted ?? isOn;
+  const canWrite = useCanWrite();
+  const change = async () => {
+    if (wanted !== null) return;
+    setWanted(!isOn);
+    try {
+      await set(!isOn);
+    } catch (error) {
+      say(failureOf(error).message, { isBad: true });
+    }
+    setWanted(null);
+  };
+  if (!canWrite) return <span>{shown ? on : off}</span>;
+  return (
+    <button type="button" role="switch" class="switch" aria-checked={shown} aria-label={what} onClick={change}>
+      <span class="track" />
+      <span aria-hidden="true">{shown ? on : off}</span>
+    </button>
+  );
+}
+
+/** What the API tells only once. */
+export function Once({
+  title,
+  secret,
+  what,
+  children,
+  onClose,
+}: {
+  title: string;
+  secret: string;
+  what: string;
+  children: ComponentChildren;
+  onClose: () => void;
+}) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      {children}
+      <p class="once">
+        <code>{secret}</code>
+      </p>
+      <div class="actions">
+        <Copy text={secret} what={what} label="Copy" />
+        <button type="button" onClick={onClose}>
+          I have kept it
+        </button>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,25 @@
+/** Downloads of what a list shows, all pages of it: for a spreadsheet, and for programs. */
+import { BASE } from '../address.js';
+
+type Filters = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+const FORMATS = [
+  ['csv', 'CSV'],
+  ['jsonl', 'JSON lines'],
+] as const;
+
+/** @param filters those of the list */
+export function Export({ of, filters }: { of: 'payments' | 'checkouts'; filters: Filters }) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filters))
+    for (const each of [value ?? []].flat()) query.append(name, each);
+  return (
+    <>
+      {FORMATS.map(([format, label]) => (
+        <a key={format} class="button plain" href={`${BASE}/api/${of}/export?format=${format}&${query}`} download>
+          Export as {label}
+        </a>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,120 @@
+/** Filters of lists. Each keeps its value in the address. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useLocation } from 'wouter-preact';
+import { useParam } from '../address.js';
+import { useRead } from '../api.js';
+
+export type Options = readonly (readonly [value: string, label: string])[];
+
+/** As many as one request gives. */
+const MAX_OPTIONS = 100;
+
+/** Products or wallets to choose from: all that one request gives. */
+export function useOptions(name: 'products.list' | 'wallets.list', all: string): Options {
+  const { data } = useRead(name, { pageSize: MAX_OPTIONS });
+  return [['', all], ...(data?.items ?? []).map((item) => [item.id, item.name] as const)];
+}
+
+export const Tabs = ({
+  label,
+  options,
+  value,
+  set,
+}: {
+  label: string;
+  options: Options;
+  value: string;
+  set: (value: string) => void;
+}) => (
+  <fieldset class="tabs">
+    <legend class="unseen">{label}</legend>
+    {options.map(([option, text]) => (
+      <button type="button" key={option} aria-pressed={option === value} onClick={() => set(option)}>
+        {text}
+      </button>
+    ))}
+  </fieldset>
+);
+
+export function Select({ name, label, options }: { name: string; label: string; options: Options }) {
+  const [value, set] = useParam(name);
+  const id = useId();
+  // What is chosen by the address and is not among the options can be seen, too.
+  const all = options.some(([option]) => option === value) ? options : [...options, [value, value] as const];
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={(event) => set(event.currentTarget.value)}>
+        {all.map(([option, text]) => (
+          <option key={option} value={option}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+const TYPING_MS = 300;
+
+/** Looks while it is typed, a moment later. */
+export function Search({
+  name,
+  label,
+  type = 'search',
+  placeholder,
+}: {
+  name: string;
+  label: string;
+  type?: 'search' | 'date';
+  placeholder?: string;
+}) {
+  const [value, set] = useParam(name);
+  const [typed, setTyped] = useState(value);
+  const id = useId();
+  const latest = useRef(set);
+  latest.current = set;
+  useEffect(() => setTyped(value), [value]);
+  useEffect(() => {
+    if (typed.trim() === value) return;
+    const timer = setTimeout(() => latest.current(typed.trim()), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [typed, value]);
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        type={type}
+        value={typed}
+        placeholder={placeholder}
+        onInput={(event) => setTyped(event.currentTarget.value)}
+        autoComplete="off"
+      />
+    </div>
+  );
+}
+
+/** Folded away until one of them is used. */
+export function Filters({
+  values,
+  children,
+}: {
+  values: Readonly<Record<string, string>>;
+  children: ComponentChildren;
+}) {
+  const [path, navigate] = useLocation();
+  const used = Object.values(values).filter(Boolean).length;
+  return (
+    <details class="filters" open={used > 0}>
+      <summary>Filters{used > 0 && ` (${used})`}</summary>
+      <div class="grid">{children}</div>
+      {used > 0 && (
+        <button type="button" class="plain" onClick={() => navigate(path, { replace: true })}>
+          Clear the filters
+        </button>
+      )}
+    </details>
+  );
+}

@@ -1,0 +1,173 @@
+/** Forms: labelled fields that show what the API says about each, and a button that says what is going on. */
+import { type ComponentChildren, createContext } from 'preact';
+import { useContext, useEffect, useId, useRef } from 'preact/hooks';
+import type { Failure } from '../api.js';
+import { Icon } from './icon.js';
+
+const Faults = createContext<Failure['fields']>({});
+
+interface FormProps {
+  /** What the fields hold, blanks around it taken away. */
+  onSubmit: (values: Values) => void;
+  submit: string;
+  isBusy: boolean;
+  failure: Failure | null;
+  children: ComponentChildren;
+  /** Stands beside the button. */
+  beside?: ComponentChildren;
+}
+
+export interface Values {
+  /** `''` for a field that is empty or not there. */
+  text(name: string): string;
+  /** Null instead of `''`. */
+  orNull(name: string): string | null;
+  all(name: string): string[];
+}
+
+function valuesOf(form: HTMLFormElement): Values {
+  const data = new FormData(form);
+  const text = (name: string) => String(data.get(name) ?? '').trim();
+  return { text, orNull: (name) => text(name) || null, all: (name) => data.getAll(name).map(String) };
+}
+
+export function Form({ onSubmit, submit, isBusy, failure, children, beside }: FormProps) {
+  const form = useRef<HTMLFormElement>(null);
+  const fields = failure?.fields ?? {};
+  useEffect(() => {
+    if (failure) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus();
+  }, [failure]);
+  return (
+    <Faults.Provider value={fields}>
+      <form
+        ref={form}
+        class="form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!isBusy) onSubmit(valuesOf(event.currentTarget));
+        }}
+      >
+        {children}
+        {failure && (
+          <p class="problem" role="alert">
+            <Icon name="alert" />
+            {failure.message}
+          </p>
+        )}
+        <div class="actions">
+          <button type="submit" aria-disabled={isBusy}>
+            {isBusy ? 'One moment…' : submit}
+          </button>
+          {beside}
+        </div>
+      </form>
+    </Faults.Provider>
+  );
+}
+
+interface FieldProps {
+  name: string;
+  label: string;
+  hint?: ComponentChildren;
+  value?: string;
+  type?: 'text' | 'search' | 'password' | 'date' | 'number';
+  /** A text of several lines. */
+  isLong?: boolean;
+  isOptional?: boolean;
+  inputMode?: 'decimal' | 'numeric' | 'url';
+  autoComplete?: string;
+  placeholder?: string;
+  suffix?: string;
+  options?: readonly (readonly [value: string, label: string])[];
+  onInput?: (value: string) => void;
+}
+
+export function Field(props: FieldProps) {
+  const { name, label, hint, value, type = 'text', isLong, isOptional, suffix, options, onInput, ...rest } = props;
+  const id = useId();
+  const fault = useContext(Faults)[name];
+  const described = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(' ');
+  const common = {
+    id,
+    name,
+    defaultValue: value,
+    ...(described ? { 'aria-describedby': described } : {}),
+    ...(fault ? { 'aria-invalid': true } : {}),
+    onInput: (event: { currentTarget: { value: string } }) => onInput?.(event.currentTarget.value),
+  };
+  return (
+    <div class="field">
+      <label for={id}>
+        {label}
+        {isOptional && <span class="optional"> (optional)</span>}
+      </label>
+      <div class="entry">
+        {options ? (
+          <select {...common}>
+            {options.map(([option, text]) => (
+              <option key={option} value={option} selected={option === value}>
+                {text}
+              </option>
+            ))}
+          </select>
+        ) : isLong ? (
+          <textarea {...common} rows={4} />
+        ) : (
+          <input {...common} {...rest} type={type} autoComplete={rest.autoComplete ?? 'off'} />
+        )}
+        {suffix && <span class="suffix">{suffix}</span>}
+      </div>
+      {hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {fault && (
+        <p class="problem" id={`${id}-fault`}>
+          {fault}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  name: string;
+  legend: string;
+  type: 'radio' | 'checkbox';
+  value: readonly string[];
+  options: readonly { value: string; label: string; hint?: string }[];
+  onInput?: (value: string) => void;
+}
+
+export function Choice({ name, legend, type, value, options, onInput }: ChoiceProps) {
+  const id = useId();
+  const fault = useContext(Faults)[name];
+  return (
+    <fieldset class="choice">
+      <legend>{legend}</legend>
+      {options.map((option) => (
+        <label key={option.value}>
+          <input
+            type={type}
+            name={name}
+            value={option.value}
+            defaultChecked={value.includes(option.value)}
+            onInput={() => onInput?.(option.value)}
+            {...(fault ? { 'aria-invalid': true, 'aria-describedby': `${id}-fault` } : {})}
+          />
+          <span>
+            {option.label}
+            {option.hint && <span class="hint">{option.hint}</span>}
+          </span>
+        </label>
+      ))}
+      {fault && (
+        <p class="problem" id={`${id}-fault`}>
+          {fault}
+        </p>
+      )}
+    </fieldset>
+  );
+}

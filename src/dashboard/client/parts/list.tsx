@@ -1,0 +1,115 @@
+/** Lists: a table that becomes rows of two lines on a phone, with its empty, loading and error state and its pages. */
+import type { UseQueryResult } from '@tanstack/preact-query';
+import type { ComponentChildren } from 'preact';
+import { Link, useLocation, useSearchParams } from 'wouter-preact';
+import { grouped } from '../format.js';
+import { Shown } from './page.js';
+
+export interface Column<Item> {
+  title: string;
+  /** `main` is the row's link, `money` is right-aligned, `wide` is left out on a phone. */
+  kind?: 'main' | 'money' | 'wide' | 'actions';
+  cell: (item: Item) => ComponentChildren;
+}
+
+interface ListProps<Item> {
+  /** For screen readers. */
+  title: string;
+  query: UseQueryResult<{ items: Item[]; meta: { page: number; total: number; totalPages: number; pageSize: number } }>;
+  columns: readonly Column<Item>[];
+  /** Where a row leads. */
+  href?: (item: Item) => string;
+  /** Stands in the place of a list without items. */
+  empty: ComponentChildren;
+  /** False: the first items only. */
+  paged?: boolean;
+}
+
+export function List<Item extends { id: string }>({
+  title,
+  query,
+  columns,
+  href,
+  empty,
+  paged = true,
+}: ListProps<Item>) {
+  return (
+    <Shown query={query}>
+      {({ items, meta }) => (
+        <div class={query.isPlaceholderData ? 'list stale' : 'list'} aria-busy={query.isPlaceholderData}>
+          {items.length === 0 ? (
+            <div class="empty">{empty}</div>
+          ) : (
+            <table>
+              <caption class="unseen">{title}</caption>
+              <thead>
+                <tr>
+                  {columns.map((column) => (
+                    <th key={column.title} scope="col" class={column.kind}>
+                      {column.kind === 'actions' ? <span class="unseen">{column.title}</span> : column.title}
+                    </th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                {items.map((item) => (
+                  <tr key={item.id}>
+                    {columns.map(({ title, kind, cell }) => (
+                      <td key={title} class={kind}>
+                        {kind === 'main' && href ? <Link href={href(item)}>{cell(item)}</Link> : cell(item)}
+                      </td>
+                    ))}
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+          {paged && <Pages {...meta} shown={items.length} />}
+        </div>
+      )}
+    </Shown>
+  );
+}
+
+function Pages({
+  page,
+  total,
+  totalPages,
+  pageSize,
+  shown,
+}: {
+  page: number;
+  total: number;
+  totalPages: number;
+  pageSize: number;
+  shown: number;
+}) {
+  const [path] = useLocation();
+  const [params] = useSearchParams();
+  if (totalPages <= 1 && page === 1) return null;
+  const to = (target: number) => {
+    const query = new URLSearchParams(params);
+    if (target === 1) query.delete('page');
+    else query.set('page', String(target));
+    return query.size > 0 ? `${path}?${query}` : path;
+  };
+  const first = (page - 1) * pageSize + 1;
+  return (
+    <nav class="pages" aria-label="Pages of the list">
+      {page > 1 && (
+        <Link href={to(Math.min(page - 1, Math.max(totalPages, 1)))} className="button plain">
+          Previous
+        </Link>
+      )}
+      <span>
+        {shown > 0 ? `${grouped(String(first))}–${grouped(String(first + shown - 1))} of ` : 'Nothing here of '}
+        {grouped(String(total))}
+      </span>
+      {page < totalPages && (
+        <Link href={to(page + 1)} className="button plain">
+          Next
+        </Link>
+      )}
+    </nav>
+  );
+}

@@ -1,0 +1,108 @@
+/** A view: its heading, what can be done, and what stands there while it loads or when it cannot. */
+import type { UseQueryResult } from '@tanstack/preact-query';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { Link } from 'wouter-preact';
+import { failureOf } from '../api.js';
+import { Icon } from './icon.js';
+
+/** Whether a view was shown before: the first one leaves the focus where the browser put it. */
+let hasShown = false;
+
+interface PageProps {
+  title: string;
+  /** Stands beside the heading. */
+  badge?: ComponentChildren;
+  actions?: ComponentChildren;
+  /** The list that the view belongs to. */
+  back?: { href: string; label: string };
+  children: ComponentChildren;
+}
+
+export function Page({ title, badge, actions, back, children }: PageProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (hasShown) heading.current?.focus();
+    hasShown = true;
+  }, []);
+  useEffect(() => {
+    document.title = `${title} · stellar-collect`;
+  }, [title]);
+  return (
+    <>
+      {back && (
+        <Link href={back.href} className="back">
+          <Icon name="back" />
+          {back.label}
+        </Link>
+      )}
+      <header class="page">
+        <div>
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
+          {badge}
+        </div>
+        {actions && <div class="actions">{actions}</div>}
+      </header>
+      {children}
+    </>
+  );
+}
+
+export const Loading = () => (
+  <p class="loading" role="status">
+    Loading…
+  </p>
+);
+
+export const Failed = ({ error, retry }: { error: unknown; retry?: () => unknown }) => {
+  const { message } = failureOf(error);
+  return (
+    <div class="callout bad" role="alert">
+      <Icon name="alert" />
+      <p>{message}</p>
+      {retry && (
+        <button type="button" class="plain" onClick={() => void retry()}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+};
+
+/** Shows what was read. What was read before stays while it is read again, also when that fails. */
+export function Shown<Data>({
+  query,
+  children,
+}: {
+  query: UseQueryResult<Data>;
+  children: (data: Data) => ComponentChildren;
+}) {
+  const { data, error, refetch } = query;
+  if (data === undefined) return error ? <Failed error={error} retry={refetch} /> : <Loading />;
+  return (
+    <>
+      {error && <Failed error={error} retry={refetch} />}
+      {children(data)}
+    </>
+  );
+}
+
+export const Section = ({
+  title,
+  actions,
+  children,
+}: {
+  title: string;
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+}) => (
+  <section class="section">
+    <header>
+      <h2>{title}</h2>
+      {actions && <div class="actions">{actions}</div>}
+    </header>
+    {children}
+  </section>
+);

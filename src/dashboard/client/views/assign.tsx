@@ -1,0 +1,131 @@
+/** Gives an unmatched payment to a link or a checkout, which is looked for first. */
+import type { ComponentChildren } from 'preact';
+import { useParam } from '../address.js';
+import { type Item, useRead, useWrite } from '../api.js';
+import { Ask } from '../parts/act.js';
+import { Badge, Money } from '../parts/bits.js';
+import { Search, Tabs } from '../parts/filters.js';
+import { Section, Shown } from '../parts/page.js';
+import { CHECKOUT_STATUS, PAYMENT_STATUS } from '../words.js';
+
+type Payment = Item<'payments.list'>;
+
+const KINDS = [
+  ['', 'Payment links'],
+  ['checkouts', 'Checkouts'],
+] as const;
+const SHOWN = 10;
+
+export function Assign({ payment, onDone }: { payment: Payment; onDone: () => void }) {
+  const [kind, setKind] = useParam('to');
+  return (
+    <Section title="Assign it">
+      <p class="hint">It is judged as if it had carried the memo of the link or checkout that you choose.</p>
+      <Tabs label="Assign to" options={KINDS} value={kind} set={setKind} />
+      {kind === 'checkouts' ? (
+        <Checkouts payment={payment} onDone={onDone} />
+      ) : (
+        <Links payment={payment} onDone={onDone} />
+      )}
+    </Section>
+  );
+}
+
+function Links({ payment, onDone }: { payment: Payment; onDone: () => void }) {
+  const [search] = useParam('search');
+  const links = useRead('paymentLinks.list', { pageSize: SHOWN, ...(search && { search }) });
+  return (
+    <>
+      <Search name="search" label="Product, memo or end of the link’s address" />
+      <Shown query={links}>
+        {({ items, meta }) => (
+          <Choices isEmpty={items.length === 0} more={meta.total - items.length}>
+            {items.map(({ id, product, memo }) => (
+              <li key={id}>
+                <span>
+                  <bdi>{product.name}</bdi>
+                  {product.price && <Money amount={product.price} code={product.assetCode} />}
+                  <code>{memo}</code>
+                </span>
+                <Give payment={payment} target={{ paymentLinkId: id }} name={product.name} onDone={onDone} />
+              </li>
+            ))}
+          </Choices>
+        )}
+      </Shown>
+    </>
+  );
+}
+
+function Checkouts({ payment, onDone }: { payment: Payment; onDone: () => void }) {
+  const [search] = useParam('search');
+  const checkouts = useRead('checkouts.list', { pageSize: SHOWN, ...(search && { reference: search }) });
+  return (
+    <>
+      <Search name="search" label="The checkout’s whole reference" />
+      <Shown query={checkouts}>
+        {({ items, meta }) => (
+          <Choices isEmpty={items.length === 0} more={meta.total - items.length}>
+            {items.map(({ id, name, reference, status, remainingAmount, assetCode }) => (
+              <li key={id}>
+                <span>
+                  <bdi>{reference ?? name}</bdi>
+                  <Badge {...CHECKOUT_STATUS[status]} />
+                  <span>
+                    <Money amount={remainingAmount} code={assetCode} /> due
+                  </span>
+                </span>
+                <Give payment={payment} target={{ checkoutId: id }} name={reference ?? name} onDone={onDone} />
+              </li>
+            ))}
+          </Choices>
+        )}
+      </Shown>
+    </>
+  );
+}
+
+const Choices = ({ isEmpty, more, children }: { isEmpty: boolean; more: number; children: ComponentChildren }) =>
+  isEmpty ? (
+    <p class="empty">Nothing fits.</p>
+  ) : (
+    <>
+      <ul class="choices">{children}</ul>
+      {more > 0 && <p class="hint">{more.toLocaleString('en')} more: search to find yours.</p>}
+    </>
+  );
+
+type Target = { paymentLinkId: string } | { checkoutId: string };
+
+function Give({
+  payment,
+  target,
+  name,
+  onDone,
+}: {
+  payment: Payment;
+  target: Target;
+  name: string;
+  onDone: () => void;
+}) {
+  const write = useWrite('payments.assign');
+  return (
+    <Ask
+      label="Assign"
+      title={`Assign it to ${name}?`}
+      confirm="Assign"
+      write={write}
+      input={{ id: payment.id, ...target }}
+      done={`Assigned to ${name}.`}
+      onDone={(judged: Payment) => {
+        if (judged.status !== 'UNMATCHED') onDone();
+      }}
+    >
+      <p>
+        <Money amount={payment.amount} code={payment.assetCode} /> will count for <bdi>{name}</bdi> and be judged by its
+        terms: {PAYMENT_STATUS.COMPLETED.label.toLowerCase()}, {PAYMENT_STATUS.UNDERPAID.label.toLowerCase()} or{' '}
+        {PAYMENT_STATUS.REJECTED.label.toLowerCase()}. This cannot be undone.
+      </p>
+    </Ask>
+  );
+}

@@ -1,0 +1,136 @@
+/** One checkout: how far it is paid, its page, and what can be decided. */
+import { Link } from 'wouter-preact';
+import { type Item, useRead, useWrite } from '../api.js';
+import { Ask, useCanWrite } from '../parts/act.js';
+import { Badge, Code, Copy, Facts, Money, Outside, Time } from '../parts/bits.js';
+import { List } from '../parts/list.js';
+import { Page, Section, Shown } from '../parts/page.js';
+import { QrBlock } from '../parts/qr-block.js';
+import { CHECKOUT_STATUS } from '../words.js';
+import { partOf } from './checkouts.js';
+import { PAYMENT_COLUMNS } from './payments.js';
+
+type Checkout = Item<'checkouts.list'>;
+
+const BACK = { href: '/checkouts', label: 'Checkouts' };
+const STATUSES = ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'] as const;
+
+export function Checkout({ id }: { id: string }) {
+  const checkout = useRead('checkouts.get', { id }, { keepPrevious: false });
+  if (!checkout.data) {
+    return (
+      <Page title="Checkout" back={BACK}>
+        <Shown query={checkout}>{() => null}</Shown>
+      </Page>
+    );
+  }
+  return <Details checkout={checkout.data} />;
+}
+
+function Details({ checkout }: { checkout: Checkout }) {
+  const { id, url, name, reference, status, assetCode: code } = checkout;
+  const canWrite = useCanWrite();
+  const payments = useRead('payments.list', { checkoutId: id, status: [...STATUSES], pageSize: 20 });
+  const hasRejected = payments.data?.items.some((payment) => payment.status === 'REJECTED') ?? false;
+  const mayHelp = checkout.receivedAmount !== '0' || hasRejected;
+  const money = (amount: string) => <Money amount={amount} code={code} />;
+  return (
+    <Page
+      title={reference ?? name}
+      back={BACK}
+      badge={<Badge {...CHECKOUT_STATUS[status]} more={partOf(checkout)} />}
+      actions={<Copy text={url} what="the URL" label="Copy the URL" />}
+    >
+      {canWrite && status !== 'PAID' && (
+        <div class="actions">
+          {mayHelp && <Accept id={id} />}
+          {status === 'OPEN' && <Cancel id={id} />}
+        </div>
+      )}
+      <div class="beside">
+        <Facts
+          facts={[
+            ['Amount', money(checkout.amount)],
+            ['Received', money(checkout.receivedAmount)],
+            ['Still due', status !== 'PAID' && money(checkout.remainingAmount)],
+            ['Too much', checkout.excessAmount && money(checkout.excessAmount)],
+            ['For', checkout.quantity ? `${checkout.quantity} × ${name}` : name],
+            [
+              'Product',
+              checkout.product && <Link href={`/products/${checkout.product.id}`}>{checkout.product.name}</Link>,
+            ],
+            ['Ends', <Time key="ends" at={checkout.expiresAt} exact />],
+            ['Paid', checkout.paidAt && <Time at={checkout.paidAt} exact />],
+            ['Closed', checkout.closedAt && <Time at={checkout.closedAt} exact />],
+            [
+              'URL',
+              <Outside key="url" href={url}>
+                {url}
+              </Outside>,
+            ],
+            ['Memo', <Code key="memo" text={checkout.memo} what="the memo" whole />],
+            [
+              'Wallet',
+              <Link key="wallet" href={`/wallets/${checkout.wallet.id}`}>
+                {checkout.wallet.name}
+              </Link>,
+            ],
+            ...Object.entries(checkout.metadata).map(([key, value]) => [key, value] as const),
+            ['Checkout id', <Code key="id" text={id} what="the checkout’s id" whole />],
+          ]}
+        />
+        {status === 'OPEN' && (
+          <QrBlock text={url} label="Page QR" file={reference ?? checkout.slug}>
+            <span class="hint">Show it to the customer: it opens the payment page.</span>
+          </QrBlock>
+        )}
+      </div>
+      <Section title="Payments">
+        <List
+          title="Payments of this checkout"
+          query={payments}
+          columns={PAYMENT_COLUMNS}
+          href={(payment) => `/payments/${payment.id}`}
+          empty="Nothing has come yet."
+          paged={false}
+        />
+      </Section>
+    </Page>
+  );
+}
+
+function Accept({ id }: { id: string }) {
+  const write = useWrite('checkouts.accept');
+  return (
+    <Ask
+      label="Accept what has come"
+      title="Accept what has come?"
+      confirm="Accept"
+      write={write}
+      input={{ id }}
+      done="The checkout is paid."
+    >
+      <p>The checkout becomes paid with the money that has come in its asset. This cannot be undone.</p>
+    </Ask>
+  );
+}
+
+function Cancel({ id }: { id: string }) {
+  const write = useWrite('checkouts.cancel');
+  return (
+    <Ask
+      label="Cancel the checkout"
+      title="Cancel this checkout?"
+      confirm="Cancel it"
+      isDestructive
+      write={write}
+      input={{ id }}
+      done="The checkout is cancelled."
+    >
+      <p>
+        Its page stops taking payments. Money that comes later is rejected, and you can send it back. This cannot be
+        undone.
+      </p>
+    </Ask>
+  );
+}

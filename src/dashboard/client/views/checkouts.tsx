@@ -1,0 +1,84 @@
+/** Checkouts: one order of one customer each. */
+import { usePage, useParam } from '../address.js';
+import { type Item, useRead } from '../api.js';
+import { useCanWrite } from '../parts/act.js';
+import { Badge, LinkButton, Money, Time } from '../parts/bits.js';
+import { Export } from '../parts/export.js';
+import { Search, Select, Tabs, useOptions } from '../parts/filters.js';
+import { type Column, List } from '../parts/list.js';
+import { Page } from '../parts/page.js';
+import { CHECKOUT_STATUS } from '../words.js';
+
+type Checkout = Item<'checkouts.list'>;
+
+const STATUSES = ['OPEN', 'PAID', 'EXPIRED', 'CANCELLED'] as const;
+const TABS = [['', 'All'], ...STATUSES.map((status) => [status, CHECKOUT_STATUS[status].label] as const)] as const;
+
+/** Something came, and it is not enough. */
+export const partOf = ({ status, receivedAmount }: Checkout): string | undefined =>
+  status !== 'PAID' && receivedAmount !== '0' ? 'partly paid' : undefined;
+
+export const CHECKOUT_COLUMNS: readonly Column<Checkout>[] = [
+  { title: 'Order', kind: 'main', cell: ({ reference, name }) => <bdi>{reference ?? name}</bdi> },
+  {
+    title: 'For',
+    kind: 'wide',
+    cell: ({ name, quantity }) => <bdi>{quantity && quantity > 1 ? `${quantity} × ${name}` : name}</bdi>,
+  },
+  { title: 'Status', cell: (checkout) => <Badge {...CHECKOUT_STATUS[checkout.status]} more={partOf(checkout)} /> },
+  {
+    title: 'Ends',
+    cell: ({ status, expiresAt, paidAt, closedAt }) =>
+      status === 'OPEN' ? (
+        <>
+          until <Time at={expiresAt} />
+        </>
+      ) : (
+        <Time at={paidAt ?? closedAt ?? expiresAt} />
+      ),
+  },
+  { title: 'Amount', kind: 'money', cell: ({ amount, assetCode }) => <Money amount={amount} code={assetCode} /> },
+];
+
+export function Checkouts() {
+  const [status, setStatus] = useParam('status');
+  const [reference] = useParam('reference');
+  const [productId] = useParam('product');
+  const products = useOptions('products.list', 'All products');
+  const canWrite = useCanWrite();
+  const known = STATUSES.find((each) => each === status);
+  const wanted = {
+    ...(known && { status: known }),
+    ...(reference && { reference }),
+    ...(productId && { productId }),
+  };
+  const checkouts = useRead('checkouts.list', { page: usePage(), ...wanted });
+  return (
+    <Page
+      title="Checkouts"
+      actions={
+        <>
+          <Export of="checkouts" filters={wanted} />
+          {canWrite && (
+            <LinkButton href="/checkouts/new" icon="plus">
+              New checkout
+            </LinkButton>
+          )}
+        </>
+      }
+    >
+      <Tabs label="Status" options={TABS} value={known ?? ''} set={setStatus} />
+      <div class="grid">
+        <Search name="reference" label="Whole reference" />
+        <Select name="product" label="Product" options={products} />
+      </div>
+      <List
+        title="Checkouts"
+        query={checkouts}
+        columns={CHECKOUT_COLUMNS}
+        href={({ id }) => `/checkouts/${id}`}
+        empty={known || reference || productId ? 'No checkout fits.' : 'No checkouts yet. Make one for an order.'}
+      />
+    </Page>
+  );
+}

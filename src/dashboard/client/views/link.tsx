@@ -1,0 +1,159 @@
+/** One payment link: its URL, its codes, its poster. */
+import { Link as To, useLocation } from 'wouter-preact';
+import { type Item, useRead, useWrite } from '../api.js';
+import { plural } from '../format.js';
+import { Ask, useCanWrite } from '../parts/act.js';
+import { Code, Copy, Facts, LinkButton, Outside } from '../parts/bits.js';
+import { List } from '../parts/list.js';
+import { Page, Section, Shown } from '../parts/page.js';
+import { QrBlock } from '../parts/qr-block.js';
+import { LinkSwitch } from './links.js';
+import { PAYMENT_COLUMNS } from './payments.js';
+import { Price } from './products.js';
+
+type PaymentLink = Item<'paymentLinks.list'>;
+
+const BACK = { href: '/links', label: 'Payment links' };
+
+function useLink(id: string) {
+  return useRead('paymentLinks.get', { id }, { keepPrevious: false });
+}
+
+export function Link({ id }: { id: string }) {
+  const link = useLink(id);
+  if (!link.data) {
+    return (
+      <Page title="Payment link" back={BACK}>
+        <Shown query={link}>{() => null}</Shown>
+      </Page>
+    );
+  }
+  return <Details link={link.data} />;
+}
+
+function Details({ link }: { link: PaymentLink }) {
+  const { id, url, product, slug } = link;
+  const canWrite = useCanWrite();
+  const instructions = useRead('paymentLinks.instructions', { id }, { enabled: link.active });
+  const payments = useRead('payments.list', { paymentLinkId: id, pageSize: 10 });
+  const remove = useWrite('paymentLinks.delete');
+  const [, navigate] = useLocation();
+  const file = `${slug}-${product.name.replace(/[^\p{L}\p{N}]+/gu, '-').slice(0, 40)}`;
+  return (
+    <Page
+      title={`Link for ${product.name}`}
+      back={BACK}
+      badge={<LinkSwitch link={link} />}
+      actions={
+        <>
+          <Copy text={url} what="the URL" label="Copy the URL" />
+          <LinkButton href={`/links/${id}/poster`} plain>
+            Poster
+          </LinkButton>
+        </>
+      }
+    >
+      <Facts
+        facts={[
+          [
+            'URL',
+            <Outside key="url" href={url}>
+              {url}
+            </Outside>,
+          ],
+          ['Price', <Price key="price" {...product} />],
+          [
+            'Product',
+            <To key="product" href={`/products/${product.id}`}>
+              {product.name}
+            </To>,
+          ],
+          ['Memo', <Code key="memo" text={link.memo} what="the memo" whole />],
+          [
+            'Without a memo',
+            instructions.data && <Code text={instructions.data.muxedAddress} what="the muxed address" />,
+          ],
+          ['Payments', plural(link.paymentCount, 'payment')],
+          ['Link id', <Code key="id" text={id} what="the link’s id" whole />],
+        ]}
+      />
+      <Section title="QR codes">
+        <div class="codes">
+          <QrBlock text={url} label="Page QR" file={file}>
+            <span class="hint">Opens the payment page. For posters, the counter and messages.</span>
+          </QrBlock>
+          {instructions.data ? (
+            <QrBlock text={instructions.data.uri} label="Payment QR" file={`${file}-payment`}>
+              <span class="hint">Opens a Stellar wallet with address, memo and amount filled in.</span>
+            </QrBlock>
+          ) : (
+            instructions.error && <p class="hint">The payment QR is there while link, product and wallet are on.</p>
+          )}
+        </div>
+      </Section>
+      <Section title="Payments" actions={<To href={`/payments?link=${id}`}>All payments of this link</To>}>
+        <List
+          title="Payments of this link"
+          query={payments}
+          columns={PAYMENT_COLUMNS}
+          href={(payment) => `/payments/${payment.id}`}
+          empty="No payments yet."
+          paged={false}
+        />
+      </Section>
+      {canWrite && (
+        <Section title="Delete">
+          <p class="hint">A link with payments cannot be deleted: switch it off instead.</p>
+          <Ask
+            label="Delete the link"
+            title="Delete this link?"
+            confirm="Delete"
+            isDestructive
+            write={remove}
+            input={{ id }}
+            done="The link is deleted."
+            onDone={() => navigate('/links')}
+          >
+            <p>Its page stops working, and money sent with its memo will be unmatched.</p>
+          </Ask>
+        </Section>
+      )}
+    </Page>
+  );
+}
+
+/** A sheet to print: what it is, the code, the address to type. */
+export function Poster({ id }: { id: string }) {
+  const link = useLink(id);
+  return (
+    <Page
+      title="Poster"
+      back={{ href: `/links/${id}`, label: 'Payment link' }}
+      actions={
+        <button type="button" onClick={() => print()}>
+          Print
+        </button>
+      }
+    >
+      <Shown query={link}>
+        {({ url, product, active }) => (
+          <>
+            {!active && <p class="callout screen">This link is switched off: nobody can pay on it.</p>}
+            <article class="poster">
+              <h2>
+                <bdi>{product.name}</bdi>
+              </h2>
+              {product.priceType === 'FIXED' && (
+                <p class="price">
+                  <Price {...product} />
+                </p>
+              )}
+              <QrBlock text={url} label="Scan to pay" />
+              <p class="url">{url}</p>
+            </article>
+          </>
+        )}
+      </Shown>
+    </Page>
+  );
+}

@@ -1,0 +1,126 @@
+/** Payment links: a page each, that anybody can pay on. */
+import { useLocation } from 'wouter-preact';
+import { usePage, useParam } from '../address.js';
+import { failureOf, type Item, useRead, useWrite } from '../api.js';
+import { Toggle, useCanWrite } from '../parts/act.js';
+import { Copy, LinkButton } from '../parts/bits.js';
+import { Search, Select, useOptions } from '../parts/filters.js';
+import { Field, Form } from '../parts/form.js';
+import { type Column, List } from '../parts/list.js';
+import { Page } from '../parts/page.js';
+import { say } from '../parts/toast.js';
+import { Price } from './products.js';
+
+type PaymentLink = Item<'paymentLinks.list'>;
+
+export function LinkSwitch({ link: { id, product, memo, active } }: { link: PaymentLink }) {
+  const { mutateAsync } = useWrite('paymentLinks.update');
+  return (
+    <Toggle
+      what={`Take payments on the link of ${product.name}, memo ${memo}`}
+      isOn={active}
+      set={(isOn) => mutateAsync({ id, active: isOn })}
+    />
+  );
+}
+
+export const LINK_COLUMNS: readonly Column<PaymentLink>[] = [
+  { title: 'Product', kind: 'main', cell: ({ product }) => <bdi>{product.name}</bdi> },
+  { title: 'Memo', cell: ({ memo }) => <code>{memo}</code> },
+  { title: 'Payments', kind: 'wide', cell: ({ paymentCount }) => paymentCount.toLocaleString('en') },
+  {
+    title: 'On',
+    cell: (link) => (
+      <span class="code-line">
+        <LinkSwitch link={link} />
+        <Copy text={link.url} what={`the URL of the link with memo ${link.memo}`} />
+      </span>
+    ),
+  },
+  { title: 'Price', kind: 'money', cell: ({ product }) => <Price {...product} /> },
+];
+
+const STATES = [
+  ['', 'On and off'],
+  ['true', 'On'],
+  ['false', 'Off'],
+] as const;
+
+export function Links() {
+  const [search] = useParam('search');
+  const [active] = useParam('active');
+  const [productId] = useParam('product');
+  const products = useOptions('products.list', 'All products');
+  const canWrite = useCanWrite();
+  const links = useRead('paymentLinks.list', {
+    page: usePage(),
+    ...(search && { search }),
+    ...(productId && { productId }),
+    ...((active === 'true' || active === 'false') && { active: active === 'true' }),
+  });
+  return (
+    <Page
+      title="Payment links"
+      actions={
+        canWrite && (
+          <LinkButton href="/links/new" icon="plus">
+            New link
+          </LinkButton>
+        )
+      }
+    >
+      <div class="grid">
+        <Search name="search" label="Search by product, memo or address" />
+        <Select name="product" label="Product" options={products} />
+        <Select name="active" label="State" options={STATES} />
+      </div>
+      <List
+        title="Payment links"
+        query={links}
+        columns={LINK_COLUMNS}
+        href={({ id }) => `/links/${id}`}
+        empty={search || active || productId ? 'No link fits.' : 'No payment links yet. Make one for a product.'}
+      />
+    </Page>
+  );
+}
+
+export function NewLink() {
+  const [productId] = useParam('product');
+  const products = useOptions('products.list', 'Choose a product');
+  const create = useWrite('paymentLinks.create');
+  const canWrite = useCanWrite();
+  const [, navigate] = useLocation();
+  const submit = async (chosen: string) => {
+    try {
+      const link = await create.mutateAsync({ productId: chosen });
+      say('The link is ready.');
+      navigate(`/links/${link.id}`);
+    } catch {}
+  };
+  return (
+    <Page title="New payment link" back={{ href: '/links', label: 'Payment links' }}>
+      {products.length === 1 && canWrite ? (
+        <div class="empty">
+          A link needs a product. <LinkButton href="/products/new">Create a product</LinkButton>
+        </div>
+      ) : (
+        <Form
+          submit="Make the link"
+          isBusy={create.isPending}
+          failure={create.error ? failureOf(create.error) : null}
+          onSubmit={(values) => void submit(values.text('productId'))}
+        >
+          <Field
+            key={products.length}
+            name="productId"
+            label="Product"
+            options={products}
+            value={productId}
+            hint="Many people can pay on one link. For one order of one customer, make a checkout."
+          />
+        </Form>
+      )}
+    </Page>
+  );
+}

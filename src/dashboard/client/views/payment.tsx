@@ -1,0 +1,218 @@
+/** One payment: what came of it, the ledger's facts, and what can be decided about it. */
+import { Link } from 'wouter-preact';
+import { useParam } from '../address.js';
+import { type Item, type Output, useRead, useWrite } from '../api.js';
+import { Ask, useCanWrite } from '../parts/act.js';
+import { Code, Copy, Facts, Money, Outside, Time } from '../parts/bits.js';
+import { Page, Section, Shown } from '../parts/page.js';
+import { QrBlock } from '../parts/qr-block.js';
+import { PAYMENT_REASON } from '../words.js';
+import { Assign } from './assign.js';
+import { PaymentBadge } from './payments.js';
+
+type Received = Item<'payments.list'>;
+
+const BACK = { href: '/payments', label: 'Payments' };
+
+export function Payment({ id }: { id: string }) {
+  const payment = useRead('payments.get', { id }, { keepPrevious: false });
+  if (!payment.data) {
+    return (
+      <Page title="Payment" back={BACK}>
+        <Shown query={payment}>{() => null}</Shown>
+      </Page>
+    );
+  }
+  return <Details payment={payment.data} />;
+}
+
+function Details({ payment }: { payment: Received }) {
+  const { amount, assetCode, reason, product } = payment;
+  const [open, setOpen] = useParam('do');
+  const canWrite = useCanWrite();
+  const isUnmatched = payment.status === 'UNMATCHED';
+  return (
+    <Page title={`Payment of ${amount} ${assetCode}`} back={BACK} badge={<PaymentBadge {...payment} />}>
+      {reason && <p class="lead">{PAYMENT_REASON[reason].sentence}</p>}
+      <div class="actions">
+        {canWrite && <Accept payment={payment} />}
+        {canWrite && isUnmatched && (
+          <button
+            type="button"
+            aria-expanded={open === 'assign'}
+            onClick={() => setOpen(open === 'assign' ? '' : 'assign')}
+          >
+            Assign to a link or checkout
+          </button>
+        )}
+        <button
+          type="button"
+          class="plain"
+          aria-expanded={open === 'refund'}
+          onClick={() => setOpen(open === 'refund' ? '' : 'refund')}
+        >
+          Refund
+        </button>
+      </div>
+      {open === 'assign' && canWrite && isUnmatched && <Assign payment={payment} onDone={() => setOpen('')} />}
+      {open === 'refund' && <Refund id={payment.id} />}
+      <Section title="What it was for">
+        <Facts
+          facts={[
+            ['Product', product && <Link href={`/products/${product.id}`}>{product.name}</Link>],
+            [
+              'Payment link',
+              payment.paymentLinkId && <Link href={`/links/${payment.paymentLinkId}`}>{payment.paymentLinkId}</Link>,
+            ],
+            [
+              'Checkout',
+              payment.checkoutId && <Link href={`/checkouts/${payment.checkoutId}`}>{payment.checkoutId}</Link>,
+            ],
+            ['Link or checkout', isUnmatched && 'none'],
+            [
+              'Expected',
+              payment.expectedAmount && (
+                <Money amount={payment.expectedAmount} code={product?.assetCode ?? assetCode} />
+              ),
+            ],
+            ['Paid', <Money key="paid" amount={amount} code={assetCode} />],
+            ['Too much', payment.excessAmount && <Money amount={payment.excessAmount} code={assetCode} />],
+            ['Missing', payment.shortfallAmount && <Money amount={payment.shortfallAmount} code={assetCode} />],
+          ]}
+        />
+      </Section>
+      <Refunds payment={payment} />
+      <LedgerFacts payment={payment} />
+    </Page>
+  );
+}
+
+/** What the ledger shows of it. */
+function Refunds({ payment: { refunds, refundedAmount, assetCode } }: { payment: Received }) {
+  if (refunds.length === 0) return null;
+  return (
+    <Section title="Sent back">
+      <Facts
+        facts={[
+          ['In all', <Money key="all" amount={refundedAmount} code={assetCode} />],
+          ...refunds.map(({ transactionHash, amount, at }, index) => {
+            const facts = (
+              <>
+                <Money amount={amount} code={assetCode} /> on <Time at={at} exact />{' '}
+                <Code text={transactionHash} what="the transaction hash" />
+              </>
+            );
+            return [`Refund ${index + 1}`, facts] as const;
+          }),
+        ]}
+      />
+    </Section>
+  );
+}
+
+function LedgerFacts({ payment }: { payment: Received }) {
+  const { explorerUrl } = payment;
+  return (
+    <Section title="On the ledger">
+      <Facts
+        facts={[
+          ['Paid', <Time key="paid" at={payment.ledgerClosedAt} exact />],
+          ['Recorded', <Time key="recorded" at={payment.createdAt} exact />],
+          ['Memo', payment.memo === null ? 'none' : <Code key="memo" text={payment.memo} what="the memo" whole />],
+          ['Kind of memo', payment.memoType !== 'none' && payment.memoType],
+          ['Muxed id', payment.destinationMuxedId],
+          ['From', <Code key="from" text={payment.senderAddress} what="the sender’s address" whole />],
+          [
+            'From, muxed',
+            payment.senderMuxedAddress && <Code text={payment.senderMuxedAddress} what="the muxed address" whole />,
+          ],
+          ['To', <Code key="to" text={payment.receiverAddress} what="the wallet’s address" whole />],
+          [
+            'Wallet',
+            <Link key="wallet" href={`/wallets/${payment.walletId}`}>
+              {payment.walletId}
+            </Link>,
+          ],
+          ['Issuer', payment.assetIssuer && <Code text={payment.assetIssuer} what="the issuer" whole />],
+          ['Network', payment.network],
+          ['Ledger', String(payment.ledger)],
+          ['Transaction', <Code key="hash" text={payment.transactionHash} what="the transaction hash" whole />],
+          ['Explorer', explorerUrl && <Outside href={explorerUrl}>Look at it in a block explorer</Outside>],
+          ['Payment id', <Code key="id" text={payment.id} what="the payment’s id" whole />],
+        ]}
+      />
+    </Section>
+  );
+}
+
+function Accept({ payment }: { payment: Received }) {
+  const write = useWrite('payments.accept');
+  if (payment.status !== 'UNDERPAID' && payment.status !== 'REJECTED') return null;
+  if (payment.checkoutId) {
+    return (
+      <Link className="button" href={`/checkouts/${payment.checkoutId}`}>
+        Decide at its checkout
+      </Link>
+    );
+  }
+  return (
+    <Ask
+      label="Accept"
+      title="Accept this payment?"
+      confirm="Accept"
+      write={write}
+      input={{ id: payment.id }}
+      done="The payment is completed."
+    >
+      <p>
+        <Money amount={payment.amount} code={payment.assetCode} /> will count as enough, and your webhooks are told that
+        it is completed. This cannot be undone.
+      </p>
+    </Ask>
+  );
+}
+
+function Refund({ id }: { id: string }) {
+  const refund = useRead('payments.refund', { id }, { refetchInterval: 0 });
+  return (
+    <Section title="Send it back">
+      <Shown query={refund}>{(request) => <RefundRequest request={request} />}</Shown>
+    </Section>
+  );
+}
+
+function RefundRequest({ request }: { request: Output<'payments.refund'> }) {
+  const { uri, destination, memo } = request;
+  return (
+    <div class="beside">
+      {uri && (
+        <QrBlock text={uri} label="Refund QR">
+          <span class="hint">
+            Scan it with the wallet that received the payment. No keys are held here: you send the money.
+          </span>
+          <span class="actions">
+            <a class="button plain" href={uri}>
+              Open in a wallet
+            </a>
+            <Copy text={uri} what="the refund request" label="Copy the request" />
+          </span>
+        </QrBlock>
+      )}
+      <div>
+        {!uri && (
+          <p class="callout">
+            A contract paid, and no wallet request can pay one: send the amount to its address by hand.
+          </p>
+        )}
+        <Facts
+          facts={[
+            ['Amount', <Money key="amount" amount={request.amount} code={request.assetCode} />],
+            ['To', <Code key="to" text={destination} what="the destination" whole />],
+            ['Memo', memo && <Code text={memo} what="the refund’s memo" whole />],
+            ['Issuer', request.assetIssuer && <Code text={request.assetIssuer} what="the issuer" whole />],
+          ]}
+        />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,105 @@
+/** Payments: filters, and the list, in which new ones appear by themselves. */
+
+import { usePage, useParam } from '../address.js';
+import { type Item, useRead } from '../api.js';
+import { short, startOfDay } from '../format.js';
+import { Badge, Money, Time } from '../parts/bits.js';
+import { Export } from '../parts/export.js';
+import { Filters, Search, Select, Tabs, useOptions } from '../parts/filters.js';
+import { type Column, List } from '../parts/list.js';
+import { Page } from '../parts/page.js';
+import { PAYMENT_REASON, PAYMENT_STATUS } from '../words.js';
+
+type Payment = Item<'payments.list'>;
+
+const STATUSES = ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'] as const;
+const TABS = [['', 'All'], ...STATUSES.map((status) => [status, PAYMENT_STATUS[status].label] as const)] as const;
+
+export const whatFor = ({ product, checkoutId, memo }: Payment): string =>
+  product?.name ?? (checkoutId ? 'Checkout' : memo ? `Memo ${memo}` : 'No memo');
+
+export const PaymentBadge = ({ status, reason }: Pick<Payment, 'status' | 'reason'>) => (
+  <Badge {...PAYMENT_STATUS[status]} more={reason ? PAYMENT_REASON[reason].label : undefined} />
+);
+
+export const PAYMENT_COLUMNS: readonly Column<Payment>[] = [
+  { title: 'For', kind: 'main', cell: (payment) => <bdi>{whatFor(payment)}</bdi> },
+  { title: 'Status', cell: (payment) => <PaymentBadge {...payment} /> },
+  {
+    title: 'From',
+    kind: 'wide',
+    cell: ({ senderAddress }) => <code title={senderAddress}>{short(senderAddress)}</code>,
+  },
+  { title: 'Paid', cell: ({ ledgerClosedAt }) => <Time at={ledgerClosedAt} /> },
+  { title: 'Amount', kind: 'money', cell: ({ amount, assetCode }) => <Money amount={amount} code={assetCode} /> },
+];
+
+const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text);
+
+export function Payments() {
+  const [status, setStatus] = useParam('status');
+  const [productId] = useParam('product');
+  const [walletId] = useParam('wallet');
+  const [paymentLinkId] = useParam('link');
+  const [checkoutId] = useParam('checkout');
+  const [assetCode] = useParam('asset');
+  const [senderAddress] = useParam('sender');
+  const [transactionHash] = useParam('transaction');
+  const [from] = useParam('from');
+  const [to] = useParam('to');
+  const products = useOptions('products.list', 'All products');
+  const wallets = useOptions('wallets.list', 'All wallets');
+  const known = STATUSES.find((each) => each === status);
+  const wanted = {
+    status: known ? [known] : [...STATUSES],
+    ...(productId && { productId }),
+    ...(walletId && { walletId }),
+    ...(paymentLinkId && { paymentLinkId }),
+    ...(checkoutId && { checkoutId }),
+    ...(assetCode && { assetCode }),
+    ...(senderAddress && { senderAddress }),
+    ...(transactionHash && { transactionHash }),
+    ...(isDay(from) && { createdFrom: startOfDay(from).toISOString() }),
+    // The day itself belongs to it.
+    ...(isDay(to) && { createdTo: startOfDay(to, 1).toISOString() }),
+  };
+  const payments = useRead('payments.list', { page: usePage(), ...wanted });
+  const filters = {
+    product: productId,
+    wallet: walletId,
+    link: paymentLinkId,
+    checkout: checkoutId,
+    asset: assetCode,
+    sender: senderAddress,
+    transaction: transactionHash,
+    from,
+    to,
+  };
+  return (
+    <Page title="Payments" actions={<Export of="payments" filters={wanted} />}>
+      <Tabs label="Status" options={TABS} value={known ?? ''} set={setStatus} />
+      <Filters values={filters}>
+        <Select name="product" label="Product" options={products} />
+        <Select name="wallet" label="Wallet" options={wallets} />
+        <Search name="asset" label="Asset code" />
+        <Search name="from" label="From" type="date" />
+        <Search name="to" label="To" type="date" />
+        <Search name="sender" label="Sender’s address" />
+        <Search name="transaction" label="Transaction hash" />
+        <Search name="link" label="Payment link’s id" />
+        <Search name="checkout" label="Checkout’s id" />
+      </Filters>
+      <List
+        title="Payments"
+        query={payments}
+        columns={PAYMENT_COLUMNS}
+        href={({ id }) => `/payments/${id}`}
+        empty={
+          known || Object.values(filters).some(Boolean)
+            ? 'No payment fits.'
+            : 'No payments yet. They appear here by themselves.'
+        }
+      />
+    </Page>
+  );
+}

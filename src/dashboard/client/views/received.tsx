@@ -1,0 +1,157 @@
+/** What was received: completed payments of each asset, today and lately, by the days of the browser's zone. Exact sums; assets are never added up. */
+import { useState } from 'preact/hooks';
+import { type Output, useRead } from '../api.js';
+import { amountOf, dayOf, grouped, short, shortDay, startOfDay, stroopsOf, timezone } from '../format.js';
+import { Money } from '../parts/bits.js';
+import { Section, Shown } from '../parts/page.js';
+
+type Row = Output<'reports.summary'>[number];
+
+const DAYS = 30;
+
+interface Asset {
+  key: string;
+  code: string;
+  issuer: string | null;
+  /** Stroops of each day, oldest first; the last is today. */
+  days: { day: string; stroops: bigint }[];
+}
+
+/** Every day of the range, also those without payments. The asset that came most often is first. */
+export function assetsOf(rows: readonly Row[], today: string): Asset[] {
+  const days = Array.from({ length: DAYS }, (_, index) => dayOf(startOfDay(today, index - DAYS + 1)));
+  const counts = new Map<string, number>();
+  const assets = new Map<string, Asset>();
+  for (const { key: day, assetCode, assetIssuer, amount, count } of rows) {
+    const key = `${assetCode}:${assetIssuer ?? ''}`;
+    const asset = assets.get(key) ?? {
+      key,
+      code: assetCode,
+      issuer: assetIssuer,
+      days: days.map((each) => ({ day: each, stroops: 0n })),
+    };
+    assets.set(key, asset);
+    counts.set(key, (counts.get(key) ?? 0) + count);
+    const at = asset.days.find((each) => each.day === day);
+    if (at) at.stroops += stroopsOf(amount);
+  }
+  return [...assets.values()].sort((a, b) => counts.get(b.key)! - counts.get(a.key)! || a.key.localeCompare(b.key));
+}
+
+const lately = (asset: Asset, days: number): string =>
+  amountOf(asset.days.slice(-days).reduce((sum, { stroops }) => sum + stroops, 0n));
+
+export function Received() {
+  const today = dayOf(new Date());
+  const summary = useRead('reports.summary', {
+    from: dayOf(startOfDay(today, 1 - DAYS)),
+    groupBy: 'day',
+    timezone: timezone(),
+    status: ['COMPLETED'],
+  });
+  return (
+    <Section title="Received">
+      <Shown query={summary}>
+        {(rows) => {
+          const assets = assetsOf(rows, today);
+          if (assets.length === 0) return <p class="received hint">Nothing in the last {DAYS} days.</p>;
+          return assets.map((asset) => <OfAsset key={asset.key} asset={asset} />);
+        }}
+      </Shown>
+    </Section>
+  );
+}
+
+const SPANS = [
+  ['Today', 1],
+  ['7 days', 7],
+  ['30 days', 30],
+] as const;
+
+function OfAsset({ asset }: { asset: Asset }) {
+  return (
+    <article class="received" aria-label={`Received in ${asset.code}`}>
+      {asset.issuer && (
+        <p class="hint">
+          {asset.code} of <code title={asset.issuer}>{short(asset.issuer)}</code>
+        </p>
+      )}
+      <dl>
+        {SPANS.map(([name, days]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              <Money amount={lately(asset, days)} code={asset.code} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <Chart asset={asset} />
+    </article>
+  );
+}
+
+const HEIGHT = 100;
+const STEP = 10;
+
+/** A bar for each day. What a bar says is told by pointing at it, and by the table below. */
+function Chart({ asset: { code, days } }: { asset: Asset }) {
+  const [at, setAt] = useState(days.length - 1);
+  const most = days.reduce((max, { stroops }) => (stroops > max ? stroops : max), 1n);
+  // Only the picture is rounded.
+  const heightOf = (stroops: bigint) =>
+    stroops === 0n ? 0 : Math.max(1.5, Number((stroops * BigInt(HEIGHT) * 10n) / most) / 10);
+  const shown = days[at]!;
+  return (
+    <div>
+      <p class="ends" aria-hidden="true">
+        <span>{shortDay(shown.day)}</span>
+        <span class="money">
+          {grouped(amountOf(shown.stroops))} {code}
+        </span>
+      </p>
+      <svg
+        class="chart"
+        viewBox={`0 0 ${STEP * days.length} ${HEIGHT + 1}`}
+        preserveAspectRatio="none"
+        aria-hidden="true"
+        onPointerLeave={() => setAt(days.length - 1)}
+      >
+        <line x1="0" x2={STEP * days.length} y1={HEIGHT + 0.5} y2={HEIGHT + 0.5} vector-effect="non-scaling-stroke" />
+        {days.map(({ day, stroops }, index) => (
+          <g key={day} class={index === at ? 'at' : ''} onPointerEnter={() => setAt(index)}>
+            <rect class="room" x={index * STEP} y="0" width={STEP} height={HEIGHT} />
+            <rect
+              x={index * STEP + 1}
+              y={HEIGHT - heightOf(stroops)}
+              width={STEP - 2}
+              height={heightOf(stroops)}
+              rx="1"
+            />
+          </g>
+        ))}
+      </svg>
+      <p class="ends" aria-hidden="true">
+        <span>{shortDay(days[0]!.day)}</span>
+        <span>today</span>
+      </p>
+      <details>
+        <summary>Day by day</summary>
+        <table class="days">
+          <caption class="unseen">Received in {code} on each day</caption>
+          <tbody>
+            {days
+              .filter(({ stroops }) => stroops > 0n)
+              .reverse()
+              .map(({ day, stroops }) => (
+                <tr key={day}>
+                  <th scope="row">{day}</th>
+                  <td class="money">{grouped(amountOf(stroops))}</td>
+                </tr>
+              ))}
+          </tbody>
+        </table>
+      </details>
+    </div>
+  );
+}

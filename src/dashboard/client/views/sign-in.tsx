@@ -1,0 +1,44 @@
+/** Signing in with an API key. The address stays, so that whoever signs in again goes on where they were. */
+import { useEffect, useState } from 'preact/hooks';
+import { type Failure, signIn } from '../api.js';
+import { Field, Form } from '../parts/form.js';
+
+export function SignIn() {
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  useEffect(() => {
+    document.title = 'Sign in · stellar-collect';
+  }, []);
+  const submit = async (key: string) => {
+    setBusy(true);
+    const refused = await signIn(key);
+    setBusy(false);
+    // Said at the field, where it is to be mended.
+    setFailure(
+      refused && (refused.code === 'unauthorized' ? { ...refused, fields: { key: refused.message } } : refused),
+    );
+  };
+  return (
+    <main class="sign-in">
+      <h1>Sign in</h1>
+      <p>See what was paid, decide what needs a decision, and make payment links.</p>
+      <Form submit="Sign in" isBusy={isBusy} failure={failure} onSubmit={(values) => void submit(values.text('key'))}>
+        <Field
+          name="key"
+          label="API key"
+          type="password"
+          autoComplete="current-password"
+          placeholder="sk_…"
+          hint="The session lasts 12 hours. This page does not keep the key."
+        />
+      </Form>
+      <details>
+        <summary>Where do I get a key?</summary>
+        <p>
+          The first start of the service printed one. Whoever runs the service can make another with{' '}
+          <code>npm run cli -- key create --account ID --name NAME</code>. Signed in, you can make keys yourself.
+        </p>
+      </details>
+    </main>
+  );
+}

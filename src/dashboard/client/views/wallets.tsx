@@ -1,0 +1,188 @@
+/** Wallets: the Stellar accounts that are watched, and how far the ledger has been read for each. */
+import { useLocation } from 'wouter-preact';
+import { usePage } from '../address.js';
+import { failureOf, type Item, useRead, useSession, useWrite } from '../api.js';
+import { grouped } from '../format.js';
+import { Ask, Toggle, useCanWrite } from '../parts/act.js';
+import { Badge, Code, Facts, LinkButton, Time } from '../parts/bits.js';
+import { Field, Form, type Values } from '../parts/form.js';
+import { type Column, List } from '../parts/list.js';
+import { Page, Section, Shown } from '../parts/page.js';
+import { say } from '../parts/toast.js';
+import { SYNC_STATE } from '../words.js';
+
+type Wallet = Item<'wallets.list'>;
+
+const SyncBadge = ({ active, sync }: Wallet) =>
+  active ? <Badge {...SYNC_STATE[sync.state]} /> : <Badge label="Off" tone="quiet" />;
+
+function WalletSwitch({ wallet: { id, name, active } }: { wallet: Wallet }) {
+  const { mutateAsync } = useWrite('wallets.update');
+  return (
+    <Toggle
+      what={`Watch ${name}`}
+      isOn={active}
+      set={(isOn) => mutateAsync({ id, active: isOn })}
+      on="Watched"
+      off="Not watched"
+    />
+  );
+}
+
+const COLUMNS: readonly Column<Wallet>[] = [
+  { title: 'Name', kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
+  { title: 'Address', cell: ({ address }) => <Code text={address} what="the address" /> },
+  { title: 'Network', kind: 'wide', cell: ({ network }) => network },
+  { title: 'State', cell: (wallet) => <SyncBadge {...wallet} /> },
+];
+
+export function Wallets() {
+  const wallets = useRead('wallets.list', { page: usePage() });
+  const canWrite = useCanWrite();
+  return (
+    <Page
+      title="Wallets"
+      actions={
+        canWrite && (
+          <LinkButton href="/wallets/new" icon="plus">
+            Add a wallet
+          </LinkButton>
+        )
+      }
+    >
+      <List
+        title="Wallets"
+        query={wallets}
+        columns={COLUMNS}
+        href={({ id }) => `/wallets/${id}`}
+        empty="No wallets yet. Add the Stellar account that payments go to."
+      />
+    </Page>
+  );
+}
+
+const BACK = { href: '/wallets', label: 'Wallets' };
+
+export function NewWallet() {
+  const networks = useSession().data?.networks ?? [];
+  const create = useWrite('wallets.create');
+  const [, navigate] = useLocation();
+  const submit = async (values: Values) => {
+    const network = values.text('network') as Wallet['network'];
+    try {
+      const wallet = await create.mutateAsync({ name: values.text('name'), address: values.text('address'), network });
+      say(`${wallet.name} is watched.`);
+      navigate(`/wallets/${wallet.id}`);
+    } catch {}
+  };
+  return (
+    <Page title="Add a wallet" back={BACK}>
+      <Form
+        submit="Add the wallet"
+        isBusy={create.isPending}
+        failure={create.error ? failureOf(create.error) : null}
+        onSubmit={(values) => void submit(values)}
+      >
+        <Field name="name" label="Name" hint="For yourself: customers do not see it." />
+        <Field
+          name="address"
+          label="Address"
+          placeholder="G…"
+          hint="The public address of the account. Never enter a secret key (S…) anywhere here."
+        />
+        <Field
+          name="network"
+          label="Network"
+          options={networks.map((network) => [network, network] as const)}
+          value={networks[0] ?? ''}
+        />
+      </Form>
+    </Page>
+  );
+}
+
+export function Wallet({ id }: { id: string }) {
+  const wallet = useRead('wallets.get', { id }, { keepPrevious: false });
+  if (!wallet.data) {
+    return (
+      <Page title="Wallet" back={BACK}>
+        <Shown query={wallet}>{() => null}</Shown>
+      </Page>
+    );
+  }
+  return <Details wallet={wallet.data} />;
+}
+
+function Details({ wallet }: { wallet: Wallet }) {
+  const { id, name, address, network, active, sync } = wallet;
+  const canWrite = useCanWrite();
+  const remove = useWrite('wallets.delete');
+  const [, navigate] = useLocation();
+  return (
+    <Page title={name} back={BACK} badge={<SyncBadge {...wallet} />} actions={<WalletSwitch wallet={wallet} />}>
+      <p class="lead">
+        {active ? SYNC_STATE[sync.state].sentence : 'It is not watched: what comes meanwhile will not be found later.'}
+      </p>
+      <Facts
+        facts={[
+          ['Address', <Code key="address" text={address} what="the address" whole />],
+          ['Network', network],
+          ['Read up to ledger', sync.ledger !== null && grouped(String(sync.ledger))],
+          ['As of', sync.at && <Time at={sync.at} exact />],
+          ['Added', <Time key="added" at={wallet.createdAt} exact />],
+          ['Wallet id', <Code key="id" text={id} what="the wallet’s id" whole />],
+        ]}
+      />
+      {sync.state === 'GAP' && active && (
+        <p class="callout bad">
+          Once you have looked for the payments of that time yourself, switch the wallet off and on again to go on from
+          now.
+        </p>
+      )}
+      {canWrite && (
+        <Section title="Rename">
+          <Rename wallet={wallet} />
+        </Section>
+      )}
+      {canWrite && (
+        <Section title="Delete">
+          <p class="hint">
+            A wallet that has payments, products or checkouts cannot be deleted: switch it off instead.
+          </p>
+          <Ask
+            label="Delete the wallet"
+            title={`Delete ${name}?`}
+            confirm="Delete"
+            isDestructive
+            write={remove}
+            input={{ id }}
+            done={`${name} is deleted.`}
+            onDone={() => navigate('/wallets')}
+          >
+            <p>The account on the ledger is not touched, but it is watched no longer.</p>
+          </Ask>
+        </Section>
+      )}
+    </Page>
+  );
+}
+
+function Rename({ wallet: { id, name } }: { wallet: Wallet }) {
+  const update = useWrite('wallets.update');
+  const submit = async (values: Values) => {
+    try {
+      await update.mutateAsync({ id, name: values.text('name') });
+      say('Saved.');
+    } catch {}
+  };
+  return (
+    <Form
+      submit="Save"
+      isBusy={update.isPending}
+      failure={update.error ? failureOf(update.error) : null}
+      onSubmit={(values) => void submit(values)}
+    >
+      <Field name="name" label="Name" value={name} />
+    </Form>
+  );
+}

@@ -1,0 +1,207 @@
+/** One webhook: how it does, its secret, its deliveries. Also the form of a new one. */
+import { useState } from 'preact/hooks';
+import { useLocation } from 'wouter-preact';
+import { failureOf, type Item, type Output, useRead, useWrite } from '../api.js';
+import { Act, Ask, Once, Toggle, useCanWrite } from '../parts/act.js';
+import { Code, Facts, Time } from '../parts/bits.js';
+import { Choice, Field, Form, type Values } from '../parts/form.js';
+import { Page, Section, Shown } from '../parts/page.js';
+import { say } from '../parts/toast.js';
+import { EVENT_TYPE, EVENT_TYPES } from '../words.js';
+import { Deliveries } from './deliveries.js';
+import { WebhookBadge } from './webhooks.js';
+
+type Webhook = Item<'webhooks.list'>;
+
+const BACK = { href: '/webhooks', label: 'Webhooks' };
+
+export function NewWebhook() {
+  const [made, setMade] = useState<Output<'webhooks.create'> | null>(null);
+  const [, navigate] = useLocation();
+  return (
+    <Page title="New webhook" back={BACK}>
+      <WebhookForm webhook={null} onCreated={setMade} />
+      {made && (
+        <Once
+          title="The signing secret"
+          secret={made.secret}
+          what="the signing secret"
+          onClose={() => navigate(`/webhooks/${made.id}`)}
+        >
+          <p>Your endpoint verifies with it that requests come from here. It is not shown again: keep it now.</p>
+        </Once>
+      )}
+    </Page>
+  );
+}
+
+function WebhookForm({
+  webhook,
+  onCreated,
+}: {
+  webhook: Webhook | null;
+  onCreated?: (made: Output<'webhooks.create'>) => void;
+}) {
+  const create = useWrite('webhooks.create');
+  const update = useWrite('webhooks.update');
+  const write = webhook ? update : create;
+  const submit = async (values: Values) => {
+    const events = values.all('events') as Webhook['events'];
+    const fields = { name: values.text('name'), url: values.text('url'), events };
+    try {
+      if (webhook) {
+        await update.mutateAsync({ id: webhook.id, ...fields });
+        say('Saved.');
+      } else onCreated?.(await create.mutateAsync(fields));
+    } catch {}
+  };
+  return (
+    <Form
+      submit={webhook ? 'Save' : 'Create the webhook'}
+      isBusy={write.isPending}
+      failure={write.error ? failureOf(write.error) : null}
+      onSubmit={(values) => void submit(values)}
+    >
+      <Field name="name" label="Name" value={webhook?.name ?? ''} />
+      <Field name="url" label="Endpoint" inputMode="url" placeholder="https://…" value={webhook?.url ?? ''} />
+      <Choice
+        name="events"
+        legend="Tell it of"
+        type="checkbox"
+        value={webhook?.events ?? ['payment.completed']}
+        options={EVENT_TYPES.map((type) => ({ value: type, label: type, hint: EVENT_TYPE[type] }))}
+      />
+    </Form>
+  );
+}
+
+export function Webhook({ id }: { id: string }) {
+  const webhook = useRead('webhooks.get', { id }, { keepPrevious: false });
+  if (!webhook.data) {
+    return (
+      <Page title="Webhook" back={BACK}>
+        <Shown query={webhook}>{() => null}</Shown>
+      </Page>
+    );
+  }
+  return <Details webhook={webhook.data} />;
+}
+
+function Details({ webhook }: { webhook: Webhook }) {
+  const { id, name, url, status } = webhook;
+  const canWrite = useCanWrite();
+  const { mutateAsync } = useWrite('webhooks.update');
+  const test = useWrite('webhooks.test');
+  const remove = useWrite('webhooks.delete');
+  const [, navigate] = useLocation();
+  return (
+    <Page
+      title={name}
+      back={BACK}
+      badge={<WebhookBadge status={status} />}
+      actions={
+        canWrite && (
+          <>
+            <Toggle
+              what={`Deliver to ${name}`}
+              isOn={status === 'ACTIVE'}
+              on="Delivers"
+              off="Paused"
+              set={(isOn) => mutateAsync({ id, status: isOn ? 'ACTIVE' : 'PAUSED' })}
+            />
+            <Act label="Send a test" write={test} input={{ id }} done={toldOfTest} />
+          </>
+        )
+      }
+    >
+      {status === 'PAUSED' && <p class="lead">Its deliveries wait, and go out when it is switched on again.</p>}
+      <Facts
+        facts={[
+          ['Endpoint', <Code key="url" text={url} what="the endpoint" whole />],
+          ['Signing secret', <code key="secret">{webhook.secretMasked}</code>],
+          ['Made', <Time key="made" at={webhook.createdAt} exact />],
+          ['Webhook id', <Code key="id" text={id} what="the webhook’s id" whole />],
+        ]}
+      />
+      {test.data && <TestResult result={test.data} />}
+      <Deliveries webhookId={id} />
+      {canWrite && (
+        <>
+          <Section title="Change">
+            <WebhookForm webhook={webhook} />
+          </Section>
+          <Secrets id={id} />
+          <Section title="Delete">
+            <Ask
+              label="Delete the webhook"
+              title={`Delete ${name}?`}
+              confirm="Delete"
+              isDestructive
+              write={remove}
+              input={{ id }}
+              done={`${name} is deleted.`}
+              onDone={() => navigate('/webhooks')}
+            >
+              <p>Its endpoint is told of nothing any more, and what waits for it is dropped.</p>
+            </Ask>
+          </Section>
+        </>
+      )}
+    </Page>
+  );
+}
+
+type Result = Output<'webhooks.test'>;
+
+const toldOfTest = ({ responseStatus, error }: Result): string =>
+  error === null ? `The endpoint answered ${responseStatus}.` : `The test failed: ${error}`;
+
+const TestResult = ({ result }: { result: Result }) => (
+  <p class={result.error === null ? 'callout good' : 'callout bad'}>
+    {toldOfTest(result)} It took {result.durationMs.toLocaleString('en')} ms.
+  </p>
+);
+
+function Secrets({ id }: { id: string }) {
+  const rotate = useWrite('webhooks.rotateSecret');
+  const end = useWrite('webhooks.deletePreviousSecret');
+  const [secret, setSecret] = useState<string | null>(null);
+  return (
+    <Section title="Signing secret">
+      <div class="actions">
+        <Ask
+          label="Rotate"
+          title="Rotate the signing secret?"
+          confirm="Rotate"
+          write={rotate}
+          input={{ id }}
+          done="There is a new secret."
+          onDone={(made: Output<'webhooks.rotateSecret'>) => setSecret(made.secret)}
+        >
+          <p>
+            For 24 hours requests are signed with the old and the new secret, so that you can change it at your endpoint
+            in peace.
+          </p>
+        </Ask>
+        <Ask
+          label="End older secrets"
+          title="End older secrets now?"
+          confirm="End them"
+          isDestructive
+          write={end}
+          input={{ id }}
+          done="Only the newest secret signs."
+        >
+          <p>
+            For a secret that leaked. An endpoint that still verifies with an older one refuses requests from now on.
+          </p>
+        </Ask>
+      </div>
+      {secret && (
+        <Once title="The new signing secret" secret={secret} what="the signing secret" onClose={() => setSecret(null)}>
+          <p>It is not shown again: keep it now.</p>
+        </Once>
+      )}
+    </Section>
+  );
+}

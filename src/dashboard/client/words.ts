@@ -1,0 +1,77 @@
+/** What states and reasons mean, in a merchant's words. Each table has every value of the contract: a new one does not compile without words. */
+import type { EventType } from '../../../contracts/event-kinds.js';
+import type { PaymentReason, PaymentStatus } from '../../../contracts/payments.js';
+import type { Item } from './api.js';
+
+export type Tone = 'good' | 'caution' | 'bad' | 'quiet';
+export interface Word {
+  label: string;
+  tone: Tone;
+}
+
+export const PAYMENT_STATUS: Record<PaymentStatus, Word> = {
+  COMPLETED: { label: 'Completed', tone: 'good' },
+  UNDERPAID: { label: 'Underpaid', tone: 'caution' },
+  REJECTED: { label: 'Rejected', tone: 'bad' },
+  UNMATCHED: { label: 'Unmatched', tone: 'quiet' },
+};
+
+export const PAYMENT_REASON: Record<PaymentReason, { label: string; sentence: string }> = {
+  overpaid: { label: 'overpaid', sentence: 'More was paid than the price.' },
+  below_price: { label: 'below the price', sentence: 'Less was paid than the price.' },
+  below_minimum: { label: 'below the minimum', sentence: 'Less was paid than the product’s minimum.' },
+  partial: {
+    label: 'a part',
+    sentence: 'A part of a checkout. Parts add up: the one that completes it makes it paid.',
+  },
+  link_inactive: { label: 'link was off', sentence: 'The payment link was switched off.' },
+  product_inactive: { label: 'product was off', sentence: 'The product was switched off.' },
+  wrong_asset: { label: 'wrong asset', sentence: 'It was paid in another asset than the one asked for.' },
+  checkout_cancelled: { label: 'checkout was cancelled', sentence: 'The checkout had been cancelled.' },
+  checkout_expired: { label: 'checkout had ended', sentence: 'It came after the end of the checkout.' },
+  checkout_paid: { label: 'checkout was paid', sentence: 'The checkout had been paid already.' },
+  no_memo: { label: 'no memo', sentence: 'It carries no memo, so it names no link or checkout.' },
+  unknown_memo: { label: 'unknown memo', sentence: 'Its memo names no link or checkout of yours.' },
+  unsupported_memo: { label: 'unusable memo', sentence: 'Its kind of memo cannot name a link or checkout.' },
+};
+
+export const CHECKOUT_STATUS: Record<Item<'checkouts.list'>['status'], Word> = {
+  OPEN: { label: 'Open', tone: 'caution' },
+  PAID: { label: 'Paid', tone: 'good' },
+  EXPIRED: { label: 'Expired', tone: 'quiet' },
+  CANCELLED: { label: 'Cancelled', tone: 'quiet' },
+};
+
+export const SYNC_STATE: Record<Item<'wallets.list'>['sync']['state'], Word & { sentence: string }> = {
+  OK: { label: 'Up to date', tone: 'good', sentence: 'Every payment up to now has been read.' },
+  SYNCING: { label: 'Starting', tone: 'quiet', sentence: 'The first reading of the ledger is under way.' },
+  LAGGING: {
+    label: 'Behind',
+    tone: 'caution',
+    sentence: 'The ledger cannot be read at the moment. Nothing is lost: it is caught up as soon as that works again.',
+  },
+  GAP: {
+    label: 'Gap',
+    tone: 'bad',
+    sentence:
+      'Some ledgers were missed, and no ledger server has them any more: look for payments of that time yourself.',
+  },
+};
+
+export const DELIVERY_STATUS: Record<Item<'webhooks.deliveries'>['status'], Word> = {
+  PENDING: { label: 'Waiting', tone: 'caution' },
+  DELIVERED: { label: 'Delivered', tone: 'good' },
+  FAILED: { label: 'Failed', tone: 'bad' },
+  CANCELLED: { label: 'Cancelled', tone: 'quiet' },
+};
+
+export const EVENT_TYPE: Record<EventType, string> = {
+  'payment.received': 'A payment came for a link or checkout, whatever its status',
+  'payment.completed': 'A payment was completed',
+  'payment.refunded': 'Money of a payment was sent back',
+  'checkout.paid': 'A checkout was paid',
+  'checkout.expired': 'A checkout ended without being paid',
+  'wallet.gap': 'Ledgers of a wallet were missed',
+  'webhook.paused': 'Another webhook was paused by itself',
+};
+export const EVENT_TYPES = Object.keys(EVENT_TYPE) as EventType[];

@@ -1,0 +1,528 @@
+/** The dashboard in a real browser: every task of a merchant, with mouse, keyboard and phone. With DASHBOARD_SCREENSHOTS=<folder> every view
+ *  is photographed there, wide and narrow, light and dark. */
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import jsQR from 'jsqr';
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { PNG } from 'pngjs';
+import t, { type Test } from 'tap';
+import { openBrowser, watchPage } from '../helpers/browser.js';
+import { startReceiver } from '../helpers/receiver.js';
+import { eventually, startSelling, startTestService } from '../helpers/service.js';
+
+t.setTimeout(390_000);
+const service = await startTestService(t);
+const { url, apiKey } = service;
+const ledger = service.context.localLedger!.client;
+const browser = await openBrowser(t);
+const axeSource = readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const home = `${url}/dashboard`;
+const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true };
+
+/** A test with a page of its own, which must have nothing to complain about. */
+const task = (name: string, options: BrowserContextOptions, run: (t: Test, page: Page) => Promise<void>) =>
+  t.test(name, async (t) => {
+    const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+    t.teardown(() => context.close());
+    context.setDefaultTimeout(15_000);
+    const page = await context.newPage();
+    const complaints = watchPage(page);
+    await run(t, page);
+    t.strictSame(complaints, [], 'the page complains about nothing');
+  });
+
+/** As the form does, but quicker. */
+async function signIn(page: Page, key = apiKey, path = ''): Promise<void> {
+  const answer = await fetch(`${home}/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ key }),
+  });
+  const [name, value] = answer.headers.get('set-cookie')!.split(';', 1)[0]!.split('=') as [string, string];
+  await page.context().addCookies([{ name, value, url: home }]);
+  await page.goto(`${home}${path}`);
+  await page.locator('nav[aria-label=Dashboard]').waitFor({ state: 'attached' });
+}
+
+const shown = (page: Page) => eventually(async () => (await page.locator('.loading').count()) === 0, 'all is loaded');
+const button = (page: Page | Locator, name: string | RegExp) => page.getByRole('button', { name, exact: true });
+const row = (page: Page, name: string) => page.locator('tbody tr', { hasText: name });
+const toast = (page: Page, text: string) => page.locator('.toast', { hasText: text }).waitFor();
+const scan = (png: Buffer): string | undefined => {
+  const { data, width, height } = PNG.sync.read(png);
+  return jsQR.default(new Uint8ClampedArray(data), width, height)?.data;
+};
+const api = async (method: string, path: string, body?: unknown) => (await service.api(method, path, body)).data;
+const receivedOf = (status: string, count: number) =>
+  eventually(
+    async () => (await service.api('GET', `/payments?status=${status}`)).meta!.total >= count,
+    `${status} payments`,
+  );
+
+const HOSTILE = `"><img src=x onerror=alert(1)><script>alert(2)</script>\u202Egnp.exe {{7*7}} ${'W'.repeat(60)}`.slice(
+  0,
+  120,
+);
+
+const { wallet, product, link } = await startSelling(service, { name: 'Bag of coffee' });
+const hostile = await api('POST', '/products', {
+  ...{ name: HOSTILE, description: HOSTILE, walletId: wallet.id, assetCode: 'XLM', priceType: 'CUSTOM' },
+});
+const hostileLink = await api('POST', '/payment-links', { productId: hostile.id });
+const order = await api('POST', '/checkouts', { productId: product.id, quantity: 2, reference: 'order-1' });
+const receiver = await startReceiver();
+t.teardown(() => receiver.close());
+const hook = await api('POST', '/webhooks', {
+  ...{ name: 'shop', url: `${receiver.origin}/hook`, events: ['payment.received', 'payment.completed'] },
+});
+const pay = (amount: string, memo?: string) => ledger.pay({ to: wallet.address, amount, ...(memo ? { memo } : {}) });
+await pay('25', link.memo);
+await pay('1234567.1234567', hostileLink.memo);
+await pay('20', link.memo);
+await pay('10', order.memo);
+await pay('7');
+await receivedOf('COMPLETED', 2);
+await receivedOf('UNDERPAID', 2);
+await receivedOf('UNMATCHED', 1);
+const payments = (await service.api('GET', '/payments?status=COMPLETED&status=UNDERPAID&status=UNMATCHED')).data;
+const underpaid = payments.find(({ reason }: { reason: string }) => reason === 'below_price');
+
+const folder = process.env.DASHBOARD_SCREENSHOTS;
+const unmatched = payments.find(({ status }: { status: string }) => status === 'UNMATCHED');
+const VIEWS = {
+  overview: '/',
+  payments: '/payments',
+  'payments-filtered': '/payments?status=UNDERPAID&asset=XLM',
+  payment: `/payments/${underpaid.id}`,
+  refund: `/payments/${underpaid.id}?do=refund`,
+  assign: `/payments/${unmatched.id}?do=assign`,
+  products: '/products',
+  product: `/products/${product.id}`,
+  hostile: `/products/${hostile.id}`,
+  'new-product': '/products/new',
+  links: '/links',
+  link: `/links/${link.id}`,
+  poster: `/links/${link.id}/poster`,
+  checkouts: '/checkouts',
+  checkout: `/checkouts/${order.id}`,
+  'new-checkout': '/checkouts/new',
+  wallets: '/wallets',
+  wallet: `/wallets/${wallet.id}`,
+  webhooks: '/webhooks',
+  webhook: `/webhooks/${hook.id}`,
+  'new-webhook': '/webhooks/new',
+  'api-keys': '/api-keys',
+  'new-api-key': '/api-keys/new',
+  unknown: '/no/such/view',
+  missing: '/payments/pay_nothing',
+};
+
+async function violations(page: Page, rules = ''): Promise<string[]> {
+  const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(
+    `axe.run(${rules}).then((all) => all.violations)`,
+  );
+  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+}
+
+for (const options of [
+  { colorScheme: 'light', viewport: { width: 1280, height: 800 } },
+  { colorScheme: 'dark', viewport: { width: 320, height: 640 }, hasTouch: true },
+] as const) {
+  const { colorScheme, viewport } = options;
+  const other = colorScheme === 'light' ? 'dark' : 'light';
+  task(
+    `every view at ${viewport.width} px: nothing overflows, axe finds nothing in either theme`,
+    options,
+    async (t, page) => {
+      const check = async (name: string) => {
+        await shown(page);
+        const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+        if (overflow > 0) t.fail(`${name}: ${overflow} px too wide`);
+        await page.evaluate(await axeSource);
+        t.strictSame(await violations(page), [], name);
+        if (folder) await page.screenshot({ path: join(folder, `${name}-${viewport.width}.png`), fullPage: true });
+        await page.emulateMedia({ colorScheme: other });
+        t.strictSame(await violations(page, "{ runOnly: ['color-contrast'] }"), [], `${name}, ${other}`);
+        await page.emulateMedia({ colorScheme });
+      };
+      await page.goto(home);
+      await page.getByLabel('API key').waitFor();
+      await check('sign-in');
+      await signIn(page);
+      for (const [name, path] of Object.entries(VIEWS)) {
+        await page.goto(`${home}${path}`);
+        await page.getByRole('heading', { level: 1 }).waitFor();
+        await check(name);
+      }
+    },
+  );
+}
+
+task(
+  'signing in: a wrong key is refused at its field, a pasted one is taken, signing out ends it',
+  {},
+  async (t, page) => {
+    await page.goto(`${home}/products?search=coffee`);
+    await page.getByLabel('API key').fill('sk_wrong');
+    await page.keyboard.press('Enter');
+    await page.getByText('This API key is unknown, revoked or expired.').first().waitFor();
+    t.equal(await page.evaluate('document.activeElement.getAttribute("name")'), 'key', 'the focus is at the field');
+    await page.getByLabel('API key').fill(`  ${apiKey}\n`);
+    await button(page, 'Sign in').click();
+    await row(page, 'Bag of coffee').waitFor();
+    t.match(page.url(), /\/products\?search=coffee$/, 'the address has stayed');
+    await page.reload();
+    await row(page, 'Bag of coffee').waitFor();
+    t.equal(await page.getByLabel('Search by name').inputValue(), 'coffee', 'a reload loses nothing');
+    t.equal(await page.evaluate('localStorage.length + sessionStorage.length'), 0, 'nothing is kept in the browser');
+    await button(page, 'Sign out').click();
+    await page.getByLabel('API key').waitFor();
+    await page.reload();
+    await page.getByLabel('API key').waitFor();
+  },
+);
+
+task('a session that ends meanwhile asks to sign in again, at the same place', {}, async (_t, page) => {
+  const { id, key } = await api('POST', '/api-keys', { name: 'short-lived', scope: 'FULL' });
+  await signIn(page, key, '/wallets');
+  await row(page, 'Shop').waitFor();
+  await service.api('DELETE', `/api-keys/${id}`);
+  await page.getByLabel('API key').waitFor();
+  await page.getByLabel('API key').fill(apiKey);
+  await button(page, 'Sign in').click();
+  await row(page, 'Shop').waitFor();
+});
+
+task('what was received is what the report says, and an export is the list', {}, async (t, page) => {
+  await signIn(page);
+  const [{ amount }] = await api('GET', '/reports/summary?groupBy=asset&status=COMPLETED');
+  const sums = page.locator('.received dd');
+  t.equal((await sums.last().innerText()).replaceAll(',', ''), `${amount} XLM`, '30 days');
+  t.equal((await sums.first().innerText()).replaceAll(',', ''), `${amount} XLM`, 'today');
+  await page.goto(`${home}/payments?status=UNDERPAID`);
+  await row(page, '20 XLM').waitFor();
+  for (const [label, format] of [
+    ['CSV', 'csv'],
+    ['JSON lines', 'jsonl'],
+  ] as const) {
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: `Export as ${label}` }).click(),
+    ]);
+    const answer = await fetch(`${url}/api/v1/payments/export?format=${format}&status=UNDERPAID`, {
+      headers: { authorization: `Bearer ${apiKey}` },
+    });
+    t.equal(await readFile((await file.path())!, 'utf8'), await answer.text());
+    t.match(file.suggestedFilename(), new RegExp(`[.]${format}$`));
+  }
+});
+
+task('a READ key sees everything and is offered no change', {}, async (t, page) => {
+  const { key } = await api('POST', '/api-keys', { name: 'reader', scope: 'READ' });
+  await signIn(page, key);
+  await page.getByText('Signed in with a READ key').waitFor();
+  for (const [path, gone] of [
+    ['/products', 'New product'],
+    ['/links', 'New link'],
+    ['/checkouts', 'New checkout'],
+    ['/wallets', 'Add a wallet'],
+    ['/webhooks', 'New webhook'],
+    ['/api-keys', 'New key'],
+  ] as const) {
+    await page.goto(`${home}${path}`);
+    await page.locator('table').waitFor();
+    t.equal(await page.getByRole('link', { name: gone }).count(), 0, gone);
+    t.equal(await page.getByRole('switch').count(), 0, path);
+  }
+  await page.goto(`${home}/payments/${underpaid.id}?do=refund`);
+  await page.getByRole('img', { name: 'Refund QR' }).waitFor();
+  t.equal(await button(page, 'Accept').count(), 0);
+});
+
+task('new payments appear by themselves within 5 s, on the overview and in the list', PHONE, async (t, page) => {
+  await signIn(page);
+  await page.getByRole('heading', { name: 'Latest payments' }).waitFor();
+  const list = await page.context().newPage();
+  await list.goto(`${home}/payments`);
+  await row(list, 'Bag of coffee').first().waitFor();
+  await pay('25.0000042', link.memo);
+  await eventually(
+    async () => (await service.api('GET', '/payments')).data.some((each: any) => each.amount === '25.0000042'),
+    'recorded',
+  );
+  const recordedAt = Date.now();
+  await row(page, '25.0000042').waitFor();
+  await list.bringToFront();
+  await row(list, '25.0000042').waitFor();
+  t.ok(Date.now() - recordedAt < 5_000, `shown after ${Date.now() - recordedAt} ms`);
+});
+
+task('an underpaid payment is accepted, by keyboard alone', {}, async (t, page) => {
+  await signIn(page, apiKey, `/payments?status=UNDERPAID`);
+  const tabTo = async (name: string, inRow = '') => {
+    for (let i = 0; i < 60; i += 1) {
+      await page.keyboard.press('Tab');
+      const [focused, around] = await page.evaluate<[string, string]>(
+        '[document.activeElement.textContent.trim(), document.activeElement.closest("tr")?.textContent ?? ""]',
+      );
+      if (focused === name && around.includes(inRow)) return;
+    }
+    throw new Error(`Tab never reaches ${name}`);
+  };
+  await row(page, '20 XLM').waitFor();
+  await tabTo('Skip to the content');
+  await page.keyboard.press('Enter');
+  await tabTo('Bag of coffee', '20 XLM');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Payment of 20 XLM' }).waitFor();
+  t.equal(await page.evaluate('document.activeElement.tagName'), 'H1', 'the focus goes with the view');
+  await tabTo('Accept');
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Accept this payment?' });
+  await dialog.waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  t.equal((await api('GET', `/payments/${underpaid.id}`)).status, 'UNDERPAID', 'Escape changes nothing');
+  t.equal(await page.evaluate('document.activeElement.textContent'), 'Accept', 'the focus comes back');
+  await page.keyboard.press('Enter');
+  await dialog.waitFor();
+  await tabTo('Accept');
+  await page.keyboard.press('Enter');
+  await toast(page, 'The payment is completed.');
+  t.equal((await api('GET', `/payments/${underpaid.id}`)).status, 'COMPLETED');
+  await page.locator('.badge', { hasText: 'Completed' }).waitFor();
+});
+
+task('an unmatched payment is looked up and assigned to a link that was searched for', PHONE, async (t, page) => {
+  await signIn(page, apiKey, '/payments?status=UNMATCHED');
+  await row(page, '7 XLM').getByRole('link').click();
+  await button(page, 'Assign to a link or checkout').click();
+  await page.getByLabel('Product, memo or end of the link’s address').fill(link.memo.toLowerCase());
+  await page.locator('.choices li').nth(1).waitFor({ state: 'detached' });
+  await page.reload();
+  t.match(page.url(), /search=/, 'what was searched for is in the address');
+  await page.locator('.choices li', { hasText: link.memo }).getByRole('button', { name: 'Assign' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Assign' }).click();
+  await toast(page, 'Assigned to Bag of coffee.');
+  await page.locator('.badge', { hasText: 'Underpaid' }).waitFor();
+});
+
+task('a refund is a QR code of the request that the API gives', {}, async (t, page) => {
+  await signIn(page, apiKey, `/payments/${underpaid.id}`);
+  await button(page, 'Refund').click();
+  const code = page.getByRole('img', { name: 'Refund QR' });
+  const { uri } = await api('GET', `/payments/${underpaid.id}/refund`);
+  t.equal(scan(await code.screenshot()), uri);
+  t.equal(await page.getByRole('link', { name: 'Open in a wallet' }).getAttribute('href'), uri);
+});
+
+task(
+  'a product is created, refused at its fields first, changed, switched, and sold by a link with poster and codes',
+  {},
+  async (t, page) => {
+    await signIn(page, apiKey, '/products');
+    await page.getByRole('link', { name: 'New product' }).click();
+    await page.getByLabel('Name').fill('Tea');
+    await page.getByLabel('Price', { exact: true }).fill('12,5');
+    await button(page, 'Create the product').click();
+    await page.getByText('An amount is a plain decimal').first().waitFor();
+    t.equal(await page.evaluate('document.activeElement.getAttribute("name")'), 'price');
+    t.equal(await page.getByLabel('Name').inputValue(), 'Tea', 'what was typed is still there');
+    await page.getByLabel('Price', { exact: true }).fill('12.5');
+    await button(page, 'Create the product').click();
+    await page.getByRole('heading', { level: 1, name: 'Tea' }).waitFor();
+    await page.getByLabel('Description').fill('Green');
+    await button(page, 'Save').click();
+    await toast(page, 'Saved.');
+    const [tea] = await api('GET', '/products?search=tea');
+    t.match(tea, { name: 'Tea', price: '12.5', description: 'Green', active: true });
+
+    await page.getByRole('link', { name: 'New link' }).click();
+    t.equal(await page.getByLabel('Product').inputValue(), tea.id);
+    await button(page, 'Make the link').click();
+    await page.getByRole('heading', { name: 'Link for Tea' }).waitFor();
+    const [made] = await api('GET', `/payment-links?productId=${tea.id}`);
+    const { uri } = await api('GET', `/payment-links/${made.id}/instructions`);
+    for (const [label, text] of [
+      ['Page QR', made.url],
+      ['Payment QR', uri],
+    ]) {
+      const code = page.locator('figure', { hasText: label });
+      t.equal(scan(await code.getByRole('img', { name: label }).screenshot()), text, label);
+      const [png] = await Promise.all([
+        page.waitForEvent('download'),
+        code.getByRole('button', { name: 'PNG' }).click(),
+      ]);
+      t.match(png.suggestedFilename(), /Tea.*\.png$/);
+      t.equal(scan(await readFile((await png.path())!)), text, `${label} as PNG`);
+      const [svg] = await Promise.all([
+        page.waitForEvent('download'),
+        code.getByRole('button', { name: 'SVG' }).click(),
+      ]);
+      t.match(await readFile((await svg.path())!, 'utf8'), /^<svg xmlns="http:\/\/www.w3.org\/2000\/svg"/);
+    }
+    await page.getByRole('link', { name: 'Poster' }).click();
+    await page.emulateMedia({ media: 'print' });
+    t.equal(scan(await page.getByRole('img', { name: 'Scan to pay' }).screenshot()), made.url);
+    t.notOk(await button(page, 'Print').isVisible(), 'on paper there is only the poster');
+    await page.emulateMedia({ media: 'screen' });
+
+    await page.goto(`${home}/links`);
+    const toggle = page.getByRole('switch', { name: new RegExp(made.memo) });
+    await toggle.click();
+    t.equal(await toggle.getAttribute('aria-checked'), 'false', 'shown at once');
+    await eventually(async () => !(await api('GET', `/payment-links/${made.id}`)).active, 'switched off');
+  },
+);
+
+task('what is refused goes back visibly and says why', {}, async (t, page) => {
+  await signIn(page, apiKey, '/wallets');
+  await row(page, 'Shop').getByRole('link').click();
+  const toggle = page.getByRole('switch', { name: 'Watch Shop' });
+  await toggle.click();
+  await page.locator('.toast.bad').waitFor();
+  t.equal(await toggle.getAttribute('aria-checked'), 'true');
+  await button(page, 'Delete the wallet').click();
+  const dialog = page.getByRole('dialog');
+  await button(dialog, 'Delete').click();
+  await dialog.getByRole('alert').waitFor();
+  await button(dialog, 'Cancel').click();
+
+  await page.context().setOffline(true);
+  await toggle.click();
+  await page.locator('.toast', { hasText: 'does not answer' }).waitFor();
+  await page.context().setOffline(false);
+});
+
+task('a checkout is made on the phone, cancelled, and one that is partly paid is accepted', PHONE, async (t, page) => {
+  await signIn(page);
+  await button(page, 'Menu').click();
+  await page.getByRole('link', { name: 'Checkouts' }).click();
+  await page.getByRole('link', { name: 'New checkout' }).click();
+  await page.getByLabel('Product', { exact: true }).selectOption({ label: 'Bag of coffee' });
+  await page.getByLabel('Quantity').fill('3');
+  await page.getByLabel('Your reference').fill('order-2');
+  await button(page, 'Make the checkout').click();
+  await page.getByRole('heading', { name: 'order-2' }).waitFor();
+  const [made] = await api('GET', '/checkouts?reference=order-2');
+  t.equal(made.amount, '75');
+  t.equal(scan(await page.getByRole('img', { name: 'Page QR' }).screenshot()), made.url);
+  await button(page, 'Cancel the checkout').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel it' }).click();
+  await page.locator('.badge', { hasText: 'Cancelled' }).waitFor();
+
+  await page.goto(`${home}/checkouts?status=OPEN`);
+  await row(page, 'order-1').getByRole('link').click();
+  await page.locator('.badge', { hasText: 'partly paid' }).waitFor();
+  await button(page, 'Accept what has come').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Accept' }).click();
+  await page.locator('header .badge', { hasText: /^Paid$/ }).waitFor();
+  t.equal((await api('GET', `/checkouts/${order.id}`)).status, 'PAID');
+});
+
+task(
+  'a webhook is made, its secret shown once, tested, paused, rotated; deliveries show their attempts and go again',
+  {},
+  async (t, page) => {
+    await signIn(page, apiKey, '/webhooks/new');
+    await page.getByLabel('Name').fill('second');
+    await page.getByLabel('Endpoint').fill('http://shop.example');
+    await button(page, 'Create the webhook').click();
+    await page.getByText('Must be an https URL.').first().waitFor();
+    await page.getByLabel('Endpoint').fill(`${receiver.origin}/second`);
+    await button(page, 'Create the webhook').click();
+    t.match(await page.getByRole('dialog').locator('code').innerText(), /^whsec_/);
+    await button(page, 'I have kept it').click();
+    await page.getByRole('heading', { level: 1, name: 'second' }).waitFor();
+    t.notMatch(await page.locator('main').innerText(), /whsec_\w{10}/, 'it is not shown again');
+    await button(page, 'Send a test').click();
+    await page.locator('.callout.good', { hasText: 'answered 2' }).waitFor();
+    await page.getByRole('switch').click();
+    await page.locator('.badge', { hasText: 'Paused' }).waitFor();
+    await button(page, 'Rotate').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
+    t.match(await page.getByRole('dialog').locator('code').innerText(), /^whsec_/);
+    await button(page, 'I have kept it').click();
+
+    await page.goto(`${home}/webhooks/${hook.id}?status=DELIVERED`);
+    const delivery = page.locator('.deliveries > li').first();
+    await delivery.locator('summary').click();
+    await delivery.locator('pre', { hasText: '"payment"' }).waitFor();
+    await delivery.locator('.attempts', { hasText: ' · 2' }).waitFor();
+    const before = receiver.requests.length;
+    await button(delivery, 'Send again').click();
+    await eventually(async () => receiver.requests.length > before, 'sent again');
+  },
+);
+
+task('an API key is made, shown once, and revoked; its own key cannot be revoked as the last', {}, async (t, page) => {
+  await signIn(page, apiKey, '/api-keys');
+  await page.getByRole('link', { name: 'New key' }).click();
+  await page.getByLabel('Name').fill('till');
+  await button(page, 'Create the key').click();
+  const key = await page.getByRole('dialog').locator('code').innerText();
+  t.match(key, /^sk_\w{43}$/);
+  t.equal((await service.api('GET', '/account', undefined, key)).status, 200);
+  await button(page, 'I have kept it').click();
+  await row(page, 'till').getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await toast(page, 'till is revoked.');
+  t.equal((await service.api('GET', '/account', undefined, key)).status, 401);
+  await row(page, 'first key').getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('dialog').getByText('your session ends with it').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('dialog').getByRole('alert').waitFor();
+});
+
+task('an empty account sees what to do first, and does it', PHONE, async (t, page) => {
+  const empty = await service.openAccount('New shop');
+  await signIn(page, empty.apiKey);
+  const folder = process.env.DASHBOARD_SCREENSHOTS;
+  await page.getByRole('heading', { name: 'First steps' }).waitFor();
+  if (folder) await page.screenshot({ path: join(folder, 'empty.png'), fullPage: true });
+  await page.getByRole('link', { name: 'Add your wallet' }).click();
+  await page.getByLabel('Name').fill('Till');
+  await page.getByLabel('Address').fill((await ledger.fund()).address);
+  await button(page, 'Add the wallet').click();
+  await page.getByRole('heading', { level: 1, name: 'Till' }).waitFor();
+  await page.goto(home);
+  await page.getByRole('link', { name: 'Create a product' }).click();
+  await page.getByLabel('Name').fill('Cake');
+  await page.getByLabel('Price', { exact: true }).fill('3');
+  await button(page, 'Create the product').click();
+  await page.getByRole('heading', { level: 1, name: 'Cake' }).waitFor();
+  await page.goto(home);
+  await page.getByRole('link', { name: 'Make a payment link' }).click();
+  await page.getByLabel('Product').selectOption({ label: 'Cake' });
+  await button(page, 'Make the link').click();
+  await page.getByRole('heading', { name: 'Link for Cake' }).waitFor();
+  await page.goto(home);
+  await page.getByRole('heading', { name: 'Open checkouts' }).waitFor();
+  t.equal(await page.getByRole('heading', { name: 'First steps' }).count(), 0);
+});
+
+task('texts of merchants and payers are shown as text and never run', {}, async (t, page) => {
+  await signIn(page, apiKey, `/products/${hostile.id}`);
+  t.equal(await page.getByRole('heading', { level: 1 }).innerText(), HOSTILE);
+  await page.goto(`${home}/products?search=${encodeURIComponent(HOSTILE)}`);
+  await row(page, '<script>').waitFor();
+  await page.goto(`${home}/payments?sender=${encodeURIComponent(HOSTILE)}&page=999`);
+  await page.getByText('No payment fits.').waitFor();
+  await page.goto(`${home}/payments/${encodeURIComponent(HOSTILE)}`);
+  await page.getByRole('alert').waitFor();
+});
+
+task('the first view weighs less than 200 kB', {}, async (t, page) => {
+  const client = await page.context().newCDPSession(page);
+  await client.send('Network.enable');
+  let bytes = 0;
+  client.on('Network.loadingFinished', ({ encodedDataLength }) => {
+    bytes += encodedDataLength;
+  });
+  await signIn(page);
+  await page.locator('table').first().waitFor();
+  t.ok(bytes > 20_000 && bytes < 200_000, `${bytes} bytes`);
+  const paintMs = await page.evaluate<number>('performance.getEntriesByName("first-contentful-paint")[0].startTime');
+  t.comment(`${bytes} bytes, first paint after ${Math.round(paintMs)} ms`);
+});
