@@ -7,9 +7,9 @@ import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mongo } from 'mongoose';
 import t from 'tap';
+import { isReady, type Killable, keepPaying, openShop, prepareKillable, tally } from '../e2e/kill-rounds.js';
 import { startProgram } from '../helpers/command.js';
 import { eventually } from '../helpers/service.js';
-import { isReady, type Killable, keepPaying, openShop, prepareKillable, tally } from '../e2e/kill-rounds.js';
 
 // Processes start slowly on a busy machine.
 t.setTimeout(300_000);
