@@ -109,15 +109,23 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
           },
         );
       },
-      /** How many events a replay to this webhook would take, what is still to be sent included. */
-      async countReplayed({ webhookId, types, events, upTo }: ReplayedEvents): Promise<number> {
-        const wanted = { accountId, _id: events, sequence: { $gt: 0, $lte: upTo } };
-        const own = { ...wanted, subjectId: webhookId, type: 'webhook.paused' as const };
-        const [all, ofItself] = await Promise.all([
-          collection.countDocuments({ ...wanted, type: { $in: types } }),
-          types.includes('webhook.paused') ? collection.countDocuments(own) : 0,
+      /** How many events a replay to this webhook would take, what is still to be sent included. Of a long list most counts are remembered. */
+      async countReplayed({ webhookId, types, events: ids, upTo }: ReplayedEvents): Promise<number> {
+        const wanted = { accountId, type: { $in: [...types].sort() } };
+        const own = { accountId, subjectId: webhookId, type: 'webhook.paused' as const };
+        const [{ meta }, fresh, ofItself] = await Promise.all([
+          countSegments.page<EventDoc>(
+            listOf(accountId),
+            events,
+            { ...wanted, ...IS_NUMBERED },
+            { page: 1, pageSize: 1, direction: 1, ids: { from: ids.$gte, to: ids.$lt } },
+          ),
+          collection.countDocuments({ ...wanted, sequence: { $gt: upTo }, _id: ids }),
+          types.includes('webhook.paused')
+            ? collection.countDocuments({ ...own, sequence: { $gt: 0, $lte: upTo }, _id: ids })
+            : 0,
         ]);
-        return all - ofItself;
+        return meta.total - fresh - ofItself;
       },
       /** Id of the newest event that the sequencer has not numbered yet, up to the event `upTo`; null when all have their number. */
       async newestUnnumbered(upTo?: string): Promise<string | null> {
