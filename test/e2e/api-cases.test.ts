@@ -441,6 +441,11 @@ const webhooks: Case[] = [
   ['an unknown webhook has no secret to rotate', 'webhooks.rotateSecret', { id: 'hook_x' }, refused('not_found')],
   ['older secrets are ended, also when there are none', 'webhooks.deletePreviousSecret', madeHook(), ok({ deleted: true })],
   ['an unknown webhook has no older secrets', 'webhooks.deletePreviousSecret', { id: 'hook_x' }, refused('not_found')],
+  ['a webhook that never sent anything is idle', 'webhooks.health', madeHook(), ok({ state: 'IDLE', pending: 0, lastError: null })],
+  ['an unknown webhook has no health', 'webhooks.health', { id: 'hook_x' }, refused('not_found')],
+  ['without failed deliveries nothing is sent again', 'webhooks.replay', madeHook(), ok({ replayed: 0 })],
+  ['an unknown webhook sends nothing again', 'webhooks.replay', { id: 'hook_x' }, refused('not_found')],
+  ['a replay is of FAILED or ALL', 'webhooks.replay', async (world) => ({ ...(await madeHook()(world)), status: 'SOME' }), faults(['status', 'invalid_value'])],
   ['a test says what came back', 'webhooks.test', ({ webhook }) => ({ id: webhook.id }), ok({ responseStatus: null, error: String })],
   ['an unknown webhook is not tested', 'webhooks.test', { id: 'hook_x' }, refused('not_found')],
   ['a webhook is deleted', 'webhooks.delete', madeHook(), ok({ deleted: true })],
@@ -496,6 +501,8 @@ const money: Case[] = [
           product: { id: product.id, name: 'T-shirt', assetCode: 'XLM', priceType: 'FIXED', price: '25' },
           walletId: wallet.id,
           explorerUrl: null,
+          refundedAmount: '0',
+          refunds: [],
         });
       },
     },
@@ -587,6 +594,9 @@ const money: Case[] = [
   ['an unknown payment cannot be accepted', 'payments.accept', { id: 'pay_x' }, refused('not_found')],
   ['an UNDERPAID payment is accepted', 'payments.accept', ({ underpaid }) => ({ id: underpaid.id }), ok({ status: 'COMPLETED', reason: null, shortfallAmount: '0.5' })],
   ['a REJECTED payment is accepted', 'payments.accept', ({ rejected }) => ({ id: rejected.id }), ok({ status: 'COMPLETED', reason: null })],
+  ['a transaction that is not on the ledger refunds nothing', 'payments.addRefund', ({ completed }) => ({ id: completed.id, transactionHash: 'ab'.repeat(32) }), refused('conflict')],
+  ['an unknown payment has no refunds', 'payments.addRefund', { id: 'pay_x', transactionHash: 'ab'.repeat(32) }, refused('not_found')],
+  ['a transaction hash has 64 digits', 'payments.addRefund', ({ completed }) => ({ id: completed.id, transactionHash: 'abc' }), faults(['transactionHash', 'invalid_format'])],
   ['a matched payment is not assigned', 'payments.assign', ({ completed, link }) => ({ id: completed.id, paymentLinkId: link.id }), refused('conflict')],
   ['a payment is assigned to a link', 'payments.assign', ({ unmatched }) => ({ id: unmatched.id }), faults(['paymentLinkId', 'required'])],
   ['an unknown link is a fault of the body', 'payments.assign', ({ unmatched }) => ({ id: unmatched.id, paymentLinkId: 'link_x' }), faults(['paymentLinkId', 'not_found'])],
@@ -939,6 +949,9 @@ for (const transport of TRANSPORTS) {
   });
 }
 
+/** A refund needs the key of the wallet that sends it: refunds.test.ts has one. */
+const ELSEWHERE = new Set(['payments.addRefund']);
+
 t.test('every operation was accepted once at least', async (t) => {
-  for (const [name, { status }] of operations) t.ok(answered.get(`${name} ${status}`), name);
+  for (const [name, { status }] of operations) t.ok(ELSEWHERE.has(name) || answered.get(`${name} ${status}`), name);
 });
