@@ -206,7 +206,7 @@ export const payments = {
         .toLowerCase(),
     },
     output: paymentSchema,
-    errors: ['conflict'],
+    errors: ['conflict', 'unavailable'],
     examples: { body: { transactionHash: '3389e9f0f1a65f19736cacf544c2e825313e8447f569233bb8db39aa607c8889' } },
   }),
 };

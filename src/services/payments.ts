@@ -4,7 +4,7 @@ import type { ParsedInputOf } from '../../contracts/operation.js';
 import { PAYMENT_STATUSES } from '../../contracts/payments.js';
 import type { Clock } from '../clock.js';
 import { parseAmount } from '../domain/amount.js';
-import { conflict, invalid, notFound, rateLimited } from '../domain/api-error.js';
+import { ApiError, conflict, invalid, notFound, rateLimited } from '../domain/api-error.js';
 import { effectsOf } from '../domain/payment-effects.js';
 import { isPayable, payUri } from '../domain/sep7.js';
 import type { Outbox, PaymentOwner } from '../events/outbox.js';
@@ -21,13 +21,12 @@ export type BookRefund = (
   payment: PaymentDoc,
   transactionHash: string,
   ownerOf: (session: Session) => Promise<PaymentOwner | null>,
-) => Promise<'booked' | keyof typeof REFUND_REFUSALS>;
+) => Promise<'booked' | 'ledger_away' | keyof typeof REFUND_REFUSALS>;
 
 const REFUND_REFUSALS = {
   no_refund:
     'This transaction is not on the ledger, or pays nothing of this payment back: from a wallet of the account to the sender, in the same asset, after the payment.',
   booked_for_another: 'This transaction is booked as the refund of another payment.',
-  ledger_away: 'The ledger cannot be asked now: try again later.',
 } as const;
 
 type ListFilter = Omit<ParsedInputOf<Contract['payments']['list']>, 'page' | 'pageSize'>;
@@ -215,6 +214,8 @@ export function createPaymentService(deps: {
       const waitSeconds = ledgerLimit(accountId);
       if (waitSeconds > 0) throw rateLimited(waitSeconds);
       const outcome = await bookRefund(payment, transactionHash, (session) => ownerOf(accountId, payment, session));
+      if (outcome === 'ledger_away')
+        throw new ApiError('unavailable', 'The ledger cannot be asked now: try again later.');
       if (outcome !== 'booked') throw conflict(REFUND_REFUSALS[outcome]);
       eventsStored();
       return show((await payments.byId(id))!);

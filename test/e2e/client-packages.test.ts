@@ -212,7 +212,7 @@ t.test('the packed package and a generated client compile and run in another fol
     same: true,
     other: true,
     refusal: { trpc: 'NOT_FOUND', status: 404, code: 'not_found' },
-    operations: 10,
+    operations: 11,
   });
   const wallet = (await service.api('GET', '/wallets')).data[0];
   const third = JSON.parse(
@@ -223,7 +223,7 @@ t.test('the packed package and a generated client compile and run in another fol
   const client = await readFile(join(modules, 'stellar-collect', 'dist/src/client.js'), 'utf8');
   t.same(
     [...client.matchAll(/from '([^']+)'/g)].map((match) => match[1]),
-    ['@trpc/client'],
+    ['@trpc/client', 'eventsource'],
     'a browser can load it',
   );
 });
