@@ -8,7 +8,7 @@ import {
   AccountRequiresMemoError,
   Asset,
   Claimant,
-  type Horizon,
+  Horizon,
   Keypair,
   Memo,
   MuxedAccount,
@@ -26,7 +26,8 @@ import { testDatabase } from '../helpers/mongo.js';
 
 const { db } = await testDatabase(t);
 const { url, client, ledger } = await startTestLedger(t, { db, closeMs: 20 });
-const { server } = client;
+/** The SDK's, with streaming. */
+const server = new Horizon.Server(url, { allowHttp: true });
 
 type Json = Record<string, unknown>;
 interface Got {
