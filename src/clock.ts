@@ -25,6 +25,22 @@ export const systemClock: Clock = {
   randomBytes: (size) => randomBytes(size),
 };
 
+/** What the promise resolves to or rejects with; `late()` when that takes longer than `ms`. */
+export async function within<T, Late>(
+  clock: Pick<Clock, 'sleep'>,
+  ms: number,
+  promise: Promise<T>,
+  late: () => Late,
+): Promise<T | Late> {
+  const settled = new AbortController();
+  const timeout = clock.sleep(ms, settled.signal).then(() => (settled.signal.aborted ? (null as Late) : late()));
+  try {
+    return await Promise.race([promise, timeout]);
+  } finally {
+    settled.abort();
+  }
+}
+
 /** Milliseconds that pass evenly whatever anybody sets the time to: for short deadlines between processes, which no `Clock` may stretch. */
 export const monotonicMs = (): number => performance.now();
 

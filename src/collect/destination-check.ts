@@ -1,6 +1,6 @@
 /** What would keep a wallet from receiving an asset, as far as the ledger tells quickly. Answers are remembered, so that pages cost few requests. */
 import type { Network } from '../../contracts/networks.js';
-import type { Clock } from '../clock.js';
+import { type Clock, within } from '../clock.js';
 import { type Asset, assetName } from '../domain/asset.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 
@@ -52,13 +52,7 @@ export function createDestinationCheck({
         remembered.set(key, entry);
         known = entry;
       }
-      const done = new AbortController();
-      const answer = await Promise.race([
-        known.destinationProblem,
-        clock.sleep(PATIENCE_MS, done.signal).then(() => null),
-      ]);
-      done.abort();
-      return answer;
+      return within(clock, PATIENCE_MS, known.destinationProblem, () => null);
     },
   };
 }

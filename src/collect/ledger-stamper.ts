@@ -1,7 +1,7 @@
 /** Stamps moments with the newest ledger that the watcher knows, and with the ledger's time where this host's clock is known to be off. While the watcher
  *  is up to date this costs no request; when it is not, all who ask at once share one question. */
 import type { Network } from '../../contracts/networks.js';
-import type { Clock } from '../clock.js';
+import { type Clock, within } from '../clock.js';
 import { toLedgerTime } from '../domain/ledger-time.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
@@ -25,9 +25,9 @@ export function createLedgerStamper(deps: {
   function ask(network: Network): Promise<number | null> {
     const known = asked.get(network);
     if (known && known.untilMs > clock.nowMs()) return known.ledger;
-    const horizon = ledgers.get(network);
-    if (!horizon) return Promise.resolve(null);
-    const ledger = horizon
+    const ledger = ledgers.get(network);
+    if (!ledger) return Promise.resolve(null);
+    const newest = ledger
       .session()
       .tip()
       .then(
@@ -35,12 +35,12 @@ export function createLedgerStamper(deps: {
         () => null,
       );
     // Until it is answered, and a moment longer.
-    const entry = { ledger, untilMs: Number.POSITIVE_INFINITY };
+    const entry = { ledger: newest, untilMs: Number.POSITIVE_INFINITY };
     asked.set(network, entry);
-    void ledger.then(() => {
-      entry.untilMs = clock.nowMs() + (horizon.isFree ? 0 : SHARED_FOR_MS);
+    void newest.then(() => {
+      entry.untilMs = clock.nowMs() + (ledger.isFree ? 0 : SHARED_FOR_MS);
     });
-    return ledger;
+    return newest;
   }
 
   async function newestLedger(network: Network, state: NetworkStateDoc | null): Promise<number | null> {
@@ -50,9 +50,7 @@ export function createLedgerStamper(deps: {
     const isFresh = state?.seenAt && clock.nowMs() - state.seenAt.getTime() < FRESH_MS;
     // A ledger without a budget may close many times a second: there the newest one is worth a question.
     if (isFresh && !ledgers.get(network)?.isFree) return known;
-    const done = new AbortController();
-    const answer = await Promise.race([ask(network), clock.sleep(PATIENCE_MS, done.signal).then(() => null)]);
-    done.abort();
+    const answer = await within(clock, PATIENCE_MS, ask(network), () => null);
     // A server that lags must not take a stamp back.
     return answer === null ? known : Math.max(answer, known ?? 0);
   }

@@ -1,11 +1,14 @@
 /** Tells whoever waits in this process that an account has new events, whichever process numbered them: from one change stream, however many wait.
  *  What the stream may have missed is looked up when it begins. */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
+import { type Clock, within } from '../clock.js';
 import type { CounterWatch, EventCounterStore } from '../stores/event-counters.js';
 
 /** An idle stream answers every second; this long without an answer, it is dead. */
 const SILENCE_MS = 10_000;
+const refuseSilence = () => {
+  throw new Error(`the change stream has been silent for ${SILENCE_MS} ms`);
+};
 const RETRY_MS = 1000;
 const ACCOUNTS_PER_QUERY = 500;
 
@@ -46,26 +49,13 @@ export function createEventFeed(deps: {
     stream = changes;
     try {
       for (let isFirst = true; !closing.signal.aborted; isFirst = false) {
-        const change = await answerWithin(changes.next());
+        const change = await within(clock, SILENCE_MS, changes.next(), refuseSilence);
         // From its first answer on the stream tells everything; what came before, only a query does.
         if (isFirst) await catchUp();
         if (change) tell(change);
       }
     } finally {
       await changes.close().catch(() => undefined);
-    }
-  }
-
-  async function answerWithin<T>(answer: Promise<T>): Promise<T> {
-    const answered = new AbortController();
-    const silence = clock.sleep(SILENCE_MS, answered.signal).then(() => {
-      if (!answered.signal.aborted) throw new Error(`the change stream has been silent for ${SILENCE_MS} ms`);
-    });
-    try {
-      return (await Promise.race([answer, silence])) as T;
-    } finally {
-      answered.abort();
-      answer.catch(() => undefined);
     }
   }
 

@@ -1,12 +1,15 @@
 /** News of payments for all open pages of this process, from one change stream. What it may have missed it fetches before it goes on;
  *  while it knows nothing, it says so. */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
+import { type Clock, within } from '../clock.js';
 import type { PaymentChanges } from '../stores/payment-changes.js';
 import { PAYMENTS_SHOWN, type PagePayment, type StatusFeed } from './types.js';
 
 /** An idle stream answers every second; this long without an answer, it is dead. */
 const SILENCE_MS = 10_000;
+const refuseSilence = () => {
+  throw new Error(`the change stream has been silent for ${SILENCE_MS} ms`);
+};
 const RETRY_MS = 1_000;
 const LINKS_PER_QUERY = 100;
 /** A payment may be stored this much later than it says, because clocks differ and transactions take time. */
@@ -65,7 +68,7 @@ export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeed
     let following = false;
     try {
       while (!closing.signal.aborted) {
-        const payment = await answerWithin(changes.next());
+        const payment = await within(clock, SILENCE_MS, changes.next(), refuseSilence);
         if (!following) {
           // From here on the stream tells everything; what came before it began, only a query does.
           if (!resumed) await catchUp();
@@ -79,19 +82,6 @@ export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeed
     } finally {
       live = false;
       await changes.close().catch(() => undefined);
-    }
-  }
-
-  async function answerWithin<T>(answer: Promise<T>): Promise<T> {
-    const answered = new AbortController();
-    const silence = clock.sleep(SILENCE_MS, answered.signal).then(() => {
-      if (!answered.signal.aborted) throw new Error(`the change stream has been silent for ${SILENCE_MS} ms`);
-    });
-    try {
-      return (await Promise.race([answer, silence])) as T;
-    } finally {
-      answered.abort();
-      answer.catch(() => undefined);
     }
   }
 
