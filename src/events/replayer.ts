@@ -83,8 +83,7 @@ interface Batch {
 }
 
 async function failedOf({ deliveries }: ReplayerDeps, replay: ReplayDoc, limit: number): Promise<Batch> {
-  const { webhookId, types, accountId, cursor, createdAt: endedBy } = replay;
-  const found = await deliveries.failed({ webhookId, types, events: idsOf(replay), endedBy }, accountId, cursor, limit);
+  const found = await deliveries.failed(replay, limit);
   const ids = found.map(({ _id }) => _id);
   return {
     ids,
@@ -100,15 +99,15 @@ async function eventsOf(
   replay: ReplayDoc,
   limit: number,
 ): Promise<Batch> {
-  const { _id, webhookId, types, upTo, accountId, cursor, createdAt } = replay;
-  const found = await events.replayed({ webhookId, types, events: idsOf(replay), upTo }, accountId, cursor, limit);
+  const { _id, webhookId } = replay;
+  const found = await events.replayed(replay, limit);
   return {
     ids: found.map((event) => event._id),
     async makeDue(session) {
       const webhook = await webhooks.byId(webhookId, session);
       // Deleted: what is left is walked through, and nothing is sent.
       if (!webhook) return false;
-      const unfinished = await deliveries.unfinished(webhookId, found, createdAt, session);
+      const unfinished = await deliveries.unfinished(replay, found, session);
       const again = found.filter((event) => !unfinished.has(event._id));
       const from = webhook.deliverySequence;
       const planned = again.map((event, index) => ({ webhookId, event, sequence: from + index + 1 }));
@@ -119,8 +118,3 @@ async function eventsOf(
     },
   };
 }
-
-const idsOf = ({ fromId, toId }: Pick<ReplayDoc, 'fromId' | 'toId'>) => ({
-  $gte: fromId,
-  ...(toId === null ? {} : { $lt: toId }),
-});

@@ -30,13 +30,12 @@ export function createReplay(deps: {
     { from, to, status, types }: Omit<ParsedInputOf<Replay>, 'id'>,
   ): Promise<OutputOf<Replay>> => {
     const { events, deliveries, replays } = forAccount(accountId);
-    const wanted = webhook.events.filter((type) => types?.includes(type) ?? true);
     const replay: ReplayDoc = {
       _id: (reservedId ?? newId)('rpl'),
       accountId,
       webhookId: webhook._id,
       status,
-      types: wanted,
+      types: webhook.events.filter((type) => types?.includes(type) ?? true),
       fromId: firstIdOf('evt', from === undefined ? new Date(0) : new Date(from)),
       toId: to === undefined ? null : firstIdOf('evt', new Date(to)),
       // What comes after it was not considered for this webhook yet: it is fresh.
@@ -44,12 +43,10 @@ export function createReplay(deps: {
       createdAt: clock.now(),
       cursor: '',
     };
-    const ids = { $gte: replay.fromId, ...(replay.toId === null ? {} : { $lt: replay.toId }) };
-    const filter = { webhookId: webhook._id, types: wanted, events: ids, endedBy: replay.createdAt };
     const replayed =
       status === 'FAILED'
-        ? await deliveries.countFailed(filter)
-        : (await events.countReplayed({ ...filter, upTo: replay.upTo })) - (await deliveries.countPending(filter));
+        ? await deliveries.countFailed(replay)
+        : (await events.countReplayed(replay)) - (await deliveries.countPending(replay));
     if (replayed <= 0) return { replayed: 0 };
     if ((await replays.count(webhook._id, MAX_WAITING)) >= MAX_WAITING) {
       throw conflict('This webhook has too many replays that are not done yet: wait until they are.');

@@ -2,7 +2,7 @@
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { Clock } from '../clock.js';
-import type { DeliveryHealth } from '../stores/deliveries.js';
+import type { DeliveryHealth } from '../stores/delivery-health.js';
 import type { ForAccount } from '../stores/index.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 

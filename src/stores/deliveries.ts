@@ -7,7 +7,9 @@ import type { NewId } from '../domain/ids.js';
 import type { OpeningPlan } from '../domain/sequence.js';
 import { createCountSegments } from './count-segments.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { readHealth } from './delivery-health.js';
 import { type PageRequest, page } from './paging.js';
+import { createReplayedDeliveries } from './replayed-deliveries.js';
 
 const STATUSES = deliveryStatusSchema.options;
 export type DeliveryStatus = (typeof STATUSES)[number];
@@ -134,6 +136,7 @@ export function createDeliveryStore(
   const { newId, clock } = deps;
   const deliveries = connection.model<DeliveryDoc>('Delivery', deliverySchema);
   const collection = deliveries.collection as unknown as mongoose.mongo.Collection<DeliveryDoc>;
+  const replays = createReplayedDeliveries(collection, clock);
   const listOf = (accountId: string) => `deliveries:${accountId}`;
 
   async function cancelPending(webhookIds: readonly string[], owner: { accountId?: string }): Promise<void> {
@@ -190,20 +193,7 @@ export function createDeliveryStore(
       },
       /** How deliveries to this webhook go. @param since from when on those that ended are counted */
       health: (webhookId: string, since: Date) => readHealth(collection, { webhookId, accountId }, since),
-      /** How many deliveries to this webhook are given up that a replay would take. */
-      countFailed: ({ webhookId, ...wanted }: ReplayFilter): Promise<number> =>
-        collection.countDocuments({ webhookId, accountId, ...failedBefore(wanted) }),
-      /** How many of these events a replay would leave alone, because they are still to be sent. */
-      async countPending({ webhookId, types, events }: ReplayFilter): Promise<number> {
-        const [found] = await collection
-          .aggregate<{ n: number }>([
-            { $match: { webhookId, accountId, status: 'PENDING', eventType: { $in: types }, eventId: events } },
-            { $group: { _id: '$eventId' } },
-            { $count: 'n' },
-          ])
-          .toArray();
-        return found?.n ?? 0;
-      },
+      ...replays.forAccount(accountId),
       /** For a webhook that was deleted. */
       cancelPending: (webhookId: string) => cancelPending([webhookId], { accountId }),
     }),
@@ -229,45 +219,7 @@ export function createDeliveryStore(
           .toArray();
         return due.length === MUCH_DUE ? null : due.filter(({ isReplayed }) => isReplayed).length;
       },
-      /** Deliveries to this webhook that a replay takes, after this one in the order of their ids. */
-      failed: ({ webhookId, ...wanted }: ReplayFilter, accountId: string, after: string, limit: number) =>
-        collection
-          .find({ webhookId, accountId, ...failedBefore(wanted), _id: { $gt: after } }, { projection: { _id: 1 } })
-          .sort({ _id: 1 })
-          .limit(limit)
-          .toArray(),
-      /** Makes those of these that are FAILED due, behind what is fresh. */
-      async replayFailed(ids: readonly string[], session: Session): Promise<void> {
-        await collection.updateMany(
-          { _id: { $in: [...ids] }, status: 'FAILED' },
-          { $set: { status: 'PENDING', nextAttemptAt: clock.now(), endedAt: null, isReplayed: true } },
-          { session },
-        );
-      },
-      /** Of these events, those with a delivery to this webhook that had not ended before `at`. */
-      async unfinished(
-        webhookId: string,
-        some: readonly { _id: string; subjectId: string }[],
-        at: Date,
-        session: Session,
-      ): Promise<Set<string>> {
-        const found = await collection
-          .find(
-            {
-              webhookId,
-              subjectId: { $in: some.map(({ subjectId }) => subjectId) },
-              eventId: { $in: some.map(({ _id }) => _id) },
-              status: { $in: ['PENDING', 'DELIVERED', 'FAILED'] },
-            },
-            { session, projection: { eventId: 1, endedAt: 1, createdAt: 1, status: 1 } },
-          )
-          .toArray();
-        return new Set(
-          found
-            .filter(({ status, endedAt, createdAt }) => status === 'PENDING' || (endedAt ?? createdAt) > at)
-            .map(({ eventId }) => eventId),
-        );
-      },
+      ...replays.system,
 
       /** Ids of the webhooks for which something is due: one look into the index for each, however much is due. */
       dueWebhooks: (now: Date): Promise<string[]> =>
@@ -398,70 +350,3 @@ function toDelivery(
 }
 
 const replayed = (replayId: string) => ({ replayId, isReplayed: replayId !== '' });
-
-/** What a replay is about. */
-export interface ReplayFilter {
-  webhookId: string;
-  types: EventType[];
-  /** Of the events' ids. */
-  events: { $gte: string; $lt?: string };
-  /** Deliveries that ended later are left alone. */
-  endedBy: Date;
-}
-
-const failedBefore = ({ types, events, endedBy }: Omit<ReplayFilter, 'webhookId'>) => ({
-  status: 'FAILED' as const,
-  eventType: { $in: types },
-  eventId: events,
-  // Those of before there were ends count as ended.
-  $or: [{ endedAt: { $lte: endedBy } }, { endedAt: null }],
-});
-
-const LATENCIES = 200;
-
-/** How deliveries to a webhook go. */
-export interface DeliveryHealth {
-  pending: number;
-  oldestPendingAt: Date | null;
-  delivered: number;
-  failed: number;
-  lastDeliveredAt: Date | null;
-  /** Of the latest attempts that delivered, in no order. */
-  latenciesMs: number[];
-}
-
-async function readHealth(
-  collection: mongoose.mongo.Collection<DeliveryDoc>,
-  owner: { webhookId: string; accountId: string },
-  since: Date,
-): Promise<DeliveryHealth> {
-  const ended = (status: DeliveryStatus, from: Date) => ({ ...owner, status, endedAt: { $gte: from } });
-  const [pending, [oldest], delivered, failed, [newest], latest] = await Promise.all([
-    collection.countDocuments({ ...owner, status: 'PENDING' }),
-    collection
-      .find({ ...owner, status: 'PENDING' }, { projection: { createdAt: 1 } })
-      .sort({ _id: 1 })
-      .limit(1)
-      .toArray(),
-    collection.countDocuments(ended('DELIVERED', since)),
-    collection.countDocuments(ended('FAILED', since)),
-    collection
-      .find(ended('DELIVERED', EPOCH), { projection: { endedAt: 1 } })
-      .sort({ endedAt: -1 })
-      .limit(1)
-      .toArray(),
-    collection
-      .find(ended('DELIVERED', since), { projection: { attempts: { $slice: -1 } } })
-      .sort({ endedAt: -1 })
-      .limit(LATENCIES)
-      .toArray(),
-  ]);
-  return {
-    pending,
-    oldestPendingAt: oldest?.createdAt ?? null,
-    delivered,
-    failed,
-    lastDeliveredAt: newest?.endedAt ?? null,
-    latenciesMs: latest.flatMap(({ attempts }) => attempts.map(({ durationMs }) => durationMs)),
-  };
-}

@@ -6,6 +6,7 @@ import type { NumberedEvent, UnnumberedEvent } from '../domain/sequence.js';
 import { createCountSegments } from './count-segments.js';
 import { SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PageRequest } from './paging.js';
+import { idRangeOf, type ReplayDoc } from './replays.js';
 
 export interface EventDoc {
   _id: string;
@@ -62,16 +63,6 @@ export interface AfterOptions {
   maxBytes?: number;
 }
 
-/** Which events a replay is about. */
-export interface ReplayedEvents {
-  webhookId: string;
-  types: EventType[];
-  /** Of their ids. */
-  events: { $gte: string; $lt?: string };
-  /** The highest `sequence`: later events are fresh. */
-  upTo: number;
-}
-
 /** What works across accounts: for the watcher and the dispatchers. */
 export type EventStore = ReturnType<typeof createEventStore>['system'];
 /** One account's view. */
@@ -110,7 +101,9 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
         );
       },
       /** How many events a replay to this webhook would take, what is still to be sent included. Of a long list most counts are remembered. */
-      async countReplayed({ webhookId, types, events: ids, upTo }: ReplayedEvents): Promise<number> {
+      async countReplayed(replay: ReplayDoc): Promise<number> {
+        const { webhookId, types, fromId, toId, upTo } = replay;
+        const ids = idRangeOf(replay);
         const wanted = { accountId, type: { $in: [...types].sort() } };
         const own = { accountId, subjectId: webhookId, type: 'webhook.paused' as const };
         const [{ meta }, fresh, ofItself] = await Promise.all([
@@ -118,7 +111,7 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
             listOf(accountId),
             events,
             { ...wanted, ...IS_NUMBERED },
-            { page: 1, pageSize: 1, direction: 1, ids: { from: ids.$gte, to: ids.$lt } },
+            { page: 1, pageSize: 1, direction: 1, ids: { from: fromId, to: toId ?? undefined } },
           ),
           collection.countDocuments({ ...wanted, sequence: { $gt: upTo }, _id: ids }),
           types.includes('webhook.paused')
@@ -169,22 +162,17 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
       },
       byIds: (ids: readonly string[]): Promise<EventDoc[]> => collection.find({ _id: { $in: [...ids] } }).toArray(),
 
-      /** The events that a replay takes, after this one in the order of their ids; without their data. */
-      replayed: (
-        { webhookId, types, events, upTo }: ReplayedEvents,
-        accountId: string,
-        after: string,
-        limit: number,
-      ): Promise<NumberedEvent[]> =>
+      /** The events that a replay takes next, in the order of their ids; without their data. */
+      replayed: (replay: ReplayDoc, limit: number): Promise<NumberedEvent[]> =>
         collection
           .find(
             {
-              accountId,
-              type: { $in: types },
-              _id: { ...events, ...(after > events.$gte ? { $gt: after } : {}) },
-              sequence: { $gt: 0, $lte: upTo },
+              accountId: replay.accountId,
+              type: { $in: replay.types },
+              _id: { ...idRangeOf(replay), ...(replay.cursor > replay.fromId ? { $gt: replay.cursor } : {}) },
+              sequence: { $gt: 0, $lte: replay.upTo },
               // A webhook is not told of itself.
-              subjectId: { $ne: webhookId },
+              subjectId: { $ne: replay.webhookId },
             },
             { projection: { ...UNNUMBERED_FIELDS, sequence: 1 } },
           )

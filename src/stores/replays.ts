@@ -21,6 +21,12 @@ export interface ReplayDoc {
   cursor: string;
 }
 
+/** Its events, in MongoDB's terms. */
+export const idRangeOf = ({ fromId, toId }: Pick<ReplayDoc, 'fromId' | 'toId'>) => ({
+  $gte: fromId,
+  ...(toId === null ? {} : { $lt: toId }),
+});
+
 const replaySchema = new mongoose.Schema<ReplayDoc>(
   {
     _id: String,

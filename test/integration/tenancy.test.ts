@@ -171,12 +171,7 @@ const replay: ReplayDoc = {
   upTo: 10,
   cursor: '',
 };
-const replayed = {
-  webhookId: webhook._id,
-  types: replay.types,
-  events: { $gte: 'evt_' },
-  endedBy: soon,
-};
+const replayed: ReplayDoc = { ...replay, createdAt: soon };
 const claim: ClaimDoc = {
   _id: 'claim',
   accountId: OWNER,
@@ -316,7 +311,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     byId: (s) => s.events.byId(event._id),
     list: (s) => s.events.list({ order: 'asc', subjectId: payment._id }, pageOfAll),
     after: (s) => s.events.after(0, 10),
-    countReplayed: (s) => s.events.countReplayed({ ...replayed, upTo: 10 }),
+    countReplayed: (s) => s.events.countReplayed(replayed),
     newestUnnumbered: (s) => s.events.newestUnnumbered(),
   },
   eventCounters: {

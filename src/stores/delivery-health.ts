@@ -1,0 +1,55 @@
+/** How deliveries to a webhook go, counted. */
+import type mongoose from 'mongoose';
+import type { DeliveryDoc, DeliveryStatus } from './deliveries.js';
+
+/** Any date at all. */
+const EPOCH = new Date(0);
+const LATENCIES = 200;
+
+/** How deliveries to a webhook go. */
+export interface DeliveryHealth {
+  pending: number;
+  oldestPendingAt: Date | null;
+  delivered: number;
+  failed: number;
+  lastDeliveredAt: Date | null;
+  /** Of the latest attempts that delivered, in no order. */
+  latenciesMs: number[];
+}
+
+/** @param since from when on those that ended are counted */
+export async function readHealth(
+  collection: mongoose.mongo.Collection<DeliveryDoc>,
+  owner: { webhookId: string; accountId: string },
+  since: Date,
+): Promise<DeliveryHealth> {
+  const ended = (status: DeliveryStatus, from: Date) => ({ ...owner, status, endedAt: { $gte: from } });
+  const [pending, [oldest], delivered, failed, [newest], latest] = await Promise.all([
+    collection.countDocuments({ ...owner, status: 'PENDING' }),
+    collection
+      .find({ ...owner, status: 'PENDING' }, { projection: { createdAt: 1 } })
+      .sort({ _id: 1 })
+      .limit(1)
+      .toArray(),
+    collection.countDocuments(ended('DELIVERED', since)),
+    collection.countDocuments(ended('FAILED', since)),
+    collection
+      .find(ended('DELIVERED', EPOCH), { projection: { endedAt: 1 } })
+      .sort({ endedAt: -1 })
+      .limit(1)
+      .toArray(),
+    collection
+      .find(ended('DELIVERED', since), { projection: { attempts: { $slice: -1 } } })
+      .sort({ endedAt: -1 })
+      .limit(LATENCIES)
+      .toArray(),
+  ]);
+  return {
+    pending,
+    oldestPendingAt: oldest?.createdAt ?? null,
+    delivered,
+    failed,
+    lastDeliveredAt: newest?.endedAt ?? null,
+    latenciesMs: latest.flatMap(({ attempts }) => attempts.map(({ durationMs }) => durationMs)),
+  };
+}

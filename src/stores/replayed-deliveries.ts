@@ -1,0 +1,86 @@
+/** Which deliveries a replay takes, and which it leaves alone. Part of the delivery store. */
+import type mongoose from 'mongoose';
+import type { Clock } from '../clock.js';
+import type { Session } from './database.js';
+import type { DeliveryDoc } from './deliveries.js';
+import { idRangeOf, type ReplayDoc } from './replays.js';
+
+/** Deliveries that were given up before the replay was asked for. */
+const failedBefore = (replay: ReplayDoc) => ({
+  webhookId: replay.webhookId,
+  status: 'FAILED' as const,
+  eventType: { $in: replay.types },
+  eventId: idRangeOf(replay),
+  // Those of before there were ends count as ended.
+  $or: [{ endedAt: { $lte: replay.createdAt } }, { endedAt: null }],
+});
+
+export function createReplayedDeliveries(
+  collection: mongoose.mongo.Collection<DeliveryDoc>,
+  clock: Pick<Clock, 'now'>,
+) {
+  return {
+    forAccount: (accountId: string) => ({
+      /** How many deliveries that were given up the replay would take. */
+      countFailed: (replay: ReplayDoc): Promise<number> =>
+        collection.countDocuments({ ...failedBefore(replay), accountId }),
+      /** How many of its events the replay would leave alone, because they are still to be sent. */
+      async countPending(replay: ReplayDoc): Promise<number> {
+        const { webhookId, types } = replay;
+        const ofEvents = { eventType: { $in: types }, eventId: idRangeOf(replay) };
+        const [found] = await collection
+          .aggregate<{ n: number }>([
+            { $match: { webhookId, accountId, status: 'PENDING', ...ofEvents } },
+            { $group: { _id: '$eventId' } },
+            { $count: 'n' },
+          ])
+          .toArray();
+        return found?.n ?? 0;
+      },
+    }),
+
+    system: {
+      /** The deliveries that the replay takes next, in the order of their ids. */
+      failed: (replay: ReplayDoc, limit: number) =>
+        collection
+          .find(
+            { ...failedBefore(replay), accountId: replay.accountId, _id: { $gt: replay.cursor } },
+            { projection: { _id: 1 } },
+          )
+          .sort({ _id: 1 })
+          .limit(limit)
+          .toArray(),
+      /** Makes those of these that are FAILED due, behind what is fresh. */
+      async replayFailed(ids: readonly string[], session: Session): Promise<void> {
+        await collection.updateMany(
+          { _id: { $in: [...ids] }, status: 'FAILED' },
+          { $set: { status: 'PENDING', nextAttemptAt: clock.now(), endedAt: null, isReplayed: true } },
+          { session },
+        );
+      },
+      /** Of these events, those with a delivery to the webhook that had not ended when the replay was asked for. */
+      async unfinished(
+        { webhookId, createdAt: askedAt }: ReplayDoc,
+        some: readonly { _id: string; subjectId: string }[],
+        session: Session,
+      ): Promise<Set<string>> {
+        const found = await collection
+          .find(
+            {
+              webhookId,
+              subjectId: { $in: some.map(({ subjectId }) => subjectId) },
+              eventId: { $in: some.map(({ _id }) => _id) },
+              status: { $in: ['PENDING', 'DELIVERED', 'FAILED'] },
+            },
+            { session, projection: { eventId: 1, endedAt: 1, createdAt: 1, status: 1 } },
+          )
+          .toArray();
+        return new Set(
+          found
+            .filter(({ status, endedAt, createdAt }) => status === 'PENDING' || (endedAt ?? createdAt) > askedAt)
+            .map(({ eventId }) => eventId),
+        );
+      },
+    },
+  };
+}
