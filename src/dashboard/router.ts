@@ -127,12 +127,22 @@ function createCallerOf(
 ): CallerOf {
   return async (req, calls = 1) => {
     if (isForeign(req)) throw foreignPage();
+    if (isStream(req.url ?? '')) throw new ApiError('forbidden', 'Event streams need an API key.');
     const caller = await sessions.callerOf(cookie.read(req));
     const waitSeconds = caller ? accountLimit(caller.accountId, calls) : strangerLimit(addressOf(req));
     if (waitSeconds > 0) throw rateLimited(waitSeconds);
     if (!caller) throw new ApiError('unauthorized', 'Sign in: there is no session, or it has ended.');
     return caller;
   };
+}
+
+/** Whether a URL of tRPC or REST names an event stream, which would outlast the sign-out of its session. */
+function isStream(url: string): boolean {
+  try {
+    return /events[./]stream/.test(decodeURIComponent(url.split('?', 1)[0]!));
+  } catch {
+    return false;
+  }
 }
 
 const foreignPage = () => new ApiError('forbidden', 'This request comes from a page that is not the dashboard.');

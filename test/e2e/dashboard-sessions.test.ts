@@ -130,6 +130,19 @@ t.test('files are downloaded by the session, which only reads there', async (t) 
   t.equal((await send('POST', '/api/payment-links', { cookie: full, body })).status, 404);
 });
 
+t.test('no event stream outlasts a sign-out: a session opens none', async (t) => {
+  const cookie = await signIn();
+  for (const path of [
+    '/api/events/stream',
+    '/api/events/%73tream',
+    '/trpc/events.stream',
+    '/trpc/events%2estream',
+    '/trpc/account.get,events.stream?batch=1',
+  ]) {
+    t.equal((await send('GET', path, { cookie, headers: { accept: 'text/event-stream' } })).status, 403, path);
+  }
+});
+
 t.test('signing out ends that session at once, in every process, and no other', async (t) => {
   const second = await service.join('api');
   const [one, two] = [await signIn(), await signIn()];
