@@ -504,6 +504,7 @@ task('an empty account sees what to do first, and does it', PHONE, async (t, pag
 
 task('texts of merchants and payers are shown as text and never run', {}, async (t, page) => {
   await signIn(page, apiKey, `/products/${hostile.id}`);
+  await shown(page);
   t.equal(await page.getByRole('heading', { level: 1 }).innerText(), HOSTILE);
   await page.goto(`${home}/products?search=${encodeURIComponent(HOSTILE)}`);
   await row(page, '<script>').waitFor();

@@ -89,6 +89,24 @@ export function Shown<Data>({
   );
 }
 
+/** The view of one thing: its heading stands there until it was read. */
+export function Loaded<Data>({
+  query,
+  title,
+  back,
+  children,
+}: Pick<PageProps, 'title' | 'back'> & {
+  query: UseQueryResult<Data>;
+  children: (data: Data) => ComponentChildren;
+}) {
+  if (query.data !== undefined) return <>{children(query.data)}</>;
+  return (
+    <Page title={title} back={back}>
+      <Shown query={query}>{() => null}</Shown>
+    </Page>
+  );
+}
+
 export const Section = ({
   title,
   actions,

@@ -4,7 +4,7 @@ import { type Item, useRead, useWrite } from '../api.js';
 import { Ask, useCanWrite } from '../parts/act.js';
 import { Badge, Code, Copy, Facts, Money, Outside, Time } from '../parts/bits.js';
 import { List } from '../parts/list.js';
-import { Page, Section, Shown } from '../parts/page.js';
+import { Loaded, Page, Section } from '../parts/page.js';
 import { QrBlock } from '../parts/qr-block.js';
 import { CHECKOUT_STATUS } from '../words.js';
 import { partOf } from './checkouts.js';
@@ -17,14 +17,11 @@ const STATUSES = ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'] as const;
 
 export function Checkout({ id }: { id: string }) {
   const checkout = useRead('checkouts.get', { id }, { keepPrevious: false });
-  if (!checkout.data) {
-    return (
-      <Page title="Checkout" back={BACK}>
-        <Shown query={checkout}>{() => null}</Shown>
-      </Page>
-    );
-  }
-  return <Details checkout={checkout.data} />;
+  return (
+    <Loaded query={checkout} title="Checkout" back={BACK}>
+      {(data) => <Details checkout={data} />}
+    </Loaded>
+  );
 }
 
 function Details({ checkout }: { checkout: Checkout }) {

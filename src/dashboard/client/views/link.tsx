@@ -5,7 +5,7 @@ import { plural } from '../format.js';
 import { Ask, useCanWrite } from '../parts/act.js';
 import { Code, Copy, Facts, LinkButton, Outside } from '../parts/bits.js';
 import { List } from '../parts/list.js';
-import { Page, Section, Shown } from '../parts/page.js';
+import { Loaded, Page, Section, Shown } from '../parts/page.js';
 import { QrBlock } from '../parts/qr-block.js';
 import { LinkSwitch } from './links.js';
 import { PAYMENT_COLUMNS } from './payments.js';
@@ -21,14 +21,11 @@ function useLink(id: string) {
 
 export function Link({ id }: { id: string }) {
   const link = useLink(id);
-  if (!link.data) {
-    return (
-      <Page title="Payment link" back={BACK}>
-        <Shown query={link}>{() => null}</Shown>
-      </Page>
-    );
-  }
-  return <Details link={link.data} />;
+  return (
+    <Loaded query={link} title="Payment link" back={BACK}>
+      {(data) => <Details link={data} />}
+    </Loaded>
+  );
 }
 
 function Details({ link }: { link: PaymentLink }) {

@@ -4,7 +4,7 @@ import { useParam } from '../address.js';
 import { type Item, type Output, useRead, useWrite } from '../api.js';
 import { Ask, useCanWrite } from '../parts/act.js';
 import { Code, Copy, Facts, Money, Outside, Time } from '../parts/bits.js';
-import { Page, Section, Shown } from '../parts/page.js';
+import { Loaded, Page, Section, Shown } from '../parts/page.js';
 import { QrBlock } from '../parts/qr-block.js';
 import { PAYMENT_REASON } from '../words.js';
 import { Assign } from './assign.js';
@@ -16,14 +16,11 @@ const BACK = { href: '/payments', label: 'Payments' };
 
 export function Payment({ id }: { id: string }) {
   const payment = useRead('payments.get', { id }, { keepPrevious: false });
-  if (!payment.data) {
-    return (
-      <Page title="Payment" back={BACK}>
-        <Shown query={payment}>{() => null}</Shown>
-      </Page>
-    );
-  }
-  return <Details payment={payment.data} />;
+  return (
+    <Loaded query={payment} title="Payment" back={BACK}>
+      {(data) => <Details payment={data} />}
+    </Loaded>
+  );
 }
 
 function Details({ payment }: { payment: Received }) {

@@ -7,7 +7,7 @@ import { Code, Facts, LinkButton } from '../parts/bits.js';
 import { useOptions } from '../parts/filters.js';
 import { Choice, Field, Form, type Values } from '../parts/form.js';
 import { List } from '../parts/list.js';
-import { Page, Section, Shown } from '../parts/page.js';
+import { Loaded, Page, Section } from '../parts/page.js';
 import { say } from '../parts/toast.js';
 import { LINK_COLUMNS } from './links.js';
 import { Price, ProductSwitch } from './products.js';
@@ -18,14 +18,11 @@ const BACK = { href: '/products', label: 'Products' };
 
 export function Product({ id }: { id: string }) {
   const product = useRead('products.get', { id }, { keepPrevious: false });
-  if (!product.data) {
-    return (
-      <Page title="Product" back={BACK}>
-        <Shown query={product}>{() => null}</Shown>
-      </Page>
-    );
-  }
-  return <Details product={product.data} />;
+  return (
+    <Loaded query={product} title="Product" back={BACK}>
+      {(data) => <Details product={data} />}
+    </Loaded>
+  );
 }
 
 function Details({ product }: { product: Product }) {

@@ -7,7 +7,7 @@ import { Ask, Toggle, useCanWrite } from '../parts/act.js';
 import { Badge, Code, Facts, LinkButton, Time } from '../parts/bits.js';
 import { Field, Form, type Values } from '../parts/form.js';
 import { type Column, List } from '../parts/list.js';
-import { Page, Section, Shown } from '../parts/page.js';
+import { Loaded, Page, Section } from '../parts/page.js';
 import { say } from '../parts/toast.js';
 import { SYNC_STATE } from '../words.js';
 
@@ -103,14 +103,11 @@ export function NewWallet() {
 
 export function Wallet({ id }: { id: string }) {
   const wallet = useRead('wallets.get', { id }, { keepPrevious: false });
-  if (!wallet.data) {
-    return (
-      <Page title="Wallet" back={BACK}>
-        <Shown query={wallet}>{() => null}</Shown>
-      </Page>
-    );
-  }
-  return <Details wallet={wallet.data} />;
+  return (
+    <Loaded query={wallet} title="Wallet" back={BACK}>
+      {(data) => <Details wallet={data} />}
+    </Loaded>
+  );
 }
 
 function Details({ wallet }: { wallet: Wallet }) {

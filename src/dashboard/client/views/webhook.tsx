@@ -5,7 +5,7 @@ import { failureOf, type Item, type Output, useRead, useWrite } from '../api.js'
 import { Act, Ask, Once, Toggle, useCanWrite } from '../parts/act.js';
 import { Code, Facts, Time } from '../parts/bits.js';
 import { Choice, Field, Form, type Values } from '../parts/form.js';
-import { Page, Section, Shown } from '../parts/page.js';
+import { Loaded, Page, Section } from '../parts/page.js';
 import { say } from '../parts/toast.js';
 import { EVENT_TYPE, EVENT_TYPES } from '../words.js';
 import { Deliveries } from './deliveries.js';
@@ -77,14 +77,11 @@ function WebhookForm({
 
 export function Webhook({ id }: { id: string }) {
   const webhook = useRead('webhooks.get', { id }, { keepPrevious: false });
-  if (!webhook.data) {
-    return (
-      <Page title="Webhook" back={BACK}>
-        <Shown query={webhook}>{() => null}</Shown>
-      </Page>
-    );
-  }
-  return <Details webhook={webhook.data} />;
+  return (
+    <Loaded query={webhook} title="Webhook" back={BACK}>
+      {(data) => <Details webhook={data} />}
+    </Loaded>
+  );
 }
 
 function Details({ webhook }: { webhook: Webhook }) {
