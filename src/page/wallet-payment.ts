@@ -1,13 +1,12 @@
 /** Paying from a wallet in the browser: an unsigned transaction to sign, and the signed one handed to the network. For programs: answers have the
  *  API's envelope. Only a payment of the page itself is handed on. */
-import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
+import express, { type Request, type RequestHandler, type Router } from 'express';
 import type { Logger } from 'pino';
-import { ERRORS } from '../../contracts/errors.js';
 import { networkInfo } from '../../contracts/networks.js';
 import type { Operation, ParsedInputOf } from '../../contracts/operation.js';
 import { pagePayments } from '../../contracts/page-payments.js';
-import { errorBodyOf } from '../api/errors.js';
 import { parseInput } from '../api/input.js';
+import { sendError } from '../api/rest.js';
 import { readBody } from '../api/rest-body.js';
 import type { Clock } from '../clock.js';
 import type { NotNow, PayerLedger } from '../collect/payer-ledger.js';
@@ -30,6 +29,9 @@ export interface WalletPaymentDeps {
 
 /** `/p/:slug/transaction`, `/p/:slug/submit`, and the same below `/c`. */
 export function createWalletPayments({ payerLedger, find, limit, clock, log }: WalletPaymentDeps): Router {
+  const onInternalError = (error: unknown, requestId: string) =>
+    log.error({ err: error, requestId }, 'payment from a wallet failed');
+
   /** Checks what the request says, before what it points at. */
   const answer =
     <Op extends Operation>(
@@ -52,18 +54,9 @@ export function createWalletPayments({ payerLedger, find, limit, clock, log }: W
         });
         res.json({ data, error: null });
       } catch (error) {
-        refuse(res, error);
+        sendError(res, error, String(res.get('x-request-id') ?? ''), onInternalError);
       }
     };
-
-  function refuse(res: Response, error: unknown): void {
-    const requestId = String(res.get('x-request-id') ?? '');
-    const { body, isInternal } = errorBodyOf(error, requestId);
-    if (isInternal) log.error({ err: error, requestId }, 'payment from a wallet failed');
-    if (error instanceof ApiError && error.retryAfterSeconds !== undefined)
-      res.set('retry-after', String(error.retryAfterSeconds));
-    res.status(ERRORS[body.code].status).json({ data: null, error: body });
-  }
 
   const router = express.Router();
   router.post(
