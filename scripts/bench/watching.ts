@@ -155,7 +155,7 @@ async function simulate(wallets: number, noise: number, hours: number) {
         ...stores.system,
         network: NETWORK,
         watcher,
-        horizon,
+        ledger: horizon,
         holder: 'bench',
         pollIntervalMs: 1000,
         requestsPerHour: PER_HOUR,

@@ -29,7 +29,7 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
   const { forAccount, system } = stores;
   const { transaction } = database;
   const apiKeyService = createApiKeyService({ forAccount, transaction, clock, newId, quota: unlimited });
-  const { requestBudgets } = system;
+  const { parkedRecords, requestBudgets, wallets } = system;
   const ledgersDeps = { requestBudgets, clock, monotonic: monotonicClock, log };
   // A parked record may be of a network that is no longer watched.
   const ledgers = createLedgers(ledgersDeps, config, { networks: NETWORKS, localUrl: localLedgerUrl });
@@ -61,7 +61,7 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
       await checkSecretsKey(system.installation, secrets);
       return resealSecrets(sealedValues(database.connection.db!), secrets);
     },
-    retryParked: (record) => retryParked({ ...system, ...core }, record),
+    retryParked: (record) => retryParked({ ledgers, wallets, parkedRecords, recorder: core.recorder, clock }, record),
     clock,
     newId,
     async close() {

@@ -17,7 +17,7 @@ const IDLE_ROUND_MS = 1000;
 export interface WatchDeps {
   network: Network;
   watcher: Watcher;
-  horizon: NetworkLedger;
+  ledger: NetworkLedger;
   leases: LeaseStore;
   networkStates: NetworkStateStore;
   /** Of this process. */
@@ -112,10 +112,10 @@ async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> 
 
 /** Looks for the newest ledger and reads what is new. @returns milliseconds until the next poll */
 async function poll(deps: WatchDeps, progress: Progress, signal: AbortSignal): Promise<number> {
-  const { watcher, horizon, pollIntervalMs, clock, monotonic = clock } = deps;
+  const { watcher, ledger, pollIntervalMs, clock, monotonic = clock } = deps;
   const { scheduler, read } = progress;
   // Pages wait for the budget as long as they must: giving up would spend the next request on another look at the newest ledger.
-  const session = horizon.session({ patience: signal });
+  const session = ledger.session({ patience: signal });
   try {
     const tip = await session.tip();
     const nowMs = monotonic.nowMs();

@@ -40,10 +40,10 @@ export interface ServicesOptions {
 }
 
 export function createServices(core: Core, options: ServicesOptions): Services {
-  const { stores, outbox, transaction, clock, newId, publicUrl } = core;
+  const { stores, ledgers, outbox, refundBook, transaction, clock, newId, publicUrl } = core;
   const { networks, secrets, stamper, send, tail, eventsStored, deliveriesDue, limits } = options;
   const { forAccount, system } = stores;
-  const { cursors, networkStates, paymentLinks } = system;
+  const { cursors, networkStates, paymentLinks, refunds, wallets } = system;
   const quota = (collection: 'apiKeys' | 'wallets' | 'webhooks', what: string): Quota =>
     limits === null
       ? unlimited
@@ -77,7 +77,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       transaction,
       eventsStored,
       clock,
-      bookRefund: createBookByHash({ ...system, ...core }),
+      bookRefund: createBookByHash({ ledgers, wallets, refunds, refundBook, transaction, clock }),
       ledgerLimit: createRateLimit(LEDGER_LOOKS_PER_MINUTE, clock),
     }),
     events: createEventService({ forAccount, tail, eventsStored, clock }),

@@ -1,7 +1,7 @@
 /** What a worker does, composed around the core: it polls ledgers, numbers events, delivers webhooks and expires checkouts. The service runs the parts
  *  as the jobs of its table; the simulation runs them by themselves. */
 import type { Network } from '../../contracts/networks.js';
-import { type CheckoutExpiryDeps, createCheckoutExpiry } from '../collect/checkout-expiry.js';
+import { createCheckoutExpiry } from '../collect/checkout-expiry.js';
 import { createFlagGap } from '../collect/flag-gap.js';
 import type { WatchDeps } from '../collect/watch.js';
 import { createWatcher, type WatcherDeps } from '../collect/watcher.js';
@@ -84,22 +84,21 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
     replay: replayer.round,
     pollMs: options.numberingMs,
   });
-  const expiryDeps: CheckoutExpiryDeps = {
-    checkouts,
-    wallets,
-    products,
-    payments,
-    cursors,
-    outbox,
-    transaction,
-    clock,
-    log,
-    eventsStored,
-  };
   return {
     sequencer,
     dispatcher,
-    expiry: createCheckoutExpiry(expiryDeps),
+    expiry: createCheckoutExpiry({
+      checkouts,
+      wallets,
+      products,
+      payments,
+      cursors,
+      outbox,
+      transaction,
+      clock,
+      log,
+      eventsStored,
+    }),
     watching: (network) => watching(core, options, { network, eventsStored }),
   };
 }
@@ -131,7 +130,7 @@ function watching(
   return {
     network,
     watcher,
-    horizon: ledgers.get(network)!,
+    ledger: ledgers.get(network)!,
     leases,
     networkStates,
     holder: processId,

@@ -190,9 +190,8 @@ export type AccountPayments = ReturnType<ReturnType<typeof createPaymentStore>['
 export function createPaymentStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
   const payments = connection.model<PaymentDoc>('Payment', paymentSchema);
   const listOf = (accountId: string) => `payments:${accountId}`;
-  const sums = createPaymentSums(connection, payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>);
-
   const collection = payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>;
+  const sums = createPaymentSums(connection, collection);
 
   /** Of a checkout, oldest first; of very many the largest in its asset, so that small change hides nothing. */
   async function ofCheckout(
@@ -266,7 +265,6 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
         const { fields, ids } = criteriaOf(filter);
         const id = { ...(ids.from ? { $gte: ids.from } : {}), ...(ids.to ? { $lt: ids.to } : {}) };
         const listed = { accountId, ...fields, ...(Object.keys(id).length > 0 ? { _id: id } : {}) };
-        const collection = payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>;
         return batchesOf(collection.find(listed, { session, sort: { _id: 1 } }));
       },
       /** Only when its status is one of `from`; null otherwise. */
@@ -293,7 +291,7 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
       /** The payments of a checkout, oldest first; of more than 1,000 the largest in its asset. */
       ofCheckout: (checkout: PaidCheckout, session: Session) => ofCheckout(checkout, {}, session),
       /** For the open pages. */
-      changes: createPaymentChanges(payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>),
+      changes: createPaymentChanges(collection),
       /** Keys of those payments among `walletIds` × `operationIds` that are stored already. */
       async known(
         walletIds: readonly string[],
@@ -314,7 +312,7 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
         { paymentLinkId, checkoutId }: Pick<PaymentDoc, 'paymentLinkId' | 'checkoutId'>,
         session: Session,
       ): Promise<PaymentDoc[]> =>
-        (payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>)
+        collection
           .find(
             { ...(paymentLinkId === null ? { checkoutId } : { paymentLinkId }), ...payer },
             { session, sort: { _id: 1 }, limit: PAYMENTS_OF_PAYER },
@@ -331,7 +329,6 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
         }: Pick<RefundDoc, 'transactionHash' | 'amount' | 'ledger' | 'ledgerClosedAt'>,
         session: Session,
       ): Promise<PaymentDoc> {
-        const collection = payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>;
         const before = await collection.findOne({ _id: id }, { session });
         if (!before) throw new Error(`no payment ${id}`);
         const refundedAmount = formatAmount(parseSum(before.refundedAmount ?? '0') + parseSum(amount));

@@ -33,7 +33,7 @@ async function roundsOf(newestAt: (atMs: number) => number, forMs: number): Prom
           return before === ledger ? 0 : 1;
         },
       },
-      horizon: {
+      ledger: {
         session: () => ({ requests: 1, tip: async () => ({ latestLedger: newestAt(atMs()) }) }),
       } as unknown as NetworkLedger,
       leases: { hold: async () => true, release: async () => undefined, ensureIndexes: async () => undefined },
@@ -127,7 +127,7 @@ t.test('a small budget is spent on reading, after an outage too', async (t) => {
             return 1;
           },
         },
-        horizon,
+        ledger: horizon,
         leases: { hold: async () => true, release: async () => undefined, ensureIndexes: async () => undefined },
         networkStates: { noteTrouble: async () => undefined } as unknown as NetworkStateStore,
         holder: 'test',
