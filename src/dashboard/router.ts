@@ -75,6 +75,7 @@ export function createDashboard(deps: DashboardDeps): Router {
 
   const router = express.Router();
   router.use('/dashboard', strictHeaders);
+  router.use(['/dashboard/trpc', '/dashboard/api'], refuseStreams);
   router.use('/dashboard/trpc', async (req, res) => {
     await trpc(req, res, res.locals.requestId);
   });
@@ -127,7 +128,6 @@ function createCallerOf(
 ): CallerOf {
   return async (req, calls = 1) => {
     if (isForeign(req)) throw foreignPage();
-    if (isStream(req.url ?? '')) throw new ApiError('forbidden', 'Event streams need an API key.');
     const caller = await sessions.callerOf(cookie.read(req));
     const waitSeconds = caller ? accountLimit(caller.accountId, calls) : strangerLimit(addressOf(req));
     if (waitSeconds > 0) throw rateLimited(waitSeconds);
@@ -136,12 +136,18 @@ function createCallerOf(
   };
 }
 
-/** Whether a URL of tRPC or REST names an event stream, which would outlast the sign-out of its session. */
-function isStream(url: string): boolean {
+/** An event stream would outlast the sign-out of its session. */
+const refuseStreams: RequestHandler = (req, _res, next) => {
+  if (/events[./]stream/.test(decoded(req.path))) throw new ApiError('forbidden', 'Event streams need an API key.');
+  next();
+};
+
+/** A path that cannot be decoded names no procedure. */
+function decoded(path: string): string {
   try {
-    return /events[./]stream/.test(decodeURIComponent(url.split('?', 1)[0]!));
+    return decodeURIComponent(path);
   } catch {
-    return false;
+    return path;
   }
 }
 
