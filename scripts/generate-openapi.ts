@@ -310,7 +310,7 @@ function webhookRequests(): Json {
         header('webhook-timestamp', 'Seconds since the epoch, of the attempt.', '1763717400'),
         header(
           'webhook-signature',
-          '`v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, separated by a blank, for 24 h after a rotation.',
+          '`v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`, and `v1a,` and the base64 Ed25519 signature of the same by the keys at `/.well-known/webhook-keys.json`; several, separated by a blank, for 24 h after a rotation.',
           'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
         ),
       ],

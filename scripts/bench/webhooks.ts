@@ -15,6 +15,7 @@ import type { EventDoc } from '../../src/stores/events.js';
 import { createStores } from '../../src/stores/index.js';
 import type { WebhookDoc } from '../../src/stores/webhooks.js';
 import { createDispatcher } from '../../src/webhooks/dispatch.js';
+import { createKeyring } from '../../src/webhooks/keyring.js';
 import { createPoster } from '../../src/webhooks/poster.js';
 import { signedHeaders, toBody } from '../../src/webhooks/request.js';
 import { testDatabase } from '../../test/helpers/mongo.js';
@@ -96,11 +97,13 @@ export async function webhooks(): Promise<Section> {
       developmentCa: () => endpoint.ca,
     });
     scope.teardown(() => poster.close());
+    const { signers } = createKeyring({ webhookKeys: stores.system.webhookKeys, secrets, clock });
     const dispatcher = createDispatcher({
       ...stores.system,
       pause: async () => undefined,
       poster,
       secrets,
+      signers,
       clock,
       log,
       settings,
@@ -153,7 +156,7 @@ export async function webhooks(): Promise<Section> {
     scope.teardown(() => agent.close());
     const post = async (eventId: string, body: Buffer) => {
       const headers = {
-        ...signedHeaders(webhook, secrets, eventId, body, clock.now()),
+        ...(await signedHeaders(webhook, secrets, eventId, body, clock.now(), await signers(clock.now()))),
         'content-type': 'application/json',
       };
       const answer = await request(endpoint.url, { method: 'POST', headers, body, dispatcher: agent });

@@ -15,6 +15,7 @@ import { createApiKeyService } from '../services/api-keys.js';
 import { createExportService } from '../services/exports.js';
 import { unlimited } from '../services/quota.js';
 import { sealedValues } from '../stores/sealed-values.js';
+import { createKeyring } from '../webhooks/keyring.js';
 import type { Administration } from './program.js';
 
 /** @param localLedgerUrl where LOCAL is read when it has no sources of its own */
@@ -44,6 +45,11 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
     processId: `cli${clock.randomBytes(8).toString('hex')}`,
     log,
   });
+  const openSecrets = async () => {
+    const secrets = createSecretBox(await openSecretsKey(config.secretsKeys, config.dataDir), clock);
+    await checkSecretsKey(system.installation, secrets);
+    return secrets;
+  };
   return {
     ...system,
     apiKeyService,
@@ -56,10 +62,11 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
       );
       return jobs.map((job, index) => ({ job, state: states[index]! }));
     },
+    async keyring() {
+      return createKeyring({ webhookKeys: system.webhookKeys, secrets: await openSecrets(), clock });
+    },
     async resealSecrets() {
-      const secrets = createSecretBox(await openSecretsKey(config.secretsKeys, config.dataDir), clock);
-      await checkSecretsKey(system.installation, secrets);
-      return resealSecrets(sealedValues(database.connection.db!), secrets);
+      return resealSecrets(sealedValues(database.connection.db!), await openSecrets());
     },
     retryParked: (record) => retryParked({ ledgers, wallets, parkedRecords, recorder: core.recorder, clock }, record),
     clock,

@@ -12,6 +12,7 @@ import { registerParkedCommands } from './parked.js';
 import { type Administration, createProgram, runProgram } from './program.js';
 import { registerSecretsCommands } from './secrets.js';
 import { registerWebhookCommands } from './webhook.js';
+import { registerWebhookKeyCommands } from './webhook-key.js';
 
 /** Loaded only by the commands that need a database: the others answer at once. */
 async function connect(): Promise<Administration> {
@@ -31,6 +32,7 @@ registerJobCommands(program, connect);
 registerKeyCommands(program, connect);
 registerParkedCommands(program, connect);
 registerSecretsCommands(program, connect);
+registerWebhookKeyCommands(program, connect);
 registerWebhookCommands(program, {
   clock: systemClock,
   settings: () => {

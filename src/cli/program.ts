@@ -12,6 +12,7 @@ import type { AccountStore } from '../stores/accounts.js';
 import type { ApiKeyStore } from '../stores/api-keys.js';
 import type { Page, PageRequest } from '../stores/paging.js';
 import type { ParkedRecordDoc, ParkedRecordStore } from '../stores/parked-records.js';
+import type { Keyring } from '../webhooks/keyring.js';
 import type { JobReport } from './jobs.js';
 
 /** What the commands work with, connected. */
@@ -24,6 +25,8 @@ export interface Administration {
   exports: ExportService;
   /** How the jobs stand, of the networks that are configured. */
   jobReports: () => Promise<JobReport[]>;
+  /** The keys that sign deliveries. */
+  keyring: () => Promise<Keyring>;
   /** How many values were sealed with the first key now, and how many had it already. */
   resealSecrets: () => Promise<{ resealed: number; kept: number }>;
   clock: Clock;

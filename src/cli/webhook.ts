@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import { TRPCClientError } from '@trpc/client';
 import { type Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
 import { EVENT_TYPES } from '../../contracts/event-kinds.js';
 import type { WebhookPayload } from '../../contracts/events.js';
 import { createClient } from '../client.js';
@@ -49,6 +50,7 @@ export function registerWebhookCommands(
         certificate,
         port,
         secret: () => secret,
+        publicKeys: () => publishedKeys(service),
         forward,
         onHeard: (heard) => show(heard, json === true),
         clock: deps.clock,
@@ -77,6 +79,20 @@ export function registerWebhookCommands(
       }
     });
 }
+
+/** Asked for each event: a key may have been rotated since the last. Null when they cannot be read. */
+async function publishedKeys(service: string): Promise<string[] | null> {
+  try {
+    const url = `${service.replace(/\/+$/, '')}/.well-known/webhook-keys.json`;
+    const answer = await fetch(url, { signal: AbortSignal.timeout(KEYS_TIMEOUT_MS) });
+    const { keys } = publishedSchema.parse(await answer.json());
+    return keys.map(({ publicKey }) => publicKey);
+  } catch {
+    return null;
+  }
+}
+const KEYS_TIMEOUT_MS = 5000;
+const publishedSchema = z.object({ keys: z.array(z.object({ publicKey: z.string() })) });
 
 type Collect = ReturnType<typeof createClient>;
 

@@ -32,11 +32,16 @@ export interface ApiOptions {
   config: Config;
   services: Services;
   snapshot: Database['snapshot'];
+  /** The keys that verify deliveries, as they are published. */
+  webhookKeys: HttpApi['webhookKeys'];
   /** Pays from a test account on the built-in ledger; null without one. */
   testPayer: TestPayer | null;
 }
 
-export async function createApi(core: Core, { config, services, snapshot, testPayer }: ApiOptions): Promise<Api> {
+export async function createApi(
+  core: Core,
+  { config, services, snapshot, webhookKeys, testPayer }: ApiOptions,
+): Promise<Api> {
   const { stores, ledgers, publicUrl, clock, newId, log } = core;
   const { forAccount, system } = stores;
   const { apiKeys, checkouts, paymentLinks, payments } = system;
@@ -67,6 +72,7 @@ export async function createApi(core: Core, { config, services, snapshot, testPa
       rateLimitPerMinute,
       publicRateLimitPerMinute,
       openapiJson,
+      webhookKeys,
       pages,
       dashboard: {
         sessions: createSessions({ sessions: system.sessions, authentication, clock }),

@@ -16,6 +16,7 @@ import type { Services } from '../services/caller.js';
 import type { EventTail } from '../services/event-tail.js';
 import type { Stores } from '../stores/index.js';
 import { readDevelopmentCa } from '../webhooks/development-ca.js';
+import { createKeyring, type Keyring } from '../webhooks/keyring.js';
 import { createPoster, type Poster } from '../webhooks/poster.js';
 import { createSend } from '../webhooks/send.js';
 import { type Api, createApi } from './api.js';
@@ -100,10 +101,12 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
     developmentCa: () => readDevelopmentCa(config.dataDir),
   });
   onClose(() => poster.close());
-  const worker = role === 'api' ? null : composeWorker(core, config, { secrets, poster, metrics });
+  const keyring = createKeyring({ webhookKeys: stores.system.webhookKeys, secrets, clock });
+  const { signers } = keyring;
+  const worker = role === 'api' ? null : composeWorker(core, config, { secrets, signers, poster, metrics });
   const events = openEventTail(core, config.maxStreamsPerAccount);
   onClose(() => events.close());
-  const services = composeServices(core, config, { secrets, poster, worker, tail: events.tail });
+  const services = composeServices(core, config, { secrets, signers, poster, worker, tail: events.tail });
 
   if (worker) await refuseUnfitServers(core.ledgers);
   const jobs = worker && (await startWorkerJobs(core, worker, { db: database.connection.db!, config }));
@@ -114,6 +117,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
           config,
           services,
           snapshot: database.snapshot,
+          webhookKeys: keyring.published,
           testPayer: localLedger && toTestPayer(localLedger.client),
         });
   if (api) onClose(() => api.close());
@@ -149,11 +153,12 @@ async function openCore(deps: ContextDeps, publicUrl: string, onClose: OnClose) 
 function composeWorker(
   core: Core,
   config: Config,
-  deps: { secrets: SecretBox; poster: Poster; metrics: ReturnType<typeof createMetrics> },
+  deps: { secrets: SecretBox; signers: Keyring['signers']; poster: Poster; metrics: ReturnType<typeof createMetrics> },
 ): Worker {
-  const { secrets, poster, metrics } = deps;
+  const { secrets, signers, poster, metrics } = deps;
   return createWorker(core, {
     secrets,
+    signers,
     poster,
     delivery: {
       timeoutMs: config.webhookTimeoutMs,
@@ -174,17 +179,17 @@ function composeWorker(
 function composeServices(
   core: Core,
   config: Config,
-  deps: { secrets: SecretBox; poster: Poster; worker: Worker | null; tail: EventTail },
+  deps: { secrets: SecretBox; signers: Keyring['signers']; poster: Poster; worker: Worker | null; tail: EventTail },
 ): Services {
   const { clock, log, ledgers, stores } = core;
-  const { secrets, poster, worker, tail } = deps;
+  const { secrets, signers, poster, worker, tail } = deps;
   const { networkStates } = stores.system;
   return createServices(core, {
     networks: config.networks,
     secrets,
     stamper: createLedgerStamper({ ledgers, networkStates, clock, host: hostname() }),
     tail,
-    send: createSend({ poster, secrets, clock, log }),
+    send: createSend({ poster, secrets, signers, clock, log }),
     eventsStored: () => worker?.sequencer.wake(),
     deliveriesDue: () => worker?.dispatcher.wake(),
     limits: {

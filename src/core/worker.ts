@@ -14,6 +14,7 @@ import type { Core } from './core.js';
 
 export interface WorkerOptions {
   secrets: SecretBox;
+  signers?: DispatcherDeps['signers'];
   poster: DispatcherDeps['poster'];
   delivery: DispatcherDeps['settings'];
   onAttempt?: DispatcherDeps['onAttempt'];
@@ -38,7 +39,7 @@ export interface Worker {
 
 export function createWorker(core: Core, options: WorkerOptions): Worker {
   const { outbox, transaction, processId, clock, monotonic, log } = core;
-  const { secrets, poster } = options;
+  const { secrets, signers, poster } = options;
   const {
     checkouts,
     cursors,
@@ -61,6 +62,7 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
     pause: createPause({ webhooks, outbox, transaction, eventsStored }),
     poster,
     secrets,
+    signers,
     clock,
     monotonic,
     log,

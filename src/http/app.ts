@@ -6,7 +6,7 @@ import { Histogram, type Registry } from 'prom-client';
 import type { Network } from '../../contracts/networks.js';
 import { createCallerOf } from '../api/bearer.js';
 import { createEventStreams, EVENT_STREAM } from '../api/event-stream.js';
-import { createRest, sendError } from '../api/rest.js';
+import { createRest, sendError, sendJson } from '../api/rest.js';
 import { createRouter } from '../api/router.js';
 import { createTrpcHttp } from '../api/trpc-http.js';
 import type { Clock } from '../clock.js';
@@ -36,6 +36,8 @@ export interface HttpApi {
   publicRateLimitPerMinute?: number;
   /** The committed openapi.json. */
   openapiJson: Buffer;
+  /** The keys that verify deliveries, as they are published; absent where there are none. */
+  webhookKeys?: () => Promise<object>;
   /** The hosted pages with their own paths, `/p/…`. They count their visitors themselves. */
   pages: express.Router;
   dashboard: Pick<DashboardDeps, 'sessions' | 'sessionMs' | 'publicUrl'>;
@@ -142,6 +144,13 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
     if (waitSeconds > 0) throw rateLimited(waitSeconds);
     next();
   });
+  const { webhookKeys } = api;
+  if (webhookKeys) {
+    app.get('/.well-known/webhook-keys.json', async (_req, res) => {
+      res.setHeader('Cache-Control', 'public, max-age=300');
+      sendJson(res, 200, JSON.stringify(await webhookKeys()));
+    });
+  }
   app.use(createDocs(api.openapiJson));
   app.get('/', (_req, res) => res.redirect('/docs/'));
 }

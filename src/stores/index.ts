@@ -27,6 +27,7 @@ import { createReplayStore } from './replays.js';
 import { createRequestBudgetStore } from './request-budgets.js';
 import { createSessionStore } from './sessions.js';
 import { createWalletStore } from './wallets.js';
+import { createWebhookKeyStore } from './webhook-keys.js';
 import { createWebhookStore } from './webhooks.js';
 
 export type Stores = ReturnType<typeof createStores>;
@@ -132,6 +133,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     jobs: createJobStore(connection),
     leases: createLeaseStore(connection),
     sessions: createSessionStore(connection),
+    webhookKeys: createWebhookKeyStore(connection),
   };
   const {
     countSegments,

@@ -1,4 +1,5 @@
 /** One attempt of a delivery: sign, post, judge. It never rejects, and says what to record of the delivery and of its webhook. */
+import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { isTimeToPause, judgeAttempt, type RetrySettings, withFailure } from '../domain/retry.js';
@@ -14,6 +15,8 @@ export interface AttemptDeps {
   secrets: SecretBox;
   clock: Clock;
   log: Logger;
+  /** The service's own keys that sign at a moment; absent where there are none. */
+  signers?: (now: Date) => Promise<readonly KeyObject[]>;
   settings: RetrySettings;
 }
 
@@ -47,12 +50,13 @@ export async function attempt(
 export async function signAndPost(
   webhook: WebhookDoc,
   request: { eventId: string; sequence: number | null; body: Buffer; at: Date },
-  deps: Pick<AttemptDeps, 'poster' | 'secrets' | 'log'>,
+  deps: Pick<AttemptDeps, 'poster' | 'secrets' | 'signers' | 'log'>,
 ): Promise<PostResult> {
   const { eventId, sequence, body, at } = request;
   try {
+    const signers = await deps.signers?.(at);
     const headers = {
-      ...signedHeaders(webhook, deps.secrets, eventId, body, at),
+      ...(await signedHeaders(webhook, deps.secrets, eventId, body, at, signers)),
       ...(sequence === null ? {} : { 'webhook-sequence': String(sequence) }),
     };
     return await deps.poster.post(webhook.url, headers, body);

@@ -7,7 +7,7 @@ import type { SecretBox } from '../domain/secrets.js';
 import type { AttemptRecord, DeliveryStore } from '../stores/deliveries.js';
 import type { EventStore } from '../stores/events.js';
 import type { WebhookStore } from '../stores/webhooks.js';
-import { attempt } from './attempt.js';
+import { type AttemptDeps, attempt } from './attempt.js';
 import type { EndpointQueue } from './endpoint-queue.js';
 import { createEndpointQueues } from './endpoint-queues.js';
 import { loadInto, wantsMore } from './load.js';
@@ -34,6 +34,7 @@ export interface DispatcherDeps {
   pause: Pause;
   poster: Poster;
   secrets: SecretBox;
+  signers?: AttemptDeps['signers'];
   clock: Clock;
   log: Logger;
   settings: DispatchSettings;

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { type WebhookPayload, webhookPayloadSchema } from '../../contracts/events.js';
 import type { Clock } from '../clock.js';
 import { verifySignature } from '../domain/signature.js';
+import { verifyWithKeys } from '../domain/webhook-key.js';
 import type { Certificate } from './development-certificate.js';
 
 const MAX_BODY_BYTES = 1_000_000;
@@ -30,13 +31,15 @@ export async function listenForWebhooks(options: {
   certificate: Certificate;
   port: number;
   secret: () => string | null;
+  /** The service's published keys; null when they cannot be read. */
+  publicKeys: () => Promise<readonly string[] | null>;
   forward?: string | null;
   onHeard: (heard: Heard) => void;
   clock: Clock;
 }): Promise<Listener> {
-  const { certificate, port, secret, forward = null, onHeard, clock } = options;
+  const { certificate, port, secret, publicKeys, forward = null, onHeard, clock } = options;
   const server = createServer(certificate, (request, response) => {
-    void hear(request, { secret: secret(), forward, clock }).then((heard) => {
+    void hear(request, { secret: secret(), publicKeys, forward, clock }).then((heard) => {
       response.writeHead('event' in heard ? heard.status : 400).end();
       onHeard(heard);
     });
@@ -57,8 +60,14 @@ export async function listenForWebhooks(options: {
 
 async function hear(
   request: IncomingMessage,
-  { secret, forward, clock }: { secret: string | null; forward: string | null; clock: Clock },
+  deps: {
+    secret: string | null;
+    publicKeys: () => Promise<readonly string[] | null>;
+    forward: string | null;
+    clock: Clock;
+  },
 ): Promise<Heard> {
+  const { secret, publicKeys, forward, clock } = deps;
   if (request.method !== 'POST') return { refused: `${request.method} instead of POST` };
   const chunks: Buffer[] = [];
   let size = 0;
@@ -76,6 +85,9 @@ async function hear(
   if (secret === null || !verifySignature({ headers: request.headers, body, secret, nowSeconds })) {
     return { refused: 'signature not valid' };
   }
+  const keys = await publicKeys();
+  if (keys === null) return { refused: 'the published keys cannot be read' };
+  if (!verifyWithKeys(request.headers, body, keys)) return { refused: 'signature v1a not valid by the published keys' };
   const event = webhookPayloadSchema.safeParse(JSON.parse(body.toString()));
   if (!event.success) return { refused: 'signed, but no event of this version' };
   return { event: event.data, status: forward === null ? 204 : await passOn(request, body, forward) };

@@ -1,6 +1,8 @@
 /** What is sent to an endpoint: the body of an event and the headers that sign it. */
+import type { KeyObject } from 'node:crypto';
 import type { SecretBox } from '../domain/secrets.js';
 import { type SignatureHeaders, signatureHeaders } from '../domain/signature.js';
+import { signWithKey } from '../domain/webhook-key.js';
 import { type SentEvent, toEventBody } from '../resources/event.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 
@@ -18,19 +20,24 @@ function open(secret: Secret, webhookId: string, secrets: SecretBox): string {
   return known;
 }
 
-/** Signs with every secret that is valid at `now`. @throws when a secret cannot be opened: SECRETS_KEY is another than it was sealed with */
-export function signedHeaders(
+/** Signs with every secret that is valid at `now`, and with each of the service's own keys. @throws when a secret cannot be opened: SECRETS_KEY is another than it was sealed with */
+export async function signedHeaders(
   webhook: Pick<WebhookDoc, '_id' | 'secrets'>,
   secrets: SecretBox,
   eventId: string,
   body: Buffer,
   now: Date,
-): SignatureHeaders {
+  signers: readonly KeyObject[] = [],
+): Promise<SignatureHeaders> {
   const valid = webhook.secrets.filter(({ until }) => until === null || until > now);
-  return signatureHeaders({
+  const headers = signatureHeaders({
     id: eventId,
     timestampSeconds: Math.floor(now.getTime() / 1000),
     body,
     secrets: valid.map((secret) => open(secret, webhook._id, secrets)),
   });
+  if (signers.length === 0) return headers;
+  const timestamp = headers['webhook-timestamp'];
+  const own = await Promise.all(signers.map((key) => signWithKey(key, eventId, timestamp, body)));
+  return { ...headers, 'webhook-signature': [headers['webhook-signature'], ...own].join(' ') };
 }

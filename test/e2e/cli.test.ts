@@ -14,6 +14,7 @@ import { registerParkedCommands } from '../../src/cli/parked.js';
 import { createProgram, runProgram } from '../../src/cli/program.js';
 import { registerSecretsCommands } from '../../src/cli/secrets.js';
 import { registerWebhookCommands } from '../../src/cli/webhook.js';
+import { registerWebhookKeyCommands } from '../../src/cli/webhook-key.js';
 import { systemClock } from '../../src/clock.js';
 import { OLDEST_NODE } from '../../src/core/node-version.js';
 import { jobsOf } from '../../src/jobs/table.js';
@@ -56,6 +57,7 @@ function programIn(settings: { url?: string; ledger?: string; dataDir?: string }
   registerKeyCommands(program, noDatabase);
   registerParkedCommands(program, noDatabase);
   registerSecretsCommands(program, noDatabase);
+  registerWebhookKeyCommands(program, noDatabase);
   const { url = '', ledger = '', dataDir = '' } = settings;
   registerWebhookCommands(program, {
     clock: systemClock,
@@ -208,12 +210,23 @@ t.test('what the ledger and the service refuse is one line', async (t) => {
 
   const webhook = { name: 'shop', url: 'https://shop.example/', events: ['payment.completed'] };
   t.equal((await running.api('POST', '/webhooks', webhook)).status, 201);
+  const published = async () => (await fetch(`${running.url}/.well-known/webhook-keys.json`)).json();
+  const before = (await published()) as { keys: { id: string }[] };
+  const env = { ...other, MONGODB_URI: database.uri };
+  const rotated = JSON.parse((await cli('webhook-key rotate --json', env).ended).stdout);
+  const keys = await cli('webhook-key list --json', env).ended;
+  t.match(JSON.parse(keys.stdout).keys, [
+    { id: rotated.id, publicKey: rotated.publicKey, retiresAt: null },
+    { id: before.keys[0]!.id, retiresAt: rotated.previousRetireAt },
+  ]);
+  await eventually(async () => JSON.stringify(await published()) === keys.stdout.trim(), 'the service knows of it');
+
   const newKey = Buffer.alloc(32, 8).toString('base64');
   const rotating = { ...other, MONGODB_URI: database.uri, SECRETS_KEY: `${newKey},${TEST_SECRETS_KEY}` };
   const resealed = await cli('secrets reseal', rotating).ended;
-  t.same(resealed, { code: 0, stdout: '2 sealed anew, 0 had the first key already.\n', stderr: '' });
+  t.same(resealed, { code: 0, stdout: '4 sealed anew, 0 had the first key already.\n', stderr: '' });
   const again = await cli('secrets reseal --json', { ...rotating, SECRETS_KEY: newKey }).ended;
-  t.same(JSON.parse(again.stdout), { resealed: 0, kept: 2 }, 'the old key is not needed any more');
+  t.same(JSON.parse(again.stdout), { resealed: 0, kept: 4 }, 'the old key is not needed any more');
   await fails(t, cli('secrets reseal', { ...rotating, SECRETS_KEY: TEST_SECRETS_KEY }), /SECRETS_KEY/);
 });
 

@@ -12,6 +12,7 @@ import { generate } from 'selfsigned';
 import t, { type Test } from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { newWebhookSecret, signatureHeaders } from '../../src/domain/signature.js';
+import { newKeySeed, privateKeyOf, publicKeyOf, signWithKey } from '../../src/domain/webhook-key.js';
 import { openDevelopmentCertificate } from '../../src/webhooks/development-certificate.js';
 import { type Heard, listenForWebhooks } from '../../src/webhooks/listen.js';
 import { createPoster, type PosterOptions } from '../../src/webhooks/poster.js';
@@ -337,31 +338,44 @@ t.test('webhook listen: its certificate is trusted, and only what is signed is s
   const certificate = await openDevelopmentCertificate(path, clock);
   t.same((await stat(path)).mode & 0o777, 0o600);
   const secret = newWebhookSecret(clock);
+  const [key, foreign] = [privateKeyOf(newKeySeed(clock)), privateKeyOf(newKeySeed(clock))];
   const heard: Heard[] = [];
   let registered: string | null = null;
+  let published: string[] | null = null;
   const listener = await listenForWebhooks({
     certificate,
     port: 0,
     secret: () => registered,
+    publicKeys: async () => published,
     onHeard: (each) => heard.push(each),
     clock,
   });
   t.teardown(() => listener.close());
   const pem = await readFile(path, 'utf8');
   const poster = await posterFor(t, { developmentCa: () => pem });
-  const post = (of: string, payload: object) => {
+  const post = async (of: string, payload: object, signer = key) => {
     const bytes = Buffer.from(JSON.stringify(payload));
     const timestampSeconds = Math.floor(Date.now() / 1000);
     const headers = signatureHeaders({ id: 'evt_1', timestampSeconds, body: bytes, secrets: [of] });
-    return poster.post(listener.url, { ...headers }, bytes);
+    const own = await signWithKey(signer, 'evt_1', String(timestampSeconds), bytes);
+    return poster.post(
+      listener.url,
+      { ...headers, 'webhook-signature': `${headers['webhook-signature']} ${own}` },
+      bytes,
+    );
   };
   t.match(await post(secret, {}), { responseStatus: 400 });
   registered = secret;
   t.match(await post(newWebhookSecret(clock), {}), { responseStatus: 400 });
   t.match(await post(secret, {}), { responseStatus: 400 });
+  published = [publicKeyOf(key)];
+  t.match(await post(secret, {}, foreign), { responseStatus: 400 });
+  t.match(await post(secret, {}), { responseStatus: 400 });
   t.same(heard, [
     { refused: 'signature not valid' },
     { refused: 'signature not valid' },
+    { refused: 'the published keys cannot be read' },
+    { refused: 'signature v1a not valid by the published keys' },
     { refused: 'signed, but no event of this version' },
   ]);
   t.same(await openDevelopmentCertificate(path, clock), { cert: certificate.cert.trim(), key: certificate.key.trim() });
@@ -372,6 +386,7 @@ t.test('webhook listen: its certificate is trusted, and only what is signed is s
       certificate,
       port: Number(new URL(listener.url).port),
       secret: () => null,
+      publicKeys: async () => null,
       onHeard: () => undefined,
       clock,
     }),

@@ -1,0 +1,55 @@
+/** The service's own signatures of deliveries (Standard Webhooks, asymmetric): `v1a,` + base64 of Ed25519 over `id.timestamp.body`. Whoever has the
+ *  public key verifies them without a secret. */
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import type { Clock } from '../clock.js';
+
+const PUBLIC_PREFIX = 'whpk_';
+const SEED_BYTES = 32;
+/** What goes before the 32 bytes in the encodings that Node reads (RFC 8410). */
+const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
+const SPKI_HEAD = Buffer.from('302a300506032b6570032100', 'hex');
+
+/** Base64 of 32 random bytes: all that there is to know of a private key. */
+export const newKeySeed = (clock: Pick<Clock, 'randomBytes'>): string =>
+  clock.randomBytes(SEED_BYTES).toString('base64');
+
+export const privateKeyOf = (seed: string): KeyObject =>
+  createPrivateKey({ key: Buffer.concat([PKCS8_HEAD, Buffer.from(seed, 'base64')]), format: 'der', type: 'pkcs8' });
+
+/** `whpk_` + base64 of the 32 bytes. */
+export function publicKeyOf(privateKey: KeyObject): string {
+  const spki = createPublicKey(privateKey).export({ format: 'der', type: 'spki' });
+  return PUBLIC_PREFIX + spki.subarray(SPKI_HEAD.length).toString('base64');
+}
+
+const signed = (id: string, timestamp: string, body: Buffer | string): Buffer =>
+  Buffer.concat([Buffer.from(`${id}.${timestamp}.`), Buffer.from(body)]);
+
+/** Signs beside the event loop: it takes twenty times as long as an HMAC. */
+export const signWithKey = (privateKey: KeyObject, id: string, timestamp: string, body: Buffer | string) =>
+  new Promise<string>((resolve, reject) => {
+    sign(null, signed(id, timestamp, body), privateKey, (error, signature) =>
+      error ? reject(error) : resolve(`v1a,${signature.toString('base64')}`),
+    );
+  });
+
+/** The receiver's side: true when one of the signatures is of one of these public keys. */
+export function verifyWithKeys(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  body: Buffer,
+  publicKeys: readonly string[],
+): boolean {
+  const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures } = headers;
+  if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signatures !== 'string') return false;
+  const given = signatures.split(' ').filter((each) => each.startsWith('v1a,'));
+  const keys = publicKeys.flatMap((text) => {
+    const bytes = Buffer.from(text.slice(PUBLIC_PREFIX.length), 'base64');
+    if (!text.startsWith(PUBLIC_PREFIX) || bytes.length !== SEED_BYTES) return [];
+    return [createPublicKey({ key: Buffer.concat([SPKI_HEAD, bytes]), format: 'der', type: 'spki' })];
+  });
+  const message = signed(id, timestamp, body);
+  return given.some((signature) => {
+    const bytes = Buffer.from(signature.slice('v1a,'.length), 'base64');
+    return keys.some((key) => verify(null, message, key, bytes));
+  });
+}

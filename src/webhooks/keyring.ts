@@ -1,0 +1,106 @@
+/** The keys that sign deliveries: makes the first one, rotates, and knows those that sign now. */
+import type { KeyObject } from 'node:crypto';
+import type { Clock } from '../clock.js';
+import type { SecretBox } from '../domain/secrets.js';
+import { newKeySeed, privateKeyOf, publicKeyOf } from '../domain/webhook-key.js';
+import type { WebhookKeyDoc, WebhookKeyStore } from '../stores/webhook-keys.js';
+
+/** So long an old key goes on signing, for receivers that remember the published keys. */
+const OVERLAP_MS = 24 * 3_600_000;
+/** So soon every process knows of a rotation. */
+const REMEMBERED_MS = 5000;
+/** More do not sign at once: each is a signature in every delivery. */
+const MAX_SIGNING = 10;
+/** Processes that rotate at the same moment may go beyond it. */
+const MAX_READ = 2 * MAX_SIGNING;
+
+export type Keyring = ReturnType<typeof createKeyring>;
+
+interface SigningKey extends WebhookKeyDoc {
+  /** When it stops to sign; null for the newest. */
+  retiresAt: Date | null;
+}
+
+/** @param keys newest first */
+const withEnds = (keys: readonly WebhookKeyDoc[]): SigningKey[] =>
+  keys.map((key, index) => {
+    const next = keys[index - 1];
+    return { ...key, retiresAt: next ? new Date(next.createdAt.getTime() + OVERLAP_MS) : null };
+  });
+
+const signingAt = (keys: readonly SigningKey[], now: Date): SigningKey[] =>
+  keys.filter(({ retiresAt }) => retiresAt === null || retiresAt > now);
+
+export function createKeyring(deps: { webhookKeys: WebhookKeyStore; secrets: SecretBox; clock: Clock }) {
+  const { webhookKeys, secrets, clock } = deps;
+  let known: { atMs: number; keys: Promise<SigningKey[]> } | null = null;
+  const opened = new Map<string, KeyObject>();
+
+  /** @returns null when another process made the key of this number */
+  async function make(number: number): Promise<WebhookKeyDoc | null> {
+    const _id = `whk_${number}`;
+    const seed = newKeySeed(clock);
+    const publicKey = publicKeyOf(privateKeyOf(seed));
+    const key = { _id, number, publicKey, sealed: secrets.seal(seed, _id), createdAt: clock.now() };
+    return (await webhookKeys.insert(key)) ? key : null;
+  }
+
+  async function read(): Promise<SigningKey[]> {
+    const keys = await webhookKeys.newest(MAX_READ);
+    if (keys.length > 0) return withEnds(keys);
+    await make(1);
+    return withEnds(await webhookKeys.newest(MAX_READ));
+  }
+
+  function remembered(): Promise<SigningKey[]> {
+    const nowMs = clock.nowMs();
+    if (known && nowMs - known.atMs < REMEMBERED_MS && nowMs >= known.atMs) return known.keys;
+    const before = known?.keys;
+    const keys = read().catch((error: unknown) => {
+      // While the database is away the keys of before go on.
+      if (before) return before;
+      known = null;
+      throw error;
+    });
+    known = { atMs: nowMs, keys };
+    return keys;
+  }
+
+  function open({ _id, sealed }: WebhookKeyDoc): KeyObject {
+    const key = opened.get(_id) ?? privateKeyOf(secrets.open(sealed, _id));
+    opened.set(_id, key);
+    return key;
+  }
+
+  return {
+    /** The private keys that sign at `now`, newest first. Makes the first key of all. */
+    signers: async (now: Date): Promise<KeyObject[]> => signingAt(await remembered(), now).map(open),
+    /** What is published: the keys that sign now, newest first. */
+    async published() {
+      const keys = signingAt(await remembered(), clock.now());
+      return {
+        keys: keys.map(({ _id, publicKey, createdAt, retiresAt }) => ({
+          id: _id,
+          publicKey,
+          createdAt: createdAt.toISOString(),
+          retiresAt: retiresAt?.toISOString() ?? null,
+        })),
+      };
+    },
+    /** A new key signs from now on; those before it go on for 24 h. @throws Error when 10 keys sign already */
+    async rotate(): Promise<{ id: string; publicKey: string; previousRetireAt: Date }> {
+      for (;;) {
+        const [newest, ...older] = signingAt(await read(), clock.now());
+        if (older.length >= MAX_SIGNING - 1) {
+          const firstEnd = older.at(-1)!.retiresAt!.toISOString();
+          throw new Error(`${MAX_SIGNING} keys sign already: rotate again after ${firstEnd}.`);
+        }
+        const key = await make(newest!.number + 1);
+        if (!key) continue;
+        known = null;
+        const { _id: id, publicKey, createdAt } = key;
+        return { id, publicKey, previousRetireAt: new Date(createdAt.getTime() + OVERLAP_MS) };
+      }
+    },
+  };
+}
