@@ -5,6 +5,7 @@ import { originOf, readConfig } from '../config.js';
 import { registerLedgerCommands } from '../local-ledger/cli.js';
 import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
 import { registerAccountCommands } from './account.js';
+import { registerEventCommands } from './events.js';
 import { registerExportCommands } from './export.js';
 import { registerJobCommands } from './jobs.js';
 import { registerKeyCommands } from './key.js';
@@ -33,13 +34,12 @@ registerKeyCommands(program, connect);
 registerParkedCommands(program, connect);
 registerSecretsCommands(program, connect);
 registerWebhookKeyCommands(program, connect);
-registerWebhookCommands(program, {
-  clock: systemClock,
-  settings: () => {
-    const { host, port, publicUrl, dataDir } = readConfig();
-    return { url: publicUrl ?? originOf(host, port), dataDir, certificateFile: DEVELOPMENT_CA_FILE };
-  },
-});
+const settings = () => {
+  const { host, port, publicUrl, dataDir } = readConfig();
+  return { url: publicUrl ?? originOf(host, port), dataDir, certificateFile: DEVELOPMENT_CA_FILE };
+};
+registerEventCommands(program, { clock: systemClock, settings });
+registerWebhookCommands(program, { clock: systemClock, settings });
 registerLedgerCommands(program, () => ({ url: localLedgerUrl() }));
 
 process.exitCode = await runProgram(program, process.argv.slice(2));

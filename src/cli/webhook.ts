@@ -1,7 +1,6 @@
 /** `webhook listen`: a webhook of the developer's own machine. It registers itself with the running service, shows what comes, and removes itself. */
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
-import { TRPCClientError } from '@trpc/client';
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { EVENT_TYPES } from '../../contracts/event-kinds.js';
@@ -11,6 +10,7 @@ import type { Clock } from '../clock.js';
 import { makeDirectory } from '../mongod/directory.js';
 import { type Heard, listenForWebhooks } from '../webhooks/listen.js';
 import { allOf, print } from './program.js';
+import { refusal, toHttpUrl } from './service.js';
 
 /** By it a later run knows what an earlier one left. */
 const NAME = 'webhook listen';
@@ -60,7 +60,7 @@ export function registerWebhookCommands(
       });
       try {
         const made = await register(collect, listener.url).catch((error: unknown) => {
-          throw new Error(reasonOf(error, service));
+          throw refusal(error, service, 'the webhook');
         });
         secret = made.secret;
         if (json) print(JSON.stringify({ listening: listener.url, webhookId: made.id, secret }));
@@ -118,24 +118,9 @@ function isListening(url: string): Promise<boolean> {
   });
 }
 
-/** One line with what to do. */
-function reasonOf(error: unknown, service: string): string {
-  if (!(error instanceof TRPCClientError) || !error.data) {
-    return `No service answers at ${service}: start it (npm start), or say where it is with --url.`;
-  }
-  const { error: refusal } = error.data as { error?: { details?: { path: string; message: string }[] } };
-  const [detail] = refusal?.details ?? [];
-  return `${service} did not take the webhook: ${detail ? `${detail.path}: ${detail.message}` : error.message}`;
-}
-
 function toPort(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) < 65_536) return Number(text);
   throw new InvalidArgumentError('It is a number from 0 to 65535.');
-}
-
-function toHttpUrl(text: string): string {
-  if (/^https?:\/\//.test(text) && URL.canParse(text)) return text;
-  throw new InvalidArgumentError('It begins with http:// or https://.');
 }
 
 function show(heard: Heard, json: boolean): void {

@@ -4,10 +4,14 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { PassThrough } from 'node:stream';
 import { Keypair } from '@stellar/stellar-sdk';
 import type { Command } from 'commander';
 import t from 'tap';
+import { webhookPayloadSchema } from '../../contracts/events.js';
 import { registerAccountCommands } from '../../src/cli/account.js';
+import { registerEventCommands, tailEvents } from '../../src/cli/events.js';
 import { registerJobCommands } from '../../src/cli/jobs.js';
 import { registerKeyCommands } from '../../src/cli/key.js';
 import { registerParkedCommands } from '../../src/cli/parked.js';
@@ -21,6 +25,8 @@ import { jobsOf } from '../../src/jobs/table.js';
 import { registerLedgerCommands } from '../../src/local-ledger/cli.js';
 import { DEVELOPMENT_CA_FILE } from '../../src/webhooks/development-ca.js';
 import { ROOT, type Running, startProgram } from '../helpers/command.js';
+import { cuttableWay } from '../helpers/cut.js';
+import { createHappenings } from '../helpers/happenings.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { eventually, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 
@@ -59,10 +65,9 @@ function programIn(settings: { url?: string; ledger?: string; dataDir?: string }
   registerSecretsCommands(program, noDatabase);
   registerWebhookKeyCommands(program, noDatabase);
   const { url = '', ledger = '', dataDir = '' } = settings;
-  registerWebhookCommands(program, {
-    clock: systemClock,
-    settings: () => ({ url, dataDir, certificateFile: DEVELOPMENT_CA_FILE }),
-  });
+  const ofService = () => ({ url, dataDir, certificateFile: DEVELOPMENT_CA_FILE });
+  registerEventCommands(program, { clock: systemClock, settings: ofService });
+  registerWebhookCommands(program, { clock: systemClock, settings: ofService });
   registerLedgerCommands(program, () => ({ url: ledger }));
   return program;
 }
@@ -88,7 +93,7 @@ t.test('every command has a help, and those that answer have --json', async (t) 
   for (const command of commands(programIn())) {
     const help = command.helpInformation();
     t.match(help, /^Usage: npm run cli -- .*\n\n\S/, `${command.parent?.name()} ${command.name()}`);
-    if (command.name() !== 'revoke') t.match(help, /--json/);
+    if (command.name() !== 'revoke') t.match(help, /--json|JSON/);
   }
   const { code, stdout, stderr } = await cli('--help').ended;
   t.equal(code, 0);
@@ -109,6 +114,9 @@ t.test('a command that cannot be understood is one line', async (t) => {
     ['key create --account a --name n --expires tomorrow', /'--expires <moment>' argument 'tomorrow' is invalid/],
     ['webhook listen --key k --port 99999', /0 to 65535/],
     ['webhook listen --key k --url nonsense', /http:\/\/ or https:\/\//],
+    ['events tail', /--key <key>/],
+    ['events tail --key k --after -1', /sequence/],
+    ['events tail --key k --type payment.refused', /Allowed choices are payment\.received/],
     ['ledger pay --amount 1', /--to <address>/],
     ['ledger faults add laziness', /It is one of/],
   ];
@@ -145,6 +153,7 @@ t.test('what the machine or the settings lack is one line that says what to do',
   await Promise.all(cases.map(([program, says]) => fails(t, program, says)));
   const silent = { url: nowhere, ledger: nowhere, dataDir: work };
   await failsHere(t, 'webhook listen --key sk_x', /^No service answers at .* \(npm start\)/, silent);
+  await failsHere(t, 'events tail --key sk_x', /^No service answers at .* \(npm start\)/, silent);
   await failsHere(t, 'ledger status', /^no local ledger answers at .*npm start/, silent);
 
   const offline = await cli('account list', { ...empty, npm_config_registry: nowhere }).ended;
@@ -184,6 +193,7 @@ t.test('what the ledger and the service refuse is one line', async (t) => {
   const settings = { url: running.url, ledger: ledger.url, dataDir: running.dataDir };
   const cases: [string, RegExp][] = [
     ['webhook listen --key sk_wrong', /key/i],
+    ['events tail --key sk_wrong', /did not take the key: .*API key/],
     [`webhook listen --key ${reader.data.key}`, /READ|read/],
     [`webhook listen --key ${running.apiKey} --port ${port}`, /^Port \d+ is taken: give another with --port/],
     [`ledger pay --to ${address} --amount 0.00000001`, /amount/],
@@ -305,4 +315,96 @@ t.test('webhook listen removes what a killed one left, and lets another that run
     t.equal((await ended).code, 0);
   }
   await eventually(async () => (await registered()).length === 1, 'only the shop is left');
+});
+
+t.test('events tail prints each event once, whatever breaks, and ends with 0 at Ctrl-C', async (t) => {
+  const database = await testDatabase(t);
+  const running = await startTestService(t, { database });
+  const { happen } = await createHappenings(t, database.uri);
+  const { url, cut } = await cuttableWay(t, running.url);
+  const { accountId, apiKey } = running;
+  await happen(accountId, 'payment.received', 'payment.completed');
+  await eventually(async () => (await running.api('GET', '/events?after=1')).data.length === 1, 'they are numbered');
+  const tail = (args: string) => {
+    const program = cli(`events tail --key ${apiKey} --url ${url} ${args}`);
+    t.teardown(() => program.process.kill('SIGKILL'));
+    return program;
+  };
+  const linesOf = ({ stdout }: Running) => stdout().split('\n').slice(0, -1);
+  const printed = (program: Running, count: number) =>
+    eventually(async () => linesOf(program).length >= count, `${count} lines`, 30_000);
+
+  const whole = tail('--after 0');
+  await printed(whole, 2);
+  const fromNow = tail('--type payment.completed --type checkout.paid');
+  // It begins at a moment that only it knows.
+  let after = 2;
+  while (fromNow.stdout() === '') {
+    await happen(accountId, 'payment.received', 'payment.completed');
+    after += 2;
+    await printed(whole, after);
+  }
+  cut();
+  await happen(accountId, 'payment.received', 'payment.completed');
+  await printed(whole, after + 2);
+  await eventually(async () => fromNow.stdout().includes(`"sequence":${after + 2},`), 'the other, too', 30_000);
+  const events = linesOf(whole).map((line) => JSON.parse(line));
+  t.same(
+    events.map(({ sequence }) => sequence),
+    Array.from({ length: after + 2 }, (_, index) => index + 1),
+  );
+  for (const event of events) t.ok(webhookPayloadSchema.safeParse(event).success, 'the body that webhooks get');
+  const completed = linesOf(fromNow).map((line) => JSON.parse(line));
+  t.ok(completed.every(({ type }) => type === 'payment.completed'));
+  t.equal(new Set(completed.map(({ sequence }) => sequence)).size, completed.length);
+
+  whole.process.kill('SIGINT');
+  const { code, stderr } = await whole.ended;
+  t.same([code, stderr], [0, `connection lost; going on after ${after}\n`]);
+  // A pipe whose reader has gone.
+  fromNow.process.stdout!.destroy();
+  await happen(accountId, 'payment.completed');
+  t.equal((await fromNow.ended).code, 0);
+});
+
+t.test('events tail takes from the service only what its reader takes', async (t) => {
+  const database = await testDatabase(t);
+  const running = await startTestService(t, { database });
+  const { happen } = await createHappenings(t, database.uri);
+  const types = Array.from({ length: 600 }, () => 'payment.received' as const);
+  await happen(running.accountId, ...types);
+  const numbered = async () => (await running.api('GET', '/events?after=599')).data.length === 1;
+  await eventually(numbered, 'they are numbered');
+  const out = new PassThrough({ highWaterMark: 1000 });
+  const stopped = new AbortController();
+  let fetched = 0;
+  const tailing = tailEvents({
+    service: running.url,
+    key: running.apiKey,
+    after: 0,
+    wants: () => {
+      fetched += 1;
+      return true;
+    },
+    out,
+    onBreak: () => t.fail('nothing broke'),
+    signal: stopped.signal,
+    clock: systemClock,
+  });
+  let [before, steady] = [0, 0];
+  const isFull = async () => {
+    steady = fetched > 0 && fetched === before ? steady + 1 : 0;
+    before = fetched;
+    return steady === 10;
+  };
+  await eventually(isFull, 'nothing more is fetched');
+  t.ok(fetched < 500, `${fetched} of 600 while nobody reads`);
+  const taken: number[] = [];
+  for await (const line of createInterface(out)) if (taken.push(JSON.parse(line).sequence) === 600) break;
+  stopped.abort();
+  await tailing;
+  t.same(
+    taken,
+    Array.from({ length: 600 }, (_, index) => index + 1),
+  );
 });

@@ -7,6 +7,7 @@ import t from 'tap';
 import { webhookPayloadSchema } from '../../contracts/events.js';
 import { createEventStreams } from '../../src/api/event-stream.js';
 import { type AppRouter, createClient, type WebhookPayload } from '../../src/index.js';
+import { cuttableWay } from '../helpers/cut.js';
 import { createHappenings, openSse } from '../helpers/happenings.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { testDatabase } from '../helpers/mongo.js';
@@ -207,22 +208,7 @@ t.test(
   'the typed client, and a plain tRPC client, follow the same events and connect anew after a break',
   async (t) => {
     const { accountId, apiKey } = await service.openAccount();
-    // In between, so that the test can cut the connection.
-    const cut = new Set<{ destroy(): void }>();
-    const proxy = createServer().on('connection', (from) => {
-      const to = connect(Number(new URL(api.url).port), '127.0.0.1');
-      from.pipe(to).pipe(from);
-      for (const each of [from, to]) each.on('error', () => undefined);
-      cut.add(from).add(to);
-    });
-    proxy.removeAllListeners('request');
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    t.teardown(() => {
-      for (const each of cut) each.destroy();
-      proxy.close();
-    });
-    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-
+    const { url, cut } = await cuttableWay(t, api.url);
     const seen: { id: string; data: WebhookPayload }[] = [];
     const typed = createClient({ url, apiKey }).events.stream.subscribe(
       { after: 0 },
@@ -243,7 +229,7 @@ t.test(
     }).events.stream.subscribe({ after: 0 }, { onData: ({ id }) => plainSeen.push(id) });
     await happen(accountId, 'payment.received', 'payment.completed');
     await eventually(async () => seen.length === 2 && plainSeen.length === 2, 'two events');
-    for (const each of cut) each.destroy();
+    cut();
     await happen(accountId, 'payment.received');
     await eventually(async () => seen.length === 3 && plainSeen.length === 3, 'the third after the break', 20_000);
     await happen(accountId, 'payment.completed');
