@@ -1,13 +1,19 @@
 /** The README's examples, taken from it and run as they stand. Replaced in them is only what they leave open (…), the port, and where the cli comes from. */
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import type { KeyObject } from 'node:crypto';
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
+import { systemClock } from '../../src/clock.js';
+import { createSecretBox } from '../../src/domain/secrets.js';
+import { newKeySeed, privateKeyOf, signWithKey } from '../../src/domain/webhook-key.js';
+import { createKeyring } from '../../src/webhooks/keyring.js';
 import { builtFile, ROOT, type Running, run, start } from '../helpers/command.js';
+import { createHappenings } from '../helpers/happenings.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
-import { startSelling, startTestService, TEST_SECRETS_KEY, type TestService } from '../helpers/service.js';
+import { eventually, startSelling, startTestService, TEST_SECRETS_KEY, type TestService } from '../helpers/service.js';
 
 // Processes start slowly on a busy machine.
 t.setTimeout(600_000);
@@ -25,6 +31,8 @@ function block(language: string, words: string): string {
 
 const has = (program: string, ...args: string[]) => spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 const php = has('php', '--version') ? false : 'php is not installed (apt-get install php-cli)';
+const phpSodium = has('php', '-r', 'exit(extension_loaded("sodium") ? 0 : 1);') ? false : 'php has no sodium';
+const go = has('go', 'version') ? false : 'go is not installed (apt-get install golang-go)';
 const python = has('python3', '--version') ? false : 'python3 is not installed';
 const pythonLibrary = has('python3', '-c', 'import standardwebhooks')
   ? false
@@ -151,6 +159,114 @@ for (const [command, missing] of [
     t.equal(await post(''), 400);
   });
 }
+
+t.test(
+  'endpoints without a secret take what the service signs, through a rotation, and refuse what is forged or old',
+  async (t) => {
+    const { service } = await prepare(t);
+    const secrets = createSecretBox(Buffer.from(TEST_SECRETS_KEY, 'base64'), systemClock);
+    const keyring = createKeyring({
+      webhookKeys: service.context.stores.system.webhookKeys,
+      secrets,
+      clock: systemClock,
+    });
+    const foreign = privateKeyOf(newKeySeed(systemClock));
+    const body =
+      '{"id":"evt_1","type":"payment.completed","data":{"payment":{"id":"pay_1","amount":"1","assetCode":"é"}}}';
+    /** As a delivery, whose signature by the secret comes first. */
+    const signed = async (at: Date, ...own: KeyObject[]) => {
+      const timestamp = String(Math.floor(at.getTime() / 1000));
+      const keys = own.length > 0 ? own : await keyring.signers(systemClock.now());
+      const signatures = [
+        `v1,${Buffer.alloc(32).toString('base64')}`,
+        ...(await Promise.all(keys.map((key) => signWithKey(key, 'evt_1', timestamp, body)))),
+      ];
+      return { 'webhook-id': 'evt_1', 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
+    };
+    const endpoints: { name: string; url: string; endpoint: Running }[] = [];
+    for (const [line, missing] of [
+      ['npx tsx scripts/examples/verify-v1a.ts', false],
+      ['python3 scripts/examples/verify_v1a.py', python],
+      ['php -S 127.0.0.1:$PORT scripts/examples/verify-v1a.php', php || phpSodium],
+      ['go run scripts/examples/verify_v1a.go', go],
+    ] as const) {
+      t.ok(readme.includes(line.split(' ').at(-1)!), `${line} is in the README`);
+      if (missing) {
+        t.pass(line, { skip: missing });
+        continue;
+      }
+      const port = String(await freePort());
+      const endpoint = bash(`exec ${line}`, { COLLECT_URL: service.url, PORT: port });
+      t.teardown(() => end(endpoint));
+      endpoints.push({ name: line, url: `http://127.0.0.1:${port}/hook`, endpoint });
+    }
+    const post = async (url: string, headers: Record<string, string>, sent = body) => {
+      const answer = await fetch(url, { method: 'POST', headers, body: sent });
+      return answer.status;
+    };
+    const now = new Date();
+    const genuine = await signed(now);
+    for (const { name, url, endpoint } of endpoints) {
+      const answers = () => post(url, genuine).catch(() => null);
+      t.equal(await eventually(answers, `${name}: ${endpoint.stderr()}`, 60_000), 204, name);
+      await eventually(async () => /ship it: 1 é arrived \(pay_1\)/.test(endpoint.stdout() + endpoint.stderr()), name);
+      t.equal(await post(url, await signed(now, foreign)), 400, `${name}: a key that is not published`);
+      t.equal(await post(url, genuine, body.replace('"1"', '"9"')), 400, `${name}: another body`);
+      t.equal(await post(url, { ...genuine, 'webhook-id': 'evt_2' }), 400, `${name}: another id`);
+      t.equal(await post(url, await signed(new Date(now.getTime() - 301_000))), 400, `${name}: old`);
+      t.equal(
+        await post(url, { ...genuine, 'webhook-signature': 'v1,AAAA v1a,AAAA v1a,' }),
+        400,
+        `${name}: no signature`,
+      );
+      t.equal(await post(url, {}), 400, `${name}: no headers`);
+    }
+    await keyring.rotate();
+    const both = await signed(new Date());
+    t.equal(both['webhook-signature'].split(' v1a,').length, 3);
+    for (const { name, url } of endpoints) t.equal(await post(url, both), 204, `${name}: by the new key and the old`);
+  },
+);
+
+t.test('the consumer of the examples does everything once, however often it is killed', async (t) => {
+  const { service, env } = await prepare(t);
+  const { happen } = await createHappenings(t, env.MONGODB_URI);
+  const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-readme-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const FILE = join(folder, 'orders.jsonl');
+  const lines = async () => (await readFile(FILE, 'utf8').catch(() => '')).split('\n').slice(0, -1);
+  const consume = () => {
+    const consumer = start(process.execPath, [`--import=${tsx}`, 'scripts/examples/read-events.ts'], {
+      env: { COLLECT_URL: service.url, API_KEY: service.apiKey, FILE },
+    });
+    t.teardown(() => consumer.process.kill('SIGKILL'));
+    return consumer;
+  };
+  let total = 0;
+  let isOver = false;
+  const producing = (async () => {
+    while (!isOver) total += (await happen(service.accountId, 'payment.received', 'payment.completed')).length;
+  })();
+  for (let round = 1; round <= 3; round += 1) {
+    const before = (await lines()).length;
+    const consumer = consume();
+    await eventually(async () => (await lines()).length > before + 20, 'it works', 60_000);
+    consumer.process.kill('SIGKILL');
+    await consumer.ended;
+    // As if the kill had come within a write.
+    await appendFile(FILE, '{"sequence":');
+  }
+  isOver = true;
+  await producing;
+  consume();
+  await eventually(async () => (await lines()).length >= total, `all ${total} are done`, 60_000);
+  const done = (await lines()).map((line) => JSON.parse(line));
+  t.same(
+    done.map(({ sequence }) => sequence),
+    Array.from({ length: total }, (_, index) => index + 1),
+  );
+  t.equal(new Set(done.map(({ paid }) => paid).filter((id) => id !== null)).size, total / 2);
+});
 
 t.test('the shop of the examples sells, ships what was paid, and only that', async (t) => {
   const { service, env } = await prepare(t);
