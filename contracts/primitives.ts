@@ -107,6 +107,12 @@ export const httpsUrlInput = urlInput(({ protocol }) => protocol === 'https:', '
   examples: ['https://shop.example/hook'],
 });
 
+/** An http or https URL; whether http is allowed depends on the service. */
+export const httpUrlInput = urlInput(
+  ({ protocol }) => protocol === 'https:' || protocol === 'http:',
+  'Must be an https URL.',
+).meta({ format: 'uri', examples: ['https://horizon.example'] });
+
 /** A page that a payer's browser is sent to: https, or http on this machine, which a shop under development has. */
 export const pageUrlInput = urlInput(
   ({ protocol, hostname }) => protocol === 'https:' || (protocol === 'http:' && LOCALHOST.includes(hostname)),

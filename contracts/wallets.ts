@@ -5,7 +5,7 @@ import type { FieldError } from './errors.js';
 import { walletExample } from './examples.js';
 import { networkSchema } from './networks.js';
 import { operation, type RawBody, type ValidationContext } from './operation.js';
-import { accountAddress, idInput, idOf, nameInput, pageQuery, timestamp } from './primitives.js';
+import { accountAddress, httpUrlInput, idInput, idOf, nameInput, pageQuery, timestamp } from './primitives.js';
 
 export const SYNC_STATES = ['SYNCING', 'OK', 'LAGGING', 'GAP'] as const;
 
@@ -18,7 +18,7 @@ const syncSchema = z
     at: timestamp.nullable().meta({ description: 'When that was found; null before the first reading.' }),
     state: z.enum(SYNC_STATES).meta({
       description:
-        'SYNCING: first reading under way. LAGGING: more than 60 s behind the newest ledger. GAP: Horizon no longer has ledgers that were missed; make the wallet inactive and active again to acknowledge it.',
+        'SYNCING: first reading under way. LAGGING: more than 60 s behind the newest ledger. GAP: no source has ledgers any more that were missed; mend it, or make the wallet inactive and active again to acknowledge it.',
     }),
   })
   .meta({ id: 'WalletSync', description: 'How far the ledger has been read for this wallet.' });
@@ -35,6 +35,22 @@ export const walletSchema = z
     createdAt: timestamp,
   })
   .meta({ id: 'Wallet', examples: [walletExample] });
+
+export const gapSchema = z
+  .object({
+    fromLedger: z.int(),
+    toLedger: z.int().meta({ description: 'Included, like `fromLedger`.' }),
+    at: timestamp.meta({ description: 'When it was found.' }),
+    mendedAt: timestamp.nullable().meta({ description: 'Null until its ledgers have been read after all.' }),
+  })
+  .meta({ id: 'Gap' });
+
+const mendedSchema = z
+  .object({
+    mended: z.int().meta({ description: 'Gaps that are closed now.' }),
+    open: z.int().meta({ description: 'Gaps that are left. Call again: a long one is read in parts.' }),
+  })
+  .meta({ id: 'MendedGaps' });
 
 /** A wallet that nobody would watch. */
 export const walletFieldErrors = (
@@ -101,6 +117,33 @@ export const wallets = {
     output: walletSchema,
     errors: ['conflict'],
     examples: { body: { active: false } },
+  }),
+  gaps: operation({
+    method: 'GET',
+    path: '/wallets/{id}/gaps',
+    summary: 'Ledgers that a wallet missed',
+    description: 'Newest first, mended ones too. A gap of a test network that began anew cannot be mended.',
+    tag,
+    params,
+    query: pageQuery,
+    output: listOf(gapSchema),
+  }),
+  mendGaps: operation({
+    method: 'POST',
+    path: '/wallets/{id}/gaps/mend',
+    summary: 'Read missed ledgers after all',
+    description:
+      'Asks the configured sources, or the Horizon that you name, for the ledgers of every open gap, and records what is there: matched and judged as of its ledger, with its events. Refused (409) while no source has them. What a named server says is recorded for this wallet only.',
+    tag,
+    params,
+    body: {
+      horizonUrl: httpUrlInput
+        .nullish()
+        .meta({ description: 'A Horizon of the wallet’s network: https, on a public address.' }),
+    },
+    output: mendedSchema,
+    errors: ['conflict'],
+    examples: { body: { horizonUrl: 'https://horizon.example' } },
   }),
   delete: operation({
     method: 'DELETE',

@@ -7,6 +7,7 @@ import { originOf, readConfig } from '../config.js';
 import { createCore } from '../core/core.js';
 import { openDatabase } from '../core/database.js';
 import { closeLedgers, createLedgers } from '../core/ledgers.js';
+import { mendByOperator } from '../core/named-sources.js';
 import { checkSecretsKey, openSecretsKey, resealSecrets } from '../core/secrets-key.js';
 import { createIds } from '../domain/ids.js';
 import { createSecretBox } from '../domain/secrets.js';
@@ -68,6 +69,7 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
     async resealSecrets() {
       return resealSecrets(sealedValues(database.connection.db!), await openSecrets());
     },
+    mendGaps: (url, walletId) => mendByOperator(core, url, walletId),
     retryParked: (record) => retryParked({ ledgers, wallets, parkedRecords, recorder: core.recorder, clock }, record),
     clock,
     newId,

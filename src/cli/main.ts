@@ -7,6 +7,7 @@ import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
 import { registerAccountCommands } from './account.js';
 import { registerEventCommands } from './events.js';
 import { registerExportCommands } from './export.js';
+import { registerGapCommands } from './gap.js';
 import { registerJobCommands } from './jobs.js';
 import { registerKeyCommands } from './key.js';
 import { registerParkedCommands } from './parked.js';
@@ -29,6 +30,7 @@ function localLedgerUrl(): string {
 const program = createProgram('npm run cli --', 'Administration of stellar-collect.');
 registerAccountCommands(program, connect);
 registerExportCommands(program, connect);
+registerGapCommands(program, connect);
 registerJobCommands(program, connect);
 registerKeyCommands(program, connect);
 registerParkedCommands(program, connect);

@@ -13,6 +13,7 @@ import type { ApiKeyStore } from '../stores/api-keys.js';
 import type { Page, PageRequest } from '../stores/paging.js';
 import type { ParkedRecordDoc, ParkedRecordStore } from '../stores/parked-records.js';
 import type { Keyring } from '../webhooks/keyring.js';
+import type { MendReport } from './gap.js';
 import type { JobReport } from './jobs.js';
 
 /** What the commands work with, connected. */
@@ -23,6 +24,8 @@ export interface Administration {
   retryParked: (record: ParkedRecordDoc) => Promise<ParkedRetry>;
   apiKeyService: ServiceOf<Contract['apiKeys']>;
   exports: ExportService;
+  /** Mends gaps with the Horizon at the URL. @param walletId null for every wallet of its network */
+  mendGaps: (url: string, walletId: string | null) => Promise<MendReport[]>;
   /** How the jobs stand, of the networks that are configured. */
   jobReports: () => Promise<JobReport[]>;
   /** The keys that sign deliveries. */

@@ -1,39 +1,77 @@
-/** Flags wallets that missed ledgers, and tells their accounts: each batch in one transaction, so that no gap stays untold. */
+/** Notes the ledgers that wallets missed, and tells their accounts: each batch in one transaction, so that no gap stays untold. */
 import type { Network } from '../../contracts/networks.js';
+import type { NewId } from '../domain/ids.js';
 import type { Outbox, OutboxEvent } from '../events/outbox.js';
 import { toWalletSummary } from '../resources/index.js';
-import type { Database } from '../stores/database.js';
-import type { GapScope, WalletStore } from '../stores/wallets.js';
+import type { Database, Session } from '../stores/database.js';
+import type { GapDoc, GapStore } from '../stores/gaps.js';
+import type { GapScope, WalletDoc, WalletStore } from '../stores/wallets.js';
 
 const BATCH = 100;
 
-/** Flags all wallets in the scope, a batch at a time. Those that have a gap already keep it and are not told again; it is
- *  dated anew, so that no checkout which the further ledgers may concern is taken for proven unpaid. */
+/** Notes the gap of all wallets in the scope, a batch at a time. One whose open gap goes on keeps that, which grows, and is not told
+ *  again: so this may be repeated. */
 export type FlagGap = (network: Network, scope: GapScope) => Promise<void>;
 
 export function createFlagGap(deps: {
-  wallets: Pick<WalletStore, 'flagGap' | 'noteFurtherGap'>;
+  wallets: Pick<WalletStore, 'watchedFrom' | 'setGap' | 'growGap'>;
+  gaps: Pick<GapStore, 'same' | 'insert' | 'extend' | 'lose'>;
   outbox: Outbox;
   transaction: Database['transaction'];
+  newId: NewId;
   /** Called when events were stored. */
   eventsStored: () => void;
 }): FlagGap {
-  const { wallets, outbox, transaction, eventsStored } = deps;
+  const { wallets, gaps, outbox, transaction, newId, eventsStored } = deps;
+
+  async function flag(batch: readonly WalletDoc[], { gap, lostSince }: GapScope, session: Session): Promise<number> {
+    const { fromLedger, toLedger, at } = gap;
+    const isLost = lostSince !== undefined;
+    const flagged = batch.filter(({ gap: last }) => last !== null).map(({ _id }) => _id);
+    const known = await gaps.same(flagged, fromLedger, lostSince, session);
+    const grown = known.map(({ walletId }) => walletId);
+    await gaps.extend(
+      known.map(({ _id }) => _id),
+      toLedger,
+      session,
+    );
+    await wallets.growGap(grown, { toLedger, lastAt: at }, session);
+    const has = new Set(grown);
+    const fresh = batch.filter(({ _id }) => !has.has(_id));
+    await gaps.insert(
+      fresh.map(
+        ({ _id: walletId, accountId, network }): GapDoc => ({
+          _id: newId('gap'),
+          ...{ accountId, walletId, network, fromLedger, toLedger, at, readTo: null, mendedAt: null, isLost },
+        }),
+      ),
+      session,
+    );
+    await wallets.setGap(
+      fresh.map(({ _id }) => _id),
+      gap,
+      session,
+    );
+    const told = fresh.map((wallet): OutboxEvent => {
+      const data = { wallet: toWalletSummary(wallet), fromLedger, toLedger };
+      return { type: 'wallet.gap', accountId: wallet.accountId, data, occurrence: at.toISOString() };
+    });
+    await outbox.publish(told, session);
+    return fresh.length;
+  }
+
   return async (network, scope) => {
-    const { fromLedger, toLedger, at } = scope.gap;
-    await wallets.noteFurtherGap(network, scope);
-    for (;;) {
-      const flagged = await transaction(async (session) => {
-        const batch = await wallets.flagGap(network, scope, BATCH, session);
-        const told = batch.map((wallet): OutboxEvent => {
-          const data = { wallet: toWalletSummary(wallet), fromLedger, toLedger };
-          return { type: 'wallet.gap', accountId: wallet.accountId, data, occurrence: at.toISOString() };
-        });
-        await outbox.publish(told, session);
-        return batch.length;
+    // What the numbers of before meant can be had from nobody.
+    if (scope.lostSince) await gaps.lose(network);
+    for (let after = ''; ; ) {
+      const { flagged, last } = await transaction(async (session) => {
+        const batch = await wallets.watchedFrom(network, scope, { after, limit: BATCH }, session);
+        const flagged = await flag(batch, scope, session);
+        return { flagged, last: batch.length < BATCH ? null : batch.at(-1)!._id };
       });
       if (flagged > 0) eventsStored();
-      if (flagged < BATCH) return;
+      if (last === null) return;
+      after = last;
     }
   };
 }

@@ -33,6 +33,8 @@ export interface Page {
   credits: readonly Credit[];
   /** Leaves out what is stored already: one query more. */
   mayBeKnown: boolean;
+  /** The only wallet that may get payments: what its tenant named as a source must not reach others at its address. */
+  only?: WalletDoc | undefined;
 }
 
 /** In the order of the credits. */
@@ -63,7 +65,11 @@ export const networkOf = (target: PaymentOwner, close: LedgerClose): Network =>
 type Receipt = Pick<Match, 'wallet' | 'credit'>;
 
 /** The wallets that watched the credit's address when its ledger closed. */
-async function receiversOf({ wallets }: MatchDeps, { network, credits }: Page, session: Session): Promise<Receipt[]> {
+async function receiversOf(
+  { wallets }: MatchDeps,
+  { network, credits, only }: Page,
+  session: Session,
+): Promise<Receipt[]> {
   const addresses = [...new Set(credits.map((credit) => credit.receiver))];
   const walletsByAddress = new Map<string, WalletDoc[]>(addresses.map((address) => [address, []]));
   for (const wallet of await wallets.at(network, addresses, session))
@@ -71,7 +77,7 @@ async function receiversOf({ wallets }: MatchDeps, { network, credits }: Page, s
   return credits.flatMap((credit) =>
     walletsByAddress
       .get(credit.receiver)!
-      .filter((wallet) => isWatched(wallet.windows, credit))
+      .filter((wallet) => isWatched(wallet.windows, credit) && (!only || wallet._id === only._id))
       .map((wallet) => ({ wallet, credit })),
   );
 }

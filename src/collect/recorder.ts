@@ -11,7 +11,7 @@ import type { Database, Session } from '../stores/database.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
 import type { ProductStore } from '../stores/products.js';
-import type { WalletStore } from '../stores/wallets.js';
+import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import { type Judged, judgeMatches } from './judge.js';
 import { matchCredits, type Page } from './match.js';
 import type { RefundBook } from './refunds.js';
@@ -31,6 +31,8 @@ export interface Read {
   credits: readonly Credit[];
   /** What our wallets sent with the memo of a refund. */
   refunds?: readonly Credit[];
+  /** The only wallet that gets payments, and whose account gets refunds booked. */
+  only?: WalletDoc;
 }
 
 export type Recorder = ReturnType<typeof createRecorder>;
@@ -100,7 +102,7 @@ export function createRecorder(deps: {
           session,
         );
       }
-      await refundBook.bookSent(page.network, page.refunds, session);
+      await refundBook.bookSent(page, session);
       if (move && !(await cursors.advance(move.from, move.to, session))) throw new CursorConflict();
       return stored;
     });
@@ -120,13 +122,17 @@ export function createRecorder(deps: {
     /** Stores the credits that concern watched wallets, books the refunds and moves the cursor, or does nothing of it.
      *  @returns the payments that were not stored before
      *  @throws CursorConflict when the cursor is no longer where it was */
-    async record(network: Network, { credits, refunds = [] }: Read, move: CursorMove | null): Promise<PaymentDoc[]> {
+    async record(
+      network: Network,
+      { credits, refunds = [], only }: Read,
+      move: CursorMove | null,
+    ): Promise<PaymentDoc[]> {
       try {
-        return await store({ network, credits, refunds, mayBeKnown: false }, move);
+        return await store({ network, credits, refunds, only, mayBeKnown: false }, move);
       } catch (error) {
         // A record is seldom read twice: the unique key notices, and then what is known is left out.
         if (!payments.wereKnown(error)) throw error;
-        return store({ network, credits, refunds, mayBeKnown: true }, move);
+        return store({ network, credits, refunds, only, mayBeKnown: true }, move);
       }
     },
   };

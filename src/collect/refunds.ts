@@ -9,7 +9,7 @@ import type { Credit } from '../ledger/records.js';
 import type { Session } from '../stores/database.js';
 import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
 import type { RefundDoc, RefundStore } from '../stores/refunds.js';
-import type { WalletStore } from '../stores/wallets.js';
+import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import { type MatchDeps, networkOf, targetsOf } from './match.js';
 
 export interface RefundDeps extends MatchDeps {
@@ -17,6 +17,14 @@ export interface RefundDeps extends MatchDeps {
   payments: Pick<PaymentStore, 'known' | 'ofPayer' | 'addRefund'>;
   refunds: RefundStore;
   outbox: Pick<Outbox, 'ofPayment' | 'ofRefund' | 'publish'>;
+}
+
+/** What watched wallets sent with the memo of a refund. */
+export interface Sent {
+  network: Network;
+  refunds: readonly Credit[];
+  /** The only wallet that may have sent it. */
+  only?: WalletDoc | undefined;
 }
 
 export type RefundBook = ReturnType<typeof createRefundBook>;
@@ -58,7 +66,7 @@ export function createRefundBook(deps: RefundDeps) {
     book,
 
     /** Books what was sent from watched wallets with the memo of a refund. */
-    async bookSent(network: Network, sent: readonly Credit[], session: Session): Promise<void> {
+    async bookSent({ network, refunds: sent, only }: Sent, session: Session): Promise<void> {
       if (sent.length === 0) return;
       const senders = await wallets.at(network, [...new Set(sent.map(({ sender }) => sender))], session);
       const targets = await targetsOf(
@@ -72,6 +80,7 @@ export function createRefundBook(deps: RefundDeps) {
           (wallet) =>
             wallet.address === credit.sender &&
             wallet.accountId === accountOf(owner) &&
+            (!only || wallet._id === only._id) &&
             isWatched(wallet.windows, credit),
         );
         if (!owner || !isTheirs || networkOf(owner, credit) !== network) return [];

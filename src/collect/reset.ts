@@ -56,7 +56,7 @@ export function createResets(deps: {
     async startAnew(tip: LedgerTip, state: NetworkStateDoc): Promise<NetworkStateDoc> {
       const gap = { fromLedger: 1, toLedger: tip.latestLedger, at: clock.now() };
       log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: tip.latestLedger }, 'the network was reset');
-      await flagGap(network, { gap, address: null, without: [] });
+      await flagGap(network, { gap, address: null, without: [], lostSince: state.seenAt });
       // The stamps that payments are judged by name ledgers of the old network too.
       const walletIds = await wallets.forgetLedgers(network);
       await paymentLinks.forgetLedgers(await products.forgetLedgers(walletIds));

@@ -26,6 +26,7 @@ import { type OpenEventTail, openEventTail } from './event-tail.js';
 import { startWorkerJobs } from './jobs.js';
 import { closeLedgers, createLedgers, refuseUnfitServers, requestsPerHourOf } from './ledgers.js';
 import { hasBuiltInLedger, openBuiltInLedger, toTestPayer } from './local-ledger.js';
+import { createNamedSources } from './named-sources.js';
 import { freePort, refuseTakenPort } from './ports.js';
 import { checkSecretsKey, openSecretsKey } from './secrets-key.js';
 import { createServices } from './services.js';
@@ -192,6 +193,7 @@ function composeServices(
     send: createSend({ poster, secrets, signers, clock, log }),
     eventsStored: () => worker?.sequencer.wake(),
     deliveriesDue: () => worker?.dispatcher.wake(),
+    namedSources: createNamedSources(core, { allowPrivate: config.webhookAllowPrivate }),
     limits: {
       apiKeys: config.maxApiKeysPerAccount,
       wallets: config.maxWalletsPerAccount,

@@ -17,7 +17,7 @@ import { createProductService } from '../services/products.js';
 import { createQuota, type Quota, unlimited } from '../services/quota.js';
 import { createReportService } from '../services/reports.js';
 import { createReadSync } from '../services/wallet-sync.js';
-import { createWalletService } from '../services/wallets.js';
+import { createWalletService, type MendGaps } from '../services/wallets.js';
 import { createWebhookService } from '../services/webhooks.js';
 import type { Core } from './core.js';
 
@@ -35,13 +35,14 @@ export interface ServicesOptions {
   eventsStored: () => void;
   /** Called when deliveries have become due. */
   deliveriesDue: () => void;
+  namedSources: { mendGaps: MendGaps; allowPrivate: boolean };
   /** How much an account may have; null for no limits. */
   limits: Readonly<Record<'apiKeys' | 'wallets' | 'webhooks', number>> | null;
 }
 
 export function createServices(core: Core, options: ServicesOptions): Services {
   const { stores, ledgers, outbox, refundBook, transaction, clock, newId, publicUrl } = core;
-  const { networks, secrets, stamper, send, tail, eventsStored, deliveriesDue, limits } = options;
+  const { networks, secrets, stamper, send, tail, eventsStored, deliveriesDue, limits, namedSources } = options;
   const { forAccount, system } = stores;
   const { cursors, networkStates, paymentLinks, refunds, wallets } = system;
   const quota = (collection: 'apiKeys' | 'wallets' | 'webhooks', what: string): Quota =>
@@ -54,6 +55,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
           max: limits[collection],
           what,
         });
+  const ledgerLimit = createRateLimit(LEDGER_LOOKS_PER_MINUTE, clock);
   const readSync = createReadSync({ cursors, networkStates, clock });
   const common = { forAccount, transaction, stamper, clock, newId, publicUrl };
   return {
@@ -67,6 +69,9 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       clock,
       newId,
       quota: quota('wallets', 'wallets'),
+      mendGaps: namedSources.mendGaps,
+      allowPrivate: namedSources.allowPrivate,
+      ledgerLimit,
     }),
     products: createProductService(common),
     paymentLinks: createPaymentLinkService(common),
@@ -78,7 +83,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       eventsStored,
       clock,
       bookRefund: createBookByHash({ ledgers, wallets, refunds, refundBook, transaction, clock }),
-      ledgerLimit: createRateLimit(LEDGER_LOOKS_PER_MINUTE, clock),
+      ledgerLimit,
     }),
     events: createEventService({ forAccount, tail, eventsStored, clock }),
     webhooks: createWebhookService({

@@ -110,8 +110,8 @@ function watching(
   { polling }: WorkerOptions,
   { network, eventsStored }: { network: Network; eventsStored: () => void },
 ): WatchDeps {
-  const { recorder, outbox, transaction, ledgers, processId, clock, monotonic, log } = core;
-  const { cursors, leases, networkStates, parkedRecords, paymentLinks, products, wallets } = core.stores.system;
+  const { recorder, outbox, transaction, ledgers, newId, processId, clock, monotonic, log } = core;
+  const { cursors, gaps, leases, networkStates, parkedRecords, paymentLinks, products, wallets } = core.stores.system;
   const { intervalMs, requestsPerHour, metrics, ...reading } = polling;
   const watcher = createWatcher({
     network,
@@ -120,7 +120,7 @@ function watching(
     networkStates,
     parkedRecords,
     recorder,
-    flagGap: createFlagGap({ wallets, outbox, transaction, eventsStored }),
+    flagGap: createFlagGap({ wallets, gaps, outbox, transaction, newId, eventsStored }),
     products,
     paymentLinks,
     clock,

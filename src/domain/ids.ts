@@ -15,6 +15,7 @@ export const ID_PREFIXES = [
   'hook',
   'dlv',
   'rpl',
+  'gap',
 ] as const;
 export type IdPrefix = (typeof ID_PREFIXES)[number];
 

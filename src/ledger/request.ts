@@ -39,8 +39,12 @@ export interface Requester {
 /** 200 joined records take about 1 MB; those with large Soroban results some ten times that. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
-/** @param fetch to use in place of undici's. */
-export function createRequester(clock: Clock, fetch?: Fetch): Requester {
+/** @param options.fetch to use in place of undici's */
+export function createRequester(
+  clock: Clock,
+  options: { fetch?: Fetch | undefined; maxBodyBytes?: number | undefined } = {},
+): Requester {
+  const { fetch, maxBodyBytes = MAX_BODY_BYTES } = options;
   const agent = fetch ? null : new Agent({ connections: 16 });
   const send: Fetch = fetch ?? ((url, init) => undiciFetch(url, { ...init, dispatcher: agent! }));
   const inFlight = new Set<AbortController>();
@@ -60,7 +64,7 @@ export function createRequester(clock: Clock, fetch?: Fetch): Requester {
           redirect: 'manual',
           signal: request.signal,
         });
-        const answer = await readJson(response.body);
+        const answer = await readJson(response.body, maxBodyBytes);
         return {
           status: response.status,
           body: answer,
@@ -85,14 +89,13 @@ export function createRequester(clock: Clock, fetch?: Fetch): Requester {
   };
 }
 
-async function readJson(body: AsyncIterable<Uint8Array> | null): Promise<unknown> {
+async function readJson(body: AsyncIterable<Uint8Array> | null, maxBytes: number): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   // Leaving the loop early cancels the body.
   for await (const chunk of body ?? []) {
     size += chunk.length;
-    if (size > MAX_BODY_BYTES)
-      throw new SourceError(`an answer of more than ${MAX_BODY_BYTES} bytes`, { kind: 'too_large' });
+    if (size > maxBytes) throw new SourceError(`an answer of more than ${maxBytes} bytes`, { kind: 'too_large' });
     chunks.push(chunk);
   }
   try {

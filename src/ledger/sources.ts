@@ -24,13 +24,15 @@ export interface SourcesOptions {
   log: Logger;
   /** Of one request, its body included. Default 10,000. */
   timeoutMs?: number;
+  /** Of one answer. Default 32 MiB. */
+  maxBodyBytes?: number;
   fetch?: Fetch;
 }
 
 export function createLedger(options: SourcesOptions): NetworkLedger {
-  const { network, horizonUrls, rpcUrls, passphrase, fetch, log, ...rest } = options;
+  const { network, horizonUrls, rpcUrls, passphrase, fetch, maxBodyBytes, log, ...rest } = options;
   const { clock, monotonic = clock } = rest;
-  const requester = createRequester(clock, fetch);
+  const requester = createRequester(clock, { fetch, maxBodyBytes });
   const labels = labelsOf([...horizonUrls, ...rpcUrls]);
   return createNetworkLedger({
     ...rest,

@@ -3,6 +3,7 @@
 import type { Contract } from '../../contracts/index.js';
 import { networkInfo } from '../../contracts/networks.js';
 import type { OutputOf } from '../../contracts/operation.js';
+import type { GapDoc } from '../stores/gaps.js';
 import type { PaymentLinkDoc } from '../stores/payment-links.js';
 import type { PaymentDoc } from '../stores/payments.js';
 import type { ProductDoc } from '../stores/products.js';
@@ -10,6 +11,7 @@ import type { WalletDoc } from '../stores/wallets.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 
 export type Wallet = OutputOf<Contract['wallets']['get']>;
+export type Gap = OutputOf<Contract['wallets']['gaps']>['items'][number];
 export type Product = OutputOf<Contract['products']['get']>;
 export type PaymentLink = OutputOf<Contract['paymentLinks']['get']>;
 export type Webhook = OutputOf<Contract['webhooks']['get']>;
@@ -20,6 +22,13 @@ export const toWallet = (wallet: WalletDoc, sync: Wallet['sync']): Wallet => ({
   active: wallet.active,
   sync,
   createdAt: wallet.createdAt.toISOString(),
+});
+
+export const toGap = ({ fromLedger, toLedger, at, mendedAt }: GapDoc): Gap => ({
+  fromLedger,
+  toLedger,
+  at: at.toISOString(),
+  mendedAt: mendedAt?.toISOString() ?? null,
 });
 
 export const toWalletSummary = ({ _id, name, address, network }: WalletDoc): Product['wallet'] => ({

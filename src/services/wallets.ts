@@ -3,9 +3,9 @@ import type { Contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
 import { walletFieldErrors } from '../../contracts/wallets.js';
 import type { Clock } from '../clock.js';
-import { conflict, invalid, notFound } from '../domain/api-error.js';
+import { conflict, invalid, notFound, rateLimited } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
-import { toWallet } from '../resources/index.js';
+import { toGap, toWallet } from '../resources/index.js';
 import type { ForAccount } from '../stores/index.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
@@ -27,16 +27,34 @@ export const newWallet = (
   hasPayments: false,
 });
 
+/** Reads what a wallet missed. @param horizonUrl in place of the configured sources */
+export type MendGaps = (
+  wallet: WalletDoc,
+  horizonUrl: string | null,
+) => Promise<{ mended: number; open: number } | keyof typeof MEND_REFUSALS>;
+
+const MEND_REFUSALS = {
+  no_source: 'No source has these ledgers: name a Horizon that keeps more of the history.',
+  away: 'A source that may have these ledgers does not answer, serves another network, or cannot be understood: try again later, or name another one.',
+  busy: 'The gaps of this wallet are being mended already.',
+} as const;
+
 export function createWalletService(deps: {
-  forAccount: ForAccount<'wallets' | 'checkouts'>;
+  forAccount: ForAccount<'wallets' | 'gaps' | 'checkouts'>;
   readSync: ReadSync;
   stamper: LedgerStamper;
   networks: readonly Network[];
   clock: Clock;
   newId: NewId;
   quota: Quota;
+  mendGaps: MendGaps;
+  /** Plain http and private addresses are allowed as sources that a caller names. */
+  allowPrivate: boolean;
+  /** Counts a look at the ledger for an account. @returns the seconds to wait, 0 when it may look */
+  ledgerLimit: (accountId: string) => number;
 }): ServiceOf<Contract['wallets']> {
   const { forAccount, readSync, stamper, networks, clock, newId, quota } = deps;
+  const { mendGaps, allowPrivate, ledgerLimit } = deps;
   const show = async (wallet: WalletDoc) => toWallet(wallet, (await readSync([wallet])).get(wallet._id)!);
 
   return {
@@ -92,6 +110,27 @@ export function createWalletService(deps: {
       const after = name === undefined ? await wallets.byId(id) : await wallets.rename(id, name);
       if (!after) throw notFound('wallet');
       return show(after);
+    },
+
+    async gaps({ accountId }, { id, ...request }) {
+      const { wallets, gaps } = forAccount(accountId);
+      if (!(await wallets.byId(id))) throw notFound('wallet');
+      const { items, meta } = await gaps.list(id, request);
+      return { items: items.map(toGap), meta };
+    },
+
+    async mendGaps({ accountId }, { id, horizonUrl }) {
+      const url = horizonUrl ?? null;
+      if (url?.startsWith('http:') && !allowPrivate) {
+        throw invalid({ path: 'horizonUrl', message: 'Must be an https URL.', code: 'invalid_format' });
+      }
+      const wallet = await forAccount(accountId).wallets.byId(id);
+      if (!wallet) throw notFound('wallet');
+      const waitSeconds = ledgerLimit(accountId);
+      if (waitSeconds > 0) throw rateLimited(waitSeconds);
+      const outcome = await mendGaps(wallet, url);
+      if (typeof outcome === 'string') throw conflict(MEND_REFUSALS[outcome]);
+      return { mended: outcome.mended, open: outcome.open };
     },
 
     async delete({ accountId }, { id }) {

@@ -13,6 +13,7 @@ import { createCursorStore } from './cursors.js';
 import { createDeliveryStore } from './deliveries.js';
 import { createEventCounterStore } from './event-counters.js';
 import { createEventStore } from './events.js';
+import { createGapStore } from './gaps.js';
 import { createIdempotencyStore } from './idempotency.js';
 import { createInstallationStore } from './installation.js';
 import { createJobStore } from './jobs.js';
@@ -54,6 +55,9 @@ export class AccountStores {
   }
   get wallets() {
     return this.#stores.wallets.forAccount(this.#accountId);
+  }
+  get gaps() {
+    return this.#stores.gaps.forAccount(this.#accountId);
   }
   get products() {
     return this.#stores.products.forAccount(this.#accountId);
@@ -107,6 +111,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId }: S
     accounts: createAccountStore(connection),
     apiKeys: createApiKeyStore(connection),
     wallets: createWalletStore(connection),
+    gaps: createGapStore(connection),
     products: createProductStore(connection),
     paymentLinks: createPaymentLinkStore(connection, countSegments),
     checkouts: createCheckoutStore(connection),
@@ -140,6 +145,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     accounts,
     apiKeys,
     wallets,
+    gaps,
     products,
     paymentLinks,
     checkouts,
@@ -159,6 +165,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
       accounts: accounts.system,
       apiKeys: apiKeys.system,
       wallets: wallets.system,
+      gaps: gaps.system,
       products: products.system,
       paymentLinks: paymentLinks.system,
       checkouts: checkouts.system,

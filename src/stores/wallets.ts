@@ -9,7 +9,7 @@ export interface Gap {
   fromLedger: number;
   toLedger: number;
   at: Date;
-  /** When ledgers were last found missing while this gap stood. Missing means never. */
+  /** When it was last found to go on; missing where it did not. */
   lastAt?: Date;
 }
 
@@ -28,7 +28,7 @@ export interface WalletDoc {
   watching: boolean;
   /** How far it was read when its last window had been read to the end; null before. */
   readTo: { ledger: number; at: Date } | null;
-  /** Ledgers that Horizon no longer had when they were to be read. */
+  /** The newest of its gaps that is neither mended nor acknowledged. */
   gap: Gap | null;
   productCount: number;
   hasPayments: boolean;
@@ -69,7 +69,6 @@ walletSchema.index({ network: 1, watching: 1, address: 1 });
 walletSchema.index({ network: 1, active: 1 }, { partialFilterExpression: { watching: true, active: false } });
 walletSchema.index({ network: 1, watchStarted: 1 }, { partialFilterExpression: { watchStarted: false } });
 
-/** What works across accounts: for the watcher. */
 /** Whose wallets missed what. */
 export interface GapScope {
   gap: Gap;
@@ -77,8 +76,11 @@ export interface GapScope {
   address: string | null;
   /** Ids of wallets that missed nothing. */
   without: readonly string[];
+  /** Given when the network began anew: nobody has what was missed. It was last seen as it was at this moment, so that a gap found later is this one. */
+  lostSince?: Date;
 }
 
+/** What works across accounts: for the watcher. */
 export type WalletStore = ReturnType<typeof createWalletStore>['system'];
 /** One account's view. */
 export type AccountWallets = ReturnType<ReturnType<typeof createWalletStore>['forAccount']>;
@@ -235,39 +237,38 @@ export function createWalletStore(connection: mongoose.Connection) {
         );
         return (await wallets.find({ network }, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
       },
-      /** Dates a further gap of those in the scope that have one already. */
-      async noteFurtherGap(network: Network, { gap, address, without }: GapScope): Promise<void> {
-        await wallets.updateMany(
-          {
-            ...{ network, watching: true, gap: { $ne: null }, _id: { $nin: [...without] } },
-            ...(address === null ? {} : { address }),
-          },
-          { $set: { 'gap.lastAt': gap.at } },
-        );
-      },
-      /** Flags watched wallets of one address, or with null of the network, but for those `without`. A gap that stands is kept.
-       *  @returns the wallets that were flagged, at most `limit`: as many means that there may be more */
-      async flagGap(
+      /** Watched wallets of one address, or with null of the network, but for those `without`, in the order of their ids. */
+      watchedFrom: (
         network: Network,
-        { gap, address, without }: GapScope,
-        limit: number,
+        { address, without }: Pick<GapScope, 'address' | 'without'>,
+        { after, limit }: { after: string; limit: number },
         session: Session,
-      ): Promise<WalletDoc[]> {
-        const found = await wallets
+      ) =>
+        wallets
           .find({
-            ...{ network, watching: true, gap: null, _id: { $nin: [...without] } },
+            ...{ network, watching: true, _id: { $gt: after, $nin: [...without] } },
             ...(address === null ? {} : { address }),
           })
+          .sort({ _id: 1 })
           .limit(limit)
           .session(session)
-          .lean<WalletDoc[]>();
-        if (found.length > 0)
-          await wallets.updateMany(
-            { _id: { $in: found.map(({ _id }) => _id) }, gap: null },
-            { $set: { gap } },
-            { session },
-          );
-        return found;
+          .lean<WalletDoc[]>()
+          .exec(),
+      /** The newest gap that is neither mended nor acknowledged; null for none. */
+      async setGap(ids: readonly string[], gap: Gap | null, session: Session): Promise<void> {
+        if (ids.length > 0) await wallets.updateMany({ _id: { $in: [...ids] } }, { $set: { gap } }, { session });
+      },
+      async growGap(
+        ids: readonly string[],
+        { toLedger, lastAt }: Required<Pick<Gap, 'toLedger' | 'lastAt'>>,
+        session: Session,
+      ): Promise<void> {
+        if (ids.length === 0) return;
+        await wallets.collection.updateMany(
+          { _id: { $in: [...ids] as never[] }, gap: { $ne: null } },
+          { $max: { 'gap.toLedger': toLedger }, $set: { 'gap.lastAt': lastAt } },
+          { session },
+        );
       },
       async noteHasPayments(ids: readonly string[], session: Session): Promise<void> {
         await wallets.collection.updateMany(

@@ -11,7 +11,7 @@ import type { CursorDoc } from '../../src/stores/cursors.js';
 import type { SystemStores } from '../../src/stores/index.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
 import { PAYER, page, payment, toid } from '../helpers/horizon-records.js';
-import { openStores, walletDoc } from '../helpers/stores.js';
+import { newId, openStores, walletDoc } from '../helpers/stores.js';
 
 const network = 'TESTNET';
 const PASSPHRASE = 'Test SDF Network ; September 2015';
@@ -153,7 +153,7 @@ async function afterOutage(
     ...toWatcher(stores.system),
     network,
     recorder: { record },
-    flagGap: createFlagGap({ ...stores.system, outbox, transaction, eventsStored: () => undefined }),
+    flagGap: createFlagGap({ ...stores.system, newId, outbox, transaction, eventsStored: () => undefined }),
     clock,
     log,
     metrics: { payments: () => undefined, parked: () => undefined },

@@ -7,6 +7,7 @@ import type { CheckoutDoc } from '../../src/stores/checkouts.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import type { DeliveryDoc } from '../../src/stores/deliveries.js';
 import type { EventDoc } from '../../src/stores/events.js';
+import type { GapDoc } from '../../src/stores/gaps.js';
 import type { ClaimDoc } from '../../src/stores/idempotency.js';
 import { AccountStores, createStores } from '../../src/stores/index.js';
 import type { PaymentLinkDoc } from '../../src/stores/payment-links.js';
@@ -135,6 +136,10 @@ const refund: RefundDoc = {
   assetIssuer: null,
   amount: '1',
 };
+const gap: GapDoc = {
+  ...{ _id: newId('gap'), accountId: OWNER, walletId: wallet._id, network: 'TESTNET', fromLedger: 1, toLedger: 2 },
+  ...{ at: now, readTo: null, mendedAt: null, isLost: false },
+};
 const apiKey = {
   ...owned,
   _id: newId('key'),
@@ -189,6 +194,7 @@ await own.apiKeys.save(apiKey);
 await own.wallets.insert(wallet);
 await own.wallets.insert(spare);
 await db.collection<RefundDoc>('refunds').insertOne(refund);
+await db.collection<GapDoc>('gaps').insertOne(gap);
 await own.webhooks.insert(webhook);
 await own.idempotency.claim(claim);
 await own.replays.insert(replay);
@@ -256,6 +262,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     removeUnused: (s) => s.wallets.removeUnused(spare._id),
     countProducts: (s) => inTransaction((session) => s.wallets.countProducts(wallet._id, 1, session)),
   },
+  gaps: { list: (s) => s.gaps.list(wallet._id, pageOfAll) },
   products: {
     insert: (s) =>
       inTransaction((session) => s.products.insert([{ ...product, name: 'x' }], session)).catch(() => null),

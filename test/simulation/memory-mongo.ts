@@ -465,6 +465,9 @@ function applyUpdate(before: Doc, update: Doc | Doc[], now: Date, arrayFilters: 
           case '$inc':
             target[last] = (target[last] ?? 0) + value;
             break;
+          case '$max':
+            if (target[last] === undefined || value > target[last]) target[last] = structuredClone(value);
+            break;
           case '$unset':
             delete target[last];
             break;

@@ -122,8 +122,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         RESET,
-        'await flagGap(network, { gap, address: null, without: [] });',
-        'await networkStates.put(network, { latestLedger: tip.latestLedger, latestClosedAt: tip.latestClosedAt, anchor: null }); await flagGap(network, { gap, address: null, without: [] });',
+        'await flagGap(network, { gap, address: null, without: [], lostSince: state.seenAt });',
+        'await networkStates.put(network, { latestLedger: tip.latestLedger, latestClosedAt: tip.latestClosedAt, anchor: null }); await flagGap(network, { gap, address: null, without: [], lostSince: state.seenAt });',
       ],
     ],
     elsewhere: 'test/integration/outage.test.ts',

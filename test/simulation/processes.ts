@@ -157,6 +157,7 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
     send: async () => ({ responseStatus: null, durationMs: 0, error: null }),
     eventsStored: () => undefined,
     deliveriesDue: () => undefined,
+    namedSources: { allowPrivate: false, mendGaps: async () => 'no_source' },
     limits: null,
   });
   return { process, ...services };

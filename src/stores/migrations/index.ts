@@ -1,8 +1,9 @@
 /** The migrations, oldest first. A database's schema version is how many of them it has seen. Once a release has one, it never changes again. */
 import { fieldTerms } from './001-field-terms.js';
 import { replays } from './002-replays.js';
+import { storedGaps } from './003-gaps.js';
 import type { Migration } from './migration.js';
 
 export { migrate } from './migrate.js';
 
-export const MIGRATIONS: readonly Migration[] = [fieldTerms, replays];
+export const MIGRATIONS: readonly Migration[] = [fieldTerms, replays, storedGaps];

@@ -1,0 +1,153 @@
+/** Mends gaps: reads the ledgers that a wallet missed from a source that has them after all, and records what is there the ordinary way. It may be
+ *  cut off at any moment and goes on where it was. */
+import type { Logger } from 'pino';
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
+import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
+import { cursorAfter, ledgerOfCursor } from '../ledger/toid.js';
+import type { Database } from '../stores/database.js';
+import type { GapDoc, GapStore } from '../stores/gaps.js';
+import type { LeaseStore } from '../stores/leases.js';
+import type { ParkedRecordStore } from '../stores/parked-records.js';
+import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import { readRecords } from './reading.js';
+import type { Recorder } from './recorder.js';
+
+const PAGE_LIMIT = 200;
+/** Of one call: what is left goes on with the next one. */
+const MAX_PAGES = 50;
+const LEASE_MS = 120_000;
+
+export interface MendOptions {
+  /** In place of the configured sources. */
+  source?: Pick<NetworkLedger, 'session'>;
+  /** Somebody else than the operator names the source: what it cannot make plain is not kept for the operator to look at, and fewer pages are read. */
+  isForeign?: boolean;
+}
+
+/** `isCut`: there is more to read than one call reads. `no_source`: nobody has the ledgers. `away`: a source that may have them cannot be asked now. `busy`: they are being read already. */
+export type MendOutcome = { mended: number; open: number; isCut: boolean } | 'no_source' | 'away' | 'busy';
+
+export interface MendDeps {
+  ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session'>>;
+  wallets: Pick<WalletStore, 'ofAllAccounts' | 'setGap'>;
+  gaps: GapStore;
+  parkedRecords: Pick<ParkedRecordStore, 'park'>;
+  recorder: Pick<Recorder, 'record'>;
+  leases: Pick<LeaseStore, 'hold' | 'release'>;
+  transaction: Database['transaction'];
+  processId: string;
+  clock: Clock;
+  log: Logger;
+}
+
+export type MendGaps = ReturnType<typeof createMendGaps>;
+
+export function createMendGaps(deps: MendDeps) {
+  const { ledgers, wallets, gaps, parkedRecords, recorder, leases, transaction, processId, clock, log } = deps;
+
+  /** Reads on in a gap. @returns whether it is read to its end. @throws LedgerUnavailable */
+  async function read(
+    session: LedgerSession,
+    wallet: WalletDoc,
+    gap: GapDoc,
+    pages: { left: number },
+    isForeign: boolean,
+  ) {
+    const { network, address } = wallet;
+    const isOurs = async () => new Set([address]);
+    const firstLedger = (gap.readTo ?? gap.fromLedger - 1) + 1;
+    let cursor = cursorAfter(firstLedger - 1);
+    while (pages.left > 0) {
+      pages.left -= 1;
+      const page = await session.accountPayments(address, cursor, PAGE_LIMIT);
+      if (page.gone) throw new LedgerUnavailable('it no longer has what comes next', 0);
+      const within = page.records.filter(({ outcome }) => isUpTo(outcome.pagingToken, gap.toLedger));
+      const reading = await readRecords({ network, session, clock, isOurs, ofOneAddress: true }, within);
+      if (isForeign && reading.parked.length > 0) throw new LedgerUnavailable('it holds what cannot be understood', 0);
+      await parkedRecords.park(reading.parked);
+      await recorder.record(network, { ...reading, only: wallet }, null);
+      const end = page.cursor;
+      if (!page.full || (end !== null && ledgerOfCursor(end) > gap.toLedger)) return keeps(session, firstLedger);
+      if (end === null || BigInt(end) <= BigInt(cursor))
+        throw new LedgerUnavailable('it answers a page that leads nowhere', 0);
+      cursor = end;
+    }
+    // The last ledger may go on in the next page.
+    if (await keeps(session, firstLedger)) await gaps.noteRead(gap._id, ledgerOfCursor(cursor) - 1);
+    return false;
+  }
+
+  /** A server that dropped ledgers while they were read gave pages without them. */
+  async function keeps(session: LedgerSession, ledger: number): Promise<boolean> {
+    const { oldestLedger } = await session.tip();
+    if (oldestLedger > ledger) throw new LedgerUnavailable('it dropped what was being read', 0);
+    return true;
+  }
+
+  /** The source that has the whole gap, with a session of its own; null when none has. @throws LedgerUnavailable when one that may have it is away */
+  async function holderOf(session: LedgerSession, gap: GapDoc): Promise<LedgerSession | null> {
+    const tips = await session.tips();
+    const fromLedger = (gap.readTo ?? gap.fromLedger - 1) + 1;
+    const holder = tips.find(({ tip }) => tip && tip.oldestLedger <= fromLedger && tip.latestLedger >= gap.toLedger);
+    if (holder) return session.on(holder.server);
+    if (tips.some(({ tip }) => tip === null)) throw new LedgerUnavailable('a source does not answer', 0);
+    return null;
+  }
+
+  async function close(wallet: WalletDoc, gap: GapDoc): Promise<boolean> {
+    return transaction(async (session) => {
+      if (!(await gaps.mend(gap, clock.now(), session))) return false;
+      const [now] = await wallets.ofAllAccounts([wallet._id], session);
+      const since = now?.windows.at(-1)?.from.at;
+      // A gap that was acknowledged by making the wallet active anew stays so.
+      if (!now?.gap || !since) return true;
+      const newest = await gaps.newestOf(wallet._id, since, session);
+      const left = newest && {
+        ...{ fromLedger: newest.fromLedger, toLedger: newest.toLedger, at: newest.at },
+        // Never earlier than it was: checkouts made before must not expire by a guess.
+        ...(now.gap.lastAt ? { lastAt: now.gap.lastAt } : {}),
+      };
+      await wallets.setGap([wallet._id], left, session);
+      return true;
+    });
+  }
+
+  async function mendAll(wallet: WalletDoc, { source, isForeign = false }: MendOptions): Promise<MendOutcome> {
+    const open = await gaps.openOf(wallet._id);
+    const from = source ?? ledgers.get(wallet.network);
+    if (!from) return 'away';
+    const session = from.session();
+    const pages = { left: isForeign ? MAX_PAGES / 5 : MAX_PAGES };
+    let [mended, had, away] = [0, 0, false];
+    for (const gap of open) {
+      try {
+        const holder = await holderOf(session, gap);
+        if (!holder) continue;
+        had += 1;
+        if ((await read(holder, wallet, gap, pages, isForeign)) && (await close(wallet, gap))) mended += 1;
+      } catch (error) {
+        if (!(error instanceof LedgerUnavailable || error instanceof UnfitServer)) throw error;
+        log.warn({ network: wallet.network, wallet: wallet._id, reason: error.message }, 'gap not mended');
+        away = true;
+      }
+    }
+    if (open.length > 0 && mended === 0 && had === 0) return away ? 'away' : 'no_source';
+    return { mended, open: (await gaps.openOf(wallet._id)).length, isCut: pages.left === 0 };
+  }
+
+  return async (wallet: WalletDoc, options: MendOptions = {}): Promise<MendOutcome> => {
+    const lease = `mend:${wallet._id}`;
+    const holder = `${processId}:${clock.randomBytes(8).toString('hex')}`;
+    if (!(await leases.hold(lease, holder, LEASE_MS))) return 'busy';
+    try {
+      return await mendAll(wallet, options);
+    } finally {
+      await leases.release(lease, holder);
+    }
+  };
+}
+
+const isUpTo = (pagingToken: string | null, ledger: number): boolean =>
+  pagingToken === null || ledgerOfCursor(pagingToken) <= ledger;

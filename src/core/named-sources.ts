@@ -1,0 +1,127 @@
+/** Horizons that somebody names when a gap is to be mended. One that a caller of the API names is reached as an endpoint of a webhook is: by https, on
+ *  a public address that was checked when the connection was opened. */
+import { Agent, fetch as undiciFetch } from 'undici';
+import { NETWORKS, type Network, networkInfo } from '../../contracts/networks.js';
+import { createMendGaps, type MendDeps, type MendOutcome } from '../collect/mend-gap.js';
+import { WrongNetwork } from '../ledger/errors.js';
+import type { NetworkLedger } from '../ledger/network-ledger.js';
+import { createLedger } from '../ledger/sources.js';
+import type { MendGaps } from '../services/wallets.js';
+import { createAddressGuard, isPublicAddress } from '../webhooks/address.js';
+import { createConnector } from '../webhooks/connect.js';
+import { createHostResolver } from '../webhooks/resolver.js';
+import type { Core } from './core.js';
+
+const TIMEOUT_MS = 10_000;
+/** Of all that is asked of a server that a caller named: it may be made to be slow. */
+const FOREIGN_MS = 60_000;
+/** Some 200 joined records; fewer are asked for where they are larger. */
+const FOREIGN_BODY_BYTES = 4 * 1024 * 1024;
+
+export interface NamedSources {
+  allowPrivate: boolean;
+  mendGaps: MendGaps;
+}
+
+export function createNamedSources(core: Core, { allowPrivate }: { allowPrivate: boolean }): NamedSources {
+  const mend = createMendGaps(mendDepsOf(core));
+  /** Accounts whose server is being asked: one at a time each, whatever it answers. */
+  const asking = new Set<string>();
+  return {
+    allowPrivate,
+    async mendGaps(wallet, horizonUrl) {
+      if (horizonUrl === null) return mend(wallet);
+      if (asking.has(wallet.accountId)) return 'busy';
+      asking.add(wallet.accountId);
+      try {
+        return await withGuarded(core, wallet.network, { url: horizonUrl, allowPrivate }, (source) =>
+          mend(wallet, { source, isForeign: true }),
+        );
+      } finally {
+        asking.delete(wallet.accountId);
+      }
+    },
+  };
+}
+
+function mendDepsOf({ stores, ledgers, recorder, transaction, processId, clock, log }: Core): MendDeps {
+  const { wallets, gaps, parkedRecords, leases } = stores.system;
+  return { ledgers, wallets, gaps, parkedRecords, recorder, leases, transaction, processId, clock, log };
+}
+
+/** Closes every connection afterwards: nothing that was named once is kept. */
+async function withGuarded<T>(
+  { clock, monotonic, log }: Core,
+  network: Network,
+  { url, allowPrivate }: { url: string; allowPrivate: boolean },
+  use: (source: NetworkLedger) => Promise<T>,
+): Promise<T> {
+  const resolver = createHostResolver({ timeoutMs: TIMEOUT_MS });
+  const isAllowed = allowPrivate ? () => true : isPublicAddress;
+  const guard = createAddressGuard(isAllowed, resolver.resolve);
+  const dispatcher = new Agent({ connect: createConnector({ guard, timeoutMs: TIMEOUT_MS, developmentCa: null }) });
+  const source = createLedger({
+    ...{ network, horizonUrls: [url], rpcUrls: [], passphrase: networkInfo[network].passphrase },
+    ...{ budget: null, clock, monotonic, log, timeoutMs: TIMEOUT_MS, maxBodyBytes: FOREIGN_BODY_BYTES },
+    fetch: (target, init) => undiciFetch(target, { ...init, dispatcher }),
+  });
+  const done = new AbortController();
+  void monotonic.sleep(FOREIGN_MS, done.signal).then(() => source.close());
+  try {
+    return await use(source);
+  } finally {
+    done.abort();
+    await source.close();
+    await dispatcher.destroy();
+    resolver.close();
+  }
+}
+
+/** Mends with a Horizon that the operator names, wherever it is: one wallet, or every wallet of the network that it serves.
+ *  @throws Error for what the operator has to know. */
+export async function mendByOperator(
+  core: Core,
+  url: string,
+  walletId: string | null,
+): Promise<{ walletId: string; outcome: MendOutcome }[]> {
+  const { wallets, gaps } = core.stores.system;
+  const source = await sourceOf(core, url);
+  try {
+    const found = walletId === null ? await gaps.walletsWithOpen(source.network) : [walletId];
+    const mend = createMendGaps(mendDepsOf(core));
+    const reports = [];
+    for (const id of found) {
+      const [wallet] = await wallets.ofAllAccounts([id]);
+      // One that was deleted leaves its gaps behind.
+      if (!wallet && walletId === null) continue;
+      if (!wallet) throw new Error(`There is no wallet ${id}.`);
+      if (wallet.network !== source.network)
+        throw new Error(`The wallet is on ${wallet.network}, not ${source.network}.`);
+      let outcome = await mend(wallet, { source: source.ledger });
+      while (typeof outcome !== 'string' && outcome.isCut) outcome = await mend(wallet, { source: source.ledger });
+      reports.push({ walletId: id, outcome });
+    }
+    return reports;
+  } finally {
+    await source.ledger.close();
+  }
+}
+
+async function sourceOf(
+  { clock, monotonic, log }: Core,
+  url: string,
+): Promise<{ network: Network; ledger: NetworkLedger }> {
+  for (const network of NETWORKS) {
+    const { passphrase } = networkInfo[network];
+    const horizon = { network, horizonUrls: [url], rpcUrls: [], passphrase };
+    const ledger = createLedger({ ...horizon, budget: null, clock, monotonic, log });
+    try {
+      await ledger.session().tip();
+      return { network, ledger };
+    } catch (error) {
+      await ledger.close();
+      if (!(error instanceof WrongNetwork)) throw error;
+    }
+  }
+  throw new Error('It serves none of the networks that are known here.');
+}

@@ -1,0 +1,117 @@
+/** Ledgers that wallets missed: each gap is kept, whether a source turned up that has them or not. */
+import mongoose from 'mongoose';
+import type { Network } from '../../contracts/networks.js';
+import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { type PageRequest, page } from './paging.js';
+
+export interface GapDoc {
+  _id: string;
+  accountId: string;
+  walletId: string;
+  network: Network;
+  /** Both ends included. */
+  fromLedger: number;
+  toLedger: number;
+  /** When it was found. */
+  at: Date;
+  /** Everything up to this ledger has been read since; null when nothing has. */
+  readTo: number | null;
+  mendedAt: Date | null;
+  /** The network began anew: what these numbers meant is gone for good. */
+  isLost: boolean;
+}
+
+const gapSchema = new mongoose.Schema<GapDoc>(
+  {
+    _id: String,
+    accountId: String,
+    walletId: String,
+    network: String,
+    fromLedger: Number,
+    toLedger: Number,
+    at: Date,
+    readTo: { type: Number, default: null },
+    mendedAt: { type: Date, default: null },
+    isLost: Boolean,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'gaps' },
+);
+gapSchema.index({ walletId: 1, mendedAt: 1, fromLedger: 1 });
+gapSchema.index({ accountId: 1, walletId: 1, _id: -1 });
+gapSchema.index({ network: 1, walletId: 1 }, { partialFilterExpression: { mendedAt: null }, name: 'open' });
+
+/** More open gaps of one wallet are looked at another time. */
+const OPEN_AT_ONCE = 100;
+
+/** What works across accounts: for the watcher and the mending. */
+export type GapStore = ReturnType<typeof createGapStore>['system'];
+
+export function createGapStore(connection: mongoose.Connection) {
+  const gaps = connection.model<GapDoc>('Gap', gapSchema);
+  const collection = gaps.collection as unknown as mongoose.mongo.Collection<GapDoc>;
+  const openOf = (walletId: string, session?: Session) =>
+    collection
+      .find(
+        { walletId, mendedAt: null, isLost: false },
+        { ...(session ? { session } : {}), sort: { fromLedger: 1 }, limit: OPEN_AT_ONCE },
+      )
+      .toArray();
+
+  return {
+    ensureIndexes: () => gaps.createIndexes(),
+
+    forAccount: (accountId: string) => ({
+      list: (walletId: string, request: PageRequest) =>
+        page<GapDoc>(gaps, { accountId, walletId }, { ...request, sort: { _id: -1 } }),
+    }),
+
+    system: {
+      /** Those that can be mended, in the order of their ledgers. */
+      openOf,
+      /** Of these wallets, the open gaps that this one belongs to: it begins within them or just after their end.
+       *  @param lostSince of a network that began anew: a gap that was found later is this one */
+      same: (walletIds: readonly string[], fromLedger: number, lostSince: Date | undefined, session: Session) =>
+        collection
+          .find(
+            {
+              ...{ walletId: { $in: [...walletIds] }, mendedAt: null, isLost: lostSince !== undefined },
+              ...(lostSince
+                ? { fromLedger, at: { $gt: lostSince } }
+                : { fromLedger: { $lte: fromLedger }, toLedger: { $gte: fromLedger - 1 } }),
+            },
+            { session },
+          )
+          .toArray(),
+      async insert(batch: readonly GapDoc[], session: Session): Promise<void> {
+        if (batch.length > 0) await collection.insertMany([...batch], { session });
+      },
+      async extend(ids: readonly string[], toLedger: number, session: Session): Promise<void> {
+        if (ids.length > 0)
+          await collection.updateMany({ _id: { $in: [...ids] } }, { $max: { toLedger } }, { session });
+      },
+      /** The network begins anew: none of its gaps can be mended any more. */
+      async lose(network: Network): Promise<void> {
+        await collection.updateMany({ network, mendedAt: null, isLost: false }, { $set: { isLost: true } });
+      },
+      async noteRead(id: string, readTo: number): Promise<void> {
+        await collection.updateOne({ _id: id, mendedAt: null }, { $max: { readTo } });
+      },
+      /** False when it is mended already, or has grown since. */
+      async mend({ _id, toLedger }: Pick<GapDoc, '_id' | 'toLedger'>, at: Date, session: Session): Promise<boolean> {
+        const { modifiedCount } = await collection.updateOne(
+          { _id, toLedger, mendedAt: null },
+          { $set: { mendedAt: at, readTo: toLedger } },
+          { session },
+        );
+        return modifiedCount === 1;
+      },
+      /** The newest open gap of a wallet, of those found at `since` or later; null when there is none. */
+      newestOf: (walletId: string, since: Date, session: Session) =>
+        collection.findOne({ walletId, mendedAt: null, at: { $gte: since } }, { session, sort: { at: -1 } }),
+      /** Ids of wallets with gaps that can be mended, in order. */
+      async walletsWithOpen(network: Network): Promise<string[]> {
+        return (await collection.distinct('walletId', { network, mendedAt: null, isLost: false })).sort();
+      },
+    },
+  };
+}
