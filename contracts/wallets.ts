@@ -141,6 +141,7 @@ export const wallets = {
         .nullish()
         .meta({ description: 'A Horizon of the wallet’s network: https, on a public address.' }),
     },
+    bodyOptional: true,
     output: mendedSchema,
     errors: ['conflict'],
     examples: { body: { horizonUrl: 'https://horizon.example' } },

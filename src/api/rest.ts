@@ -1,7 +1,6 @@
 /** REST as a thin adapter over the tRPC procedures: it turns a request into their input, and what they return into the envelope. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { callTRPCProcedure } from '@trpc/server';
-import type { z } from 'zod';
 import { ERRORS } from '../../contracts/errors.js';
 import type { Operation, ValidationContext } from '../../contracts/operation.js';
 import { ApiError, notFound } from '../domain/api-error.js';
@@ -99,20 +98,13 @@ async function readInput(
     if (faults.length > 0) throw new ApiError('validation_error', 'This operation takes no body.', faults);
     return params;
   }
-  if (body === null) {
-    if (!mayBeEmpty(operation)) throw new ApiError('bad_request', 'The request needs a JSON body.');
-    return params;
-  }
+  if (body === null) throw new ApiError('bad_request', 'The request needs a JSON body.');
   // A body may not speak for the path; the contract itself cannot see the difference.
   const clashes = Object.keys(params).filter((name) => Object.hasOwn(body, name));
   if (clashes.length === 0) return { ...body, ...params };
   const others = allFieldErrors(operation, { ...body, ...params }, validationContext());
   throw refusal(operation, [...clashes.map(unknownField), ...others]);
 }
-
-/** Nothing has to be said to such a POST. */
-const mayBeEmpty = ({ method, body }: Operation): boolean =>
-  method === 'POST' && Object.values(body).every((field) => (field as z.ZodType).safeParse(undefined).success);
 
 function envelopeOf(operation: Operation, result: unknown): string {
   if (!operation.isList) return JSON.stringify({ data: result, error: null });

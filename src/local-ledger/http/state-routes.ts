@@ -73,8 +73,10 @@ function addAccounts(router: Router, ledger: Ledger): void {
       await streamRecords(ledger, req, res, list, { cursor: '', order: 'asc', limit: 200 });
       return;
     }
+    // Asked before: the state may be newer than the header says, never older.
+    const { latest } = ledger.visible();
     const body = await read();
-    res.setHeader('Latest-Ledger', String(ledger.visible().latest));
+    res.setHeader('Latest-Ledger', String(latest));
     await sendHal(req, res, body);
   });
 
