@@ -367,6 +367,12 @@ const wallets: Case[] = [
   ['a wallet in use is not deleted', 'wallets.delete', ({ wallet }) => ({ id: wallet.id }), refused('conflict')],
   ['an unused wallet is deleted', 'wallets.delete', async ({ make }) => ({ id: (await make('wallets.create', { name: 'a', address: await newAddress(), network: 'LOCAL' })).id }), ok({ deleted: true })],
   ['an unknown wallet is not deleted', 'wallets.delete', { id: 'wallet_x' }, refused('not_found')],
+  ['the gaps of a wallet', 'wallets.gaps', ({ wallet }) => ({ id: wallet.id }), ok([])],
+  ['the gaps of an unknown wallet', 'wallets.gaps', { id: 'wallet_x' }, refused('not_found')],
+  ['nothing is mended where nothing was missed', 'wallets.mendGaps', ({ wallet }) => ({ id: wallet.id }), ok({ mended: 0, open: 0 })],
+  ['a source must be a URL', 'wallets.mendGaps', ({ wallet }) => ({ id: wallet.id, horizonUrl: 'horizon' }), faults(['horizonUrl', 'invalid_format'])],
+  ['a source has no credentials', 'wallets.mendGaps', ({ wallet }) => ({ id: wallet.id, horizonUrl: 'https://a:b@horizon.example' }), faults(['horizonUrl', 'invalid_format'])],
+  ['the gaps of an unknown wallet are not mended', 'wallets.mendGaps', { id: 'wallet_x' }, refused('not_found')],
 ];
 
 // biome-ignore format: one case a line
@@ -703,7 +709,9 @@ const pages: Case[] = [...operations]
   .filter(([, { isList }]) => isList)
   .flatMap(([name, operation]): Case[] => {
     const at = (query: Input) => (world: World) =>
-      'id' in operation.params ? { id: world.webhook.id, ...query } : query;
+      'id' in operation.params
+        ? { id: (name.startsWith('wallets.') ? world.wallet : world.webhook).id, ...query }
+        : query;
     return [
       [
         `${name}: the first page has 20 items at most`,

@@ -18,7 +18,13 @@ const mend = (body?: unknown, key?: string) => service.api('POST', `/wallets/${w
 
 /** Pays while no source answers, and has the ledgers dropped before one does. */
 async function miss(amount: string, memo = link.memo): Promise<void> {
-  const before = (await gapsOf()).length;
+  const earlier = await gapsOf();
+  const before = earlier.length;
+  // Until a server has shown what comes after the last gap, the next one would be the same that goes on.
+  await eventually(async () => {
+    const cursor = await service.context.stores.system.cursors.byId(`LOCAL:${wallet.address}`);
+    return cursor !== null && cursor.shownLedger > (earlier[0]?.toLedger ?? 0);
+  }, 'ledgers shown after the last gap');
   const away = await client.faults.add({ kind: 'unavailable', path: `/accounts/${wallet.address}/payments` });
   await client.pay({ to: wallet.address, amount, memo });
   const { sequence } = await client.status();

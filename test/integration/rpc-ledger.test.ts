@@ -14,7 +14,7 @@ import { openAccounts, payEveryKind } from '../helpers/every-kind.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { testDatabase } from '../helpers/mongo.js';
-import { openStores, walletDoc } from '../helpers/stores.js';
+import { newId, openStores, walletDoc } from '../helpers/stores.js';
 
 const log = pino({ level: process.env.TEST_LOG ?? 'silent' }, process.stderr);
 const network = 'LOCAL';
@@ -215,7 +215,7 @@ async function openWatcher(kind: Kind, addresses: readonly string[]) {
     ...stores.system,
     network,
     recorder,
-    flagGap: createFlagGap({ ...stores.system, outbox, transaction, eventsStored: () => undefined }),
+    flagGap: createFlagGap({ ...stores.system, newId, outbox, transaction, eventsStored: () => undefined }),
     clock,
     log,
     metrics: { payments: () => undefined, parked: () => undefined },
