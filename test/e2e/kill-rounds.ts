@@ -13,6 +13,7 @@ import { startTestLedger } from '../helpers/ledger.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { type Receiver, startReceiver, testAuthority } from '../helpers/receiver.js';
 import { eventually } from '../helpers/service.js';
+import { startEventReaders } from './event-readers.js';
 
 interface Test {
   teardown(end: () => unknown): void;
@@ -262,18 +263,19 @@ export async function tally(
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const someMs = (low: number, high: number) => low + (randomBytes(4).readUInt32BE() / 2 ** 32) * (high - low);
 
-/** @returns the tally of all rounds together. */
+/** @returns the tally of all rounds together, and what readers of events saw otherwise than once and in order. */
 export async function killRounds(
   t: Test,
   rounds: number,
   say: (line: string) => void = () => undefined,
-): Promise<Tally> {
+): Promise<Tally & { misread: string[] }> {
   const place = await prepareKillable(t);
   const port = String(await freePort());
   let service = await place.start({ env: { PORT: port } });
   const { url } = service;
   await eventually(() => isReady(url), 'the service is ready', 60_000);
   const shop = await openShop(place, url);
+  const readers = await startEventReaders(t, place, shop, url);
   const paying = keepPaying(place, shop);
   for (let round = 1; round <= rounds; round++) {
     await sleep(someMs(100, 1500));
@@ -286,6 +288,7 @@ export async function killRounds(
     }
     // Half of the time the next blow falls while it is still getting up.
     if (someMs(0, 1) < 0.5) await eventually(() => isReady(url), `the service is ready after round ${round}`, 60_000);
+    void readers.replay();
     say(
       `round ${round}: ${victim} killed, ${paying.hashes.length} payments so far, ${place.receiver.requests.length} requests`,
     );
@@ -293,5 +296,8 @@ export async function killRounds(
   await eventually(() => isReady(url), 'the service is ready at last', 60_000).catch((error) => {
     throw new Error(`${error.message}\n${service.output().slice(-3000)}`);
   });
-  return tally(place, shop, url, await paying.stop());
+  await readers.replay();
+  const result = await tally(place, shop, url, await paying.stop());
+  if (readers.replays() === 0) throw new Error('nothing was replayed');
+  return { ...result, misread: await readers.faults() };
 }

@@ -1,25 +1,28 @@
 /** Several processes on one database, workers killed: work moves over, and no effect happens twice. */
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { testDatabase } from '../helpers/mongo.js';
+import { freePort, testDatabase } from '../helpers/mongo.js';
 import { eventually } from '../helpers/service.js';
+import { startEventReaders } from './event-readers.js';
 import { isReady, keepPaying, openShop, prepareKillable, type Service, tally } from './kill-rounds.js';
 
 // Processes start slowly on a busy machine.
 t.setTimeout(180_000);
 
 t.test(
-  'two APIs and three workers, workers killed one after another: work moves over within the lease, nothing twice',
+  'two APIs and three workers, workers killed one after another: work moves over within the lease, nothing twice, and readers by number see each event once',
   async (t) => {
     const { uri } = await testDatabase(t);
     const place = await prepareKillable(t, { MONGODB_URI: uri, SECRETS_KEY: randomBytes(32).toString('base64') });
+    const PORT = String(await freePort());
     const [apis, workers] = await Promise.all([
-      Promise.all([place.start({ role: 'api' }), place.start({ role: 'api' })]),
+      Promise.all([place.start({ role: 'api', env: { PORT } }), place.start({ role: 'api' })]),
       Promise.all([place.start({ role: 'worker' }), place.start({ role: 'worker' }), place.start({ role: 'worker' })]),
     ]);
     const [first, second] = apis as [Service, Service];
     for (const { url } of [...apis, ...workers]) await eventually(() => isReady(url), 'every process is ready', 60_000);
     const shop = await openShop(place, first.url);
+    const readers = await startEventReaders(t, place, shop, first.url);
     const paying = keepPaying(place, shop);
     await place.receiver.until(() => place.receiver.requests.length > 4, 20_000);
 
@@ -38,13 +41,20 @@ t.test(
         15_000,
       );
       t.ok(Date.now() - killedAt < 12_000, `work moved over in ${Date.now() - killedAt} ms`);
+      await readers.replay();
     }
+    t.equal(readers.replays(), 2);
+    first.process.kill('SIGKILL');
+    await first.ended;
+    const again = await place.start({ role: 'api', env: { PORT } });
+    await eventually(() => isReady(again.url), 'the API is back', 60_000);
     const { payments, repeated, ...faults } = await tally(place, shop, second.url, await paying.stop());
     t.ok(payments > 5);
     t.same(faults, { lost: 0, doubled: 0, misjudged: 0, miscounted: 0, undelivered: 0, disordered: 0 });
+    t.same(await readers.faults(), []);
     t.comment(`${payments} payments, ${repeated} deliveries sent again`);
 
-    const survivors = [first, second, workers[2]!];
+    const survivors = [again, second, workers[2]!];
     for (const { process } of survivors) process.kill('SIGTERM');
     t.same(await Promise.all(survivors.map(({ ended }) => ended)), [0, 0, 0], 'all that live end with 0');
   },
