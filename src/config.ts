@@ -238,6 +238,15 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   };
 }
 
+/** Of programs that call a service, in place of their options.
+ *  @throws StartupError naming the setting and what is wrong with it. */
+export function readClientSettings(env: Readonly<Record<string, string | undefined>> = process.env) {
+  const url = env.STELLAR_COLLECT_URL?.trim() || null;
+  if (url !== null && !(/^https?:\/\//.test(url) && URL.canParse(url)))
+    throw new StartupError('STELLAR_COLLECT_URL must begin with http:// or https://.');
+  return { apiKey: env.STELLAR_COLLECT_API_KEY?.trim() || null, url };
+}
+
 function secretsKeys(value: string | undefined, mongodbUri: string | null): readonly Buffer[] | null {
   if (value === undefined) {
     if (mongodbUri === null) return null;

@@ -1,7 +1,7 @@
 /** Administration from the shell, on the same database as the service, whether or not the service runs. */
 import '../core/node-version.js';
 import { systemClock } from '../clock.js';
-import { originOf, readConfig } from '../config.js';
+import { originOf, readClientSettings, readConfig } from '../config.js';
 import { registerLedgerCommands } from '../local-ledger/cli.js';
 import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
 import { registerAccountCommands } from './account.js';
@@ -10,6 +10,7 @@ import { registerExportCommands } from './export.js';
 import { registerGapCommands } from './gap.js';
 import { registerJobCommands } from './jobs.js';
 import { registerKeyCommands } from './key.js';
+import { registerMcpCommand } from './mcp.js';
 import { registerParkedCommands } from './parked.js';
 import { type Administration, createProgram, runProgram } from './program.js';
 import { registerSecretsCommands } from './secrets.js';
@@ -27,19 +28,22 @@ function localLedgerUrl(): string {
   return horizonUrls.LOCAL[0] ?? rpcUrls.LOCAL[0]?.replace(/\/rpc$/, '') ?? originOf(host, localLedgerPort);
 }
 
+function serviceUrl(): string {
+  const { host, port, publicUrl } = readConfig();
+  return publicUrl ?? originOf(host, port);
+}
+
 const program = createProgram('npm run cli --', 'Administration of stellar-collect.');
 registerAccountCommands(program, connect);
 registerExportCommands(program, connect);
 registerGapCommands(program, connect);
 registerJobCommands(program, connect);
 registerKeyCommands(program, connect);
+registerMcpCommand(program, { clock: systemClock, given: readClientSettings, serviceUrl });
 registerParkedCommands(program, connect);
 registerSecretsCommands(program, connect);
 registerWebhookKeyCommands(program, connect);
-const settings = () => {
-  const { host, port, publicUrl, dataDir } = readConfig();
-  return { url: publicUrl ?? originOf(host, port), dataDir, certificateFile: DEVELOPMENT_CA_FILE };
-};
+const settings = () => ({ url: serviceUrl(), dataDir: readConfig().dataDir, certificateFile: DEVELOPMENT_CA_FILE });
 registerEventCommands(program, { clock: systemClock, settings });
 registerWebhookCommands(program, { clock: systemClock, settings });
 registerLedgerCommands(program, () => ({ url: localLedgerUrl() }));

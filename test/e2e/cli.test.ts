@@ -14,12 +14,14 @@ import { registerAccountCommands } from '../../src/cli/account.js';
 import { registerEventCommands, tailEvents } from '../../src/cli/events.js';
 import { registerJobCommands } from '../../src/cli/jobs.js';
 import { registerKeyCommands } from '../../src/cli/key.js';
+import { registerMcpCommand } from '../../src/cli/mcp.js';
 import { registerParkedCommands } from '../../src/cli/parked.js';
 import { createProgram, runProgram } from '../../src/cli/program.js';
 import { registerSecretsCommands } from '../../src/cli/secrets.js';
 import { registerWebhookCommands } from '../../src/cli/webhook.js';
 import { registerWebhookKeyCommands } from '../../src/cli/webhook-key.js';
 import { systemClock } from '../../src/clock.js';
+import { readClientSettings } from '../../src/config.js';
 import { OLDEST_NODE } from '../../src/core/node-version.js';
 import { jobsOf } from '../../src/jobs/table.js';
 import { registerLedgerCommands } from '../../src/local-ledger/cli.js';
@@ -61,6 +63,11 @@ function programIn(settings: { url?: string; ledger?: string; dataDir?: string }
   registerAccountCommands(program, noDatabase);
   registerJobCommands(program, noDatabase);
   registerKeyCommands(program, noDatabase);
+  registerMcpCommand(program, {
+    clock: systemClock,
+    given: () => readClientSettings({}),
+    serviceUrl: () => settings.url ?? '',
+  });
   registerParkedCommands(program, noDatabase);
   registerSecretsCommands(program, noDatabase);
   registerWebhookKeyCommands(program, noDatabase);
@@ -93,7 +100,7 @@ t.test('every command has a help, and those that answer have --json', async (t) 
   for (const command of commands(programIn())) {
     const help = command.helpInformation();
     t.match(help, /^Usage: npm run cli -- .*\n\n\S/, `${command.parent?.name()} ${command.name()}`);
-    if (command.name() !== 'revoke') t.match(help, /--json|JSON/);
+    if (!['revoke', 'mcp'].includes(command.name())) t.match(help, /--json|JSON/);
   }
   const { code, stdout, stderr } = await cli('--help').ended;
   t.equal(code, 0);
@@ -117,6 +124,9 @@ t.test('a command that cannot be understood is one line', async (t) => {
     ['events tail', /--key <key>/],
     ['events tail --key k --after -1', /sequence/],
     ['events tail --key k --type payment.refused', /Allowed choices are payment\.received/],
+    ['mcp', /^Give an API key with --key, or set STELLAR_COLLECT_API_KEY/],
+    ['mcp --key sk_ä', /API key holds characters/],
+    ['mcp --key sk_x --url nonsense', /http:\/\/ or https:\/\//],
     ['ledger pay --amount 1', /--to <address>/],
     ['ledger faults add laziness', /It is one of/],
   ];

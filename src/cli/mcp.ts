@@ -1,0 +1,43 @@
+/** `mcp`: the operations of a running service as tools for assistants. */
+import { createRequire } from 'node:module';
+import type { Command } from 'commander';
+import type { Clock } from '../clock.js';
+import { toHttpUrl } from './service.js';
+
+interface Options {
+  key?: string;
+  url?: string;
+}
+
+/** What the environment says, read only when the command runs. */
+interface Settings {
+  given: () => { apiKey: string | null; url: string | null };
+  /** Of the service that is configured here. */
+  serviceUrl: () => string;
+}
+
+export function registerMcpCommand(program: Command, { clock, given, serviceUrl }: Settings & { clock: Clock }): void {
+  program
+    .command('mcp')
+    .description('serve a running service as tools of the Model Context Protocol, on stdin and stdout')
+    .option(
+      '--key <key>',
+      'API key of the account, or STELLAR_COLLECT_API_KEY; with scope READ there are only tools that read',
+    )
+    .option('--url <url>', 'the running service, or STELLAR_COLLECT_URL; the configured one by default', toHttpUrl)
+    .action(async (options: Options) => {
+      const apiKey = options.key?.trim() || given().apiKey;
+      if (!apiKey) throw new Error('Give an API key with --key, or set STELLAR_COLLECT_API_KEY.');
+      // Whoever puts it into a header would repeat it in the error.
+      if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new Error('The API key holds characters that no key has.');
+      const url = options.url ?? given().url ?? serviceUrl();
+      // Loaded by nothing else: the package is large.
+      const { serveMcp } = await import('../mcp/serve.js');
+      await serveMcp({ apiKey, url, version: packageVersion() }, clock);
+    });
+}
+
+function packageVersion(): string {
+  const { version } = createRequire(import.meta.url)('stellar-collect/package.json') as { version: string };
+  return version;
+}
