@@ -5,14 +5,18 @@ import { StartupError } from '../../domain/startup-error.js';
 import type { LeaseStore } from '../leases.js';
 import type { Migration } from './migration.js';
 
-interface SchemaVersionDoc {
+export interface SchemaVersionDoc {
   _id: 'schema';
   /** How many migrations the database has seen. */
   version: number;
+  /** A backup is being restored, or was not wholly. */
+  restoring?: true;
 }
 
-const COLLECTION = 'schemaVersion';
+export const VERSION_COLLECTION = 'schemaVersion';
 const ID = 'schema';
+/** No release starts on a database that has it, not even one that knows nothing of restoring. */
+export const versionWhileRestoring: SchemaVersionDoc = { _id: ID, version: 1_000_000_000, restoring: true };
 const LEASE = 'migration';
 const LEASE_MS = 15_000;
 const RENEW_MS = 5000;
@@ -35,10 +39,11 @@ export interface MigrateDeps {
  *  and no migration is run.
  *  @throws StartupError when a newer release has upgraded the database; nothing is changed then */
 export async function migrate({ db, leases, holder, migrations, onProgress }: MigrateDeps): Promise<void> {
-  const versions = db.collection<SchemaVersionDoc>(COLLECTION);
+  const versions = db.collection<SchemaVersionDoc>(VERSION_COLLECTION);
   const newest = migrations.length;
   const readVersion = async (): Promise<number | null> => {
-    const version = (await versions.findOne({ _id: ID }))?.version ?? null;
+    const { version = null, restoring } = (await versions.findOne({ _id: ID })) ?? {};
+    if (restoring) throw new StartupError('The restore of this database was not finished: run `cli restore` again.');
     if (version !== null && version > newest) throw tooNew(version, newest);
     return version;
   };
@@ -99,5 +104,7 @@ async function whileHeld(leases: Leases, holder: string, work: (lost: AbortSigna
 /** True when nothing of the service is there yet. The local ledger may have been started alone before. */
 async function isFresh(db: mongo.Db): Promise<boolean> {
   const collections = await db.listCollections({}, { nameOnly: true }).toArray();
-  return collections.every(({ name }) => name === 'leases' || name === COLLECTION || /^(ledger_|system\.)/.test(name));
+  return collections.every(
+    ({ name }) => name === 'leases' || name === VERSION_COLLECTION || /^(ledger_|system\.)/.test(name),
+  );
 }

@@ -1,0 +1,96 @@
+/** Backups as files. The database is opened as it is: neither its schema version nor its indexes change. */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { constants, createGunzip, createGzip } from 'node:zlib';
+import { pino } from 'pino';
+import type { Clock } from '../clock.js';
+import type { Config } from '../config.js';
+import { StartupError } from '../domain/startup-error.js';
+import { openMongo } from '../mongod/index.js';
+import { backupOf, restoreInto } from '../stores/backup.js';
+import { connectDatabase, type Database } from '../stores/database.js';
+import { toStartupError } from './database.js';
+
+type Settings = Pick<Config, 'mongodbUri' | 'dataDir' | 'cacheDir'>;
+type Progress = (line: string) => void;
+
+async function withDatabase<T>(
+  { mongodbUri, dataDir, cacheDir }: Settings,
+  onProgress: Progress,
+  work: (database: Database) => Promise<T>,
+): Promise<T> {
+  const log = pino({ level: 'silent' });
+  const mongo = await openMongo({ uri: mongodbUri, dataDir: resolve(dataDir), cacheDir, log, onProgress });
+  try {
+    const database = await connectDatabase(mongo.uri);
+    try {
+      return await work(database);
+    } finally {
+      await database.close();
+    }
+  } catch (error) {
+    throw toStartupError(error);
+  } finally {
+    await mongo.close();
+  }
+}
+
+/** Writes the file, which is there once it is whole and on the disk, whatever goes on in the database.
+ *  @returns the number of documents */
+export function writeBackup(settings: Settings, file: string, clock: Clock, onProgress: Progress): Promise<number> {
+  return withDatabase(settings, onProgress, async ({ connection }) => {
+    const unfinished = `${file}.part`;
+    let count = 0;
+    const bytes = async function* () {
+      for await (const part of backupOf(connection, clock.now())) {
+        count += part.documents;
+        yield part.bytes;
+      }
+    };
+    try {
+      const zip = createGzip({ level: constants.Z_BEST_SPEED });
+      await pipeline(Readable.from(bytes(), { highWaterMark: 1 }), zip, createWriteStream(unfinished, { mode: 0o600 }));
+      await toDisk(unfinished);
+      await rename(unfinished, file);
+      await toDisk(dirname(resolve(file)));
+    } catch (error) {
+      await rm(unfinished, { force: true }).catch(() => undefined);
+      throw error;
+    }
+    return count;
+  });
+}
+
+async function toDisk(path: string): Promise<void> {
+  const handle = await open(path);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Fills the database of these settings, in which nothing may be.
+ *  @returns the number of documents. @throws StartupError when the file is no whole backup, or the database is not empty */
+export function restoreBackup(settings: Settings, file: string, onProgress: Progress): Promise<number> {
+  return withDatabase(settings, onProgress, ({ connection }) => restoreInto(connection.db!, () => unzipped(file)));
+}
+
+async function* unzipped(file: string): AsyncGenerator<Buffer> {
+  const zipped = createReadStream(file);
+  const unzip = createGunzip();
+  zipped.on('error', (error) => unzip.destroy(error));
+  try {
+    yield* zipped.pipe(unzip);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'EACCES' || code === 'EISDIR')
+      throw new StartupError(`The backup cannot be read: ${message}.`);
+    throw new StartupError(`The backup is damaged or was cut off (${message}): nothing was restored from it.`);
+  } finally {
+    zipped.destroy();
+  }
+}

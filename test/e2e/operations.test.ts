@@ -1,0 +1,245 @@
+/** What operators rely on: backups, which are of one moment and restore exactly or not at all, and the files to run the service with. */
+import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { mongo } from 'mongoose';
+import { pino } from 'pino';
+import t from 'tap';
+import { parseAllDocuments, parse as parseYaml } from 'yaml';
+import { systemClock } from '../../src/clock.js';
+import { SETTINGS } from '../../src/config.js';
+import { openDatabase } from '../../src/core/database.js';
+import { createIds } from '../../src/domain/ids.js';
+import { backupOf, restoreInto } from '../../src/stores/backup.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import { ROOT, startProgram } from '../helpers/command.js';
+import { testDatabase } from '../helpers/mongo.js';
+import { eventually, startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
+
+t.setTimeout(120_000);
+type Test = Parameters<Parameters<typeof t.test>[0]>[0];
+
+async function connect(t: Test, uri: string) {
+  const database = await connectDatabase(uri);
+  t.teardown(() => database.close());
+  return database.connection;
+}
+
+async function wholeBackup(t: Test, uri: string): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for await (const { bytes } of backupOf(await connect(t, uri), new Date())) parts.push(bytes);
+  return Buffer.concat(parts);
+}
+
+/** In pieces that end anywhere. */
+async function* pieces(bytes: Buffer, size = 777): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+const everyType = [
+  { _id: 'a', int: new mongo.Int32(1), double: new mongo.Double(1), long: mongo.Long.fromNumber(1), none: null },
+  { _id: new mongo.ObjectId(), decimal: mongo.Decimal128.fromString('1.50'), date: new Date(0), list: [1, 'x', {}] },
+  { _id: 3, bytes: new mongo.Binary(Buffer.from([0, 1, 2])), text: 'Grüße\n{"documents":1}\n', big: 'x'.repeat(2e5) },
+];
+
+t.test('what is restored is what was there, to the type', async (t) => {
+  const [from, to] = [await testDatabase(t), await testDatabase(t)];
+  await from.db.collection<any>('things').insertMany(everyType);
+  await from.db.collection<any>('many').insertMany(Array.from({ length: 1203 }, (_, index) => ({ _id: index })));
+  await from.db.collection<any>('schemaVersion').insertOne({ _id: 'schema', version: 2 });
+  const backup = await wholeBackup(t, from.uri);
+  t.equal(await restoreInto(to.db, () => pieces(backup)), 1203 + 3 + 1);
+  const raw = async ({ db }: { db: mongo.Db }, name: string) =>
+    (
+      await db
+        .collection(name)
+        .find({}, { raw: true, sort: { _id: 1 } })
+        .toArray()
+    ).map((each) => Buffer.from(each as any).toString('hex'));
+  for (const name of ['things', 'many', 'schemaVersion']) t.same(await raw(to, name), await raw(from, name), name);
+  await t.rejects(
+    restoreInto(to.db, () => pieces(backup)),
+    { name: 'StartupError', message: /is not empty/ },
+  );
+});
+
+t.test('a backup that is cut, damaged or none restores nothing', async (t) => {
+  const [from, to] = [await testDatabase(t), await testDatabase(t)];
+  await from.db.collection<any>('things').insertMany(everyType);
+  const backup = await wholeBackup(t, from.uri);
+  const lengths = [0, 1, 40, 100, backup.length - 100, backup.length - 20, backup.length - 1];
+  const broken = lengths.map((length) => backup.subarray(0, length));
+  const damaged = Buffer.from(backup);
+  damaged.writeInt32LE(
+    2 ** 30,
+    backup.indexOf('"bytes"') + backup.subarray(backup.indexOf('"bytes"')).indexOf('\n') + 1,
+  );
+  broken.push(
+    damaged,
+    Buffer.concat([backup, Buffer.from('x')]),
+    Buffer.from('{"format":"another"}\n'),
+    Buffer.alloc(5000, 65),
+  );
+  for (const bytes of broken)
+    await t.rejects(
+      restoreInto(to.db, () => pieces(bytes)),
+      { name: 'StartupError' },
+    );
+  t.same(await to.db.listCollections().toArray(), []);
+});
+
+t.test('nothing starts on a database whose restore was cut off, and another restore begins anew', async (t) => {
+  const [from, to] = [await testDatabase(t), await testDatabase(t)];
+  const open = () =>
+    openDatabase(
+      {
+        clock: systemClock,
+        newId: createIds(systemClock),
+        log: pino({ level: 'silent' }),
+        onProgress: () => undefined,
+      },
+      { mongodbUri: to.uri, dataDir: '', cacheDir: '' },
+    );
+  await from.db.collection<any>('accounts').insertMany([{ _id: 'acct_1' }, { _id: 'acct_2' }]);
+  await from.db.collection<any>('schemaVersion').insertOne({ _id: 'schema', version: 2 });
+  const backup = await wholeBackup(t, from.uri);
+  let reads = 0;
+  const dies = async function* () {
+    const isSecond = ++reads === 2;
+    for await (const piece of pieces(backup, 150)) {
+      yield piece;
+      if (isSecond && (await to.db.collection('accounts').countDocuments()) > 0) throw new Error('killed');
+    }
+  };
+  await t.rejects(restoreInto(to.db, dies), /killed/);
+  await t.rejects(open(), { name: 'StartupError', message: /not finished: run `cli restore` again/ });
+  t.equal(await restoreInto(to.db, () => pieces(backup)), 3);
+  const opened = await open();
+  t.equal(await opened.database.connection.db!.collection('accounts').countDocuments(), 2);
+  await opened.close();
+});
+
+t.test('backup and restore of a service that runs: what came after the backup is found again, once', async (t) => {
+  const [database, other] = [await testDatabase(t), await testDatabase(t)];
+  const service = await startTestService(t, { database });
+  const { wallet, link } = await startSelling(service);
+  const ledger = service.context.localLedger!;
+  const pay = async (count: number) => {
+    await ledger.client.pay({ to: wallet.address, amount: '25', memo: link.memo });
+    await eventually(async () => (await service.api('GET', '/events')).meta!.total === 2 * count, `payment ${count}`);
+  };
+  await pay(1);
+  const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-backup-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const backup = join(folder, 'backup');
+  const env = { MONGODB_URI: database.uri, SECRETS_KEY: TEST_SECRETS_KEY, DATA_DIR: folder };
+  const cli = (args: string[], more = {}) => startProgram('src/cli/main.ts', args, { env: { ...env, ...more } }).ended;
+  const made = await cli(['backup', '--out', backup, '--json']);
+  t.equal(made.code, 0, made.stderr);
+  const { documents } = JSON.parse(made.stdout);
+  // Beside it, one whose reading goes on while another payment comes.
+  const slow = backupOf(await connect(t, database.uri), new Date());
+  const parts = [(await slow.next()).value!.bytes, (await slow.next()).value!.bytes];
+  await pay(2);
+  for await (const { bytes } of slow) parts.push(bytes);
+  t.equal(await paymentsIn(t, Buffer.concat(parts)), 1, 'of one moment');
+
+  const into = { MONGODB_URI: other.uri };
+  const done = await cli(['restore', '--from', backup], into);
+  t.same(
+    [done.code, done.stdout],
+    [0, `${documents} documents restored. Start the service with the SECRETS_KEY of before.\n`],
+  );
+  const again = await startTestService(t, { database: other, env: { HORIZON_URLS_LOCAL: ledger.url } });
+  const of = (path: string) => again.api('GET', path, undefined, service.apiKey);
+  await eventually(async () => (await of('/events')).meta!.total === 4, 'the second payment, from the ledger');
+  t.same(
+    (await of('/payments')).data.map(({ amount }: { amount: string }) => amount),
+    ['25', '25'],
+  );
+  t.same(
+    (await of('/events?after=0')).data.map(({ sequence }: { sequence: number }) => sequence),
+    [1, 2, 3, 4],
+  );
+
+  const line = async (args: string[]) => {
+    const { code, stdout, stderr } = await cli(args, into);
+    t.same([code, stdout, stderr.trimEnd().split('\n').length], [1, '', 1], stderr);
+    return stderr;
+  };
+  t.match(await line(['restore', '--from', backup]), /is not empty/);
+  t.match(await line(['restore', '--from', join(folder, 'none')]), /cannot be read/);
+  t.match(await line(['backup', '--out', join(folder, 'no/such/folder')]), /ENOENT/);
+  await truncate(backup, (await readFile(backup)).length - 10);
+  t.match(await line(['restore', '--from', backup]), /damaged or was cut off/);
+  await writeFile(backup, 'no gzip');
+  t.match(await line(['restore', '--from', backup]), /damaged/);
+});
+
+/** How many payments a backup has. */
+async function paymentsIn(t: Test, backup: Buffer): Promise<number> {
+  const { db } = await testDatabase(t);
+  await restoreInto(db, () => pieces(backup, 100_000));
+  return db.collection('payments').countDocuments();
+}
+
+const file = (name: string) => readFile(join(ROOT, 'docs/operations', name), 'utf8');
+
+t.test('the dashboard and the alerts ask for metrics, labels and values that the service has', async (t) => {
+  const service = await startTestService(t);
+  await startSelling(service);
+  const text = await (await fetch(`${service.url}/metrics`)).text();
+  const help = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [name!, type!] as const);
+  const served = new Set(
+    help.flatMap(([name, type]) =>
+      type === 'histogram' ? [`${name}_bucket`, `${name}_count`, `${name}_sum`] : [name],
+    ),
+  );
+  // Prometheus makes it.
+  served.add('up');
+  const grafana = JSON.parse(await file('grafana.json'));
+  const panels: { targets: { expr: string }[] }[] = grafana.panels;
+  const alerts: { groups: { rules: { alert: string; expr: string }[] }[] } = parseYaml(await file('alerts.yaml'));
+  const rules = alerts.groups.flatMap((group) => group.rules);
+  const expressions = [
+    ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+    ...rules.map(({ expr }) => expr),
+  ];
+  for (const expression of expressions) {
+    const plain = expression.replace(/\b(by|without) \([^)]*\)/g, '').replace(/\{[^}]*\}|\[[^\]]*\]/g, '');
+    const names = [...plain.matchAll(/\b[a-z]\w*\b(?! *\()/g)].map(([name]) => name!);
+    t.ok(names.length > 0, expression);
+    for (const name of names) t.ok(served.has(name), `${name} of ${expression}`);
+    for (const [, label] of expression.matchAll(/(\w+)[!=]=?~?"/g))
+      t.ok(['job', 'network', 'status', 'route'].includes(label!), `${label} of ${expression}`);
+  }
+  t.match(
+    text,
+    /http_request_duration_seconds_count\{route="products.create",status="201"\}/,
+    'routes are operation ids',
+  );
+  t.match(text, /collect_network_silence_seconds\{network="LOCAL"\}/);
+});
+
+t.test('the manifest and the unit name settings, paths and programs that there are', async (t) => {
+  const manifest = await file('kubernetes.yaml');
+  const documents = parseAllDocuments(manifest).map((document) => document.toJS());
+  t.same(documents.map(({ kind }) => kind).sort(), [
+    'ConfigMap',
+    'Deployment',
+    'Deployment',
+    'PodDisruptionBudget',
+    'PodDisruptionBudget',
+    'Service',
+  ]);
+  const given = [...manifest.matchAll(/--from-literal=(\w+)=/g)].map(([, name]) => name!);
+  for (const name of [...given, ...Object.keys(documents[0].data)]) t.ok(name in SETTINGS, name);
+  const paths = [...manifest.matchAll(/path: (\S+),/g)].map(([, path]) => path!);
+  t.same([...new Set(paths)].sort(), ['/health/live', '/health/ready']);
+  const unit = await file('stellar-collect.service');
+  t.match(unit, /^ExecStart=\/usr\/bin\/node dist\/src\/main\.js$/m);
+  t.match(unit, /^KillMode=mixed$/m);
+  const others = ['NODE_ENV', 'XDG_CACHE_HOME'];
+  for (const [line, name] of unit.matchAll(/^Environment=(\w+)=/gm))
+    t.ok(name! in SETTINGS || others.includes(name!), line);
+});
