@@ -40,9 +40,11 @@ function debian(program: string, packageName: string): string | null {
 /** Tests start the built programs: built again when a source is newer. */
 function build(): boolean {
   const modifiedMs = (path: string) => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const sources = ['src', 'contracts'].flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
-  );
+  const sources = ['src', 'contracts']
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+    )
+    .filter((path) => !path.startsWith('src/client/dist'));
   const builtMs = modifiedMs('dist/.tsbuildinfo');
   if (sources.every((path) => modifiedMs(path) < builtMs)) return true;
   const options = { cwd: root, stdio: 'inherit' } as const;

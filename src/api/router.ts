@@ -3,10 +3,10 @@ import { tracked } from '@trpc/server';
 import { z } from 'zod';
 import { contract } from '../../contracts/index.js';
 import type { Operation, ValidationContext } from '../../contracts/operation.js';
+import type { AppRouter } from '../client/index.js';
 import { ApiError } from '../domain/api-error.js';
 import type { Caller, Services, StreamedEvent } from '../services/caller.js';
 import type { Idempotency } from '../services/idempotency.js';
-import type { AppRouter } from './app-router.js';
 import { parseInput } from './input.js';
 import { type ApiContext, t } from './trpc.js';
 

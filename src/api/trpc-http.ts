@@ -1,8 +1,8 @@
 /** tRPC over HTTP: the same router, key, limits and error objects as REST. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http';
+import type { AppRouter } from '../client/index.js';
 import type { Caller } from '../services/caller.js';
-import type { AppRouter } from './app-router.js';
 import { apiErrorIn, errorBodyOf } from './errors.js';
 import { idempotencyKeyOf, type RestDeps } from './rest.js';
 import { MAX_BODY_BYTES } from './rest-body.js';

@@ -2,8 +2,8 @@
 import { initTRPC } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import { ERRORS } from '../../contracts/errors.js';
+import type { ApiErrorShape } from '../client/index.js';
 import type { Caller } from '../services/caller.js';
-import type { ApiErrorShape } from './app-router.js';
 import { apiErrorIn, errorBodyOf } from './errors.js';
 
 /** What every call carries, whichever way it came. Nobody gets here without a valid API key. */

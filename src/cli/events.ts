@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { EVENT_TYPES } from '../../contracts/event-kinds.js';
 import type { WebhookPayload } from '../../contracts/events.js';
-import { createClient } from '../client.js';
+import { createClient } from '../client/index.js';
 import type { Clock } from '../clock.js';
 import { answeredError, refusal, toHttpUrl } from './service.js';
 

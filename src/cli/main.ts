@@ -1,10 +1,13 @@
-/** Administration from the shell, on the same database as the service, whether or not the service runs. */
+#!/usr/bin/env node
+/** Administration from the shell, on the same database as the service, whether or not the service runs; installed as a package, its command also starts
+ *  the service. */
 import '../core/node-version.js';
 import { systemClock } from '../clock.js';
 import { originOf, readClientSettings, readConfig } from '../config.js';
 import { registerLedgerCommands } from '../local-ledger/cli.js';
 import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
 import { registerAccountCommands } from './account.js';
+import { registerBackupCommands } from './backup.js';
 import { registerEventCommands } from './events.js';
 import { registerExportCommands } from './export.js';
 import { registerGapCommands } from './gap.js';
@@ -33,8 +36,21 @@ function serviceUrl(): string {
   return publicUrl ?? originOf(host, port);
 }
 
-const program = createProgram('npm run cli --', 'Administration of stellar-collect.');
+/** Installed as a package, the command has a name of its own. */
+const isInstalled = !/main\.[jt]s$/.test(process.argv[1] ?? '');
+const program = createProgram(isInstalled ? 'stellar-collect' : 'npm run cli --', 'Administration of stellar-collect.');
+program
+  .command('start')
+  .description('start the service; --role api or --role worker starts one role, as npm start does')
+  .allowUnknownOption()
+  .allowExcessArguments()
+  .helpOption(false)
+  .action(async () => {
+    process.argv.splice(2, 1);
+    await import('../main.js');
+  });
 registerAccountCommands(program, connect);
+registerBackupCommands(program, { clock: systemClock, settings: readConfig });
 registerExportCommands(program, connect);
 registerGapCommands(program, connect);
 registerJobCommands(program, connect);

@@ -5,7 +5,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { EVENT_TYPES } from '../../contracts/event-kinds.js';
 import type { WebhookPayload } from '../../contracts/events.js';
-import { createClient } from '../client.js';
+import { createClient } from '../client/index.js';
 import type { Clock } from '../clock.js';
 import { makeDirectory } from '../mongod/directory.js';
 import { type Heard, listenForWebhooks } from '../webhooks/listen.js';

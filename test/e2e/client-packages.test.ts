@@ -1,6 +1,6 @@
-/** Programs of others: the packed package in another folder, and a client that a third party generates from openapi.json. Both compile strictly and run. */
+/** Programs of others: the packed packages in another folder, and a client that a third party generates from openapi.json. They compile strictly and run. */
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,8 @@ import { promisify } from 'node:util';
 import t from 'tap';
 import { z } from 'zod';
 import { contract } from '../../contracts/index.js';
-import { startTestService } from '../helpers/service.js';
+import { startReceiver } from '../helpers/receiver.js';
+import { startSelling, startTestService } from '../helpers/service.js';
 
 t.setTimeout(300_000);
 const run = promisify(execFile);
@@ -69,6 +70,39 @@ try {
 }
 console.log(JSON.stringify({ price, total: meta.total, first: items[0]?.id === made.id, links: all.items.length, same: same.id === made.id, other: other.address === address, refusal, operations: Object.keys(contract).length }));
 void [missing, number, wrong, unknown, field, paid];
+`;
+
+const PROGRAM_OF_THE_CLIENT = `
+import { type AppRouter, type Checkout, createClient, followEvents, StreamRefusedError, verifyWebhook, type WebhookPayload } from 'stellar-collect-client';
+import { createTRPCClient, TRPCClientError } from '@trpc/client';
+
+const [url, apiKey, body, headers, secret, keys] = process.argv.slice(2) as [string, string, string, string, string, string];
+const client = createClient({ url, apiKey });
+const { items } = await client.checkouts.list.query({ status: 'OPEN' });
+const all: Checkout[] = items;
+const own = createTRPCClient<AppRouter>;
+const { name } = await client.account.get.query();
+
+// @ts-expect-error a product needs more than a name
+const missing = () => client.products.create.mutate({ name });
+// @ts-expect-error a status that no checkout has
+const unknown = () => client.checkouts.list.query({ status: 'LOST' });
+
+const event: WebhookPayload = await verifyWebhook(body, JSON.parse(headers), { secret });
+const forged = await verifyWebhook(body + ' ', JSON.parse(headers), { secret }).catch((error: Error) => error.name);
+const paid = event.type === 'payment.completed' ? event.data.payment.amount : null;
+const byKeys = keys === '' ? null : (await verifyWebhook(body, JSON.parse(headers), { publicKeys: JSON.parse(keys) })).id === event.id;
+let refused: unknown;
+try {
+  for await (const each of followEvents({ url, apiKey: 'sk_wrong', after: 0 })) throw each;
+} catch (error) {
+  refused = error instanceof StreamRefusedError && [error.status, error.error?.code];
+}
+for await (const { sequence } of followEvents({ url, apiKey, after: 0 })) {
+  console.log(JSON.stringify({ open: all.length, forged, paid, byKeys, refused, sequence, same: typeof TRPCClientError }));
+  break;
+}
+void [missing, unknown, own];
 `;
 
 const PROGRAM_OF_A_THIRD_PARTY = `
@@ -148,6 +182,95 @@ t.test('every example of the contracts is valid by its own schema', async (t) =>
   t.ok(examples > 100, `${examples} examples`);
 });
 
+/** A package as the registry would hold it, unpacked at `into`. @returns the paths of its files */
+async function install(from: string, into: string): Promise<string[]> {
+  const [packed] = JSON.parse(
+    await succeeds('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], from),
+  );
+  await mkdir(into, { recursive: true });
+  await succeeds('tar', ['-xzf', join(folder, packed.filename), '--strip-components=1', '-C', into]);
+  return packed.files.map(({ path }: { path: string }) => path);
+}
+
+/** A project that has these packages of ours, and no others. */
+async function project(name: string, packages: readonly string[]): Promise<{ path: string; modules: string }> {
+  const path = join(folder, name);
+  const modules = join(path, 'node_modules');
+  await mkdir(modules, { recursive: true });
+  for (const each of packages) await symlink(join(ROOT, 'node_modules', each), join(modules, each));
+  await writeFile(join(path, 'package.json'), JSON.stringify({ type: 'module' }));
+  await writeFile(join(path, 'tsconfig.json'), JSON.stringify(TSCONFIG));
+  return { path, modules };
+}
+
+/** What the programs of a folder import from packages. */
+async function packagesOf(path: string): Promise<string[]> {
+  const files = (await readdir(path)).filter((name) => name.endsWith('.js'));
+  const texts = await Promise.all(files.map((name) => readFile(join(path, name), 'utf8')));
+  const imports = texts.flatMap((text) => [...text.matchAll(/from '([^'.][^']*)'/g)].map((match) => match[1]!));
+  return [...new Set(imports)].sort();
+}
+
+/** Loads in browsers and on the edge: these need no Node. */
+const CLIENT_PACKAGES = ['@trpc/client', 'eventsource', 'eventsource-parser'];
+
+t.test("the client's package brings nothing of the server, compiles and runs in another folder", async (t) => {
+  const { dependencies: serverPackages } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  const lock = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')).packages;
+  const brought = new Set<string>();
+  const bring = (name: string): void => {
+    if (brought.has(name)) return;
+    brought.add(name);
+    const { dependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = lock[`node_modules/${name}`];
+    const peers = Object.keys(peerDependencies).filter((peer) => !peerDependenciesMeta[peer]?.optional);
+    for (const each of [...Object.keys(dependencies), ...peers]) bring(each);
+  };
+  for (const name of Object.keys(lock['src/client'].dependencies)) bring(name);
+  // TypeScript is a peer of tRPC's.
+  t.same([...brought].sort(), ['@trpc/client', '@trpc/server', 'eventsource', 'eventsource-parser', 'typescript']);
+  t.notOk(Object.keys(serverPackages).some((name) => brought.has(name) && !/^@trpc|^eventsource/.test(name)));
+
+  const build = join(folder, 'client');
+  await succeeds(bin('tsc'), ['-p', 'src/client', '--outDir', join(build, 'dist')]);
+  for (const name of ['package.json', 'README.md']) await cp(join(ROOT, 'src/client', name), join(build, name));
+  const { path, modules } = await project('shop', ['@trpc', 'eventsource', 'eventsource-parser', '@types']);
+  const files = await install(build, join(modules, 'stellar-collect-client'));
+  t.ok(
+    files.every((file) => /^(dist\/[\w-]+(\.d\.ts|\.js)|README\.md|package\.json)$/.test(file)),
+    files.join(' '),
+  );
+  t.same(await packagesOf(join(modules, 'stellar-collect-client', 'dist')), CLIENT_PACKAGES);
+  await writeFile(join(path, 'shop.ts'), PROGRAM_OF_THE_CLIENT);
+  await succeeds(bin('tsc'), ['-p', 'tsconfig.json'], path);
+
+  const service = await startTestService(t);
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const { wallet, link } = await startSelling(service);
+  const { data: hook } = await service.api('POST', '/webhooks', {
+    name: 'shop',
+    url: receiver.origin,
+    events: ['payment.completed'],
+  });
+  await service.api('POST', '/checkouts', { walletId: wallet.id, name: 'Order', assetCode: 'XLM', amount: '1' });
+  await service.context.localLedger!.client.pay({ to: wallet.address, amount: '25', memo: link.memo });
+  await receiver.until(() => receiver.requests.length > 0, 30_000);
+  const { body, headers } = receiver.requests[0]!;
+  const published = await fetch(`${service.url}/.well-known/webhook-keys.json`);
+  const keys = published.ok ? JSON.stringify(((await published.json()) as { keys: unknown }).keys) : '';
+  const args = [service.url, service.apiKey, body, JSON.stringify(headers), hook.secret, keys];
+  const said = JSON.parse(await succeeds(process.execPath, ['out/shop.js', ...args], path));
+  t.same(said, {
+    open: 1,
+    forged: 'WebhookVerificationError',
+    paid: '25',
+    byKeys: keys === '' ? null : true,
+    refused: [401, 'unauthorized'],
+    sequence: 1,
+    same: 'function',
+  });
+});
+
 t.test('the packed package and a generated client compile and run in another folder', async (t) => {
   const service = await startTestService(t);
   const build = join(folder, 'package');
@@ -163,26 +286,8 @@ t.test('the packed package and a generated client compile and run in another fol
   await succeeds(bin('tsc'), ['-p', build]);
   await cp(join(ROOT, 'package.json'), join(build, 'package.json'));
   await cp(join(ROOT, 'openapi.json'), join(build, 'openapi.json'));
-  const packed = JSON.parse(
-    await succeeds('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], build),
-  );
-  t.ok(
-    packed[0].files.every(({ path }: { path: string }) => !/^(src|test|scripts)\//.test(path)),
-    'sources stay at home',
-  );
-
-  const consumer = join(folder, 'consumer');
-  const modules = join(consumer, 'node_modules');
-  await mkdir(join(modules, 'stellar-collect'), { recursive: true });
-  await succeeds('tar', [
-    '-xzf',
-    join(folder, packed[0].filename),
-    '--strip-components=1',
-    '-C',
-    join(modules, 'stellar-collect'),
-  ]);
   // No express, no mongoose: with them absent the package's root must still load.
-  for (const name of [
+  const { path: consumer, modules } = await project('consumer', [
     '@trpc',
     'eventsource',
     'eventsource-parser',
@@ -190,12 +295,13 @@ t.test('the packed package and a generated client compile and run in another fol
     'openapi-fetch',
     'openapi-typescript-helpers',
     '@types',
-  ]) {
-    await symlink(join(ROOT, 'node_modules', name), join(modules, name));
-  }
+  ]);
+  const files = await install(build, join(modules, 'stellar-collect'));
+  t.notOk(
+    files.find((path) => /^(src|test|scripts)\/|\.map$/.test(path)),
+    'sources stay at home, and maps that would lead nowhere',
+  );
   await succeeds(bin('openapi-typescript'), ['openapi.json', '-o', join(consumer, 'generated.ts')]);
-  await writeFile(join(consumer, 'package.json'), JSON.stringify({ type: 'module' }));
-  await writeFile(join(consumer, 'tsconfig.json'), JSON.stringify(TSCONFIG));
   await writeFile(join(consumer, 'packed.ts'), PROGRAM_OF_THE_PACKAGE);
   await writeFile(join(consumer, 'third-party.ts'), PROGRAM_OF_A_THIRD_PARTY);
   await succeeds(bin('tsc'), ['-p', 'tsconfig.json'], consumer);
@@ -220,10 +326,5 @@ t.test('the packed package and a generated client compile and run in another fol
   );
   t.same(third, { name: 'Generated', pageSize: 5, fault: 'name', secret: 'whsec_', removed: true });
 
-  const client = await readFile(join(modules, 'stellar-collect', 'dist/src/client.js'), 'utf8');
-  t.same(
-    [...client.matchAll(/from '([^']+)'/g)].map((match) => match[1]),
-    ['@trpc/client', 'eventsource'],
-    'a browser can load it',
-  );
+  t.same(await packagesOf(join(modules, 'stellar-collect', 'dist/src/client')), CLIENT_PACKAGES);
 });

@@ -6,7 +6,7 @@ import { EventSource } from 'eventsource';
 import t from 'tap';
 import { webhookPayloadSchema } from '../../contracts/events.js';
 import { createEventStreams } from '../../src/api/event-stream.js';
-import { type AppRouter, createClient, type WebhookPayload } from '../../src/index.js';
+import { type AppRouter, createClient, followEvents, type WebhookPayload } from '../../src/index.js';
 import { cuttableWay } from '../helpers/cut.js';
 import { createHappenings, openSse } from '../helpers/happenings.js';
 import { manualClock } from '../helpers/manual-clock.js';
@@ -243,6 +243,43 @@ t.test(
     plain.unsubscribe();
   },
 );
+
+t.test("the client's iteration goes on after breaks without a hole or a double, until it is ended", async (t) => {
+  const { accountId, apiKey } = await service.openAccount();
+  const way = await cuttableWay(t, api.url);
+  const ended = new AbortController();
+  const seen: number[] = [];
+  const follow = async () => {
+    const events = followEvents({ url: way.url, apiKey, after: 0, signal: ended.signal });
+    for await (const { sequence } of events) seen.push(sequence);
+  };
+  const following = follow();
+  for (let n = 1; n <= 4; n++) {
+    await happen(accountId, 'payment.received');
+    await eventually(async () => seen.at(-1) === n, `event ${n}`, 20_000);
+    way.cut();
+  }
+  ended.abort();
+  await following;
+  t.same(seen, [1, 2, 3, 4]);
+
+  const fromNow = followEvents({ url: way.url, apiKey });
+  const first = fromNow.next();
+  let isTold = false;
+  void first.then(() => {
+    isTold = true;
+  });
+  await eventually(async () => {
+    if (!isTold) await happen(accountId, 'payment.received');
+    return isTold;
+  }, 'an event of after the beginning');
+  way.cut();
+  await happen(accountId, 'payment.received');
+  const { sequence } = (await first).value!;
+  t.ok(sequence > 4);
+  t.equal((await fromNow.next()).value?.sequence, sequence + 1, 'nothing is missed in a break');
+  await fromNow.return();
+});
 
 t.test('a stream is never silent for 30 s, and drops a reader that takes nothing', async (t) => {
   const clock = manualClock();

@@ -1,7 +1,7 @@
-/** A typed client for programs that call the service, in Node and in browsers. It carries no server code. */
+/** A typed client for programs that call the service, wherever there are web standards: Node, browsers, edge runtimes. */
 import { createTRPCClient, httpBatchLink, httpSubscriptionLink, splitLink, type TRPCClient } from '@trpc/client';
 import { EventSource } from 'eventsource';
-import type { AppRouter } from './api/app-router.js';
+import type { AppRouter } from './procedures.js';
 
 export interface ClientOptions {
   /** Base of the service, such as `http://127.0.0.1:3000`. */

@@ -1,0 +1,1265 @@
+/** What the operations take and answer. Generated from the contracts by `npm run openapi`: change them there. */
+import type { Mutation, Query, Subscription } from './procedures.js';
+
+export type Account = {
+  /** Id of the account. */
+  id: string;
+  name: string;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+};
+
+/** Stellar account address: G… with a valid checksum. */
+export type AccountAddress = string;
+
+/** Decimal string in canonical form, at most 7 decimals: `10.5`, never `10.5000000`. */
+export type Amount = string;
+
+/** Decimal string, at most 7 decimals, greater than 0, at most 922337203685.4775807. */
+export type AmountInput = string;
+
+export type ApiKey = {
+  /** Id of the API key. */
+  id: string;
+  name: string;
+  scope: ApiKeyScope;
+  /** First 6 and last 4 characters. */
+  keyMasked: string;
+  /** Accurate to about a minute; null while unused. */
+  lastUsedAt: string | null;
+  expiresAt: string | null;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+};
+
+/** READ keys get 403 `forbidden` on anything that writes. */
+export type ApiKeyScope = 'FULL' | 'READ';
+
+/** The API key with its full `key`, which is shown once: a replay (Idempotency-Key) leaves it out. */
+export type ApiKeyWithKey = {
+  /** Id of the API key. */
+  id: string;
+  name: string;
+  scope: ApiKeyScope;
+  /** First 6 and last 4 characters. */
+  keyMasked: string;
+  /** Accurate to about a minute; null while unused. */
+  lastUsedAt: string | null;
+  expiresAt: string | null;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+  /** The full key. Returned in this answer only. */
+  key: string;
+};
+
+export type Checkout = {
+  /** Id of the checkout. */
+  id: string;
+  status: CheckoutStatus;
+  /** Your name for the order. */
+  reference: string | null;
+  /** Whatever you want to find again with the checkout. */
+  metadata: Record<string, string>;
+  name: string;
+  description: string | null;
+  /** `XLM` for the native asset. */
+  assetCode: string;
+  /** Null for the native asset. */
+  assetIssuer: string | null;
+  /** What the order costs. It never changes. */
+  amount: Amount;
+  /** Of a FIXED product: `amount` is its price times this. */
+  quantity: number | null;
+  /** Payments in time and in the right asset. They add up. */
+  receivedAmount: Amount;
+  /** Still due; `0` once the checkout is PAID. */
+  remainingAmount: Amount;
+  /** Paid beyond `amount`. */
+  excessAmount: Amount | null;
+  product: ProductSummary | null;
+  wallet: WalletSummary;
+  /** Last part of the page’s URL. */
+  slug: string;
+  /** Text memo that a payment must carry. No other checkout or payment link has it. */
+  memo: string;
+  /** The same memo as a number, for wallets that only send an id memo. */
+  memoId: string;
+  /** M… address that needs no memo. */
+  muxedAddress: string;
+  /** The hosted payment page. */
+  url: string;
+  /** Where the page leads once the checkout is PAID. */
+  successUrl: string | null;
+  /** Where the page leads a payer who does not want to pay. */
+  cancelUrl: string | null;
+  /** A payment counts when its ledger closed before this. */
+  expiresAt: string;
+  /** Close of the ledger that completed it, or the moment it was accepted. */
+  paidAt: string | null;
+  /** When it stopped being OPEN. */
+  closedAt: string | null;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+};
+
+/** The resources as they were when the event happened. */
+export type CheckoutEventData = {
+  checkout: Checkout;
+  /** Every payment of the checkout, oldest first; of more than 1,000 the largest. */
+  payments: Array<Payment>;
+};
+
+/** OPEN: waits for money. PAID: paid in full, or accepted. EXPIRED: the ledger has been read beyond `expiresAt`, and the money did not come in time. CANCELLED: ended by the merchant. */
+export type CheckoutStatus = 'OPEN' | 'PAID' | 'EXPIRED' | 'CANCELLED';
+
+/** What was deleted. */
+export type Deleted = {
+  id: string;
+  deleted: true;
+};
+
+export type Delivery = {
+  /** Id of the delivery. */
+  id: string;
+  /** Id of the webhook. */
+  webhookId: string;
+  /** Id of the event. */
+  eventId: string;
+  eventType: EventType;
+  /** Header `webhook-sequence`: a webhook's deliveries are numbered 1, 2, 3 … without holes. Null for deliveries from before there were numbers. */
+  sequence: number | null;
+  status: DeliveryStatus;
+  attemptCount: number;
+  nextAttemptAt: string | null;
+  lastResponseStatus: number | null;
+  lastError: string | null;
+  attempts: Array<DeliveryAttempt>;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+};
+
+export type DeliveryAttempt = {
+  /** ISO 8601, UTC. */
+  at: string;
+  durationMs: number;
+  /** Null when no answer came. */
+  responseStatus: number | null;
+  error: string | null;
+};
+
+/** PENDING: not yet delivered, to be tried (again). FAILED: after the last attempt. CANCELLED: the webhook was deleted. */
+export type DeliveryStatus = 'PENDING' | 'DELIVERED' | 'FAILED' | 'CANCELLED';
+
+export type ErrorBody = {
+  message: string;
+  code:
+    | 'bad_request'
+    | 'unauthorized'
+    | 'forbidden'
+    | 'not_found'
+    | 'conflict'
+    | 'validation_error'
+    | 'rate_limited'
+    | 'unavailable'
+    | 'internal';
+  /** Only with `validation_error`. */
+  details?: Array<FieldError> | undefined;
+};
+
+export type Event =
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'payment.received';
+      /** The account's events are numbered 1, 2, 3 … without holes, in an order that never changes. Null in the sample event of a test. */
+      sequence: number;
+      /** ISO 8601, UTC. */
+      createdAt: string;
+      data: PaymentEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'payment.completed';
+      /** The account's events are numbered 1, 2, 3 … without holes, in an order that never changes. Null in the sample event of a test. */
+      sequence: number;
+      /** ISO 8601, UTC. */
+      createdAt: string;
+      data: PaymentEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'payment.refunded';
+      /** The account's events are numbered 1, 2, 3 … without holes, in an order that never changes. Null in the sample event of a test. */
+      sequence: number;
+      /** ISO 8601, UTC. */
+      createdAt: string;
+      data: PaymentEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'checkout.paid';
+      /** The account's events are numbered 1, 2, 3 … without holes, in an order that never changes. Null in the sample event of a test. */
+      sequence: number;
+      /** ISO 8601, UTC. */
+      createdAt: string;
+      data: CheckoutEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'checkout.expired';
+      /** The account's events are numbered 1, 2, 3 … without holes, in an order that never changes. Null in the sample event of a test. */
+      sequence: number;
+      /** ISO 8601, UTC. */
+      createdAt: string;
+      data: CheckoutEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'wallet.gap';
+      /** The account's events are numbered 1, 2, 3 … without holes, in an order that never changes. Null in the sample event of a test. */
+      sequence: number;
+      /** ISO 8601, UTC. */
+      createdAt: string;
+      data: WalletGapEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'webhook.paused';
+      /** The account's events are numbered 1, 2, 3 … without holes, in an order that never changes. Null in the sample event of a test. */
+      sequence: number;
+      /** ISO 8601, UTC. */
+      createdAt: string;
+      data: WebhookPausedEventData;
+    };
+
+/** `payment.received`: once for every payment that belongs to a link or checkout, whatever its status. `payment.completed`: once when a payment becomes COMPLETED. `payment.refunded`: once for every operation on the ledger that sent money of a payment back. `checkout.paid`: once when a checkout becomes PAID. `checkout.expired`: once when a checkout becomes EXPIRED: the ledger was read beyond its end, and it is proven that the money did not come in time. `wallet.gap`: a wallet misses ledgers that no ledger server has any more. `webhook.paused`: the service paused a webhook because its endpoint failed for days or answered 410; sent to the others. */
+export type EventType =
+  | 'payment.received'
+  | 'payment.completed'
+  | 'payment.refunded'
+  | 'checkout.paid'
+  | 'checkout.expired'
+  | 'wallet.gap'
+  | 'webhook.paused';
+
+/** Meta of a request with `after`. */
+export type EventsAfterMeta = {
+  /** `sequence` of the last item, to ask for the next ones with. */
+  after: number;
+  /** Whether there are more already. */
+  hasMore: boolean;
+};
+
+export type FieldError = {
+  /** Path of the field, dotted: `price`, `events.0`. */
+  path: string;
+  /** What is wrong, for a person. */
+  message: string;
+  /** What is wrong, for a program: `required`, `invalid_type`, `too_big`, `unrecognized_key`, … */
+  code: string;
+};
+
+export type Instructions = {
+  /** The wallet's address, to be paid together with the memo. */
+  address: string;
+  /** M… address that needs no memo, for wallets that cannot send one. Some wallets do not know such addresses yet. */
+  muxedAddress: string;
+  /** Text memo that a payment to `address` must carry. */
+  memo: string;
+  /** The same memo as a number, for wallets that only send an id memo. */
+  memoId: string;
+  /** Amount to pay; null lets the payer choose. */
+  amount: Amount | null;
+  assetCode: string;
+  assetIssuer: string | null;
+  network: Network;
+  networkPassphrase: string;
+  /** SEP-7 `web+stellar:pay` request that a wallet opens or scans. */
+  uri: string;
+  /** `uri` as a QR code: an SVG document. */
+  qrSvg: string;
+  /** The hosted payment page. */
+  pageUrl: string;
+};
+
+export type ListMeta = {
+  page: number;
+  pageSize: number;
+  /** Count of all items that the filters let through. */
+  total: number;
+  /** 0 when there are none. */
+  totalPages: number;
+};
+
+/** Stellar network. LOCAL is the built-in development ledger. */
+export type Network = 'PUBLIC' | 'TESTNET' | 'LOCAL';
+
+export type PausedWebhook = {
+  /** Id of the webhook. */
+  id: string;
+  name: string;
+  url: string;
+  status: WebhookStatus;
+  /** First 6 and last 4 characters of the signing secret. */
+  secretMasked: string;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+  events: Array<string>;
+};
+
+export type Payment = {
+  /** Id of the payment. */
+  id: string;
+  status: PaymentStatus;
+  /** Why the payment has its status; null for a plain COMPLETED. */
+  reason: PaymentReason | null;
+  amount: Amount;
+  assetCode: string;
+  assetIssuer: string | null;
+  /** The price, the minimum of a CUSTOM product, or what was due for a checkout before this payment. */
+  expectedAmount: Amount | null;
+  /** Paid beyond the price, or beyond what was due. */
+  excessAmount: Amount | null;
+  /** Missing to the price or minimum, or still due for the checkout after it. */
+  shortfallAmount: Amount | null;
+  /** The memo on the ledger: the text, a decimal number for an id, base64 for a hash. Null without one. */
+  memo: string | null;
+  /** Kind of the memo on the ledger. */
+  memoType: 'none' | 'text' | 'id' | 'hash' | 'return';
+  /** Id of the muxed address (`M…`) that was paid, a decimal string. Null when a plain `G…` was paid. */
+  destinationMuxedId: string | null;
+  /** G… account, or C… contract; of a mint the issuer. */
+  senderAddress: string;
+  /** M… address of the sender, where it has one. */
+  senderMuxedAddress: string | null;
+  /** The wallet's address. */
+  receiverAddress: string;
+  network: Network;
+  transactionHash: string;
+  /** Horizon's id of the operation. */
+  operationId: string;
+  ledger: number;
+  /** ISO 8601, UTC. */
+  ledgerClosedAt: string;
+  paymentLinkId: string | null;
+  checkoutId: string | null;
+  product: ProductSummary | null;
+  /** Id of the wallet. */
+  walletId: string;
+  /** What was sent back of it, as the ledger shows it. */
+  refundedAmount: Amount;
+  /** Each operation that sent money back, oldest first; of more than 100 the newest. */
+  refunds: Array<PaymentRefund>;
+  /** The transaction in a block explorer; null on LOCAL. */
+  explorerUrl: string | null;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+};
+
+/** The resources as they were when the event happened. */
+export type PaymentEventData = {
+  payment: Payment;
+  /** Null for a payment of a checkout. */
+  paymentLink: PaymentLink | null;
+  /** As the payment left it; null for a payment of a link. */
+  checkout: Checkout | null;
+  /** Null for a checkout without a product. */
+  product: Product | null;
+};
+
+export type PaymentLink = {
+  /** Id of the payment link. */
+  id: string;
+  /** Last part of the hosted page’s URL. */
+  slug: string;
+  /** Text memo that a payment must carry; no two links share one. */
+  memo: string;
+  /** The hosted payment page. */
+  url: string;
+  /** An inactive link rejects payments. */
+  active: boolean;
+  /** Payments that were not rejected. */
+  paymentCount: number;
+  product: ProductSummary;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+};
+
+/** The first that applies, in the order link or checkout, product, asset, amount. */
+export type PaymentReason =
+  | 'overpaid'
+  | 'below_price'
+  | 'below_minimum'
+  | 'link_inactive'
+  | 'product_inactive'
+  | 'wrong_asset'
+  | 'checkout_cancelled'
+  | 'checkout_expired'
+  | 'checkout_paid'
+  | 'partial'
+  | 'no_memo'
+  | 'unknown_memo'
+  | 'unsupported_memo';
+
+export type PaymentRefund = {
+  transactionHash: string;
+  /** What arrived. */
+  amount: Amount;
+  ledger: number;
+  /** When the ledger closed. */
+  at: string;
+};
+
+/** COMPLETED: enough, in the right asset. UNDERPAID: less than the price, the minimum or what a checkout still needs. REJECTED: the link, checkout, product or asset was wrong. UNMATCHED: belongs to no link or checkout. */
+export type PaymentStatus = 'COMPLETED' | 'UNDERPAID' | 'REJECTED' | 'UNMATCHED';
+
+/** FIXED: `price`. CUSTOM: the customer chooses, at least `minAmount` if there is one. */
+export type PriceType = 'FIXED' | 'CUSTOM';
+
+export type Product = {
+  /** Id of the product. */
+  id: string;
+  name: string;
+  description: string | null;
+  imageUrl: string | null;
+  /** `XLM` for the native asset. */
+  assetCode: string;
+  /** Null for the native asset. */
+  assetIssuer: string | null;
+  priceType: PriceType;
+  /** Of a FIXED product. */
+  price: Amount | null;
+  /** Of a CUSTOM product. */
+  minAmount: Amount | null;
+  /** An inactive product rejects payments. */
+  active: boolean;
+  wallet: WalletSummary;
+  paymentLinkCount: number;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+};
+
+export type ProductSummary = {
+  /** Id of the product. */
+  id: string;
+  name: string;
+  assetCode: string;
+  priceType: PriceType;
+  price: Amount | null;
+};
+
+export type Refund = {
+  /** SEP-7 `web+stellar:pay` request that any wallet can open. Null when a contract paid: no such request can pay one. */
+  uri: string | null;
+  /** The sender: M… where it is muxed, else G…, or C… for a contract. */
+  destination: string;
+  amount: Amount;
+  assetCode: string;
+  assetIssuer: string | null;
+  memo: string | null;
+  memoType: 'MEMO_TEXT' | null;
+};
+
+export type Summary = Array<SummaryRow>;
+
+export type SummaryRow = {
+  /** The day (`2026-11-21`), the month (`2026-11`), the id, `XLM` or `CODE:ISSUER`, or the status. Null for payments without a product or payment link. */
+  key: string | null;
+  assetCode: string;
+  assetIssuer: string | null;
+  /** Payments. */
+  count: number;
+  /** Their exact sum. */
+  amount: Amount;
+  /** What was sent back of these payments, whenever that was. */
+  refundedAmount: Amount;
+};
+
+export type Wallet = {
+  /** Id of the wallet. */
+  id: string;
+  name: string;
+  address: AccountAddress;
+  network: Network;
+  /** An inactive wallet is not watched. */
+  active: boolean;
+  sync: WalletSync;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+};
+
+/** The ledgers that were not read, both ends included. */
+export type WalletGapEventData = {
+  wallet: WalletSummary;
+  fromLedger: number;
+  toLedger: number;
+};
+
+export type WalletSummary = {
+  /** Id of the wallet. */
+  id: string;
+  name: string;
+  address: AccountAddress;
+  network: Network;
+};
+
+/** How far the ledger has been read for this wallet. */
+export type WalletSync = {
+  /** Every payment up to this ledger has been read; null before the first reading. */
+  ledger: number | null;
+  /** When that was found; null before the first reading. */
+  at: string | null;
+  /** SYNCING: first reading under way. LAGGING: more than 60 s behind the newest ledger. GAP: Horizon no longer has ledgers that were missed; make the wallet inactive and active again to acknowledge it. */
+  state: 'SYNCING' | 'OK' | 'LAGGING' | 'GAP';
+};
+
+export type Webhook = {
+  /** Id of the webhook. */
+  id: string;
+  name: string;
+  url: string;
+  status: WebhookStatus;
+  /** First 6 and last 4 characters of the signing secret. */
+  secretMasked: string;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+  events: Array<EventType>;
+};
+
+export type WebhookHealth = {
+  /** FAILING: since its last success an attempt has failed. IDLE: nothing was delivered in the last 24 h, and nothing failed since. */
+  state: 'HEALTHY' | 'FAILING' | 'PAUSED' | 'IDLE';
+  /** Deliveries that are to be tried (again). */
+  pending: number;
+  /** When the oldest of them was made. */
+  oldestPendingAt: string | null;
+  /** Deliveries that ended as DELIVERED in the last 24 h. */
+  delivered24h: number;
+  /** Deliveries that ended as FAILED in the last 24 h. */
+  failed24h: number;
+  lastDeliveredAt: string | null;
+  /** Of the last attempt that failed. */
+  lastFailureAt: string | null;
+  /** Why that attempt failed. */
+  lastError: string | null;
+  /** Of the latest 200 attempts that delivered in the last 24 h; null without any. */
+  latencyMs: {
+    p50: number | null;
+    p95: number | null;
+  };
+};
+
+export type WebhookPausedEventData = {
+  webhook: PausedWebhook;
+  /** `gone`: the endpoint answered 410. `failing`: at least 10 failed attempts in a row over 5 days. */
+  reason: 'gone' | 'failing';
+};
+
+/** Body of a delivery, signed after Standard Webhooks 1.0. */
+export type WebhookPayload =
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'payment.received';
+      sequence: number | null;
+      /** ISO 8601, UTC. */
+      timestamp: string;
+      data: PaymentEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'payment.completed';
+      sequence: number | null;
+      /** ISO 8601, UTC. */
+      timestamp: string;
+      data: PaymentEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'payment.refunded';
+      sequence: number | null;
+      /** ISO 8601, UTC. */
+      timestamp: string;
+      data: PaymentEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'checkout.paid';
+      sequence: number | null;
+      /** ISO 8601, UTC. */
+      timestamp: string;
+      data: CheckoutEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'checkout.expired';
+      sequence: number | null;
+      /** ISO 8601, UTC. */
+      timestamp: string;
+      data: CheckoutEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'wallet.gap';
+      sequence: number | null;
+      /** ISO 8601, UTC. */
+      timestamp: string;
+      data: WalletGapEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'webhook.paused';
+      sequence: number | null;
+      /** ISO 8601, UTC. */
+      timestamp: string;
+      data: WebhookPausedEventData;
+    };
+
+export type WebhookReplay = {
+  /** How many deliveries will be sent (again). */
+  replayed: number;
+};
+
+/** A PAUSED webhook's deliveries wait and go out when it is made ACTIVE again. */
+export type WebhookStatus = 'ACTIVE' | 'PAUSED';
+
+export type WebhookTestResult = {
+  /** Null when no answer came. */
+  responseStatus: number | null;
+  durationMs: number;
+  error: string | null;
+};
+
+/** The webhook with its signing `secret`, which is shown once: a replay (Idempotency-Key) leaves it out. */
+export type WebhookWithSecret = {
+  /** Id of the webhook. */
+  id: string;
+  name: string;
+  url: string;
+  status: WebhookStatus;
+  /** First 6 and last 4 characters of the signing secret. */
+  secretMasked: string;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+  events: Array<EventType>;
+  /** The signing secret, `whsec_` + base64. Returned in this answer only. */
+  secret: string;
+};
+
+/** The procedures, by resource and name. */
+export interface Procedures {
+  account: {
+    /** The caller's account. Returns the account that the API key belongs to. */
+    get: Query<Record<string, never>, Account>;
+  };
+  apiKeys: {
+    /** Create an API key. The answer carries the full `key`, once. */
+    create: Mutation<
+      {
+        /** Label. */
+        name: string;
+        scope?: ApiKeyScope | undefined;
+        /** When the key stops working; in the future. */
+        expiresAt?: string | null | undefined;
+      },
+      ApiKeyWithKey
+    >;
+    /** List API keys. Lists the keys of the account, newest first, expired ones included. The full keys are not returned. */
+    list: Query<
+      {
+        /** Page, from 1. */
+        page?: number | undefined;
+        /** Items per page, at most 100. */
+        pageSize?: number | undefined;
+      },
+      {
+        items: Array<ApiKey>;
+        meta: ListMeta;
+      }
+    >;
+    /** Replace the key. The old key stops working at once; the answer carries the new `key`, once. */
+    rotate: Mutation<
+      {
+        /** Id of the API key. */
+        id: string;
+      },
+      ApiKeyWithKey
+    >;
+    /** Revoke an API key. It gets 401 at once, in every process. The last FULL key cannot be revoked (409). */
+    delete: Mutation<
+      {
+        /** Id of the API key. */
+        id: string;
+      },
+      Deleted
+    >;
+  };
+  wallets: {
+    /** Register a wallet. The address is watched from the first ledger that closes after this; history before it is never replayed. An address can be registered once per account and network (409). */
+    create: Mutation<
+      {
+        /** Label. */
+        name: string;
+        address: AccountAddress;
+        /** One of the networks that this service watches. */
+        network: Network;
+      },
+      Wallet
+    >;
+    /** List wallets. Lists wallets, newest first, each with how far the ledger has been read for it. */
+    list: Query<
+      {
+        /** Page, from 1. */
+        page?: number | undefined;
+        /** Items per page, at most 100. */
+        pageSize?: number | undefined;
+      },
+      {
+        items: Array<Wallet>;
+        meta: ListMeta;
+      }
+    >;
+    /** One wallet. Returns a wallet, with how far the ledger has been read for it. */
+    get: Query<
+      {
+        /** Id of the wallet. */
+        id: string;
+      },
+      Wallet
+    >;
+    /** Rename a wallet, or stop and start watching it. What came while a wallet was inactive is not replayed. A wallet with an OPEN checkout cannot be made inactive (409). */
+    update: Mutation<
+      {
+        /** Id of the wallet. */
+        id: string;
+        name?: string | undefined;
+        active?: boolean | undefined;
+      },
+      Wallet
+    >;
+    /** Delete a wallet. Refused (409) while a product uses it, or when it has payments. */
+    delete: Mutation<
+      {
+        /** Id of the wallet. */
+        id: string;
+      },
+      Deleted
+    >;
+  };
+  products: {
+    /** Create a product. Creates a product that is paid to one wallet, in one asset. A FIXED product has a price; a CUSTOM one lets the customer choose, from an optional minimum. */
+    create: Mutation<
+      {
+        /** Display name. */
+        name: string;
+        /** Id of the wallet that receives the payments. */
+        walletId: string;
+        /** `XLM` for the native asset. */
+        assetCode: string;
+        priceType: PriceType;
+        /** Required for FIXED, refused for CUSTOM. */
+        price?: AmountInput | null | undefined;
+        /** Optional for CUSTOM, refused for FIXED. */
+        minAmount?: AmountInput | null | undefined;
+        /** Required for every asset but XLM, refused for XLM. */
+        assetIssuer?: AccountAddress | null | undefined;
+        description?: string | null | undefined;
+        /** https URL. */
+        imageUrl?: string | null | undefined;
+        active?: boolean | undefined;
+      },
+      Product
+    >;
+    /** List products. Lists products, newest first unless sorted otherwise. */
+    list: Query<
+      {
+        /** Page, from 1. */
+        page?: number | undefined;
+        /** Items per page, at most 100. */
+        pageSize?: number | undefined;
+        active?: boolean | undefined;
+        /** Case-insensitive substring of the name. */
+        search?: string | undefined;
+        sortBy?: 'createdAt' | 'name' | undefined;
+        sortOrder?: 'asc' | 'desc' | undefined;
+      },
+      {
+        items: Array<Product>;
+        meta: ListMeta;
+      }
+    >;
+    /** One product. Returns a product by its id. */
+    get: Query<
+      {
+        /** Id of the product. */
+        id: string;
+      },
+      Product
+    >;
+    /** Change a product. The product with the changes merged in must be valid. Null clears a field. New terms count from the first ledger that closes after the change; payments before it are judged by the old ones. */
+    update: Mutation<
+      {
+        /** Id of the product. */
+        id: string;
+        /** Display name. */
+        name?: string | undefined;
+        /** Id of the wallet that receives the payments. */
+        walletId?: string | undefined;
+        /** `XLM` for the native asset. */
+        assetCode?: string | undefined;
+        priceType?: PriceType | undefined;
+        /** Required for FIXED, refused for CUSTOM. */
+        price?: AmountInput | null | undefined;
+        /** Optional for CUSTOM, refused for FIXED. */
+        minAmount?: AmountInput | null | undefined;
+        /** Required for every asset but XLM, refused for XLM. */
+        assetIssuer?: AccountAddress | null | undefined;
+        description?: string | null | undefined;
+        /** https URL. */
+        imageUrl?: string | null | undefined;
+        active?: boolean | undefined;
+      },
+      Product
+    >;
+    /** Delete a product and its payment links. Refused (409) when it has payments: make it inactive instead. */
+    delete: Mutation<
+      {
+        /** Id of the product. */
+        id: string;
+      },
+      Deleted
+    >;
+  };
+  paymentLinks: {
+    /** Create a payment link. Creates an active link with a memo, a slug and a hosted page of its own. */
+    create: Mutation<
+      {
+        /** Id of the product to pay for. */
+        productId: string;
+      },
+      PaymentLink
+    >;
+    /** List payment links. Lists links, newest first. */
+    list: Query<
+      {
+        /** Page, from 1. */
+        page?: number | undefined;
+        /** Items per page, at most 100. */
+        pageSize?: number | undefined;
+        productId?: string | undefined;
+        active?: boolean | undefined;
+        /** Case-insensitive substring of the product’s name, the memo or the slug. */
+        search?: string | undefined;
+      },
+      {
+        items: Array<PaymentLink>;
+        meta: ListMeta;
+      }
+    >;
+    /** One payment link. Returns a link by its id. */
+    get: Query<
+      {
+        /** Id of the payment link. */
+        id: string;
+      },
+      PaymentLink
+    >;
+    /** How to pay a payment link. Address, memo, amount, payment request and QR code, for a page or receipt of your own. `amount` is the price of a FIXED product, or the one asked for with `?amount=`. Refused (409) while the link, its product or its wallet is inactive. */
+    instructions: Query<
+      {
+        /** Id of the payment link. */
+        id: string;
+        /** Amount that the payer has chosen. Only for a CUSTOM product, and at least its minimum. */
+        amount?: string | undefined;
+      },
+      Instructions
+    >;
+    /** Switch a payment link on or off. An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the present state changes nothing. */
+    update: Mutation<
+      {
+        /** Id of the payment link. */
+        id: string;
+        active?: boolean | undefined;
+      },
+      PaymentLink
+    >;
+    /** Delete a payment link. Refused (409) when it has payments: make it inactive instead. */
+    delete: Mutation<
+      {
+        /** Id of the payment link. */
+        id: string;
+      },
+      Deleted
+    >;
+  };
+  checkouts: {
+    /** Create a checkout. For one order: from a product (`productId`, with `quantity` for a FIXED or `amount` for a CUSTOM one), or without (`walletId`, `name`, `assetCode`, `assetIssuer`, `amount`). Its terms are frozen. Send the payer to `url`. Refused (409) while the product or wallet is inactive. */
+    create: Mutation<
+      {
+        productId?: string | null | undefined;
+        /** Of a FIXED product, 1 to 10,000; 1 when left out. */
+        quantity?: number | null | undefined;
+        /** Required for a CUSTOM product and without a product; refused for a FIXED product. */
+        amount?: AmountInput | undefined;
+        walletId?: string | null | undefined;
+        /** What the payer buys. Required with `walletId`. */
+        name?: string | undefined;
+        description?: string | null | undefined;
+        /** `XLM` for the native asset. */
+        assetCode?: string | undefined;
+        /** Required for every asset but XLM, refused for XLM. */
+        assetIssuer?: AccountAddress | null | undefined;
+        /** Your name for the order. Need not be unique. */
+        reference?: string | null | undefined;
+        /** At most 20 entries; keys `[A-Za-z0-9_.-]{1,40}`, values strings of at most 500 characters. */
+        metadata?: Record<string, string> | undefined;
+        /** Where the page leads after payment: https, or http on localhost. `checkout=<id>` is added to its query. That is no proof of payment: ask the API, or wait for the webhook. */
+        successUrl?: string | null | undefined;
+        /** Where the page leads a payer who does not want to pay. */
+        cancelUrl?: string | null | undefined;
+        /** 1 minute to 90 days ahead; 24 hours when left out. */
+        expiresAt?: string | undefined;
+      },
+      Checkout
+    >;
+    /** List checkouts. Lists checkouts, newest first. */
+    list: Query<
+      {
+        /** Page, from 1. */
+        page?: number | undefined;
+        /** Items per page, at most 100. */
+        pageSize?: number | undefined;
+        status?: CheckoutStatus | undefined;
+        /** Exactly this reference. */
+        reference?: string | undefined;
+        productId?: string | undefined;
+        walletId?: string | undefined;
+        /** Made at or after: ISO 8601 with an offset, or a date (midnight UTC). */
+        createdFrom?: string | undefined;
+        /** Made before. */
+        createdTo?: string | undefined;
+      },
+      {
+        items: Array<Checkout>;
+        meta: ListMeta;
+      }
+    >;
+    /** One checkout. Returns a checkout: where it stands, and how much has come. */
+    get: Query<
+      {
+        /** Id of the checkout. */
+        id: string;
+      },
+      Checkout
+    >;
+    /** How to pay a checkout. Address, memo, payment request and QR code for a page or receipt of your own; `amount` is what remains. Refused (409) unless the checkout is OPEN and before its end. */
+    instructions: Query<
+      {
+        /** Id of the checkout. */
+        id: string;
+      },
+      Instructions
+    >;
+    /** Cancel a checkout. An OPEN checkout becomes CANCELLED; cancelling it again changes nothing. A payment that closed before the cancellation counts even when it is read after it, and may make the checkout PAID. */
+    cancel: Mutation<
+      {
+        /** Id of the checkout. */
+        id: string;
+      },
+      Checkout
+    >;
+    /** Take what has come as enough. When money in the right asset has come, too little or after the end: the checkout becomes PAID with it, and those payments COMPLETED. Refused (409) when it is PAID already or nothing has come. */
+    accept: Mutation<
+      {
+        /** Id of the checkout. */
+        id: string;
+      },
+      Checkout
+    >;
+  };
+  payments: {
+    /** List payments. Newest first. Unmatched payments are listed only when asked for with `status=UNMATCHED`. */
+    list: Query<
+      {
+        /** Page, from 1. */
+        page?: number | undefined;
+        /** Items per page, at most 100. */
+        pageSize?: number | undefined;
+        /** Repeatable. */
+        status?: Array<PaymentStatus> | undefined;
+        productId?: string | undefined;
+        paymentLinkId?: string | undefined;
+        checkoutId?: string | undefined;
+        walletId?: string | undefined;
+        assetCode?: string | undefined;
+        senderAddress?: string | undefined;
+        transactionHash?: string | undefined;
+        /** Made at or after: ISO 8601 with an offset, or a date (midnight UTC). */
+        createdFrom?: string | undefined;
+        /** Made before. */
+        createdTo?: string | undefined;
+      },
+      {
+        items: Array<Payment>;
+        meta: ListMeta;
+      }
+    >;
+    /** One payment. Returns a payment by its id, matched or not. */
+    get: Query<
+      {
+        /** Id of the payment. */
+        id: string;
+      },
+      Payment
+    >;
+    /** Take an UNDERPAID or REJECTED payment after all. It becomes COMPLETED and `payment.completed` fires. Refused (409) for a payment of a checkout: accept the checkout. */
+    accept: Mutation<
+      {
+        /** Id of the payment. */
+        id: string;
+      },
+      Payment
+    >;
+    /** Give an UNMATCHED payment to a link or checkout. It is judged by the terms of when its ledger closed, for a checkout with what is due now, and its events fire. Give exactly one of `paymentLinkId` and `checkoutId`. */
+    assign: Mutation<
+      {
+        /** Id of the payment. */
+        id: string;
+        paymentLinkId?: string | null | undefined;
+        checkoutId?: string | null | undefined;
+      },
+      Payment
+    >;
+    /** A request that sends the payment back. No keys are held here: open `uri` in the wallet that received the payment. */
+    refund: Query<
+      {
+        /** Id of the payment. */
+        id: string;
+      },
+      Refund
+    >;
+    /** Book a refund by its transaction. For money that was sent back without the memo `refund <memo>`, by which refunds are booked by themselves. The transaction must hold a payment from a wallet of the account to the sender, in the same asset and after the payment (409 otherwise, and when it is booked for another payment). The same again changes nothing. */
+    addRefund: Mutation<
+      {
+        /** Id of the payment. */
+        id: string;
+        transactionHash: string;
+      },
+      Payment
+    >;
+  };
+  events: {
+    /** List events. Newest first. For a consumer that reads instead of being called: `after` answers the events after that `sequence`, oldest first, with `meta` `{after, hasMore}`; with `wait` it answers as soon as there is one. */
+    list: Query<
+      {
+        /** Page, from 1; 1 by default. Not with `after`. */
+        page?: number | undefined;
+        /** Items per page, at most 100. */
+        pageSize?: number | undefined;
+        type?: EventType | undefined;
+        paymentId?: string | undefined;
+        /** Made at or after: ISO 8601 with an offset, or a date (midnight UTC). Not with `after`. */
+        createdFrom?: string | undefined;
+        /** Made before. Not with `after`. */
+        createdTo?: string | undefined;
+        /** `desc` by default. Not with `after`. */
+        order?: 'asc' | 'desc' | undefined;
+        /** Answers the events after this `sequence`, oldest first; 0 begins with the first event. */
+        after?: number | undefined;
+        /** With `after`: for how many seconds to wait until there is an event that fits. */
+        wait?: number | undefined;
+      },
+      {
+        items: Array<Event>;
+        meta: ListMeta & Partial<EventsAfterMeta>;
+      }
+    >;
+    /** Follow events. A stream of server-sent events: `id` is the `sequence`, `event` the type, `data` the body that webhooks get. Without `after` it begins now. After a break, `Last-Event-ID` (which wins over `after`) goes on without a hole. Comments come at least every 30 s. The stream ends when its API key does. Over tRPC it is a subscription. */
+    stream: Subscription<
+      {
+        /** Begins after the event with this `sequence`. */
+        after?: number | undefined;
+        /** The same; wins over `after`. Also as header `Last-Event-ID`, which wins over both. */
+        lastEventId?: string | undefined;
+      },
+      WebhookPayload
+    >;
+    /** One event. Returns an event with the resources as they were when it happened. */
+    get: Query<
+      {
+        /** Id of the event. */
+        id: string;
+      },
+      Event
+    >;
+  };
+  webhooks: {
+    /** Create a webhook. The answer carries the signing `secret`, once. */
+    create: Mutation<
+      {
+        /** Label. */
+        name: string;
+        /** https endpoint to deliver to. */
+        url: string;
+        /** Event kinds to deliver. */
+        events: Array<EventType>;
+      },
+      WebhookWithSecret
+    >;
+    /** List webhooks. Lists webhooks, newest first. Signing secrets are masked. */
+    list: Query<
+      {
+        /** Page, from 1. */
+        page?: number | undefined;
+        /** Items per page, at most 100. */
+        pageSize?: number | undefined;
+      },
+      {
+        items: Array<Webhook>;
+        meta: ListMeta;
+      }
+    >;
+    /** One webhook. Returns a webhook. Its signing secret is masked. */
+    get: Query<
+      {
+        /** Id of the webhook. */
+        id: string;
+      },
+      Webhook
+    >;
+    /** Change a webhook. A webhook made ACTIVE again gets all deliveries that waited for it. A PAUSED one gets none until then. */
+    update: Mutation<
+      {
+        /** Id of the webhook. */
+        id: string;
+        /** Label. */
+        name?: string | undefined;
+        /** https endpoint to deliver to. */
+        url?: string | undefined;
+        /** Event kinds to deliver. */
+        events?: Array<EventType> | undefined;
+        status?: WebhookStatus | undefined;
+      },
+      Webhook
+    >;
+    /** Delete a webhook. Its pending deliveries are cancelled; all stay readable by id. */
+    delete: Mutation<
+      {
+        /** Id of the webhook. */
+        id: string;
+      },
+      Deleted
+    >;
+    /** List a webhook's deliveries. Lists deliveries to the webhook, newest first, each with its latest attempts. */
+    deliveries: Query<
+      {
+        /** Id of the webhook. */
+        id: string;
+        /** Page, from 1. */
+        page?: number | undefined;
+        /** Items per page, at most 100. */
+        pageSize?: number | undefined;
+        status?: DeliveryStatus | undefined;
+      },
+      {
+        items: Array<Delivery>;
+        meta: ListMeta;
+      }
+    >;
+    /** A webhook's health. Whether deliveries arrive, how many wait, and how fast the endpoint answers. */
+    health: Query<
+      {
+        /** Id of the webhook. */
+        id: string;
+      },
+      WebhookHealth
+    >;
+    /** Send events again. Sends again what failed, or every event of a time that the webhook takes, also from before it existed. Fresh events go first. What is still to be tried is left alone. For a PAUSED webhook it waits. */
+    replay: Mutation<
+      {
+        /** Id of the webhook. */
+        id: string;
+        /** Events made at or after. */
+        from?: string | undefined;
+        /** Events made before. */
+        to?: string | undefined;
+        /** FAILED: deliveries that were given up, again. ALL: a new delivery of every event. */
+        status?: 'FAILED' | 'ALL' | undefined;
+        /** Of these kinds only. */
+        types?: Array<EventType> | undefined;
+      },
+      WebhookReplay
+    >;
+    /** Send a signed sample event now. A sample `payment.completed`; works while PAUSED, makes no delivery. */
+    test: Mutation<
+      {
+        /** Id of the webhook. */
+        id: string;
+      },
+      WebhookTestResult
+    >;
+    /** Replace the signing secret. The answer carries the new `secret`, once. For 24 h deliveries carry signatures of both; at most 20 secrets are valid at once. */
+    rotateSecret: Mutation<
+      {
+        /** Id of the webhook. */
+        id: string;
+      },
+      WebhookWithSecret
+    >;
+    /** End older signing secrets. Ends the overlap of rotations at once: only the newest secret signs. For a secret that leaked. Also when there is no older secret. */
+    deletePreviousSecret: Mutation<
+      {
+        /** Id of the webhook. */
+        id: string;
+      },
+      Deleted
+    >;
+  };
+  deliveries: {
+    /** One delivery. Returns a delivery with its latest 50 attempts. */
+    get: Query<
+      {
+        /** Id of the delivery. */
+        id: string;
+      },
+      Delivery
+    >;
+    /** Send a delivery again. The same delivery, with the same event id; its attempts go on counting. */
+    redeliver: Mutation<
+      {
+        /** Id of the delivery. */
+        id: string;
+      },
+      Delivery
+    >;
+  };
+  reports: {
+    /** Sums of payments. Counts and exact sums of the payments whose ledger closed from `from` until before `to`. Each row is of one asset: different assets are never added up. Unmatched payments are counted only when asked for with `status=UNMATCHED`. Rows are in the order of their keys; more than 10,000 are refused (400). */
+    summary: Query<
+      {
+        /** ISO 8601 with an offset, or a date: midnight in `timezone`. */
+        from?: string | undefined;
+        /** ISO 8601 with an offset, or a date: midnight in `timezone`. */
+        to?: string | undefined;
+        groupBy?: 'day' | 'month' | 'product' | 'paymentLink' | 'asset' | 'status' | undefined;
+        /** Where days and months begin: a name such as `Europe/Berlin`, or an offset. */
+        timezone?: string | undefined;
+        /** Repeatable. */
+        status?: Array<PaymentStatus> | undefined;
+      },
+      Summary
+    >;
+  };
+}
