@@ -265,6 +265,16 @@ export type FieldError = {
   code: string;
 };
 
+export type Gap = {
+  fromLedger: number;
+  /** Included, like `fromLedger`. */
+  toLedger: number;
+  /** When it was found. */
+  at: string;
+  /** Null until its ledgers have been read after all. */
+  mendedAt: string | null;
+};
+
 export type Instructions = {
   /** The wallet's address, to be paid together with the memo. */
   address: string;
@@ -295,6 +305,13 @@ export type ListMeta = {
   total: number;
   /** 0 when there are none. */
   totalPages: number;
+};
+
+export type MendedGaps = {
+  /** Gaps that are closed now. */
+  mended: number;
+  /** Gaps that are left. Call again: a long one is read in parts. */
+  open: number;
 };
 
 /** Stellar network. LOCAL is the built-in development ledger. */
@@ -515,7 +532,7 @@ export type WalletSync = {
   ledger: number | null;
   /** When that was found; null before the first reading. */
   at: string | null;
-  /** SYNCING: first reading under way. LAGGING: more than 60 s behind the newest ledger. GAP: Horizon no longer has ledgers that were missed; make the wallet inactive and active again to acknowledge it. */
+  /** SYNCING: first reading under way. LAGGING: more than 60 s behind the newest ledger. GAP: no source has ledgers any more that were missed; mend it, or make the wallet inactive and active again to acknowledge it. */
   state: 'SYNCING' | 'OK' | 'LAGGING' | 'GAP';
 };
 
@@ -748,6 +765,31 @@ export interface Procedures {
         active?: boolean | undefined;
       },
       Wallet
+    >;
+    /** Ledgers that a wallet missed. Newest first, mended ones too. A gap of a test network that began anew cannot be mended. */
+    gaps: Query<
+      {
+        /** Id of the wallet. */
+        id: string;
+        /** Page, from 1. */
+        page?: number | undefined;
+        /** Items per page, at most 100. */
+        pageSize?: number | undefined;
+      },
+      {
+        items: Array<Gap>;
+        meta: ListMeta;
+      }
+    >;
+    /** Read missed ledgers after all. Asks the configured sources, or the Horizon that you name, for the ledgers of every open gap, and records what is there: matched and judged as of its ledger, with its events. Refused (409) while no source has them. What a named server says is recorded for this wallet only. */
+    mendGaps: Mutation<
+      {
+        /** Id of the wallet. */
+        id: string;
+        /** A Horizon of the wallet’s network: https, on a public address. */
+        horizonUrl?: string | null | undefined;
+      },
+      MendedGaps
     >;
     /** Delete a wallet. Refused (409) while a product uses it, or when it has payments. */
     delete: Mutation<
