@@ -8,6 +8,7 @@ const SECTIONS: Record<string, () => Promise<() => Promise<Section>>> = {
   watching: async () => (await import('./watching.js')).watching,
   api: async () => (await import('./api.js')).api,
   webhooks: async () => (await import('./webhooks.js')).webhooks,
+  streams: async () => (await import('./streams.js')).streams,
 };
 
 const asked = process.argv.slice(2);
