@@ -5,7 +5,7 @@ import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { memoRefunded } from '../domain/refund.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
-import type { Credit, LedgerRecord, RecordOutcome } from '../ledger/records.js';
+import { type Credit, type LedgerRecord, partiesOf, type RecordOutcome } from '../ledger/records.js';
 import type { ParkedRecordDoc } from '../stores/parked-records.js';
 
 const FETCHED_AT_ONCE = 8;
@@ -68,7 +68,7 @@ async function completeAll(
 ): Promise<LedgerRecord[]> {
   const whole = [...records];
   const lacking = records.flatMap(({ outcome }, index) =>
-    outcome.kind === 'incomplete' && concernsUs([...outcome.receivers, ...(outcome.senders ?? [])]) ? [index] : [],
+    outcome.kind === 'incomplete' && concernsUs(partiesOf(outcome)) ? [index] : [],
   );
   const left = [...lacking].reverse();
   const fetchOn = async () => {

@@ -238,13 +238,7 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
         askPage(null, limit, (source, size, lean) => source.payments(cursor, size, { ...pageOptions, lean })),
       quietCheck: (...args) => ask(callOf((source) => source.quietCheck(...args))),
       complete: (...args) => ask(callOf((source) => source.complete(...args))),
-      transactionRecords: (...args) =>
-        ask(
-          callOf(async (source) => {
-            if (source.transactionRecords) return source.transactionRecords(...args);
-            throw new LedgerUnavailable('it looks up no transactions', 0);
-          }),
-        ),
+      transactionRecords: (...args) => ask(callOf((source) => source.transactionRecords(...args))),
       ledger: (...args) => ask(callOf((source) => source.ledger(...args))),
       ledgerAtOrBefore: (...args) => ask(callOf((source) => source.ledgerAtOrBefore(...args))),
       account: (...args) => ask(callOf((source) => source.account(...args))),

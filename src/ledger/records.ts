@@ -62,6 +62,12 @@ export type RecordOutcome =
     } & Place)
   | ({ kind: 'parked' } & { [Key in Exclude<keyof Place, 'ledger'>]: string | null } & NotUnderstood);
 
+/** Everybody whom an incomplete record may concern. */
+export const partiesOf = ({ receivers, senders = [] }: Extract<RecordOutcome, { kind: 'incomplete' }>): string[] => [
+  ...receivers,
+  ...senders,
+];
+
 export type IgnoredReason = 'failed' | 'to_itself' | 'nothing_moved' | 'no_account_credited';
 
 /** A record as the source gave it, which is what gets parked, and what was understood of it. */

@@ -85,9 +85,8 @@ export interface LedgerSource {
   quietCheck(address: string | null, cursor: string, options?: PageOptions): Promise<QuietCheck>;
   /** Fetches what a record lacks, as long as the record concerns somebody. @returns the record with it, still `incomplete` when it cannot be had. */
   complete(record: LedgerRecord, concernsUs: (receivers: readonly string[]) => boolean): Promise<LedgerRecord>;
-  /** The payments of one transaction, failed ones too; null for a transaction that the server does not know. Missing for a kind of server that has
-   *  no such call. @param transactionHash 64 hex digits */
-  transactionRecords?(transactionHash: string): Promise<LedgerRecord[] | null>;
+  /** The payments of one transaction; null for a transaction that the server does not know (any more). @param transactionHash 64 hex digits */
+  transactionRecords(transactionHash: string): Promise<LedgerRecord[] | null>;
   /** `gone` before the oldest ledger that is kept; null for one that the server does not know (yet). */
   ledger(sequence: number): Promise<Ledger | 'gone' | null>;
   /** The newest ledger that closed at or before the time; null when none that old is kept. */

@@ -8,13 +8,13 @@ import { createContext } from '../../src/core/context.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';
-import { startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
+import { eventually, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 
 const { uri } = await testDatabase(t);
 const { url, client } = await startTestLedger(t, { uri, closeMs: 100 });
 const RPC_URLS_LOCAL = `${url}/rpc`;
 
-t.test('a payment is seen, judged and told by Stellar RPC alone', async (t) => {
+t.test('a payment is seen, judged, told and given back by Stellar RPC alone', async (t) => {
   // Horizon's side answers nothing to anybody.
   await client.fund();
   const { id } = await client.faults.add({ kind: 'unavailable', api: 'horizon', path: '/payments' });
@@ -27,15 +27,27 @@ t.test('a payment is seen, judged and told by Stellar RPC alone', async (t) => {
     url: `${receiver.origin}/hook`,
     events: ['payment.completed'],
   });
-  const { address, link } = await startSellingOn(service);
-  await client.pay({ to: address, amount: '10', memo: link.memo });
+  const [payer, till] = [await client.fund(), await client.fund()];
+  const { address, link } = await startSellingOn(service, till);
+  await client.pay({ to: address, amount: '10', memo: link.memo, fromSecret: payer.secret });
   await receiver.until(() => receiver.requests.length >= 1, 20_000);
   const { data } = JSON.parse(receiver.requests[0]!.body);
   t.match(data.payment, { status: 'COMPLETED', amount: '10', memo: link.memo });
+
+  const { id: paymentId } = data.payment;
+  const giveBack = (amount: string, memo: string | null) =>
+    client.pay({ to: payer.address, amount, memo, fromSecret: till.secret });
+  const refunded = async () => (await service.api('GET', `/payments/${paymentId}`)).data.refundedAmount;
+  await giveBack('4', `refund ${link.memo}`);
+  await eventually(async () => (await refunded()) === '4', 'seen by its memo');
+  const { hash: transactionHash } = await giveBack('6', null);
+  t.equal((await service.api('POST', `/payments/${paymentId}/refunds`, { transactionHash })).status, 200);
+  t.equal(await refunded(), '10', 'booked by its hash');
+  const unknown = { transactionHash: '0'.repeat(64) };
+  t.equal((await service.api('POST', `/payments/${paymentId}/refunds`, unknown)).status, 409);
   await client.faults.remove(id);
 
-  async function startSellingOn(of: typeof service) {
-    const { address: to } = await client.fund();
+  async function startSellingOn(of: typeof service, { address: to }: { address: string }) {
     const wallet = await of.api('POST', '/wallets', { name: 'W', address: to, network: 'LOCAL' });
     const terms = { walletId: wallet.data.id, assetCode: 'XLM', priceType: 'FIXED', price: '10' };
     const product = await of.api('POST', '/products', { name: 'Thing', ...terms });

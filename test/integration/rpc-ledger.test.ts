@@ -243,6 +243,7 @@ async function openWatcher(kind: Kind, addresses: readonly string[]) {
 for (const [name, strangers] of [
   ['two wallets, each by its name', 0],
   ['five wallets in one request', 3],
+  ['eleven wallets in two requests', 9],
   ['fourteen wallets by all transfers', 12],
 ] as const) {
   t.test(`three equal lists of payments: ${name}`, async (t) => {

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { SourceError, WrongNetwork } from '../errors.js';
 import { findLedgerAtOrBefore } from '../ledger-search.js';
+import { partiesOf } from '../records.js';
 import type { Response } from '../request.js';
 import type { LedgerSource, LedgerTip, Page } from '../source.js';
 import { ledgerOfCursor } from '../toid.js';
@@ -195,11 +196,6 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
     },
   };
 }
-
-const partiesOf = ({ receivers, senders = [] }: { receivers: readonly string[]; senders?: readonly string[] }) => [
-  ...receivers,
-  ...senders,
-];
 
 /** A cached or reversed page would move a cursor to where nothing was read. */
 function isAfter(cursor: string, { records, cursor: end }: ParsedPage): boolean {

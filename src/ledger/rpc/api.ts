@@ -5,6 +5,7 @@ import type { Asset } from '../../domain/asset.js';
 import { BlindServer, SourceError, WrongNetwork } from '../errors.js';
 import { hash } from '../horizon/fields.js';
 import { findLedgerAtOrBefore } from '../ledger-search.js';
+import { partiesOf } from '../records.js';
 import type { Ledger, LedgerSource, LedgerTip, Page } from '../source.js';
 import { type Call, INVALID_PARAMS, OUT_OF_RANGE, RpcError } from './call.js';
 import { getEvents } from './events.js';
@@ -13,7 +14,7 @@ import { parseOperation } from './operation.js';
 import { firstLedgerOf, type PageRequest, readEventsPage } from './page.js';
 import { probeSight } from './sight.js';
 import type { ContractIdOf } from './token-event.js';
-import { getOperation, type Transactions } from './transaction.js';
+import { getOperation, getOperations, type Transactions } from './transaction.js';
 
 /** What is known of a server from one request to the next. */
 export interface ServerMemory {
@@ -172,7 +173,7 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
 
     async complete(record, concernsUs) {
       const { outcome } = record;
-      if (outcome.kind !== 'incomplete' || !concernsUs(outcome.receivers)) return record;
+      if (outcome.kind !== 'incomplete' || !concernsUs(partiesOf(outcome))) return record;
       try {
         const raw = await getOperation(call, outcome, memory.transactions);
         if (raw) return { raw, outcome: parseOperation(raw, contractIdOf) };
@@ -182,6 +183,11 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
         if (error instanceof SourceError && error.kind === 'too_large') return record;
         throw error;
       }
+    },
+
+    async transactionRecords(transactionHash) {
+      const operations = await getOperations(call, transactionHash, memory.transactions);
+      return operations && operations.map((raw) => ({ raw, outcome: parseOperation(raw, contractIdOf) }));
     },
 
     async ledgerAtOrBefore(time) {

@@ -6,10 +6,12 @@ import { hash } from '../horizon/fields.js';
 import { ledgerOf } from '../toid.js';
 import type { Call } from './call.js';
 import { base64, ledgerNumber, moment } from './fields.js';
-import { accountTopic, type ContractIdOf, readTokenEvent, receiverOf, symbol } from './token-event.js';
+import { accountTopic, type ContractIdOf, readTokenEvent, receiverOf, senderOf, symbol } from './token-event.js';
 
 /** Of one filter; a request takes five filters. */
 const TOPICS_EACH = 5;
+/** Three topics each, and one for burns. */
+export const MOST_NAMED = 8;
 
 export interface EventFilter {
   type: 'contract';
@@ -21,15 +23,18 @@ const [TRANSFER, MINT, BURN, FEE] = ['transfer', 'mint', 'burn', 'fee'].map(symb
 /** Names its issuer inside the asset, which no filter looks into. */
 const BURNS = [BURN, ANY, ANY];
 
-/** @param addresses at most 12; null asks for all that moved. */
+/** What was paid to these accounts, and by them, which may be a refund. A mint and a burn name only the other party: an issuer's payments are
+ *  found where another address takes part.
+ *  @param addresses at most `MOST_NAMED`; null asks for all that moved. */
 export function paymentFilters(addresses: readonly string[] | null): EventFilter[] {
   const topics =
     addresses === null
       ? [[TRANSFER, ANY, ANY, ANY], [MINT, ANY, ANY], BURNS]
       : [
-          ...addresses.map(accountTopic).flatMap((to) => [
-            [TRANSFER, ANY, to, ANY],
-            [MINT, to, ANY],
+          ...addresses.map(accountTopic).flatMap((topic) => [
+            [TRANSFER, ANY, topic, ANY],
+            [TRANSFER, topic, ANY, ANY],
+            [MINT, topic, ANY],
           ]),
           BURNS,
         ];
@@ -116,14 +121,18 @@ export function operationIdOf({ id }: RpcEvent): bigint | null {
   return (place & NO_OPERATION) === NO_OPERATION ? null : place + 1n;
 }
 
-/** The account that the event pays; null when it pays none, or is not told by the asset's own contract. */
-export function paidBy({ contractId = null, topic }: RpcEvent, contractIdOf: ContractIdOf): string | null {
-  if (![TRANSFER, MINT, BURN].includes(topic[0] ?? '')) return null;
+/** Whose accounts the event pays and is paid by; nobody's when it is not told by the asset's own contract. */
+export function partiesOfEvent(
+  { contractId = null, topic }: RpcEvent,
+  contractIdOf: ContractIdOf,
+): { receiver: string | null; sender: string | null } {
+  const nobody = { receiver: null, sender: null };
+  if (![TRANSFER, MINT, BURN].includes(topic[0] ?? '')) return nobody;
   try {
     const topics = topic.map((each) => xdr.ScVal.fromXDR(each, 'base64'));
     const event = readTokenEvent(contractId, topics, contractIdOf);
-    return event && receiverOf(event);
+    return event ? { receiver: receiverOf(event), sender: senderOf(event) } : nobody;
   } catch {
-    return null;
+    return nobody;
   }
 }

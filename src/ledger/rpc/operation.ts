@@ -150,6 +150,10 @@ function operationFields(
   }
 }
 
+/** How many operations a transaction has. @throws where the envelope cannot be decoded */
+export const operationCountOf = (envelopeXdr: string): number =>
+  transactionIn(xdr.TransactionEnvelope.fromXDR(envelopeXdr, 'base64')).operations.length;
+
 function transactionIn(envelope: xdr.TransactionEnvelope) {
   switch (envelope.switch().name) {
     case 'envelopeTypeTxV0': {

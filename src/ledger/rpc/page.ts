@@ -11,8 +11,9 @@ import {
   type EventsAnswer,
   type EventsFrom,
   getEvents,
+  MOST_NAMED,
   operationIdOf,
-  paidBy,
+  partiesOfEvent,
   paymentFilters,
   placeOf,
   type RpcEvent,
@@ -56,22 +57,58 @@ export const firstLedgerOf = (request: PageRequest): number => {
 /** @throws SourceError */
 export async function readEventsPage(call: Call, request: PageRequest, contractIdOf: ContractIdOf): Promise<Page> {
   const { addresses, cursor, limit } = request;
-  const answer = await readWholeOperations(call, startOf(request), paymentFilters(addresses), eventsLimit(request));
+  const answers = await Promise.all(
+    groupsOf(addresses).map((group) =>
+      readWholeOperations(call, startOf(request), paymentFilters(group), eventsLimit(request)),
+    ),
+  );
+  const answer = joined(answers);
   const wanted = addresses && new Set(addresses);
-  const found = new Map<bigint, { event: RpcEvent; receivers: Set<string> }>();
+  const found = new Map<bigint, Found>();
   for (const event of answer.events) {
-    const receiver = paidBy(event, contractIdOf);
+    const { receiver, sender } = partiesOfEvent(event, contractIdOf);
     const operationId = operationIdOf(event);
     if (receiver === null || operationId === null || operationId <= BigInt(cursor)) continue;
-    if (wanted && !wanted.has(receiver)) continue;
-    const known = found.get(operationId);
-    if (known) known.receivers.add(receiver);
-    else found.set(operationId, { event, receivers: new Set([receiver]) });
+    if (wanted && !wanted.has(receiver) && !wanted.has(sender ?? '')) continue;
+    const known = found.get(operationId) ?? { event, receivers: new Set(), senders: new Set() };
+    known.receivers.add(receiver);
+    if (sender) known.senders.add(sender);
+    found.set(operationId, known);
   }
-  const all = [...found].map(([operationId, { event, receivers }]) => toRecord(operationId, event, [...receivers]));
+  const all = [...found].map(([operationId, each]) => toRecord(operationId, each));
   const records = wanted ? all.slice(0, limit) : all;
   return { records, ...endOf(answer, records, records.length < all.length), gone: false, among: addresses };
 }
+
+interface Found {
+  /** The operation's first. */
+  event: RpcEvent;
+  receivers: Set<string>;
+  senders: Set<string>;
+}
+
+/** The addresses of each request: as few requests as can name them all. */
+function groupsOf(addresses: readonly string[] | null): (readonly string[] | null)[] {
+  if (addresses === null || addresses.length <= MOST_NAMED) return [addresses];
+  const size = Math.ceil(addresses.length / Math.ceil(addresses.length / MOST_NAMED));
+  return Array.from({ length: Math.ceil(addresses.length / size) }, (_, index) =>
+    addresses.slice(index * size, (index + 1) * size),
+  );
+}
+
+/** Answers to requests that began at the same place, as far as the one that looked through least. */
+export function joined(answers: readonly EventsAnswer[]): EventsAnswer {
+  const [least, ...others] = [...answers].sort((a, b) => (shownUpTo(a) < shownUpTo(b) ? -1 : 1));
+  if (others.length === 0) return least!;
+  const end = shownUpTo(least!);
+  const byId = new Map(answers.flatMap(({ events }) => events).map((event) => [event.id, event]));
+  const events = [...byId.values()].filter(({ id }) => placeOf(id) <= end).sort((a, b) => (a.id < b.id ? -1 : 1));
+  return { ...least!, events };
+}
+
+/** The place up to which an answer of whole operations shows everything. */
+const shownUpTo = ({ events, cursor, isFull, latestLedger }: EventsAnswer): bigint =>
+  isFull ? placeOf(events.at(-1)!.id) : BigInt(cursorAfter(Math.min(ledgerOf(placeOf(cursor)), latestLedger)));
 
 const eventsLimit = ({ addresses, limit }: PageRequest): number =>
   Math.min(MOST_EVENTS, limit * (addresses ? EVENTS_PER_RECORD.named : EVENTS_PER_RECORD.all));
@@ -113,14 +150,15 @@ function endOf(
   return { cursor: last, full: false, shownLedger: lookedThrough };
 }
 
-function toRecord(operationId: bigint, event: RpcEvent, receivers: readonly string[]): LedgerRecord {
+function toRecord(operationId: bigint, { event, receivers, senders }: Found): LedgerRecord {
   const id = operationId.toString();
   return {
     raw: event,
     outcome: {
       kind: 'incomplete',
       needs: 'transaction',
-      receivers,
+      receivers: [...receivers],
+      senders: [...senders],
       operationId: id,
       pagingToken: id,
       transactionHash: event.txHash,

@@ -77,6 +77,12 @@ export function readTokenEvent(
   }
 }
 
+/** Whose account the money comes from; null when it is no account's. The issuer's shows as a mint, which does not name it among the parties. */
+export function senderOf({ type, from, asset }: TokenEvent): string | null {
+  const sender = type === 'mint' ? asset.issuer : from;
+  return sender?.startsWith('G') ? sender : null;
+}
+
 /** Whose account the event pays; null when it pays none. A transfer to the asset's issuer shows as a burn. */
 export function receiverOf({ type, to, asset }: TokenEvent): string | null {
   const receiver = type === 'burn' ? asset.issuer : to;

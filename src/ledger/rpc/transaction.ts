@@ -5,7 +5,7 @@ import type { Place } from '../records.js';
 import { operationOrderOf } from '../toid.js';
 import type { Call } from './call.js';
 import { ledgerNumber, moment } from './fields.js';
-import type { RpcOperation } from './operation.js';
+import { operationCountOf, type RpcOperation } from './operation.js';
 
 const MAX_REMEMBERED = 16;
 
@@ -24,6 +24,7 @@ const transactionSchema = z.discriminatedUnion('status', [
 ]);
 
 type Transaction = z.output<typeof transactionSchema>;
+type Applied = Extract<Transaction, { status: 'SUCCESS' }>;
 
 /** By hash, each with the promise of its answer. */
 export type Transactions = Map<string, Promise<Transaction>>;
@@ -43,15 +44,40 @@ export async function getOperation(
   const order = Number((id >> 12n) & 0xf_ffffn);
   if (transaction.ledger !== ledger || transaction.applicationOrder !== order)
     throw new SourceError('a transaction stands elsewhere than its event');
-  return {
-    operationId,
-    transactionHash,
-    closedAt: transaction.createdAt.toISOString(),
-    envelopeXdr: transaction.envelopeXdr,
-    resultXdr: transaction.resultXdr,
-    eventsXdr: transaction.events?.contractEventsXdr?.[operationOrderOf(id) - 1] ?? [],
-  };
+  return toOperation(transaction, transactionHash, id);
 }
+
+/** The operations of one transaction, none of a failed one; null for a transaction that the server does not know (any more). @throws SourceError */
+export async function getOperations(
+  call: Call,
+  transactionHash: string,
+  remembered: Transactions,
+): Promise<RpcOperation[] | null> {
+  const transaction = await getTransaction(call, transactionHash, remembered);
+  if (transaction.status === 'NOT_FOUND') return null;
+  if (transaction.status === 'FAILED') return [];
+  const first = (BigInt(transaction.ledger) << 32n) | (BigInt(transaction.applicationOrder) << 12n);
+  return Array.from({ length: countIn(transaction.envelopeXdr) }, (_, index) =>
+    toOperation(transaction, transactionHash, first + BigInt(index + 1)),
+  );
+}
+
+function countIn(envelopeXdr: string): number {
+  try {
+    return operationCountOf(envelopeXdr);
+  } catch {
+    throw new SourceError('invalid answer to getTransaction: its envelope cannot be decoded');
+  }
+}
+
+const toOperation = (transaction: Applied, transactionHash: string, id: bigint): RpcOperation => ({
+  operationId: id.toString(),
+  transactionHash,
+  closedAt: transaction.createdAt.toISOString(),
+  envelopeXdr: transaction.envelopeXdr,
+  resultXdr: transaction.resultXdr,
+  eventsXdr: transaction.events?.contractEventsXdr?.[operationOrderOf(id) - 1] ?? [],
+});
 
 async function getTransaction(call: Call, hash: string, remembered: Transactions): Promise<Transaction> {
   const known = remembered.get(hash);
