@@ -157,12 +157,13 @@ export function createStreamReader(deps: StreamReaderDeps) {
   }
 
   /** Asks whether anything came after the cursor, in one answer that shows how far its server is, and moves the cursor by it.
-   *  @returns where the cursor is then; null when something came. */
+   *  @returns where the cursor is then; null when something came, or may have come. */
   async function quietCheck({ session, tip }: ReadOptions, from: CursorDoc): Promise<CursorDoc | null> {
     const { isQuiet, shownLedger } = await session.quietCheck(from.address, from.cursor, {
       shownLedger: from.shownLedger,
     });
-    if (!isQuiet) return null;
+    // Where ledgers were dropped, nothing came only as far as is still known.
+    if (!isQuiet || (await wasCut(session, tip, from))) return null;
     const shown = shownLedger ?? tip.latestLedger - FARTHEST_BEHIND_LEDGERS;
     const isNewer = tip.latestLedger > from.ledger;
     const to: Progress = {

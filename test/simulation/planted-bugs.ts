@@ -130,7 +130,10 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'ledgers that Horizon dropped between root and page are missed',
-    changes: [[READER, '(await wasCut(session, tip, from))', 'Math.random() < 0']],
+    changes: [
+      [READER, 'page.gone || (await wasCut(session, tip, from))', 'page.gone'],
+      [READER, '!isQuiet || (await wasCut(session, tip, from))', '!isQuiet'],
+    ],
   },
   {
     guard: 'ledgers that Horizon dropped are said aloud',
