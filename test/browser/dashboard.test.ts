@@ -315,6 +315,13 @@ task('a refund is a QR code of the request that the API gives', {}, async (t, pa
   const { uri } = await api('GET', `/payments/${underpaid.id}/refund`);
   t.equal(scan(await code.screenshot()), uri);
   t.equal(await page.getByRole('link', { name: 'Open in a wallet' }).getAttribute('href'), uri);
+
+  await page.getByLabel('Its transaction hash').fill('abc');
+  await button(page, 'Book the refund').click();
+  await page.getByText('A transaction hash has 64 hexadecimal digits.').first().waitFor();
+  await page.getByLabel('Its transaction hash').fill(underpaid.transactionHash);
+  await button(page, 'Book the refund').click();
+  await page.locator('form [role=alert]', { hasText: 'pays nothing of this payment back' }).waitFor();
 });
 
 task(
@@ -439,7 +446,7 @@ task(
     await button(page, 'Send a test').click();
     await page.locator('.callout.good', { hasText: 'answered 2' }).waitFor();
     await page.getByRole('switch').click();
-    await page.locator('.badge', { hasText: 'Paused' }).waitFor();
+    await page.locator('header.page .badge', { hasText: 'Paused' }).waitFor();
     await button(page, 'Rotate').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
     t.match(await page.getByRole('dialog').locator('code').innerText(), /^whsec_/);
@@ -453,6 +460,23 @@ task(
     const before = receiver.requests.length;
     await button(delivery, 'Send again').click();
     await eventually(async () => receiver.requests.length > before, 'sent again');
+
+    await page.locator('section', { hasText: 'Health' }).locator('.badge', { hasText: 'Healthy' }).waitFor();
+    const { delivered24h } = await api('GET', `/webhooks/${hook.id}/health`);
+    await page
+      .locator('dl', { hasText: 'Delivered in 24 h' })
+      .getByText(String(delivered24h), { exact: true })
+      .waitFor();
+    await page.getByLabel('Everything').check();
+    await page.getByLabel('From').fill('2020-01-01');
+    await page.getByLabel('To and with').fill('2020-01-02');
+    await button(page, 'Send them again').click();
+    await toast(page, 'There is nothing to send again.');
+    const earlier = receiver.requests.length;
+    await page.getByLabel('Everything').check();
+    await button(page, 'Send them again').click();
+    await toast(page, 'will be sent.');
+    await eventually(async () => receiver.requests.length > earlier, 'events are delivered anew');
   },
 );
 

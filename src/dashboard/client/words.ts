@@ -1,7 +1,7 @@
 /** What states and reasons mean, in a merchant's words. Each table has every value of the contract: a new one does not compile without words. */
 import type { EventType } from '../../../contracts/event-kinds.js';
 import type { PaymentReason, PaymentStatus } from '../../../contracts/payments.js';
-import type { Item } from './api.js';
+import type { Item, Output } from './api.js';
 
 export type Tone = 'good' | 'caution' | 'bad' | 'quiet';
 export interface Word {
@@ -63,6 +63,17 @@ export const DELIVERY_STATUS: Record<Item<'webhooks.deliveries'>['status'], Word
   DELIVERED: { label: 'Delivered', tone: 'good' },
   FAILED: { label: 'Failed', tone: 'bad' },
   CANCELLED: { label: 'Cancelled', tone: 'quiet' },
+};
+
+export const WEBHOOK_HEALTH: Record<Output<'webhooks.health'>['state'], Word & { sentence: string }> = {
+  HEALTHY: { label: 'Healthy', tone: 'good', sentence: 'Deliveries arrive.' },
+  FAILING: {
+    label: 'Failing',
+    tone: 'bad',
+    sentence: 'Nothing has arrived since the last failure. It is tried again.',
+  },
+  PAUSED: { label: 'Paused', tone: 'caution', sentence: 'Deliveries wait until it is switched on.' },
+  IDLE: { label: 'Idle', tone: 'quiet', sentence: 'Nothing was delivered in the last 24 hours.' },
 };
 
 export const EVENT_TYPE: Record<EventType, string> = {

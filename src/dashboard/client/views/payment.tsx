@@ -1,11 +1,13 @@
 /** One payment: what came of it, the ledger's facts, and what can be decided about it. */
 import { Link } from 'wouter-preact';
 import { useParam } from '../address.js';
-import { type Item, type Output, useRead, useWrite } from '../api.js';
+import { failureOf, type Item, type Output, useRead, useWrite } from '../api.js';
 import { Ask, useCanWrite } from '../parts/act.js';
 import { Code, Copy, Facts, Money, Outside, Time } from '../parts/bits.js';
+import { Field, Form, type Values } from '../parts/form.js';
 import { Loaded, Page, Section, Shown } from '../parts/page.js';
 import { QrBlock } from '../parts/qr-block.js';
+import { say } from '../parts/toast.js';
 import { PAYMENT_REASON } from '../words.js';
 import { Assign } from './assign.js';
 import { PaymentBadge } from './payments.js';
@@ -53,6 +55,7 @@ function Details({ payment }: { payment: Received }) {
       </div>
       {open === 'assign' && canWrite && isUnmatched && <Assign payment={payment} onDone={() => setOpen('')} />}
       {open === 'refund' && <Refund id={payment.id} />}
+      {open === 'refund' && canWrite && <BookRefund id={payment.id} />}
       <Section title="What it was for">
         <Facts
           facts={[
@@ -174,6 +177,33 @@ function Refund({ id }: { id: string }) {
   return (
     <Section title="Send it back">
       <Shown query={refund}>{(request) => <RefundRequest request={request} />}</Shown>
+    </Section>
+  );
+}
+
+/** For money that went back without the memo by which refunds are seen. */
+function BookRefund({ id }: { id: string }) {
+  const write = useWrite('payments.addRefund');
+  const submit = async (values: Values) => {
+    try {
+      await write.mutateAsync({ id, transactionHash: values.text('transactionHash') });
+      say('The refund is booked.');
+    } catch {}
+  };
+  return (
+    <Section title="Sent back already?">
+      <Form
+        submit="Book the refund"
+        isBusy={write.isPending}
+        failure={write.error ? failureOf(write.error) : null}
+        onSubmit={(values) => void submit(values)}
+      >
+        <Field
+          name="transactionHash"
+          label="Its transaction hash"
+          hint="A refund with the memo above is booked by itself. For one without it, name its transaction."
+        />
+      </Form>
     </Section>
   );
 }

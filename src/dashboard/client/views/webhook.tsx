@@ -9,6 +9,7 @@ import { Loaded, Page, Section } from '../parts/page.js';
 import { say } from '../parts/toast.js';
 import { EVENT_TYPE, EVENT_TYPES } from '../words.js';
 import { Deliveries } from './deliveries.js';
+import { Health, Replay } from './webhook-health.js';
 import { WebhookBadge } from './webhooks.js';
 
 type Webhook = Item<'webhooks.list'>;
@@ -121,9 +122,11 @@ function Details({ webhook }: { webhook: Webhook }) {
         ]}
       />
       {test.data && <TestResult result={test.data} />}
+      <Health webhookId={id} />
       <Deliveries webhookId={id} />
       {canWrite && (
         <>
+          <Replay webhookId={id} />
           <Section title="Change">
             <WebhookForm webhook={webhook} />
           </Section>
