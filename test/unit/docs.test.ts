@@ -21,7 +21,7 @@ t.test('links to files and headings of the repository lead somewhere', async (t)
   const pages = [...top, ...inDocs.filter((name) => name.endsWith('.md') && !name.startsWith(join('docs', 'api')))];
   let links = 0;
   for (const page of pages) {
-    const text = readFileSync(join(ROOT, page), 'utf8').replace(/^```[^]*?^```/gm, '');
+    const text = readFileSync(join(ROOT, page), 'utf8').replace(/^```[\s\S]*?^```/gm, '');
     for (const [, target] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^https?:/.test(target!)) continue;
       const [path = '', anchor] = target!.split('#');
