@@ -1,5 +1,6 @@
 /** The table of event kinds. To add one: a row here, a call of `outbox.publish` where it happens, and a test. */
 import { z } from 'zod';
+import { auditAssetSchema } from './audits.js';
 import { checkoutSchema } from './checkouts.js';
 import { checkoutEventDataExample, eventDataExample } from './examples.js';
 import { paymentLinkSchema } from './payment-links.js';
@@ -82,6 +83,15 @@ export const EVENT_KINDS = {
     data: z
       .object({ wallet: walletSummarySchema, fromLedger: z.int(), toLedger: z.int() })
       .meta({ id: 'WalletGapEventData', description: 'The ledgers that were not read, both ends included.' }),
+    subject: ({ wallet }) => wallet.id,
+    repeats: true,
+  }),
+  'wallet.difference': kind({
+    description: 'an audit found balances of a wallet that nothing on the ledger explains',
+    data: z.object({ wallet: walletSummarySchema, assets: z.array(auditAssetSchema) }).meta({
+      id: 'WalletDifferenceEventData',
+      description: 'All assets of the audit, also those without a difference.',
+    }),
     subject: ({ wallet }) => wallet.id,
     repeats: true,
   }),

@@ -1,5 +1,6 @@
 /** Wallets: Stellar accounts whose incoming payments the service reads. */
 import { z } from 'zod';
+import { auditSchema } from './audits.js';
 import { deletedSchema, listOf } from './envelope.js';
 import type { FieldError } from './errors.js';
 import { walletExample } from './examples.js';
@@ -145,6 +146,31 @@ export const wallets = {
     output: mendedSchema,
     errors: ['conflict'],
     examples: { body: { horizonUrl: 'https://horizon.example' } },
+  }),
+  audits: operation({
+    method: 'GET',
+    path: '/wallets/{id}/audits',
+    summary: 'Audits of a wallet',
+    description: 'Newest first. The newest 100 are kept.',
+    tag,
+    params,
+    query: pageQuery,
+    output: listOf(auditSchema),
+  }),
+  startAudit: operation({
+    method: 'POST',
+    path: '/wallets/{id}/audits',
+    summary: 'Audit a wallet',
+    description:
+      'Compares the balances on the ledger with everything that moved them since the last audit, and records payments that were missed. It runs in the background: look at the list for its end. Refused (409) while one runs.',
+    tag,
+    status: 201,
+    params,
+    body: {},
+    bodyOptional: true,
+    output: auditSchema,
+    errors: ['conflict'],
+    examples: { body: {} },
   }),
   delete: operation({
     method: 'DELETE',

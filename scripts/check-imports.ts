@@ -16,6 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   resources: 'contracts domain type:stores',
   events: 'contracts domain clock resources type:stores',
   collect: 'contracts domain clock ledger resources events stores/verdict type:stores type:services',
+  audit: 'contracts domain clock ledger resources events collect type:stores',
   webhooks: 'contracts domain clock resources type:events type:stores',
   services: 'contracts domain clock resources events stores/verdict type:stores type:page',
   api: 'contracts domain clock type:client type:services',
@@ -28,8 +29,8 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   mongod: 'clock domain',
   'local-ledger': 'contracts/networks clock domain/startup-error cli/program',
   mcp: 'contracts clock',
-  core: 'contracts domain clock config stores ledger resources events collect webhooks services api page http jobs mongod local-ledger',
-  cli: 'contracts domain clock config stores ledger events collect webhooks services client core jobs main mcp mongod local-ledger',
+  core: 'contracts domain clock config stores ledger resources events collect audit webhooks services api page http jobs mongod local-ledger',
+  cli: 'contracts domain clock config stores ledger resources events collect audit webhooks services client core jobs main mcp mongod local-ledger',
   main: 'contracts domain clock config core',
   // A package of its own.
   client: '',

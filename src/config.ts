@@ -41,6 +41,8 @@ export interface Config {
   trustProxy: boolean | number | string;
   /** Null: metrics and details of readiness are served on `port`, to local addresses. */
   metricsPort: number | null;
+  /** From one audit of a wallet to the next; 0 for none by themselves. */
+  auditIntervalHours: number;
   /** 0 keeps everything. */
   retentionDays: number;
   /** 0 keeps all unmatched payments. */
@@ -129,6 +131,11 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
     default: 'none',
     meaning:
       'Serves `/metrics`, and the reasons of `/health/ready`, on this port only. Without it, `PORT` serves them to loopback and private addresses',
+  },
+  AUDIT_INTERVAL_HOURS: {
+    default: '24',
+    meaning:
+      'How often each active wallet is audited, spread over that time and with at most a quarter of the request budget; `0`: only when asked',
   },
   RETENTION_DAYS: {
     default: '0',
@@ -231,6 +238,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     maxApiKeysPerAccount: integer('MAX_API_KEYS_PER_ACCOUNT', 100, 1, 1_000_000),
     maxWalletsPerAccount: integer('MAX_WALLETS_PER_ACCOUNT', 10_000, 1, 1_000_000),
     trustProxy: trustProxy(raw('TRUST_PROXY')),
+    auditIntervalHours: integer('AUDIT_INTERVAL_HOURS', 24, 0, 8760),
     retentionDays: integer('RETENTION_DAYS', 0, 0, 36_500),
     dustStroops: dust(raw('DUST_AMOUNT')),
     metricsPort: raw('METRICS_PORT') === undefined ? null : integer('METRICS_PORT', 0, 1, 65_535),

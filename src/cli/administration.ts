@@ -4,6 +4,7 @@ import { NETWORKS } from '../../contracts/networks.js';
 import { monotonicClock, systemClock } from '../clock.js';
 import { retryParked } from '../collect/parked.js';
 import { originOf, readConfig } from '../config.js';
+import { auditByOperator } from '../core/auditing.js';
 import { createCore } from '../core/core.js';
 import { openDatabase } from '../core/database.js';
 import { closeLedgers, createLedgers } from '../core/ledgers.js';
@@ -12,6 +13,7 @@ import { checkSecretsKey, openSecretsKey, resealSecrets } from '../core/secrets-
 import { createIds } from '../domain/ids.js';
 import { createSecretBox } from '../domain/secrets.js';
 import { jobsOf } from '../jobs/table.js';
+import { toAudit } from '../resources/audit.js';
 import { createApiKeyService } from '../services/api-keys.js';
 import { createExportService } from '../services/exports.js';
 import { unlimited } from '../services/quota.js';
@@ -69,6 +71,7 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
     async resealSecrets() {
       return resealSecrets(sealedValues(database.connection.db!), await openSecrets());
     },
+    audit: async (walletId) => (await auditByOperator(core, config, walletId)).map(toAudit),
     mendGaps: (url, walletId) => mendByOperator(core, url, walletId),
     retryParked: (record) => retryParked({ ledgers, wallets, parkedRecords, recorder: core.recorder, clock }, record),
     clock,

@@ -7,6 +7,7 @@ import { originOf, readClientSettings, readConfig } from '../config.js';
 import { registerLedgerCommands } from '../local-ledger/cli.js';
 import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
 import { registerAccountCommands } from './account.js';
+import { registerAuditCommand } from './audit.js';
 import { registerBackupCommands } from './backup.js';
 import { registerEventCommands } from './events.js';
 import { registerExportCommands } from './export.js';
@@ -50,6 +51,7 @@ program
     await import('../main.js');
   });
 registerAccountCommands(program, connect);
+registerAuditCommand(program, connect);
 registerBackupCommands(program, { clock: systemClock, settings: readConfig });
 registerExportCommands(program, connect);
 registerGapCommands(program, connect);

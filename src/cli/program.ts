@@ -6,6 +6,7 @@ import type { Clock } from '../clock.js';
 import type { ParkedRetry } from '../collect/parked.js';
 import { ApiError } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
+import type { Audit } from '../resources/audit.js';
 import type { ServiceOf } from '../services/caller.js';
 import type { ExportService } from '../services/exports.js';
 import type { AccountStore } from '../stores/accounts.js';
@@ -24,6 +25,8 @@ export interface Administration {
   retryParked: (record: ParkedRecordDoc) => Promise<ParkedRetry>;
   apiKeyService: ServiceOf<Contract['apiKeys']>;
   exports: ExportService;
+  /** Audits one wallet, or with null every active one, and waits for the end. */
+  audit: (walletId: string | null) => Promise<Audit[]>;
   /** Mends gaps with the Horizon at the URL. @param walletId null for every wallet of its network */
   mendGaps: (url: string, walletId: string | null) => Promise<MendReport[]>;
   /** How the jobs stand, of the networks that are configured. */

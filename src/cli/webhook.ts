@@ -134,6 +134,10 @@ function summaryOf(event: WebhookPayload): string {
   switch (event.type) {
     case 'wallet.gap':
       return `${event.data.wallet.id}  ledgers ${event.data.fromLedger} to ${event.data.toLedger}`;
+    case 'wallet.difference': {
+      const different = event.data.assets.filter(({ difference }) => difference !== '0');
+      return `${event.data.wallet.id}  ${different.map(({ difference, assetCode }) => `${difference} ${assetCode}`).join(', ')}`;
+    }
     case 'webhook.paused':
       return `${event.data.webhook.id}  ${event.data.reason}`;
     case 'checkout.paid':

@@ -103,7 +103,7 @@ export type GapPlan =
 export function planGap(
   fromLedger: number,
   tip: Pick<LedgerTip, 'oldestLedger'>,
-  tips: readonly ServerTip[],
+  tips: readonly Pick<ServerTip, 'server' | 'tip'>[],
   waitedMs: number,
 ): GapPlan {
   if (fromLedger >= tip.oldestLedger) return { kind: 'none' };

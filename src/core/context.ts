@@ -20,6 +20,7 @@ import { createKeyring, type Keyring } from '../webhooks/keyring.js';
 import { createPoster, type Poster } from '../webhooks/poster.js';
 import { createSend } from '../webhooks/send.js';
 import { type Api, createApi } from './api.js';
+import { createAuditing } from './auditing.js';
 import { type Core, createCore } from './core.js';
 import { openDatabase, toStartupError } from './database.js';
 import { type OpenEventTail, openEventTail } from './event-tail.js';
@@ -110,7 +111,9 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
   const services = composeServices(core, config, { secrets, signers, poster, worker, tail: events.tail });
 
   if (worker) await refuseUnfitServers(core.ledgers);
-  const jobs = worker && (await startWorkerJobs(core, worker, { db: database.connection.db!, config }));
+  const db = database.connection.db!;
+  const auditor = worker && createAuditing(core, config, () => worker.sequencer.wake());
+  const jobs = worker && auditor && (await startWorkerJobs(core, worker, { db, config, auditor }));
   const api =
     role === 'worker'
       ? null

@@ -2,6 +2,7 @@
 import type mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
+import type { Auditor } from '../audit/auditor.js';
 import type { Clock } from '../clock.js';
 import { createPollScheduler } from '../collect/poll-scheduler.js';
 import { type WatchDeps, watch } from '../collect/watch.js';
@@ -26,7 +27,7 @@ const RETRIES_COUNTED = 1000;
 export async function startWorkerJobs(
   core: Core,
   { sequencer, dispatcher, expiry, watching }: Worker,
-  { db, config }: { db: mongoose.mongo.Db; config: Config },
+  { db, config, auditor }: { db: mongoose.mongo.Db; config: Config; auditor: Auditor },
 ): Promise<Jobs> {
   const { stores, transaction, processId, clock, log } = core;
   const { jobs, countSegments, deliveries } = stores.system;
@@ -44,6 +45,9 @@ export async function startWorkerJobs(
       () =>
       async ({ ended }) => ({ result: { looked: await expiry.run(ended) } }),
     'retry webhooks': () => retryWebhooks({ deliveries, dispatcher, clock }),
+    'audit wallets':
+      () =>
+      async ({ enough, ended }) => ({ result: { turns: await auditor.run(config.networks, enough, ended) } }),
     housekeeping: () => housekeeping({ db, transaction, jobs, countSegments, clock, log }, config),
   });
   return startJobs({ db, store: jobs, jobs: bound, processId, clock, log });

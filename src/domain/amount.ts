@@ -28,3 +28,7 @@ export function formatAmount(stroops: bigint): string {
   const whole = (stroops / SCALE).toString();
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }
+
+/** The same with a `-` where it is less than 0. */
+export const formatSigned = (stroops: bigint): string =>
+  stroops < 0n ? `-${formatAmount(-stroops)}` : formatAmount(stroops);

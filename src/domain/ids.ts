@@ -16,6 +16,7 @@ export const ID_PREFIXES = [
   'dlv',
   'rpl',
   'gap',
+  'aud',
 ] as const;
 export type IdPrefix = (typeof ID_PREFIXES)[number];
 

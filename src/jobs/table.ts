@@ -67,6 +67,13 @@ const OTHERS = [
     processes: 'one',
   },
   {
+    name: 'audit wallets',
+    schedule:
+      'always; a run lasts a minute; each active wallet every AUDIT_INTERVAL_HOURS, spread over that time, and when asked',
+    does: 'holds the lease of each network’s audits, and holds balances against everything that moved them, one audit at a time',
+    ...drains,
+  },
+  {
     name: 'housekeeping',
     schedule: 'hourly',
     does: 'removes jobs of processes that died and, with RETENTION_DAYS, what is older',

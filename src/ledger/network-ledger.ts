@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Clock, MonotonicClock } from '../clock.js';
 import type { RequestBudget } from './budget.js';
 import { LedgerUnavailable, SourceError, UnfitServer } from './errors.js';
+import type { AccountHistory } from './history.js';
 import { createPageSizes } from './page-sizes.js';
 import { candidates, newHealth, noteAnswer, noteError, pauseMs, type ServerHealth } from './server.js';
 import type { LedgerSource, LedgerTip, Page } from './source.js';
@@ -11,6 +12,8 @@ import type { LedgerSource, LedgerTip, Page } from './source.js';
 export interface LedgerServer {
   /** Shown to operators: a host, never path, query or user info, which may be keys. */
   label: string;
+  /** It keeps histories of accounts. */
+  hasHistories: boolean;
   /** @param spend waits for the budget: called before each request. @param timeoutMs of one request. */
   connect(spend: () => Promise<void>, timeoutMs: number): LedgerSource;
 }
@@ -31,6 +34,7 @@ export interface LedgerSession extends Required<LedgerSource> {
 
 export interface ServerTip {
   server: string;
+  hasHistories: boolean;
   tip: LedgerTip | null;
 }
 
@@ -87,6 +91,12 @@ const pageCall = (run: (source: LedgerSource, withinMs: number) => Promise<Page>
   provesHealthy: true,
 });
 const TIP: SourceCall<LedgerTip> = { run: async (source, tip) => tip ?? (await source.tip()), provesHealthy: false };
+
+/** @throws LedgerUnavailable */
+function historyOf({ history }: LedgerSource): AccountHistory {
+  if (history) return history;
+  throw new LedgerUnavailable('it keeps no histories of accounts', 0);
+}
 
 export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedger {
   const { budget, clock, monotonic = clock, log, timeoutMs = TIMEOUT_MS } = options;
@@ -244,14 +254,21 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
       account: (...args) => ask(callOf((source) => source.account(...args))),
       sequenceOf: (...args) => ask(callOf((source) => source.sequenceOf(...args))),
       submit: (...args) => ask(callOf((source) => source.submit(...args))),
+      history: {
+        holdings: (...args) => ask(callOf((source) => historyOf(source).holdings(...args))),
+        effects: (...args) => ask(callOf((source) => historyOf(source).effects(...args))),
+        operations: (...args) => ask(callOf((source) => historyOf(source).operations(...args))),
+        operation: (...args) => ask(callOf((source) => historyOf(source).operation(...args))),
+        fees: (...args) => ask(callOf((source) => historyOf(source).fees(...args))),
+      },
       tips: () =>
         Promise.all(
           servers.map(async (server) => {
             try {
-              return { server: server.label, tip: await on(server).tip() };
+              return { server: server.label, hasHistories: server.hasHistories, tip: await on(server).tip() };
             } catch (error) {
               if (!(error instanceof LedgerUnavailable || error instanceof UnfitServer)) throw error;
-              return { server: server.label, tip: null };
+              return { server: server.label, hasHistories: server.hasHistories, tip: null };
             }
           }),
         ),

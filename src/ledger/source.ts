@@ -2,6 +2,7 @@
  *
  *  All kinds count alike, by ledger, transaction and operation, so that a cursor of one kind continues on another. */
 import type { Asset } from '../domain/asset.js';
+import type { AccountHistory } from './history.js';
 import type { LedgerRecord } from './records.js';
 
 /** The newest ledger of a server and the oldest one that it keeps. */
@@ -98,4 +99,6 @@ export interface LedgerSource {
   /** Hands a signed transaction to the network and waits some seconds for what becomes of it. Handing the same one over again does no harm.
    *  @param envelope base64 of a TransactionEnvelope */
   submit(envelope: string): Promise<Submission>;
+  /** What an audit reads. Missing for a kind of server that keeps no histories of accounts. */
+  history?: AccountHistory;
 }

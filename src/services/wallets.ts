@@ -5,6 +5,7 @@ import { walletFieldErrors } from '../../contracts/wallets.js';
 import type { Clock } from '../clock.js';
 import { conflict, invalid, notFound, rateLimited } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
+import { toAudit } from '../resources/audit.js';
 import { toGap, toWallet } from '../resources/index.js';
 import type { ForAccount } from '../stores/index.js';
 import type { WalletDoc } from '../stores/wallets.js';
@@ -40,7 +41,7 @@ const MEND_REFUSALS = {
 } as const;
 
 export function createWalletService(deps: {
-  forAccount: ForAccount<'wallets' | 'gaps' | 'checkouts'>;
+  forAccount: ForAccount<'wallets' | 'gaps' | 'audits' | 'checkouts'>;
   readSync: ReadSync;
   stamper: LedgerStamper;
   networks: readonly Network[];
@@ -131,6 +132,23 @@ export function createWalletService(deps: {
       const outcome = await mendGaps(wallet, url);
       if (typeof outcome === 'string') throw conflict(MEND_REFUSALS[outcome]);
       return { mended: outcome.mended, open: outcome.open };
+    },
+
+    async audits({ accountId }, { id, ...request }) {
+      const { wallets, audits } = forAccount(accountId);
+      if (!(await wallets.byId(id))) throw notFound('wallet');
+      const { items, meta } = await audits.list(id, request);
+      return { items: items.map(toAudit), meta };
+    },
+
+    async startAudit({ accountId, reservedId }, { id }) {
+      const { wallets, audits } = forAccount(accountId);
+      const wallet = await wallets.byId(id);
+      if (!wallet) throw notFound('wallet');
+      const _id = reservedId?.('aud') ?? newId('aud');
+      const audit = await audits.start({ _id, walletId: id, network: wallet.network, createdAt: clock.now() });
+      if (!audit) throw conflict('An audit of this wallet is running already.');
+      return toAudit(audit);
     },
 
     async delete({ accountId }, { id }) {

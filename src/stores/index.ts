@@ -7,6 +7,7 @@ import type { Clock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
 import { createAccountStore } from './accounts.js';
 import { createApiKeyStore } from './api-keys.js';
+import { createAuditStore } from './audits.js';
 import { createCheckoutStore } from './checkouts.js';
 import { createCountSegments } from './count-segments.js';
 import { createCursorStore } from './cursors.js';
@@ -58,6 +59,9 @@ export class AccountStores {
   }
   get gaps() {
     return this.#stores.gaps.forAccount(this.#accountId);
+  }
+  get audits() {
+    return this.#stores.audits.forAccount(this.#accountId);
   }
   get products() {
     return this.#stores.products.forAccount(this.#accountId);
@@ -112,6 +116,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId }: S
     apiKeys: createApiKeyStore(connection),
     wallets: createWalletStore(connection),
     gaps: createGapStore(connection),
+    audits: createAuditStore(connection),
     products: createProductStore(connection),
     paymentLinks: createPaymentLinkStore(connection, countSegments),
     checkouts: createCheckoutStore(connection),
@@ -146,6 +151,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     apiKeys,
     wallets,
     gaps,
+    audits,
     products,
     paymentLinks,
     checkouts,
@@ -166,6 +172,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
       apiKeys: apiKeys.system,
       wallets: wallets.system,
       gaps: gaps.system,
+      audits: audits.system,
       products: products.system,
       paymentLinks: paymentLinks.system,
       checkouts: checkouts.system,

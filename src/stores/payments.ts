@@ -306,6 +306,14 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
           .toArray();
         return new Set(found.map((each) => keyOf(each as never)));
       },
+      /** What is stored of these operations' payments to a wallet. */
+      ofOperations: (walletId: string, operationIds: readonly string[]) =>
+        collection
+          .find(
+            { walletId, operationId: { $in: [...operationIds] } },
+            { projection: { operationId: 1, assetCode: 1, assetIssuer: 1, amount: 1, ledger: 1, ledgerClosedAt: 1 } },
+          )
+          .toArray(),
       /** The oldest payments of one payer to a link or checkout: of more than 1,000 those. */
       ofPayer: (
         payer: Pick<PaymentDoc, 'accountId' | 'senderAddress' | 'network'>,

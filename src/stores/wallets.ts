@@ -34,6 +34,8 @@ export interface WalletDoc {
   hasPayments: boolean;
   /** While true, checkouts are made without a write here. Whoever wants there to be none clears it, and then looks for them. Missing means false. */
   takesCheckouts?: boolean;
+  /** When its next audit begins. Missing until that is planned. */
+  nextAuditAt?: Date;
   createdAt: Date;
 }
 
@@ -58,6 +60,7 @@ const walletSchema = new mongoose.Schema<WalletDoc>(
     productCount: Number,
     hasPayments: Boolean,
     takesCheckouts: Boolean,
+    nextAuditAt: Date,
     createdAt: Date,
   },
   { ...SCHEMA_OPTIONS, collection: 'wallets' },
@@ -67,6 +70,7 @@ walletSchema.index({ accountId: 1, _id: -1 });
 walletSchema.index({ network: 1, address: 1 });
 walletSchema.index({ network: 1, watching: 1, address: 1 });
 walletSchema.index({ network: 1, active: 1 }, { partialFilterExpression: { watching: true, active: false } });
+walletSchema.index({ network: 1, nextAuditAt: 1 }, { partialFilterExpression: { active: true }, name: 'audits' });
 walletSchema.index({ network: 1, watchStarted: 1 }, { partialFilterExpression: { watchStarted: false } });
 
 /** Whose wallets missed what. */
@@ -269,6 +273,29 @@ export function createWalletStore(connection: mongoose.Connection) {
           { $max: { 'gap.toLedger': toLedger }, $set: { 'gap.lastAt': lastAt } },
           { session },
         );
+      },
+      /** Every active wallet of these networks, in the order of their ids. */
+      activeOf: (networks: readonly Network[]) =>
+        wallets
+          .find({ network: { $in: [...networks] }, active: true })
+          .sort({ _id: 1 })
+          .lean<WalletDoc[]>()
+          .exec(),
+      /** Active wallets whose audits are not planned yet. */
+      withoutAuditPlan: (network: Network, limit: number) =>
+        wallets
+          .find({ network, active: true, nextAuditAt: null }, { _id: 1 }, { limit })
+          .lean<{ _id: string }[]>()
+          .exec(),
+      /** The active wallet whose audit is due longest; null when none is. */
+      dueForAudit: (network: Network, now: Date) =>
+        wallets
+          .findOne({ network, active: true, nextAuditAt: { $lte: now } })
+          .sort({ nextAuditAt: 1 })
+          .lean<WalletDoc>()
+          .exec(),
+      async planAudit(id: string, nextAuditAt: Date): Promise<void> {
+        await wallets.updateOne({ _id: id }, { $set: { nextAuditAt } });
       },
       async noteHasPayments(ids: readonly string[], session: Session): Promise<void> {
         await wallets.collection.updateMany(

@@ -373,6 +373,10 @@ const wallets: Case[] = [
   ['a source must be a URL', 'wallets.mendGaps', ({ wallet }) => ({ id: wallet.id, horizonUrl: 'horizon' }), faults(['horizonUrl', 'invalid_format'])],
   ['a source has no credentials', 'wallets.mendGaps', ({ wallet }) => ({ id: wallet.id, horizonUrl: 'https://a:b@horizon.example' }), faults(['horizonUrl', 'invalid_format'])],
   ['the gaps of an unknown wallet are not mended', 'wallets.mendGaps', { id: 'wallet_x' }, refused('not_found')],
+  ['an audit is started', 'wallets.startAudit', async ({ make }) => ({ id: (await make('wallets.create', { name: 'a', address: await newAddress(), network: 'LOCAL' })).id }), ok({ status: 'RUNNING', assets: [], finishedAt: null })],
+  ['an audit takes no fields', 'wallets.startAudit', ({ wallet }) => ({ id: wallet.id, from: 1 }), faults(['from', 'unrecognized_key'])],
+  ['an unknown wallet is not audited', 'wallets.startAudit', { id: 'wallet_x' }, refused('not_found')],
+  ['the audits of an unknown wallet', 'wallets.audits', { id: 'wallet_x' }, refused('not_found')],
 ];
 
 // biome-ignore format: one case a line

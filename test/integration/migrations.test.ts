@@ -23,6 +23,7 @@ const MAY_BE_ABSENT = new Set([
   'products.hasCheckoutPayments',
   'webhooks.lastFailure',
   'wallets.takesCheckouts',
+  'wallets.nextAuditAt',
   'payments.refundedAmount',
   'payments.refunds',
   'networkStates.resetAt',

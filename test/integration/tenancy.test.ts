@@ -140,6 +140,7 @@ const gap: GapDoc = {
   ...{ _id: newId('gap'), accountId: OWNER, walletId: wallet._id, network: 'TESTNET', fromLedger: 1, toLedger: 2 },
   ...{ at: now, readTo: null, mendedAt: null, isLost: false },
 };
+const audit = { _id: newId('aud'), walletId: wallet._id, network: 'TESTNET', createdAt: now } as const;
 const apiKey = {
   ...owned,
   _id: newId('key'),
@@ -195,6 +196,7 @@ await own.wallets.insert(wallet);
 await own.wallets.insert(spare);
 await db.collection<RefundDoc>('refunds').insertOne(refund);
 await db.collection<GapDoc>('gaps').insertOne(gap);
+await own.audits.start(audit);
 await own.webhooks.insert(webhook);
 await own.idempotency.claim(claim);
 await own.replays.insert(replay);
@@ -263,6 +265,11 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     countProducts: (s) => inTransaction((session) => s.wallets.countProducts(wallet._id, 1, session)),
   },
   gaps: { list: (s) => s.gaps.list(wallet._id, pageOfAll) },
+  audits: {
+    // With the id of one that is there: a stranger gets nothing of it.
+    start: (s) => s.audits.start({ _id: audit._id, walletId: wallet._id, network: 'TESTNET', createdAt: now }),
+    list: (s) => s.audits.list(wallet._id, pageOfAll),
+  },
   products: {
     insert: (s) =>
       inTransaction((session) => s.products.insert([{ ...product, name: 'x' }], session)).catch(() => null),

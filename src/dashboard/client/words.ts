@@ -83,6 +83,7 @@ export const EVENT_TYPE: Record<EventType, string> = {
   'checkout.paid': 'A checkout was paid',
   'checkout.expired': 'A checkout ended without being paid',
   'wallet.gap': 'Ledgers of a wallet were missed',
+  'wallet.difference': 'A balance that nothing on the ledger explains',
   'webhook.paused': 'Another webhook was paused by itself',
 };
 export const EVENT_TYPES = Object.keys(EVENT_TYPE) as EventType[];

@@ -13,6 +13,7 @@ export function horizonServer(url: string, label: string, passphrase: string, re
   const accepted = { accept: 'application/hal+json, application/json', ...headers };
   return {
     label,
+    hasHistories: true,
     connect: (spend, timeoutMs) =>
       createHorizonSource(
         async (path, query) => {

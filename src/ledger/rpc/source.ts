@@ -19,6 +19,7 @@ export function rpcServer(
   const sent = { accept: 'application/json', 'content-type': 'application/json', ...headers };
   return {
     label,
+    hasHistories: false,
     connect(spend, timeoutMs) {
       const callOnce = createCall(async (body) => {
         await spend();

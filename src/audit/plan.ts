@@ -1,0 +1,62 @@
+/** What an audit decides before it reads: which servers it asks, and which ledgers it covers. Pure. */
+import type { ServerTip } from '../ledger/network-ledger.js';
+
+export interface AuditServers {
+  movements: Required<ServerTip> & { tip: NonNullable<ServerTip['tip']> };
+  /** Another server where there is one. */
+  balances: string;
+}
+
+/** @returns `none_configured` when no server keeps histories, `away` when those that do give no answer */
+export function chooseServers(
+  tips: readonly ServerTip[],
+  fromLedger: number,
+): AuditServers | 'none_configured' | 'away' {
+  const keepers = tips.filter(({ hasHistories }) => hasHistories);
+  if (keepers.length === 0) return 'none_configured';
+  const open = keepers.flatMap(({ tip, ...server }) => (tip ? [{ ...server, tip }] : []));
+  const movements = open.find(({ tip }) => tip.oldestLedger <= fromLedger + 1) ?? open[0];
+  if (!movements) return 'away';
+  const other = open.find(({ server }) => server !== movements.server);
+  return { movements, balances: (other ?? movements).server };
+}
+
+export interface RangeStart {
+  /** Not included. */
+  fromLedger: number;
+  openingSource: 'HISTORY' | 'PREVIOUS_AUDIT' | 'COMPUTED_BACK';
+}
+
+/**
+ * Where an audit begins: where the last one ended, else with the wallet's first ledger.
+ * @param previous the ledger that the last one ended with; null when there is none
+ * @param firstLedger of the wallet, not included
+ * @returns null when the server has not come that far
+ */
+export function startOf(
+  previous: number | null,
+  firstLedger: number,
+  { oldestLedger, latestLedger }: { oldestLedger: number; latestLedger: number },
+): RangeStart | null {
+  const kept = oldestLedger - 1;
+  if (previous !== null) {
+    if (previous > latestLedger) return null;
+    if (previous >= kept) return { fromLedger: previous, openingSource: 'PREVIOUS_AUDIT' };
+    return { fromLedger: kept, openingSource: 'COMPUTED_BACK' };
+  }
+  return { fromLedger: Math.min(Math.max(firstLedger, kept), latestLedger), openingSource: 'HISTORY' };
+}
+
+/**
+ * Where an audit ends: with the newest ledger for which the balances are known and whose payments were read.
+ * @param readTo how far the wallet's payments were read; null when nobody reads them any more
+ * @returns null while the ledger in which the balances last changed has not been read
+ */
+export function endOf(
+  { fromLedger, changedLedger, knownLedger }: { fromLedger: number; changedLedger: number; knownLedger: number },
+  readTo: number | null,
+): number | null {
+  const read = readTo ?? Number.POSITIVE_INFINITY;
+  if (changedLedger > read) return null;
+  return Math.max(fromLedger, changedLedger, Math.min(knownLedger, read));
+}

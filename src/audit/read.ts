@@ -1,0 +1,237 @@
+/** Reads one page of an account's history and adds it to the books: effects with the operations that they belong to, or fees. What a page holds is
+ *  forgotten with it, so that an audit takes the same memory however much happened. */
+
+import { parseAmount } from '../domain/amount.js';
+import { type Asset, assetName } from '../domain/asset.js';
+import { type Books, foldFee, foldOperation, mayPay, type OperationFacts } from '../domain/books.js';
+import type { LedgerClose } from '../domain/terms.js';
+import { LedgerUnavailable } from '../ledger/errors.js';
+import type { AccountEffect, AccountHistory } from '../ledger/history.js';
+import type { LedgerSession } from '../ledger/network-ledger.js';
+import type { LedgerRecord } from '../ledger/records.js';
+import { ledgerOfCursor } from '../ledger/toid.js';
+import type { PaymentStore } from '../stores/payments.js';
+
+const PAGE_LIMIT = 200;
+/** So many effects of one operation are more than there can be. */
+const MOST_OF_OPERATION = 20_000;
+/** Up to so many operations are asked for one by one. */
+const FEW = 3;
+
+export interface Range {
+  /** Not included; what lies before is added to `before`. */
+  fromLedger: number;
+  toLedger: number;
+  before: Books;
+  books: Books;
+}
+
+/** The effects of one operation on the account. */
+interface Group {
+  id: string;
+  ledger: number;
+  closedAt: Date;
+  effects: AccountEffect[];
+}
+
+export interface EffectsRead {
+  /** Where the next page begins; null after the last one. */
+  cursor: string | null;
+  /** The oldest effect of all that were read; null when there was none. */
+  first: AccountEffect | null;
+  unknownKind: string | null;
+  /** Every effect of the page lies before the range. */
+  isBefore: boolean;
+  /** Operations that credited the account and have no payment, or not all of it. */
+  unpaid: LedgerRecord[];
+}
+
+export interface ReadDeps {
+  history: AccountHistory;
+  session: Pick<LedgerSession, 'accountPayments'>;
+  payments: Pick<PaymentStore, 'ofOperations'>;
+  /** Whether the wallet should have a payment for a credit in this ledger. */
+  shouldBePaid: (close: LedgerClose) => boolean;
+}
+
+/** @throws LedgerUnavailable */
+export async function readEffects(
+  deps: ReadDeps,
+  { walletId, address }: { walletId: string; address: string },
+  cursor: string,
+  range: Range,
+): Promise<EffectsRead> {
+  const { history, payments } = deps;
+  const page = await readWholeOperations(history, address, cursor);
+  const groups = toGroups(page.effects).filter(({ ledger }) => ledger <= range.toLedger);
+  const paid = await paidGroups(payments, walletId, groups, address);
+  const open = groups.filter((group) => needsOperation(group) && !paid.has(group.id));
+  const found = await factsOf(deps, address, open);
+  const unpaid: LedgerRecord[] = [];
+  for (const group of groups) {
+    const facts = found.get(group.id) ?? null;
+    if (facts?.record && isCredited(group) && deps.shouldBePaid(group)) unpaid.push(facts.record);
+    const effects = group.effects.flatMap(({ effect }) => effect ?? []);
+    foldOperation(
+      group.ledger <= range.fromLedger ? range.before : range.books,
+      address,
+      effects,
+      facts?.operation ?? null,
+    );
+  }
+  const last = page.effects.at(-1);
+  const isEnd = !page.full || (last !== undefined && ledgerOfCursor(last.operationId) > range.toLedger);
+  return {
+    cursor: isEnd || !last ? null : last.pagingToken,
+    first: page.effects[0] ?? null,
+    unknownKind:
+      groups.flatMap(({ effects }) => effects).find(({ unknownKind }) => unknownKind !== null)?.unknownKind ?? null,
+    isBefore: groups.length > 0 && groups.every(({ ledger }) => ledger <= range.fromLedger),
+    unpaid,
+  };
+}
+
+/** Reads on until no operation is cut in two. */
+async function readWholeOperations(history: AccountHistory, address: string, cursor: string) {
+  const effects: AccountEffect[] = [];
+  for (let at = cursor; ; ) {
+    const page = await history.effects(address, at, PAGE_LIMIT);
+    effects.push(...page.items);
+    const last = effects.at(-1);
+    if (!page.full || !last) return { effects, full: false };
+    const whole = effects.filter(({ operationId }) => operationId !== last.operationId);
+    if (whole.length > 0) return { effects: whole, full: true };
+    if (effects.length > MOST_OF_OPERATION)
+      throw new LedgerUnavailable('more effects of one operation than there can be', 0);
+    at = last.pagingToken;
+  }
+}
+
+function toGroups(effects: readonly AccountEffect[]): Group[] {
+  const groups: Group[] = [];
+  for (const effect of effects) {
+    const last = groups.at(-1);
+    if (last?.id === effect.operationId) last.effects.push(effect);
+    else {
+      const { operationId: id, closedAt } = effect;
+      groups.push({ id, ledger: ledgerOfCursor(id), closedAt, effects: [effect] });
+    }
+  }
+  return groups;
+}
+
+const isCredited = ({ effects }: Group) => effects.some(({ effect }) => effect?.kind === 'credited');
+/** Trades and pools say by themselves what they are. */
+const needsOperation = ({ effects }: Group) =>
+  effects.some(({ effect }) => effect?.kind === 'credited' || effect?.kind === 'debited');
+
+/** Ids of groups that only credited the account, and all of it is stored as payments. */
+async function paidGroups(
+  payments: Pick<PaymentStore, 'ofOperations'>,
+  walletId: string,
+  groups: readonly Group[],
+  address: string,
+): Promise<Set<string>> {
+  const credited = groups.filter(
+    (group) => isCredited(group) && group.effects.every(({ effect }) => effect?.kind !== 'debited'),
+  );
+  if (credited.length === 0) return new Set();
+  const stored = await payments.ofOperations(
+    walletId,
+    credited.map(({ id }) => id),
+  );
+  return new Set(
+    credited
+      .filter(({ id, closedAt, effects }) => {
+        const came = new Map<string, bigint>();
+        const add = (asset: Asset, amount: bigint) =>
+          came.set(assetName(asset), (came.get(assetName(asset)) ?? 0n) + amount);
+        for (const { effect } of effects)
+          if (effect?.kind === 'credited' && effect.asset.issuer !== address) add(effect.asset, effect.stroops);
+        for (const payment of stored) {
+          // A network that began anew gives its numbers again.
+          if (payment.operationId !== id || payment.ledgerClosedAt.getTime() !== closedAt.getTime()) continue;
+          const asset = { code: payment.assetCode, issuer: payment.assetIssuer };
+          if (asset.issuer !== address) add(asset, -parseAmount(payment.amount)!);
+        }
+        return [...came.values()].every((left) => left === 0n);
+      })
+      .map(({ id }) => id),
+  );
+}
+
+interface Facts {
+  operation: OperationFacts | null;
+  /** Of an operation that may have paid the account. */
+  record: LedgerRecord | null;
+}
+
+/** Lists name the operations of an account and its payments; what they leave out is asked for by its id. */
+async function factsOf(deps: ReadDeps, address: string, groups: readonly Group[]): Promise<Map<string, Facts>> {
+  const { history, session } = deps;
+  const isUnpaid = (group: Group) => isCredited(group) && deps.shouldBePaid(group);
+  const listed =
+    groups.length > FEW ? await listOperations(history, address, groups) : new Map<string, OperationFacts>();
+  const unpaid = groups.filter((group) => isUnpaid(group) && mayPay(listed.get(group.id)?.type ?? 'payment'));
+  const records = unpaid.length > FEW ? await listPayments(session, address, unpaid) : new Map<string, LedgerRecord>();
+  const found = new Map<string, Facts>();
+  for (const group of groups) {
+    const operation = listed.get(group.id) ?? null;
+    const record = records.get(group.id) ?? null;
+    const lacksRecord = record === null && unpaid.includes(group);
+    if (operation && !lacksRecord) found.set(group.id, { operation, record });
+    else found.set(group.id, (await history.operation(group.id)) ?? { operation, record });
+  }
+  return found;
+}
+
+async function listOperations(history: AccountHistory, address: string, groups: readonly Group[]) {
+  const wanted = new Set(groups.map(({ id }) => id));
+  const last = BigInt(groups.at(-1)!.id);
+  const found = new Map<string, OperationFacts>();
+  for (let cursor = `${BigInt(groups[0]!.id) - 1n}`; ; ) {
+    const { items, full } = await history.operations(address, cursor, PAGE_LIMIT);
+    for (const operation of items) if (wanted.has(operation.id)) found.set(operation.id, operation);
+    const end = items.at(-1)?.id;
+    if (!full || end === undefined || BigInt(end) >= last) return found;
+    cursor = end;
+  }
+}
+
+async function listPayments(session: ReadDeps['session'], address: string, groups: readonly Group[]) {
+  const wanted = new Set(groups.map(({ id }) => id));
+  const last = BigInt(groups.at(-1)!.id);
+  const found = new Map<string, LedgerRecord>();
+  for (let cursor = `${BigInt(groups[0]!.id) - 1n}`; ; ) {
+    const page = await session.accountPayments(address, cursor, PAGE_LIMIT);
+    for (const record of page.records) {
+      const { pagingToken } = record.outcome;
+      if (pagingToken !== null && wanted.has(pagingToken)) found.set(pagingToken, record);
+    }
+    if (!page.full || page.cursor === null || BigInt(page.cursor) >= last) return found;
+    if (BigInt(page.cursor) <= BigInt(cursor)) throw new LedgerUnavailable('it answers a page that leads nowhere', 0);
+    cursor = page.cursor;
+  }
+}
+
+export interface FeesRead {
+  cursor: string | null;
+  isBefore: boolean;
+}
+
+/** @throws LedgerUnavailable */
+export async function readFees(
+  history: AccountHistory,
+  address: string,
+  cursor: string,
+  range: Range,
+): Promise<FeesRead> {
+  const { items, full } = await history.fees(address, cursor, PAGE_LIMIT);
+  for (const { ledger, fee } of items) {
+    if (fee === 0n || ledger > range.toLedger) continue;
+    foldFee(ledger <= range.fromLedger ? range.before : range.books, fee);
+  }
+  const last = items.at(-1);
+  const isEnd = !full || !last || last.ledger > range.toLedger;
+  return { cursor: isEnd ? null : last.pagingToken, isBefore: items.every(({ ledger }) => ledger <= range.fromLedger) };
+}

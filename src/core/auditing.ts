@@ -1,0 +1,98 @@
+/** Audits, composed around the core: for the workers' job, and for the cli, which runs them itself where no worker does. */
+import type { Network } from '../../contracts/networks.js';
+import { type Auditor, createAuditor } from '../audit/auditor.js';
+import { createTakeTurn } from '../audit/turn.js';
+import type { Config } from '../config.js';
+import { createReadSync } from '../services/wallet-sync.js';
+import type { AuditDoc } from '../stores/audits.js';
+import type { WalletDoc } from '../stores/wallets.js';
+import type { Core } from './core.js';
+import { requestsPerHourOf } from './ledgers.js';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Of the request budget: the rest is for payments. */
+const SHARE = 4;
+const LOOK_MS = 200;
+
+/** @param eventsStored called when events were stored */
+export function createAuditing(core: Core, config: Config, eventsStored: () => void): Auditor {
+  const { stores, ledgers, recorder, outbox, transaction, newId, processId, clock, monotonic, log } = core;
+  const { audits, cursors, leases, networkStates, parkedRecords, payments, requestBudgets, wallets } = stores.system;
+  const { retentionDays, dustStroops, auditIntervalHours } = config;
+  const readSync = createReadSync({ cursors, networkStates, clock });
+  const takeTurn = createTakeTurn({
+    audits,
+    wallets,
+    payments,
+    parkedRecords,
+    networkStates,
+    recorder,
+    outbox,
+    transaction,
+    paymentsStored: eventsStored,
+    isRemoved: ({ amount, closedAt }) =>
+      retentionDays > 0 && amount < dustStroops && closedAt.getTime() < clock.nowMs() - retentionDays * DAY_MS,
+    readToOf: async (wallet) => (await readSync([wallet])).get(wallet._id)!.ledger,
+    clock,
+    log,
+  });
+  return createAuditor({
+    ledgers,
+    audits,
+    wallets,
+    leases,
+    takeTurn,
+    share(network) {
+      const perHour = requestsPerHourOf(network, config);
+      return perHour === null ? null : requestBudgets.of(`${network}:audits`, Math.floor(perHour / SHARE));
+    },
+    intervalMs: auditIntervalHours * HOUR_MS,
+    newId,
+    holder: processId,
+    clock,
+    monotonic,
+    log,
+  });
+}
+
+/** Audits one wallet, or every active one of these networks. Where no worker runs audits, this process does. @returns the audits that have ended
+ *  @throws Error when there is no such wallet */
+export async function auditByOperator(core: Core, config: Config, walletId: string | null): Promise<AuditDoc[]> {
+  const { wallets } = core.stores.system;
+  const chosen = walletId === null ? await wallets.activeOf(config.networks) : await wallets.ofAllAccounts([walletId]);
+  if (walletId !== null && chosen.length === 0) throw new Error(`There is no wallet ${walletId}.`);
+  const done = new AbortController();
+  // What is due by itself is left to the workers.
+  const auditor = createAuditing(core, { ...config, auditIntervalHours: 0 }, () => undefined);
+  const networks = [...new Set(chosen.map(({ network }) => network))] satisfies Network[];
+  const running = auditor.run(networks, done.signal, done.signal);
+  try {
+    const ended: AuditDoc[] = [];
+    for (const wallet of chosen) {
+      const audit = await startOne(core, wallet);
+      const end = audit && (await endOf(core, audit));
+      if (end) ended.push(end);
+    }
+    return ended;
+  } finally {
+    done.abort();
+    await running;
+  }
+}
+
+/** One that runs already counts. */
+async function startOne({ stores, newId, clock }: Core, { _id: walletId, accountId, network }: WalletDoc) {
+  const { audits } = stores.system;
+  const started = await audits.start({ _id: newId('aud'), accountId, walletId, network, createdAt: clock.now() });
+  return started ?? audits.runningOf(walletId);
+}
+
+/** Null when the wallet was deleted meanwhile. */
+async function endOf({ stores, monotonic }: Core, { _id }: AuditDoc): Promise<AuditDoc | null> {
+  for (;;) {
+    const audit = await stores.system.audits.byId(_id);
+    if (audit?.status !== 'RUNNING') return audit;
+    await monotonic.sleep(LOOK_MS);
+  }
+}

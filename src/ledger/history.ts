@@ -1,0 +1,57 @@
+/** The history of an account as an audit reads it: its balances, and all that moved them. Answers are untrusted; all kinds count alike, by TOID. */
+import type { Amount, BalanceEffect, OperationFacts } from '../domain/books.js';
+import type { LedgerRecord } from './records.js';
+
+/** What an account holds. */
+export interface Holdings {
+  /** Empty for an account that is not on the ledger. */
+  balances: Amount[];
+  /** The newest ledger in which the account or one of its trustlines changed; 0 for an account that is not on the ledger. */
+  changedLedger: number;
+  /** A ledger that the answer was certainly made after; null when the answer does not tell. */
+  latestLedger: number | null;
+}
+
+export interface AccountEffect {
+  operationId: string;
+  /** Where the next page begins. */
+  pagingToken: string;
+  closedAt: Date;
+  /** The account was created by it; `effect` holds what it began with. */
+  isCreation: boolean;
+  /** Null when it moved no balance. */
+  effect: BalanceEffect | null;
+  /** The name of a kind that is not known, which may have moved one. */
+  unknownKind: string | null;
+}
+
+export interface AccountOperation extends OperationFacts {
+  id: string;
+}
+
+/** A transaction, also a failed one. */
+export interface AccountFee {
+  ledger: number;
+  pagingToken: string;
+  /** Stroops; 0 where somebody else paid. */
+  fee: bigint;
+}
+
+export interface HistoryPage<Item> {
+  /** Oldest first, each after the cursor. */
+  items: Item[];
+  /** As many as were asked for: there may be more. */
+  full: boolean;
+}
+
+/** What a server can tell of an account's history. Every call throws `SourceError`. An account that the server has never seen has empty pages. */
+export interface AccountHistory {
+  holdings(address: string): Promise<Holdings>;
+  /** @param cursor a paging token of an effect */
+  effects(address: string, cursor: string, limit: number): Promise<HistoryPage<AccountEffect>>;
+  /** Of successful transactions. @param cursor an operation's id, exclusive */
+  operations(address: string, cursor: string, limit: number): Promise<HistoryPage<AccountOperation>>;
+  /** One operation, also as a record of the payments that it may hold; null when the server does not know it. */
+  operation(id: string): Promise<{ operation: AccountOperation; record: LedgerRecord } | null>;
+  fees(address: string, cursor: string, limit: number): Promise<HistoryPage<AccountFee>>;
+}

@@ -1,0 +1,211 @@
+/** An account's history from one Horizon: account record, effects, operations and transactions, each checked field by field. */
+import { z } from 'zod';
+import { isAccountAddress } from '../../../contracts/address.js';
+import type { Asset } from '../../domain/asset.js';
+import { NATIVE } from '../../domain/asset.js';
+import type { Amount, BalanceEffect } from '../../domain/books.js';
+import { accountOf } from '../address.js';
+import { SourceError } from '../errors.js';
+import type { AccountEffect, AccountFee, AccountHistory, AccountOperation, HistoryPage, Holdings } from '../history.js';
+import { ledgerOf } from '../toid.js';
+import type { Answer, Get } from './api.js';
+import { account, amount, asset, moment, toid } from './fields.js';
+import { parseRecord } from './record.js';
+
+const ledgerNumber = z.int().nonnegative();
+const holdingsSchema = z.object({
+  last_modified_ledger: ledgerNumber,
+  balances: z.array(
+    z.looseObject({ asset_type: z.string(), balance: amount, last_modified_ledger: ledgerNumber.optional() }),
+  ),
+});
+const pageSchema = z.object({ _embedded: z.object({ records: z.array(z.unknown()) }) });
+const effectSchema = z.looseObject({
+  paging_token: z.string().regex(/^[1-9]\d{0,18}-\d{1,10}$/),
+  type: z.string(),
+  created_at: moment,
+});
+const operationSchema = z.looseObject({ id: toid, type: z.string(), source_account: account });
+const changeSchema = z.looseObject({
+  type: z.string(),
+  from: z.string().optional(),
+  to: z.string().optional(),
+  amount,
+});
+const feeAmount = z
+  .union([z.string(), z.int().nonnegative().transform(String)])
+  .pipe(z.string().regex(/^\d{1,19}$/))
+  .transform(BigInt);
+const transactionSchema = z.looseObject({
+  paging_token: z.string().regex(/^[1-9]\d{0,18}$/),
+  source_account: account,
+  // Before Horizon 1.0 whoever sent a transaction paid for it.
+  fee_account: account.optional(),
+  fee_charged: feeAmount,
+});
+
+/** Kinds of effects that move no balance. */
+const MOVES_NOTHING =
+  /^(account_removed|account_(thresholds|home_domain|flags|inflation_destination)_updated|account_sponsorship_.+|signer_.+|trustline_.+|offer_.+|data_.+|sequence_bumped|claimable_balance_.+|liquidity_pool_(trade|created|removed|revoked)|contract_(credited|debited))$/;
+
+export function createHorizonHistory(get: Get): AccountHistory {
+  async function list<Item>(
+    path: string,
+    query: Record<string, string>,
+    read: (raw: unknown) => Item,
+    placeOf: (item: Item) => readonly [bigint, bigint],
+  ): Promise<HistoryPage<Item>> {
+    const answer = await get(path, { ...query, order: 'asc' });
+    if (answer.status === 404) return { items: [], full: false };
+    const page = pageSchema.safeParse(answer.body).data;
+    if (!page) throw new SourceError('invalid page response');
+    const items = page._embedded.records.map(read);
+    const [id = '0', order = '0'] = (query.cursor ?? '').split('-');
+    let last: readonly [bigint, bigint] = [BigInt(id), BigInt(order)];
+    for (const item of items) {
+      const place = placeOf(item);
+      if (place[0] < last[0] || (place[0] === last[0] && place[1] <= last[1]))
+        throw new SourceError('a page that does not follow its cursor');
+      last = place;
+    }
+    return { items, full: items.length >= Number(query.limit) };
+  }
+
+  return {
+    holdings: async (address) => toHoldings(await get(`/accounts/${address}`)),
+
+    effects: (address, cursor, limit) =>
+      list(`/accounts/${address}/effects`, { cursor, limit: `${limit}` }, readEffect, ({ pagingToken }) => {
+        const [id = '', order = ''] = pagingToken.split('-');
+        return [BigInt(id), BigInt(order)];
+      }),
+
+    operations: (address, cursor, limit) =>
+      list(`/accounts/${address}/operations`, { cursor, limit: `${limit}` }, readOperation, ({ id }) => [
+        BigInt(id),
+        1n,
+      ]),
+
+    async operation(id) {
+      const { status, body } = await get(`/operations/${id}`, { join: 'transactions' });
+      if (status !== 200) return null;
+      const operation = readOperation(body);
+      if (operation.id !== id) throw new SourceError('another operation than was asked for');
+      return { operation, record: { raw: body, outcome: parseRecord(body) } };
+    },
+
+    fees: (address, cursor, limit) =>
+      list(
+        `/accounts/${address}/transactions`,
+        { cursor, limit: `${limit}`, include_failed: 'true' },
+        (raw) => readFee(raw, address),
+        ({ pagingToken }) => [BigInt(pagingToken), 1n],
+      ),
+  };
+}
+
+function toHoldings({ status, body, latestLedger }: Answer): Holdings {
+  if (status !== 200) return { balances: [], changedLedger: 0, latestLedger };
+  const found = holdingsSchema.safeParse(body).data;
+  if (!found) throw new SourceError('invalid account response');
+  // What an account holds of a pool are shares: no asset.
+  const held = found.balances.filter(({ asset_type: type }) => type !== 'liquidity_pool_shares');
+  const balances = held.map((raw) => ({ asset: assetIn(raw), stroops: raw.balance }));
+  const changes = [found, ...held].map(({ last_modified_ledger: ledger }) => ledger ?? 0);
+  return { balances, changedLedger: Math.max(...changes), latestLedger };
+}
+
+function readEffect(raw: unknown): AccountEffect {
+  const found = effectSchema.safeParse(raw).data;
+  if (!found) throw new SourceError('invalid effect');
+  const { paging_token: pagingToken, type, created_at: closedAt } = found;
+  const operationId = pagingToken.split('-')[0]!;
+  const isCreation = type === 'account_created';
+  const effect = readChange(type, found);
+  const isKnown = effect !== null || MOVES_NOTHING.test(type);
+  return { operationId, pagingToken, closedAt, isCreation, effect, unknownKind: isKnown ? null : type.slice(0, 60) };
+}
+
+function readChange(type: string, fields: Record<string, unknown>): BalanceEffect | null {
+  switch (type) {
+    case 'account_created':
+      return { kind: 'credited', asset: NATIVE, stroops: amountIn(fields.starting_balance) };
+    case 'account_credited':
+      return { kind: 'credited', asset: assetIn(fields), stroops: amountIn(fields.amount) };
+    case 'account_debited':
+      return { kind: 'debited', asset: assetIn(fields), stroops: amountIn(fields.amount) };
+    case 'trade':
+      return { kind: 'traded', bought: tradedIn(fields, 'bought_'), sold: tradedIn(fields, 'sold_') };
+    case 'liquidity_pool_deposited':
+      return { kind: 'pooled', changes: reservesIn(fields.reserves_deposited, -1n) };
+    case 'liquidity_pool_withdrew':
+      return { kind: 'pooled', changes: reservesIn(fields.reserves_received, 1n) };
+    default:
+      return null;
+  }
+}
+
+function amountIn(value: unknown): bigint {
+  const { data } = amount.safeParse(value);
+  if (data === undefined) throw new SourceError('an effect without an amount');
+  return data;
+}
+
+function assetIn(fields: Record<string, unknown>): Asset {
+  const { data } = asset.safeParse(fields);
+  if (!data) throw new SourceError('a balance or effect without an asset');
+  return data;
+}
+
+function tradedIn(fields: Record<string, unknown>, prefix: 'bought_' | 'sold_'): Amount {
+  const own = Object.fromEntries(
+    ['asset_type', 'asset_code', 'asset_issuer'].map((name) => [name, fields[prefix + name]]),
+  );
+  return { asset: assetIn(own), stroops: amountIn(fields[`${prefix}amount`]) };
+}
+
+const reserveSchema = z.array(z.object({ asset: z.string(), amount }));
+
+function reservesIn(value: unknown, sign: 1n | -1n): Amount[] {
+  const { data } = reserveSchema.safeParse(value);
+  if (!data) throw new SourceError('a pool effect without its reserves');
+  return data.map((reserve) => ({ asset: assetNamed(reserve.asset), stroops: sign * reserve.amount }));
+}
+
+/** `native`, or `CODE:ISSUER`. */
+function assetNamed(name: string): Asset {
+  if (name === 'native') return NATIVE;
+  const [code = '', issuer = ''] = name.split(':');
+  if (!/^[A-Za-z0-9]{1,12}$/.test(code) || !isAccountAddress(issuer)) throw new SourceError('a pool of no asset');
+  return { code, issuer };
+}
+
+function readOperation(raw: unknown): AccountOperation {
+  const { data } = operationSchema.safeParse(raw);
+  if (!data) throw new SourceError('invalid operation');
+  const changes = Array.isArray(data.asset_balance_changes) ? data.asset_balance_changes : [];
+  return {
+    id: data.id.toString(),
+    type: data.type,
+    source: data.source_account,
+    contractChanges: changes.flatMap((change) => readContractChange(change) ?? []),
+  };
+}
+
+/** Null for what only a contract can hold, which says nothing of an account. */
+function readContractChange(raw: unknown): AccountOperation['contractChanges'][number] | null {
+  const { data } = changeSchema.safeParse(raw);
+  const what = asset.safeParse(raw).data;
+  if (!data || !what) return null;
+  const { type } = data;
+  const kind = type === 'transfer' || type === 'clawback' ? type : 'other';
+  const party = (text: string | undefined) => (text === undefined ? null : accountOf(text));
+  return { kind, from: party(data.from), to: party(data.to), amount: { asset: what, stroops: data.amount } };
+}
+
+function readFee(raw: unknown, address: string): AccountFee {
+  const { data } = transactionSchema.safeParse(raw);
+  if (!data) throw new SourceError('invalid transaction');
+  const { paging_token: pagingToken, source_account: source, fee_account: payer = source, fee_charged: charged } = data;
+  return { ledger: ledgerOf(BigInt(pagingToken)), pagingToken, fee: payer === address ? charged : 0n };
+}

@@ -1,0 +1,238 @@
+/** Audits of wallets, and how far each that runs has come. One of a wallet runs at a time; whoever goes on with it saves each step by its revision. */
+import mongoose from 'mongoose';
+import type { AUDIT_STATUSES, OPENING_SOURCES } from '../../contracts/audits.js';
+import type { Network } from '../../contracts/networks.js';
+import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { type PageRequest, page } from './paging.js';
+
+/** Decimal text of stroops, perhaps less than 0. */
+type Stroops = string;
+
+export interface StoredAmount {
+  assetCode: string;
+  assetIssuer: string | null;
+  stroops: Stroops;
+}
+
+export interface StoredSums {
+  assetCode: string;
+  assetIssuer: string | null;
+  received: Stroops;
+  sent: Stroops;
+  fees: Stroops;
+  traded: Stroops;
+  other: Stroops;
+}
+
+export interface StoredRow extends StoredSums {
+  opening: Stroops;
+  closing: Stroops;
+  computed: Stroops;
+  difference: Stroops;
+}
+
+/** How far a running audit has come. */
+export interface AuditProgress {
+  /** The ledger in which the balances last changed, and one up to which they are known to have stayed so. */
+  changedLedger: number;
+  knownLedger: number;
+  /** What the account held after `toLedger`. */
+  closing: StoredAmount[];
+  /** What it held after `fromLedger`, where a previous audit says so. */
+  opening: StoredAmount[] | null;
+  /** Of everything up to `fromLedger`, where it is read from the account's creation on. */
+  before: StoredSums[];
+  /** Of everything after it. */
+  books: StoredSums[];
+  /** Paging tokens; null once read to the end. */
+  effectsCursor: string | null;
+  feesCursor: string | null;
+  /** Pages of before `fromLedger`. */
+  pagesBefore: number;
+  /** A kind of effect that nobody here knows. */
+  unknownKind: string | null;
+  /** What is being recorded behind this cursor, and how many payments were missing when that began. */
+  healing: { cursor: string; missing: number } | null;
+}
+
+export interface AuditDoc {
+  _id: string;
+  accountId: string;
+  walletId: string;
+  network: Network;
+  status: (typeof AUDIT_STATUSES)[number];
+  reason: string | null;
+  fromLedger: number | null;
+  toLedger: number | null;
+  assets: StoredRow[];
+  missingPayments: number;
+  openingSource: (typeof OPENING_SOURCES)[number] | null;
+  balanceSource: string | null;
+  movementSource: string | null;
+  createdAt: Date;
+  finishedAt: Date | null;
+  /** Null before the balances are taken, and in the end. */
+  progress: AuditProgress | null;
+  /** While it runs: when it goes on. */
+  turnAt: Date | null;
+  /** Counts what was saved: of two processes with one audit, one goes on. */
+  revision: number;
+  /** Since when it has come no further; null while it does. */
+  stuckSince: Date | null;
+  /** The differences that it has seen, each time it was read, oldest first. */
+  seen: string[];
+}
+
+const part = (definition: mongoose.SchemaDefinition) => new mongoose.Schema(definition, PART_OPTIONS);
+const asset = { assetCode: String, assetIssuer: { type: String, default: null } };
+const sums = { ...asset, received: String, sent: String, fees: String, traded: String, other: String };
+const amountSchema = part({ ...asset, stroops: String });
+const sumsSchema = part(sums);
+const progressSchema = part({
+  changedLedger: Number,
+  knownLedger: Number,
+  closing: [amountSchema],
+  opening: { type: [amountSchema], default: null },
+  before: [sumsSchema],
+  books: [sumsSchema],
+  effectsCursor: { type: String, default: null },
+  feesCursor: { type: String, default: null },
+  pagesBefore: Number,
+  unknownKind: { type: String, default: null },
+  healing: { type: part({ cursor: String, missing: Number }), default: null },
+});
+
+const nullable = { type: String, default: null };
+const auditSchema = new mongoose.Schema<AuditDoc>(
+  {
+    _id: String,
+    accountId: String,
+    walletId: String,
+    network: String,
+    status: String,
+    reason: nullable,
+    fromLedger: { type: Number, default: null },
+    toLedger: { type: Number, default: null },
+    assets: [part({ ...sums, opening: String, closing: String, computed: String, difference: String })],
+    missingPayments: Number,
+    openingSource: nullable,
+    balanceSource: nullable,
+    movementSource: nullable,
+    createdAt: Date,
+    finishedAt: { type: Date, default: null },
+    progress: { type: progressSchema, default: null },
+    turnAt: { type: Date, default: null },
+    revision: Number,
+    stuckSince: { type: Date, default: null },
+    seen: [String],
+  },
+  { ...SCHEMA_OPTIONS, collection: 'audits' },
+);
+const isRunning = { status: 'RUNNING' };
+auditSchema.index({ walletId: 1 }, { unique: true, partialFilterExpression: isRunning, name: 'running' });
+auditSchema.index({ network: 1, accountId: 1, turnAt: 1 }, { partialFilterExpression: isRunning, name: 'turns' });
+auditSchema.index({ accountId: 1, walletId: 1, _id: -1 });
+auditSchema.index({ walletId: 1, status: 1, _id: -1 });
+
+/** Of a wallet; the one that the next one begins with is kept besides. */
+export const KEPT_AUDITS = 100;
+const ENDED = ['PROVEN', 'DIFFERENT'] as const;
+
+/** What works across accounts: for whoever runs audits. */
+export type AuditStore = ReturnType<typeof createAuditStore>['system'];
+
+/** What an audit begins with. */
+export type NewAudit = Pick<AuditDoc, '_id' | 'accountId' | 'walletId' | 'network' | 'createdAt'>;
+
+const newAudit = (fields: NewAudit): AuditDoc => ({
+  ...fields,
+  status: 'RUNNING',
+  reason: null,
+  fromLedger: null,
+  toLedger: null,
+  assets: [],
+  missingPayments: 0,
+  openingSource: null,
+  balanceSource: null,
+  movementSource: null,
+  finishedAt: null,
+  progress: null,
+  turnAt: fields.createdAt,
+  revision: 0,
+  stuckSince: null,
+  seen: [],
+});
+
+export function createAuditStore(connection: mongoose.Connection) {
+  const audits = connection.model<AuditDoc>('Audit', auditSchema);
+  const collection = audits.collection as unknown as mongoose.mongo.Collection<AuditDoc>;
+
+  /** Null while one of the same wallet runs. With the id of one that is there, that one. */
+  async function start(fields: NewAudit): Promise<AuditDoc | null> {
+    const audit = newAudit(fields);
+    try {
+      await collection.insertOne(audit);
+      return audit;
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      return collection.findOne({ _id: fields._id, accountId: fields.accountId });
+    }
+  }
+
+  return {
+    ensureIndexes: () => audits.createIndexes(),
+
+    forAccount: (accountId: string) => ({
+      start: (fields: Omit<NewAudit, 'accountId'>) => start({ ...fields, accountId }),
+      list: (walletId: string, request: PageRequest) =>
+        page<AuditDoc>(audits, { accountId, walletId }, { ...request, sort: { _id: -1 } }),
+    }),
+
+    system: {
+      start,
+      byId: (id: string) => collection.findOne({ _id: id }),
+      runningOf: (walletId: string) => collection.findOne({ walletId, status: 'RUNNING' }),
+      /** The wallet was deleted. */
+      async removeOf(walletId: string): Promise<void> {
+        await collection.deleteMany({ walletId });
+      },
+      /** The one that waits longest for its turn, of the next account behind this one that has any: so none waits for all of another. */
+      async nextTurn(network: Network, now: Date, afterAccount: string): Promise<AuditDoc | null> {
+        const due = { network, status: 'RUNNING', turnAt: { $lte: now } } as const;
+        const first = { sort: { accountId: 1, turnAt: 1 } } as const;
+        return (
+          (await collection.findOne({ ...due, accountId: { $gt: afterAccount } }, first)) ??
+          (afterAccount === '' ? null : await collection.findOne(due, first))
+        );
+      },
+      /** The newest that ended with balances, of those that ended after `since`; null when there is none. */
+      async lastEnded(walletId: string, since: Date | null): Promise<AuditDoc | null> {
+        const found = await collection
+          .find({ walletId, status: { $in: [...ENDED] } }, { sort: { _id: -1 }, limit: 1 })
+          .toArray();
+        const [last] = found;
+        return last && (since === null || last.createdAt > since) ? last : null;
+      },
+      /** Saves a step. @returns false when somebody else saved one since it was read, or the wallet is gone */
+      async save({ _id, revision }: AuditDoc, changes: Partial<AuditDoc>, session?: Session): Promise<boolean> {
+        const { matchedCount } = await collection.updateOne(
+          { _id, revision, status: 'RUNNING' },
+          { $set: { ...changes, revision: revision + 1 } },
+          session ? { session } : {},
+        );
+        return matchedCount === 1;
+      },
+      /** Removes what is older than the newest of a wallet, but for the one that the next audit begins with. */
+      async prune(walletId: string): Promise<void> {
+        const [oldest] = await collection
+          .find({ walletId }, { sort: { _id: -1 }, skip: KEPT_AUDITS - 1, limit: 1, projection: { _id: 1 } })
+          .toArray();
+        if (!oldest) return;
+        const [base] = await collection
+          .find({ walletId, status: { $in: [...ENDED] } }, { sort: { _id: -1 }, limit: 1, projection: { _id: 1 } })
+          .toArray();
+        await collection.deleteMany({ walletId, _id: { $lt: oldest._id, ...(base ? { $ne: base._id } : {}) } });
+      },
+    },
+  };
+}

@@ -1,0 +1,156 @@
+/** An audit proves that nothing was missed: it finds and records hidden payments, tells a difference to the stroop and once, and raises no false alarm. */
+import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
+import t from 'tap';
+import { systemClock } from '../../src/clock.js';
+import { openAccounts, payEveryKind } from '../helpers/every-kind.js';
+import { CLOSE_MS, eventually, startSelling, startTestService } from '../helpers/service.js';
+
+t.setTimeout(180_000);
+let aheadMs = 0;
+const nowMs = () => Date.now() + aheadMs;
+const service = await startTestService(t, { clock: { ...systemClock, nowMs, now: () => new Date(nowMs()) } });
+const { client } = service.context.localLedger!;
+const auditsOf = async (id: string) => (await service.api('GET', `/wallets/${id}/audits`)).data;
+
+/** Starts an audit and waits for its end. */
+async function audit(id: string): Promise<any> {
+  const started = await service.api('POST', `/wallets/${id}/audits`);
+  if (started.status !== 201) throw new Error(JSON.stringify(started.error));
+  return eventually(
+    async () => (await auditsOf(id)).find((each: any) => each.id === started.data.id && each.status !== 'RUNNING'),
+    'the end of the audit',
+    30_000,
+  );
+}
+
+const watch = async (address: string) =>
+  (await service.api('POST', '/wallets', { name: address.slice(0, 6), address, network: 'LOCAL' })).data;
+const paymentsOf = async (walletId: string) =>
+  (await service.api('GET', `/payments?walletId=${walletId}&pageSize=100&status=UNMATCHED&status=COMPLETED`)).data;
+
+t.test('whatever kind of money moves, every balance is explained', async (t) => {
+  const parties = await openAccounts(client);
+  const [shop, payer] = [parties.shop.publicKey(), parties.payer.publicKey()];
+  const wallets = [await watch(shop), await watch(payer), await watch(parties.issuer)];
+  const first = await audit(wallets[0].id);
+  t.match(first, {
+    status: 'PROVEN',
+    missingPayments: 0,
+    reason: null,
+    openingSource: 'HISTORY',
+    balanceSource: String,
+  });
+  t.equal((await audit(wallets[0].id)).fromLedger, first.toLedger, 'the next one goes on');
+  await payEveryKind(client, parties);
+  for (const wallet of wallets) {
+    const { status, assets, missingPayments } = await audit(wallet.id);
+    t.equal(status, 'PROVEN', JSON.stringify(assets));
+    t.equal(missingPayments, 0);
+    for (const { difference } of assets) t.equal(difference, '0');
+  }
+  const [own] = await auditsOf(wallets[0].id);
+  t.equal(own.openingSource, 'PREVIOUS_AUDIT');
+  t.ok(own.assets.every(({ movements }: any) => movements.received !== '0'));
+});
+
+t.test('an account that is not there is proven with zeros', async (t) => {
+  const wallet = await watch(Keypair.random().publicKey());
+  t.match(await audit(wallet.id), {
+    status: 'PROVEN',
+    assets: [{ assetCode: 'XLM', assetIssuer: null, opening: '0', closing: '0', computed: '0', difference: '0' }],
+  });
+});
+
+t.test('fees of failed transactions count', async (t) => {
+  const { address, secret } = await client.fund();
+  const wallet = await watch(address);
+  await audit(wallet.id);
+  const tooMuch = Operation.payment({ destination: client.root.publicKey(), asset: Asset.native(), amount: '999999' });
+  await t.rejects(client.submit({ from: Keypair.fromSecret(secret), operations: [tooMuch, tooMuch] }));
+  const { status, assets } = await audit(wallet.id);
+  t.equal(status, 'PROVEN');
+  t.match(assets[0].movements, { sent: '0', fees: '0.00002' });
+});
+
+t.test(
+  'hidden payments are recorded the ordinary way, once, and a planted difference is told to the stroop',
+  async (t) => {
+    const { wallet, link } = await startSelling(service);
+    await client.pay({ to: wallet.address, amount: '25', memo: link.memo });
+    await eventually(async () => (await paymentsOf(wallet.id)).length === 1, 'the payment before');
+    t.equal((await audit(wallet.id)).status, 'PROVEN');
+
+    const hidden = await client.faults.add({ kind: 'hide', account: wallet.address });
+    for (const memo of [link.memo, link.memo, null, link.memo, link.memo])
+      await client.pay({ to: wallet.address, amount: '25', ...(memo === null ? {} : { memo }) });
+    await new Promise((resolve) => setTimeout(resolve, 10 * CLOSE_MS));
+    t.equal((await paymentsOf(wallet.id)).length, 1, 'nobody can see them');
+    const found = await audit(wallet.id);
+    t.match(found, { status: 'PROVEN', missingPayments: 5, assets: [{ movements: { received: '125' } }] });
+    const recorded = await paymentsOf(wallet.id);
+    t.same(
+      recorded.map(({ status }: any) => status),
+      ['COMPLETED', 'COMPLETED', 'UNMATCHED', 'COMPLETED', 'COMPLETED', 'COMPLETED'],
+    );
+    const told = async (type: string) => (await service.api('GET', `/events?type=${type}`)).data;
+    t.equal((await told('payment.completed')).length, 5);
+    await client.faults.remove(hidden.id);
+    t.match(await audit(wallet.id), { status: 'PROVEN', missingPayments: 0 });
+    t.equal((await paymentsOf(wallet.id)).length, 6, 'once');
+
+    const buried = await client.faults.add({
+      kind: 'hide',
+      account: wallet.address,
+      lists: ['payments', 'operations', 'effects'],
+    });
+    await client.pay({ to: wallet.address, amount: '3.0000001', memo: 'buried' });
+    const running = await service.api('POST', `/wallets/${wallet.id}/audits`);
+    t.equal(running.data.status, 'RUNNING');
+    t.equal((await service.api('POST', `/wallets/${wallet.id}/audits`)).status, 409, 'one at a time');
+    const different = await eventually(
+      async () => {
+        const [last] = await auditsOf(wallet.id);
+        return last.status !== 'RUNNING' && last;
+      },
+      'the end',
+      30_000,
+    );
+    t.match(different, {
+      id: running.data.id,
+      status: 'DIFFERENT',
+      assets: [{ assetCode: 'XLM', difference: '3.0000001' }],
+    });
+    const events = await eventually(async () => {
+      const data = await told('wallet.difference');
+      return data.length > 0 && data;
+    }, 'the event');
+    t.equal(events.length, 1);
+    t.match(events[0].data, { wallet: { id: wallet.id }, assets: different.assets });
+    await client.pay({ to: wallet.address, amount: '1' });
+    t.match(
+      await audit(wallet.id),
+      { status: 'DIFFERENT', assets: [{ difference: '1' }] },
+      'each difference is told once',
+    );
+    await client.faults.remove(buried.id);
+    t.match(await audit(wallet.id), { status: 'PROVEN' });
+  },
+);
+
+t.test('audits run by themselves, and an audit of somebody else is not there', async (t) => {
+  const { address } = await client.fund();
+  const wallet = await watch(address);
+  const other = await service.openAccount('Other');
+  t.equal((await service.api('POST', `/wallets/${wallet.id}/audits`, undefined, other.apiKey)).status, 404);
+  t.equal((await service.api('GET', `/wallets/${wallet.id}/audits`, undefined, other.apiKey)).status, 404);
+  await eventually(async () => (await service.api('GET', `/wallets/${wallet.id}`)).data.sync.state === 'OK', 'watched');
+  t.same(await auditsOf(wallet.id), []);
+  // Planned first, within the day.
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  aheadMs += 24 * 3_600_000;
+  await eventually(
+    async () => (await auditsOf(wallet.id)).some(({ status }: any) => status === 'PROVEN'),
+    'an audit',
+    60_000,
+  );
+});
