@@ -137,6 +137,34 @@ t.test(
   },
 );
 
+t.test(
+  'an audit waits for a server that does not answer, goes on where it was, and says so when that lasts',
+  async (t) => {
+    const { wallet } = await startSelling(service);
+    await client.pay({ to: wallet.address, amount: '25' });
+    await eventually(async () => (await paymentsOf(wallet.id)).length === 1, 'the payment');
+    // The pages of an audit that was cut off are not read again, and what they held is not counted twice.
+    const cut = await client.faults.add({
+      kind: 'unavailable',
+      path: `/accounts/${wallet.address}/transactions`,
+      count: 3,
+    });
+    const { status, missingPayments } = await audit(wallet.id);
+    t.match([status, missingPayments], ['PROVEN', 0]);
+    await client.faults.remove(cut.id).catch(() => undefined);
+    await client.pay({ to: wallet.address, amount: '26' });
+    await eventually(async () => (await paymentsOf(wallet.id)).length === 2, 'the next payment');
+    const away = await client.faults.add({ kind: 'unavailable', path: `/accounts/${wallet.address}/effects` });
+    const ended = audit(wallet.id);
+    await eventually(async () => (await client.faults.list())[0]!.hits > 0, 'it asks');
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    aheadMs += 2 * 60_000;
+    t.match(await ended, { status: 'FAILED', reason: String, assets: [], finishedAt: String });
+    await client.faults.remove(away.id);
+    t.match(await audit(wallet.id), { status: 'PROVEN', assets: [{ movements: { received: '26' } }] });
+  },
+);
+
 t.test('audits run by themselves, and an audit of somebody else is not there', async (t) => {
   const { address } = await client.fund();
   const wallet = await watch(address);

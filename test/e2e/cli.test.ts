@@ -30,7 +30,7 @@ import { ROOT, type Running, startProgram } from '../helpers/command.js';
 import { cuttableWay } from '../helpers/cut.js';
 import { createHappenings } from '../helpers/happenings.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
-import { eventually, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
+import { eventually, startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 
 // Processes start slowly on a busy machine.
 t.setTimeout(600_000);
@@ -250,6 +250,25 @@ t.test('what the ledger and the service refuse is one line', async (t) => {
   await fails(t, cli('secrets reseal', { ...rotating, SECRETS_KEY: TEST_SECRETS_KEY }), /SECRETS_KEY/);
 });
 
+t.test('audit says what came of each wallet', async (t) => {
+  const { uri } = await testDatabase(t);
+  const service = await startTestService(t, { database: { uri } });
+  const { wallet } = await startSelling(service);
+  await service.context.localLedger!.client.pay({ to: wallet.address, amount: '25' });
+  await eventually(async () => (await service.api('GET', '/payments?status=UNMATCHED')).data.length === 1, 'read');
+  const env = {
+    ...{ MONGODB_URI: uri, SECRETS_KEY: TEST_SECRETS_KEY, PORT: '0', DATA_DIR: service.dataDir },
+    HORIZON_URLS_LOCAL: service.context.localLedger!.url,
+  };
+  const { stdout, stderr } = await cli(`audit --wallet ${wallet.id} --json`, env).ended;
+  t.equal(stderr, '');
+  t.match(JSON.parse(stdout).audits, [
+    { walletId: wallet.id, status: 'PROVEN', assets: [{ difference: '0', movements: { received: '25' } }] },
+  ]);
+  t.match((await cli('audit', env).ended).stdout, new RegExp(`^${wallet.id} +PROVEN +ledgers \\d+ to \\d+`));
+  await fails(t, cli('audit --wallet wallet_x', env), /There is no wallet wallet_x/);
+});
+
 t.test('jobs list shows each job of the workers: last run, next run, duration, failures', async (t) => {
   const { uri } = await testDatabase(t);
   const { context, dataDir } = await startTestService(t, { database: { uri } });
@@ -270,6 +289,7 @@ t.test('jobs list shows each job of the workers: last run, next run, duration, f
     { name: 'deliver webhooks', processes: 'each', running: 1, failures: 0 },
     { name: 'retry webhooks', processes: 'one', lastRun: { result: { due: 0 }, error: null }, failures: 0 },
     { name: 'expire checkouts', processes: 'one', failures: 0 },
+    { name: 'audit wallets', processes: 'each', running: 1, failures: 0 },
     { name: 'housekeeping', processes: 'one', lastRun: { result: { orphans: 0 } }, nextRunAt: /^\d{4}-/ },
   ]);
 

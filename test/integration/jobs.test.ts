@@ -203,6 +203,7 @@ t.test('the table has a job for each network that is watched, and no name twice'
       'deliver webhooks',
       'retry webhooks',
       'expire checkouts',
+      'audit wallets',
       'housekeeping',
     ],
   );

@@ -52,7 +52,7 @@ const EXCEPTIONS: { reason: string; is: (query: Profiled, text: string) => boole
 ];
 
 const STORES = new Set(
-  'accounts api-keys wallets products paymentLinks payments events webhooks deliveries idempotency cursors networkStates parkedRecords leases countSegments'.split(
+  'accounts api-keys wallets gaps audits products paymentLinks payments events webhooks deliveries idempotency cursors networkStates parkedRecords leases countSegments'.split(
     ' ',
   ),
 );
@@ -65,6 +65,8 @@ const pathsOf = (seeded: Awaited<ReturnType<typeof seed>>) => {
     '/api-keys',
     '/wallets',
     `/wallets/${walletIds[0]}`,
+    `/wallets/${walletIds[0]}/gaps`,
+    `/wallets/${walletIds[0]}/audits`,
     '/products',
     '/products?active=true',
     '/products?search=thing',
