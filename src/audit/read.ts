@@ -70,7 +70,9 @@ export async function readEffects(
   const unpaid: LedgerRecord[] = [];
   for (const group of groups) {
     const facts = found.get(group.id) ?? null;
-    if (facts?.record && isCredited(group) && deps.shouldBePaid(group)) unpaid.push(facts.record);
+    // What pays nobody is no payment that was missed.
+    if (facts?.record && mayPay(facts.operation?.type ?? '') && isCredited(group) && deps.shouldBePaid(group))
+      unpaid.push(facts.record);
     const effects = group.effects.flatMap(({ effect }) => effect ?? []);
     foldOperation(
       group.ledger <= range.fromLedger ? range.before : range.books,

@@ -152,10 +152,13 @@ export function createWalletService(deps: {
     },
 
     async delete({ accountId }, { id }) {
-      const { wallets, checkouts } = forAccount(accountId);
+      const { wallets, checkouts, audits } = forAccount(accountId);
       await wallets.refuseCheckouts(id);
       const isUsed = await checkouts.existsOfWallet(id);
-      if (!isUsed && (await wallets.removeUnused(id))) return { id, deleted: true };
+      if (!isUsed && (await wallets.removeUnused(id))) {
+        await audits.removeOf(id);
+        return { id, deleted: true };
+      }
       const wallet = await wallets.byId(id);
       if (!wallet) throw notFound('wallet');
       if (wallet.productCount === 0 && !wallet.hasPayments) {

@@ -184,6 +184,10 @@ export function createAuditStore(connection: mongoose.Connection) {
 
     forAccount: (accountId: string) => ({
       start: (fields: Omit<NewAudit, 'accountId'>) => start({ ...fields, accountId }),
+      /** The wallet was deleted. */
+      async removeOf(walletId: string): Promise<void> {
+        await collection.deleteMany({ accountId, walletId });
+      },
       list: (walletId: string, request: PageRequest) =>
         page<AuditDoc>(audits, { accountId, walletId }, { ...request, sort: { _id: -1 } }),
     }),

@@ -51,6 +51,10 @@ t.test('whatever kind of money moves, every balance is explained', async (t) => 
   const [own] = await auditsOf(wallets[0].id);
   t.equal(own.openingSource, 'PREVIOUS_AUDIT');
   t.ok(own.assets.every(({ movements }: any) => movements.received !== '0'));
+  t.same(
+    await service.context.stores.system.parkedRecords.list({ page: 1, pageSize: 5 }).then(({ items }) => items),
+    [],
+  );
 });
 
 t.test('an account that is not there is proven with zeros', async (t) => {

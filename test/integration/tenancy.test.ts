@@ -268,6 +268,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
   audits: {
     // With the id of one that is there: a stranger gets nothing of it.
     start: (s) => s.audits.start({ _id: audit._id, walletId: wallet._id, network: 'TESTNET', createdAt: now }),
+    removeOf: (s) => s.audits.removeOf(wallet._id),
     list: (s) => s.audits.list(wallet._id, pageOfAll),
   },
   products: {
