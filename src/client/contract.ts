@@ -52,6 +52,61 @@ export type ApiKeyWithKey = {
   key: string;
 };
 
+export type Audit = {
+  /** Id of the audit. */
+  id: string;
+  /** Id of the wallet. */
+  walletId: string;
+  /** PROVEN: the movements explain every balance to the stroop. DIFFERENT: they do not, and `difference` says by how much. FAILED: nobody can tell, and `reason` says why. */
+  status: 'RUNNING' | 'PROVEN' | 'DIFFERENT' | 'FAILED';
+  /** Why it FAILED. */
+  reason: string | null;
+  /** Not included. Null until it is known. */
+  fromLedger: number | null;
+  /** Included. Null until it is known. */
+  toLedger: number | null;
+  /** Lumens first. Empty until the audit has ended. */
+  assets: Array<AuditAsset>;
+  /** Payments that were found on the ledger, had not been recorded, and are now. */
+  missingPayments: number;
+  /** Where the opening comes from. HISTORY: everything since the account was created. PREVIOUS_AUDIT: the balance that the last audit ended with. COMPUTED_BACK: no source goes back that far, so that it was worked out from the closing: such an audit finds missing payments and proves no balance. */
+  openingSource: 'HISTORY' | 'PREVIOUS_AUDIT' | 'COMPUTED_BACK' | null;
+  /** Which server said the balances. */
+  balanceSource: string | null;
+  /** Which server said the movements. */
+  movementSource: string | null;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+  finishedAt: string | null;
+};
+
+export type AuditAsset = {
+  /** `XLM` for the native asset. */
+  assetCode: string;
+  /** Null for the native asset. */
+  assetIssuer: string | null;
+  /** The balance after `fromLedger`. */
+  opening: SignedAmount;
+  /** The balance after `toLedger`, as the ledger shows it. */
+  closing: Amount;
+  /** opening + received − sent − fees + traded + other */
+  computed: SignedAmount;
+  /** closing − computed: what nothing that was found explains. */
+  difference: SignedAmount;
+  movements: {
+    /** Payments, path payments, merges, creations, transfers of contracts. */
+    received: Amount;
+    /** The same in the other direction. */
+    sent: Amount;
+    /** Of all transactions that the wallet paid for, failed ones too. */
+    fees: Amount;
+    /** What offers of the wallet brought, less what they gave. */
+    traded: SignedAmount;
+    /** Claimable balances, liquidity pools, clawbacks. */
+    other: SignedAmount;
+  };
+};
+
 export type Checkout = {
   /** Id of the checkout. */
   id: string;
@@ -230,6 +285,16 @@ export type Event =
   | {
       /** Id of the event. */
       id: string;
+      type: 'wallet.difference';
+      /** The account's events are numbered 1, 2, 3 … without holes, in an order that never changes. Null in the sample event of a test. */
+      sequence: number;
+      /** ISO 8601, UTC. */
+      createdAt: string;
+      data: WalletDifferenceEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
       type: 'webhook.paused';
       /** The account's events are numbered 1, 2, 3 … without holes, in an order that never changes. Null in the sample event of a test. */
       sequence: number;
@@ -238,7 +303,7 @@ export type Event =
       data: WebhookPausedEventData;
     };
 
-/** `payment.received`: once for every payment that belongs to a link or checkout, whatever its status. `payment.completed`: once when a payment becomes COMPLETED. `payment.refunded`: once for every operation on the ledger that sent money of a payment back. `checkout.paid`: once when a checkout becomes PAID. `checkout.expired`: once when a checkout becomes EXPIRED: the ledger was read beyond its end, and it is proven that the money did not come in time. `wallet.gap`: a wallet misses ledgers that no ledger server has any more. `webhook.paused`: the service paused a webhook because its endpoint failed for days or answered 410; sent to the others. */
+/** `payment.received`: once for every payment that belongs to a link or checkout, whatever its status. `payment.completed`: once when a payment becomes COMPLETED. `payment.refunded`: once for every operation on the ledger that sent money of a payment back. `checkout.paid`: once when a checkout becomes PAID. `checkout.expired`: once when a checkout becomes EXPIRED: the ledger was read beyond its end, and it is proven that the money did not come in time. `wallet.gap`: a wallet misses ledgers that no ledger server has any more. `wallet.difference`: an audit found balances of a wallet that nothing on the ledger explains. `webhook.paused`: the service paused a webhook because its endpoint failed for days or answered 410; sent to the others. */
 export type EventType =
   | 'payment.received'
   | 'payment.completed'
@@ -246,6 +311,7 @@ export type EventType =
   | 'checkout.paid'
   | 'checkout.expired'
   | 'wallet.gap'
+  | 'wallet.difference'
   | 'webhook.paused';
 
 /** Meta of a request with `after`. */
@@ -483,6 +549,9 @@ export type Refund = {
   memoType: 'MEMO_TEXT' | null;
 };
 
+/** Decimal string in canonical form, at most 7 decimals, with a `-` where it is less than 0. */
+export type SignedAmount = string;
+
 export type Summary = Array<SummaryRow>;
 
 export type SummaryRow = {
@@ -509,6 +578,12 @@ export type Wallet = {
   sync: WalletSync;
   /** ISO 8601, UTC. */
   createdAt: string;
+};
+
+/** All assets of the audit, also those without a difference. */
+export type WalletDifferenceEventData = {
+  wallet: WalletSummary;
+  assets: Array<AuditAsset>;
 };
 
 /** The ledgers that were not read, both ends included. */
@@ -633,6 +708,15 @@ export type WebhookPayload =
       /** ISO 8601, UTC. */
       timestamp: string;
       data: WalletGapEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'wallet.difference';
+      sequence: number | null;
+      /** ISO 8601, UTC. */
+      timestamp: string;
+      data: WalletDifferenceEventData;
     }
   | {
       /** Id of the event. */
@@ -790,6 +874,29 @@ export interface Procedures {
         horizonUrl?: string | null | undefined;
       },
       MendedGaps
+    >;
+    /** Audits of a wallet. Newest first. The newest 100 are kept. */
+    audits: Query<
+      {
+        /** Id of the wallet. */
+        id: string;
+        /** Page, from 1. */
+        page?: number | undefined;
+        /** Items per page, at most 100. */
+        pageSize?: number | undefined;
+      },
+      {
+        items: Array<Audit>;
+        meta: ListMeta;
+      }
+    >;
+    /** Audit a wallet. Compares the balances on the ledger with everything that moved them since the last audit, and records payments that were missed. It runs in the background: look at the list for its end. Refused (409) while one runs. */
+    startAudit: Mutation<
+      {
+        /** Id of the wallet. */
+        id: string;
+      },
+      Audit
     >;
     /** Delete a wallet. Refused (409) while a product uses it, or when it has payments. */
     delete: Mutation<
