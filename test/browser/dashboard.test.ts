@@ -480,6 +480,16 @@ task(
   },
 );
 
+task('a wallet tells that nothing was missed, and an audit of it is held against the ledger', {}, async (_t, page) => {
+  await signIn(page, apiKey, `/wallets/${wallet.id}`);
+  await page.getByText('None: every ledger since the wallet was added').waitFor();
+  await button(page, 'Audit now').click();
+  const audit = page.locator('section', { hasText: 'Audits' }).locator('li').first();
+  await audit.locator('.badge', { hasText: 'Proven' }).waitFor();
+  await audit.locator('summary').click();
+  await audit.getByRole('row', { name: 'Difference 0' }).first().waitFor();
+});
+
 task('an API key is made, shown once, and revoked; its own key cannot be revoked as the last', {}, async (t, page) => {
   await signIn(page, apiKey, '/api-keys');
   await page.getByRole('link', { name: 'New key' }).click();

@@ -58,6 +58,13 @@ export const SYNC_STATE: Record<Item<'wallets.list'>['sync']['state'], Word & { 
   },
 };
 
+export const AUDIT_STATUS: Record<Item<'wallets.audits'>['status'], Word> = {
+  RUNNING: { label: 'Running', tone: 'quiet' },
+  PROVEN: { label: 'Proven', tone: 'good' },
+  DIFFERENT: { label: 'Different', tone: 'bad' },
+  FAILED: { label: 'Failed', tone: 'caution' },
+};
+
 export const DELIVERY_STATUS: Record<Item<'webhooks.deliveries'>['status'], Word> = {
   PENDING: { label: 'Waiting', tone: 'caution' },
   DELIVERED: { label: 'Delivered', tone: 'good' },

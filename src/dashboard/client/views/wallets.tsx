@@ -10,6 +10,7 @@ import { type Column, List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { say } from '../parts/toast.js';
 import { SYNC_STATE } from '../words.js';
+import { Audits, Gaps } from './wallet-proof.js';
 
 type Wallet = Item<'wallets.list'>;
 
@@ -132,10 +133,12 @@ function Details({ wallet }: { wallet: Wallet }) {
       />
       {sync.state === 'GAP' && active && (
         <p class="callout bad">
-          Once you have looked for the payments of that time yourself, switch the wallet off and on again to go on from
-          now.
+          Read the missed ledgers below. Where no server has them any more, look for the payments of that time yourself,
+          then switch the wallet off and on again to go on from now.
         </p>
       )}
+      <Gaps walletId={id} />
+      <Audits walletId={id} />
       {canWrite && (
         <Section title="Rename">
           <Rename wallet={wallet} />
