@@ -11,7 +11,6 @@ import { openBrowser, watchPage } from '../helpers/browser.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
-t.setTimeout(390_000);
 const service = await startTestService(t);
 const { url, apiKey } = service;
 const ledger = service.context.localLedger!.client;
@@ -25,7 +24,7 @@ const task = (name: string, options: BrowserContextOptions, run: (t: Test, page:
   t.test(name, async (t) => {
     const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
     t.teardown(() => context.close());
-    context.setDefaultTimeout(15_000);
+    context.setDefaultTimeout(45_000);
     const page = await context.newPage();
     const complaints = watchPage(page);
     await run(t, page);

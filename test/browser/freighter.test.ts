@@ -9,7 +9,6 @@ import { networkInfo } from '../../contracts/networks.js';
 import { openBrowser, openPage, seen, watchPage } from '../helpers/browser.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
-t.setTimeout(120_000);
 const browser = await openBrowser(t);
 const service = await startTestService(t);
 const ledger = service.context.localLedger!.client;

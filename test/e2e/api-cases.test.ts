@@ -6,7 +6,6 @@ import { answered, call, type Outcome, operations, TRANSPORTS, type Transport } 
 import { eventually, startTestService } from '../helpers/service.js';
 
 const ISSUER = 'GDSH3DACNUIXAE2E6WBWUFMO3Y4COGCXJVWNKWU5GL5UJVSBFDYOGUY4';
-t.setTimeout(300_000);
 const service = await startTestService(t);
 const ledger = service.context.localLedger!.client;
 

@@ -3,8 +3,6 @@ import t from 'tap';
 import { openBrowser } from '../helpers/browser.js';
 import { startTestService } from '../helpers/service.js';
 
-t.setTimeout(120_000);
-
 t.test('the docs let a person call the API with a key that no storage keeps', async (t) => {
   const service = await startTestService(t, { role: 'api', env: { HORIZON_URLS_LOCAL: 'http://127.0.0.1:1' } });
   const browser = await openBrowser(t);

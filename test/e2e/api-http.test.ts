@@ -13,7 +13,6 @@ import { answered, call, type Outcome, operations, request, TRANSPORTS } from '.
 import { freePort } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
-t.setTimeout(300_000);
 const service = await startTestService(t);
 const { url, apiKey } = service;
 const { wallet, product, link } = await startSelling(service);
@@ -865,7 +864,7 @@ t.test('closing lets what is in flight finish, and takes nothing new', async (t)
   t.equal((await inFlight).outcome, 'ok');
   const began = Date.now();
   await closed;
-  t.ok(Date.now() - began < 1000, 'a connection that is kept alive does not hold it up');
+  t.ok(Date.now() - began < 4000, 'a connection that is kept alive does not hold it up');
 });
 
 t.test('answers of REST were held against openapi.json', async (t) => {

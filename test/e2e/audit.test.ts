@@ -5,7 +5,6 @@ import { systemClock } from '../../src/clock.js';
 import { openAccounts, payEveryKind } from '../helpers/every-kind.js';
 import { CLOSE_MS, eventually, startSelling, startTestService } from '../helpers/service.js';
 
-t.setTimeout(180_000);
 let aheadMs = 0;
 const nowMs = () => Date.now() + aheadMs;
 const service = await startTestService(t, { clock: { ...systemClock, nowMs, now: () => new Date(nowMs()) } });

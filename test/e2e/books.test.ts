@@ -17,7 +17,6 @@ import { request } from '../helpers/api.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
-t.setTimeout(120_000);
 const { uri, db } = await testDatabase(t);
 const service = await startTestService(t, { database: { uri } });
 const ledger = service.context.localLedger!.client;

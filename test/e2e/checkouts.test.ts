@@ -6,7 +6,6 @@ import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
-t.setTimeout(180_000);
 let aheadMs = 0;
 const nowMs = () => Date.now() + aheadMs;
 const database = await testDatabase(t);

@@ -32,9 +32,6 @@ import { createHappenings } from '../helpers/happenings.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 
-// Processes start slowly on a busy machine.
-t.setTimeout(600_000);
-
 type Test = Parameters<Parameters<typeof t.test>[0]>[0];
 
 type Env = Record<string, string>;

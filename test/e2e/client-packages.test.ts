@@ -11,7 +11,6 @@ import { contract } from '../../contracts/index.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
-t.setTimeout(300_000);
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const bin = (name: string) => join(ROOT, 'node_modules', '.bin', name);
@@ -254,7 +253,7 @@ t.test("the client's package brings nothing of the server, compiles and runs in 
   });
   await service.api('POST', '/checkouts', { walletId: wallet.id, name: 'Order', assetCode: 'XLM', amount: '1' });
   await service.context.localLedger!.client.pay({ to: wallet.address, amount: '25', memo: link.memo });
-  await receiver.until(() => receiver.requests.length > 0, 30_000);
+  await receiver.until(() => receiver.requests.length > 0, 60_000);
   const { body, headers } = receiver.requests[0]!;
   const published = await fetch(`${service.url}/.well-known/webhook-keys.json`);
   const keys = published.ok ? JSON.stringify(((await published.json()) as { keys: unknown }).keys) : '';

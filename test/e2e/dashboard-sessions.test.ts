@@ -7,7 +7,6 @@ import { createFiles } from '../../src/dashboard/files.js';
 import { createIsForeign } from '../../src/dashboard/origin.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
-t.setTimeout(120_000);
 let offsetMs = 0;
 const nowMs = () => systemClock.nowMs() + offsetMs;
 const clock: Clock = { ...systemClock, nowMs, now: () => new Date(nowMs()) };

@@ -13,7 +13,6 @@ import { manualClock } from '../helpers/manual-clock.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startTestService } from '../helpers/service.js';
 
-t.setTimeout(120_000);
 const database = await testDatabase(t);
 // The worker, which numbers the events, is another process than the two that are asked for them.
 const service = await startTestService(t, { database, role: 'worker', env: { MAX_STREAMS_PER_ACCOUNT: '6' } });
@@ -100,7 +99,7 @@ t.test(
     const happenedMs = Date.now();
     t.same((await waiting[1]!).sequences, [2]);
     t.same((await waiting[2]!).sequences, [2]);
-    t.ok(Date.now() - happenedMs < 2000, 'soon');
+    t.ok(Date.now() - happenedMs < 5000, 'soon');
   },
 );
 

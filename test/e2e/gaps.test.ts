@@ -4,7 +4,6 @@ import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
-t.setTimeout(180_000);
 const MINUTE_MS = 60_000;
 let aheadMs = 0;
 const nowMs = () => Date.now() + aheadMs;

@@ -11,9 +11,6 @@ import {
   WEBHOOK_TIMEOUT_MS,
 } from './kill-rounds.js';
 
-// Processes start slowly on a busy machine.
-t.setTimeout(300_000);
-
 t.test(
   'SIGKILL of service and mongod at random moments loses, doubles and misjudges no payment, and hides no event',
   async (t) => {
@@ -34,7 +31,7 @@ t.test(
     const shop = await openShop(place, first.url);
     place.receiver.behave(() => ({ delayMs: 300 }));
     const paying = keepPaying(place, shop);
-    await place.receiver.until(() => place.receiver.requests.length > 5, 20_000);
+    await place.receiver.until(() => place.receiver.requests.length > 5, 60_000);
 
     const stoppedAt = Date.now();
     first.process.kill('SIGTERM');
@@ -82,7 +79,7 @@ t.test(
     const runningAt = Date.now();
     const again = () =>
       place.receiver.requests.slice(before + 1).find(({ body }) => JSON.parse(body).id === inFlight.id);
-    await place.receiver.until(() => again() !== undefined, 30_000);
+    await place.receiver.until(() => again() !== undefined, 60_000);
     const afterMs = again()!.at - runningAt;
     t.ok(afterMs <= WEBHOOK_TIMEOUT_MS + 5000, `sent again ${afterMs} ms after the restart`);
     third.process.kill('SIGTERM');

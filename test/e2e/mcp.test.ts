@@ -16,7 +16,6 @@ import { manualClock } from '../helpers/manual-clock.js';
 import { freePort } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
-t.setTimeout(300_000);
 type Test = Parameters<Parameters<typeof t.test>[0]>[0];
 
 /** An assistant with the command as its server. */

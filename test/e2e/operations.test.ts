@@ -16,7 +16,6 @@ import { ROOT, startProgram } from '../helpers/command.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 
-t.setTimeout(300_000);
 type Test = Parameters<Parameters<typeof t.test>[0]>[0];
 
 async function connect(t: Test, uri: string) {

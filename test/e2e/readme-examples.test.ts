@@ -15,9 +15,6 @@ import { createHappenings } from '../helpers/happenings.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService, TEST_SECRETS_KEY, type TestService } from '../helpers/service.js';
 
-// Processes start slowly on a busy machine.
-t.setTimeout(600_000);
-
 const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
 const tsx = import.meta.resolve('tsx');
 

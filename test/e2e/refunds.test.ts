@@ -3,7 +3,6 @@ import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { eventually, startTestService } from '../helpers/service.js';
 
-t.setTimeout(120_000);
 const service = await startTestService(t);
 const ledger = service.context.localLedger!.client;
 const shop = await ledger.fund();

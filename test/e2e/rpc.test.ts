@@ -30,7 +30,7 @@ t.test('a payment is seen, judged, told and given back by Stellar RPC alone', as
   const [payer, till] = [await client.fund(), await client.fund()];
   const { address, link } = await startSellingOn(service, till);
   await client.pay({ to: address, amount: '10', memo: link.memo, fromSecret: payer.secret });
-  await receiver.until(() => receiver.requests.length >= 1, 20_000);
+  await receiver.until(() => receiver.requests.length >= 1, 60_000);
   const { data } = JSON.parse(receiver.requests[0]!.body);
   t.match(data.payment, { status: 'COMPLETED', amount: '10', memo: link.memo });
 

@@ -6,9 +6,6 @@ import t from 'tap';
 import { ROOT, type Running, start } from '../helpers/command.js';
 import { freePort } from '../helpers/mongo.js';
 
-// Processes start slowly on a busy machine.
-t.setTimeout(600_000);
-
 /** Every process that works in this directory or was started with its name: service, npm, keeper and mongod. */
 async function processesOf(dataDir: string): Promise<string[]> {
   const found: string[] = [];

@@ -15,7 +15,6 @@ import t from 'tap';
 import { networkInfo } from '../../contracts/networks.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
-t.setTimeout(120_000);
 const service = await startTestService(t);
 const ledger = service.context.localLedger!.client;
 const { passphrase } = networkInfo.LOCAL;

@@ -143,7 +143,7 @@ export async function startReceiver(options: Options = {}): Promise<Receiver> {
     behave: (next) => {
       behave = next;
     },
-    until: (check, ms = 10_000) =>
+    until: (check, ms = 30_000) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => done(() => reject(new Error('the receiver waited in vain'))), ms);
         const look = () => check() && done(resolve);

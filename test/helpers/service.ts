@@ -113,7 +113,7 @@ export async function startTestService(t: Test, options: TestServiceOptions = {}
 export async function eventually<T>(
   ask: () => Promise<T | null | undefined | false>,
   what: string,
-  withinMs = 10_000,
+  withinMs = 30_000,
 ): Promise<T> {
   const end = Date.now() + withinMs;
   for (;;) {

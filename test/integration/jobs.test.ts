@@ -11,7 +11,6 @@ import { createJobStore, type JobStore } from '../../src/stores/jobs.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually } from '../helpers/service.js';
 
-t.setTimeout(120_000);
 const log = pino({ level: 'silent' });
 
 const jobOf = (name: string, run: Run, info: Partial<Job> = {}): Job => ({

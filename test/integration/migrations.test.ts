@@ -14,8 +14,6 @@ import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver, verified } from '../helpers/receiver.js';
 import { eventually, startTestService } from '../helpers/service.js';
 
-t.setTimeout(120_000);
-
 const FIXTURE = 'database-v0.json.gz';
 /** Fields that documents of before may lack: their absence has a meaning of its own. */
 const MAY_BE_ABSENT = new Set([

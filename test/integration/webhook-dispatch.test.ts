@@ -697,7 +697,7 @@ t.test('pausing and a new address count within a second or so, in the middle of 
   r.dispatch({ leaseMarginMs: 600 });
   await r.receiver.until(() => r.receiver.requests.length > 20);
   await r.own.webhooks.update(webhook._id, { url: `${r.receiver.origin}/new` });
-  await r.receiver.until(() => r.receiver.at('/new').length > 0, 1500);
+  await r.receiver.until(() => r.receiver.at('/new').length > 0, 5000);
   await r.own.webhooks.update(webhook._id, { status: 'PAUSED' });
   await systemClock.sleep(600);
   const sent = r.receiver.requests.length;

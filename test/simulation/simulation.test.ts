@@ -7,8 +7,6 @@ import { simulate } from './simulate.js';
 const SEEDS = 100;
 const SEEDS_ON_MONGOD = [1, 2, 3, 4, 5, 6];
 
-t.setTimeout(360_000);
-
 t.test(
   'whatever dies and whenever, every payment is recorded once, judged once, and its events delivered',
   async (t) => {
