@@ -1,16 +1,9 @@
 /** Audits: whether everything that moved a wallet's balances explains them. */
 import { z } from 'zod';
-import { amount, idOf, timestamp } from './primitives.js';
+import { amount, idOf, signedAmount, timestamp } from './primitives.js';
 
 export const AUDIT_STATUSES = ['RUNNING', 'PROVEN', 'DIFFERENT', 'FAILED'] as const;
 export const OPENING_SOURCES = ['HISTORY', 'PREVIOUS_AUDIT', 'COMPUTED_BACK'] as const;
-
-/** Less than 0 where more went out than came in. */
-const signedAmount = z.string().meta({
-  id: 'SignedAmount',
-  description: 'Decimal string in canonical form, at most 7 decimals, with a `-` where it is less than 0.',
-  examples: ['-2.5'],
-});
 
 export const auditAssetSchema = z
   .object({

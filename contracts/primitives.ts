@@ -187,3 +187,10 @@ export const metaSchema = z
   })
   .meta({ id: 'ListMeta' });
 export type ListMeta = z.infer<typeof metaSchema>;
+
+/** Less than 0 where more went out than came in. */
+export const signedAmount = z.string().meta({
+  id: 'SignedAmount',
+  description: 'Decimal string in canonical form, at most 7 decimals, with a `-` where it is less than 0.',
+  examples: ['-2.5'],
+});

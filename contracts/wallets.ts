@@ -6,7 +6,17 @@ import type { FieldError } from './errors.js';
 import { walletExample } from './examples.js';
 import { networkSchema } from './networks.js';
 import { operation, type RawBody, type ValidationContext } from './operation.js';
-import { accountAddress, httpUrlInput, idInput, idOf, nameInput, pageQuery, timestamp } from './primitives.js';
+import {
+  accountAddress,
+  httpUrlInput,
+  idInput,
+  idOf,
+  momentInput,
+  nameInput,
+  pageQuery,
+  timestamp,
+} from './primitives.js';
+import { statementSchema } from './statements.js';
 
 export const SYNC_STATES = ['SYNCING', 'OK', 'LAGGING', 'GAP'] as const;
 
@@ -171,6 +181,22 @@ export const wallets = {
     output: auditSchema,
     errors: ['conflict'],
     examples: { body: {} },
+  }),
+  statement: operation({
+    method: 'GET',
+    path: '/wallets/{id}/statement',
+    summary: 'Statement of a wallet',
+    description:
+      'What it held, every movement on the ledger in a time, payments or not, and what it held then. Worked back from what it holds now, so everything since `from` is read: at most 10,000 movements (409 beyond). In CSV the balances are rows of the kinds `opening` and `closing`.',
+    tag,
+    params,
+    query: {
+      from: momentInput.optional().meta({ description: 'Included; the wallet’s creation without it.' }),
+      to: momentInput.optional().meta({ description: 'Not included; now without it.' }),
+      format: z.enum(['json', 'csv']).default('json').meta({ description: '`csv` over REST only.' }),
+    },
+    output: statementSchema,
+    errors: ['conflict', 'unavailable'],
   }),
   delete: operation({
     method: 'DELETE',

@@ -19,7 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   audit: 'contracts domain clock ledger resources events collect type:stores',
   webhooks: 'contracts domain clock resources type:events type:stores',
   services: 'contracts domain clock resources events stores/verdict type:stores type:page',
-  api: 'contracts domain clock type:client type:services',
+  api: 'contracts domain clock resources type:client type:services',
   page: 'contracts domain clock resources api/input api/rest-body api/rest type:services type:stores type:collect',
   dashboard: 'contracts domain api type:services',
   // Types only: values of contracts would bring zod into the browser.

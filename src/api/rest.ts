@@ -5,6 +5,7 @@ import { ERRORS } from '../../contracts/errors.js';
 import type { Operation, ValidationContext } from '../../contracts/operation.js';
 import type { AppRouter } from '../client/index.js';
 import { ApiError, notFound } from '../domain/api-error.js';
+import { statementCsv } from '../resources/statement.js';
 import type { Caller, StreamedEvent } from '../services/caller.js';
 import type { Download } from '../services/exports.js';
 import type { CallerOf } from './bearer.js';
@@ -62,12 +63,24 @@ export function createRest(deps: RestDeps) {
       if (operation.streams) {
         await eventStreams.send(req, res, result as AsyncGenerator<StreamedEvent>);
         res.end();
+      } else if (Object.hasOwn(FILES, name) && route.readQuery(query).format === 'csv') {
+        sendFile(res, FILES[name]!(result as never));
       } else sendJson(res, operation.status, envelopeOf(operation, result));
     } catch (error) {
       sendError(res, error, requestId, onInternalError);
     }
     return route?.name ?? null;
   };
+}
+
+/** Answers that are files when `format=csv` is asked for. */
+const FILES: Record<string, (result: never) => string> = { 'wallets.statement': statementCsv };
+
+function sendFile(res: ServerResponse, text: string): void {
+  res.statusCode = 200;
+  res.setHeader('Content-Type', 'text/csv; charset=utf-8; header=present');
+  res.setHeader('Content-Disposition', 'attachment; filename="statement.csv"');
+  res.end(text);
 }
 
 /** Aborts when the client hangs up. */

@@ -380,6 +380,25 @@ export type MendedGaps = {
   open: number;
 };
 
+export type Movement = {
+  /** When its ledger closed. */
+  at: string;
+  ledger: number;
+  /** Null where the source does not tell. */
+  transactionHash: string | null;
+  /** Null for a fee, which is of a whole transaction. */
+  operationId: string | null;
+  /** received and sent: payments, path payments, merges, creations, transfers of contracts. other: claimable balances, liquidity pools, clawbacks. */
+  kind: 'received' | 'sent' | 'fee' | 'traded' | 'other';
+  amount: SignedAmount;
+  /** The other party, where there is one. */
+  counterparty: string | null;
+  /** Of the transaction. */
+  memo: string | null;
+  /** The payment that was recorded of it. */
+  paymentId: string | null;
+};
+
 /** Stellar network. LOCAL is the built-in development ledger. */
 export type Network = 'PUBLIC' | 'TESTNET' | 'LOCAL';
 
@@ -551,6 +570,30 @@ export type Refund = {
 
 /** Decimal string in canonical form, at most 7 decimals, with a `-` where it is less than 0. */
 export type SignedAmount = string;
+
+export type Statement = {
+  /** Id of the wallet. */
+  walletId: string;
+  /** Included. */
+  from: string;
+  /** Not included. */
+  to: string;
+  /** Lumens first. */
+  assets: Array<StatementAsset>;
+};
+
+export type StatementAsset = {
+  /** `XLM` for the native asset. */
+  assetCode: string;
+  /** Null for the native asset. */
+  assetIssuer: string | null;
+  /** The balance at `from`. */
+  opening: SignedAmount;
+  /** The balance at `to`. */
+  closing: SignedAmount;
+  /** Oldest first. */
+  movements: Array<Movement>;
+};
 
 export type Summary = Array<SummaryRow>;
 
@@ -897,6 +940,20 @@ export interface Procedures {
         id: string;
       },
       Audit
+    >;
+    /** Statement of a wallet. What it held, every movement on the ledger in a time, payments or not, and what it held then. Worked back from what it holds now, so everything since `from` is read: at most 10,000 movements (409 beyond). In CSV the balances are rows of the kinds `opening` and `closing`. */
+    statement: Query<
+      {
+        /** Id of the wallet. */
+        id: string;
+        /** Included; the wallet’s creation without it. */
+        from?: string | undefined;
+        /** Not included; now without it. */
+        to?: string | undefined;
+        /** `csv` over REST only. */
+        format?: 'json' | 'csv' | undefined;
+      },
+      Statement
     >;
     /** Delete a wallet. Refused (409) while a product uses it, or when it has payments. */
     delete: Mutation<

@@ -1,5 +1,6 @@
 /** The services of the API, composed around the core. */
 import type { Network } from '../../contracts/networks.js';
+import { createReadStatement } from '../audit/statement.js';
 import { createBookByHash } from '../collect/refund-by-hash.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { createRateLimit } from '../http/rate-limit.js';
@@ -70,6 +71,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       newId,
       quota: quota('wallets', 'wallets'),
       mendGaps: namedSources.mendGaps,
+      readStatement: createReadStatement({ ledgers, payments: system.payments }),
       allowPrivate: namedSources.allowPrivate,
       ledgerLimit,
     }),

@@ -27,12 +27,18 @@ export interface AccountEffect {
 
 export interface AccountOperation extends OperationFacts {
   id: string;
+  transactionHash: string | null;
+  /** Accounts and contracts that it names as paying or paid, its source last. */
+  parties: string[];
 }
 
 /** A transaction, also a failed one. */
 export interface AccountFee {
   ledger: number;
   pagingToken: string;
+  closedAt: Date;
+  transactionHash: string | null;
+  memo: string | null;
   /** Stroops; 0 where somebody else paid. */
   fee: bigint;
 }

@@ -3,10 +3,12 @@ import type { Contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
 import { walletFieldErrors } from '../../contracts/wallets.js';
 import type { Clock } from '../clock.js';
-import { conflict, invalid, notFound, rateLimited } from '../domain/api-error.js';
+import { ApiError, badRequest, conflict, invalid, notFound, rateLimited } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
+import type { StatementRead, StatementRefusal } from '../domain/statement.js';
 import { toAudit } from '../resources/audit.js';
 import { toGap, toWallet } from '../resources/index.js';
+import { toStatement } from '../resources/statement.js';
 import type { ForAccount } from '../stores/index.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
@@ -34,6 +36,19 @@ export type MendGaps = (
   horizonUrl: string | null,
 ) => Promise<{ mended: number; open: number } | keyof typeof MEND_REFUSALS>;
 
+/** Reads what moved a wallet. @param from included. @param to not included; null for all */
+export type ReadStatement = (
+  wallet: WalletDoc,
+  from: Date,
+  to: Date | null,
+) => Promise<StatementRead | StatementRefusal>;
+
+const STATEMENT_REFUSALS = {
+  no_histories: 'No Horizon is configured for this network, and Stellar RPC shows no histories of accounts.',
+  not_kept: 'The Horizon that answers no longer has the ledgers since `from`: ask for a later time.',
+  too_long: 'There are more than 10,000 movements since `from`: ask for a later time.',
+} as const;
+
 const MEND_REFUSALS = {
   no_source: 'No source has these ledgers: name a Horizon that keeps more of the history.',
   away: 'A source that may have these ledgers does not answer, serves another network, or cannot be understood: try again later, or name another one.',
@@ -49,13 +64,14 @@ export function createWalletService(deps: {
   newId: NewId;
   quota: Quota;
   mendGaps: MendGaps;
+  readStatement: ReadStatement;
   /** Plain http and private addresses are allowed as sources that a caller names. */
   allowPrivate: boolean;
   /** Counts a look at the ledger for an account. @returns the seconds to wait, 0 when it may look */
   ledgerLimit: (accountId: string) => number;
 }): ServiceOf<Contract['wallets']> {
   const { forAccount, readSync, stamper, networks, clock, newId, quota } = deps;
-  const { mendGaps, allowPrivate, ledgerLimit } = deps;
+  const { mendGaps, readStatement, allowPrivate, ledgerLimit } = deps;
   const show = async (wallet: WalletDoc) => toWallet(wallet, (await readSync([wallet])).get(wallet._id)!);
 
   return {
@@ -149,6 +165,20 @@ export function createWalletService(deps: {
       const audit = await audits.start({ _id, walletId: id, network: wallet.network, createdAt: clock.now() });
       if (!audit) throw conflict('An audit of this wallet is running already.');
       return toAudit(audit);
+    },
+
+    async statement({ accountId }, { id, from, to }) {
+      const wallet = await forAccount(accountId).wallets.byId(id);
+      if (!wallet) throw notFound('wallet');
+      const begin = from ? new Date(from) : wallet.createdAt;
+      const end = to ? new Date(to) : null;
+      if (end && end < begin) throw badRequest('`to` must not be before `from`.');
+      const waitSeconds = ledgerLimit(accountId);
+      if (waitSeconds > 0) throw rateLimited(waitSeconds);
+      const rows = await readStatement(wallet, begin, end);
+      if (rows === 'away') throw new ApiError('unavailable', 'The ledger cannot be asked now: try again later.');
+      if (typeof rows === 'string') throw conflict(STATEMENT_REFUSALS[rows]);
+      return toStatement(id, begin, end ?? clock.now(), rows);
     },
 
     async delete({ accountId }, { id }) {

@@ -376,6 +376,9 @@ const wallets: Case[] = [
   ['an audit takes no fields', 'wallets.startAudit', ({ wallet }) => ({ id: wallet.id, from: 1 }), faults(['from', 'unrecognized_key'])],
   ['an unknown wallet is not audited', 'wallets.startAudit', { id: 'wallet_x' }, refused('not_found')],
   ['the audits of an unknown wallet', 'wallets.audits', { id: 'wallet_x' }, refused('not_found')],
+  ['the statement of a wallet whose account is not there', 'wallets.statement', async ({ make }) => ({ id: (await make('wallets.create', { name: 'a', address: await newAddress(), network: 'LOCAL' })).id }), ok({ assets: [{ assetCode: 'XLM', opening: '0', closing: '0', movements: [] }] })],
+  ['a statement is of a time', 'wallets.statement', ({ wallet }) => ({ id: wallet.id, from: 'yesterday' }), refused('bad_request')],
+  ['the statement of an unknown wallet', 'wallets.statement', { id: 'wallet_x' }, refused('not_found')],
 ];
 
 // biome-ignore format: one case a line

@@ -27,6 +27,11 @@ const watch = async (address: string) =>
 const paymentsOf = async (walletId: string) =>
   (await service.api('GET', `/payments?walletId=${walletId}&pageSize=100&status=UNMATCHED&status=COMPLETED`)).data;
 
+const stroops = (amount: string): bigint => {
+  const [whole = '', fraction = ''] = amount.replace('-', '').split('.');
+  return BigInt(whole + fraction.padEnd(7, '0')) * (amount.startsWith('-') ? -1n : 1n);
+};
+
 t.test('whatever kind of money moves, every balance is explained', async (t) => {
   const parties = await openAccounts(client);
   const [shop, payer] = [parties.shop.publicKey(), parties.payer.publicKey()];
@@ -46,6 +51,12 @@ t.test('whatever kind of money moves, every balance is explained', async (t) => 
     t.equal(status, 'PROVEN', JSON.stringify(assets));
     t.equal(missingPayments, 0);
     for (const { difference } of assets) t.equal(difference, '0');
+    const told = (await service.api('GET', `/wallets/${wallet.id}/statement`)).data;
+    for (const { assetCode, opening, closing, movements } of told.assets) {
+      const sum = movements.reduce((all: bigint, { amount }: any) => all + stroops(amount), 0n);
+      t.equal(stroops(opening) + sum, stroops(closing), assetCode);
+      t.ok(movements.every(({ transactionHash }: any) => /^[0-9a-f]{64}$/.test(transactionHash)));
+    }
   }
   const [own] = await auditsOf(wallets[0].id);
   t.equal(own.openingSource, 'PREVIOUS_AUDIT');
@@ -53,6 +64,66 @@ t.test('whatever kind of money moves, every balance is explained', async (t) => 
   t.same(
     await service.context.stores.system.parkedRecords.list({ page: 1, pageSize: 5 }).then(({ items }) => items),
     [],
+  );
+});
+
+t.test('a statement begins and ends with what was held, and every movement between explains it', async (t) => {
+  const { address, secret } = await client.fund();
+  const wallet = await watch(address);
+  const payer = await client.fund();
+  await client.pay({ to: address, amount: '25', memo: 'order 7', fromSecret: payer.secret });
+  await eventually(async () => (await paymentsOf(wallet.id)).length === 1, 'the payment');
+  const statement = async (query = '') => (await service.api('GET', `/wallets/${wallet.id}/statement${query}`)).data;
+  const whole = await statement();
+  const [payment] = await paymentsOf(wallet.id);
+  t.match(whole, { walletId: wallet.id, from: wallet.createdAt, to: String });
+  t.equal(whole.assets.length, 1);
+  // Ledgers here close several times a second, so what the account began with may be among them.
+  t.match(whole.assets[0].movements.slice(-1), [
+    {
+      at: payment.ledgerClosedAt,
+      ledger: payment.ledger,
+      transactionHash: payment.transactionHash,
+      operationId: payment.operationId,
+      kind: 'received',
+      amount: '25',
+      counterparty: payer.address,
+      memo: 'order 7',
+      paymentId: payment.id,
+    },
+  ]);
+  const { hash } = await client.pay({ to: payer.address, amount: '4.5', memo: 'back', fromSecret: secret });
+  const sumOf = ({ movements }: any) => movements.reduce((sum: bigint, { amount }: any) => sum + stroops(amount), 0n);
+  const after = await statement();
+  t.match(after.assets[0].movements.slice(-2), [
+    { kind: 'fee', amount: '-0.00001', operationId: null, transactionHash: hash, memo: 'back', paymentId: null },
+    { kind: 'sent', amount: '-4.5', counterparty: payer.address, transactionHash: hash, paymentId: null },
+  ]);
+  t.equal(stroops(after.assets[0].opening) + sumOf(after.assets[0]), stroops(after.assets[0].closing));
+  t.equal(after.assets[0].opening, whole.assets[0].opening);
+  t.equal(after.assets[0].closing, (await audit(wallet.id)).assets[0].closing);
+
+  const cut = after.assets[0].movements.at(-1).at;
+  const [early, late] = [await statement(`?to=${cut}`), await statement(`?from=${cut}`)];
+  t.equal(early.assets[0].closing, late.assets[0].opening, 'one goes on where the other ends');
+  t.same([...early.assets[0].movements, ...late.assets[0].movements], after.assets[0].movements);
+
+  const path = `/api/v1/wallets/${wallet.id}/statement`;
+  const headers = { authorization: `Bearer ${service.apiKey}` };
+  const file = await fetch(`${service.url}${path}?format=csv&to=${cut}`, { headers });
+  t.match(file.headers.get('content-type'), /^text\/csv/);
+  const lines = (await file.text()).split('\r\n');
+  t.equal(
+    lines[0],
+    'assetCode,assetIssuer,at,ledger,transactionHash,operationId,kind,amount,counterparty,memo,paymentId',
+  );
+  t.match(
+    lines.slice(1).map((line) => line.split(',')[6] ?? null),
+    ['opening', ...early.assets[0].movements.map(({ kind }: any) => kind), 'closing', null],
+  );
+  t.equal(
+    (await service.api('GET', `/wallets/${wallet.id}/statement?from=${cut}&to=2020-01-01T00:00:00Z`)).status,
+    400,
   );
 });
 

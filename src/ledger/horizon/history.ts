@@ -9,7 +9,7 @@ import { SourceError } from '../errors.js';
 import type { AccountEffect, AccountFee, AccountHistory, AccountOperation, HistoryPage, Holdings } from '../history.js';
 import { ledgerOf } from '../toid.js';
 import type { Answer, Get } from './api.js';
-import { account, amount, asset, moment, toid } from './fields.js';
+import { account, amount, asset, hash, moment, toid } from './fields.js';
 import { parseRecord } from './record.js';
 
 const ledgerNumber = z.int().nonnegative();
@@ -25,7 +25,12 @@ const effectSchema = z.looseObject({
   type: z.string(),
   created_at: moment,
 });
-const operationSchema = z.looseObject({ id: toid, type: z.string(), source_account: account });
+const operationSchema = z.looseObject({
+  id: toid,
+  type: z.string(),
+  source_account: account,
+  transaction_hash: hash.optional(),
+});
 const changeSchema = z.looseObject({
   type: z.string(),
   from: z.string().optional(),
@@ -42,6 +47,9 @@ const transactionSchema = z.looseObject({
   // Before Horizon 1.0 whoever sent a transaction paid for it.
   fee_account: account.optional(),
   fee_charged: feeAmount,
+  created_at: moment,
+  hash: hash.optional(),
+  memo: z.string().optional(),
 });
 
 /** Kinds of effects that move no balance. */
@@ -184,13 +192,21 @@ function readOperation(raw: unknown): AccountOperation {
   const { data } = operationSchema.safeParse(raw);
   if (!data) throw new SourceError('invalid operation');
   const changes = Array.isArray(data.asset_balance_changes) ? data.asset_balance_changes : [];
+  const contractChanges = changes.flatMap((change) => readContractChange(change) ?? []);
+  const named = PARTIES.map((name) => data[name]).filter((value) => typeof value === 'string');
+  const ofContract = contractChanges.flatMap(({ from, to }) => [from, to].filter((party) => party !== null));
   return {
     id: data.id.toString(),
     type: data.type,
     source: data.source_account,
-    contractChanges: changes.flatMap((change) => readContractChange(change) ?? []),
+    transactionHash: data.transaction_hash ?? null,
+    parties: [...named, ...ofContract, data.source_account],
+    contractChanges,
   };
 }
+
+/** Fields of operations that name who pays or is paid. */
+const PARTIES = ['from', 'to', 'funder', 'account', 'into'] as const;
 
 /** Null for what only a contract can hold, which says nothing of an account. */
 function readContractChange(raw: unknown): AccountOperation['contractChanges'][number] | null {
@@ -207,5 +223,12 @@ function readFee(raw: unknown, address: string): AccountFee {
   const { data } = transactionSchema.safeParse(raw);
   if (!data) throw new SourceError('invalid transaction');
   const { paging_token: pagingToken, source_account: source, fee_account: payer = source, fee_charged: charged } = data;
-  return { ledger: ledgerOf(BigInt(pagingToken)), pagingToken, fee: payer === address ? charged : 0n };
+  return {
+    ledger: ledgerOf(BigInt(pagingToken)),
+    pagingToken,
+    closedAt: data.created_at,
+    transactionHash: data.hash ?? null,
+    memo: data.memo ?? null,
+    fee: payer === address ? charged : 0n,
+  };
 }

@@ -1,0 +1,176 @@
+/** Reads a wallet's statement from the ledger: what it holds now, and everything that moved it since the statement begins. Nothing is stored. */
+import type { Network } from '../../contracts/networks.js';
+import { NATIVE, sameAsset } from '../domain/asset.js';
+import {
+  type Movement,
+  movementsOf,
+  type StatementRead,
+  type StatementRefusal,
+  statementOf,
+} from '../domain/statement.js';
+import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
+import type { AccountEffect, AccountFee, AccountOperation, HistoryPage } from '../ledger/history.js';
+import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
+import { cursorAfter, ledgerOfCursor } from '../ledger/toid.js';
+import type { PaymentStore } from '../stores/payments.js';
+import type { WalletDoc } from '../stores/wallets.js';
+import { chooseServers } from './plan.js';
+
+const PAGE_LIMIT = 200;
+/** Of effects, of operations, and of transactions. */
+const MOST_ITEMS = 10_000;
+/** Of an operation's id; the others are its transaction's. */
+const OPERATION_BITS = 0xfffn;
+
+class TooLong extends Error {}
+
+export function createReadStatement(deps: {
+  ledgers: ReadonlyMap<Network, NetworkLedger>;
+  payments: Pick<PaymentStore, 'ofOperations'>;
+}) {
+  const { ledgers, payments } = deps;
+
+  async function read(
+    any: LedgerSession,
+    wallet: WalletDoc,
+    from: Date,
+    to: Date | null,
+  ): Promise<StatementRead | StatementRefusal> {
+    const servers = chooseServers(await any.tips(), 0);
+    if (servers === 'none_configured') return 'no_histories';
+    if (servers === 'away') return 'away';
+    const { server, tip } = servers.movements;
+    // Balances and movements come from one server: a statement does not prove, it tells.
+    const session = any.on(server);
+    const start = await session.ledgerAtOrBefore(new Date(from.getTime() - 1));
+    // Ledger 2 is the first that can hold a transaction.
+    if (!start && tip.oldestLedger > 2) return 'not_kept';
+    const { history } = session;
+    const { balances, changedLedger, latestLedger } = await history.holdings(wallet.address);
+    const until = Math.max(changedLedger, latestLedger ?? 0);
+    if ((await session.tip()).latestLedger < until) return 'away';
+    const movements = await readMovements(session, wallet, start?.sequence ?? 0, until);
+    const rows = statementOf(balances, movements, to);
+    const shown = rows.flatMap((row) => row.movements);
+    const paid = await payments.ofOperations(wallet._id, [
+      ...new Set(shown.flatMap(({ operationId }) => operationId ?? [])),
+    ]);
+    const paymentOf = ({ kind, operationId, asset, at }: Movement): string | null => {
+      if (kind !== 'received') return null;
+      const found = paid.find(
+        (payment) =>
+          payment.operationId === operationId &&
+          payment.ledgerClosedAt.getTime() === at.getTime() &&
+          sameAsset(asset, { code: payment.assetCode, issuer: payment.assetIssuer }),
+      );
+      return found?._id ?? null;
+    };
+    return rows.map((row) => ({
+      ...row,
+      movements: row.movements.map((movement) => ({ ...movement, paymentId: paymentOf(movement) })),
+    }));
+  }
+
+  return async (wallet: WalletDoc, from: Date, to: Date | null): Promise<StatementRead | StatementRefusal> => {
+    const session = ledgers.get(wallet.network)?.session();
+    if (!session) return 'away';
+    try {
+      return await read(session, wallet, from, to);
+    } catch (error) {
+      if (error instanceof TooLong) return 'too_long';
+      if (error instanceof LedgerUnavailable || error instanceof UnfitServer) return 'away';
+      throw error;
+    }
+  };
+}
+
+/** Everything that moved the account after one ledger and up to another, oldest first. @throws TooLong, LedgerUnavailable, UnfitServer */
+async function readMovements(
+  { history }: LedgerSession,
+  { address }: WalletDoc,
+  afterLedger: number,
+  untilLedger: number,
+): Promise<Movement[]> {
+  const after = cursorAfter(afterLedger);
+  const isDue = (id: string) => ledgerOfCursor(id) <= untilLedger;
+  const effects = await all(
+    (cursor) => history.effects(address, cursor, PAGE_LIMIT),
+    afterLedger === 0 ? '0-0' : `${after}-0`,
+    ({ pagingToken }: AccountEffect) => pagingToken,
+    ({ operationId }) => isDue(operationId),
+  );
+  const start = afterLedger === 0 ? '0' : after;
+  const transactions = await all(
+    (cursor) => history.fees(address, cursor, PAGE_LIMIT),
+    start,
+    ({ pagingToken }: AccountFee) => pagingToken,
+    ({ pagingToken }) => isDue(pagingToken),
+  );
+  const operations = await all(
+    (cursor) => history.operations(address, cursor, PAGE_LIMIT),
+    start,
+    ({ id }: AccountOperation) => id,
+    ({ id }) => isDue(id),
+  );
+  const transactionById = new Map(transactions.map((each) => [each.pagingToken, each]));
+  const operationById = new Map(operations.map((each) => [each.id, each]));
+  const fees = transactions
+    .filter(({ fee }) => fee > 0n)
+    .map((each) => ({ place: BigInt(each.pagingToken), movement: toFee(each) }));
+  const moved = [...groupsOf(effects)].flatMap(([operationId, group]) => {
+    const operation = operationById.get(operationId) ?? null;
+    const transaction = transactionById.get((BigInt(operationId) & ~OPERATION_BITS).toString());
+    const known = group.flatMap(({ effect }) => effect ?? []);
+    return movementsOf(address, known, operation).map((movement) => ({
+      place: BigInt(operationId),
+      movement: {
+        ...movement,
+        at: group[0]!.closedAt,
+        ledger: ledgerOfCursor(operationId),
+        operationId,
+        transactionHash: transaction?.transactionHash ?? operation?.transactionHash ?? null,
+        counterparty: isPayment(movement) ? (operation?.parties.find((party) => party !== address) ?? null) : null,
+        memo: transaction?.memo ?? null,
+      },
+    }));
+  });
+  // The sort is stable: what one operation moved stays together.
+  return [...fees, ...moved]
+    .sort((a, b) => (a.place < b.place ? -1 : a.place > b.place ? 1 : 0))
+    .map(({ movement }) => movement);
+}
+
+const isPayment = ({ kind }: Pick<Movement, 'kind'>): boolean => kind === 'received' || kind === 'sent';
+
+const toFee = ({ closedAt: at, ledger, transactionHash, memo, fee }: AccountFee): Movement => ({
+  ...{ at, ledger, transactionHash, memo, operationId: null, kind: 'fee', asset: NATIVE, counterparty: null },
+  stroops: -fee,
+});
+
+function groupsOf(effects: readonly AccountEffect[]): Map<string, AccountEffect[]> {
+  const groups = new Map<string, AccountEffect[]>();
+  for (const effect of effects) {
+    const group = groups.get(effect.operationId);
+    if (group) group.push(effect);
+    else groups.set(effect.operationId, [effect]);
+  }
+  return groups;
+}
+
+/** All items that are due, page by page. @throws TooLong */
+async function all<Item>(
+  read: (cursor: string) => Promise<HistoryPage<Item>>,
+  start: string,
+  cursorOf: (item: Item) => string,
+  isDue: (item: Item) => boolean,
+): Promise<Item[]> {
+  const found: Item[] = [];
+  for (let cursor = start; ; ) {
+    const { items, full } = await read(cursor);
+    found.push(...items.filter(isDue));
+    if (found.length > MOST_ITEMS) throw new TooLong();
+    const last = items.at(-1);
+    if (!full || !last || !isDue(last)) return found;
+    cursor = cursorOf(last);
+  }
+}

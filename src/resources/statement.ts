@@ -1,0 +1,48 @@
+/** A statement as the API shows it, and as a file. */
+import type { Statement } from '../../contracts/statements.js';
+import { formatSigned } from '../domain/amount.js';
+import { csvLine } from '../domain/csv.js';
+import type { StatementRead } from '../domain/statement.js';
+
+export const toStatement = (walletId: string, from: Date, to: Date, rows: StatementRead): Statement => ({
+  walletId,
+  from: from.toISOString(),
+  to: to.toISOString(),
+  assets: rows.map(({ asset, opening, closing, movements }) => ({
+    assetCode: asset.code,
+    assetIssuer: asset.issuer,
+    opening: formatSigned(opening),
+    closing: formatSigned(closing),
+    movements: movements.map(({ asset: _, stroops, at, ...movement }) => ({
+      ...movement,
+      at: at.toISOString(),
+      amount: formatSigned(stroops),
+    })),
+  })),
+});
+
+const COLUMNS = [
+  'assetCode',
+  'assetIssuer',
+  'at',
+  'ledger',
+  'transactionHash',
+  'operationId',
+  'kind',
+  'amount',
+  'counterparty',
+  'memo',
+  'paymentId',
+] as const;
+
+/** Each asset begins with a row `opening` and ends with a row `closing`. */
+export function statementCsv({ from, to, assets }: Statement): string {
+  const rows: Partial<Record<(typeof COLUMNS)[number], string | number | null>>[] = assets.flatMap(
+    ({ assetCode, assetIssuer, opening, closing, movements }) => [
+      { assetCode, assetIssuer, at: from, kind: 'opening', amount: opening },
+      ...movements.map((movement) => ({ assetCode, assetIssuer, ...movement })),
+      { assetCode, assetIssuer, at: to, kind: 'closing', amount: closing },
+    ],
+  );
+  return [csvLine(COLUMNS), ...rows.map((row) => csvLine(COLUMNS.map((name) => row[name] ?? null)))].join('');
+}
