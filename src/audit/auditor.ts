@@ -10,6 +10,7 @@ import type { LedgerSession, NetworkLedger, ServerTip } from '../ledger/network-
 import type { AuditStore } from '../stores/audits.js';
 import type { LeaseStore } from '../stores/leases.js';
 import type { WalletStore } from '../stores/wallets.js';
+import { sparing } from './share.js';
 import type { AuditLedger, TakeTurn } from './turn.js';
 
 const LEASE_MS = 30_000;
@@ -65,38 +66,15 @@ export function createAuditor(deps: AuditorDeps) {
   }
 
   /** Every request waits for the share first. @throws LedgerUnavailable when the process ends meanwhile */
-  function sparing(network: Network, session: LedgerSession, ended: AbortSignal): LedgerSession {
+  function patient(network: Network, session: LedgerSession, ended: AbortSignal): LedgerSession {
     const budget = share(network);
     if (budget === null) return session;
-    const spend = async () => {
+    return sparing(session, async () => {
       for (let waitMs = await budget.take(1); waitMs > 0; waitMs = await budget.take(1)) {
         await clock.sleep(waitMs, ended);
         if (ended.aborted) throw new LedgerUnavailable('closed', 0);
       }
-    };
-    const after =
-      <Args extends unknown[], T>(call: (...args: Args) => Promise<T>) =>
-      async (...args: Args): Promise<T> => {
-        await spend();
-        return call(...args);
-      };
-    const { history } = session;
-    return {
-      ...session,
-      server: session.server,
-      requests: session.requests,
-      tip: after(session.tip),
-      complete: after(session.complete),
-      accountPayments: after(session.accountPayments),
-      ledgerAtOrBefore: after(session.ledgerAtOrBefore),
-      history: {
-        holdings: after(history.holdings),
-        effects: after(history.effects),
-        operations: after(history.operations),
-        operation: after(history.operation),
-        fees: after(history.fees),
-      },
-    };
+    });
   }
 
   function ledgerOf(network: Network, ended: AbortSignal): AuditLedger {
@@ -112,7 +90,7 @@ export function createAuditor(deps: AuditorDeps) {
         }
         return known.tips;
       },
-      on: (server) => sparing(network, ledger.session({ patience: ended }).on(server), ended),
+      on: (server) => patient(network, ledger.session({ patience: ended }).on(server), ended),
       pauseMs: ledger.isFree ? LOOK_LOCAL_MS : LOOK_MS,
       recheckMs: ledger.isFree ? RECHECK_LOCAL_MS : RECHECK_MS,
     };

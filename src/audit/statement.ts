@@ -8,6 +8,7 @@ import {
   type StatementRefusal,
   statementOf,
 } from '../domain/statement.js';
+import type { RequestBudget } from '../ledger/budget.js';
 import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { AccountEffect, AccountFee, AccountOperation, HistoryPage } from '../ledger/history.js';
 import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
@@ -15,6 +16,7 @@ import { cursorAfter, ledgerOfCursor } from '../ledger/toid.js';
 import type { PaymentStore } from '../stores/payments.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import { chooseServers } from './plan.js';
+import { sparing } from './share.js';
 
 const PAGE_LIMIT = 200;
 /** Of effects, of operations, and of transactions. */
@@ -27,8 +29,20 @@ class TooLong extends Error {}
 export function createReadStatement(deps: {
   ledgers: ReadonlyMap<Network, NetworkLedger>;
   payments: Pick<PaymentStore, 'ofOperations'>;
+  /** Of the request budget; null where nothing limits it. */
+  share: (network: Network) => RequestBudget | null;
 }) {
-  const { ledgers, payments } = deps;
+  const { ledgers, payments, share } = deps;
+
+  /** Whoever asks is told to come again, rather than kept waiting. */
+  function impatient(session: LedgerSession, network: Network): LedgerSession {
+    const budget = share(network);
+    if (budget === null) return session;
+    return sparing(session, async () => {
+      const waitMs = await budget.take(1);
+      if (waitMs > 0) throw new LedgerUnavailable('the share of audits and statements is used up', waitMs);
+    });
+  }
 
   async function read(
     any: LedgerSession,
@@ -41,7 +55,7 @@ export function createReadStatement(deps: {
     if (servers === 'away') return 'away';
     const { server, tip } = servers.movements;
     // Balances and movements come from one server: a statement does not prove, it tells.
-    const session = any.on(server);
+    const session = impatient(any.on(server), wallet.network);
     const start = await session.ledgerAtOrBefore(new Date(from.getTime() - 1));
     // Ledger 2 is the first that can hold a transaction.
     if (!start && tip.oldestLedger > 2) return 'not_kept';

@@ -3,6 +3,7 @@ import type { Network } from '../../contracts/networks.js';
 import { type Auditor, createAuditor } from '../audit/auditor.js';
 import { createTakeTurn } from '../audit/turn.js';
 import type { Config } from '../config.js';
+import type { RequestBudget } from '../ledger/budget.js';
 import { createReadSync } from '../services/wallet-sync.js';
 import type { AuditDoc } from '../stores/audits.js';
 import type { WalletDoc } from '../stores/wallets.js';
@@ -14,6 +15,14 @@ const DAY_MS = 24 * HOUR_MS;
 /** Of the request budget: the rest is for payments. */
 const SHARE = 4;
 const LOOK_MS = 200;
+
+/** What audits and statements of a network may spend; null where nothing limits its requests. */
+export const auditShare =
+  (requestBudgets: Core['stores']['system']['requestBudgets'], config: Config) =>
+  (network: Network): RequestBudget | null => {
+    const perHour = requestsPerHourOf(network, config);
+    return perHour === null ? null : requestBudgets.of(`${network}:audits`, Math.floor(perHour / SHARE));
+  };
 
 /** @param eventsStored called when events were stored */
 export function createAuditing(core: Core, config: Config, eventsStored: () => void): Auditor {
@@ -43,10 +52,7 @@ export function createAuditing(core: Core, config: Config, eventsStored: () => v
     wallets,
     leases,
     takeTurn,
-    share(network) {
-      const perHour = requestsPerHourOf(network, config);
-      return perHour === null ? null : requestBudgets.of(`${network}:audits`, Math.floor(perHour / SHARE));
-    },
+    share: auditShare(requestBudgets, config),
     intervalMs: auditIntervalHours * HOUR_MS,
     newId,
     holder: processId,

@@ -20,7 +20,7 @@ import { createKeyring, type Keyring } from '../webhooks/keyring.js';
 import { createPoster, type Poster } from '../webhooks/poster.js';
 import { createSend } from '../webhooks/send.js';
 import { type Api, createApi } from './api.js';
-import { createAuditing } from './auditing.js';
+import { auditShare, createAuditing } from './auditing.js';
 import { type Core, createCore } from './core.js';
 import { openDatabase, toStartupError } from './database.js';
 import { type OpenEventTail, openEventTail } from './event-tail.js';
@@ -197,6 +197,7 @@ function composeServices(
     eventsStored: () => worker?.sequencer.wake(),
     deliveriesDue: () => worker?.dispatcher.wake(),
     namedSources: createNamedSources(core, { allowPrivate: config.webhookAllowPrivate }),
+    share: auditShare(stores.system.requestBudgets, config),
     limits: {
       apiKeys: config.maxApiKeysPerAccount,
       wallets: config.maxWalletsPerAccount,

@@ -4,6 +4,7 @@ import { createReadStatement } from '../audit/statement.js';
 import { createBookByHash } from '../collect/refund-by-hash.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { createRateLimit } from '../http/rate-limit.js';
+import type { RequestBudget } from '../ledger/budget.js';
 import { createAccountService } from '../services/account.js';
 import { createApiKeyService } from '../services/api-keys.js';
 import type { Services } from '../services/caller.js';
@@ -37,6 +38,8 @@ export interface ServicesOptions {
   /** Called when deliveries have become due. */
   deliveriesDue: () => void;
   namedSources: { mendGaps: MendGaps; allowPrivate: boolean };
+  /** What audits and statements may spend of a network's request budget. */
+  share: (network: Network) => RequestBudget | null;
   /** How much an account may have; null for no limits. */
   limits: Readonly<Record<'apiKeys' | 'wallets' | 'webhooks', number>> | null;
 }
@@ -71,7 +74,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       newId,
       quota: quota('wallets', 'wallets'),
       mendGaps: namedSources.mendGaps,
-      readStatement: createReadStatement({ ledgers, payments: system.payments }),
+      readStatement: createReadStatement({ ledgers, payments: system.payments, share: options.share }),
       allowPrivate: namedSources.allowPrivate,
       ledgerLimit,
     }),

@@ -158,6 +158,7 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
     eventsStored: () => undefined,
     deliveriesDue: () => undefined,
     namedSources: { allowPrivate: false, mendGaps: async () => 'no_source' },
+    share: () => null,
     limits: null,
   });
   return { process, ...services };
