@@ -5,12 +5,10 @@ import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
 import type { RequestBudget } from '../ledger/budget.js';
-import { LedgerUnavailable } from '../ledger/errors.js';
-import type { LedgerSession, NetworkLedger, ServerTip } from '../ledger/network-ledger.js';
+import type { NetworkLedger, ServerTip } from '../ledger/network-ledger.js';
 import type { AuditStore } from '../stores/audits.js';
 import type { LeaseStore } from '../stores/leases.js';
 import type { WalletStore } from '../stores/wallets.js';
-import { sparing } from './share.js';
 import type { AuditLedger, TakeTurn } from './turn.js';
 
 const LEASE_MS = 30_000;
@@ -65,32 +63,21 @@ export function createAuditor(deps: AuditorDeps) {
     await wallets.planAudit(walletId, new Date(clock.nowMs() + intervalMs));
   }
 
-  /** Every request waits for the share first. @throws LedgerUnavailable when the process ends meanwhile */
-  function patient(network: Network, session: LedgerSession, ended: AbortSignal): LedgerSession {
-    const budget = share(network);
-    if (budget === null) return session;
-    return sparing(session, async () => {
-      for (let waitMs = await budget.take(1); waitMs > 0; waitMs = await budget.take(1)) {
-        await clock.sleep(waitMs, ended);
-        if (ended.aborted) throw new LedgerUnavailable('closed', 0);
-      }
-    });
-  }
-
   function ledgerOf(network: Network, ended: AbortSignal): AuditLedger {
     const ledger = ledgers.get(network)!;
+    const session = () => ledger.session({ patience: ended, share: share(network) });
     let known: { tips: readonly ServerTip[]; untilMs: number } = { tips: [], untilMs: 0 };
     return {
       async tips() {
         const nowMs = monotonic.nowMs();
         if (known.untilMs <= nowMs) {
-          const tips = await ledger.session({ patience: ended }).tips();
+          const tips = await session().tips();
           // A ledger without a budget may close many times a second.
           known = { tips, untilMs: ledger.isFree ? 0 : nowMs + TIPS_FOR_MS };
         }
         return known.tips;
       },
-      on: (server) => patient(network, ledger.session({ patience: ended }).on(server), ended),
+      on: (server) => session().on(server),
       pauseMs: ledger.isFree ? LOOK_LOCAL_MS : LOOK_MS,
       recheckMs: ledger.isFree ? RECHECK_LOCAL_MS : RECHECK_MS,
     };

@@ -16,7 +16,6 @@ import { cursorAfter, ledgerOfCursor } from '../ledger/toid.js';
 import type { PaymentStore } from '../stores/payments.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import { chooseServers } from './plan.js';
-import { sparing } from './share.js';
 
 const PAGE_LIMIT = 200;
 /** Of effects, of operations, and of transactions. */
@@ -34,16 +33,6 @@ export function createReadStatement(deps: {
 }) {
   const { ledgers, payments, share } = deps;
 
-  /** Whoever asks is told to come again, rather than kept waiting. */
-  function impatient(session: LedgerSession, network: Network): LedgerSession {
-    const budget = share(network);
-    if (budget === null) return session;
-    return sparing(session, async () => {
-      const waitMs = await budget.take(1);
-      if (waitMs > 0) throw new LedgerUnavailable('the share of audits and statements is used up', waitMs);
-    });
-  }
-
   async function read(
     any: LedgerSession,
     wallet: WalletDoc,
@@ -55,7 +44,7 @@ export function createReadStatement(deps: {
     if (servers === 'away') return 'away';
     const { server, tip } = servers.movements;
     // Balances and movements come from one server: a statement does not prove, it tells.
-    const session = impatient(any.on(server), wallet.network);
+    const session = any.on(server);
     const start = await session.ledgerAtOrBefore(new Date(from.getTime() - 1));
     // Ledger 2 is the first that can hold a transaction.
     if (!start && tip.oldestLedger > 2) return 'not_kept';
@@ -86,7 +75,7 @@ export function createReadStatement(deps: {
   }
 
   return async (wallet: WalletDoc, from: Date, to: Date | null): Promise<StatementRead | StatementRefusal> => {
-    const session = ledgers.get(wallet.network)?.session();
+    const session = ledgers.get(wallet.network)?.session({ share: withoutWaiting(share(wallet.network)) });
     if (!session) return 'away';
     try {
       return await read(session, wallet, from, to);
@@ -98,9 +87,19 @@ export function createReadStatement(deps: {
   };
 }
 
+/** Whoever asks for a statement is told to come again, rather than kept waiting. */
+const withoutWaiting = (share: RequestBudget | null): RequestBudget | null =>
+  share && {
+    async take(count) {
+      const waitMs = await share.take(count);
+      if (waitMs > 0) throw new LedgerUnavailable('the share of audits and statements is used up', waitMs);
+      return 0;
+    },
+  };
+
 /** Everything that moved the account after one ledger and up to another, oldest first. @throws TooLong, LedgerUnavailable, UnfitServer */
 async function readMovements(
-  { history }: LedgerSession,
+  { history }: Pick<LedgerSession, 'history'>,
   { address }: WalletDoc,
   afterLedger: number,
   untilLedger: number,

@@ -41,6 +41,8 @@ export interface ServerTip {
 export interface SessionOptions {
   /** Waits for the budget however long it takes, until the signal aborts. Without it a longer wait is an error, which names the wait. */
   patience?: AbortSignal;
+  /** A part of the budget that the session's requests must have as well; null for no limit of its own. */
+  share?: RequestBudget | null;
 }
 
 export interface NetworkLedger {
@@ -105,10 +107,10 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
   const closing = new AbortController();
 
   /** @throws LedgerUnavailable */
-  async function takeFromBudget(patience: AbortSignal | undefined): Promise<void> {
+  async function takeFrom(allowance: RequestBudget | null, patience: AbortSignal | undefined): Promise<void> {
     const ended = patience ? AbortSignal.any([patience, closing.signal]) : closing.signal;
     const until = patience ? Number.POSITIVE_INFINITY : monotonic.nowMs() + LONGEST_BUDGET_WAIT_MS;
-    for (let waitMs = await budget?.take(1); waitMs; waitMs = await budget?.take(1)) {
+    for (let waitMs = await allowance?.take(1); waitMs; waitMs = await allowance?.take(1)) {
       if (monotonic.nowMs() + waitMs > until) throw new LedgerUnavailable('the request budget is used up', waitMs);
       await clock.sleep(waitMs, ended);
       if (ended.aborted) throw new LedgerUnavailable('closed', 0);
@@ -198,17 +200,19 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
   }
 
   /** @param only the server to ask; null goes along the list. */
-  function sessionWith(only: Server | null, { patience }: SessionOptions): LedgerSession {
+  function sessionWith(only: Server | null, sessionOptions: SessionOptions): LedgerSession {
+    const { patience, share = null } = sessionOptions;
     let pinned: Promise<Server> | null = only && Promise.resolve(only);
     let answering: Server | null = only;
     let sinceMs = monotonic.nowMs();
     let requests = 0;
     const spend = async () => {
-      await takeFromBudget(patience);
+      await takeFrom(share, patience);
+      await takeFrom(budget, patience);
       requests += 1;
     };
     const on = (server: Server) => {
-      const other = sessionWith(server, { ...(patience ? { patience } : {}) });
+      const other = sessionWith(server, sessionOptions);
       others.push(other);
       return other;
     };

@@ -152,6 +152,20 @@ t.test('on a ledger of real transactions', async (t) => {
     const newest = await horizon.session().ledgerAtOrBefore(new Date(latestClosedAt.getTime() + 3_600_000));
     t.ok(newest && newest.sequence >= latestLedger);
     t.equal(await horizon.session().ledgerAtOrBefore(new Date(0)), null);
+    let taken = 0;
+    const share = {
+      async take() {
+        taken += 1;
+        return 0;
+      },
+    };
+    const session = horizon.session({ share });
+    const [first] = await session.tips();
+    await session.on(first!.server).ledgerAtOrBefore(new Date(0));
+    t.ok(session.requests > 2, 'a search is several requests');
+    t.equal(taken, session.requests, 'and each of them is of the share');
+    const refusing = { take: () => Promise.reject(new LedgerUnavailable('used up', 1)) };
+    await t.rejects(horizon.session({ share: refusing }).tip(), { message: 'used up' });
   });
 
   t.test('the same pages read in any overlap give the same credits, each once', async () => {
