@@ -1,5 +1,5 @@
 /** A wallet's statement, worked back from what the wallet holds now. Pure; amounts are stroops of any size. */
-import { type Asset, assetName, NATIVE, sameAsset } from './asset.js';
+import { type Asset, assetName, NATIVE } from './asset.js';
 import { type Amount, type BalanceEffect, type Books, foldOperation, type OperationFacts, type Sums } from './books.js';
 
 export interface Movement {
@@ -57,15 +57,20 @@ export function movementsOf(
  * @returns lumens first; only assets that were held or moved
  */
 export function statementOf(now: readonly Amount[], movements: readonly Movement[], to: Date | null): StatementRow[] {
-  const assets = new Map<string, Asset>([[assetName(NATIVE), NATIVE]]);
-  for (const { asset } of [...now, ...movements]) assets.set(assetName(asset), asset);
-  const [native, ...others] = [...assets.values()];
-  others.sort((a, b) => (assetName(a) < assetName(b) ? -1 : 1));
-  return [native!, ...others]
-    .map((asset) => {
-      const own = movements.filter((movement) => sameAsset(movement.asset, asset));
+  const byName = new Map<string, { asset: Asset; held: bigint; own: Movement[] }>();
+  const entryOf = (asset: Asset) => {
+    const name = assetName(asset);
+    const entry = byName.get(name) ?? { asset, held: 0n, own: [] };
+    byName.set(name, entry);
+    return entry;
+  };
+  const native = entryOf(NATIVE);
+  for (const { asset, stroops } of now) entryOf(asset).held = stroops;
+  for (const movement of movements) entryOf(movement.asset).own.push(movement);
+  const others = [...byName.values()].slice(1).sort((a, b) => (assetName(a.asset) < assetName(b.asset) ? -1 : 1));
+  return [native, ...others]
+    .map(({ asset, held, own }) => {
       const within = own.filter(({ at }) => to === null || at < to);
-      const held = now.find((balance) => sameAsset(balance.asset, asset))?.stroops ?? 0n;
       const closing = held - sumOf(own.slice(within.length));
       return { asset, opening: closing - sumOf(within), closing, movements: within };
     })
