@@ -109,7 +109,7 @@ async function readWholeOperations(history: AccountHistory, address: string, cur
   }
 }
 
-function toGroups(effects: readonly AccountEffect[]): Group[] {
+export function toGroups(effects: readonly AccountEffect[]): Group[] {
   const groups: Group[] = [];
   for (const effect of effects) {
     const last = groups.at(-1);

@@ -12,16 +12,15 @@ import type { RequestBudget } from '../ledger/budget.js';
 import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { AccountEffect, AccountFee, AccountOperation, HistoryPage } from '../ledger/history.js';
 import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
-import { cursorAfter, ledgerOfCursor } from '../ledger/toid.js';
-import type { PaymentStore } from '../stores/payments.js';
+import { cursorAfter, ledgerOfCursor, transactionOf } from '../ledger/toid.js';
+import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import { chooseServers } from './plan.js';
+import { toGroups } from './read.js';
 
 const PAGE_LIMIT = 200;
 /** Of effects, of operations, and of transactions. */
 const MOST_ITEMS = 10_000;
-/** Of an operation's id; the others are its transaction's. */
-const OPERATION_BITS = 0xfffn;
 
 class TooLong extends Error {}
 
@@ -58,14 +57,17 @@ export function createReadStatement(deps: {
     const paid = await payments.ofOperations(wallet._id, [
       ...new Set(shown.flatMap(({ operationId }) => operationId ?? [])),
     ]);
+    const paidBy = new Map<string, PaymentDoc[]>(paid.map(({ operationId }) => [operationId, []]));
+    for (const payment of paid) paidBy.get(payment.operationId)!.push(payment);
     const paymentOf = ({ kind, operationId, asset, at }: Movement): string | null => {
       if (kind !== 'received') return null;
-      const found = paid.find(
-        (payment) =>
-          payment.operationId === operationId &&
-          payment.ledgerClosedAt.getTime() === at.getTime() &&
-          sameAsset(asset, { code: payment.assetCode, issuer: payment.assetIssuer }),
-      );
+      const found = paidBy
+        .get(operationId ?? '')
+        ?.find(
+          (payment) =>
+            payment.ledgerClosedAt.getTime() === at.getTime() &&
+            sameAsset(asset, { code: payment.assetCode, issuer: payment.assetIssuer }),
+        );
       return found?._id ?? null;
     };
     return rows.map((row) => ({
@@ -130,16 +132,16 @@ async function readMovements(
   const fees = transactions
     .filter(({ fee }) => fee > 0n)
     .map((each) => ({ place: BigInt(each.pagingToken), movement: toFee(each) }));
-  const moved = [...groupsOf(effects)].flatMap(([operationId, group]) => {
+  const moved = toGroups(effects).flatMap(({ id: operationId, ledger, closedAt, effects: group }) => {
     const operation = operationById.get(operationId) ?? null;
-    const transaction = transactionById.get((BigInt(operationId) & ~OPERATION_BITS).toString());
+    const transaction = transactionById.get(transactionOf(BigInt(operationId)).toString());
     const known = group.flatMap(({ effect }) => effect ?? []);
     return movementsOf(address, known, operation).map((movement) => ({
       place: BigInt(operationId),
       movement: {
         ...movement,
-        at: group[0]!.closedAt,
-        ledger: ledgerOfCursor(operationId),
+        at: closedAt,
+        ledger,
         operationId,
         transactionHash: transaction?.transactionHash ?? operation?.transactionHash ?? null,
         counterparty: isPayment(movement) ? (operation?.parties.find((party) => party !== address) ?? null) : null,
@@ -159,16 +161,6 @@ const toFee = ({ closedAt: at, ledger, transactionHash, memo, fee }: AccountFee)
   ...{ at, ledger, transactionHash, memo, operationId: null, kind: 'fee', asset: NATIVE, counterparty: null },
   stroops: -fee,
 });
-
-function groupsOf(effects: readonly AccountEffect[]): Map<string, AccountEffect[]> {
-  const groups = new Map<string, AccountEffect[]>();
-  for (const effect of effects) {
-    const group = groups.get(effect.operationId);
-    if (group) group.push(effect);
-    else groups.set(effect.operationId, [effect]);
-  }
-  return groups;
-}
 
 /** All items that are due, page by page. @throws TooLong */
 async function all<Item>(

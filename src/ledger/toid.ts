@@ -14,6 +14,9 @@ export const ledgerOf = (toid: bigint): number => Number(toid >> 32n);
 /** 1-based place of the operation within its transaction; 0 is the transaction itself. */
 export const operationOrderOf = (toid: bigint): number => Number(toid & 0xfffn);
 
+/** The transaction of an operation. */
+export const transactionOf = (toid: bigint): bigint => toid & ~0xfffn;
+
 /** Ledgers, transactions within them and operations within those count from 1. */
 export const isOperation = (toid: bigint): boolean =>
   ledgerOf(toid) > 0 && ((toid >> 12n) & 0xf_ffffn) > 0n && operationOrderOf(toid) > 0;
