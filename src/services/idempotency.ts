@@ -62,7 +62,9 @@ export function createIdempotency(deps: {
     }
     if (!hasExpired && seen.answer !== null) return { ...(JSON.parse(seen.answer) as Answer), replayed: true };
     if (!hasExpired && seen.runsUntil > now) return null;
-    const next = hasExpired ? claim : { ...claim, reservedSuffix: seen.reservedSuffix, expiresAt: seen.expiresAt };
+    const kept = hasExpired ? {} : { reservedSuffix: seen.reservedSuffix, expiresAt: seen.expiresAt };
+    // From now on: the claim was made before the database was asked, and may be over already.
+    const next = { ...claim, ...kept, runsUntil: new Date(now.getTime() + LEASE_MS) };
     return (await claims.replace(seen, next)) ? perform(caller, next, secretField, execute) : null;
   }
 
