@@ -1,7 +1,9 @@
 /** The dashboard over HTTP: the application's files, its session, and the API's procedures for whoever has one. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
+import { contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
+import type { Operation } from '../../contracts/operation.js';
 import type { CallerOf } from '../api/bearer.js';
 import { sendJson } from '../api/rest.js';
 import { readBody } from '../api/rest-body.js';
@@ -136,9 +138,17 @@ function createCallerOf(
   };
 }
 
+/** The procedure and the path of every operation that streams. */
+const STREAMS = Object.entries(contract).flatMap(([resource, operations]) =>
+  Object.entries(operations as Record<string, Operation>).flatMap(([name, { streams, path }]) =>
+    streams ? [`${resource}.${name}`, path] : [],
+  ),
+);
+
 /** An event stream would outlast the sign-out of its session. */
 const refuseStreams: RequestHandler = (req, _res, next) => {
-  if (/events[./]stream/.test(decoded(req.path))) throw new ApiError('forbidden', 'Event streams need an API key.');
+  const path = decoded(req.path);
+  if (STREAMS.some((name) => path.includes(name))) throw new ApiError('forbidden', 'Event streams need an API key.');
   next();
 };
 
