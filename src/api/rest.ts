@@ -5,6 +5,7 @@ import { ERRORS } from '../../contracts/errors.js';
 import type { Operation, ValidationContext } from '../../contracts/operation.js';
 import type { AppRouter } from '../client/index.js';
 import { ApiError, notFound } from '../domain/api-error.js';
+import { CSV_TYPE } from '../domain/csv.js';
 import { statementCsv } from '../resources/statement.js';
 import type { Caller, StreamedEvent } from '../services/caller.js';
 import type { Download } from '../services/exports.js';
@@ -64,7 +65,8 @@ export function createRest(deps: RestDeps) {
         await eventStreams.send(req, res, result as AsyncGenerator<StreamedEvent>);
         res.end();
       } else if (Object.hasOwn(FILES, name) && route.readQuery(query).format === 'csv') {
-        sendFile(res, FILES[name]!(result as never));
+        res.setHeader('Content-Disposition', 'attachment; filename="statement.csv"');
+        sendText(res, 200, CSV_TYPE, FILES[name]!(result as never));
       } else sendJson(res, operation.status, envelopeOf(operation, result));
     } catch (error) {
       sendError(res, error, requestId, onInternalError);
@@ -75,13 +77,6 @@ export function createRest(deps: RestDeps) {
 
 /** Answers that are files when `format=csv` is asked for. */
 const FILES: Record<string, (result: never) => string> = { 'wallets.statement': statementCsv };
-
-function sendFile(res: ServerResponse, text: string): void {
-  res.statusCode = 200;
-  res.setHeader('Content-Type', 'text/csv; charset=utf-8; header=present');
-  res.setHeader('Content-Disposition', 'attachment; filename="statement.csv"');
-  res.end(text);
-}
 
 /** Aborts when the client hangs up. */
 function hangUpOf(res: ServerResponse): AbortSignal {
@@ -145,11 +140,14 @@ export function sendError(
   sendJson(res, ERRORS[body.code].status, JSON.stringify({ data: null, error: body }));
 }
 
-export function sendJson(res: ServerResponse, status: number, json: string): void {
+export const sendJson = (res: ServerResponse, status: number, json: string): void =>
+  sendText(res, status, 'application/json; charset=utf-8', json);
+
+function sendText(res: ServerResponse, status: number, type: string, text: string): void {
   res.statusCode = status;
-  res.setHeader('Content-Type', 'application/json; charset=utf-8');
-  res.setHeader('Content-Length', Buffer.byteLength(json));
-  res.end(json);
+  res.setHeader('Content-Type', type);
+  res.setHeader('Content-Length', Buffer.byteLength(text));
+  res.end(text);
 }
 
 function splitUrl(url: string): [path: string, query: string] {

@@ -1,5 +1,7 @@
 /** Lines of CSV by RFC 4180. A spreadsheet takes some texts for formulas: those get a `'` before them, and a plain number stays what it is. */
 
+export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
+
 export type CsvValue = string | number | boolean | null;
 
 const PLAIN_NUMBER = /^-?\d+(\.\d+)?$/;

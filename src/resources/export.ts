@@ -1,6 +1,6 @@
 /** Lists as files: what a line of each format holds. */
 import type { ExportFormat } from '../../contracts/exports.js';
-import { type CsvValue, csvLine } from '../domain/csv.js';
+import { CSV_TYPE, type CsvValue, csvLine } from '../domain/csv.js';
 import type { Checkout } from './checkout.js';
 import type { Payment } from './index.js';
 
@@ -22,7 +22,7 @@ const linesIn =
     }
     const cells = Object.values(columns);
     return {
-      contentType: 'text/csv; charset=utf-8; header=present',
+      contentType: CSV_TYPE,
       header: csvLine(Object.keys(columns)),
       lineOf: (item) => csvLine(cells.map((cellOf) => cellOf(item))),
     };
