@@ -187,7 +187,7 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
 
     async transactionRecords(transactionHash) {
       const operations = await getOperations(call, transactionHash, memory.transactions);
-      return operations && operations.map((raw) => ({ raw, outcome: parseOperation(raw, contractIdOf) }));
+      return operations?.map((raw) => ({ raw, outcome: parseOperation(raw, contractIdOf) })) ?? null;
     },
 
     async ledgerAtOrBefore(time) {

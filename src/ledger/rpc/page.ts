@@ -97,7 +97,7 @@ function groupsOf(addresses: readonly string[] | null): (readonly string[] | nul
 }
 
 /** Answers to requests that began at the same place, as far as the one that looked through least. */
-export function joined(answers: readonly EventsAnswer[]): EventsAnswer {
+function joined(answers: readonly EventsAnswer[]): EventsAnswer {
   const [least, ...others] = [...answers].sort((a, b) => (shownUpTo(a) < shownUpTo(b) ? -1 : 1));
   if (others.length === 0) return least!;
   const end = shownUpTo(least!);
