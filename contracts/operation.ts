@@ -52,6 +52,8 @@ interface OperationDefinition<
   errors?: readonly ErrorCode[];
   /** Dotted name of the field that holds a secret. A replay (Idempotency-Key) leaves it out. */
   secretField?: string;
+  /** Name of the file that REST answers instead of the envelope for `format=csv`. */
+  csvFile?: string;
   examples?: { body?: Record<string, unknown> };
 }
 

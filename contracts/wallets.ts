@@ -196,6 +196,7 @@ export const wallets = {
       format: z.enum(['json', 'csv']).default('json').meta({ description: '`csv` over REST only.' }),
     },
     output: statementSchema,
+    csvFile: 'statement.csv',
     errors: ['conflict', 'unavailable'],
   }),
   delete: operation({

@@ -168,7 +168,9 @@ function mended(document: Json): Json {
       target.requestBody = { $ref: `#/components/requestBodies/${pascal(id)}` } as never;
     }
     // The generator knows only 200, and errors of another shape.
-    const content = isDownload ? FILE_CONTENT : target.responses['200']!.content;
+    const content = isDownload
+      ? FILE_CONTENT
+      : { ...(target.responses['200']!.content as object), ...(operation.csvFile ? CSV_CONTENT : {}) };
     const description = isDownload ? 'The file, as it is made.' : answerDescription(operation);
     target.responses = { [operation.status]: { description, headers: REQUEST_ID, content } };
     for (const code of errorsOf(operation)) {
@@ -218,9 +220,8 @@ function mended(document: Json): Json {
   }) as Json;
 }
 
-const FILE_CONTENT = Object.fromEntries(
-  ['text/csv', 'application/x-ndjson'].map((type) => [type, { schema: { type: 'string' } }]),
-);
+const CSV_CONTENT = { 'text/csv': { schema: { type: 'string' } } };
+const FILE_CONTENT = { ...CSV_CONTENT, 'application/x-ndjson': { schema: { type: 'string' } } };
 
 /** The generator knows no answers that go on. */
 function streamOperation(id: string, operation: Operation): OperationObject {

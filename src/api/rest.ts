@@ -64,9 +64,9 @@ export function createRest(deps: RestDeps) {
       if (operation.streams) {
         await eventStreams.send(req, res, result as AsyncGenerator<StreamedEvent>);
         res.end();
-      } else if (Object.hasOwn(FILES, name) && route.readQuery(query).format === 'csv') {
-        res.setHeader('Content-Disposition', 'attachment; filename="statement.csv"');
-        sendText(res, 200, CSV_TYPE, FILES[name]!(result as never));
+      } else if (operation.csvFile && route.readQuery(query).format === 'csv') {
+        res.setHeader('Content-Disposition', `attachment; filename="${operation.csvFile}"`);
+        sendText(res, 200, CSV_TYPE, CSV_OF[name]!(result as never));
       } else sendJson(res, operation.status, envelopeOf(operation, result));
     } catch (error) {
       sendError(res, error, requestId, onInternalError);
@@ -75,8 +75,8 @@ export function createRest(deps: RestDeps) {
   };
 }
 
-/** Answers that are files when `format=csv` is asked for. */
-const FILES: Record<string, (result: never) => string> = { 'wallets.statement': statementCsv };
+/** The lines of an operation with a `csvFile`. */
+const CSV_OF: Record<string, (result: never) => string> = { 'wallets.statement': statementCsv };
 
 /** Aborts when the client hangs up. */
 function hangUpOf(res: ServerResponse): AbortSignal {

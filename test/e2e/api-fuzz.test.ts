@@ -320,6 +320,6 @@ function check<T>(one: fc.Arbitrary<T>, send: (sent: T) => Promise<void>, count 
     fc.asyncProperty(many, async (batch) => {
       await Promise.all(batch.map(send));
     }),
-    { numRuns: Math.ceil(count / AT_ONCE), endOnFailure: true, ...seed },
+    { numRuns: Math.ceil(count / AT_ONCE), endOnFailure: true, includeErrorInReport: true, ...seed },
   );
 }

@@ -140,7 +140,6 @@ export const answered = new Map<string, number>();
 function faultOfAnswer(method: string, path: string, response: Response, text: string): string | null {
   const { status, headers } = response;
   if (!/^req_\w+$/.test(headers.get('x-request-id') ?? '')) return 'there is no X-Request-Id';
-  if (headers.get('content-type') !== 'application/json; charset=utf-8') return 'the Content-Type is wrong';
   if (headers.has('x-powered-by') || headers.has('etag')) return 'a header says too much';
   if (method === 'HEAD') return text === '' ? null : 'a HEAD has a body';
 
@@ -152,6 +151,10 @@ function faultOfAnswer(method: string, path: string, response: Response, text: s
   answered.set(`${name} ${status}`, (answered.get(`${name} ${status}`) ?? 0) + 1);
   const pointer = operation ? schemaOf(name, status) : ERROR_SCHEMA;
   if (pointer === null) return `status ${status} of ${name} is not documented`;
+  if (headers.get('content-type')?.startsWith('text/csv;')) {
+    return 'text/csv' in contentOf(name, status) ? null : 'no CSV is documented';
+  }
+  if (headers.get('content-type') !== 'application/json; charset=utf-8') return 'the Content-Type is wrong';
   const body = JSON.parse(text) as any;
   const fault = faultOfBody(pointer, body);
   if (fault) return fault;
@@ -170,14 +173,16 @@ const resolve = (ref: string) =>
     .split('/')
     .reduce((at, key) => at[key], document);
 
-/** Where the document describes that answer; null when it does not. */
-function schemaOf(name: string, status: number): string | null {
+/** What the document says of that answer's body, by content type; empty when it does not know the status. */
+function contentOf(name: string, status: number): Record<string, any> {
   const { method, path } = operations.get(name)!;
-  const documented = document.paths[`/api/v1${path}`][method.toLowerCase()].responses[status];
-  if (!documented) return null;
-  const { content } = documented.$ref ? resolve(documented.$ref) : documented;
-  return content['application/json'].schema.$ref;
+  const documented = document.paths[`/api/v1${path}`][method.toLowerCase()].responses[status] ?? {};
+  return (documented.$ref ? resolve(documented.$ref) : documented).content ?? {};
 }
+
+/** Where the document describes that answer; null when it does not. */
+const schemaOf = (name: string, status: number): string | null =>
+  contentOf(name, status)['application/json']?.schema.$ref ?? null;
 
 function faultOfBody(pointer: string | null, body: unknown): string | null {
   if (pointer === null) return 'the status is not documented';
