@@ -27,7 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   http: 'contracts domain clock api page dashboard services/wallet-sync type:services type:stores type:collect',
   jobs: 'contracts clock stores/jobs',
   mongod: 'clock domain',
-  'local-ledger': 'contracts/networks clock domain/startup-error cli/program',
+  'local-ledger': 'contracts/networks clock domain/startup-error domain/stellar-sdk cli/program',
   mcp: 'contracts clock',
   core: 'contracts domain clock config stores ledger resources events collect audit webhooks services api page http jobs mongod local-ledger',
   cli: 'contracts domain clock config stores ledger resources events collect audit webhooks services client core jobs main mcp mongod local-ledger',

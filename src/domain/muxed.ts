@@ -1,5 +1,5 @@
 /** Muxed accounts (SEP-23): a base account together with an id of 64 bits, written as one M… address. */
-import { Account, MuxedAccount, StrKey } from '@stellar/stellar-sdk/minimal';
+import { StrKey } from './stellar-sdk.js';
 
 export interface Muxed {
   /** M… */
@@ -10,13 +10,20 @@ export interface Muxed {
   id: string;
 }
 
+/** The account's key comes first, then the id. */
+const KEY_BYTES = 32;
+
 /** The parts of an M… address; null for anything else. */
 export function parseMuxed(text: string): Muxed | null {
   if (!StrKey.isValidMed25519PublicKey(text)) return null;
-  const muxed = MuxedAccount.fromAddress(text, '0');
-  return { address: text, account: muxed.baseAccount().accountId(), id: muxed.id() };
+  const bytes = StrKey.decodeMed25519PublicKey(text);
+  const account = StrKey.encodeEd25519PublicKey(bytes.subarray(0, KEY_BYTES));
+  return { address: text, account, id: bytes.readBigUInt64BE(KEY_BYTES).toString() };
 }
 
 /** @param account G… @param id decimal text of an unsigned 64-bit integer. @returns M… */
-export const muxedAddressOf = (account: string, id: string): string =>
-  new MuxedAccount(new Account(account, '0'), id).accountId();
+export function muxedAddressOf(account: string, id: string): string {
+  const idBytes = Buffer.alloc(8);
+  idBytes.writeBigUInt64BE(BigInt(id));
+  return StrKey.encodeMed25519PublicKey(Buffer.concat([StrKey.decodeEd25519PublicKey(account), idBytes]));
+}

@@ -1,16 +1,9 @@
 /** The transaction by which a payer's wallet pays a link or checkout: made unsigned, and checked once it is signed. Pure. */
-import {
-  Account,
-  FeeBumpTransaction,
-  Memo,
-  Operation,
-  Asset as StellarAsset,
-  type Transaction,
-  TransactionBuilder,
-} from '@stellar/stellar-sdk/minimal';
+import type { FeeBumpTransaction, Asset as StellarAsset, Transaction } from '@stellar/stellar-sdk/minimal';
 import { type Asset, NATIVE, sameAsset } from './asset.js';
 import { type CreditMemo, memosNamedBy } from './memo.js';
 import { parseMuxed } from './muxed.js';
+import { sdk } from './stellar-sdk.js';
 
 /** What a link or checkout asks for. */
 export interface Payable {
@@ -41,8 +34,9 @@ export function buildPayment(
   { payer, sequence, amount }: { payer: string; sequence: string; amount: string },
   now: Date,
 ): string {
+  const { Account, Asset, Memo, Operation, TransactionBuilder } = sdk();
   const validUntil = Math.floor(now.getTime() / 1000) + VALID_SECONDS;
-  const paid = asset.issuer === null ? StellarAsset.native() : new StellarAsset(asset.code, asset.issuer);
+  const paid = asset.issuer === null ? Asset.native() : new Asset(asset.code, asset.issuer);
   return new TransactionBuilder(new Account(payer, sequence), {
     fee: MAX_FEE,
     networkPassphrase,
@@ -57,7 +51,7 @@ export function buildPayment(
 /** Null for a text that is no transaction. */
 export function parseTransaction(text: string, networkPassphrase: string): SignedTransaction | null {
   try {
-    return TransactionBuilder.fromXDR(text, networkPassphrase);
+    return sdk().TransactionBuilder.fromXDR(text, networkPassphrase);
   } catch {
     return null;
   }
@@ -66,7 +60,7 @@ export function parseTransaction(text: string, networkPassphrase: string): Signe
 /** Why it is not the one payment that is asked for; null when it is. The amount is the payer's affair: it is judged like any other payment's. */
 export function faultOf(signed: SignedTransaction, payable: Payable, now: Date): TransactionFault | null {
   const fault = (message: string, code = 'not_allowed'): TransactionFault => ({ message, code });
-  if (signed instanceof FeeBumpTransaction) return fault('Send the payment itself, not a fee bump of it.');
+  if ('innerTransaction' in signed) return fault('Send the payment itself, not a fee bump of it.');
   const [operation, ...others] = signed.operations;
   if (operation?.type !== 'payment' || others.length > 0) return fault('It must be one payment and nothing else.');
   const muxed = parseMuxed(operation.destination);

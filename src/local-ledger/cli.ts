@@ -1,8 +1,9 @@
 /** `ledger …`: play the local ledger from a shell. Every command talks to a running ledger over HTTP and throws a one-line error. */
-import { Memo, StrKey } from '@stellar/stellar-sdk/minimal';
+import type { Memo } from '@stellar/stellar-sdk/minimal';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { networkInfo } from '../../contracts/networks.js';
-import { createLedgerClient, type LedgerClient } from './client.js';
+import { StrKey, sdk } from '../domain/stellar-sdk.js';
+import type { LedgerClient } from './client.js';
 import { type FaultInput, faultSchema } from './faults.js';
 import { fromAmount, MAX_INT64, MAX_UINT64 } from './stroops.js';
 
@@ -34,6 +35,7 @@ export function registerLedgerCommands(program: Command, deps: () => Where | Pro
   const connect: Connect = async () => {
     const { url, rpc } = ledger.opts<{ url?: string; rpc?: true }>();
     const found = url === undefined ? await deps() : { url };
+    const { createLedgerClient } = await import('./client.js');
     return createLedgerClient({ passphrase: networkInfo.LOCAL.passphrase, ...found, api: rpc ? 'rpc' : 'horizon' });
   };
   addAccountCommands(ledger, connect);
@@ -238,6 +240,7 @@ const toCount = numberThat((number) => Number.isSafeInteger(number) && number > 
 const toShare = numberThat((number) => number > 0 && number <= 1, 'It is a share above 0, at most 1.');
 
 function toMemo({ memo, memoId, memoType }: MemoOptions): Memo | null {
+  const { Memo } = sdk();
   if (memoId !== undefined) return Memo.id(memoId);
   if (memo === undefined) return null;
   try {

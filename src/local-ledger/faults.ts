@@ -1,7 +1,7 @@
 /** Misbehaviour on demand: which faults are in force, for which requests, and for how long. They end with the process. */
-import { StrKey } from '@stellar/stellar-sdk/minimal';
 import { z } from 'zod';
 import type { Clock } from '../clock.js';
+import { StrKey } from '../domain/stellar-sdk.js';
 import { createHiding, type HiddenIds, type ListKind, type Place } from './hiding.js';
 import type { LedgerDocuments } from './records.js';
 

@@ -1,4 +1,5 @@
 /** Memos for all inputs: what is made is read back however it is typed, and what is mistyped is never another memo. */
+import { Account, MuxedAccount } from '@stellar/stellar-sdk';
 import fc from 'fast-check';
 import t from 'tap';
 import { createMemo, MEMO_LENGTH, memoIdOf, memoOfId, normalizeMemo } from '../../src/domain/memo.js';
@@ -121,6 +122,18 @@ t.test('a memo, its id and its muxed address are three spellings of one memo', a
       return BigInt(id) < 1n << 60n && memoOfId(id) === made && muxed?.account === SHOP && muxed.id === id;
     }),
     { numRuns: 1000 },
+  );
+});
+
+t.test('the SDK reads and writes the same muxed addresses, for every id', async () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (id) => {
+      const theirs = new MuxedAccount(new Account(SHOP, '0'), String(id));
+      const ours = parseMuxed(theirs.accountId());
+      return (
+        muxedAddressOf(SHOP, String(id)) === theirs.accountId() && ours?.account === SHOP && ours.id === String(id)
+      );
+    }),
   );
 });
 

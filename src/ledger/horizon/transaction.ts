@@ -1,8 +1,8 @@
 /** What a payment needs of its transaction: the memo, and the amount of a merge, which the operation's own record does not tell. */
 import { isUtf8 } from 'node:buffer';
-import { xdr } from '@stellar/stellar-sdk/minimal';
 import { z } from 'zod';
 import type { CreditMemo } from '../../domain/memo.js';
+import { sdk } from '../../domain/stellar-sdk.js';
 import { account, amount, type FieldFault, faultOf, hash, uint64 } from './fields.js';
 
 /** A text memo has at most 28 bytes, hence at most as many characters, those shown as U+FFFD included. */
@@ -64,6 +64,7 @@ function textMemo(shown: string | undefined, bytes: Buffer | undefined): CreditM
 export function mergedByResult(resultXdr: string | undefined, operationOrder: number): bigint | null {
   if (resultXdr === undefined) return null;
   try {
+    const { xdr } = sdk();
     const outer = xdr.TransactionResult.fromXDR(resultXdr, 'base64').result();
     const result =
       outer.switch() === xdr.TransactionResultCode.txFeeBumpInnerSuccess()

@@ -1,7 +1,7 @@
 /** One Stellar RPC server as a source of the ledger. An answer that looks otherwise than it must is an error of the server, never data. */
-import { Keypair, Asset as SdkAsset, xdr } from '@stellar/stellar-sdk/minimal';
 import { z } from 'zod';
 import type { Asset } from '../../domain/asset.js';
+import { sdk } from '../../domain/stellar-sdk.js';
 import { BlindServer, SourceError, WrongNetwork } from '../errors.js';
 import { hash } from '../horizon/fields.js';
 import { findLedgerAtOrBefore } from '../ledger-search.js';
@@ -223,7 +223,7 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
 /** @throws SourceError */
 function sequenceIn(entryXdr: string): string {
   try {
-    return xdr.LedgerEntryData.fromXDR(entryXdr, 'base64').account().seqNum().toString();
+    return sdk().xdr.LedgerEntryData.fromXDR(entryXdr, 'base64').account().seqNum().toString();
   } catch {
     throw new SourceError('invalid answer to getLedgerEntries');
   }
@@ -232,20 +232,23 @@ function sequenceIn(entryXdr: string): string {
 /** Horizon's name of a result's code, such as `tx_bad_seq`. */
 function codeIn(resultXdr: string): string {
   try {
-    const { name } = xdr.TransactionResult.fromXDR(resultXdr, 'base64').result().switch();
+    const { name } = sdk().xdr.TransactionResult.fromXDR(resultXdr, 'base64').result().switch();
     return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   } catch {
     return 'tx_failed';
   }
 }
 
-const accountIdOf = (address: string) => Keypair.fromPublicKey(address).xdrAccountId();
+const accountIdOf = (address: string) => sdk().Keypair.fromPublicKey(address).xdrAccountId();
 
-const accountKey = (address: string): string =>
-  xdr.LedgerKey.account(new xdr.LedgerKeyAccount({ accountId: accountIdOf(address) })).toXDR('base64');
+function accountKey(address: string): string {
+  const { LedgerKey, LedgerKeyAccount } = sdk().xdr;
+  return LedgerKey.account(new LedgerKeyAccount({ accountId: accountIdOf(address) })).toXDR('base64');
+}
 
 function trustlineKey(address: string, { code, issuer }: Asset): string {
-  const asset = new SdkAsset(code, issuer ?? undefined).toTrustLineXDRObject();
+  const { Asset, xdr } = sdk();
+  const asset = new Asset(code, issuer ?? undefined).toTrustLineXDRObject();
   return xdr.LedgerKey.trustline(new xdr.LedgerKeyTrustLine({ accountId: accountIdOf(address), asset })).toXDR(
     'base64',
   );

@@ -1,6 +1,6 @@
 /** Reads events that may be payments: which to ask for, and what an answer shows. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
 import { z } from 'zod';
+import { sdk } from '../../domain/stellar-sdk.js';
 import { SourceError } from '../errors.js';
 import { hash } from '../horizon/fields.js';
 import { ledgerOf } from '../toid.js';
@@ -19,24 +19,26 @@ export interface EventFilter {
 }
 
 const ANY = '*';
-const [TRANSFER, MINT, BURN, FEE] = ['transfer', 'mint', 'burn', 'fee'].map(symbol) as [string, string, string, string];
-/** Names its issuer inside the asset, which no filter looks into. */
-const BURNS = [BURN, ANY, ANY];
+/** The first topics of what may be a payment. */
+const MOVES = ['transfer', 'mint', 'burn'] as const;
 
 /** What was paid to these accounts, and by them, which may be a refund. A mint and a burn name only the other party: an issuer's payments are
  *  found where another address takes part.
  *  @param addresses at most `MOST_NAMED`; null asks for all that moved. */
 export function paymentFilters(addresses: readonly string[] | null): EventFilter[] {
+  const [transfer, mint, burn] = [symbol('transfer'), symbol('mint'), symbol('burn')];
+  // A burn names its issuer inside the asset, which no filter looks into.
+  const burns = [burn, ANY, ANY];
   const topics =
     addresses === null
-      ? [[TRANSFER, ANY, ANY, ANY], [MINT, ANY, ANY], BURNS]
+      ? [[transfer, ANY, ANY, ANY], [mint, ANY, ANY], burns]
       : [
           ...addresses.map(accountTopic).flatMap((topic) => [
-            [TRANSFER, ANY, topic, ANY],
-            [TRANSFER, topic, ANY, ANY],
-            [MINT, topic, ANY],
+            [transfer, ANY, topic, ANY],
+            [transfer, topic, ANY, ANY],
+            [mint, topic, ANY],
           ]),
-          BURNS,
+          burns,
         ];
   // All of one form: versions before 27.1.1 miss events where one filter has what another lacks.
   return Array.from({ length: Math.ceil(topics.length / TOPICS_EACH) }, (_, index) => ({
@@ -46,7 +48,7 @@ export function paymentFilters(addresses: readonly string[] | null): EventFilter
 }
 
 /** Every transaction has one, a failed one too. */
-export const FEE_FILTERS: EventFilter[] = [{ type: 'contract', topics: [[FEE, ANY]] }];
+export const feeFilters = (): EventFilter[] => [{ type: 'contract', topics: [[symbol('fee'), ANY]] }];
 
 /** `<TOID>-<index>`; the TOID counts operations from 0. */
 const eventId = z.string().regex(/^\d{19}-\d{10}$/);
@@ -127,9 +129,9 @@ export function partiesOfEvent(
   contractIdOf: ContractIdOf,
 ): { receiver: string | null; sender: string | null } {
   const nobody = { receiver: null, sender: null };
-  if (![TRANSFER, MINT, BURN].includes(topic[0] ?? '')) return nobody;
+  if (!MOVES.some((word) => symbol(word) === topic[0])) return nobody;
   try {
-    const topics = topic.map((each) => xdr.ScVal.fromXDR(each, 'base64'));
+    const topics = topic.map((each) => sdk().xdr.ScVal.fromXDR(each, 'base64'));
     const event = readTokenEvent(contractId, topics, contractIdOf);
     return event ? { receiver: receiverOf(event), sender: senderOf(event) } : nobody;
   } catch {

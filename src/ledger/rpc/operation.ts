@@ -1,15 +1,10 @@
 /** One operation of a transaction, from envelope, result and events: the record that Horizon would show of it, so that one code judges both. Only
  *  ScVal, envelope and result are decoded: they hardly change with the protocol. */
 import { isUtf8 } from 'node:buffer';
-import {
-  encodeMuxedAccountToAddress,
-  Asset as SdkAsset,
-  StrKey,
-  scValToBigInt,
-  xdr,
-} from '@stellar/stellar-sdk/minimal';
+import type { xdr } from '@stellar/stellar-sdk/minimal';
 import { z } from 'zod';
 import type { Asset } from '../../domain/asset.js';
+import { StrKey, sdk } from '../../domain/stellar-sdk.js';
 import { accountOf } from '../address.js';
 import { hash, toid } from '../horizon/fields.js';
 import { parseRecord } from '../horizon/record.js';
@@ -86,7 +81,9 @@ const parked = (
 
 /** Horizon's fields of the operation and its transaction; null for a kind of operation that pays nobody. */
 function toFields(operation: RpcOperation, index: number, events: readonly (ContractEvent | null)[]): Fields | null {
-  const { source, memo, operations } = transactionIn(xdr.TransactionEnvelope.fromXDR(operation.envelopeXdr, 'base64'));
+  const { source, memo, operations } = transactionIn(
+    sdk().xdr.TransactionEnvelope.fromXDR(operation.envelopeXdr, 'base64'),
+  );
   const found = operations[index];
   if (!found) throw new RangeError('the transaction has no such operation');
   const ownSource = found.sourceAccount();
@@ -152,7 +149,7 @@ function operationFields(
 
 /** How many operations a transaction has. @throws where the envelope cannot be decoded */
 export const operationCountOf = (envelopeXdr: string): number =>
-  transactionIn(xdr.TransactionEnvelope.fromXDR(envelopeXdr, 'base64')).operations.length;
+  transactionIn(sdk().xdr.TransactionEnvelope.fromXDR(envelopeXdr, 'base64')).operations.length;
 
 function transactionIn(envelope: xdr.TransactionEnvelope) {
   switch (envelope.switch().name) {
@@ -172,7 +169,7 @@ function transactionIn(envelope: xdr.TransactionEnvelope) {
 }
 
 /** G…, or M… where it is muxed. */
-const addressOf = (account: xdr.MuxedAccount): string => encodeMuxedAccountToAddress(account, true);
+const addressOf = (account: xdr.MuxedAccount): string => sdk().encodeMuxedAccountToAddress(account, true);
 
 const partsOf = (tx: xdr.Transaction) => ({
   source: addressOf(tx.sourceAccount()),
@@ -181,6 +178,7 @@ const partsOf = (tx: xdr.Transaction) => ({
 });
 
 function resultAt(resultXdr: string, index: number): xdr.OperationResultTr {
+  const { xdr } = sdk();
   const outer = xdr.TransactionResult.fromXDR(resultXdr, 'base64').result();
   const isBump = outer.switch() === xdr.TransactionResultCode.txFeeBumpInnerSuccess();
   const result = isBump ? outer.innerResultPair().result().result() : outer;
@@ -201,7 +199,7 @@ const transferFields = (from: string, to: xdr.MuxedAccount, asset: xdr.Asset, am
 });
 
 function fromXdr(asset: xdr.Asset): Asset {
-  const { code, issuer } = SdkAsset.fromOperation(asset);
+  const { code, issuer } = sdk().Asset.fromOperation(asset);
   return { code, issuer: issuer ?? null };
 }
 
@@ -256,7 +254,7 @@ interface ContractEvent {
 /** Null for anything but an event of an asset's own contract. */
 function readContractEvent(base64: string, contractIdOf: ContractIdOf): ContractEvent | null {
   try {
-    const told = xdr.ContractEvent.fromXDR(base64, 'base64');
+    const told = sdk().xdr.ContractEvent.fromXDR(base64, 'base64');
     const id = told.contractId();
     if (told.type().name !== 'contract' || !id) return null;
     const body = told.body().v0();
@@ -284,11 +282,11 @@ function changeOf(told: ContractEvent | null): Fields | null {
 /** The amount alone, or a map with the id of a muxed destination. Without an amount the change is set aside as malformed. */
 function movedBy(value: xdr.ScVal): Fields {
   try {
-    if (value.switch().name !== 'scvMap') return { amount: toAmount(scValToBigInt(value)) };
+    if (value.switch().name !== 'scvMap') return { amount: toAmount(sdk().scValToBigInt(value)) };
     const entries = new Map((value.map() ?? []).map((entry) => [entry.key().sym().toString(), entry.val()]));
     const muxedId = entries.get('to_muxed_id');
     return {
-      amount: toAmount(scValToBigInt(entries.get('amount')!)),
+      amount: toAmount(sdk().scValToBigInt(entries.get('amount')!)),
       ...(muxedId?.switch().name === 'scvU64' ? { destination_muxed_id: muxedId.u64().toString() } : {}),
     };
   } catch {

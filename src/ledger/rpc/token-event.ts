@@ -1,7 +1,8 @@
 /** Events of assets (CAP-67): what moved, told by the asset's own contract. Any contract can emit an event that looks the same; only the contract's id
  *  tells them apart. */
-import { Address, Asset as SdkAsset, xdr } from '@stellar/stellar-sdk/minimal';
+import type { Asset as SdkAsset, xdr } from '@stellar/stellar-sdk/minimal';
 import { type Asset, NATIVE } from '../../domain/asset.js';
+import { sdk } from '../../domain/stellar-sdk.js';
 
 export interface TokenEvent {
   type: 'transfer' | 'mint' | 'burn' | 'clawback';
@@ -38,15 +39,22 @@ function parseAsset(name: string): Asset | null {
 }
 
 function toSdkAsset({ code, issuer }: Asset): SdkAsset | null {
+  const { Asset } = sdk();
   try {
-    return issuer === null ? SdkAsset.native() : new SdkAsset(code, issuer);
+    return issuer === null ? Asset.native() : new Asset(code, issuer);
   } catch {
     return null;
   }
 }
 
-export const symbol = (text: string): string => xdr.ScVal.scvSymbol(text).toXDR('base64');
-export const accountTopic = (address: string): string => Address.fromString(address).toScVal().toXDR('base64');
+const symbols = new Map<string, string>();
+/** A word as a topic. */
+export function symbol(word: TokenEvent['type'] | 'fee'): string {
+  const topic = symbols.get(word) ?? sdk().xdr.ScVal.scvSymbol(word).toXDR('base64');
+  symbols.set(word, topic);
+  return topic;
+}
+export const accountTopic = (address: string): string => sdk().Address.fromString(address).toScVal().toXDR('base64');
 
 /** Where the parties stand among the topics, by the first topic. The asset is the last one. */
 const PARTIES: Readonly<Record<string, readonly ('from' | 'to')[]>> = {
@@ -69,7 +77,10 @@ export function readTokenEvent(
     const name = topics.at(-1)!.str().toString();
     if (contractId === null || contractIdOf(name) !== contractId) return null;
     const event: TokenEvent = { type: type as TokenEvent['type'], from: null, to: null, asset: parseAsset(name)! };
-    for (const [index, party] of parties.entries()) event[party] = Address.fromScVal(topics[index + 1]!).toString();
+    for (const [index, party] of parties.entries())
+      event[party] = sdk()
+        .Address.fromScVal(topics[index + 1]!)
+        .toString();
     return event;
   } catch {
     // The accessors of the SDK's unions throw where another arm is set: no asset's contract emits such topics.
