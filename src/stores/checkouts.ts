@@ -7,6 +7,7 @@ import mongoose from 'mongoose';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { firstIdOf } from '../domain/ids.js';
 import type { LedgerStamp } from '../domain/terms.js';
+import { createById } from './by-id.js';
 import { isDuplicateKey, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { batchesOf } from './snapshot.js';
@@ -157,6 +158,7 @@ export type AccountCheckouts = ReturnType<ReturnType<typeof createCheckoutStore>
 
 export function createCheckoutStore(connection: mongoose.Connection) {
   const checkouts = connection.model<CheckoutDoc>('Checkout', checkoutSchema);
+  const byId = createById(checkouts);
   const deletedProducts = connection.model<DeletedProductDoc>('DeletedProduct', deletedProductSchema);
   const collection = checkouts.collection as unknown as mongoose.mongo.Collection<CheckoutDoc>;
   const deleted = deletedProducts.collection as unknown as mongoose.mongo.Collection<DeletedProductDoc>;
@@ -194,7 +196,8 @@ export function createCheckoutStore(connection: mongoose.Connection) {
       async withdraw(id: string): Promise<void> {
         await collection.deleteOne({ _id: id, accountId, paymentCount: 0 });
       },
-      byId: (id: string, session?: Session) => collection.findOne({ _id: id, accountId }, session ? { session } : {}),
+      byId: (id: string, session?: Session) =>
+        session ? collection.findOne({ _id: id, accountId }, { session }) : byId(accountId, id),
       list: (filter: CheckoutFilter, request: PageRequest) =>
         page<CheckoutDoc>(checkouts, { accountId, ...criteriaOf(filter) }, { ...request, sort: { _id: -1 } }),
       /** All that the filter lets through, oldest first. */

@@ -1,6 +1,7 @@
 /** Payment links. Memo and slug are unique over all accounts; a link with payments is never deleted. */
 import mongoose from 'mongoose';
 import type { LedgerStamp } from '../domain/terms.js';
+import { createById } from './by-id.js';
 import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
@@ -85,6 +86,7 @@ export function createPaymentLinkStore(
   countSegments = createCountSegments(connection),
 ) {
   const links = connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema);
+  const byId = createById(links);
   const listOf = (accountId: string) => `paymentLinks:${accountId}`;
 
   async function count(
@@ -122,11 +124,9 @@ export function createPaymentLinkStore(
         }
       },
       byId: (id: string, session?: Session) =>
-        links
-          .findOne({ _id: id, accountId })
-          .session(session ?? null)
-          .lean<PaymentLinkDoc>()
-          .exec(),
+        session
+          ? links.findOne({ _id: id, accountId }).session(session).lean<PaymentLinkDoc>().exec()
+          : byId(accountId, id),
       list({ productId, active, search }: PaymentLinkFilter, request: PageRequest) {
         const filter = {
           accountId,

@@ -4,6 +4,7 @@ import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
 import { formatAmount, parseSum } from '../domain/amount.js';
 import { firstIdOf } from '../domain/ids.js';
+import { createById } from './by-id.js';
 import type { CheckoutDoc } from './checkouts.js';
 import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
@@ -189,6 +190,7 @@ export type AccountPayments = ReturnType<ReturnType<typeof createPaymentStore>['
 
 export function createPaymentStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
   const payments = connection.model<PaymentDoc>('Payment', paymentSchema);
+  const byId = createById(payments);
   const listOf = (accountId: string) => `payments:${accountId}`;
   const collection = payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>;
   const sums = createPaymentSums(connection, collection);
@@ -250,11 +252,9 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
       /** Counts and exact sums of payments, by group and asset. */
       sums: (filter: SummaryFilter) => sums.of(accountId, filter),
       byId: (id: string, session?: Session) =>
-        payments
-          .findOne({ _id: id, accountId })
-          .session(session ?? null)
-          .lean<PaymentDoc>()
-          .exec(),
+        session
+          ? payments.findOne({ _id: id, accountId }).session(session).lean<PaymentDoc>().exec()
+          : byId(accountId, id),
       list: (filter: PaymentFilter, request: PageRequest) => {
         const { fields, ids } = criteriaOf(filter);
         const listed = { accountId, ...fields };

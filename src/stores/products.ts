@@ -2,6 +2,7 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { LedgerStamp } from '../domain/terms.js';
+import { createById } from './by-id.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { stampSchema } from './wallets.js';
@@ -95,6 +96,7 @@ export type AccountProducts = ReturnType<ReturnType<typeof createProductStore>['
 
 export function createProductStore(connection: mongoose.Connection) {
   const products = connection.model<ProductDoc>('Product', productSchema);
+  const byId = createById(products);
   return {
     ensureIndexes: () => products.createIndexes(),
 
@@ -106,11 +108,9 @@ export function createProductStore(connection: mongoose.Connection) {
         });
       },
       byId: (id: string, session?: Session) =>
-        products
-          .findOne({ _id: id, accountId })
-          .session(session ?? null)
-          .lean<ProductDoc>()
-          .exec(),
+        session
+          ? products.findOne({ _id: id, accountId }).session(session).lean<ProductDoc>().exec()
+          : byId(accountId, id),
       byIds: (ids: readonly string[], session?: Session) =>
         products
           .find({ _id: { $in: [...ids] }, accountId })

@@ -2,6 +2,7 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { LedgerStamp, WatchWindow } from '../domain/terms.js';
+import { createById } from './by-id.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 
@@ -91,6 +92,7 @@ export type AccountWallets = ReturnType<ReturnType<typeof createWalletStore>['fo
 
 export function createWalletStore(connection: mongoose.Connection) {
   const wallets = connection.model<WalletDoc>('Wallet', walletSchema);
+  const byId = createById(wallets);
   return {
     ensureIndexes: () => wallets.createIndexes(),
 
@@ -106,7 +108,7 @@ export function createWalletStore(connection: mongoose.Connection) {
         }
       },
       count: (session: Session) => wallets.countDocuments({ accountId }, { session }).exec(),
-      byId: (id: string) => wallets.findOne({ _id: id, accountId }).lean<WalletDoc>().exec(),
+      byId: (id: string) => byId(accountId, id),
       byIds: (ids: readonly string[], session?: Session) =>
         wallets
           .find({ _id: { $in: [...ids] }, accountId })

@@ -417,3 +417,18 @@ t.test('what an account stores is its own, whatever the document says', async (t
   t.same(await own.wallets.byIds((await stranger.wallets.list(pageOfAll)).items.map(({ _id }) => _id)), []);
   t.match((await stranger.wallets.list(pageOfAll)).items, [{ accountId: STRANGER }]);
 });
+
+t.test('what both ask for in the same moment is one query for each, and each is answered its own', async (t) => {
+  await db.command({ profile: 2 });
+  const ids = [wallet._id, spare._id, 'wallet_nobody', wallet._id];
+  const [owners, strangers] = await Promise.all(
+    [OWNER, STRANGER].map((accountId) => Promise.all(ids.map((id) => stores.forAccount(accountId).wallets.byId(id)))),
+  );
+  await db.command({ profile: 0 });
+  t.strictSame(
+    owners!.map((found) => found?._id ?? null),
+    [wallet._id, spare._id, null, wallet._id],
+  );
+  t.strictSame(strangers, [null, null, null, null]);
+  t.equal(await db.collection('system.profile').countDocuments({ 'command.find': 'wallets' }), 2);
+});
