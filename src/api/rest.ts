@@ -78,10 +78,10 @@ export function createRest(deps: RestDeps) {
 /** The lines of an operation with a `csvFile`. */
 const CSV_OF: Record<string, (result: never) => string> = { 'wallets.statement': statementCsv };
 
-/** Aborts when the client hangs up. */
+/** Aborts when the client hangs up before it has its answer. */
 function hangUpOf(res: ServerResponse): AbortSignal {
   const hungUp = new AbortController();
-  res.once('close', () => hungUp.abort());
+  res.once('close', () => res.writableFinished || hungUp.abort());
   return hungUp.signal;
 }
 

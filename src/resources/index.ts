@@ -38,7 +38,7 @@ export const toWalletSummary = ({ _id, name, address, network }: WalletDoc): Pro
   network,
 });
 
-export const toProduct = (product: ProductDoc, wallet: WalletDoc): Product => ({
+export const toProduct = (product: Omit<ProductDoc, 'history'>, wallet: WalletDoc): Product => ({
   id: product._id,
   name: product.name,
   description: product.description,

@@ -8,7 +8,7 @@ import type { OpeningPlan } from '../domain/sequence.js';
 import { createCountSegments } from './count-segments.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { readHealth } from './delivery-health.js';
-import { type PageRequest, page } from './paging.js';
+import { type PageRequest, page, pageOfKnown } from './paging.js';
 import { createReplayedDeliveries } from './replayed-deliveries.js';
 
 const STATUSES = deliveryStatusSchema.options;
@@ -169,12 +169,10 @@ export function createDeliveryStore(
           ]);
           return Math.max(0, meta.total - count);
         };
-        return page<DeliveryDoc>(
-          deliveries,
-          { ...ofWebhook, status },
-          request,
-          status === 'DELIVERED' ? allButOthers : undefined,
-        );
+        const listed = { ...ofWebhook, status };
+        return status === 'DELIVERED'
+          ? pageOfKnown<DeliveryDoc>(deliveries, listed, request, allButOthers)
+          : page<DeliveryDoc>(deliveries, listed, request);
       },
       /** Due at once, whatever became of it; its attempts go on counting. Null when it was cancelled or does not exist. */
       redeliver: (id: string): Promise<DeliveryDoc | null> =>

@@ -14,25 +14,43 @@ export interface Page<Doc> {
   meta: ListMeta;
 }
 
-/** @param count where the total is known without looking at all that is counted */
-export async function page<Doc extends { _id: string }>(
+/** Items and total in one round trip.
+ *  @param unused what an item is read without: a long field that no list shows */
+export async function page<Doc extends { _id: string }, Unused extends keyof Doc & string = never>(
   model: Model<Doc>,
   filter: QueryFilter<Doc>,
   request: PageRequest,
-  count: () => PromiseLike<number> = () => model.countDocuments(filter),
+  unused: readonly Unused[] = [],
+): Promise<Page<Omit<Doc, Unused>>> {
+  const { $sort, $skip, $limit } = windowOf(request);
+  const found = await model.collection
+    .aggregate<Doc | { total: number }>([
+      ...[{ $match: filter }, { $sort }, { $skip }, { $limit }],
+      ...unused.map((field) => ({ $unset: field })),
+      // The last document; there is none when nothing is counted.
+      { $unionWith: { coll: model.collection.name, pipeline: [{ $match: filter }, { $count: 'total' }] } },
+    ])
+    .toArray();
+  const last = found.at(-1) as { total: number } | undefined;
+  return { items: found.slice(0, -1) as Omit<Doc, Unused>[], meta: toMeta(request, last?.total ?? 0) };
+}
+
+/** The same where the total is known without looking at all that is counted. */
+export async function pageOfKnown<Doc extends { _id: string }>(
+  model: Model<Doc>,
+  filter: QueryFilter<Doc>,
+  request: PageRequest,
+  count: () => PromiseLike<number>,
 ): Promise<Page<Doc>> {
-  const { page, pageSize, sort = {} } = request;
+  const { $sort, $skip, $limit } = windowOf(request);
+  const items = model.find(filter).sort($sort).skip($skip).limit($limit).lean<Doc[]>();
+  const [found, total] = await Promise.all([items, count()]);
+  return { items: found, meta: toMeta(request, total) };
+}
+
+function windowOf({ page, pageSize, sort = {} }: PageRequest) {
   const lastDirection = Object.values(sort).at(-1) ?? -1;
-  const [items, total] = await Promise.all([
-    model
-      .find(filter)
-      .sort({ ...sort, _id: sort._id ?? lastDirection })
-      .skip((page - 1) * pageSize)
-      .limit(pageSize)
-      .lean<Doc[]>(),
-    count(),
-  ]);
-  return { items, meta: toMeta(request, total) };
+  return { $sort: { ...sort, _id: sort._id ?? lastDirection }, $skip: (page - 1) * pageSize, $limit: pageSize };
 }
 
 export function toMeta({ page, pageSize }: Pick<PageRequest, 'page' | 'pageSize'>, total: number): ListMeta {

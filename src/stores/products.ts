@@ -119,15 +119,14 @@ export function createProductStore(connection: mongoose.Connection) {
           .exec(),
       list: (filter: ProductFilter, request: PageRequest) => {
         const direction = filter.sortOrder === 'asc' ? 1 : -1;
-        return page<ProductDoc>(
-          products,
-          {
-            accountId,
-            ...(filter.active === undefined ? {} : { active: filter.active }),
-            ...(filter.search ? { nameKey: containing(filter.search.toLowerCase()) } : {}),
-          },
-          { ...request, sort: filter.sortBy === 'name' ? { nameKey: direction, _id: direction } : { _id: direction } },
-        );
+        const listed = {
+          accountId,
+          ...(filter.active === undefined ? {} : { active: filter.active }),
+          ...(filter.search ? { nameKey: containing(filter.search.toLowerCase()) } : {}),
+        };
+        const sort: PageRequest['sort'] =
+          filter.sortBy === 'name' ? { nameKey: direction, _id: direction } : { _id: direction };
+        return page<ProductDoc, 'history'>(products, listed, { ...request, sort }, ['history']);
       },
       idsByName: async (search: string): Promise<string[]> =>
         (await products.find({ accountId, nameKey: containing(search.toLowerCase()) }, { _id: 1 }).lean()).map(
