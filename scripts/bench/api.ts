@@ -38,6 +38,8 @@ export async function api(): Promise<Section> {
       events: 10,
       deliveries: 10,
     });
+    // Nothing is sold into an inactive wallet. No worker runs that would watch it.
+    await database.db.collection('wallets').updateMany({}, { $set: { active: true } });
     const ours = `${(await startProgram(scope, './service.ts', database.uri)).line}/api/v1`;
     const { line: theirs } = await startProgram(scope, './plain-server.ts', database.uri);
     const headers = { authorization: `Bearer ${service.apiKey}`, 'content-type': 'application/json' };
