@@ -11,17 +11,27 @@ import type { LeaseStore } from '../stores/leases.js';
 import type { WalletStore } from '../stores/wallets.js';
 import type { AuditLedger, TakeTurn } from './turn.js';
 
-const LEASE_MS = 30_000;
-const RENEW_MS = 10_000;
-/** Between two looks for something to do. */
+/** A lease is renewed so often while it lasts. */
+const RENEWALS = 3;
+/** Between two looks at what is due by itself, or who has the lease. */
 const LOOK_MS = 1000;
-const LOOK_LOCAL_MS = 100;
-/** The answers of all servers about themselves count so long. */
-const TIPS_FOR_MS = 30_000;
 const PLANNED_AT_ONCE = 200;
-/** Servers behind one address are in step after this. */
-const RECHECK_MS = 20_000;
-const RECHECK_LOCAL_MS = 500;
+
+/** How fast the audits of a network go. Milliseconds. */
+export interface AuditPace {
+  /** Between two looks for something to do. */
+  lookMs: number;
+  /** Nobody takes over before a process that died has lost its lease. */
+  leaseMs: number;
+  /** The answers of all servers about themselves count so long. */
+  tipsForMs: number;
+  /** Servers behind one address are in step after this. */
+  recheckMs: number;
+}
+
+const PACE: AuditPace = { lookMs: LOOK_MS, leaseMs: 30_000, tipsForMs: 30_000, recheckMs: 20_000 };
+/** A ledger without a budget may close many times a second. */
+const FREE_PACE: AuditPace = { lookMs: 100, leaseMs: 30_000, tipsForMs: 0, recheckMs: 500 };
 
 export interface AuditorDeps {
   ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session' | 'isFree'>>;
@@ -33,6 +43,8 @@ export interface AuditorDeps {
   share: (network: Network) => RequestBudget | null;
   /** From one audit of a wallet to the next; 0 for none by themselves. */
   intervalMs: number;
+  /** Default by whether a budget limits the network's requests. */
+  pace?: AuditPace;
   newId: NewId;
   /** Unique per process. */
   holder: string;
@@ -45,6 +57,8 @@ export type Auditor = ReturnType<typeof createAuditor>;
 
 export function createAuditor(deps: AuditorDeps) {
   const { ledgers, audits, wallets, leases, takeTurn, share, intervalMs, newId, holder, clock, monotonic, log } = deps;
+
+  const paceOf = (network: Network): AuditPace => deps.pace ?? (ledgers.get(network)!.isFree ? FREE_PACE : PACE);
 
   /** The same for a wallet each time: what is made at once is not audited at once. */
   const phaseOf = (walletId: string): number =>
@@ -65,21 +79,20 @@ export function createAuditor(deps: AuditorDeps) {
 
   function ledgerOf(network: Network, ended: AbortSignal): AuditLedger {
     const ledger = ledgers.get(network)!;
+    const { lookMs, tipsForMs, recheckMs } = paceOf(network);
     const session = () => ledger.session({ patience: ended, share: share(network) });
     let known: { tips: readonly ServerTip[]; untilMs: number } = { tips: [], untilMs: 0 };
     return {
       async tips() {
         const nowMs = monotonic.nowMs();
         if (known.untilMs <= nowMs) {
-          const tips = await session().tips();
-          // A ledger without a budget may close many times a second.
-          known = { tips, untilMs: ledger.isFree ? 0 : nowMs + TIPS_FOR_MS };
+          known = { tips: await session().tips(), untilMs: nowMs + tipsForMs };
         }
         return known.tips;
       },
       on: (server) => session().on(server),
-      pauseMs: ledger.isFree ? LOOK_LOCAL_MS : LOOK_MS,
-      recheckMs: ledger.isFree ? RECHECK_LOCAL_MS : RECHECK_MS,
+      pauseMs: lookMs,
+      recheckMs,
     };
   }
 
@@ -87,12 +100,12 @@ export function createAuditor(deps: AuditorDeps) {
   async function runNetwork(network: Network, enough: AbortSignal, ended: AbortSignal): Promise<number> {
     const lease = `audits:${network}`;
     const ledger = ledgerOf(network, ended);
-    const lookMs = ledgers.get(network)!.isFree ? LOOK_LOCAL_MS : LOOK_MS;
+    const { lookMs, leaseMs } = paceOf(network);
     let turns = 0;
     while (!enough.aborted) {
       const done = new AbortController();
-      if (await leases.hold(lease, holder, LEASE_MS)) {
-        const renewing = renew(lease, done.signal);
+      if (await leases.hold(lease, holder, leaseMs)) {
+        const renewing = renew(lease, leaseMs, done.signal);
         try {
           turns += await workOff(network, ledger, { enough, ended, lookMs });
         } finally {
@@ -127,11 +140,11 @@ export function createAuditor(deps: AuditorDeps) {
     return turns;
   }
 
-  async function renew(lease: string, done: AbortSignal): Promise<void> {
+  async function renew(lease: string, leaseMs: number, done: AbortSignal): Promise<void> {
     while (!done.aborted) {
-      await monotonic.sleep(RENEW_MS, done);
+      await monotonic.sleep(leaseMs / RENEWALS, done);
       if (!done.aborted)
-        await leases.hold(lease, holder, LEASE_MS).catch((err: unknown) => log.warn({ err }, 'lease not renewed'));
+        await leases.hold(lease, holder, leaseMs).catch((err: unknown) => log.warn({ err }, 'lease not renewed'));
     }
   }
 

@@ -3,8 +3,8 @@ import type { ServerTip } from '../ledger/network-ledger.js';
 
 export interface AuditServers {
   movements: Required<ServerTip> & { tip: NonNullable<ServerTip['tip']> };
-  /** Another server where there is one. */
-  balances: string;
+  /** Another server where there is one; one that keeps no histories rather than the same. */
+  balances: Pick<ServerTip, 'server' | 'hasHistories'>;
 }
 
 /** @returns `none_configured` when no server keeps histories, `away` when those that do give no answer */
@@ -17,8 +17,9 @@ export function chooseServers(
   const open = keepers.flatMap(({ tip, ...server }) => (tip ? [{ ...server, tip }] : []));
   const movements = open.find(({ tip }) => tip.oldestLedger <= fromLedger + 1) ?? open[0];
   if (!movements) return 'away';
-  const other = open.find(({ server }) => server !== movements.server);
-  return { movements, balances: (other ?? movements).server };
+  const isOther = ({ server, tip }: ServerTip) => server !== movements.server && tip !== null;
+  const { server, hasHistories } = keepers.find(isOther) ?? tips.find(isOther) ?? movements;
+  return { movements, balances: { server, hasHistories } };
 }
 
 export interface RangeStart {

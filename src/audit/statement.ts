@@ -47,8 +47,7 @@ export function createReadStatement(deps: {
     const start = await session.ledgerAtOrBefore(new Date(from.getTime() - 1));
     // Ledger 2 is the first that can hold a transaction.
     if (!start && tip.oldestLedger > 2) return 'not_kept';
-    const { history } = session;
-    const { balances, changedLedger, latestLedger } = await history.holdings(wallet.address);
+    const { balances, changedLedger, latestLedger } = await session.holdings(wallet.address, []);
     const until = Math.max(changedLedger, latestLedger ?? 0);
     if ((await session.tip()).latestLedger < until) return 'away';
     const movements = await readMovements(session, wallet, start?.sequence ?? 0, until);

@@ -2,12 +2,14 @@
  *  saved before the next one, so that an audit may be cut off at any moment and goes on where it was, in whichever process. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
-import { closeBooks, isBalanced, netChange } from '../domain/books.js';
+import { assetName, NATIVE } from '../domain/asset.js';
+import { type Amount, closeBooks, isBalanced, netChange } from '../domain/books.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { isWatched } from '../domain/terms.js';
 import type { Outbox } from '../events/outbox.js';
 import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
+import { type Holdings, MOST_ASSETS } from '../ledger/source.js';
 import { cursorAfter } from '../ledger/toid.js';
 import { toAuditAssets } from '../resources/audit.js';
 import { toWalletSummary } from '../resources/index.js';
@@ -17,7 +19,7 @@ import type { NetworkStateStore } from '../stores/network-states.js';
 import type { PaymentStore } from '../stores/payments.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import { creditsIn, type HealDeps, heal } from './heal.js';
-import { chooseServers, endOf, startOf } from './plan.js';
+import { type AuditServers, chooseServers, endOf, startOf } from './plan.js';
 import { type Range, readEffects, readFees } from './read.js';
 import { closingOf, readAmounts, readBooks, storeAmounts, storeBooks, storeRows } from './stored.js';
 
@@ -53,6 +55,12 @@ export interface AuditLedger {
   recheckMs: number;
 }
 
+const FROM_THE_FIRST = { effectsCursor: '0-0', feesCursor: '0' };
+const cursorsAfter = (ledger: number) => {
+  const cursor = cursorAfter(ledger);
+  return { effectsCursor: `${cursor}-0`, feesCursor: cursor };
+};
+
 /** Another process saved a step: this one stops. */
 class Superseded extends Error {}
 /** The audit has to wait. */
@@ -76,6 +84,22 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     return ledger ?? (await session.ledgerAtOrBefore(at))?.sequence ?? 0;
   }
 
+  /** Where the other server cannot list what an account holds, it is asked for what the first one lists and what was held before. */
+  async function readBalances(
+    { address }: WalletDoc,
+    ledger: AuditLedger,
+    { movements, balances }: AuditServers,
+    before: readonly Amount[],
+  ): Promise<{ held: Holdings; balanceSource: string }> {
+    const lister = balances.hasHistories ? balances : movements;
+    const listed = await ledger.on(lister.server).holdings(address, []);
+    const assets = new Map([...listed.balances, ...before].map(({ asset }) => [assetName(asset), asset]));
+    assets.delete(assetName(NATIVE));
+    if (balances.hasHistories || assets.size > MOST_ASSETS) return { held: listed, balanceSource: lister.server };
+    const held = await ledger.on(balances.server).holdings(address, [...assets.values()]);
+    return { held, balanceSource: balances.server };
+  }
+
   /** Takes the balances, and settles where the audit begins. */
   async function takeBalances(audit: AuditDoc, wallet: WalletDoc, ledger: AuditLedger): Promise<AuditDoc> {
     const state = await networkStates.byNetwork(wallet.network);
@@ -84,18 +108,21 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     if (servers === 'none_configured')
       throw new Hopeless('No Horizon is configured for this network, and Stellar RPC shows no histories of accounts.');
     if (servers === 'away') throw new NotYet('No Horizon answers.');
-    const { movements, balances } = servers;
+    const { movements } = servers;
     const firstLedger = last ? 0 : await firstLedgerOf(wallet, ledger.on(movements.server));
     const start = startOf(last?.toLedger ?? null, firstLedger, movements.tip);
     if (!start) throw new NotYet('The Horizon that answers is behind the last audit.');
-    const held = await ledger.on(balances).history.holdings(wallet.address);
+    const { held, balanceSource } = await readBalances(wallet, ledger, servers, last ? closingOf(last.assets) : []);
+    // What an account held before the audit begins is no closing balance.
+    if ((held.latestLedger ?? start.fromLedger) < start.fromLedger)
+      throw new NotYet(`${balanceSource} is behind ledger ${start.fromLedger}, with which the audit begins.`);
     const opening = last && start.openingSource === 'PREVIOUS_AUDIT' ? closingOf(last.assets) : null;
     const isQuiet =
       opening !== null &&
       held.changedLedger > 0 &&
       held.changedLedger <= start.fromLedger &&
       isBalanced(closeBooks(new Map(), opening, held.balances));
-    const after = cursorAfter(start.fromLedger);
+    const after = cursorsAfter(start.fromLedger);
     const readsAll = start.openingSource === 'HISTORY';
     const progress: AuditProgress = {
       changedLedger: held.changedLedger,
@@ -104,13 +131,12 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
       opening: opening && storeAmounts(opening),
       ...{ before: [], books: [], pagesBefore: 0, unknownKind: null, healing: null },
       // Nothing has changed since: there is nothing to read.
-      effectsCursor: isQuiet ? null : readsAll ? '0-0' : `${after}-0`,
-      feesCursor: isQuiet ? null : readsAll ? '0' : after,
+      ...(isQuiet ? { effectsCursor: null, feesCursor: null } : readsAll ? FROM_THE_FIRST : after),
     };
     const { fromLedger, openingSource } = start;
     return save(audit, {
       ...{ fromLedger, openingSource, toLedger: null, progress },
-      ...{ balanceSource: balances, movementSource: movements.server },
+      ...{ balanceSource, movementSource: movements.server },
     });
   }
 
@@ -121,8 +147,12 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     const toLedger = endOf({ fromLedger: audit.fromLedger!, changedLedger, knownLedger }, readTo);
     if (toLedger === null) throw new NotYet(`Payments have not been read up to ledger ${changedLedger} yet.`);
     if (effectsCursor !== null) {
-      const { latestLedger } = await ledger.on(audit.movementSource!).tip();
+      const { latestLedger, oldestLedger } = await ledger.on(audit.movementSource!).tip();
       if (latestLedger < toLedger) throw new NotYet(`The Horizon has not come to ledger ${toLedger} yet.`);
+      if (audit.openingSource === 'COMPUTED_BACK' && oldestLedger > audit.fromLedger! + 1) {
+        const fromLedger = Math.min(oldestLedger - 1, toLedger);
+        return save(audit, { fromLedger, toLedger, progress: { ...audit.progress!, ...cursorsAfter(fromLedger) } });
+      }
     }
     return save(audit, { toLedger });
   }
@@ -134,9 +164,7 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
 
   /** What lies before the audit is not known as a whole. */
   const computedBack = (audit: AuditDoc): Promise<AuditDoc> => {
-    const after = cursorAfter(audit.fromLedger!);
-    const cursors = { effectsCursor: `${after}-0`, feesCursor: after };
-    const progress = { ...audit.progress!, ...cursors, before: [], books: [], healing: null };
+    const progress = { ...audit.progress!, ...cursorsAfter(audit.fromLedger!), before: [], books: [], healing: null };
     return save(audit, { openingSource: 'COMPUTED_BACK', progress });
   };
 
@@ -187,6 +215,13 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     return save(audit, { progress: { ...progress, ...books, pagesBefore, feesCursor: read.cursor } });
   }
 
+  /** Takes the balances anew and reads everything once more. @param seen why */
+  async function readAgain(audit: AuditDoc, ledger: AuditLedger, seen: string): Promise<void> {
+    if (audit.seen.length >= MOST_READINGS) throw new Hopeless('Balances and movements do not settle.');
+    const turnAt = new Date(clock.nowMs() + ledger.recheckMs);
+    await save(audit, { progress: null, turnAt, seen: [...audit.seen, seen] });
+  }
+
   /** Holds balances against movements. A difference has to show twice: servers behind one address may lag. */
   async function conclude(audit: AuditDoc, wallet: WalletDoc, ledger: AuditLedger): Promise<void> {
     const { closing, opening, unknownKind } = audit.progress!;
@@ -197,6 +232,11 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
         : opening && readAmounts(opening);
     const rows = closeBooks(books, opened, readAmounts(closing));
     const end = { progress: null, turnAt: null, finishedAt: clock.now(), assets: storeRows(rows) };
+    // An opening that was worked out backwards fits whatever was read: nothing else tells that ledgers were dropped meanwhile.
+    if (audit.openingSource === 'COMPUTED_BACK') {
+      const { oldestLedger } = await ledger.on(audit.movementSource!).tip();
+      if (oldestLedger > audit.fromLedger! + 1) return readAgain(audit, ledger, `dropped before ${oldestLedger}`);
+    }
     if (isBalanced(rows)) {
       await save(audit, { ...end, status: 'PROVEN' });
       return;
@@ -206,12 +246,7 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     const shown = storeRows(rows.filter(({ difference }) => difference !== 0n))
       .map(({ assetCode, assetIssuer, difference }) => `${assetCode}:${assetIssuer}:${difference}`)
       .join(' ');
-    if (audit.seen.at(-1) !== shown) {
-      if (audit.seen.length >= MOST_READINGS) throw new Hopeless('Balances and movements do not settle.');
-      const turnAt = new Date(clock.nowMs() + ledger.recheckMs);
-      await save(audit, { progress: null, turnAt, seen: [...audit.seen, shown] });
-      return;
-    }
+    if (audit.seen.at(-1) !== shown) return readAgain(audit, ledger, shown);
     await transaction(async (session) => {
       if (!(await audits.save(audit, { ...end, stuckSince: null, status: 'DIFFERENT' }, session)))
         throw new Superseded();

@@ -1,6 +1,6 @@
 /** Audits, composed around the core: for the workers' job, and for the cli, which runs them itself where no worker does. */
 import type { Network } from '../../contracts/networks.js';
-import { type Auditor, createAuditor } from '../audit/auditor.js';
+import { type Auditor, type AuditorDeps, createAuditor } from '../audit/auditor.js';
 import { createTakeTurn } from '../audit/turn.js';
 import type { Config } from '../config.js';
 import type { RequestBudget } from '../ledger/budget.js';
@@ -24,11 +24,28 @@ export const auditShare =
     return perHour === null ? null : requestBudgets.of(`${network}:audits`, Math.floor(perHour / SHARE));
   };
 
+export interface AuditingOptions extends Pick<AuditorDeps, 'share' | 'intervalMs' | 'pace'> {
+  /** Payments smaller than `dustStroops` are removed after so many days; 0 for never. */
+  retentionDays: number;
+  dustStroops: bigint;
+}
+
 /** @param eventsStored called when events were stored */
-export function createAuditing(core: Core, config: Config, eventsStored: () => void): Auditor {
-  const { stores, ledgers, recorder, outbox, transaction, newId, processId, clock, monotonic, log } = core;
-  const { audits, cursors, leases, networkStates, parkedRecords, payments, requestBudgets, wallets } = stores.system;
+export const createAuditing = (core: Core, config: Config, eventsStored: () => void): Auditor => {
   const { retentionDays, dustStroops, auditIntervalHours } = config;
+  const share = auditShare(core.stores.system.requestBudgets, config);
+  return composeAuditor(
+    core,
+    { retentionDays, dustStroops, share, intervalMs: auditIntervalHours * HOUR_MS },
+    eventsStored,
+  );
+};
+
+/** @param eventsStored called when events were stored */
+export function composeAuditor(core: Core, options: AuditingOptions, eventsStored: () => void): Auditor {
+  const { stores, ledgers, recorder, outbox, transaction, newId, processId, clock, monotonic, log } = core;
+  const { audits, cursors, leases, networkStates, parkedRecords, payments, wallets } = stores.system;
+  const { retentionDays, dustStroops, ...auditorOptions } = options;
   const readSync = createReadSync({ cursors, networkStates, clock });
   const takeTurn = createTakeTurn({
     audits,
@@ -52,8 +69,7 @@ export function createAuditing(core: Core, config: Config, eventsStored: () => v
     wallets,
     leases,
     takeTurn,
-    share: auditShare(requestBudgets, config),
-    intervalMs: auditIntervalHours * HOUR_MS,
+    ...auditorOptions,
     newId,
     holder: processId,
     clock,

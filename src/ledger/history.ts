@@ -1,16 +1,6 @@
-/** The history of an account as an audit reads it: its balances, and all that moved them. Answers are untrusted; all kinds count alike, by TOID. */
-import type { Amount, BalanceEffect, OperationFacts } from '../domain/books.js';
+/** The history of an account as an audit reads it: all that moved its balances. Answers are untrusted; all kinds count alike, by TOID. */
+import type { BalanceEffect, OperationFacts } from '../domain/books.js';
 import type { LedgerRecord } from './records.js';
-
-/** What an account holds. */
-export interface Holdings {
-  /** Empty for an account that is not on the ledger. */
-  balances: Amount[];
-  /** The newest ledger in which the account or one of its trustlines changed; 0 for an account that is not on the ledger. */
-  changedLedger: number;
-  /** A ledger that the answer was certainly made after; null when the answer does not tell. */
-  latestLedger: number | null;
-}
 
 export interface AccountEffect {
   operationId: string;
@@ -52,7 +42,6 @@ export interface HistoryPage<Item> {
 
 /** What a server can tell of an account's history. Every call throws `SourceError`. An account that the server has never seen has empty pages. */
 export interface AccountHistory {
-  holdings(address: string): Promise<Holdings>;
   /** @param cursor a paging token of an effect */
   effects(address: string, cursor: string, limit: number): Promise<HistoryPage<AccountEffect>>;
   /** Of successful transactions. @param cursor an operation's id, exclusive */

@@ -256,10 +256,10 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
       ledger: (...args) => ask(callOf((source) => source.ledger(...args))),
       ledgerAtOrBefore: (...args) => ask(callOf((source) => source.ledgerAtOrBefore(...args))),
       account: (...args) => ask(callOf((source) => source.account(...args))),
+      holdings: (...args) => ask(callOf((source) => source.holdings(...args))),
       sequenceOf: (...args) => ask(callOf((source) => source.sequenceOf(...args))),
       submit: (...args) => ask(callOf((source) => source.submit(...args))),
       history: {
-        holdings: (...args) => ask(callOf((source) => historyOf(source).holdings(...args))),
         effects: (...args) => ask(callOf((source) => historyOf(source).effects(...args))),
         operations: (...args) => ask(callOf((source) => historyOf(source).operations(...args))),
         operation: (...args) => ask(callOf((source) => historyOf(source).operation(...args))),

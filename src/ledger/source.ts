@@ -2,6 +2,7 @@
  *
  *  All kinds count alike, by ledger, transaction and operation, so that a cursor of one kind continues on another. */
 import type { Asset } from '../domain/asset.js';
+import type { Amount } from '../domain/books.js';
 import type { AccountHistory } from './history.js';
 import type { LedgerRecord } from './records.js';
 
@@ -42,6 +43,9 @@ export interface Page {
 /** A page can be narrowed to so many addresses: what one request of Stellar RPC can name. */
 export const MOST_AMONG = 12;
 
+/** Ledger entries of one request of Stellar RPC, without the account's own. */
+export const MOST_ASSETS = 199;
+
 /** How to read on behind a cursor. */
 export interface PageOptions {
   /** Leaves out what `complete` can fetch. */
@@ -63,6 +67,16 @@ export interface QuietCheck {
 export interface LedgerAccount {
   /** It has a trustline to the asset that was asked for. */
   trusts: boolean;
+}
+
+/** What an account holds. */
+export interface Holdings {
+  /** Empty for an account that is not on the ledger. */
+  balances: Amount[];
+  /** The newest ledger in which the account or one of its trustlines changed; 0 for an account that is not on the ledger. */
+  changedLedger: number;
+  /** A ledger that the answer was certainly made after; null when the answer does not tell. */
+  latestLedger: number | null;
 }
 
 /** What a server says of a transaction that it was handed. */
@@ -94,6 +108,8 @@ export interface LedgerSource {
   ledgerAtOrBefore(time: Date): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null>;
   /** Null for an account that is not on the ledger. @param asset not the native one. */
   account(address: string, asset: Asset | null): Promise<LedgerAccount | null>;
+  /** @param assets besides lumens: a kind of server that cannot list what an account holds tells of these, at most `MOST_ASSETS`, and of no others */
+  holdings(address: string, assets: readonly Asset[]): Promise<Holdings>;
   /** The sequence number of an account's newest transaction, decimal text; null for an account that is not on the ledger. */
   sequenceOf(address: string): Promise<string | null>;
   /** Hands a signed transaction to the network and waits some seconds for what becomes of it. Handing the same one over again does no harm.

@@ -1,10 +1,11 @@
 /** The ledgers of a simulated network, and the payments in them as the payers know them. A reset begins a new chain of ledgers. */
 import { createHash } from 'node:crypto';
-import { muxed, NATIVE_TRIPLE, toid, USDC_TRIPLE } from '../helpers/horizon-records.js';
+import { muxed, toid } from '../helpers/horizon-records.js';
+import { Accounts, decimal, effectsOf, FEE, NATIVE, triple } from './accounts.js';
 
 export type Json = Record<string, any>;
 /** A network that was reset has far fewer ledgers than before. */
-const firstLedger = (chain: number) => (chain === 0 ? 1003 : 3);
+export const firstLedger = (chain: number) => (chain === 0 ? 1003 : 3);
 
 /** Money that came to an address. */
 export interface Paid {
@@ -14,6 +15,7 @@ export interface Paid {
   chain: number;
   ledger: number;
   closedMs: number;
+  sender: string;
   receiver: string;
   asset: { code: string; issuer: string | null };
   stroops: bigint;
@@ -27,33 +29,54 @@ export interface Ledger {
   sequence: number;
   hash: string;
   closedMs: number;
+  /** Operations of the kinds that are payments. */
   records: Json[];
+  /** Operations that move balances otherwise. */
+  others: Json[];
+  effects: Json[];
+  /** `parties` are the accounts that Horizon lists a transaction for. */
+  transactions: Json[];
 }
+
+/** `payments`: of payments, while effects and operations show it. `everywhere`: of all of them, as if it had never been. */
+export type Omitted = 'payments' | 'everywhere';
 
 /** What a payer sends in the next ledger. */
 export type Sending = Pick<Paid, 'receiver' | 'asset' | 'stroops' | 'memo'> & {
-  shape: 'payment' | 'unjoined' | 'create' | 'merge' | 'host' | 'failed' | 'self' | 'unknown' | 'burn' | 'muxed';
+  /** `claim` and `trade` are no payments. */
+  shape:
+    | ('payment' | 'unjoined' | 'create' | 'merge' | 'host' | 'failed' | 'self' | 'unknown' | 'burn' | 'muxed')
+    | ('claim' | 'trade');
+  /** The account that sends it, where that is not the payer. */
+  from?: string;
   /** Takes up much of a page. */
   isHeavy?: boolean;
   /** Left out of account histories by old versions. */
   isHidden?: boolean;
+  /** Left out of lists by every Horizon. */
+  omitted?: Omitted;
   /** Part of the same transaction as what was sent before it. */
   isSameTransaction?: boolean;
 };
 
 /** Names nobody. */
 const MUXED_ID = '9007199254740993';
-const NATIVE = { code: 'XLM', issuer: null };
-const decimal = (stroops: bigint) => `${stroops / 10_000_000n}.${(stroops % 10_000_000n).toString().padStart(7, '0')}`;
-const triple = (asset: Paid['asset']) =>
-  asset.issuer === null ? NATIVE_TRIPLE : { ...USDC_TRIPLE, asset_code: asset.code, asset_issuer: asset.issuer };
+const NO_PAYMENTS: readonly Sending['shape'][] = ['claim', 'trade'];
 
 export class Chain {
   /** All payments of all chains. */
   readonly payments: Paid[] = [];
   readonly unknownRecords: UnknownRecord[] = [];
   readonly transactions = new Map<string, Json>();
-  readonly effects = new Map<string, Json>();
+  /** By operation. */
+  readonly effects = new Map<string, Json[]>();
+  /** What others than the payer sent, all chains. */
+  readonly sent: Paid[] = [];
+  readonly accounts = new Accounts();
+  /** Accounts have to be opened before they are paid, and cannot send more than they hold. */
+  keepsBooks = false;
+  /** Operations that Horizon leaves out of lists. */
+  readonly omitted = new Map<string, Omitted>();
   /** Operations whose records take up much of a page, and those that old versions leave out of account histories. */
   readonly heavy = new Set<string>();
   readonly hidden = new Set<string>();
@@ -88,11 +111,15 @@ export class Chain {
   close(nowMs: number): Ledger {
     const sequence = this.ledgers.length === 0 ? firstLedger(this.number) : this.latest.sequence + 1;
     const closedMs = Math.floor(nowMs / 1000) * 1000;
-    const ledger: Ledger = { sequence, hash: this.#hash(`ledger ${sequence}`), closedMs, records: [] };
+    const hash = this.#hash(`ledger ${sequence}`);
+    const ledger: Ledger = { sequence, hash, closedMs, records: [], others: [], effects: [], transactions: [] };
     let [transaction, operation] = [0, 0];
-    for (const sending of this.#queue) {
+    for (const asked of this.#queue) {
+      const sending = this.keepsBooks ? this.#asItCanBe(asked) : asked;
+      if (sending === null) continue;
       [transaction, operation] = sending.isSameTransaction ? [transaction, operation + 1] : [transaction + 1, 1];
-      ledger.records.push(this.#recordOf(sending, ledger, { transaction, operation }));
+      const record = this.#recordOf(sending, ledger, { transaction, operation });
+      (NO_PAYMENTS.includes(sending.shape) ? ledger.others : ledger.records).push(record);
     }
     this.#queue = [];
     this.ledgers.push(ledger);
@@ -110,8 +137,29 @@ export class Chain {
     this.dropped.push({ chain: this.number, upTo: Number.POSITIVE_INFINITY });
     this.number += 1;
     this.ledgers = [];
+    this.accounts.forget();
     this.elder = firstLedger(this.number);
     return this.close(nowMs);
+  }
+
+  /** Null for what does not get into a ledger. */
+  #asItCanBe(sending: Sending): Sending | null {
+    const { accounts } = this;
+    const { receiver, shape, asset, stroops } = sending;
+    const from = sending.from ?? (shape === 'claim' ? receiver : undefined);
+    if (from && accounts.holds(from, NATIVE) < FEE) return null;
+    const opened: Sending = { ...sending, ...(from ? { from } : {}) };
+    if (from && shape !== 'claim') {
+      const needed = stroops + (asset.issuer === null ? FEE : 0n);
+      return accounts.holds(from, asset) < needed ? { ...opened, shape: 'failed' } : opened;
+    }
+    if (!accounts.isOpen(receiver)) {
+      accounts.open(receiver);
+      return { ...opened, shape: 'create', asset: NATIVE };
+    }
+    if (shape === 'create') return { ...opened, shape: 'payment', asset: NATIVE };
+    if (shape === 'trade' && accounts.holds(receiver, NATIVE) < stroops) return { ...opened, shape: 'payment' };
+    return opened;
   }
 
   #hash(text: string): string {
@@ -131,41 +179,70 @@ export class Chain {
   }
 
   #recordOf(sending: Sending, ledger: Ledger, order: { transaction: number; operation: number }): Json {
-    const { memo, shape } = sending;
+    const { memo, shape, from: source = this.payer } = sending;
     const id = toid(ledger.sequence, order.transaction, order.operation);
     const hash = this.#hash(`transaction ${toid(ledger.sequence, order.transaction, 1)}`);
     if (sending.isHeavy) this.heavy.add(id);
     if (sending.isHidden) this.hidden.add(id);
+    if (sending.omitted) this.omitted.set(id, sending.omitted);
     const successful = shape !== 'failed';
     const transaction = this.#transaction(hash, memo, successful);
     const base: Json = {
       id,
       paging_token: id,
       transaction_successful: successful,
-      source_account: this.payer,
+      source_account: source,
       created_at: new Date(ledger.closedMs).toISOString(),
       transaction_hash: hash,
       ...(shape === 'unjoined' ? {} : { transaction }),
     };
+    this.#apply(sending, ledger, id);
+    this.#list(ledger, transaction, { order: order.transaction, source, receiver: sending.receiver });
     return { ...base, ...this.#operation(sending, ledger, { id, hash }) };
+  }
+
+  /** Moves the balances, and keeps the effects that tell of it. */
+  #apply(sending: Sending, ledger: Ledger, id: string): void {
+    const at = { chain: this.number, ledger: ledger.sequence };
+    const { from } = sending;
+    if (from)
+      this.accounts.move({ ...at, address: from, asset: NATIVE, stroops: -FEE, kind: 'fees', operationId: null });
+    const effects = effectsOf(sending);
+    for (const { address, moved } of effects)
+      for (const each of moved) this.accounts.move({ ...at, address, ...each, operationId: id });
+    const shown = effects.map(({ address, type, fields }, index) => ({
+      ...{ id: `${id}-${index + 1}`, paging_token: `${id}-${index + 1}`, account: address, type },
+      ...{ created_at: new Date(ledger.closedMs).toISOString(), ...fields },
+    }));
+    this.effects.set(id, shown);
+    ledger.effects.push(...shown);
+  }
+
+  /** One transaction may have several operations. */
+  #list(ledger: Ledger, transaction: Json, named: { order: number; source: string; receiver: string }): void {
+    const { order, source, receiver } = named;
+    const listed = ledger.transactions.find(({ hash }) => hash === transaction.hash);
+    if (listed) {
+      listed.parties.push(receiver);
+      return;
+    }
+    const created_at = new Date(ledger.closedMs).toISOString();
+    const fees = { source_account: source, fee_account: source, fee_charged: `${FEE}`, max_fee: `${FEE}` };
+    const paging_token = toid(ledger.sequence, order, 0);
+    ledger.transactions.push({ ...transaction, ...fees, paging_token, created_at, parties: [source, receiver] });
   }
 
   /** The fields of an operation, and the payments that it makes. */
   #operation(sending: Sending, ledger: Ledger, { id, hash }: { id: string; hash: string }): Json {
-    const { receiver, asset, stroops, memo, shape } = sending;
-    const { payer } = this;
+    const { receiver, asset, stroops, memo, shape, from } = sending;
+    const payer = from ?? this.payer;
     const at = { chain: this.number, ledger: ledger.sequence, closedMs: ledger.closedMs };
-    const pay = (changeIndex: number, amount: bigint, of = asset) =>
-      this.payments.push({
-        operationId: id,
-        changeIndex,
-        transactionHash: hash,
-        ...at,
-        receiver,
-        asset: of,
-        stroops: amount,
-        memo,
-      });
+    const pay = (changeIndex: number, amount: bigint, of = asset) => {
+      const named = { operationId: id, changeIndex, transactionHash: hash, ...at };
+      const paid = { ...named, sender: payer, receiver, asset: of, stroops: amount, memo };
+      this.payments.push(paid);
+      if (from) this.sent.push(paid);
+    };
     const payment = { type: 'payment', ...triple(asset), from: payer, to: receiver, amount: decimal(stroops) };
     switch (shape) {
       case 'create': {
@@ -175,9 +252,6 @@ export class Chain {
       }
       case 'merge': {
         pay(0, stroops, NATIVE);
-        const type = 'account_credited';
-        const effect = { type, account: receiver, asset_type: 'native', amount: decimal(stroops) };
-        this.effects.set(id, { _embedded: { records: [effect] } });
         return { type: 'account_merge', account: payer, into: receiver };
       }
       case 'host': {
@@ -198,6 +272,10 @@ export class Chain {
       case 'muxed':
         pay(0, stroops);
         return { ...payment, to_muxed: muxed(receiver, MUXED_ID), to_muxed_id: MUXED_ID };
+      case 'claim':
+        return { type: 'claim_claimable_balance', balance_id: '00', claimant: receiver };
+      case 'trade':
+        return { type: 'manage_sell_offer', offer_id: '0', amount: decimal(stroops), price: '1.0000000' };
       case 'self':
         return { ...payment, from: receiver };
       case 'failed':

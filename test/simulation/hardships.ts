@@ -31,6 +31,10 @@ export interface Hardships {
   walletsAfterReset: true | null;
   /** Stellar RPC servers among the URLs, or nothing else. */
   rpc: readonly Server['kind'][] | null;
+  /** Merchants send money back, and say by memo or hash what it gives back. */
+  refunds: true | null;
+  /** Wallets are audited, by themselves and on demand, by Horizons that may leave records out of their lists. */
+  audits: { everyMs: number; omits: boolean } | null;
 }
 
 export type HardshipName = keyof Hardships;
@@ -141,6 +145,25 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
     draw: (random) => random.pick([['rpc'], ['horizon', 'rpc'], ['horizon', 'rpc'], ['rpc', 'rpc']] as const),
     adapt: (scenario, random) => {
       scenario.horizonFaults = Math.max(scenario.horizonFaults, random.next() * 0.25);
+    },
+  },
+  refunds: {
+    isOn: true,
+    probability: 0.12,
+    draw: TRUE,
+    adapt: (scenario, random) => {
+      scenario.ledgers += random.between(2, 6);
+      scenario.merchantActs += random.between(4, 12);
+    },
+  },
+  audits: {
+    isOn: true,
+    probability: 0.15,
+    draw: (random) => ({ everyMs: random.pick([8000, 20_000, 60_000]), omits: random.chance(0.7) }),
+    adapt: (scenario, random) => {
+      scenario.ledgers += random.between(4, 10);
+      scenario.merchantActs += random.between(4, 12);
+      scenario.maxSteps = Math.max(scenario.maxSteps, 25_000);
     },
   },
 };

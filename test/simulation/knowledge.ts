@@ -57,9 +57,15 @@ export interface Knowledge {
   isUneven: boolean;
   /** One of the configured servers keeps every ledger. */
   isKept: boolean;
+  /** Every wallet has been audited up to its end. */
+  isAudited: boolean;
+  /** No server of another kind shows what Horizons leave out. */
+  isHorizonOnly: boolean;
 }
 
-export const newKnowledge = (conditions: Pick<Knowledge, 'stalls' | 'isUneven' | 'isKept'>): Knowledge => ({
+export const newKnowledge = (
+  conditions: Pick<Knowledge, 'stalls' | 'isUneven' | 'isKept' | 'isHorizonOnly'>,
+): Knowledge => ({
   wallets: new Map(),
   products: new Map(),
   links: new Map(),
@@ -73,6 +79,7 @@ export const newKnowledge = (conditions: Pick<Knowledge, 'stalls' | 'isUneven' |
   assignedToCheckout: new Set(),
   ledgers: [],
   resetsMs: [],
+  isAudited: false,
   ...conditions,
 });
 

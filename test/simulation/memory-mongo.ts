@@ -436,6 +436,7 @@ function applyUpdate(before: Doc, update: Doc | Doc[], now: Date, arrayFilters: 
     }
     return doc;
   }
+  if (!Object.keys(update)[0]?.startsWith('$')) return { _id: doc._id, ...structuredClone(update) };
   for (const [operator, fields] of Object.entries(update) as [string, Doc][]) {
     for (const [path, value] of Object.entries(fields)) {
       if (operator === '$setOnInsert' && !isInsert) continue;

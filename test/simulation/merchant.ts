@@ -1,11 +1,13 @@
 /** The merchants: they set up shop, then change wallets, products, links and webhooks, and decide about payments, through the API. */
 import { type Doc, learn } from './knowledge.js';
+import { stroops } from './oracle/verdicts.js';
 import { type Api, Died } from './processes.js';
-import { ACCOUNTS, ADDRESSES, callerOf, ISSUER, type Run } from './run.js';
+import { ACCOUNTS, ADDRESSES, callerOf, ISSUER, type Run, STRANGER } from './run.js';
 import type { Supervisor } from './supervisor.js';
 
 const MAX_WEBHOOKS = 3;
 const WALLETS_AFTER_RESET = 2;
+const MEMO_BYTES = 28;
 /** The shortest life that the API allows, and how much of it is over when the order is made. */
 const CHECKOUT_LIFE_MS = 60_000;
 
@@ -29,6 +31,8 @@ export class Merchant {
       if (isHasty && run.known.resetsMs.length > 0 && this.#walletsAfterReset < WALLETS_AFTER_RESET)
         await this.#createWallet(this.#walletsAfterReset++);
       else if (run.hardships.checkouts && random.chance(0.6)) await this.#actOnCheckout();
+      else if ((run.hardships.refunds || run.hardships.audits) && random.chance(0.35)) await this.#refund();
+      else if (run.hardships.audits && random.chance(0.25)) await this.#audit();
       else await this.#actAtRandom();
     }
   }
@@ -153,7 +157,8 @@ export class Merchant {
     });
     return this.#act(`makes webhook ${n}`, ({ webhooks }) => {
       const orders = this.run.hardships.checkouts ? ['checkout.paid', 'checkout.expired'] : [];
-      const both = ['payment.received', 'payment.completed', ...orders];
+      const back = this.run.hardships.refunds ? ['payment.refunded'] : [];
+      const both = ['payment.received', 'payment.completed', ...orders, ...back];
       const events = random.pick([both, ['payment.completed'], both]);
       return webhooks.create(callerOf(accountId), { name: 'h', url, events } as never);
     });
@@ -275,6 +280,54 @@ export class Merchant {
         return payments.assign(callerOf(payment.accountId), { id: payment._id, paymentLinkId });
       }),
     );
+  }
+
+  async #audit(): Promise<void> {
+    const wallet = this.run.random.pick([...this.run.known.wallets]);
+    if (!wallet) return;
+    const [id, { accountId }] = wallet;
+    await this.#act(`audits ${id.slice(-6)}`, ({ wallets }) => wallets.startAudit(callerOf(accountId), { id }));
+  }
+
+  /** Sends money back, or names a transaction that did: to whom it is due, to somebody else, less or more, with the right memo or not. */
+  async #refund(): Promise<void> {
+    const { random, known, chain, scheduler } = this.run;
+    const payment = random.pick(await this.#docs('payments'));
+    if (!payment) return;
+    const { accountId, paymentLinkId, checkoutId, assetCode: code, assetIssuer: issuer } = payment;
+    const sent = random.pick(chain.sent);
+    if (sent && random.chance(0.25)) {
+      const { transactionHash } = sent;
+      await this.#act('names a refund', ({ payments }) =>
+        this.#impatiently(() => payments.addRefund(callerOf(accountId), { id: payment._id, transactionHash })),
+      );
+      return;
+    }
+    const memo = known.links.get(paymentLinkId)?.memo ?? known.checkouts.get(checkoutId)?.memo ?? 'NOBODY';
+    const spelled = random.pick([
+      `refund ${memo}`,
+      `refund ${memo}`,
+      `Refund ${memo.toLowerCase()} `,
+      'refund NOBODY',
+      null,
+    ]);
+    const own = [...known.wallets.values()].filter((wallet) => wallet.accountId === accountId);
+    const from = random.chance(0.8) ? known.wallets.get(payment.walletId)!.address : random.pick(own).address;
+    const receiver = random.chance(0.85)
+      ? payment.senderAddress
+      : random.pick([STRANGER, ...ADDRESSES.filter((each) => !chain.keepsBooks || chain.accounts.isOpen(each))]);
+    const whole = stroops(payment.amount)!;
+    const amount = random.pick([whole, whole, whole / 2n || 1n, 1n, whole + 1n]);
+    if (receiver === from) return;
+    scheduler.log(`merchant: sends ${amount} stroops of ${payment._id.slice(-6)} back with memo ${spelled}`);
+    chain.send({
+      receiver,
+      from,
+      asset: { code, issuer },
+      stroops: amount,
+      memo: spelled === null ? { type: 'none', text: null } : { type: 'text', text: spelled.slice(0, MEMO_BYTES) },
+      shape: 'payment',
+    });
   }
 
   async #changeWebhook(id: string): Promise<void> {

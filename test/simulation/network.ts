@@ -1,6 +1,7 @@
 /** The Horizons and Stellar RPC servers of a simulated network: each URL has its own lag and faults, and what they answer comes from one chain. */
 import type { Fetch } from '../../src/ledger/request.js';
 import { toid } from '../helpers/horizon-records.js';
+import { decimal, triple } from './accounts.js';
 import type { Chain, Json, Ledger } from './chain.js';
 import type { Hardships } from './hardships.js';
 import { answerRpc, namedIn } from './rpc.js';
@@ -34,6 +35,8 @@ interface Answer {
   status: number;
   body: string;
   isTooLarge?: boolean;
+  /** The header, which endpoints of the state have. */
+  latestLedger?: number;
 }
 
 /** The machine of each URL that answers for the root, and the one that answers for the rest: requests often meet the same one again. */
@@ -108,6 +111,7 @@ export class Network {
               headers,
             );
             if (answer === 'hang') return;
+            if (answer.latestLedger) headers['latest-ledger'] = String(answer.latestLedger);
             const body = answer.isTooLarge ? endless() : streamOf(answer.body);
             return () => resolve({ status: answer.status, headers: { get: (name) => headers[name] ?? null }, body });
           },
@@ -185,7 +189,7 @@ export class Network {
     const payments = /^\/(?:accounts\/(\w+)\/)?payments$/.exec(path);
     if (payments) {
       if (url.searchParams.get('cursor') === 'now') {
-        const records = shown.flatMap((ledger) => ledger.records);
+        const records = this.#records(server, shown, undefined);
         return newestPage(records, shown.at(-1)!.sequence, payments[1]);
       }
       return this.#page(server, url, shown, payments[1]);
@@ -204,8 +208,58 @@ export class Network {
       return found ? json(found) : notFound();
     }
     const operation = /^\/operations\/(\d+)\/effects$/.exec(path);
-    if (operation) return json(chain.effects.get(operation[1]!) ?? { _embedded: { records: [] } });
+    if (operation) return pageOf(chain.effects.get(operation[1]!) ?? []);
+    return this.#answerOfHistory(url, shown) ?? this.#fail(path);
+  }
+
+  #fail(path: string): never {
     throw new Error(`no route for ${path}`);
+  }
+
+  /** What only audits and refunds ask for. Null for another path. */
+  #answerOfHistory({ pathname, searchParams: asked }: URL, shown: readonly Ledger[]): Answer | null {
+    const { chain } = this;
+    const isShown = (id: string) => chain.omitted.get(id) !== 'everywhere';
+    const operations = () => shown.flatMap(({ records, others }) => [...records, ...others]);
+    const operation = /^\/operations\/(\d+)$/.exec(pathname);
+    if (operation) {
+      const found = operations().find(({ id }) => id === operation[1]);
+      return found ? json({ ...found, transaction: chain.transactions.get(found.transaction_hash) }) : notFound();
+    }
+    const ofTransaction = /^\/transactions\/(\w+)\/payments$/.exec(pathname);
+    if (ofTransaction) {
+      const records = shown.flatMap((ledger) => ledger.records);
+      const found = records.filter((record) => record.transaction_hash === ofTransaction[1]);
+      return found.length > 0 ? pageOf(found) : notFound();
+    }
+    const [, address, list] = /^\/accounts\/(\w+)(?:\/(\w+))?$/.exec(pathname) ?? [];
+    if (!address) return null;
+    if (address === this.brokenAccount) return { status: 504, body: '{"status":504}' };
+    switch (list) {
+      case undefined:
+        return accountOf(chain, address, shown.at(-1)!.sequence);
+      case 'effects': {
+        const own = shown.flatMap(({ effects }) => effects.filter(({ account }) => account === address));
+        return listed(
+          own.filter(({ id }) => isShown(id.split('-')[0])),
+          asked,
+        );
+      }
+      case 'operations': {
+        const own = operations().filter((record) => addressesIn(record).includes(address));
+        const isSuccessful = (record: Json) => record.transaction_successful && isShown(record.id);
+        return listed(own.filter(isSuccessful).sort(byId), asked);
+      }
+      case 'transactions': {
+        const own = shown.flatMap(({ transactions }) => transactions);
+        return listed(
+          own.filter(({ parties }) => parties.includes(address)),
+          asked,
+        );
+      }
+      default:
+        return null;
+    }
   }
 
   #page(server: Server, url: URL, ledgers: readonly Ledger[], address: string | undefined): Answer | 'hang' {
@@ -236,7 +290,8 @@ export class Network {
   }
 
   #records({ version }: Server, ledgers: readonly Ledger[], address: string | undefined): Json[] {
-    const records = ledgers.flatMap((ledger) => ledger.records);
+    const { omitted } = this.chain;
+    const records = ledgers.flatMap((ledger) => ledger.records).filter(({ id }) => !omitted.has(id));
     if (!address) return records;
     const omits = Number.parseInt(version, 10) < 28;
     return records.filter(
@@ -251,6 +306,35 @@ export class Network {
     if (how === 'slow') return 'hang';
     return how === '504' ? { status: 504, body: '{"status":504}' } : { status: 200, body: '', isTooLarge: true };
   }
+}
+
+const pageOf = (records: readonly Json[]): Answer => json({ _embedded: { records } });
+const byId = (a: Json, b: Json) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1);
+
+/** Where `<number>` or `<number>-<order>` stands. */
+const placeOf = (token: string): bigint => {
+  const [id, order = '0'] = token.split('-') as [string, string?];
+  return BigInt(id) * 1000n + BigInt(order);
+};
+
+/** One page of a list, in ascending order. */
+function listed(items: readonly Json[], asked: URLSearchParams): Answer {
+  const after = placeOf(asked.get('cursor') ?? '0');
+  const page = items.filter((item) => placeOf(item.paging_token) > after).slice(0, Number(asked.get('limit')));
+  return pageOf(page.map(({ parties: _, ...item }) => item));
+}
+
+/** What an account holds after a ledger. */
+function accountOf(chain: Chain, address: string, latestLedger: number): Answer {
+  const held = chain.accounts.heldAfter(address, { chain: chain.number, ledger: latestLedger });
+  if (!held) return { ...notFound(), latestLedger };
+  const balances = held.map(({ asset, stroops, changed }) => ({
+    ...{ ...triple(asset), balance: decimal(stroops) },
+    // Of lumens the account itself tells when they changed.
+    ...(asset.issuer === null ? {} : { last_modified_ledger: changed }),
+  }));
+  const last_modified_ledger = held.find(({ asset }) => asset.issuer === null)?.changed ?? 0;
+  return { ...json({ last_modified_ledger, balances }), latestLedger };
 }
 
 /** The newest record, in an answer that names how far the server is. */

@@ -1,10 +1,12 @@
 /** The payers, and the ledgers that close with what they send. */
 import { memoIdOf } from '../../src/domain/memo.js';
+import { NATIVE } from './accounts.js';
 import type { Sending } from './chain.js';
-import { ACCOUNTS, ISSUER, type Run, STRANGER } from './run.js';
+import { ACCOUNTS, ADDRESSES, ISSUER, type Run, STRANGER } from './run.js';
 
 const STROOPS = [89_999_999, 90_000_000, 100_000_000, 100_000_001, 110_000_000, 1];
 const CHECKOUT_STROOPS = [45_000_000, 60_000_000, 90_000_000, 100_000_000, 120_000_000, 1];
+const OTHER_SHAPES = ['claim', 'trade'] as const;
 const UNUSUAL_SHAPES = ['unjoined', 'create', 'merge', 'host', 'failed', 'self', 'unknown'] as const;
 
 /** Closes ledgers until the run ends, with payments in the first of them. Never returns. */
@@ -44,6 +46,17 @@ export function closeOldLedgers({ chain, known, scheduler }: Run, count: number)
   }
 }
 
+/** Before the run: the accounts that the wallets will be. */
+export function openAccounts({ chain, known, random, scheduler }: Run): void {
+  for (const receiver of ADDRESSES) {
+    if (random.chance(0.2)) continue;
+    const memo = { type: 'none', text: null } as const;
+    chain.send({ receiver, asset: NATIVE, stroops: 1_000_000_000n, memo, shape: 'create' });
+  }
+  const { sequence, closedMs } = chain.close(scheduler.nowMs() - 20_000);
+  known.ledgers.push({ chain: chain.number, sequence, closedMs });
+}
+
 export function closeLedger({ chain, known, scheduler }: Run): void {
   const { sequence, closedMs } = chain.close(scheduler.nowMs());
   known.ledgers.push({ chain: chain.number, sequence, closedMs });
@@ -57,7 +70,8 @@ function reset({ chain, known, scheduler }: Run): void {
   known.ledgers.push({ chain: chain.number, sequence, closedMs });
 }
 
-function pay({ random, known, chain, hardships }: Run): void {
+function pay(run: Run): void {
+  const { random, known, chain, hardships } = run;
   if (hardships.checkouts && known.checkouts.size > 0 && random.chance(0.7)) {
     payCheckout({ random, known, chain });
     return;
@@ -77,7 +91,16 @@ function pay({ random, known, chain, hardships }: Run): void {
   if (hardships.muxed && random.chance(0.3)) sending.shape = 'muxed';
   if (hardships.heavyPages) sending.isHeavy = random.chance(0.5);
   if (hardships.oldVersion) sending.isHidden = random.chance(0.3);
-  chain.send(sending);
+  if (hardships.audits && random.chance(0.2)) sending.shape = random.pick(OTHER_SHAPES);
+  chain.send({ ...sending, ...drawOmitted(run, sending) });
+}
+
+const NEVER_OMITTED: readonly Sending['shape'][] = ['failed', 'self', 'unknown', 'burn', 'claim', 'trade'];
+
+function drawOmitted({ random, hardships, network }: Run, { shape }: Sending): Pick<Sending, 'omitted'> {
+  if (!hardships.audits?.omits || NEVER_OMITTED.includes(shape) || network.urls('horizon').length === 0) return {};
+  const draw = random.next();
+  return draw < 0.15 ? { omitted: 'payments' } : draw < 0.2 ? { omitted: 'everywhere' } : {};
 }
 
 /** In full, in parts of one or several transactions, too much, in another asset, at another wallet of the account; whatever became of it. */

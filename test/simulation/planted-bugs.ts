@@ -17,6 +17,8 @@ const GAPS = 'src/collect/gaps.ts';
 const COVERAGE = 'src/domain/coverage.ts';
 const RECORDER = 'src/collect/recorder.ts';
 const MATCH = 'src/collect/match.ts';
+const REFUNDS = 'src/collect/refunds.ts';
+const TURN = 'src/audit/turn.ts';
 
 export const plantedBugs: readonly PlantedBug[] = [
   // Watching.
@@ -271,6 +273,71 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'the memo of another account’s link means nothing',
     changes: [[MATCH, '(target.link ?? target.checkout).accountId === wallet.accountId && ', '']],
+  },
+  // Refunds and audits.
+  {
+    guard: 'a refund that is booked already is not booked again',
+    changes: [[REFUNDS, 'if (known.has(refund._id)) continue;', '']],
+  },
+  {
+    guard: 'a refund that was read before its payment is booked with it',
+    changes: [[RECORDER, 'await refundBook.bookWaiting(', 'void ((..._: unknown[]) => undefined)(']],
+    elsewhere: 'test/e2e/refunds.test.ts',
+  },
+  {
+    guard: 'a fee is counted',
+    changes: [['src/audit/read.ts', 'foldFee(ledger <= range.fromLedger ? range.before : range.books, fee);', '']],
+  },
+  {
+    guard: 'what a wallet sent is counted',
+    changes: [['src/domain/books.ts', 'sums.sent += debited - toItself - clawedBack;', '']],
+  },
+  {
+    guard: 'an audit goes on to the next page only when what the last one lacked is recorded',
+    changes: [
+      [
+        TURN,
+        'if (credits.length > 0) await heal(',
+        'current = await save(current, { progress: { ...progress, effectsCursor: read.cursor } }); if (credits.length > 0) await heal(',
+      ],
+    ],
+  },
+  {
+    guard: 'how many payments were missing is noted before they are recorded',
+    changes: [[TURN, 'if (missing > 0 && !wasCut)', 'if (missing < 0)']],
+  },
+  {
+    guard: 'a step of an audit is saved by him who saw the one before it',
+    changes: [['src/stores/audits.ts', "{ _id, revision, status: 'RUNNING' },", "{ _id, status: 'RUNNING' },"]],
+  },
+  {
+    guard: 'an audit ends where the payments of its wallet were read',
+    changes: [
+      [
+        'src/audit/plan.ts',
+        'const read = readTo ?? Number.POSITIVE_INFINITY;',
+        'const read = Math.max(readTo ?? 0, Number.POSITIVE_INFINITY);',
+      ],
+    ],
+  },
+  {
+    guard: 'a difference has to show twice',
+    changes: [[TURN, 'if (audit.seen.at(-1) !== shown) {', 'if (audit.seen.length < 0) {']],
+  },
+  {
+    guard: 'a difference is told in the transaction that ends the audit',
+    changes: [
+      [
+        TURN,
+        "await outbox.publish([{ type: 'wallet.difference', accountId, data, occurrence }], session);\n    });",
+        "told = [{ type: 'wallet.difference', accountId, data, occurrence }];\n    });\n    await transaction((session) => outbox.publish(told, session));",
+      ],
+      [
+        TURN,
+        'await transaction(async (session) => {\n      if (!(await audits.save(audit',
+        "let told: Parameters<Outbox['publish']>[0] = []; await transaction(async (session) => {\n      if (!(await audits.save(audit",
+      ],
+    ],
   },
   // Checkouts.
   {

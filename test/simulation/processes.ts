@@ -3,6 +3,7 @@
 import { pino } from 'pino';
 import { createLedgerStamper } from '../../src/collect/ledger-stamper.js';
 import { watch } from '../../src/collect/watch.js';
+import { composeAuditor } from '../../src/core/auditing.js';
 import { type Core, createCore } from '../../src/core/core.js';
 import { openEventTail } from '../../src/core/event-tail.js';
 import { createServices } from '../../src/core/services.js';
@@ -44,6 +45,8 @@ export interface Surroundings {
     host: string | undefined;
     /** Checkouts are made, so that they have to expire. */
     expires: boolean;
+    /** From one audit of a wallet to the next; null for none, also on demand. */
+    auditEveryMs: number | null;
   };
 }
 
@@ -125,6 +128,8 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
     dispatcher.drain(ended.signal),
   ];
   if (settings.expires) works.push(expire(expiry, core, ended.signal));
+  if (settings.auditEveryMs !== null)
+    works.push(audit(core, settings.auditEveryMs, { eventsStored: () => sequencer.wake(), ended: ended.signal }));
   return {
     async stop() {
       ended.abort();
@@ -140,6 +145,23 @@ async function expire(expiry: Worker['expiry'], { clock, log }: Core, ended: Abo
   while (!ended.aborted) {
     await expiry.run(ended).catch((error) => log.error({ err: error }, 'expiry failed'));
     await clock.sleep(EXPIRY_MS, ended);
+  }
+}
+
+/** As public networks are audited, but with leases that end within a run. */
+const AUDIT_PACE = { lookMs: 1000, leaseMs: 4000, tipsForMs: 30_000, recheckMs: 20_000 };
+
+/** What the job does: it is run again when it failed. */
+async function audit(
+  core: Core,
+  intervalMs: number,
+  { eventsStored, ended }: { eventsStored: () => void; ended: AbortSignal },
+): Promise<void> {
+  const options = { retentionDays: 0, dustStroops: 0n, share: () => null, intervalMs, pace: AUDIT_PACE };
+  const auditor = composeAuditor(core, options, eventsStored);
+  while (!ended.aborted) {
+    await auditor.run(['LOCAL'], ended, ended).catch((error) => core.log.error({ err: error }, 'audits failed'));
+    await core.clock.sleep(AUDIT_PACE.lookMs, ended);
   }
 }
 

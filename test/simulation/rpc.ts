@@ -11,6 +11,7 @@ import {
   StrKey,
   xdr,
 } from '@stellar/stellar-sdk';
+import { nameOf } from './accounts.js';
 import type { Chain, Json, Ledger } from './chain.js';
 
 export interface RpcView {
@@ -70,12 +71,59 @@ const METHODS: Readonly<Record<string, (view: RpcView, params: Json) => unknown>
     const ledger = shown.find(({ records }) => records.some((record) => record.transaction_hash === hash));
     return ledger ? toTransaction(chain, passphrase, ledger, hash) : { status: 'NOT_FOUND' };
   },
+  getLedgerEntries: ({ shown, chain }, { keys }) => {
+    const latestLedger = shown.at(-1)!.sequence;
+    return { entries: keys.flatMap((key: string) => entryOf(chain, latestLedger, key) ?? []), latestLedger };
+  },
   getLedgers({ shown }, { startLedger }) {
     const ledger = shown.find(({ sequence }) => sequence === startLedger);
     if (!ledger) return null;
     return { ledgers: [{ sequence: startLedger, hash: ledger.hash, ledgerCloseTime: String(seconds(ledger)) }] };
   },
 };
+
+/** The entry of an account or a trustline after a ledger; null when there is none. */
+function entryOf(chain: Chain, ledger: number, key: string): Json | null {
+  const parsed = xdr.LedgerKey.fromXDR(key, 'base64');
+  const isAccount = parsed.switch() === xdr.LedgerEntryType.account();
+  const accountId = isAccount ? parsed.account().accountId() : parsed.trustLine().accountId();
+  const named = isAccount ? 'XLM' : nameOf(Asset.fromOperation(parsed.trustLine().asset() as never) as never);
+  const held = chain.accounts.heldAfter(StrKey.encodeEd25519PublicKey(accountId.ed25519()), {
+    chain: chain.number,
+    ledger,
+  });
+  const found = held?.find(({ asset }) => nameOf(asset) === named);
+  if (!found) return null;
+  const balance = xdr.Int64.fromString(`${found.stroops}`);
+  const data = isAccount
+    ? xdr.LedgerEntryData.account(accountEntry(accountId, balance))
+    : xdr.LedgerEntryData.trustline(trustlineEntry(accountId, parsed.trustLine().asset(), balance));
+  return { key, xdr: data.toXDR('base64'), lastModifiedLedgerSeq: found.changed };
+}
+
+const accountEntry = (accountId: xdr.AccountId, balance: xdr.Int64) =>
+  new xdr.AccountEntry({
+    accountId,
+    balance,
+    seqNum: xdr.Int64.fromString('1'),
+    numSubEntries: 0,
+    inflationDest: null,
+    flags: 0,
+    homeDomain: '',
+    thresholds: Buffer.alloc(4),
+    signers: [],
+    ext: new xdr.AccountEntryExt(0),
+  });
+
+const trustlineEntry = (accountId: xdr.AccountId, asset: xdr.TrustLineAsset, balance: xdr.Int64) =>
+  new xdr.TrustLineEntry({
+    accountId,
+    asset,
+    balance,
+    limit: xdr.Int64.fromString('9223372036854775807'),
+    flags: 1,
+    ext: new xdr.TrustLineEntryExt(0),
+  });
 
 const isShown = (shown: readonly Ledger[], sequence: number): boolean =>
   sequence >= shown[0]!.sequence && sequence <= shown.at(-1)!.sequence;
@@ -270,4 +318,4 @@ function resultOf(chain: Chain, records: readonly Json[]): string {
 }
 
 const mergedIn = (chain: Chain, operationId: string): string =>
-  stroopsOf(chain.effects.get(operationId)!._embedded.records[0].amount).toString();
+  stroopsOf(chain.effects.get(operationId)![0]!.amount).toString();

@@ -15,13 +15,14 @@ import {
   checkSync,
   EventReader,
   isAtRest,
+  isSent,
   type Stored,
 } from './oracle/index.js';
-import { closeLedger, closeLedgers, closeOldLedgers } from './payer.js';
+import { closeLedger, closeLedgers, closeOldLedgers, openAccounts } from './payer.js';
 import type { SimulatedProcess } from './processes.js';
 import { createRandom, type Random } from './random.js';
 import { createReceiver } from './receiver.js';
-import { ADDRESSES, PAYER, type Run } from './run.js';
+import { ADDRESSES, callerOf, PAYER, type Run } from './run.js';
 import { type Action, Scheduler } from './scheduler.js';
 import { Supervisor } from './supervisor.js';
 
@@ -48,6 +49,7 @@ const CALM_ROUNDS = 20;
 /** With a budget of 30 requests an hour, reading what came takes that long. */
 const BUDGET_ROUND_MS = 60_000;
 const BUDGET_ROUNDS = 60;
+const AUDIT_ROUNDS = 40;
 /** A failing account is passed over within this many rounds. */
 const BROKEN_ROUNDS = 5;
 /** Ledgers from before the run, for servers that are far behind. */
@@ -67,11 +69,12 @@ export async function simulate(
   const { pageLimit, pollMs } = scenario;
   const expires = hardships.checkouts !== null;
   const host = hardships.skewMs === null ? undefined : 'simulated';
-  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour: hardships.budget, expires, host };
+  const auditEveryMs = hardships.audits?.everyMs ?? null;
+  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour: hardships.budget, expires, host, auditEveryMs };
   const supervisor = new Supervisor(run, { ...run, settings });
   try {
     await goThroughTurmoil(run, supervisor);
-    violations.push(...(await comeToRest(run, checkouts)).filter((each) => !violations.includes(each)));
+    violations.push(...(await comeToRest(run, supervisor, checkouts)).filter((each) => !violations.includes(each)));
   } catch (error) {
     violations.push((error as Error).stack ?? String(error));
   }
@@ -101,6 +104,7 @@ async function prepare(
     stalls: scenario.stalls,
     isUneven: scenario.unevenness > 0 || hardships.divergence !== null,
     isKept: hardships.retentions !== null,
+    isHorizonOnly: !hardships.rpc?.includes('rpc'),
   });
   const violations: string[] = [];
   const crashes = { count: 0 };
@@ -145,6 +149,10 @@ async function prepare(
   addServers(network, scenario, hardships, random);
   network.heavyPages = hardships.heavyPages;
   if (hardships.brokenAccount) network.brokenAccount = ADDRESSES[0]!;
+  if (hardships.audits) {
+    chain.keepsBooks = true;
+    openAccounts(run);
+  }
   if (hardships.divergence) closeOldLedgers(run, OLD_LEDGERS);
   closeLedger(run);
   return { run, violations, crashes, checkouts };
@@ -238,7 +246,7 @@ async function goThroughTurmoil(run: Run, supervisor: Supervisor): Promise<void>
 }
 
 /** Stops all faults and waits until everything is read and sent. @returns what does not hold then. */
-async function comeToRest(run: Run, checkouts: CheckoutObserver): Promise<string[]> {
+async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutObserver): Promise<string[]> {
   const { scheduler, network, receiver, known, chain } = run;
   run.isCalm = true;
   scheduler.log('faults stop');
@@ -257,13 +265,48 @@ async function comeToRest(run: Run, checkouts: CheckoutObserver): Promise<string
       scheduler.log('the broken account is mended');
     }
     const mayEnd = round > (brokenAccount ? BROKEN_ROUNDS : 1);
-    if ((mayEnd && isAtRest(known, chain, stored)) || round > rounds)
-      return [
-        ...faults,
-        ...checkAll(known, chain, receiver.arrivals, stored, SETTINGS.maxAttempts),
-        ...checkouts.check(known, chain, stored),
-      ];
+    if (!(mayEnd && isAtRest(known, chain, stored)) && round <= rounds) continue;
+    const finals = run.hardships.audits && (await auditAll(run, supervisor));
+    const settled = finals ? await readStored(run.database, Object.keys(COLLECTIONS) as (keyof Stored)[]) : stored;
+    const { maxAttempts } = SETTINGS;
+    return [
+      ...faults,
+      ...checkAll(known, chain, receiver.arrivals, settled, { maxAttempts, finals }),
+      ...checkouts.check(known, chain, settled),
+    ];
   }
+}
+
+/** Audits every wallet, and waits until what came of it is sent. @returns the audits by wallet */
+async function auditAll(run: Run, supervisor: Supervisor): Promise<Map<string, string>> {
+  const { scheduler, known, network, database } = run;
+  const finals = new Map<string, string>();
+  scheduler.log('every wallet is audited');
+  const startAll = async () => {
+    for (const [id, { accountId }] of known.wallets) {
+      while (!finals.has(id)) {
+        const { wallets } = await supervisor.openApi();
+        // One that began before does not count.
+        const audit = await wallets.startAudit(callerOf(accountId), { id }).catch(() => null);
+        if (audit) finals.set(id, audit.id);
+        else await scheduler.sleep(500, null);
+      }
+    }
+  };
+  const starting = { error: null as Error | null };
+  void startAll().catch((error) => {
+    starting.error = error;
+  });
+  for (let left = AUDIT_ROUNDS; left > 0; left--) {
+    const untilMs = scheduler.nowMs() + CALM_ROUND_MS;
+    await runUntil(run, () => scheduler.nowMs() >= untilMs);
+    if (starting.error) throw starting.error;
+    const stored = await readStored(database, ['audits', 'events', 'deliveries', 'webhooks']);
+    const open = stored.audits.filter(({ _id, status }) => [...finals.values()].includes(_id) && status === 'RUNNING');
+    if (finals.size === known.wallets.size && open.length === 0 && isSent(stored)) break;
+  }
+  known.isAudited = network.urls('horizon').length > 0;
+  return finals;
 }
 
 async function runUntil(run: Run, done: () => boolean): Promise<void> {

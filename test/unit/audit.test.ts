@@ -129,9 +129,16 @@ t.test('balances and movements come from different servers where there are two',
     { server: 'b', hasHistories: true, tip: tip(1, 100) },
   ];
   const rpc = { server: 'rpc', hasHistories: false, tip: tip(50, 100) };
-  t.match(chooseServers([a, b], 60), { movements: { server: 'a' }, balances: 'b' });
-  t.match(chooseServers([a, b], 10), { movements: { server: 'b' }, balances: 'a' }, 'the one that keeps enough');
-  t.match(chooseServers([rpc, a], 60), { movements: { server: 'a' }, balances: 'a' }, 'the only one');
+  t.match(chooseServers([a, b], 60), { movements: { server: 'a' }, balances: { server: 'b' } });
+  t.match(
+    chooseServers([a, b], 10),
+    { movements: { server: 'b' }, balances: { server: 'a' } },
+    'the one that keeps enough',
+  );
+  t.match(chooseServers([a], 60), { movements: { server: 'a' }, balances: { server: 'a' } }, 'the only one');
+  t.match(chooseServers([rpc, a], 60), { movements: { server: 'a' }, balances: { server: 'rpc' } }, 'of another kind');
+  t.match(chooseServers([rpc, a, b], 60), { movements: { server: 'a' }, balances: { server: 'b' } });
+  t.match(chooseServers([{ ...rpc, tip: null }, a], 60), { balances: { server: 'a' } }, 'the one that answers');
   t.equal(chooseServers([rpc], 60), 'none_configured');
   t.equal(chooseServers([{ ...a, tip: null }, rpc], 60), 'away');
   t.end();

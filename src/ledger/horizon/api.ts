@@ -8,7 +8,7 @@ import type { Response } from '../request.js';
 import type { LedgerSource, LedgerTip, Page } from '../source.js';
 import { ledgerOfCursor } from '../toid.js';
 import { hash, isObject, moment } from './fields.js';
-import { createHorizonHistory } from './history.js';
+import { createHorizonHistory, readHoldings } from './history.js';
 import { nowLedger, type ParsedPage, parsePage } from './page.js';
 import { parseRecord, type Supplement } from './record.js';
 import { toSubmission } from './submission.js';
@@ -119,6 +119,7 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
     tip,
     ledger,
     history: createHorizonHistory(get),
+    holdings: (address) => readHoldings(get, address),
     accountPayments: (address, cursor, limit, { lean = false } = {}) =>
       page(pathOf(address), cursor, limit, lean, true),
     payments: (cursor, limit, { lean = false } = {}) => page(pathOf(null), cursor, limit, lean, false),

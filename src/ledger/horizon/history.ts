@@ -6,7 +6,8 @@ import { NATIVE } from '../../domain/asset.js';
 import type { Amount, BalanceEffect } from '../../domain/books.js';
 import { accountOf } from '../address.js';
 import { SourceError } from '../errors.js';
-import type { AccountEffect, AccountFee, AccountHistory, AccountOperation, HistoryPage, Holdings } from '../history.js';
+import type { AccountEffect, AccountFee, AccountHistory, AccountOperation, HistoryPage } from '../history.js';
+import type { Holdings } from '../source.js';
 import { ledgerOf } from '../toid.js';
 import type { Answer, Get } from './api.js';
 import { account, amount, asset, hash, moment, toid } from './fields.js';
@@ -80,8 +81,6 @@ export function createHorizonHistory(get: Get): AccountHistory {
   }
 
   return {
-    holdings: async (address) => toHoldings(await get(`/accounts/${address}`)),
-
     effects: (address, cursor, limit) =>
       list(`/accounts/${address}/effects`, { cursor, limit: `${limit}` }, readEffect, ({ pagingToken }) => {
         const [id = '', order = ''] = pagingToken.split('-');
@@ -111,6 +110,10 @@ export function createHorizonHistory(get: Get): AccountHistory {
       ),
   };
 }
+
+/** @throws SourceError */
+export const readHoldings = async (get: Get, address: string): Promise<Holdings> =>
+  toHoldings(await get(`/accounts/${address}`));
 
 function toHoldings({ status, body, latestLedger }: Answer): Holdings {
   if (status !== 200) return { balances: [], changedLedger: 0, latestLedger };

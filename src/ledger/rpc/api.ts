@@ -1,12 +1,12 @@
 /** One Stellar RPC server as a source of the ledger. An answer that looks otherwise than it must is an error of the server, never data. */
 import { z } from 'zod';
-import type { Asset } from '../../domain/asset.js';
+import { type Asset, NATIVE } from '../../domain/asset.js';
 import { sdk } from '../../domain/stellar-sdk.js';
 import { BlindServer, SourceError, WrongNetwork } from '../errors.js';
 import { hash } from '../horizon/fields.js';
 import { findLedgerAtOrBefore } from '../ledger-search.js';
 import { partiesOf } from '../records.js';
-import type { Ledger, LedgerSource, LedgerTip, Page } from '../source.js';
+import { type Ledger, type LedgerSource, type LedgerTip, MOST_ASSETS, type Page } from '../source.js';
 import { type Call, INVALID_PARAMS, OUT_OF_RANGE, RpcError } from './call.js';
 import { getEvents } from './events.js';
 import { ledgerNumber, moment } from './fields.js';
@@ -45,6 +45,10 @@ const ledgersSchema = z.object({
   ledgers: z.array(z.object({ hash, sequence: ledgerNumber, ledgerCloseTime: moment })),
 });
 const entriesSchema = z.object({ entries: z.array(z.object({ key: z.string(), xdr: z.string() })).nullish() });
+const holdingsSchema = z.object({
+  entries: z.array(z.object({ key: z.string(), xdr: z.string(), lastModifiedLedgerSeq: ledgerNumber })).nullish(),
+  latestLedger: ledgerNumber,
+});
 const sentSchema = z.object({ status: z.string(), errorResultXdr: z.string().optional() });
 
 export interface RpcSourceDeps {
@@ -202,6 +206,30 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
       return found.has(keys[0]!) ? { trusts: keys.length > 1 && found.has(keys[1]!) } : null;
     },
 
+    async holdings(address, assets) {
+      if (assets.length > MOST_ASSETS) throw new RangeError('more assets than one request can name');
+      const named = assets.map((asset) => ({ asset, key: trustlineKey(address, asset) }));
+      const keys = [accountKey(address), ...named.map(({ key }) => key)];
+      const { entries, latestLedger } = await call('getLedgerEntries', { keys }, holdingsSchema);
+      const found = new Map((entries ?? []).map((entry) => [entry.key, entry]));
+      const account = found.get(keys[0]!);
+      if (!account) return { balances: [], changedLedger: 0, latestLedger };
+      const trustlines = named.flatMap(({ asset, key }) => {
+        const entry = found.get(key);
+        return entry ? { asset, entry } : [];
+      });
+      return {
+        balances: [{ asset: NATIVE, entry: account }, ...trustlines].map(({ asset, entry }) => ({
+          asset,
+          stroops: balanceIn(entry.xdr),
+        })),
+        changedLedger: Math.max(
+          ...[account, ...trustlines.map(({ entry }) => entry)].map((each) => each.lastModifiedLedgerSeq),
+        ),
+        latestLedger,
+      };
+    },
+
     async sequenceOf(address) {
       const { entries } = await call('getLedgerEntries', { keys: [accountKey(address)] }, entriesSchema);
       const [entry] = entries ?? [];
@@ -224,6 +252,18 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
 function sequenceIn(entryXdr: string): string {
   try {
     return sdk().xdr.LedgerEntryData.fromXDR(entryXdr, 'base64').account().seqNum().toString();
+  } catch {
+    throw new SourceError('invalid answer to getLedgerEntries');
+  }
+}
+
+/** Of an account or a trustline. @throws SourceError */
+function balanceIn(entryXdr: string): bigint {
+  try {
+    const { xdr } = sdk();
+    const entry = xdr.LedgerEntryData.fromXDR(entryXdr, 'base64');
+    const held = entry.switch() === xdr.LedgerEntryType.account() ? entry.account() : entry.trustLine();
+    return BigInt(held.balance().toString());
   } catch {
     throw new SourceError('invalid answer to getLedgerEntries');
   }

@@ -3,9 +3,11 @@
 import type { Chain } from '../chain.js';
 import type { Doc, Knowledge } from '../knowledge.js';
 import type { Arrival } from '../receiver.js';
+import { checkAudits } from './audits.js';
 import { mustHaveEnded } from './checkouts.js';
 import { checkDeliveries, undelivered } from './deliveries.js';
 import { checkPayments } from './payments.js';
+import { checkRefunds, unbooked } from './refunds.js';
 import { checkGapsTold, checkSequences, unnumbered } from './sequences.js';
 import { forgotten, missing, type StoredForWatching } from './watching.js';
 
@@ -20,6 +22,8 @@ export interface Stored extends StoredForWatching {
   webhooks: Doc[];
   checkouts: Doc[];
   parkedRecords: Doc[];
+  refunds: Doc[];
+  audits: Doc[];
 }
 
 /** The collection that each list of `Stored` comes from. */
@@ -34,16 +38,21 @@ export const COLLECTIONS: Readonly<Record<keyof Stored, string>> = {
   webhooks: 'webhooks',
   checkouts: 'checkouts',
   parkedRecords: 'parkedRecords',
+  refunds: 'refunds',
+  audits: 'audits',
 };
 
 const everything = () => Number.POSITIVE_INFINITY;
 
+export const isSent = (stored: Pick<Stored, 'events' | 'deliveries' | 'webhooks'>): boolean =>
+  unnumbered(stored.events).length === 0 && undelivered(stored).length === 0;
+
 /** Whether nothing is left to do: everything that must be read is read, and everything that must be sent is sent. */
 export const isAtRest = (known: Knowledge, chain: Chain, stored: Stored): boolean =>
-  unnumbered(stored.events).length === 0 &&
-  undelivered(stored).length === 0 &&
+  isSent(stored) &&
   !stored.checkouts.some((checkout) => mustHaveEnded(known, chain, checkout)) &&
   missing(known, chain, stored, everything).length === 0 &&
+  unbooked(known, chain, stored).length === 0 &&
   forgotten(known, chain, stored).length === 0;
 
 /** Payments that must be stored although one address cannot be read. */
@@ -60,11 +69,13 @@ export const checkAll = (
   chain: Chain,
   arrivals: readonly Arrival[],
   stored: Stored,
-  maxAttempts: number,
+  { maxAttempts, finals }: { maxAttempts: number; finals: ReadonlyMap<string, string> | null },
 ): string[] => [
   ...missing(known, chain, stored, everything),
   ...forgotten(known, chain, stored),
   ...checkPayments(known, chain, stored),
+  ...checkRefunds(known, chain, stored),
+  ...checkAudits(known, chain, stored, finals),
   ...checkSequences(stored),
   ...checkGapsTold(stored),
   ...checkDeliveries(known, arrivals, stored, maxAttempts),

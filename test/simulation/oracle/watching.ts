@@ -36,8 +36,18 @@ const surelyActive = (active: readonly Change<boolean>[], closedMs: number): boo
 };
 
 /** Whether a gap says that this may have been missed. */
-const isExcused = (known: Knowledge, chain: Chain, walletId: string, at: { chain: number; ledger: number }): boolean =>
-  (isDropped(chain, at) || at.chain > 0) && known.gaps.has(walletId);
+export const isExcused = (
+  known: Knowledge,
+  chain: Chain,
+  walletId: string,
+  at: { chain: number; ledger: number },
+): boolean => (isDropped(chain, at) || at.chain > 0) && known.gaps.has(walletId);
+
+/** Whether Horizon's lists left it out, and no audit had to find it (yet). */
+function isWithheld(known: Knowledge, chain: Chain, at: Pick<Paid, 'chain' | 'ledger' | 'operationId'>): boolean {
+  const omitted = chain.omitted.get(at.operationId);
+  return omitted !== undefined && (!known.isAudited || omitted === 'everywhere' || isDropped(chain, at));
+}
 
 /** Payments that must be stored by now and are not.
  *  @param upTo by wallet: the ledger up to which it claims to be read; Infinity when everything must be there. */
@@ -57,7 +67,7 @@ export function missing(
       if (paid.receiver !== address || paid.ledger > limit) continue;
       if (known.actingSinceMs !== null && paid.closedMs + 1000 > known.actingSinceMs) continue;
       if (!surelyActive(active, paid.closedMs) || keys.has(keyOf(wallet._id, paid))) continue;
-      if (isExcused(known, chain, wallet._id, paid)) continue;
+      if (isExcused(known, chain, wallet._id, paid) || isWithheld(known, chain, paid)) continue;
       faults.push(lack(wallet._id, paid, isDropped(chain, paid), limit));
     }
   }

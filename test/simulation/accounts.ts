@@ -1,0 +1,137 @@
+/** What the accounts of a simulated network hold and everything that moved it: the truth by which audits are judged, and the effects that Horizon shows. */
+import { NATIVE_TRIPLE, USDC_TRIPLE } from '../helpers/horizon-records.js';
+import type { Json, Paid, Sending } from './chain.js';
+
+type Asset = Paid['asset'];
+export const MOVEMENT_KINDS = ['received', 'sent', 'fees', 'traded', 'other'] as const;
+
+export interface Movement {
+  chain: number;
+  ledger: number;
+  address: string;
+  asset: Asset;
+  /** Less than 0 for what left the account. */
+  stroops: bigint;
+  kind: (typeof MOVEMENT_KINDS)[number];
+  /** Null for a fee. */
+  operationId: string | null;
+}
+
+export interface Holding {
+  asset: Asset;
+  stroops: bigint;
+  /** The ledger in which it last changed. */
+  changed: number;
+}
+
+type Moved = Pick<Movement, 'asset' | 'stroops' | 'kind'>;
+
+/** One effect: what Horizon shows of it, and what it truly moved. */
+interface Effect {
+  address: string;
+  type: string;
+  fields: Json;
+  moved: Moved[];
+}
+
+export const FEE = 100n;
+export const NATIVE: Asset = { code: 'XLM', issuer: null };
+export const nameOf = ({ code, issuer }: Asset): string => (issuer === null ? 'XLM' : `${code}:${issuer}`);
+export const decimal = (stroops: bigint): string =>
+  `${stroops / 10_000_000n}.${(stroops % 10_000_000n).toString().padStart(7, '0')}`;
+export const triple = (asset: Asset): Json =>
+  asset.issuer === null ? NATIVE_TRIPLE : { ...USDC_TRIPLE, asset_code: asset.code, asset_issuer: asset.issuer };
+
+export class Accounts {
+  /** Of all chains, oldest first. */
+  readonly movements: Movement[] = [];
+  readonly #open = new Set<string>();
+  readonly #held = new Map<string, bigint>();
+
+  isOpen(address: string): boolean {
+    return this.#open.has(address);
+  }
+
+  open(address: string): void {
+    this.#open.add(address);
+  }
+
+  holds(address: string, asset: Asset): bigint {
+    return this.#held.get(`${address} ${nameOf(asset)}`) ?? 0n;
+  }
+
+  move(movement: Movement): void {
+    const { address, asset, stroops } = movement;
+    this.movements.push(movement);
+    this.#held.set(`${address} ${nameOf(asset)}`, this.holds(address, asset) + stroops);
+  }
+
+  /** The network begins anew, without accounts. */
+  forget(): void {
+    this.#open.clear();
+    this.#held.clear();
+  }
+
+  /** What an account held after a ledger; null before it was opened. */
+  heldAfter(address: string, { chain, ledger }: { chain: number; ledger: number }): Holding[] | null {
+    const held = new Map<string, Holding>();
+    for (const each of this.movements) {
+      if (each.address !== address || each.chain !== chain || each.ledger > ledger) continue;
+      const { asset } = each;
+      const before = held.get(nameOf(asset))?.stroops ?? 0n;
+      held.set(nameOf(asset), { asset, stroops: before + each.stroops, changed: each.ledger });
+    }
+    return held.size === 0 ? null : [...held.values()];
+  }
+}
+
+/** What an operation that succeeds does to the accounts. */
+export function effectsOf({ receiver, asset, stroops, shape, from }: Sending): Effect[] {
+  const come = (what: Asset, amount: bigint, kind: Moved['kind'] = 'received'): Effect => ({
+    address: receiver,
+    type: 'account_credited',
+    fields: { ...triple(what), amount: decimal(amount) },
+    moved: [{ asset: what, stroops: amount, kind }],
+  });
+  const leave = (address: string, kind: Moved['kind']): Effect => ({
+    address,
+    type: 'account_debited',
+    fields: { ...triple(asset), amount: decimal(stroops) },
+    moved: [{ asset, stroops: -stroops, kind }],
+  });
+  switch (shape) {
+    case 'failed':
+    case 'unknown':
+    case 'burn':
+      return [];
+    case 'create':
+      return [{ ...come(NATIVE, stroops), type: 'account_created', fields: { starting_balance: decimal(stroops) } }];
+    case 'merge':
+      return [come(NATIVE, stroops)];
+    case 'host':
+      return [come(asset, stroops), come(asset, stroops + 1n)];
+    case 'claim':
+      return [come(asset, stroops, 'other')];
+    case 'self':
+      return [come(asset, stroops), leave(receiver, 'received')];
+    case 'trade':
+      return [
+        {
+          address: receiver,
+          type: 'trade',
+          fields: { ...named('bought_', asset, stroops), ...named('sold_', NATIVE, stroops) },
+          moved: [
+            { asset, stroops, kind: 'traded' },
+            { asset: NATIVE, stroops: -stroops, kind: 'traded' },
+          ],
+        },
+      ];
+    default:
+      return [...(from ? [leave(from, 'sent')] : []), come(asset, stroops)];
+  }
+}
+
+const named = (prefix: string, asset: Asset, stroops: bigint): Json =>
+  Object.fromEntries(
+    Object.entries({ ...triple(asset), amount: decimal(stroops) }).map(([name, value]) => [prefix + name, value]),
+  );
