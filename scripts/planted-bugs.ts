@@ -37,8 +37,9 @@ function plant({ changes }: PlantedBug): string {
 }
 
 /** @returns what the first seed that notices says, or null when none does. */
-function run(copy: string): Promise<{ seed: number; says: string } | null> {
+function run(copy: string, { hardship }: PlantedBug): Promise<{ seed: number; says: string } | null> {
   const args = ['--import=tsx', 'scripts/simulate.ts', '--seeds', values.seeds, '--processes', '1', '--first'];
+  if (hardship) args.push('--hardship', hardship);
   const child = spawn(process.execPath, args, { cwd: copy, stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
   child.stdout.on('data', (chunk) => (output += chunk));
@@ -62,7 +63,7 @@ async function work(): Promise<void> {
     let found = '';
     try {
       const copy = plant(bug);
-      const first = await run(copy);
+      const first = await run(copy, bug);
       rmSync(copy, { recursive: true, force: true });
       found = first ? `${first.seed} | ${first.says.replaceAll('|', '\\|')}` : `none of ${values.seeds} |`;
       if (first === null && bug.elsewhere === undefined) isAsExpected = false;

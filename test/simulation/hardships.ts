@@ -149,20 +149,20 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
   },
   refunds: {
     isOn: true,
-    probability: 0.12,
+    probability: 0.1,
     draw: TRUE,
     adapt: (scenario, random) => {
-      scenario.ledgers += random.between(2, 6);
-      scenario.merchantActs += random.between(4, 12);
+      scenario.ledgers += random.between(2, 4);
+      scenario.merchantActs += random.between(3, 8);
     },
   },
   audits: {
     isOn: true,
-    probability: 0.15,
+    probability: 0.1,
     draw: (random) => ({ everyMs: random.pick([8000, 20_000, 60_000]), omits: random.chance(0.7) }),
     adapt: (scenario, random) => {
-      scenario.ledgers += random.between(4, 10);
-      scenario.merchantActs += random.between(4, 12);
+      scenario.ledgers += random.between(3, 6);
+      scenario.merchantActs += random.between(3, 8);
       scenario.maxSteps = Math.max(scenario.maxSteps, 25_000);
     },
   },

@@ -1,10 +1,14 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are pieces of sources.
 /** Guards of the sources and how to take each away. `scripts/planted-bugs.ts` tells which seed of the simulation notices. */
 
+import type { HardshipName } from './hardships.js';
+
 export interface PlantedBug {
   guard: string;
   /** File, the one place in it, and what is put there instead. */
   changes: readonly (readonly [file: string, from: string, to: string])[];
+  /** What a run has to have so that the bug can show; seeds with it are too few to wait for. */
+  hardship?: HardshipName;
   /** What else notices, or why nobody need: seeds that do are rare, or there are none. */
   elsewhere?: string;
 }
@@ -277,23 +281,28 @@ export const plantedBugs: readonly PlantedBug[] = [
   // Refunds and audits.
   {
     guard: 'a refund that is booked already is not booked again',
+    hardship: 'refunds',
     changes: [[REFUNDS, 'if (known.has(refund._id)) continue;', '']],
   },
   {
     guard: 'a refund that was read before its payment is booked with it',
+    hardship: 'refunds',
     changes: [[RECORDER, 'await refundBook.bookWaiting(', 'void ((..._: unknown[]) => undefined)(']],
     elsewhere: 'test/e2e/refunds.test.ts',
   },
   {
     guard: 'a fee is counted',
+    hardship: 'audits',
     changes: [['src/audit/read.ts', 'foldFee(ledger <= range.fromLedger ? range.before : range.books, fee);', '']],
   },
   {
     guard: 'what a wallet sent is counted',
+    hardship: 'audits',
     changes: [['src/domain/books.ts', 'sums.sent += debited - toItself - clawedBack;', '']],
   },
   {
     guard: 'an audit goes on to the next page only when what the last one lacked is recorded',
+    hardship: 'audits',
     changes: [
       [
         TURN,
@@ -304,14 +313,17 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'how many payments were missing is noted before they are recorded',
+    hardship: 'audits',
     changes: [[TURN, 'if (missing > 0 && !wasCut)', 'if (missing < 0)']],
   },
   {
     guard: 'a step of an audit is saved by him who saw the one before it',
+    hardship: 'audits',
     changes: [['src/stores/audits.ts', "{ _id, revision, status: 'RUNNING' },", "{ _id, status: 'RUNNING' },"]],
   },
   {
     guard: 'an audit ends where the payments of its wallet were read',
+    hardship: 'audits',
     changes: [
       [
         'src/audit/plan.ts',
@@ -322,10 +334,12 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'a difference has to show twice',
-    changes: [[TURN, 'if (audit.seen.at(-1) !== shown) {', 'if (audit.seen.length < 0) {']],
+    hardship: 'audits',
+    changes: [[TURN, 'if (audit.seen.at(-1) !== shown) return', 'if (audit.seen.length < 0) return']],
   },
   {
     guard: 'a difference is told in the transaction that ends the audit',
+    hardship: 'audits',
     changes: [
       [
         TURN,
