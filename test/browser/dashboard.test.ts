@@ -117,9 +117,9 @@ const VIEWS = {
   missing: '/payments/pay_nothing',
 };
 
-async function violations(page: Page, rules = ''): Promise<string[]> {
+async function violations(page: Page): Promise<string[]> {
   const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(
-    `axe.run(${rules}).then((all) => all.violations)`,
+    'axe.run().then((all) => all.violations)',
   );
   return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
 }
@@ -129,9 +129,8 @@ for (const options of [
   { colorScheme: 'dark', viewport: { width: 320, height: 640 }, hasTouch: true },
 ] as const) {
   const { colorScheme, viewport } = options;
-  const other = colorScheme === 'light' ? 'dark' : 'light';
   task(
-    `every view at ${viewport.width} px: nothing overflows, axe finds nothing in either theme`,
+    `every view at ${viewport.width} px, ${colorScheme}: nothing overflows, axe finds nothing`,
     options,
     async (t, page) => {
       const check = async (name: string) => {
@@ -141,9 +140,6 @@ for (const options of [
         await page.evaluate(await axeSource);
         t.strictSame(await violations(page), [], name);
         if (folder) await page.screenshot({ path: join(folder, `${name}-${viewport.width}.png`), fullPage: true });
-        await page.emulateMedia({ colorScheme: other });
-        t.strictSame(await violations(page, "{ runOnly: ['color-contrast'] }"), [], `${name}, ${other}`);
-        await page.emulateMedia({ colorScheme });
       };
       await page.goto(home);
       await page.getByLabel('API key').waitFor();
