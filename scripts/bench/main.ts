@@ -6,6 +6,7 @@ const SECTIONS: Record<string, () => Promise<() => Promise<Section>>> = {
   size: async () => (await import('./size.js')).size,
   'catch-up': async () => (await import('./catch-up.js')).catchUp,
   watching: async () => (await import('./watching.js')).watching,
+  sources: async () => (await import('./sources.js')).sources,
   api: async () => (await import('./api.js')).api,
   webhooks: async () => (await import('./webhooks.js')).webhooks,
   streams: async () => (await import('./streams.js')).streams,
