@@ -2,8 +2,12 @@
 import { parseRecord as parseHorizonRecord } from './horizon/record.js';
 import type { RecordOutcome } from './records.js';
 import { isRpcOperation, parseOperation } from './rpc/operation.js';
+import { parseEvent } from './rpc/page.js';
 import { createContractIds } from './rpc/token-event.js';
 
 /** @param passphrase of the network that the record is of. */
-export const parseRecord = (raw: unknown, passphrase: string): RecordOutcome =>
-  isRpcOperation(raw) ? parseOperation(raw, createContractIds(passphrase)) : parseHorizonRecord(raw);
+export function parseRecord(raw: unknown, passphrase: string): RecordOutcome {
+  const contractIdOf = createContractIds(passphrase);
+  if (isRpcOperation(raw)) return parseOperation(raw, contractIdOf);
+  return parseEvent(raw, contractIdOf) ?? parseHorizonRecord(raw);
+}

@@ -1,12 +1,15 @@
 /** Stellar RPC beside Horizon on a real ledger: whichever is asked, the payments are the same. */
-import { Keypair } from '@stellar/stellar-sdk';
+import { Account, Asset, Keypair, Operation, TransactionBuilder, type xdr } from '@stellar/stellar-sdk';
+import { xdr as minimal } from '@stellar/stellar-sdk/minimal';
 import { pino } from 'pino';
 import t from 'tap';
 import { createFlagGap } from '../../src/collect/flag-gap.js';
+import { retryParked } from '../../src/collect/parked.js';
 import { createWatcher } from '../../src/collect/watcher.js';
-import { BlindServer, LedgerUnavailable, WrongNetwork } from '../../src/ledger/errors.js';
+import { BlindServer, LedgerUnavailable, SourceError, WrongNetwork } from '../../src/ledger/errors.js';
 import type { LedgerSession, NetworkLedger } from '../../src/ledger/network-ledger.js';
 import type { Credit, LedgerRecord } from '../../src/ledger/records.js';
+import { submitTransaction } from '../../src/ledger/rpc/submission.js';
 import { createLedger } from '../../src/ledger/sources.js';
 import { cursorAfter } from '../../src/ledger/toid.js';
 import type { FaultInput } from '../../src/local-ledger/faults.js';
@@ -24,7 +27,13 @@ const clock = manualClock();
 
 type Kind = 'horizon' | 'rpc' | 'both';
 
-function openLedger(kind: Kind, { perHour = null, timeoutMs }: { perHour?: number[] | null; timeoutMs?: number } = {}) {
+interface Opened {
+  perHour?: number[] | null;
+  timeoutMs?: number | undefined;
+  maxBodyBytes?: number | undefined;
+}
+
+function openLedger(kind: Kind, { perHour = null, timeoutMs, maxBodyBytes }: Opened = {}) {
   const opened = createLedger({
     network,
     horizonUrls: kind === 'rpc' ? [] : [url],
@@ -33,7 +42,8 @@ function openLedger(kind: Kind, { perHour = null, timeoutMs }: { perHour?: numbe
     budget: perHour && { take: async () => perHour.push(1) && 0 },
     clock,
     log,
-    timeoutMs,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(maxBodyBytes === undefined ? {} : { maxBodyBytes }),
   });
   t.teardown(() => opened.close());
   return opened;
@@ -120,6 +130,170 @@ t.test('ledgers, times, accounts and trustlines', async (t) => {
     t.strictSame(await rpc.account(address, asset), await horizon.account(address, asset));
 });
 
+t.test('a transaction named by its hash, and whether anything came, are told alike', async (t) => {
+  const [horizon, rpc] = [openLedger('horizon').session(), openLedger('rpc').session()];
+  const { credits } = await readAll(openLedger('horizon'), to, start, 200);
+  const hashes = [...new Set(credits.map(({ transactionHash }) => transactionHash))];
+  t.ok(hashes.length > 15);
+  for (const hash of hashes) {
+    const found = (await rpc.transactionRecords(hash))!;
+    t.strictSame(
+      await creditsOf(rpc, found, to),
+      credits.filter(({ transactionHash }) => transactionHash === hash),
+    );
+  }
+  for (const by of [horizon, rpc]) {
+    t.equal(await by.transactionRecords('0'.repeat(64)), null);
+    t.match(await by.quietCheck(to, cursorAfter(start), { shownLedger: start }), { isQuiet: false });
+    const { isQuiet, shownLedger } = await by.quietCheck(to, cursorAfter(end), { shownLedger: start });
+    t.ok(isQuiet && shownLedger! >= end - 5, `quiet: ${isQuiet}, shown up to ${shownLedger} of ${end}`);
+  }
+});
+
+t.test('the envelope of a hundred payments is decoded once', async (t) => {
+  const [payer, payee] = [await client.fund(), await client.fund()];
+  const operations = Array.from({ length: 100 }, () => payment(payee.address, '1'));
+  const { hash } = await client.submit({ from: Keypair.fromSecret(payer.secret), operations });
+  const session = openLedger('rpc').session();
+  await session.tip();
+  const decode = minimal.TransactionEnvelope.fromXDR;
+  let decoded = 0;
+  const counting = (...args: unknown[]) => {
+    decoded += 1;
+    return (decode as (...args: unknown[]) => unknown).apply(minimal.TransactionEnvelope, args);
+  };
+  Object.assign(minimal.TransactionEnvelope, { fromXDR: counting });
+  t.teardown(() => Object.assign(minimal.TransactionEnvelope, { fromXDR: decode }));
+  const records = (await session.transactionRecords(hash))!;
+  t.equal((await creditsOf(session, records, payee.address)).length, 100);
+  t.equal(decoded, 1);
+});
+
+function payment(destination: string, amount: string, asset = Asset.native()): xdr.Operation {
+  return Operation.payment({ destination, amount, asset });
+}
+
+interface Making {
+  from?: Keypair;
+  signer?: Keypair;
+  /** Sequence numbers too many. */
+  ahead?: bigint;
+  maxTime?: number;
+  /** The account is on the ledger. */
+  known?: boolean;
+}
+
+t.test("what becomes of a transaction is told alike, by Horizon's codes", async (t) => {
+  const eur = new Asset('EUR', accounts.issuer);
+  const payer = Keypair.fromSecret((await client.fund()).secret);
+  const payee = (await client.fund()).address;
+  const nobody = Keypair.random();
+  const sessions = { horizon: openLedger('horizon').session(), rpc: openLedger('rpc').session() };
+  const { horizon, rpc } = sessions;
+  const ticking = setInterval(() => clock.advance(100), 10);
+  t.teardown(() => clearInterval(ticking));
+
+  t.equal(await rpc.sequenceOf(payer.publicKey()), await horizon.sequenceOf(payer.publicKey()));
+  t.equal(await rpc.sequenceOf(nobody.publicKey()), null);
+  async function made(
+    operation: xdr.Operation,
+    { from = payer, signer, ahead = 0n, maxTime = 0, known = true }: Making = {},
+  ): Promise<string> {
+    const sequence = known ? BigInt((await rpc.sequenceOf(from.publicKey()))!) : 7n;
+    const account = new Account(from.publicKey(), `${sequence + ahead}`);
+    const timebounds = { minTime: 0, maxTime };
+    const transaction = new TransactionBuilder(account, {
+      fee: '100',
+      networkPassphrase: client.passphrase,
+      timebounds,
+    })
+      .addOperation(operation)
+      .build();
+    transaction.sign(signer ?? from);
+    return transaction.toXDR();
+  }
+  const refused = (transactionCode: string, operationCode: string | null = null) => ({
+    state: 'refused',
+    transactionCode,
+    operationCode,
+  });
+  const cases: [() => Promise<string>, object][] = [
+    [() => made(payment(payee, '1')), { state: 'applied' }],
+    [() => made(payment(payee, '1000000')), refused('tx_failed', 'op_underfunded')],
+    [() => made(payment(to, '1', eur)), refused('tx_failed', 'op_src_no_trust')],
+    [() => made(payment(payee, '1', eur), { from: accounts.payer }), refused('tx_failed', 'op_no_trust')],
+    [() => made(payment(nobody.publicKey(), '1')), refused('tx_failed', 'op_no_destination')],
+    [() => made(payment(payee, '1'), { ahead: 5n }), refused('tx_bad_seq')],
+    [() => made(payment(payee, '1'), { signer: nobody }), refused('tx_bad_auth')],
+    [() => made(payment(payee, '1'), { maxTime: 1 }), refused('tx_too_late')],
+    [() => made(payment(payee, '1'), { from: nobody, known: false }), refused('tx_no_source_account')],
+    [async () => 'AAAA', refused('tx_malformed')],
+  ];
+  for (const [make, expected] of cases) {
+    for (const [kind, session] of Object.entries(sessions)) {
+      const envelope = await make();
+      t.strictSame(await session.submit(envelope), expected, `${JSON.stringify(expected)} by ${kind}`);
+      t.strictSame(await rpc.submit(envelope), expected, 'handed over again by RPC');
+      t.strictSame(await horizon.submit(envelope), expected, 'handed over again by Horizon');
+    }
+  }
+
+  ledger.stopTimer();
+  await ledger.closeLedger();
+  const waiting = await made(payment(payee, '1'));
+  t.strictSame(await rpc.submit(waiting), { state: 'pending' }, 'no ledger took it in time');
+  ledger.startTimer();
+  t.strictSame(await rpc.submit(waiting), { state: 'applied' });
+
+  const hash = '0'.repeat(64);
+  const answering = (status: string) => (async () => ({ status, hash })) as never;
+  await t.rejects(submitTransaction(answering('TRY_AGAIN_LATER'), 'x', clock), /no more transactions for now/);
+  const outer = minimal.TransactionResultResult.txBadSeq();
+  const ext = new minimal.TransactionResultExt(0);
+  const feeCharged = minimal.Int64.fromString('100');
+  const errorResultXdr = new minimal.TransactionResult({ feeCharged, result: outer, ext }).toXDR('base64');
+  for (const status of ['PENDING', 'ERROR'])
+    for (const error of [new SourceError('connection failed'), new LedgerUnavailable('no budget', 1)]) {
+      const sentThenAway = async (method: string) => {
+        if (method === 'sendTransaction') return { status, hash, errorResultXdr };
+        throw error;
+      };
+      const told = await submitTransaction(sentThenAway as never, 'x', clock);
+      t.strictSame(told, { state: 'pending' }, `${status}, then ${error.name}: nobody is asked to pay again`);
+    }
+});
+
+t.test('a payment whose transaction could not be read is parked, and stored when it is tried again', async (t) => {
+  const [payer, shop] = [await client.fund(), await client.fund()];
+  const filling = Array.from({ length: 99 }, (_, n) => Operation.manageData({ name: `n${n}`, value: 'x'.repeat(64) }));
+  const from = Keypair.fromSecret(payer.secret);
+  const { hash } = await client.submit({ from, operations: [payment(shop.address, '5'), ...filling], memo: 'long' });
+  const small = 16_000;
+  for (const kind of ['rpc', 'horizon'] as const) {
+    const watcher = await openWatcher('rpc', [shop.address], small);
+    await watcher.round();
+    clock.advance(5000);
+    await watcher.round();
+    const found = async () => (await watcher.payments()).filter(({ transactionHash }) => transactionHash === hash);
+    t.strictSame(await found(), []);
+    t.match(await watcher.parked(), [{ reason: 'its transaction cannot be had' }]);
+    const tooSmall = openLedger('rpc', { maxBodyBytes: small });
+    t.match(await watcher.retry(tooSmall), [{ payments: 0, reason: 'its transaction cannot be had' }]);
+    t.strictSame(await watcher.retry(openLedger(kind)), [{ payments: 1, reason: null }], `by ${kind}`);
+    t.match(await found(), [{ amount: '5', memo: 'long' }]);
+    t.strictSame(await watcher.parked(), []);
+  }
+
+  const watcher = await openWatcher('rpc', [shop.address]);
+  const [{ raw, outcome }] = (await openLedger('rpc').session().transactionRecords(hash)) as [LedgerRecord];
+  const _id = `${network}:${outcome.pagingToken}`;
+  const doc = { _id, network, reason: 'by a version that could not read it', createdAt: clock.now() } as const;
+  for (const count of [1, 0]) {
+    await watcher.parkedRecords.park([{ ...doc, raw: JSON.stringify(raw) }]);
+    t.strictSame(await watcher.retry(openLedger('rpc')), [{ payments: count, reason: null }], 'once');
+  }
+});
+
 t.test('what is no longer kept is gone, and what is not there yet is not', async (t) => {
   const { id } = await client.faults.add({ kind: 'retention', elderLedger: end - 2, api: 'rpc' });
   const session = openLedger('rpc').session();
@@ -202,7 +376,7 @@ for (const fault of faults) {
 }
 
 /** A watcher with a database of its own. */
-async function openWatcher(kind: Kind, addresses: readonly string[]) {
+async function openWatcher(kind: Kind, addresses: readonly string[], maxBodyBytes?: number) {
   const { db, stores, transaction, outbox, recorder } = await openStores(t);
   const windows = [{ from: { at: new Date(0), ledger: start }, until: null }];
   for (const [index, address] of addresses.entries()) {
@@ -210,7 +384,7 @@ async function openWatcher(kind: Kind, addresses: readonly string[]) {
     await stores.forAccount('acct_1').wallets.insert(walletDoc(fields));
   }
   const requests: number[] = [];
-  const source = openLedger(kind, { perHour: requests });
+  const source = openLedger(kind, { perHour: requests, maxBodyBytes });
   const watcher = createWatcher({
     ...stores.system,
     network,
@@ -236,8 +410,16 @@ async function openWatcher(kind: Kind, addresses: readonly string[]) {
       .toArray();
     return found.map(({ _id, createdAt, ...rest }) => rest);
   };
-  const parked = () => db.collection('parked_records').find().toArray();
-  return { round, payments, parked, requests };
+  const { parkedRecords, wallets } = stores.system;
+  const parked = async () => (await parkedRecords.list({ page: 1, pageSize: 10 })).items;
+  /** By these servers. */
+  const retry = async (by: NetworkLedger) => {
+    const deps = { ledgers: new Map([[network, by]] as const), wallets, parkedRecords, recorder, clock };
+    const results = [];
+    for (const record of await parked()) results.push(await retryParked(deps, record));
+    return results;
+  };
+  return { round, payments, parked, retry, parkedRecords, requests };
 }
 
 for (const [name, strangers] of [

@@ -3,14 +3,13 @@
 import { z } from 'zod';
 import { SourceError, WrongNetwork } from '../errors.js';
 import { findLedgerAtOrBefore } from '../ledger-search.js';
-import { partiesOf } from '../records.js';
 import type { Response } from '../request.js';
 import type { LedgerSource, LedgerTip, Page } from '../source.js';
 import { ledgerOfCursor } from '../toid.js';
+import { createCompletion } from './completion.js';
 import { hash, isObject, moment } from './fields.js';
 import { createHorizonHistory, readHoldings } from './history.js';
 import { nowLedger, type ParsedPage, parsePage } from './page.js';
-import { parseRecord, type Supplement } from './record.js';
 import { toSubmission } from './submission.js';
 
 /** Body null for 404 (nothing there) and 410 (no longer kept). */
@@ -44,6 +43,8 @@ const ledgerSchema = z.object({ sequence, hash, closed_at: moment });
 
 /** @param passphrase of the network that it should serve. @param label of the server, for errors. */
 export function createHorizonSource(get: Get, post: Post, passphrase: string, label: string): LedgerSource {
+  const completion = createCompletion(get);
+
   async function tip(): Promise<LedgerTip> {
     const { body } = await get('/');
     const root = tipSchema.safeParse(body).data;
@@ -105,16 +106,6 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
 
   const pathOf = (address: string | null) => (address === null ? '/payments' : `/accounts/${address}/payments`);
 
-  /** The raw answer; null when Horizon does not have it, or when it is too large ever to be read. */
-  async function supplement(path: string, query?: Record<string, string>): Promise<unknown> {
-    try {
-      return (await get(path, query)).body;
-    } catch (error) {
-      if (error instanceof SourceError && error.kind === 'too_large') return null;
-      throw error;
-    }
-  }
-
   return {
     tip,
     ledger,
@@ -136,28 +127,8 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
       return { isQuiet, shownLedger: latestLedger ?? (now === null ? null : now - NOW_MAY_MOVE_LEDGERS) };
     },
 
-    async complete({ raw, outcome: first }, concernsUs) {
-      let outcome = first;
-      const fetched: Supplement = {};
-      // A transaction may turn out to lack what only the effects hold.
-      while (outcome.kind === 'incomplete' && concernsUs(partiesOf(outcome)) && !(outcome.needs in fetched)) {
-        fetched[outcome.needs] =
-          outcome.needs === 'transaction'
-            ? await supplement(`/transactions/${outcome.transactionHash}`)
-            : await supplement(`/operations/${outcome.operationId}/effects`, { order: 'asc', limit: '200' });
-        outcome = parseRecord(raw, fetched);
-      }
-      return { raw, outcome };
-    },
-
-    async transactionRecords(transactionHash) {
-      const query = { limit: '200', order: 'asc', join: 'transactions' };
-      const { status, body } = await get(`/transactions/${transactionHash}/payments`, query);
-      if (status !== 200) return null;
-      const found = parsePage(body);
-      if (!found) throw new SourceError('invalid page response');
-      return found.records;
-    },
+    complete: completion.complete,
+    transactionRecords: completion.transactionRecords,
 
     async ledgerAtOrBefore(time) {
       const { latestLedger, latestClosedAt, oldestLedger } = await tip();

@@ -1,11 +1,12 @@
 /** One Stellar RPC server as a source of the ledger. An answer that looks otherwise than it must is an error of the server, never data. */
 import { z } from 'zod';
+import type { MonotonicClock } from '../../clock.js';
 import { type Asset, NATIVE } from '../../domain/asset.js';
 import { sdk } from '../../domain/stellar-sdk.js';
 import { BlindServer, SourceError, WrongNetwork } from '../errors.js';
 import { hash } from '../horizon/fields.js';
 import { findLedgerAtOrBefore } from '../ledger-search.js';
-import { partiesOf } from '../records.js';
+import { type LedgerRecord, partiesOf } from '../records.js';
 import { type Ledger, type LedgerSource, type LedgerTip, MOST_ASSETS, type Page } from '../source.js';
 import { type Call, INVALID_PARAMS, OUT_OF_RANGE, RpcError } from './call.js';
 import { getEvents } from './events.js';
@@ -13,8 +14,9 @@ import { ledgerNumber, moment } from './fields.js';
 import { parseOperation } from './operation.js';
 import { firstLedgerOf, type PageRequest, readEventsPage } from './page.js';
 import { probeSight } from './sight.js';
+import { submitTransaction } from './submission.js';
 import type { ContractIdOf } from './token-event.js';
-import { getOperation, getOperations, type Transactions } from './transaction.js';
+import { type FoundOperation, getOperation, getOperations, type Transactions } from './transaction.js';
 
 /** What is known of a server from one request to the next. */
 export interface ServerMemory {
@@ -49,7 +51,6 @@ const holdingsSchema = z.object({
   entries: z.array(z.object({ key: z.string(), xdr: z.string(), lastModifiedLedgerSeq: ledgerNumber })).nullish(),
   latestLedger: ledgerNumber,
 });
-const sentSchema = z.object({ status: z.string(), errorResultXdr: z.string().optional() });
 
 export interface RpcSourceDeps {
   call: Call;
@@ -58,18 +59,18 @@ export interface RpcSourceDeps {
   contractIdOf: ContractIdOf;
   /** Of the server, for errors. */
   label: string;
-  /** Monotonic. */
-  nowMs: () => number;
+  /** Only passes. */
+  clock: MonotonicClock;
 }
 
 export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
-  const { call, memory, passphrase, contractIdOf, label, nowMs } = deps;
+  const { call, memory, passphrase, contractIdOf, label, clock } = deps;
 
   async function tip(): Promise<LedgerTip> {
     const { latestLedger, oldestLedger, latestLedgerCloseTime } = await call('getHealth', null, healthSchema);
     if (oldestLedger > latestLedger)
       throw new SourceError('invalid answer to getHealth: its oldest ledger is newer than its newest');
-    if (nowMs() >= memory.checkedUntilMs) await check(latestLedger, oldestLedger);
+    if (clock.nowMs() >= memory.checkedUntilMs) await check(latestLedger, oldestLedger);
     const told = { oldestLedger, passphrase, version: null, isBehind: false };
     if (latestLedgerCloseTime) return { ...told, latestLedger, latestClosedAt: latestLedgerCloseTime };
     const answer = await getEvents(call, { startLedger: latestLedger }, [], 1);
@@ -85,7 +86,7 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
       const isEmpty = (await see(Math.max(oldestLedger, latestLedger - ledgers + 1))) !== null;
       if (!isEmpty) break;
     }
-    memory.checkedUntilMs = nowMs() + CHECK_AGAIN_MS;
+    memory.checkedUntilMs = clock.nowMs() + CHECK_AGAIN_MS;
   }
 
   /** @returns the newest ledger up to which there is no transaction; null when there are some, and their events are shown. @throws BlindServer */
@@ -160,6 +161,11 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
     return found === 'gone' ? null : found;
   }
 
+  const toLedgerRecord = ({ raw, decoded }: FoundOperation): LedgerRecord => ({
+    raw,
+    outcome: parseOperation(raw, contractIdOf, decoded),
+  });
+
   return {
     tip,
     ledger,
@@ -179,8 +185,8 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
       const { outcome } = record;
       if (outcome.kind !== 'incomplete' || !concernsUs(partiesOf(outcome))) return record;
       try {
-        const raw = await getOperation(call, outcome, memory.transactions);
-        if (raw) return { raw, outcome: parseOperation(raw, contractIdOf) };
+        const found = await getOperation(call, outcome, memory.transactions);
+        if (found) return toLedgerRecord(found);
         return { raw: record.raw, outcome: { kind: 'ignored', reason: 'failed', pagingToken: outcome.pagingToken } };
       } catch (error) {
         // One that is too large ever to be read is set aside.
@@ -191,7 +197,7 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
 
     async transactionRecords(transactionHash) {
       const operations = await getOperations(call, transactionHash, memory.transactions);
-      return operations?.map((raw) => ({ raw, outcome: parseOperation(raw, contractIdOf) })) ?? null;
+      return operations?.map(toLedgerRecord) ?? null;
     },
 
     async ledgerAtOrBefore(time) {
@@ -236,15 +242,7 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
       return entry ? sequenceIn(entry.xdr) : null;
     },
 
-    async submit(envelope) {
-      const sent = await call('sendTransaction', { transaction: envelope }, sentSchema).catch((error: unknown) => {
-        // It may have been taken all the same.
-        if (error instanceof SourceError && error.kind === 'slow') return null;
-        throw error;
-      });
-      if (sent?.status !== 'ERROR') return { state: 'pending' };
-      return { state: 'refused', transactionCode: codeIn(sent.errorResultXdr ?? ''), operationCode: null };
-    },
+    submit: (envelope) => submitTransaction(call, envelope, clock),
   };
 }
 
@@ -266,16 +264,6 @@ function balanceIn(entryXdr: string): bigint {
     return BigInt(held.balance().toString());
   } catch {
     throw new SourceError('invalid answer to getLedgerEntries');
-  }
-}
-
-/** Horizon's name of a result's code, such as `tx_bad_seq`. */
-function codeIn(resultXdr: string): string {
-  try {
-    const { name } = sdk().xdr.TransactionResult.fromXDR(resultXdr, 'base64').result().switch();
-    return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  } catch {
-    return 'tx_failed';
   }
 }
 

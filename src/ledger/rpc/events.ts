@@ -71,6 +71,9 @@ const answerSchema = z.object({
 
 export type RpcEvent = z.output<typeof eventSchema>;
 
+/** An event that was set aside as it is; null for anything else. */
+export const readEvent = (raw: unknown): RpcEvent | null => eventSchema.safeParse(raw).data ?? null;
+
 export interface EventsAnswer {
   events: RpcEvent[];
   /** Of the last event, or the end of the last ledger that was looked through. */

@@ -40,15 +40,37 @@ export const isRpcOperation = (raw: unknown): boolean =>
 
 type Fields = Record<string, unknown>;
 
-/** Nothing that it holds makes the parser throw. */
-export function parseOperation(raw: unknown, contractIdOf: ContractIdOf): RecordOutcome {
+/** Envelope and result of a transaction, which its operations share: each is decoded once, when it is first asked for. Both throw where they cannot be
+ *  decoded. */
+export interface DecodedTransaction {
+  envelope(): TransactionParts;
+  /** A result for each operation. */
+  results(): xdr.OperationResult[];
+}
+
+export function decodeLazily({
+  envelopeXdr,
+  resultXdr,
+}: Pick<RpcOperation, 'envelopeXdr' | 'resultXdr'>): DecodedTransaction {
+  let envelope: TransactionParts | undefined;
+  let results: xdr.OperationResult[] | undefined;
+  return {
+    envelope: () => (envelope ??= transactionIn(sdk().xdr.TransactionEnvelope.fromXDR(envelopeXdr, 'base64'))),
+    results: () => (results ??= resultsIn(sdk().xdr.TransactionResult.fromXDR(resultXdr, 'base64'))),
+  };
+}
+
+/** Nothing that it holds makes the parser throw.
+ *  @param decoded of its transaction, where several operations of it are parsed */
+export function parseOperation(raw: unknown, contractIdOf: ContractIdOf, decoded?: DecodedTransaction): RecordOutcome {
   const { data } = operationSchema.safeParse(raw);
   if (!data) return parked(Object(raw), 'is no operation of Stellar RPC', null);
   const operation = raw as RpcOperation;
   const events = data.eventsXdr.map((event) => readContractEvent(event, contractIdOf));
   let fields: Fields | null;
   try {
-    fields = toFields(operation, operationOrderOf(data.operationId) - 1, events);
+    const index = operationOrderOf(data.operationId) - 1;
+    fields = toFields(operation, decoded ?? decodeLazily(operation), index, events);
   } catch {
     const receivers = events.flatMap((each) => (each ? (receiverOf(each.event) ?? []) : []));
     return parked(operation, 'envelope or result cannot be decoded', receivers.length > 0 ? receivers : null);
@@ -80,15 +102,18 @@ const parked = (
 });
 
 /** Horizon's fields of the operation and its transaction; null for a kind of operation that pays nobody. */
-function toFields(operation: RpcOperation, index: number, events: readonly (ContractEvent | null)[]): Fields | null {
-  const { source, memo, operations } = transactionIn(
-    sdk().xdr.TransactionEnvelope.fromXDR(operation.envelopeXdr, 'base64'),
-  );
+function toFields(
+  operation: RpcOperation,
+  decoded: DecodedTransaction,
+  index: number,
+  events: readonly (ContractEvent | null)[],
+): Fields | null {
+  const { source, memo, operations } = decoded.envelope();
   const found = operations[index];
   if (!found) throw new RangeError('the transaction has no such operation');
   const ownSource = found.sourceAccount();
   const by = ownSource ? addressOf(ownSource) : source;
-  const moved = operationFields(found.body(), by, () => resultAt(operation.resultXdr, index), events);
+  const moved = operationFields(found.body(), by, () => decoded.results()[index]!.tr(), events);
   if (moved === null) return null;
   return {
     ...moved,
@@ -147,11 +172,14 @@ function operationFields(
   }
 }
 
-/** How many operations a transaction has. @throws where the envelope cannot be decoded */
-export const operationCountOf = (envelopeXdr: string): number =>
-  transactionIn(sdk().xdr.TransactionEnvelope.fromXDR(envelopeXdr, 'base64')).operations.length;
+interface TransactionParts {
+  /** G…, or M… where it is muxed. */
+  source: string;
+  memo: xdr.Memo;
+  operations: xdr.Operation[];
+}
 
-function transactionIn(envelope: xdr.TransactionEnvelope) {
+function transactionIn(envelope: xdr.TransactionEnvelope): TransactionParts {
   switch (envelope.switch().name) {
     case 'envelopeTypeTxV0': {
       const tx = envelope.v0().tx();
@@ -171,18 +199,17 @@ function transactionIn(envelope: xdr.TransactionEnvelope) {
 /** G…, or M… where it is muxed. */
 const addressOf = (account: xdr.MuxedAccount): string => sdk().encodeMuxedAccountToAddress(account, true);
 
-const partsOf = (tx: xdr.Transaction) => ({
+const partsOf = (tx: xdr.Transaction): TransactionParts => ({
   source: addressOf(tx.sourceAccount()),
   memo: tx.memo(),
   operations: tx.operations(),
 });
 
-function resultAt(resultXdr: string, index: number): xdr.OperationResultTr {
+function resultsIn(result: xdr.TransactionResult): xdr.OperationResult[] {
   const { xdr } = sdk();
-  const outer = xdr.TransactionResult.fromXDR(resultXdr, 'base64').result();
+  const outer = result.result();
   const isBump = outer.switch() === xdr.TransactionResultCode.txFeeBumpInnerSuccess();
-  const result = isBump ? outer.innerResultPair().result().result() : outer;
-  return result.results()[index]!.tr();
+  return (isBump ? outer.innerResultPair().result().result() : outer).results();
 }
 
 /** An address under Horizon's name of the field, and the muxed address beside it where there is one. */

@@ -1,7 +1,7 @@
 /** A page of payments from events. Each operation that may pay somebody is one record; what it paid is judged by its transaction, which is fetched
  *  only where it concerns somebody. */
 import { SourceError } from '../errors.js';
-import type { LedgerRecord } from '../records.js';
+import type { LedgerRecord, RecordOutcome } from '../records.js';
 import type { Page } from '../source.js';
 import { cursorAfter, ledgerOf, ledgerOfCursor } from '../toid.js';
 import type { Call } from './call.js';
@@ -17,6 +17,7 @@ import {
   paymentFilters,
   placeOf,
   type RpcEvent,
+  readEvent,
 } from './events.js';
 import type { ContractIdOf } from './token-event.js';
 
@@ -150,19 +151,29 @@ function endOf(
   return { cursor: last, full: false, shownLedger: lookedThrough };
 }
 
-function toRecord(operationId: bigint, { event, receivers, senders }: Found): LedgerRecord {
+const toRecord = (operationId: bigint, { event, receivers, senders }: Found): LedgerRecord => ({
+  raw: event,
+  outcome: awaitsTransaction(operationId, event, { receivers: [...receivers], senders: [...senders] }),
+});
+
+const awaitsTransaction = (
+  operationId: bigint,
+  { txHash }: RpcEvent,
+  parties: { receivers: string[]; senders: string[] },
+): RecordOutcome => {
   const id = operationId.toString();
-  return {
-    raw: event,
-    outcome: {
-      kind: 'incomplete',
-      needs: 'transaction',
-      receivers: [...receivers],
-      senders: [...senders],
-      operationId: id,
-      pagingToken: id,
-      transactionHash: event.txHash,
-      ledger: ledgerOfCursor(id),
-    },
-  };
+  const place = { operationId: id, pagingToken: id, transactionHash: txHash, ledger: ledgerOfCursor(id) };
+  return { kind: 'incomplete', needs: 'transaction', ...parties, ...place };
+};
+
+/** An event that was set aside because its transaction could not be had: it lacks it still. Null for what is no event of an operation. */
+export function parseEvent(raw: unknown, contractIdOf: ContractIdOf): RecordOutcome | null {
+  const event = readEvent(raw);
+  const operationId = event && operationIdOf(event);
+  if (!operationId) return null;
+  const { receiver, sender } = partiesOfEvent(event, contractIdOf);
+  return awaitsTransaction(operationId, event, {
+    receivers: receiver === null ? [] : [receiver],
+    senders: sender === null ? [] : [sender],
+  });
 }

@@ -34,7 +34,7 @@ export function rpcServer(
           throw error;
         }
       };
-      return createRpcSource({ call, memory, passphrase, contractIdOf, label, nowMs: monotonic.nowMs });
+      return createRpcSource({ call, memory, passphrase, contractIdOf, label, clock: monotonic });
     },
   };
 }

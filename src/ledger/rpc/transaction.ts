@@ -5,7 +5,7 @@ import type { Place } from '../records.js';
 import { operationOrderOf } from '../toid.js';
 import type { Call } from './call.js';
 import { ledgerNumber, moment } from './fields.js';
-import { operationCountOf, type RpcOperation } from './operation.js';
+import { type DecodedTransaction, decodeLazily, type RpcOperation } from './operation.js';
 
 const MAX_REMEMBERED = 16;
 
@@ -23,8 +23,15 @@ const transactionSchema = z.discriminatedUnion('status', [
   }),
 ]);
 
-type Transaction = z.output<typeof transactionSchema>;
-type Applied = Extract<Transaction, { status: 'SUCCESS' }>;
+type Answer = z.output<typeof transactionSchema>;
+type Applied = Extract<Answer, { status: 'SUCCESS' }> & { decoded: DecodedTransaction };
+type Transaction = Exclude<Answer, { status: 'SUCCESS' }> | Applied;
+
+/** What is kept of an operation, and its transaction, decoded for all of its operations. */
+export interface FoundOperation {
+  raw: RpcOperation;
+  decoded: DecodedTransaction;
+}
 
 /** By hash, each with the promise of its answer. */
 export type Transactions = Map<string, Promise<Transaction>>;
@@ -35,7 +42,7 @@ export async function getOperation(
   call: Call,
   { operationId, transactionHash, ledger }: Place,
   remembered: Transactions,
-): Promise<RpcOperation | null> {
+): Promise<FoundOperation | null> {
   const transaction = await getTransaction(call, transactionHash, remembered);
   if (transaction.status === 'NOT_FOUND')
     throw new SourceError('it does not have a transaction of which it showed an event');
@@ -52,37 +59,43 @@ export async function getOperations(
   call: Call,
   transactionHash: string,
   remembered: Transactions,
-): Promise<RpcOperation[] | null> {
+): Promise<FoundOperation[] | null> {
   const transaction = await getTransaction(call, transactionHash, remembered);
   if (transaction.status === 'NOT_FOUND') return null;
   if (transaction.status === 'FAILED') return [];
   const first = (BigInt(transaction.ledger) << 32n) | (BigInt(transaction.applicationOrder) << 12n);
-  return Array.from({ length: countIn(transaction.envelopeXdr) }, (_, index) =>
+  return Array.from({ length: countIn(transaction) }, (_, index) =>
     toOperation(transaction, transactionHash, first + BigInt(index + 1)),
   );
 }
 
-function countIn(envelopeXdr: string): number {
+function countIn({ decoded }: Applied): number {
   try {
-    return operationCountOf(envelopeXdr);
+    return decoded.envelope().operations.length;
   } catch {
     throw new SourceError('invalid answer to getTransaction: its envelope cannot be decoded');
   }
 }
 
-const toOperation = (transaction: Applied, transactionHash: string, id: bigint): RpcOperation => ({
-  operationId: id.toString(),
-  transactionHash,
-  closedAt: transaction.createdAt.toISOString(),
-  envelopeXdr: transaction.envelopeXdr,
-  resultXdr: transaction.resultXdr,
-  eventsXdr: transaction.events?.contractEventsXdr?.[operationOrderOf(id) - 1] ?? [],
+const toOperation = (transaction: Applied, transactionHash: string, id: bigint): FoundOperation => ({
+  decoded: transaction.decoded,
+  raw: {
+    operationId: id.toString(),
+    transactionHash,
+    closedAt: transaction.createdAt.toISOString(),
+    envelopeXdr: transaction.envelopeXdr,
+    resultXdr: transaction.resultXdr,
+    eventsXdr: transaction.events?.contractEventsXdr?.[operationOrderOf(id) - 1] ?? [],
+  },
 });
+
+const withDecoded = (answer: Answer): Transaction =>
+  answer.status === 'SUCCESS' ? { ...answer, decoded: decodeLazily(answer) } : answer;
 
 async function getTransaction(call: Call, hash: string, remembered: Transactions): Promise<Transaction> {
   const known = remembered.get(hash);
   if (known) return known;
-  const asked = call('getTransaction', { hash }, transactionSchema);
+  const asked = call('getTransaction', { hash }, transactionSchema).then(withDecoded);
   const [oldest] = remembered.keys();
   if (oldest !== undefined && remembered.size >= MAX_REMEMBERED) remembered.delete(oldest);
   remembered.set(hash, asked);

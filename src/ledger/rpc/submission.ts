@@ -1,0 +1,113 @@
+/** Hands a transaction to the network by Stellar RPC, which answers at once: what becomes of it is asked for until a ledger tells. The codes of a
+ *  refusal are Horizon's. */
+import type { xdr } from '@stellar/stellar-sdk/minimal';
+import { z } from 'zod';
+import type { MonotonicClock } from '../../clock.js';
+import { sdk } from '../../domain/stellar-sdk.js';
+import { LedgerUnavailable, SourceError } from '../errors.js';
+import { hash } from '../horizon/fields.js';
+import type { Submission } from '../source.js';
+import { type Call, INVALID_PARAMS, RpcError } from './call.js';
+
+/** Between one question and the next: each costs a request, and a ledger closes every five to six seconds. */
+const WAITS_MS = [1000, 2000, 3000, 4000];
+/** When it asks for a later try. */
+const LATER_MS = 5000;
+
+const sentSchema = z.object({
+  status: z.enum(['PENDING', 'DUPLICATE', 'TRY_AGAIN_LATER', 'ERROR']),
+  hash,
+  errorResultXdr: z.string().optional(),
+});
+const outcomeSchema = z.discriminatedUnion('status', [
+  z.object({ status: z.enum(['NOT_FOUND', 'SUCCESS']) }),
+  z.object({ status: z.literal('FAILED'), resultXdr: z.string().optional() }),
+]);
+
+/** @param envelope base64 of a TransactionEnvelope. @throws SourceError only when the network did not take it */
+export async function submitTransaction(
+  call: Call,
+  envelope: string,
+  clock: Pick<MonotonicClock, 'sleep'>,
+): Promise<Submission> {
+  const sent = await send(call, envelope);
+  if ('state' in sent) return sent;
+  if (sent.status === 'TRY_AGAIN_LATER')
+    throw new SourceError('it takes no more transactions for now', { retryAfterMs: LATER_MS, kind: 'slow' });
+  if (sent.status === 'ERROR') return rejected(call, sent);
+  for (const waitMs of WAITS_MS) {
+    await clock.sleep(waitMs);
+    const found = await outcomeOf(call, sent.hash);
+    if (found !== 'not_found' && found !== 'unknown') return found;
+  }
+  return { state: 'pending' };
+}
+
+async function send(call: Call, envelope: string): Promise<z.output<typeof sentSchema> | Submission> {
+  try {
+    return await call('sendTransaction', { transaction: envelope }, sentSchema);
+  } catch (error) {
+    if (error instanceof RpcError && error.code === INVALID_PARAMS)
+      return { state: 'refused', transactionCode: 'tx_malformed', operationCode: null };
+    // It may have been taken all the same.
+    if (error instanceof SourceError && error.kind === 'slow') return { state: 'pending' };
+    throw error;
+  }
+}
+
+/** One that is in a ledger already is rejected for its sequence number. As long as that may be so, the payer must not be asked to pay again. */
+async function rejected(
+  call: Call,
+  { hash, errorResultXdr = '' }: Pick<z.output<typeof sentSchema>, 'hash' | 'errorResultXdr'>,
+): Promise<Submission> {
+  const refused = refusalIn(errorResultXdr);
+  if (refused.transactionCode !== 'tx_bad_seq') return refused;
+  const found = await outcomeOf(call, hash);
+  if (found === 'not_found') return refused;
+  return found === 'unknown' ? { state: 'pending' } : found;
+}
+
+/** `not_found`: no ledger has it. `unknown`: nobody answers, or the request budget is used up. */
+async function outcomeOf(call: Call, hash: string): Promise<Submission | 'not_found' | 'unknown'> {
+  try {
+    const found = await call('getTransaction', { hash }, outcomeSchema);
+    if (found.status === 'FAILED') return refusalIn(found.resultXdr ?? '');
+    return found.status === 'SUCCESS' ? { state: 'applied' } : 'not_found';
+  } catch (error) {
+    if (error instanceof SourceError || error instanceof LedgerUnavailable) return 'unknown';
+    throw error;
+  }
+}
+
+/** The codes of a TransactionResult in base64. */
+function refusalIn(resultXdr: string): Extract<Submission, { state: 'refused' }> {
+  try {
+    const result = sdk().xdr.TransactionResult.fromXDR(resultXdr, 'base64').result();
+    const transactionCode = transactionCodeOf(result.switch().name);
+    const operations = transactionCode === 'tx_failed' ? result.results() : [];
+    const operationCode = operations.map(operationCodeOf).find((code) => code !== 'op_success') ?? null;
+    return { state: 'refused', transactionCode, operationCode };
+  } catch {
+    return { state: 'refused', transactionCode: 'tx_failed', operationCode: null };
+  }
+}
+
+/** Where Horizon's code is not the XDR's name in other letters. */
+const OTHERWISE: Readonly<Record<string, string>> = {
+  txNoAccount: 'tx_no_source_account',
+  txBadMinSeqAgeOrGap: 'tx_bad_minseq_age_or_gap',
+  opNoAccount: 'op_no_source_account',
+};
+
+const inSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+const transactionCodeOf = (name: string): string => OTHERWISE[name] ?? inSnakeCase(name);
+
+/** `paymentUnderfunded` of a payment is `op_underfunded`. */
+function operationCodeOf(result: xdr.OperationResult): string {
+  const outer = result.switch().name;
+  if (outer !== 'opInner') return OTHERWISE[outer] ?? inSnakeCase(outer);
+  const inner = result.tr();
+  const told = inner.value() as { switch(): { name: string } };
+  return `op${inSnakeCase(told.switch().name.slice(inner.switch().name.length))}`;
+}
