@@ -26,7 +26,7 @@ const RETRIES_COUNTED = 1000;
 /** Starts the jobs of a worker: each part of it runs as the table says. */
 export async function startWorkerJobs(
   core: Core,
-  { sequencer, dispatcher, expiry, watching }: Worker,
+  { sequencer, dispatcher, completion, expiry, watching }: Worker,
   { db, config, auditor }: { db: mongoose.mongo.Db; config: Config; auditor: Auditor },
 ): Promise<Jobs> {
   const { stores, transaction, processId, clock, log } = core;
@@ -43,7 +43,9 @@ export async function startWorkerJobs(
     'deliver webhooks': () => async (limits) => ({ result: await dispatcher.drain(limits.ended, limits.enough) }),
     'expire checkouts':
       () =>
-      async ({ ended }) => ({ result: { looked: await expiry.run(ended) } }),
+      async ({ ended }) => ({
+        result: { completed: await completion.run(ended), looked: await expiry.run(ended) },
+      }),
     'retry webhooks': () => retryWebhooks({ deliveries, dispatcher, clock }),
     'audit wallets':
       () =>

@@ -1,6 +1,7 @@
 /** What a worker does, composed around the core: it polls ledgers, numbers events, delivers webhooks and expires checkouts. The service runs the parts
  *  as the jobs of its table; the simulation runs them by themselves. */
 import type { Network } from '../../contracts/networks.js';
+import { createCheckoutCompletion } from '../collect/checkout-completion.js';
 import { createCheckoutExpiry } from '../collect/checkout-expiry.js';
 import { createFlagGap } from '../collect/flag-gap.js';
 import type { WatchDeps } from '../collect/watch.js';
@@ -32,6 +33,7 @@ export interface WorkerOptions {
 export interface Worker {
   sequencer: Sequencer;
   dispatcher: Dispatcher;
+  completion: ReturnType<typeof createCheckoutCompletion>;
   expiry: ReturnType<typeof createCheckoutExpiry>;
   /** With which `watch` keeps reading a network of the core's ledgers. */
   watching: (network: Network) => WatchDeps;
@@ -89,6 +91,15 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
   return {
     sequencer,
     dispatcher,
+    completion: createCheckoutCompletion({
+      checkouts,
+      wallets,
+      products,
+      payments,
+      outbox,
+      transaction,
+      eventsStored,
+    }),
     expiry: createCheckoutExpiry({
       checkouts,
       wallets,

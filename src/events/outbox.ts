@@ -1,10 +1,12 @@
 /** The outbox: events are stored in the transaction that stores what happened, so that neither exists without the other. The sequencer numbers
  *  them and opens their deliveries afterwards: what is recorded never grows with the number of webhooks. */
 import { EVENT_KINDS, type EventDataOf, type EventType } from '../../contracts/event-kinds.js';
+import { parseAmount } from '../domain/amount.js';
 import { createdAtOf, type NewId } from '../domain/ids.js';
 import type { PaymentEffects } from '../domain/payment-effects.js';
 import { type CheckoutFacts, toCheckout } from '../resources/checkout.js';
 import { toPayment, toPaymentLink, toProduct } from '../resources/index.js';
+import type { CheckoutDoc } from '../stores/checkouts.js';
 import type { Session } from '../stores/database.js';
 import type { EventDoc, EventStore } from '../stores/events.js';
 import type { PaymentLinkDoc } from '../stores/payment-links.js';
@@ -42,6 +44,21 @@ export interface CheckoutOwner extends CheckoutFacts {
 /** A payment that belongs to a link or checkout, and all that its events show. */
 export type PaymentFacts = PaymentOwner & { payment: PaymentDoc };
 
+/** Payments that an event of a checkout shows. */
+const SHOWN_PAYMENTS = 1000;
+
+/** In their order: those in the checkout's asset go before all others. */
+function largestOf(payments: readonly PaymentDoc[], { assetCode, assetIssuer }: CheckoutDoc): readonly PaymentDoc[] {
+  if (payments.length <= SHOWN_PAYMENTS) return payments;
+  const isAsset = (payment: PaymentDoc) => payment.assetCode === assetCode && payment.assetIssuer === assetIssuer;
+  const size = (payment: PaymentDoc) => parseAmount(payment.amount)!;
+  const largestFirst = payments.toSorted((a, b) =>
+    isAsset(a) === isAsset(b) ? Number(size(b) - size(a)) : isAsset(a) ? -1 : 1,
+  );
+  const shown = new Set(largestFirst.slice(0, SHOWN_PAYMENTS));
+  return payments.filter((payment) => shown.has(payment));
+}
+
 export type Outbox = ReturnType<typeof createOutbox>;
 
 export function createOutbox(deps: { events: EventStore; newId: NewId; publicUrl: string }) {
@@ -72,7 +89,8 @@ export function createOutbox(deps: { events: EventStore; newId: NewId; publicUrl
       return { type: 'payment.refunded', accountId: payment.accountId, data: paymentData(payment, owner), occurrence };
     },
 
-    /** The event that says what became of a checkout. @param payments of the checkout, oldest first. Stores nothing. */
+    /** The event that says what became of a checkout. @param payments of the checkout, oldest first; of very many only the largest are shown.
+     *  Stores nothing. */
     ofCheckout(
       type: 'checkout.paid' | 'checkout.expired',
       facts: CheckoutFacts,
@@ -80,7 +98,7 @@ export function createOutbox(deps: { events: EventStore; newId: NewId; publicUrl
     ): OutboxEvent {
       const data = {
         checkout: toCheckout(facts, publicUrl),
-        payments: payments.map((payment) => toPayment(payment, facts.product)),
+        payments: largestOf(payments, facts.checkout).map((payment) => toPayment(payment, facts.product)),
       };
       return { type, accountId: facts.checkout.accountId, data };
     },

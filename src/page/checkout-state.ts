@@ -2,7 +2,7 @@
 import { type Html, html } from './html.js';
 import { closedBecause, outcome, type PageState, WAITING } from './page-state.js';
 import { icon, money } from './parts.js';
-import type { PageCheckout, PageLink, PagePayment } from './types.js';
+import { PAYMENTS_SHOWN, type PageCheckout, type PageLink, type PagePayment } from './types.js';
 
 interface Message {
   state: PageState['state'];
@@ -35,9 +35,15 @@ ${checkout.status === 'PAID' && checkout.successUrl !== null && html`<p class="b
 ${checkout.status !== 'PAID' && checkout.cancelUrl !== null && html`<p class="back"><a href="${checkout.cancelUrl}">${payable ? 'Cancel and go back to the shop' : 'Back to the shop'}</a></p>`}
 ${
   newestFirst.length > 0 &&
-  html`<details class="others"><summary>${newestFirst.length === 1 ? 'One payment' : `${newestFirst.length} payments`}</summary>${newestFirst.map((payment) => outcome(payment, link))}</details>`
+  html`<details class="others"><summary>${countOf(newestFirst.length)}</summary>${newestFirst.map((payment) => outcome(payment, link))}</details>`
 }`,
   };
+}
+
+/** Of very many payments the page shows the newest. */
+function countOf(shown: number): string {
+  if (shown >= PAYMENTS_SHOWN) return `The newest ${shown} payments`;
+  return shown === 1 ? 'One payment' : `${shown} payments`;
 }
 
 /** Null while it is open and nothing has come. */

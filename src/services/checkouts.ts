@@ -247,6 +247,7 @@ export function createCheckoutService(deps: {
         }
         const checkout = withState(before, result.after, now);
         await checkouts.update(checkout, session);
+        if (total !== null) await checkouts.leaveToComplete(id, session);
         const taken = new Set(result.payments.map(({ payment }) => payment._id));
         await payments.complete([...taken], session);
         const after = came.map(({ payment }) =>

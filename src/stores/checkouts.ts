@@ -44,6 +44,8 @@ export interface CheckoutDoc {
   cancelledFrom: LedgerStamp | null;
   /** Missing means null. */
   acceptedFrom?: LedgerStamp | null;
+  /** Of one that was accepted with very many payments: those up to this id are COMPLETED, the others are yet to be. Missing when all are. */
+  completedUpTo?: string;
   paidAt: Date | null;
   closedAt: Date | null;
   createdAt: Date;
@@ -75,6 +77,7 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
     expiryCheckAt: Date,
     cancelledFrom: { type: stampSchema, default: null },
     acceptedFrom: { type: stampSchema, default: null },
+    completedUpTo: String,
     paidAt: { type: Date, default: null },
     closedAt: { type: Date, default: null },
     createdAt: Date,
@@ -93,6 +96,12 @@ checkoutSchema.index(
 );
 // Only what is OPEN can expire: the index holds nothing else.
 checkoutSchema.index({ expiryCheckAt: 1 }, { partialFilterExpression: { status: 'OPEN' }, name: 'expiry' });
+
+// Hardly ever has an accepted checkout payments left to complete.
+checkoutSchema.index(
+  { completedUpTo: 1 },
+  { partialFilterExpression: { completedUpTo: { $exists: true } }, name: 'completion' },
+);
 
 /** A deleted product whose checkouts may not all be removed yet. */
 interface DeletedProductDoc {
@@ -207,6 +216,10 @@ export function createCheckoutStore(connection: mongoose.Connection) {
       async update(checkout: CheckoutDoc, session: Session): Promise<void> {
         await collection.updateOne({ _id: checkout._id, accountId }, { $set: stateOf(checkout) }, { session });
       },
+      /** Has the payments completed that the acceptance of a checkout leaves, in the transaction that accepts it. */
+      async leaveToComplete(id: string, session: Session): Promise<void> {
+        await collection.updateOne({ _id: id, accountId }, { $set: { completedUpTo: '' } }, { session });
+      },
       existsOfWallet: async (walletId: string, status?: CheckoutStatus): Promise<boolean> =>
         (await collection.findOne(
           { accountId, walletId, ...(status ? { status } : {}) },
@@ -254,6 +267,17 @@ export function createCheckoutStore(connection: mongoose.Connection) {
           { $set: { status: 'EXPIRED', closedAt } },
           { returnDocument: 'after', session },
         ),
+      /** Accepted checkouts with payments left to complete. */
+      leftToComplete: (limit: number) =>
+        collection.find({ completedUpTo: { $exists: true } }, { projection: { _id: 1 }, limit }).toArray(),
+      /** The same one, in a transaction. Null when nothing is left of it. */
+      byIdToComplete: (id: string, session: Session) =>
+        collection.findOne({ _id: id, completedUpTo: { $exists: true } }, { session }),
+      /** @param upTo null when no payment is left */
+      async completedUpTo(id: string, upTo: string | null, session: Session): Promise<void> {
+        const change = upTo === null ? { $unset: { completedUpTo: '' as const } } : { $set: { completedUpTo: upTo } };
+        await collection.updateOne({ _id: id }, change, { session });
+      },
       /** Goes on removing the checkouts of deleted products. */
       async sweep(): Promise<void> {
         for (const { _id, accountId } of await deleted.find({}, { limit: 10 }).toArray()) {

@@ -3,7 +3,7 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
 import { formatAmount, parseSum } from '../domain/amount.js';
-import { firstIdOf } from '../domain/ids.js';
+import { createdAtOf, firstIdOf } from '../domain/ids.js';
 import { createById } from './by-id.js';
 import type { CheckoutDoc } from './checkouts.js';
 import { createCountSegments } from './count-segments.js';
@@ -219,6 +219,15 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
       .toArray();
   }
 
+  async function complete(accountId: string, ids: readonly string[], session: Session): Promise<void> {
+    await payments.updateMany(
+      { _id: { $in: [...ids] }, accountId },
+      { $set: { status: 'COMPLETED', reason: null } },
+      { session },
+    );
+    await countSegments.touch(listOf(accountId), ids, 0, session);
+  }
+
   return {
     ensureIndexes: () => payments.createIndexes(),
 
@@ -241,14 +250,7 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
         return BigInt((total?.sum.toString() ?? '0').replace(/\.0*$/, ''));
       },
       /** A merchant takes payments as they came. */
-      async complete(ids: readonly string[], session: Session): Promise<void> {
-        await payments.updateMany(
-          { _id: { $in: [...ids] }, accountId },
-          { $set: { status: 'COMPLETED', reason: null } },
-          { session },
-        );
-        await countSegments.touch(listOf(accountId), ids, 0, session);
-      },
+      complete: (ids: readonly string[], session: Session) => complete(accountId, ids, session),
       /** Counts and exact sums of payments, by group and asset. */
       sums: (filter: SummaryFilter) => sums.of(accountId, filter),
       byId: (id: string, session?: Session) =>
@@ -290,6 +292,28 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
     system: {
       /** The payments of a checkout, oldest first; of more than 1,000 the largest in its asset. */
       ofCheckout: (checkout: PaidCheckout, session: Session) => ofCheckout(checkout, {}, session),
+      /** What came for an accepted checkout before that and is not COMPLETED yet, oldest first.
+       *  @param after the id of the payment to go on behind; empty for the first ones */
+      leftOfCheckout: (
+        { _id: checkoutId, accountId, assetCode, assetIssuer, paidAt }: CheckoutDoc,
+        after: string,
+        limit: number,
+        session: Session,
+      ): Promise<PaymentDoc[]> =>
+        collection
+          .find(
+            {
+              ...{ checkoutId, accountId, assetCode, assetIssuer },
+              status: { $in: ['UNDERPAID', 'REJECTED'] },
+              // Of what came after the acceptance nothing was due.
+              expectedAmount: { $ne: '0' },
+              createdAt: { ...(after === '' ? {} : { $gte: createdAtOf(after) }), $lte: paidAt! },
+              _id: { $gt: after },
+            },
+            { session, sort: { createdAt: 1, _id: 1 }, limit },
+          )
+          .toArray(),
+      complete,
       /** For the open pages. */
       changes: createPaymentChanges(collection),
       /** Keys of those payments among `walletIds` × `operationIds` that are stored already. */

@@ -2,6 +2,14 @@
 import { Asset, Keypair, Memo, Operation } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
+import { createRecorder } from '../../src/collect/recorder.js';
+import { createRefundBook } from '../../src/collect/refunds.js';
+import { formatAmount } from '../../src/domain/amount.js';
+import { createIds } from '../../src/domain/ids.js';
+import { createOutbox } from '../../src/events/outbox.js';
+import type { Credit } from '../../src/ledger/records.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import { createStores } from '../../src/stores/index.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
@@ -295,26 +303,104 @@ t.test('accepted, a payment from before it that is read later completes what it 
   t.equal(told.filter((type) => type === 'checkout.paid').length, 1);
 });
 
-t.test('thousands of the smallest amount hide nothing of what was paid', async (t) => {
-  const checkout = await order();
-  await pay(checkout.memo, '20');
-  const [part] = await cameFor(checkout.id, 1);
-  const payments = database.db.collection<any>('payments');
-  const stored = (await payments.findOne({ _id: part.id }))!;
-  const dust = Array.from({ length: 1200 }, (_, n) => ({
-    ...stored,
-    _id: `${stored._id.slice(0, -4)}${String(n).padStart(4, '0')}`,
-    operationId: `${n}`,
-    amount: n < 600 ? '0.0000001' : '1000000',
-    assetCode: n < 600 ? 'XLM' : 'SPAM',
-    assetIssuer: n < 600 ? null : wallet.address,
-    createdAt: new Date(nowMs() + n),
-  }));
-  await payments.insertMany(dust);
-  await database.db.collection<any>('checkouts').updateOne({ _id: checkout.id }, { $set: { paymentCount: 1201 } });
-  const { data } = await service.api('POST', `/checkouts/${checkout.id}/accept`);
-  t.match(data, { status: 'PAID', receivedAmount: '20.00006' });
-  t.match((await service.api('GET', `/payments/${part.id}`)).data, { status: 'COMPLETED' });
+interface Dust {
+  to: string;
+  from: string;
+  count: number;
+  ledger: number;
+}
+
+let transactions = 0;
+/** What the watcher would read of so many payments of one stroop, a hundred in a transaction. */
+const dustFor = (memo: string, { to, from, count, ledger: sequence }: Dust): Credit[] =>
+  Array.from({ length: count }, (_, n) => {
+    if (n % 100 === 0) transactions += 1;
+    const order = transactions;
+    return {
+      operationId: ((BigInt(sequence) << 32n) | (BigInt(order) << 12n) | BigInt((n % 100) + 1)).toString(),
+      changeIndex: 0,
+      transactionHash: `${sequence}`.padStart(60, '0') + order.toString(16).padStart(4, '0'),
+      ledger: sequence,
+      closedAt: new Date(nowMs()),
+      receiver: to,
+      sender: from,
+      asset: { code: 'XLM', issuer: null },
+      amount: 1n,
+      memo: { type: 'text', text: memo, valid: true },
+      destinationMuxedId: null,
+      senderMuxedAddress: null,
+    };
+  });
+
+t.test('1,200 parts of the smallest amount: everything stays right, and bounded', async (t) => {
+  // An account of its own: nobody is called for each of them.
+  const { apiKey, accountId } = await service.openAccount();
+  const api = (method: string, path: string, body?: object) => service.api(method, path, body, apiKey);
+  const { address, secret } = await ledger.fund();
+  const { id: walletId } = (await api('POST', '/wallets', { name: 'Own', address, network: 'LOCAL' })).data;
+  const make = async (fields: object = {}) =>
+    (await api('POST', '/checkouts', { walletId, name: 'Order', assetCode: 'XLM', amount: '50', ...fields })).data;
+  const shown = async (id: string) => (await api('GET', `/checkouts/${id}`)).data;
+  const newId = createIds({ ...systemClock, nowMs });
+  const { connection, transaction, close } = await connectDatabase(database.uri);
+  t.teardown(close);
+  const { system } = createStores(connection, { clock: systemClock, newId });
+  const outbox = createOutbox({ ...system, newId, publicUrl: service.url });
+  const refundBook = createRefundBook({ ...system, outbox });
+  const recorder = createRecorder({ ...system, outbox, refundBook, transaction, newId });
+  const payer = await ledger.fund();
+  const dust = async (memo: string, count: number) => {
+    const { sequence } = await ledger.status();
+    // The wallet is watched from the ledger after the one that was newest when it was added.
+    const credits = dustFor(memo, { to: address, from: payer.address, count, ledger: sequence + 1 });
+    t.equal((await recorder.record('LOCAL', { credits }, null)).length, count);
+    return credits;
+  };
+  const { db } = database;
+  const countEvents = (type: string) => db.collection('events').countDocuments({ accountId, type });
+  const told = async (type: string) => {
+    const { data } = (await db.collection('events').findOne({ accountId, type }))!;
+    t.ok(data.length < 2_000_000, `${type} has ${data.length} characters`);
+    return JSON.parse(data);
+  };
+  const withStatus = async (id: string, status: string) =>
+    (await api('GET', `/payments?checkoutId=${id}&status=${status}&pageSize=1`)).meta!.total;
+
+  const [paid, expired] = [await make(), await make(endsIn(10 * MINUTE_MS))];
+  await dust(paid.memo, 1200);
+  t.match(await shown(paid.id), { receivedAmount: '0.00012', remainingAmount: '49.99988', status: 'OPEN' });
+  t.equal(await withStatus(paid.id, 'UNDERPAID'), 1200);
+  const page = await (await fetch(paid.url)).text();
+  t.ok(page.length < 100_000, `the page has ${page.length} characters`);
+  t.match(page, /The newest 20 payments/);
+  await ledger.pay({ to: address, amount: '50', memo: paid.memo, fromSecret: payer.secret });
+  await eventually(async () => (await shown(paid.id)).status === 'PAID', 'it is PAID');
+  t.match(await shown(paid.id), { receivedAmount: '50.00012', excessAmount: '0.00012' });
+  const { payments, checkout } = await told('checkout.paid');
+  t.match([payments.length, payments.at(-1).amount, checkout.receivedAmount], [1000, '50', '50.00012']);
+  const { hash } = await ledger.pay({ to: payer.address, amount: '50', fromSecret: secret });
+  const { id: completing } = payments.at(-1);
+  const refund = await api('POST', `/payments/${completing}/refunds`, { transactionHash: hash });
+  t.match(refund.data, { refundedAmount: '50' });
+  await ledger.pay({ to: payer.address, amount: '0.0000001', memo: `refund ${paid.memo}`, fromSecret: secret });
+  await eventually(async () => (await countEvents('payment.refunded')) === 2, 'the other refund is booked');
+
+  await dust(expired.memo, 1200);
+  await until(expired);
+  await eventually(async () => (await shown(expired.id)).status === 'EXPIRED', 'it is EXPIRED');
+  t.equal((await told('checkout.expired')).payments.length, 1000);
+  t.equal((await dust(expired.memo, 3)).length, 3);
+  // What comes while the rest of an acceptance is under way is none of it.
+  const [accepted] = await Promise.all([api('POST', `/checkouts/${expired.id}/accept`), dust(expired.memo, 5)]);
+  t.match(accepted.data, { status: 'PAID', remainingAmount: '0' });
+  const isDone = async () => (await withStatus(expired.id, 'COMPLETED')) >= 1203;
+  await eventually(isDone, 'all that had come is COMPLETED');
+  await dust(expired.memo, 7);
+  const completed = await withStatus(expired.id, 'COMPLETED');
+  t.equal(formatAmount(BigInt(completed)), (await shown(expired.id)).receivedAmount);
+  t.equal(await withStatus(expired.id, 'REJECTED'), 1215 - completed);
+  t.equal(await countEvents('payment.completed'), 1 + completed);
+  t.equal(await db.collection('checkouts').countDocuments({ completedUpTo: { $exists: true } }), 0);
 });
 
 t.test('creations and the end of their product or wallet at once leave no checkout without them', async (t) => {

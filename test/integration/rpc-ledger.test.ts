@@ -1,11 +1,11 @@
 /** Stellar RPC beside Horizon on a real ledger: whichever is asked, the payments are the same. */
 import { Account, Asset, Keypair, Operation, TransactionBuilder, type xdr } from '@stellar/stellar-sdk';
-import { xdr as minimal } from '@stellar/stellar-sdk/minimal';
 import { pino } from 'pino';
 import t from 'tap';
 import { createFlagGap } from '../../src/collect/flag-gap.js';
 import { retryParked } from '../../src/collect/parked.js';
 import { createWatcher } from '../../src/collect/watcher.js';
+import { sdk } from '../../src/domain/stellar-sdk.js';
 import { BlindServer, LedgerUnavailable, SourceError, WrongNetwork } from '../../src/ledger/errors.js';
 import type { LedgerSession, NetworkLedger } from '../../src/ledger/network-ledger.js';
 import type { Credit, LedgerRecord } from '../../src/ledger/records.js';
@@ -19,6 +19,7 @@ import { manualClock } from '../helpers/manual-clock.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { newId, openStores, walletDoc } from '../helpers/stores.js';
 
+const minimal = sdk().xdr;
 const log = pino({ level: process.env.TEST_LOG ?? 'silent' }, process.stderr);
 const network = 'LOCAL';
 const { uri } = await testDatabase(t);

@@ -1,0 +1,73 @@
+/** Completes the payments of accepted checkouts that the acceptance left: it takes the largest ones itself, and one who sends thousands of the smallest
+ *  amount must not make its transaction as large. Runs of several processes do no harm: each batch moves the checkout's mark in its transaction. */
+import type { Outbox, OutboxEvent } from '../events/outbox.js';
+import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
+import type { Database, Session } from '../stores/database.js';
+import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
+import type { ProductStore } from '../stores/products.js';
+import type { WalletStore } from '../stores/wallets.js';
+
+const CHECKOUTS = 10;
+const COMPLETED_AT_ONCE = 500;
+/** Of one checkout in one run: the others shall not wait for one with a million. */
+const MAX_BATCHES = 10;
+
+export function createCheckoutCompletion(deps: {
+  checkouts: Pick<CheckoutStore, 'leftToComplete' | 'byIdToComplete' | 'completedUpTo'>;
+  wallets: Pick<WalletStore, 'ofAllAccounts'>;
+  products: Pick<ProductStore, 'ofAllAccounts'>;
+  payments: Pick<PaymentStore, 'leftOfCheckout' | 'complete'>;
+  outbox: Outbox;
+  transaction: Database['transaction'];
+  /** Called when events may have been stored. */
+  eventsStored: () => void;
+}) {
+  const { checkouts, wallets, products, payments, outbox, transaction, eventsStored } = deps;
+
+  async function eventsOf(
+    checkout: CheckoutDoc,
+    left: readonly PaymentDoc[],
+    session: Session,
+  ): Promise<OutboxEvent[]> {
+    const { productId, walletId } = checkout;
+    const [product = null] = productId === null ? [] : await products.ofAllAccounts([productId], session);
+    const used = await wallets.ofAllAccounts([walletId, ...(product ? [product.walletId] : [])], session);
+    const wallet = used.find(({ _id }) => _id === walletId);
+    // Neither can be deleted: the checkout has payments.
+    if (!wallet || (productId !== null && !product)) throw new Error(`checkout ${checkout._id} has lost its wallet`);
+    const productWallet = used.find(({ _id }) => _id === product?.walletId) ?? null;
+    const owner = { link: null, checkout, product, wallet, productWallet };
+    return left.flatMap((payment) => outbox.ofPayment(['payment.completed'], { payment, ...owner }));
+  }
+
+  /** In one transaction. @returns how many payments */
+  const completeSome = (id: string): Promise<number> =>
+    transaction(async (session) => {
+      const checkout = await checkouts.byIdToComplete(id, session);
+      if (!checkout) return 0;
+      const left = await payments.leftOfCheckout(checkout, checkout.completedUpTo!, COMPLETED_AT_ONCE, session);
+      const ids = left.map(({ _id }) => _id);
+      await checkouts.completedUpTo(id, left.length < COMPLETED_AT_ONCE ? null : ids.at(-1)!, session);
+      if (left.length === 0) return 0;
+      await payments.complete(checkout.accountId, ids, session);
+      const completed = left.map((payment) => ({ ...payment, status: 'COMPLETED' as const, reason: null }));
+      await outbox.publish(await eventsOf(checkout, completed, session), session);
+      return left.length;
+    });
+
+  return {
+    /** Completes what is left. What several processes do at once, or after a crash again, is done once. @returns how many payments */
+    async run(signal: AbortSignal): Promise<number> {
+      let completed = 0;
+      for (const { _id } of await checkouts.leftToComplete(CHECKOUTS)) {
+        for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
+          const count = await completeSome(_id);
+          completed += count;
+          if (count < COMPLETED_AT_ONCE) break;
+        }
+      }
+      if (completed > 0) eventsStored();
+      return completed;
+    },
+  };
+}
