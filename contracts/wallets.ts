@@ -14,6 +14,7 @@ import {
   momentInput,
   nameInput,
   pageQuery,
+  searchQuery,
   timestamp,
 } from './primitives.js';
 import { statementSchema } from './statements.js';
@@ -104,7 +105,10 @@ export const wallets = {
     summary: 'List wallets',
     description: 'Lists wallets, newest first, each with how far the ledger has been read for it.',
     tag,
-    query: pageQuery,
+    query: {
+      ...pageQuery,
+      search: searchQuery.meta({ description: 'Case-insensitive substring of the name, or the whole address.' }),
+    },
     output: listOf(walletSchema),
   }),
   get: operation({

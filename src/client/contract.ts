@@ -869,6 +869,8 @@ export interface Procedures {
         page?: number | undefined;
         /** Items per page, at most 100. */
         pageSize?: number | undefined;
+        /** Case-insensitive substring of the name, or the whole address. */
+        search?: string | undefined;
       },
       {
         items: Array<Wallet>;

@@ -5,7 +5,7 @@ import { createById } from './by-id.js';
 import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
-import { startingWith } from './products.js';
+import { startingWith } from './text-search.js';
 import { stampSchema } from './wallets.js';
 
 export interface PaymentLinkDoc {

@@ -5,6 +5,7 @@ import type { LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
+import { containing } from './text-search.js';
 import { stampSchema } from './wallets.js';
 
 /** What a payment is judged by. Amounts in canonical decimal text. */
@@ -203,10 +204,3 @@ export function createProductStore(connection: mongoose.Connection) {
     },
   };
 }
-
-/** As a pattern in which no character is one. */
-const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
-
-const containing = (text: string) => ({ $regex: literally(text) });
-
-export const startingWith = (text: string) => ({ $regex: `^${literally(text)}` });

@@ -5,6 +5,7 @@ import type { LedgerStamp, WatchWindow } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
+import { containing } from './text-search.js';
 
 export interface Gap {
   fromLedger: number;
@@ -115,7 +116,13 @@ export function createWalletStore(connection: mongoose.Connection) {
           .session(session ?? null)
           .lean<WalletDoc[]>()
           .exec(),
-      list: (request: PageRequest) => page<WalletDoc>(wallets, { accountId }, { ...request, sort: { _id: -1 } }),
+      /** @param search a part of the name, whatever its case, or the whole address */
+      list: ({ search, ...request }: PageRequest & { search?: string | undefined }) => {
+        const named = search
+          ? { $or: [{ name: { ...containing(search), $options: 'i' } }, { address: search.toUpperCase() }] }
+          : {};
+        return page<WalletDoc>(wallets, { accountId, ...named }, { ...request, sort: { _id: -1 } });
+      },
 
       rename: (id: string, name: string) =>
         wallets
