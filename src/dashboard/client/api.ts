@@ -101,7 +101,9 @@ const keyOf = (name: string, input?: unknown) => [...name.split('.'), ...(input 
 type ReadOptions = {
   /** False: nothing is asked for yet. */
   enabled?: boolean;
-  refetchInterval?: number;
+  /** False: only when the input changes. */
+  refetchInterval?: number | false;
+  staleTime?: number;
   /** False: what another input gave is not shown meanwhile. */
   keepPrevious?: boolean;
 };

@@ -19,6 +19,7 @@ import { Payments } from './views/payments.js';
 import { NewProduct, Product } from './views/product.js';
 import { Products } from './views/products.js';
 import { SignIn } from './views/sign-in.js';
+import { Statement } from './views/statement.js';
 import { NewWallet, Wallet, Wallets } from './views/wallets.js';
 import { NewWebhook, Webhook } from './views/webhook.js';
 import { Webhooks } from './views/webhooks.js';
@@ -88,6 +89,7 @@ function Views() {
     at('/wallets', () => <Wallets />),
     at('/wallets/new', () => <NewWallet />),
     at('/wallets/:id', ({ id }) => <Wallet id={id} />),
+    at('/wallets/:id/statement', ({ id }) => <Statement id={id} />),
     at('/webhooks', () => <Webhooks />),
     at('/webhooks/new', () => <NewWebhook />),
     at('/webhooks/:id', ({ id }) => <Webhook id={id} />),

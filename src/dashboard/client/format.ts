@@ -2,13 +2,15 @@
 
 const STROOPS = 10_000_000n;
 
-/** Canonical decimal text to stroops. */
+/** Canonical decimal text, perhaps with a minus, to stroops. */
 export function stroopsOf(amount: string): bigint {
+  if (amount.startsWith('-')) return -stroopsOf(amount.slice(1));
   const [whole = '0', fraction = ''] = amount.split('.');
   return BigInt(whole) * STROOPS + BigInt(fraction.padEnd(7, '0') || '0');
 }
 
 export function amountOf(stroops: bigint): string {
+  if (stroops < 0n) return `-${amountOf(-stroops)}`;
   const fraction = (stroops % STROOPS).toString().padStart(7, '0').replace(/0+$/, '');
   return `${stroops / STROOPS}${fraction && `.${fraction}`}`;
 }
@@ -19,6 +21,10 @@ export function grouped(amount: string): string {
   const groups = whole.replace(/\B(?=(\d{3})+$)/g, ',');
   return fraction === undefined ? groups : `${groups}.${fraction}`;
 }
+
+/** The same of an amount that may be below zero, with the minus that numbers have in print. */
+export const signed = (amount: string): string =>
+  amount.startsWith('-') ? `−${grouped(amount.slice(1))}` : grouped(amount);
 
 /** `GABC…WXYZ` */
 export const short = (text: string, ends = 4): string =>
@@ -60,6 +66,20 @@ export const startOfDay = (day: string, days = 0): Date => {
 
 /** `2026-11-21` → `21 Nov`. */
 export const shortDay = (day: string): string => dayAndMonth.format(startOfDay(day));
+
+const monthAndYear = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric' });
+
+/** The month in the browser's zone, `2026-11`. */
+export const monthOf = (date: Date): string => dayOf(date).slice(0, 7);
+
+/** Midnight of the first day of the month in the browser's zone, `months` later. */
+export function startOfMonth(month: string, months = 0): Date {
+  const [year, number] = month.split('-').map(Number);
+  return new Date(year!, number! - 1 + months, 1);
+}
+
+/** `2026-11` → `November 2026`. */
+export const longMonth = (month: string): string => monthAndYear.format(startOfMonth(month));
 
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${grouped(String(count))} ${count === 1 ? one : many}`;

@@ -1,6 +1,7 @@
 /** What states and reasons mean, in a merchant's words. Each table has every value of the contract: a new one does not compile without words. */
 import type { EventType } from '../../../contracts/event-kinds.js';
 import type { PaymentReason, PaymentStatus } from '../../../contracts/payments.js';
+import type { MovementKind } from '../../../contracts/statements.js';
 import type { Item, Output } from './api.js';
 
 export type Tone = 'good' | 'caution' | 'bad' | 'quiet';
@@ -81,6 +82,14 @@ export const WEBHOOK_HEALTH: Record<Output<'webhooks.health'>['state'], Word & {
   },
   PAUSED: { label: 'Paused', tone: 'caution', sentence: 'Deliveries wait until it is switched on.' },
   IDLE: { label: 'Idle', tone: 'quiet', sentence: 'Nothing was delivered in the last 24 hours.' },
+};
+
+export const MOVEMENT_KIND: Record<MovementKind, string> = {
+  received: 'Received',
+  sent: 'Sent',
+  fee: 'Fee',
+  traded: 'Traded',
+  other: 'Other',
 };
 
 export const EVENT_TYPE: Record<EventType, string> = {

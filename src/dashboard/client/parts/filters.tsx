@@ -3,18 +3,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { useParam } from '../address.js';
-import { useRead } from '../api.js';
 
 export type Options = readonly (readonly [value: string, label: string])[];
-
-/** As many as one request gives. */
-const MAX_OPTIONS = 100;
-
-/** Products or wallets to choose from: all that one request gives. */
-export function useOptions(name: 'products.list' | 'wallets.list', all: string): Options {
-  const { data } = useRead(name, { pageSize: MAX_OPTIONS });
-  return [['', all], ...(data?.items ?? []).map((item) => [item.id, item.name] as const)];
-}
 
 export const Tabs = ({
   label,
@@ -56,7 +46,8 @@ export function Select({ name, label, options }: { name: string; label: string; 
   );
 }
 
-const TYPING_MS = 300;
+/** Until what is typed is looked for. */
+export const TYPING_MS = 300;
 
 /** Looks while it is typed, a moment later. */
 export function Search({

@@ -2,9 +2,11 @@
 import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useEffect, useId, useRef } from 'preact/hooks';
 import type { Failure } from '../api.js';
+import type { Draft } from './draft.js';
 import { Icon } from './icon.js';
 
 const Faults = createContext<Failure['fields']>({});
+const Drafted = createContext<Draft | null>(null);
 
 interface FormProps {
   /** What the fields hold, blanks around it taken away. */
@@ -15,6 +17,8 @@ interface FormProps {
   children: ComponentChildren;
   /** Stands beside the button. */
   beside?: ComponentChildren;
+  /** Keeps what is typed until it is sent. */
+  draft?: Draft;
 }
 
 export interface Values {
@@ -31,7 +35,7 @@ function valuesOf(form: HTMLFormElement): Values {
   return { text, orNull: (name) => text(name) || null, all: (name) => data.getAll(name).map(String) };
 }
 
-export function Form({ onSubmit, submit, isBusy, failure, children, beside }: FormProps) {
+export function Form({ onSubmit, submit, isBusy, failure, children, beside, draft }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
   const fields = failure?.fields ?? {};
   useEffect(() => {
@@ -43,12 +47,13 @@ export function Form({ onSubmit, submit, isBusy, failure, children, beside }: Fo
         ref={form}
         class="form"
         noValidate
+        onInput={(event) => draft?.keep(event.currentTarget)}
         onSubmit={(event) => {
           event.preventDefault();
           if (!isBusy) onSubmit(valuesOf(event.currentTarget));
         }}
       >
-        {children}
+        <Drafted.Provider value={draft ?? null}>{children}</Drafted.Provider>
         {failure && (
           <p class="problem" role="alert">
             <Icon name="alert" />
@@ -84,7 +89,20 @@ interface FieldProps {
 }
 
 export function Field(props: FieldProps) {
-  const { name, label, hint, value, type = 'text', isLong, isOptional, suffix, options, onInput, ...rest } = props;
+  const {
+    name,
+    label,
+    hint,
+    value: given,
+    type = 'text',
+    isLong,
+    isOptional,
+    suffix,
+    options,
+    onInput,
+    ...rest
+  } = props;
+  const value = useContext(Drafted)?.first(name) ?? given;
   const id = useId();
   const fault = useContext(Faults)[name];
   const described = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(' ');
@@ -141,7 +159,8 @@ interface ChoiceProps {
   onInput?: (value: string) => void;
 }
 
-export function Choice({ name, legend, type, value, options, onInput }: ChoiceProps) {
+export function Choice({ name, legend, type, options, onInput, ...props }: ChoiceProps) {
+  const value = useContext(Drafted)?.all()[name] ?? props.value;
   const id = useId();
   const fault = useContext(Faults)[name];
   return (

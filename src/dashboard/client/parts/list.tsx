@@ -8,66 +8,72 @@ import { Shown } from './page.js';
 export interface Column<Item> {
   title: string;
   /** `main` is the row's link, `money` is right-aligned, `wide` is left out on a phone. */
-  kind?: 'main' | 'money' | 'wide' | 'actions';
+  kind?: 'main' | 'money' | 'wide' | 'money wide' | 'actions';
   cell: (item: Item) => ComponentChildren;
 }
 
-interface ListProps<Item> {
+interface Listed<Item> {
+  items: Item[];
+  meta: { page: number; total: number; totalPages: number; pageSize: number };
+}
+
+interface RowsProps<Item> {
   /** For screen readers. */
   title: string;
-  query: UseQueryResult<{ items: Item[]; meta: { page: number; total: number; totalPages: number; pageSize: number } }>;
   columns: readonly Column<Item>[];
-  /** Where a row leads. */
-  href?: (item: Item) => string;
+  /** Where a row leads; null when it leads nowhere. */
+  href?: (item: Item) => string | null;
   /** Stands in the place of a list without items. */
   empty: ComponentChildren;
   /** False: the first items only. */
   paged?: boolean;
 }
 
-export function List<Item extends { id: string }>({
-  title,
+export const List = <Item extends { id: string }>({
   query,
-  columns,
-  href,
-  empty,
-  paged = true,
-}: ListProps<Item>) {
+  ...rows
+}: RowsProps<Item> & { query: UseQueryResult<Listed<Item>> }) => (
+  <Shown query={query}>{(listed) => <Rows {...rows} {...listed} isStale={query.isPlaceholderData} />}</Shown>
+);
+
+/** A page of a list that is at hand. */
+export function Rows<Item extends { id: string }>(props: RowsProps<Item> & Listed<Item> & { isStale?: boolean }) {
+  const { title, columns, href, empty, paged = true, items, meta, isStale = false } = props;
+  const leadingTo = (item: Item, content: ComponentChildren) => {
+    const to = href?.(item);
+    return to ? <Link href={to}>{content}</Link> : content;
+  };
   return (
-    <Shown query={query}>
-      {({ items, meta }) => (
-        <div class={query.isPlaceholderData ? 'list stale' : 'list'} aria-busy={query.isPlaceholderData}>
-          {items.length === 0 ? (
-            <div class="empty">{empty}</div>
-          ) : (
-            <table>
-              <caption class="unseen">{title}</caption>
-              <thead>
-                <tr>
-                  {columns.map((column) => (
-                    <th key={column.title} scope="col" class={column.kind}>
-                      {column.kind === 'actions' ? <span class="unseen">{column.title}</span> : column.title}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {items.map((item) => (
-                  <tr key={item.id}>
-                    {columns.map(({ title, kind, cell }) => (
-                      <td key={title} class={kind}>
-                        {kind === 'main' && href ? <Link href={href(item)}>{cell(item)}</Link> : cell(item)}
-                      </td>
-                    ))}
-                  </tr>
+    <div class={isStale ? 'list stale' : 'list'} aria-busy={isStale}>
+      {items.length === 0 ? (
+        <div class="empty">{empty}</div>
+      ) : (
+        <table>
+          <caption class="unseen">{title}</caption>
+          <thead>
+            <tr>
+              {columns.map((column) => (
+                <th key={column.title} scope="col" class={column.kind}>
+                  {column.kind === 'actions' ? <span class="unseen">{column.title}</span> : column.title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {items.map((item) => (
+              <tr key={item.id}>
+                {columns.map(({ title, kind, cell }) => (
+                  <td key={title} class={kind}>
+                    {kind === 'main' ? leadingTo(item, cell(item)) : cell(item)}
+                  </td>
                 ))}
-              </tbody>
-            </table>
-          )}
-          {paged && <Pages {...meta} shown={items.length} />}
-        </div>
+              </tr>
+            ))}
+          </tbody>
+        </table>
       )}
-    </Shown>
+      {paged && <Pages {...meta} shown={items.length} />}
+    </div>
   );
 }
 

@@ -6,6 +6,7 @@ import { failureOf, type Item, type Output, useRead, useSession, useWrite } from
 import { startOfDay } from '../format.js';
 import { Ask, Once, useCanWrite } from '../parts/act.js';
 import { Badge, LinkButton, Time } from '../parts/bits.js';
+import { useDraft } from '../parts/draft.js';
 import { Choice, Field, Form, type Values } from '../parts/form.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
@@ -128,16 +129,17 @@ export function NewApiKey() {
   const create = useWrite('apiKeys.create');
   const [made, setMade] = useState<Output<'apiKeys.create'> | null>(null);
   const [, navigate] = useLocation();
+  const draft = useDraft('api-key:new');
   const submit = async (values: Values) => {
     const day = values.text('expiresAt');
     try {
-      setMade(
-        await create.mutateAsync({
-          name: values.text('name'),
-          scope: values.text('scope') as ApiKey['scope'],
-          expiresAt: day ? startOfDay(day, 1).toISOString() : null,
-        }),
-      );
+      const key = await create.mutateAsync({
+        name: values.text('name'),
+        scope: values.text('scope') as ApiKey['scope'],
+        expiresAt: day ? startOfDay(day, 1).toISOString() : null,
+      });
+      draft.forget();
+      setMade(key);
     } catch {}
   };
   return (
@@ -147,6 +149,7 @@ export function NewApiKey() {
         isBusy={create.isPending}
         failure={create.error ? failureOf(create.error) : null}
         onSubmit={(values) => void submit(values)}
+        draft={draft}
       >
         <Field name="name" label="Name" hint="Who or what uses it, such as “shop server”." />
         <Choice name="scope" legend="It may" type="radio" value={['READ']} options={SCOPES} />

@@ -3,7 +3,9 @@ import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { useParam } from '../address.js';
 import { failureOf, useRead, useWrite } from '../api.js';
-import { Tabs, useOptions } from '../parts/filters.js';
+import { ChoiceField, useChoices } from '../parts/choices.js';
+import { type Draft, useDraft } from '../parts/draft.js';
+import { Tabs } from '../parts/filters.js';
 import { Field, Form, type Values } from '../parts/form.js';
 import { Page } from '../parts/page.js';
 import { say } from '../parts/toast.js';
@@ -24,6 +26,7 @@ export function NewCheckout() {
   const [kind, setKind] = useParam('of');
   const isFree = kind === 'free';
   const create = useWrite('checkouts.create');
+  const draft = useDraft('checkout:new');
   const [, navigate] = useLocation();
   const submit = async (values: Values) => {
     const common = {
@@ -48,6 +51,7 @@ export function NewCheckout() {
         };
     try {
       const checkout = await create.mutateAsync({ ...ordered, ...common });
+      draft.forget();
       say('The checkout is ready.');
       navigate(`/checkouts/${checkout.id}`);
     } catch {}
@@ -60,8 +64,9 @@ export function NewCheckout() {
         isBusy={create.isPending}
         failure={create.error ? failureOf(create.error) : null}
         onSubmit={(values) => void submit(values)}
+        draft={draft}
       >
-        {isFree ? <FreeFields /> : <ProductFields />}
+        {isFree ? <FreeFields draft={draft} /> : <ProductFields />}
         <Field name="reference" label="Your reference" isOptional hint="Such as the order’s number." />
         <Field name="hours" label="Can be paid for" options={LIFETIMES} value="24" />
         <Field
@@ -85,13 +90,11 @@ export function NewCheckout() {
 
 function ProductFields() {
   const [chosen, choose] = useParam('product');
-  const products = useRead('products.list', { pageSize: 100, active: true });
-  const items = products.data?.items ?? [];
-  const product = items.find(({ id }) => id === chosen);
-  const options = [['', 'Choose a product'], ...items.map(({ id, name }) => [id, name] as const)] as const;
+  const products = useChoices('products.list', { none: 'Choose a product', chosen, active: true });
+  const { data: product } = useRead('products.get', { id: chosen }, { enabled: chosen !== '', keepPrevious: false });
   return (
     <>
-      <Field key={options.length} name="productId" label="Product" options={options} value={chosen} onInput={choose} />
+      <ChoiceField name="productId" label="Product" choices={products} value={chosen} onInput={choose} />
       {product?.priceType === 'CUSTOM' ? (
         <Field name="amount" label="Amount" inputMode="decimal" suffix={product.assetCode} />
       ) : (
@@ -108,21 +111,22 @@ function ProductFields() {
   );
 }
 
-function FreeFields() {
-  const wallets = useOptions('wallets.list', 'Choose a wallet');
-  const [code, setCode] = useState('XLM');
+function FreeFields({ draft }: { draft: Draft }) {
+  const [walletId, choose] = useState(draft.first('walletId') ?? '');
+  const wallets = useChoices('wallets.list', { none: 'Choose a wallet', chosen: walletId });
+  const [code, setCode] = useState(draft.first('assetCode') ?? 'XLM');
   return (
     <>
       <Field name="name" label="What it is for" />
       <Field name="amount" label="Amount" inputMode="decimal" suffix={code} />
       <Field name="assetCode" label="Asset" value="XLM" onInput={setCode} />
       {code.trim() !== 'XLM' && <Field name="assetIssuer" label="Issuer of the asset" placeholder="G…" />}
-      <Field
-        key={wallets.length}
+      <ChoiceField
         name="walletId"
         label="Wallet that receives the money"
-        options={wallets}
-        value={wallets.length === 2 ? wallets[1]![0] : ''}
+        choices={wallets}
+        value={walletId || wallets.only}
+        onInput={choose}
       />
     </>
   );

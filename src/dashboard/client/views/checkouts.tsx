@@ -3,8 +3,9 @@ import { usePage, useParam } from '../address.js';
 import { type Item, useRead } from '../api.js';
 import { useCanWrite } from '../parts/act.js';
 import { Badge, LinkButton, Money, Time } from '../parts/bits.js';
+import { ChoiceFilter } from '../parts/choices.js';
 import { Export } from '../parts/export.js';
-import { Search, Select, Tabs, useOptions } from '../parts/filters.js';
+import { Search, Tabs } from '../parts/filters.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
 import { CHECKOUT_STATUS } from '../words.js';
@@ -44,7 +45,6 @@ export function Checkouts() {
   const [status, setStatus] = useParam('status');
   const [reference] = useParam('reference');
   const [productId] = useParam('product');
-  const products = useOptions('products.list', 'All products');
   const canWrite = useCanWrite();
   const known = STATUSES.find((each) => each === status);
   const wanted = {
@@ -70,7 +70,7 @@ export function Checkouts() {
       <Tabs label="Status" options={TABS} value={known ?? ''} set={setStatus} />
       <div class="grid">
         <Search name="reference" label="Whole reference" />
-        <Select name="product" label="Product" options={products} />
+        <ChoiceFilter name="product" label="Product" of="products.list" none="All products" />
       </div>
       <List
         title="Checkouts"

@@ -4,8 +4,9 @@ import { usePage, useParam } from '../address.js';
 import { failureOf, type Item, useRead, useWrite } from '../api.js';
 import { Toggle, useCanWrite } from '../parts/act.js';
 import { Copy, LinkButton } from '../parts/bits.js';
-import { Search, Select, useOptions } from '../parts/filters.js';
-import { Field, Form } from '../parts/form.js';
+import { ChoiceField, ChoiceFilter, useChoices } from '../parts/choices.js';
+import { Search, Select } from '../parts/filters.js';
+import { Form } from '../parts/form.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
 import { say } from '../parts/toast.js';
@@ -50,7 +51,6 @@ export function Links() {
   const [search] = useParam('search');
   const [active] = useParam('active');
   const [productId] = useParam('product');
-  const products = useOptions('products.list', 'All products');
   const canWrite = useCanWrite();
   const links = useRead('paymentLinks.list', {
     page: usePage(),
@@ -71,7 +71,7 @@ export function Links() {
     >
       <div class="grid">
         <Search name="search" label="Search by product, memo or address" />
-        <Select name="product" label="Product" options={products} />
+        <ChoiceFilter name="product" label="Product" of="products.list" none="All products" />
         <Select name="active" label="State" options={STATES} />
       </div>
       <List
@@ -86,8 +86,8 @@ export function Links() {
 }
 
 export function NewLink() {
-  const [productId] = useParam('product');
-  const products = useOptions('products.list', 'Choose a product');
+  const [productId, choose] = useParam('product');
+  const products = useChoices('products.list', { none: 'Choose a product', chosen: productId });
   const create = useWrite('paymentLinks.create');
   const canWrite = useCanWrite();
   const [, navigate] = useLocation();
@@ -100,7 +100,7 @@ export function NewLink() {
   };
   return (
     <Page title="New payment link" back={{ href: '/links', label: 'Payment links' }}>
-      {products.length === 1 && canWrite ? (
+      {products.isEmpty && canWrite ? (
         <div class="empty">
           A link needs a product. <LinkButton href="/products/new">Create a product</LinkButton>
         </div>
@@ -111,12 +111,12 @@ export function NewLink() {
           failure={create.error ? failureOf(create.error) : null}
           onSubmit={(values) => void submit(values.text('productId'))}
         >
-          <Field
-            key={products.length}
+          <ChoiceField
             name="productId"
             label="Product"
-            options={products}
+            choices={products}
             value={productId}
+            onInput={choose}
             hint="Many people can pay on one link. For one order of one customer, make a checkout."
           />
         </Form>

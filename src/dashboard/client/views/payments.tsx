@@ -4,8 +4,9 @@ import { usePage, useParam } from '../address.js';
 import { type Item, useRead } from '../api.js';
 import { short, startOfDay } from '../format.js';
 import { Badge, Money, Time } from '../parts/bits.js';
+import { ChoiceFilter } from '../parts/choices.js';
 import { Export } from '../parts/export.js';
-import { Filters, Search, Select, Tabs, useOptions } from '../parts/filters.js';
+import { Filters, Search, Tabs } from '../parts/filters.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
 import { PAYMENT_REASON, PAYMENT_STATUS } from '../words.js';
@@ -47,8 +48,6 @@ export function Payments() {
   const [transactionHash] = useParam('transaction');
   const [from] = useParam('from');
   const [to] = useParam('to');
-  const products = useOptions('products.list', 'All products');
-  const wallets = useOptions('wallets.list', 'All wallets');
   const known = STATUSES.find((each) => each === status);
   const wanted = {
     status: known ? [known] : [...STATUSES],
@@ -79,8 +78,8 @@ export function Payments() {
     <Page title="Payments" actions={<Export of="payments" filters={wanted} />}>
       <Tabs label="Status" options={TABS} value={known ?? ''} set={setStatus} />
       <Filters values={filters}>
-        <Select name="product" label="Product" options={products} />
-        <Select name="wallet" label="Wallet" options={wallets} />
+        <ChoiceFilter name="product" label="Product" of="products.list" none="All products" />
+        <ChoiceFilter name="wallet" label="Wallet" of="wallets.list" none="All wallets" />
         <Search name="asset" label="Asset code" />
         <Search name="from" label="From" type="date" />
         <Search name="to" label="To" type="date" />

@@ -4,7 +4,8 @@ import { useLocation } from 'wouter-preact';
 import { failureOf, type Item, useRead, useWrite } from '../api.js';
 import { Ask, useCanWrite } from '../parts/act.js';
 import { Code, Facts, LinkButton } from '../parts/bits.js';
-import { useOptions } from '../parts/filters.js';
+import { ChoiceField, useChoices } from '../parts/choices.js';
+import { useDraft } from '../parts/draft.js';
 import { Choice, Field, Form, type Values } from '../parts/form.js';
 import { List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
@@ -108,9 +109,11 @@ function ProductForm({ product }: { product: Product | null }) {
   const create = useWrite('products.create');
   const update = useWrite('products.update');
   const write = product ? update : create;
-  const [priceType, setPriceType] = useState(product?.priceType ?? 'FIXED');
-  const [code, setCode] = useState(product?.assetCode ?? 'XLM');
-  const wallets = useOptions('wallets.list', 'Choose a wallet');
+  const draft = useDraft(`product:${product?.id ?? 'new'}`);
+  const [priceType, setPriceType] = useState(draft.first('priceType') ?? product?.priceType ?? 'FIXED');
+  const [code, setCode] = useState(draft.first('assetCode') ?? product?.assetCode ?? 'XLM');
+  const [walletId, chooseWallet] = useState(draft.first('walletId') ?? product?.wallet.id ?? '');
+  const wallets = useChoices('wallets.list', { none: 'Choose a wallet', chosen: walletId });
   const [, navigate] = useLocation();
   const isXlm = code.trim() === 'XLM';
 
@@ -130,6 +133,7 @@ function ProductForm({ product }: { product: Product | null }) {
       const saved = product
         ? await update.mutateAsync({ id: product.id, ...fieldsOf(values) })
         : await create.mutateAsync(fieldsOf(values));
+      draft.forget();
       say(product ? 'Saved.' : `${saved.name} is created.`);
       if (!product) navigate(`/products/${saved.id}`);
     } catch {}
@@ -140,6 +144,7 @@ function ProductForm({ product }: { product: Product | null }) {
       isBusy={write.isPending}
       failure={write.error ? failureOf(write.error) : null}
       onSubmit={(values) => void submit(values)}
+      draft={draft}
     >
       <Field name="name" label="Name" value={product?.name ?? ''} />
       <Field name="description" label="Description" isLong isOptional value={product?.description ?? ''} />
@@ -151,12 +156,12 @@ function ProductForm({ product }: { product: Product | null }) {
         value={product?.imageUrl ?? ''}
         placeholder="https://…"
       />
-      <Field
-        key={wallets.length}
+      <ChoiceField
         name="walletId"
         label="Wallet that receives the money"
-        options={wallets}
-        value={product?.wallet.id ?? (wallets.length === 2 ? wallets[1]![0] : '')}
+        choices={wallets}
+        value={walletId || wallets.only}
+        onInput={chooseWallet}
       />
       <Field
         name="assetCode"
@@ -174,7 +179,7 @@ function ProductForm({ product }: { product: Product | null }) {
         type="radio"
         value={[priceType]}
         options={PRICE_TYPES}
-        onInput={(value) => setPriceType(value as 'FIXED')}
+        onInput={setPriceType}
       />
       {priceType === 'FIXED' ? (
         <Field name="price" label="Price" inputMode="decimal" value={product?.price ?? ''} suffix={code} />

@@ -1,6 +1,6 @@
 /** What shows that a wallet's books are complete: ledgers that were missed, and audits of its balances. */
 import { type Item, type Output, useRead, useWrite } from '../api.js';
-import { grouped, plural } from '../format.js';
+import { grouped, plural, signed } from '../format.js';
 import { Act, useCanWrite } from '../parts/act.js';
 import { Badge, Facts, Time } from '../parts/bits.js';
 import { Section, Shown } from '../parts/page.js';
@@ -119,8 +119,6 @@ function One({ audit }: { audit: Audit }) {
     </li>
   );
 }
-
-const signed = (amount: string): string => (amount.startsWith('-') ? `−${grouped(amount.slice(1))}` : grouped(amount));
 
 function OfAsset({ asset }: { asset: Audit['assets'][number] }) {
   const { assetCode, opening, movements, computed, closing, difference } = asset;

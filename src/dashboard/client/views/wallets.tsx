@@ -5,6 +5,7 @@ import { failureOf, type Item, useRead, useSession, useWrite } from '../api.js';
 import { grouped } from '../format.js';
 import { Ask, Toggle, useCanWrite } from '../parts/act.js';
 import { Badge, Code, Facts, LinkButton, Time } from '../parts/bits.js';
+import { useDraft } from '../parts/draft.js';
 import { Field, Form, type Values } from '../parts/form.js';
 import { type Column, List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
@@ -67,11 +68,13 @@ const BACK = { href: '/wallets', label: 'Wallets' };
 export function NewWallet() {
   const networks = useSession().data?.networks ?? [];
   const create = useWrite('wallets.create');
+  const draft = useDraft('wallet:new');
   const [, navigate] = useLocation();
   const submit = async (values: Values) => {
     const network = values.text('network') as Wallet['network'];
     try {
       const wallet = await create.mutateAsync({ name: values.text('name'), address: values.text('address'), network });
+      draft.forget();
       say(`${wallet.name} is watched.`);
       navigate(`/wallets/${wallet.id}`);
     } catch {}
@@ -83,6 +86,7 @@ export function NewWallet() {
         isBusy={create.isPending}
         failure={create.error ? failureOf(create.error) : null}
         onSubmit={(values) => void submit(values)}
+        draft={draft}
       >
         <Field name="name" label="Name" hint="For yourself: customers do not see it." />
         <Field
@@ -117,7 +121,19 @@ function Details({ wallet }: { wallet: Wallet }) {
   const remove = useWrite('wallets.delete');
   const [, navigate] = useLocation();
   return (
-    <Page title={name} back={BACK} badge={<SyncBadge {...wallet} />} actions={<WalletSwitch wallet={wallet} />}>
+    <Page
+      title={name}
+      back={BACK}
+      badge={<SyncBadge {...wallet} />}
+      actions={
+        <>
+          <LinkButton href={`/wallets/${id}/statement`} plain>
+            Statement
+          </LinkButton>
+          <WalletSwitch wallet={wallet} />
+        </>
+      }
+    >
       <p class="lead">
         {active ? SYNC_STATE[sync.state].sentence : 'It is not watched: what comes meanwhile will not be found later.'}
       </p>

@@ -4,6 +4,7 @@ import { useLocation } from 'wouter-preact';
 import { failureOf, type Item, type Output, useRead, useWrite } from '../api.js';
 import { Act, Ask, Once, Toggle, useCanWrite } from '../parts/act.js';
 import { Code, Facts, Time } from '../parts/bits.js';
+import { useDraft } from '../parts/draft.js';
 import { Choice, Field, Form, type Values } from '../parts/form.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { say } from '../parts/toast.js';
@@ -46,14 +47,20 @@ function WebhookForm({
   const create = useWrite('webhooks.create');
   const update = useWrite('webhooks.update');
   const write = webhook ? update : create;
+  const draft = useDraft(`webhook:${webhook?.id ?? 'new'}`);
   const submit = async (values: Values) => {
     const events = values.all('events') as Webhook['events'];
     const fields = { name: values.text('name'), url: values.text('url'), events };
     try {
       if (webhook) {
         await update.mutateAsync({ id: webhook.id, ...fields });
+        draft.forget();
         say('Saved.');
-      } else onCreated?.(await create.mutateAsync(fields));
+      } else {
+        const made = await create.mutateAsync(fields);
+        draft.forget();
+        onCreated?.(made);
+      }
     } catch {}
   };
   return (
@@ -62,6 +69,7 @@ function WebhookForm({
       isBusy={write.isPending}
       failure={write.error ? failureOf(write.error) : null}
       onSubmit={(values) => void submit(values)}
+      draft={draft}
     >
       <Field name="name" label="Name" value={webhook?.name ?? ''} />
       <Field name="url" label="Endpoint" inputMode="url" placeholder="https://…" value={webhook?.url ?? ''} />
