@@ -1,4 +1,5 @@
-/** Style, scripts and icon of the page, named after their content: a name once served never means anything else. */
+/** Style, scripts and icon of the page, named after their content: a name once served never means anything else. Beside them the button for the pages of
+ *  shops, named after the version of what it promises them. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -16,6 +17,9 @@ export type AssetName = keyof typeof FILES;
 /** The wallet's interface as its makers publish it: one script without further parts. */
 const FREIGHTER = createRequire(import.meta.url).resolve('@stellar/freighter-api');
 
+/** Pages of shops name this file, so it stays; what its attribute and its event mean changes only with the number. */
+const BUTTON = 'button-v1.js';
+const ONE_HOUR = 'public, max-age=3600';
 const ONE_YEAR = 'public, max-age=31536000, immutable';
 
 const read = (file: string) => readFileSync(new URL(`./client/${file}`, import.meta.url));
@@ -39,7 +43,20 @@ export function createAssets() {
       anyHash: new RegExp(`^${name}-\\w+\\.${extension}$`),
     };
   });
+  const button = read('button.js');
   return {
+    /** For `/page/button-v1.js`, which other origins load. */
+    button: {
+      path: `/page/${BUTTON}`,
+      serve: ((_req, res) => {
+        res.set({
+          'cache-control': ONE_HOUR,
+          'cross-origin-resource-policy': 'cross-origin',
+          'access-control-allow-origin': '*',
+        });
+        res.type('text/javascript').send(button);
+      }) satisfies RequestHandler,
+    },
     /** The name under `/page/`. */
     nameOf: (file: AssetName): string => assets.find((asset) => asset.file === file)!.hashed,
     /** For `/page/:file`. While versions change, a page of the other version gets what is here, which then nobody keeps. */

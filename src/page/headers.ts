@@ -30,6 +30,9 @@ export function shownImage(imageUrl: string | null): ShownImage | null {
   return protocol === 'https:' && /^[a-z0-9.[\]:-]+$/.test(host) ? { url: href, origin } : null;
 }
 
+/** For a page whose opener may watch it: with the usual policy the browser would cut the tie between the two windows. */
+export const watchedByOpener = { 'cross-origin-opener-policy': 'unsafe-none' };
+
 export const strictHeaders: RequestHandler = (_req, res, next) => {
   res.removeHeader('Content-Security-Policy-Report-Only');
   res.set({

@@ -10,9 +10,10 @@ import { checkoutStateOf } from './checkout-state.js';
 import { busyView, faultView, unknownView } from './document.js';
 import { judgeEntered } from './entered-amount.js';
 import { createFollow } from './follow.js';
-import { contentSecurityPolicy, shownImage, strictHeaders } from './headers.js';
+import { contentSecurityPolicy, shownImage, strictHeaders, watchedByOpener } from './headers.js';
 import type { Html } from './html.js';
 import { createLinkUpdates } from './link-updates.js';
+import { openerOf } from './opener.js';
 import { closedBecause, pageStateOf } from './page-state.js';
 import { qrCode } from './qr.js';
 import { createStreams } from './streams.js';
@@ -100,6 +101,7 @@ export function createPageRouter(deps: PageDeps): PageRouter {
     res: Response,
     link: PageLink,
     given: { amount?: unknown; since?: unknown; problem?: string },
+    opener: string | null = null,
   ): Promise<void> {
     const since = sinceOf(given.since);
     const opened = since ?? clock.now();
@@ -121,8 +123,9 @@ export function createPageRouter(deps: PageDeps): PageRouter {
       testPayable: testPayable(link),
       walletPayable: payerLedger !== null,
       problem: given.problem ?? null,
+      opener,
     });
-    res.set(contentSecurityPolicy(image));
+    res.set({ ...contentSecurityPolicy(image), ...(opener !== null && watchedByOpener) });
     send(res, given.problem !== undefined ? 502 : terms.entered.state === 'wrong' ? 422 : 200, view);
   }
 
@@ -175,6 +178,7 @@ export function createPageRouter(deps: PageDeps): PageRouter {
 
   const router = express.Router();
   router.use(['/p', '/c', '/page'], strictHeaders);
+  router.get(frame.assets.button.path, frame.assets.button.serve);
   router.get('/page/:file', frame.assets.serve);
   if (payerLedger) {
     const limitPayer = (req: Request) => limit(addressOfClient(req)) || limitWallet(addressOfClient(req));
@@ -188,7 +192,7 @@ export function createPageRouter(deps: PageDeps): PageRouter {
   });
   router.get(
     ['/p/:slug', '/c/:slug'],
-    withLink((req, res, link) => showPage(res, link, req.query)),
+    withLink((req, res, link) => showPage(res, link, req.query, openerOf(link.checkout, req.get('referer')))),
   );
   router.get(
     ['/p/:slug/qr', '/c/:slug/qr'],

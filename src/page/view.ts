@@ -31,6 +31,8 @@ export interface PageModel {
   walletPayable: boolean;
   /** What became of a press on the test button, if it failed. */
   problem: string | null;
+  /** The origin that may be told how a checkout ended. */
+  opener: string | null;
 }
 
 export function pageView(frame: Frame, model: PageModel): Html {
@@ -41,7 +43,7 @@ export function pageView(frame: Frame, model: PageModel): Html {
     pageState.title,
     html`
 ${networkNotice(link)}
-<main class="checkout" data-address="${address}" data-opened="${opened}" data-state="${pageState.state}"${pageState.due !== undefined && html` data-due="${pageState.due}"`}${pageState.payable && walletData(frame, model)}>
+<main class="checkout" data-address="${address}" data-opened="${opened}" data-state="${pageState.state}"${pageState.due !== undefined && html` data-due="${pageState.due}"`}${pageState.payable && walletData(frame, model)}${model.opener !== null && html` data-opener="${model.opener}" data-checkout="${link.checkout!.id}"`}>
   <header class="summary">
     ${image && html`<img class="picture" src="${image.url}" alt="" referrerpolicy="no-referrer" width="320" height="320">`}
     <div>

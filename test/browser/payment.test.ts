@@ -1,7 +1,10 @@
-/** The whole service with a real payment on the local ledger, in front of a real browser. */
+/** The whole service with a real payment on the local ledger, in front of a real browser; and shops of other origins that open its pages by a button. */
+import type { AddressInfo } from 'node:net';
+import express from 'express';
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, openPage, scan, seen, watchPage } from '../helpers/browser.js';
+import { blocksOf } from '../helpers/documents.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
 const browser = await openBrowser(t);
@@ -105,4 +108,151 @@ t.test('a link that is switched off while its page is open turns money away and 
   const gone = await fetch(link.url);
   t.equal(gone.status, 200);
   t.notMatch(await gone.text(), wallet.address);
+});
+
+interface Shop {
+  origin: string;
+  /** Of the orders that were made, the newest last. */
+  orders: { id: string; url: string; memo: string }[];
+}
+
+const guide = blocksOf('docs/guides/button.md');
+
+/** A shop of another origin, with the button as the guide shows it. `/` keeps what it is told in `ends`, `/stay` does with it what the guide shows. */
+async function openShop(t: Parameters<typeof openPage>[0], productId: string): Promise<Shop> {
+  const app = express();
+  const shop: Shop = { origin: '', orders: [] };
+  const button = guide('html', '<form').replace('https://pay.example', service.url);
+  const keep = `<script>ends = []; addEventListener('checkoutend', ({ detail }) => ends.push(detail))</script>`;
+  app.get('/', (_request, response) => void response.send(`<title>Shop</title>${keep}${button}`));
+  app.get('/stay', (_request, response) => {
+    response.send(`<title>Shop</title>${button}<p id="note"></p>${guide('html', 'checkoutend')}`);
+  });
+  app.post('/orders', async (_request, response) => {
+    const { data } = await service.api('POST', '/checkouts', {
+      productId,
+      successUrl: `${shop.origin}/thanks?order=7`,
+      cancelUrl: `${shop.origin}/`,
+    });
+    shop.orders.push(data);
+    response.redirect(303, data.url);
+  });
+  app.get('/thanks', (_request, response) => void response.send('<title>Thanks</title>'));
+  const server = app.listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  t.teardown(() => void server.close());
+  shop.origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return shop;
+}
+
+const ends = (page: Page) => page.evaluate<{ checkout: string | null; paid: boolean }[]>('ends');
+const press = async (page: Page): Promise<Page> => {
+  const [popup] = await Promise.all([page.waitForEvent('popup'), page.click('text=Buy')]);
+  await popup.waitForSelector('main.checkout');
+  return popup;
+};
+
+t.test(
+  'a button of a shop opens a checkout, makes one order however often it is pressed, and goes on when it is paid',
+  async (t) => {
+    const { product, wallet } = await startSelling(service);
+    const shop = await openShop(t, product.id);
+    const page = await openPage(t, browser);
+    await page.goto(shop.origin);
+    const popup = await press(page);
+    await page.click('text=Buy');
+    t.equal(shop.orders.length, 1);
+
+    const closed = popup.waitForEvent('close');
+    await popup.click('text=Cancel and go back');
+    await closed;
+    await page.waitForFunction('ends.length === 1');
+    t.strictSame(await ends(page), [{ checkout: shop.orders[0]!.id, paid: false }]);
+    t.equal(page.url(), `${shop.origin}/`);
+
+    const again = await press(page);
+    // Who loads the page anew is still the customer of this shop.
+    await again.reload();
+    const { id, memo } = shop.orders[1]!;
+    await ledger.pay({ to: wallet.address, amount: '25', memo });
+    await Promise.all([again.waitForEvent('close'), again.click('#back', { timeout: 15_000 })]);
+    await page.waitForURL(`${shop.origin}/thanks?order=7&checkout=${id}`);
+
+    await page.goto(`${shop.origin}/stay`);
+    const third = await press(page);
+    await ledger.pay({ to: wallet.address, amount: '25', memo: shop.orders[2]!.memo });
+    await turned(third, '.paid');
+    await third.close();
+    await page.waitForSelector(`text=Thank you! ${shop.orders[2]!.id} is on its way.`);
+  },
+);
+
+t.test('where no window opens, or the script does not come, the page itself goes to the checkout', async (t) => {
+  const { product } = await startSelling(service);
+  const shop = await openShop(t, product.id);
+  for (const broken of ['window.open = () => null', null]) {
+    const page = await openPage(t, browser);
+    if (broken !== null) await page.addInitScript(broken);
+    else await page.route('**/button-v1.js', (route) => route.abort());
+    await page.goto(shop.origin);
+    await page.click('text=Buy');
+    await page.waitForURL(`${service.url}/c/*`);
+    await page.click('text=Cancel and go back');
+    await page.waitForURL(`${shop.origin}/`);
+  }
+});
+
+t.test('nobody else watches a checkout, and nobody else tells the shop that it was paid', async (t) => {
+  const { product, wallet } = await startSelling(service);
+  const shop = await openShop(t, product.id);
+  const foreign = await openShop(t, product.id);
+  const page = await openPage(t, browser);
+  await page.goto(shop.origin);
+  const popup = await press(page);
+  const { url, memo } = shop.orders[0]!;
+
+  const evil = await openPage(t, browser);
+  await evil.goto(foreign.origin);
+  await evil.evaluate(`heard = []; addEventListener('message', ({ data }) => heard.push(data))`);
+  const [watched] = await Promise.all([
+    evil.waitForEvent('popup'),
+    evil.evaluate(`handle = open(${JSON.stringify(url)}); undefined`),
+  ]);
+  await watched.waitForSelector('main.checkout');
+  t.equal(await evil.evaluate('handle.closed'), true, 'the browser has cut the tie');
+  t.equal(await watched.evaluate('window.opener'), null);
+
+  const forged = JSON.stringify({
+    source: 'stellar-collect',
+    checkout: shop.orders[0]!.id,
+    paid: true,
+    url: `${shop.origin}/thanks`,
+    leaving: true,
+  });
+  const [fooled] = await Promise.all([
+    evil.waitForEvent('popup'),
+    evil.evaluate(`shop = open(${JSON.stringify(shop.origin)}); undefined`),
+  ]);
+  await fooled.waitForSelector('form');
+  const opened = await press(fooled);
+  await evil.evaluate(`shop.postMessage(${forged}, '*')`);
+  // Of the right origin, but not the window that the button opened.
+  const [other] = await Promise.all([
+    fooled.waitForEvent('popup'),
+    fooled.evaluate(`open(${JSON.stringify(url)}); undefined`),
+  ]);
+  await other.waitForSelector('main.checkout[data-opener]');
+  await other.evaluate(`opener.postMessage(${forged}, '*')`);
+  // The window that the button opened, but of another origin by now.
+  await opened.goto(foreign.origin);
+  await opened.evaluate(`opener.postMessage(${forged}, '*')`);
+  await fooled.evaluate('new Promise((resolve) => setTimeout(resolve, 400))');
+  t.equal(opened.isClosed(), false);
+  t.strictSame([await ends(fooled), fooled.url()], [[], `${shop.origin}/`]);
+
+  await ledger.pay({ to: wallet.address, amount: '25', memo });
+  await Promise.all([turned(popup, '.paid'), turned(watched, '.paid')]);
+  t.strictSame(await evil.evaluate('heard'), []);
+  await popup.close();
+  await page.waitForURL(/\/thanks\?order=7&checkout=chk_/);
 });

@@ -7,6 +7,7 @@ import { checkoutStateOf, timeLeft, withCheckout } from '../../src/page/checkout
 import { type EnteredAmount, judgeEntered } from '../../src/page/entered-amount.js';
 import { shownImage } from '../../src/page/headers.js';
 import { html, trusted } from '../../src/page/html.js';
+import { openerOf } from '../../src/page/opener.js';
 import { pageStateOf } from '../../src/page/page-state.js';
 import { PAGE_MEMORY_MS, type PagePayment } from '../../src/page/types.js';
 import { createMemoryFeed, ISSUER, pageCheckout, pageLink, servePages } from '../helpers/browser.js';
@@ -184,6 +185,49 @@ t.test('every answer is strict: no foreign content, no framing, nothing kept', a
     t.equal(old.headers.get('cache-control'), 'no-store', 'but nobody keeps it');
   }
   t.equal((await fetch(`${url}/page/../router.ts`)).status, 404);
+});
+
+t.test('only a page of the shop that made a checkout may watch it from the window that opened it', async (t) => {
+  const order = (successUrl: string | null, cancelUrl: string | null) =>
+    pageCheckout('x', { successUrl, cancelUrl }).checkout;
+  const shop = order('https://shop.example/thanks?order=7', 'http://localhost:4000/cart');
+  for (const [referer, opener] of [
+    ['https://shop.example/', 'https://shop.example'],
+    ['https://shop.example/products/7?x=https://evil.example', 'https://shop.example'],
+    ['http://localhost:4000/cart', 'http://localhost:4000'],
+    ['https://shop.example:8443/', null],
+    ['http://shop.example/', null],
+    ['https://shop.example.evil.example/', null],
+    ['https://evil.example/https://shop.example/', null],
+    ['https://shop.example@evil.example/', null],
+    ['null', null],
+    ['about:blank', null],
+    ['data:text/html,x', null],
+    ['', null],
+    [undefined, null],
+  ] as const) {
+    t.equal(openerOf(shop, referer), opener, String(referer));
+  }
+  t.equal(openerOf(order(null, null), 'https://shop.example/'), null, 'a checkout without a way back is nobody’s');
+  t.equal(openerOf(undefined, 'https://shop.example/'), null, 'a payment link belongs to no page');
+
+  const { url } = await servePages(t, [pageCheckout('mine'), pageLink('link')]);
+  const asked = async (path: string, referer: string) => {
+    const answer = await fetch(url + path, { headers: { referer } });
+    const [, opener = null] = / data-opener="([^"]*)"/.exec(await answer.text()) ?? [];
+    return [answer.headers.get('cross-origin-opener-policy'), opener];
+  };
+  t.strictSame(await asked('/c/mine', 'https://shop.example/'), ['unsafe-none', 'https://shop.example']);
+  t.strictSame(await asked('/c/mine', 'https://evil.example/'), ['same-origin', null]);
+  t.strictSame(await asked('/p/link', 'https://shop.example/'), ['same-origin', null]);
+  const button = await fetch(`${url}/page/button-v1.js`);
+  t.match(Object.fromEntries(button.headers), {
+    'content-type': /^text\/javascript/,
+    'cross-origin-resource-policy': 'cross-origin',
+    'access-control-allow-origin': '*',
+    'cache-control': 'public, max-age=3600',
+    'content-security-policy': /default-src 'none'/,
+  });
 });
 
 t.test('under a path of its own, every address of the page begins with it', async (t) => {

@@ -7,6 +7,8 @@ const REFUSED_MS = 10_000;
 const TYPING_MS = 350;
 const ORDER_POLL_MS = 15_000;
 const LEAVE_MS = 5_000;
+/** How long the shop's page has to close this window. */
+const CLOSE_MS = 500;
 
 const byId = (id) => document.getElementById(id);
 document.documentElement.classList.add('js');
@@ -25,6 +27,8 @@ if (main) {
   countDown();
   followPayments(main.dataset.address);
   leaveWhenPaid();
+  tellShop();
+  document.addEventListener('click', leaveOnClick);
   redrawOnEntry(main.dataset.address, document.querySelector('form.amount'));
   document.addEventListener('submit', payFromTestAccount);
   lookForWallet();
@@ -97,7 +101,8 @@ function followPayments(address) {
   // Kept with the entry in the history: a reload, or a phone that comes back from the wallet, goes on with the same visit.
   const [navigation] = performance.getEntriesByType('navigation');
   const opened = (navigation?.type !== 'navigate' && history.state?.opened) || main.dataset.opened;
-  history.replaceState({ ...history.state, opened }, '');
+  // The page of a checkout shows all of it anyway; and a reload would no longer name the shop's page in Referer.
+  if (!main.dataset.opener) history.replaceState({ ...history.state, opened }, '');
 
   let source;
   let sourceAt = 0;
@@ -133,6 +138,7 @@ function followPayments(address) {
     say(snapshot.announcement);
     showLocalTimes();
     leaveWhenPaid();
+    tellShop();
     if (snapshot.payments.length > 0) byId('status').scrollIntoView({ block: 'nearest' });
   }
 
@@ -249,7 +255,30 @@ function leaveWhenPaid() {
   const back = byId('back');
   if (!back || leaving) return;
   leaving = true;
-  setTimeout(() => location.assign(back.href), LEAVE_MS);
+  setTimeout(() => leaveFor(back.href), LEAVE_MS);
+}
+
+/** The page of the shop that opened this window learns where its checkout stands. It goes to nobody else: the server has named the shop's origin. */
+function tellShop(leaving = false) {
+  const { opener: shop, checkout, state } = main.dataset;
+  if (!shop || !window.opener) return false;
+  const url = byId('back')?.href ?? null;
+  window.opener.postMessage({ source: 'stellar-collect', checkout, paid: state === 'PAID', url, leaving }, shop);
+  return true;
+}
+
+/** The shop's page closes this window and goes on; where none listens, this one goes to the shop by itself. */
+function leaveFor(url) {
+  if (tellShop(true)) setTimeout(() => location.assign(url), CLOSE_MS);
+  else location.assign(url);
+}
+
+/** @param {MouseEvent} event */
+function leaveOnClick(event) {
+  const link = event.target.closest('.back a');
+  if (!link || !main.dataset.opener || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  leaveFor(link.href);
 }
 
 function redrawOnEntry(address, form) {

@@ -1,0 +1,36 @@
+/** What the documentation shows, taken out of it and run as it stands. Replaced is only what it leaves open (…), the ports, and where the cli comes from. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { builtFile, ROOT, type Running, start } from './command.js';
+import type { TestService } from './service.js';
+
+/** @param file below the root. @returns what finds the one fenced block of a language that holds these words */
+export function blocksOf(file: string): (language: string, words: string) => string {
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  return (language, words) => {
+    const blocks = [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
+    const found = blocks.filter(([, fenced, block]) => fenced === language && block!.includes(words));
+    if (found.length !== 1) throw new Error(`${file} has ${found.length} ${language} blocks with ${words}`);
+    return found[0]![2]!;
+  };
+}
+
+/** For bash: a block against this service. */
+export function literally(text: string, service: TestService, open: Record<string, string> = {}): string {
+  let script = text
+    .replaceAll('http://127.0.0.1:3000', service.url)
+    .replaceAll(/npm run (-s )?cli --/g, `node ${builtFile('src/cli/main.ts')}`);
+  for (const [gap, value] of Object.entries(open)) {
+    if (!script.includes(gap)) throw new Error(`${gap} is not in ${text}`);
+    script = script.replaceAll(gap, value);
+  }
+  return script;
+}
+
+export const bash = (script: string, env: Record<string, string>, cwd?: string): Running =>
+  start('bash', ['-euo', 'pipefail', '-c', script], { env, detached: true, ...(cwd !== undefined && { cwd }) });
+
+/** With whatever it started: npx hands no signal on. */
+export function end({ process: { pid, exitCode } }: Running): void {
+  if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGTERM');
+}
