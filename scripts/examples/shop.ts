@@ -14,7 +14,10 @@ const orders = new Map<string, 'waiting' | 'shipped' | 'expired'>();
 
 const app = express();
 app.get('/', (_request, response) => {
-  response.send('<form method="post" action="/orders"><button>Buy a T-shirt</button></form>');
+  // The script opens the checkout in a window of its own; without it, the form leads there.
+  response.send(`<title>Shop</title>
+<script src="${COLLECT_URL}/page/button-v1.js" defer></script>
+<form method="post" action="/orders" data-stellar-collect><button>Buy a T-shirt</button></form>`);
 });
 app.post('/orders', async (_request, response) => {
   const order = `order-${orders.size + 1}`;

@@ -1,4 +1,4 @@
-/** The README's examples, taken from it and run as they stand. Replaced in them is only what they leave open (…), the port, and where the cli comes from. */
+/** The README's examples, taken from it and run as they stand. */
 import { spawnSync } from 'node:child_process';
 import type { KeyObject } from 'node:crypto';
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -10,21 +10,15 @@ import { systemClock } from '../../src/clock.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
 import { newKeySeed, privateKeyOf, signWithKey } from '../../src/domain/webhook-key.js';
 import { createKeyring } from '../../src/webhooks/keyring.js';
-import { builtFile, ROOT, type Running, run, start } from '../helpers/command.js';
+import { ROOT, type Running, run, start } from '../helpers/command.js';
+import { bash, blocksOf, end, literally } from '../helpers/documents.js';
 import { createHappenings } from '../helpers/happenings.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
-import { eventually, startSelling, startTestService, TEST_SECRETS_KEY, type TestService } from '../helpers/service.js';
+import { eventually, startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 
 const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
+const block = blocksOf('README.md');
 const tsx = import.meta.resolve('tsx');
-
-/** The fenced block of this language that holds these words. */
-function block(language: string, words: string): string {
-  const blocks = [...readme.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
-  const found = blocks.filter(([, fenced, text]) => fenced === language && text!.includes(words));
-  if (found.length !== 1) throw new Error(`${found.length} ${language} blocks with ${words}`);
-  return found[0]![2]!;
-}
 
 const has = (program: string, ...args: string[]) => spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 const php = has('php', '--version') ? false : 'php is not installed (apt-get install php-cli)';
@@ -34,26 +28,6 @@ const python = has('python3', '--version') ? false : 'python3 is not installed';
 const pythonLibrary = has('python3', '-c', 'import standardwebhooks')
   ? false
   : 'the library is not installed; its use is only checked for syntax';
-
-/** For bash: a block of the README against this service. */
-function literally(text: string, service: TestService, open: Record<string, string> = {}): string {
-  let script = text
-    .replaceAll('http://127.0.0.1:3000', service.url)
-    .replaceAll(/npm run (-s )?cli --/g, `node ${builtFile('src/cli/main.ts')}`);
-  for (const [gap, value] of Object.entries(open)) {
-    if (!script.includes(gap)) throw new Error(`${gap} is not in ${text}`);
-    script = script.replaceAll(gap, value);
-  }
-  return script;
-}
-
-const bash = (script: string, env: Record<string, string>) =>
-  start('bash', ['-euo', 'pipefail', '-c', script], { env, detached: true });
-
-/** With whatever it started: npx hands no signal on. */
-function end({ process: { pid, exitCode } }: Running): void {
-  if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGTERM');
-}
 
 async function prepare(t: { teardown(end: () => unknown): void }) {
   const database = await testDatabase(t);
