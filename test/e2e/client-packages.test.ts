@@ -5,9 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { createContext, runInContext } from 'node:vm';
 import t from 'tap';
+import { build as bundle } from 'vite';
 import { z } from 'zod';
 import { contract } from '../../contracts/index.js';
+import type * as Client from '../../src/client/index.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
@@ -210,6 +213,26 @@ async function packagesOf(path: string): Promise<string[]> {
   return [...new Set(imports)].sort();
 }
 
+/** What browsers, Deno, Bun and edge runtimes have in common (the Minimum Common API), as far as the client may need it. */
+const WEB_GLOBALS = [
+  'AbortController AbortSignal DOMException Event EventTarget Headers ReadableStream Request Response TextDecoder TextDecoderStream TextEncoder',
+  'TransformStream URL URLSearchParams WritableStream atob btoa clearInterval clearTimeout console crypto fetch queueMicrotask setInterval setTimeout structuredClone',
+].flatMap((names) => names.split(' '));
+
+/** The client as one script, in a realm that has nothing of Node: no process, no Buffer, no require, no modules. */
+async function clientOfTheEdge(): Promise<typeof Client> {
+  const [{ output }] = (await bundle({
+    root: ROOT,
+    configFile: false,
+    logLevel: 'silent',
+    build: { write: false, minify: false, lib: { entry: 'src/client/index.ts', formats: ['iife'], name: 'client' } },
+  })) as unknown as [{ output: { code: string }[] }];
+  const realm = createContext(
+    Object.fromEntries(WEB_GLOBALS.map((name) => [name, globalThis[name as keyof typeof globalThis]])),
+  );
+  return runInContext(`${output[0]!.code}; client`, realm);
+}
+
 /** Loads in browsers and on the edge: these need no Node. */
 const CLIENT_PACKAGES = ['@trpc/client', 'eventsource', 'eventsource-parser'];
 
@@ -268,6 +291,23 @@ t.test("the client's package brings nothing of the server, compiles and runs in 
     sequence: 1,
     same: 'function',
   });
+
+  const edge = await clientOfTheEdge();
+  const client = edge.createClient({ url: service.url, apiKey: service.apiKey });
+  const [account, open] = await Promise.all([client.account.get.query(), client.checkouts.list.query()]);
+  t.same([account.id, open.items.length], [service.accountId, 1], 'calls, two in one request');
+  const missing = await client.checkouts.get.query({ id: 'chk_none' }).catch((error) => error.data.error.code);
+  t.equal(missing, 'not_found');
+  const verified = await edge.verifyWebhook(body, headers as Client.WebhookHeaders, { secret: hook.secret });
+  t.equal(verified.type, 'payment.completed');
+  const publicKeys = JSON.parse(keys);
+  t.equal((await edge.verifyWebhook(body, headers as Client.WebhookHeaders, { publicKeys })).id, verified.id);
+  const forged = edge.verifyWebhook(`${body} `, headers as Client.WebhookHeaders, { secret: hook.secret });
+  t.equal(await forged.catch((error: Error) => error.name), 'WebhookVerificationError');
+  for await (const { sequence } of edge.followEvents({ url: service.url, apiKey: service.apiKey, after: 1 })) {
+    t.equal(sequence, 2, 'events are followed');
+    break;
+  }
 });
 
 t.test('the packed package and a generated client compile and run in another folder', async (t) => {
