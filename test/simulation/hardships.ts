@@ -34,7 +34,12 @@ export interface Hardships {
   /** Merchants send money back, and say by memo or hash what it gives back. */
   refunds: true | null;
   /** Wallets are audited, by themselves and on demand, by Horizons that may leave records out of their lists. */
-  audits: { everyMs: number; omits: boolean } | null;
+  audits: {
+    everyMs: number;
+    omits: boolean;
+    /** So many at once in each worker, as when leases are lost. */
+    auditors: number;
+  } | null;
 }
 
 export type HardshipName = keyof Hardships;
@@ -159,7 +164,11 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
   audits: {
     isOn: true,
     probability: 0.1,
-    draw: (random) => ({ everyMs: random.pick([8000, 20_000, 60_000]), omits: random.chance(0.7) }),
+    draw: (random) => ({
+      everyMs: random.pick([8000, 20_000, 60_000]),
+      omits: random.chance(0.7),
+      auditors: random.between(1, 2),
+    }),
     adapt: (scenario, random) => {
       scenario.ledgers += random.between(3, 6);
       scenario.merchantActs += random.between(3, 8);

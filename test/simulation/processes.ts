@@ -13,6 +13,7 @@ import { createSecretBox } from '../../src/domain/secrets.js';
 import { createLedger } from '../../src/ledger/sources.js';
 import { createStores } from '../../src/stores/index.js';
 import type { SimulatedDatabase } from './database.js';
+import type { Hardships } from './hardships.js';
 import { type Network, PASSPHRASE } from './network.js';
 import type { Receiver } from './receiver.js';
 import type { Process, Scheduler } from './scheduler.js';
@@ -45,8 +46,8 @@ export interface Surroundings {
     host: string | undefined;
     /** Checkouts are made, so that they have to expire. */
     expires: boolean;
-    /** From one audit of a wallet to the next; null for none, also on demand. */
-    auditEveryMs: number | null;
+    /** Null for none, also on demand. */
+    audits: Hardships['audits'];
   };
 }
 
@@ -128,8 +129,9 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
     dispatcher.drain(ended.signal),
   ];
   if (settings.expires) works.push(expire(expiry, core, ended.signal));
-  if (settings.auditEveryMs !== null)
-    works.push(audit(core, settings.auditEveryMs, { eventsStored: () => sequencer.wake(), ended: ended.signal }));
+  const { auditors = 0, everyMs = 0 } = settings.audits ?? {};
+  for (let n = 0; n < auditors; n++)
+    works.push(audit(core, everyMs, { eventsStored: () => sequencer.wake(), ended: ended.signal }));
   return {
     async stop() {
       ended.abort();

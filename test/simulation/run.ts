@@ -23,6 +23,8 @@ export interface Run {
   known: Knowledge;
   /** Faults have stopped for good, and so have the merchants. */
   isCalm: boolean;
+  /** Probability that a worker dies at a step all the same. */
+  lateCrash: number;
   /** What a part of the simulation itself failed with; null while all is well. */
   failure(): Error | null;
 }

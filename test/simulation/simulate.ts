@@ -50,6 +50,9 @@ const CALM_ROUNDS = 20;
 const BUDGET_ROUND_MS = 60_000;
 const BUDGET_ROUNDS = 60;
 const AUDIT_ROUNDS = 40;
+/** While most of the audits run, so that they are cut off between any two steps. */
+const AUDIT_ROUNDS_CRASHING = 3;
+const LATE_CRASH = 0.04;
 /** A failing account is passed over within this many rounds. */
 const BROKEN_ROUNDS = 5;
 /** Ledgers from before the run, for servers that are far behind. */
@@ -69,8 +72,8 @@ export async function simulate(
   const { pageLimit, pollMs } = scenario;
   const expires = hardships.checkouts !== null;
   const host = hardships.skewMs === null ? undefined : 'simulated';
-  const auditEveryMs = hardships.audits?.everyMs ?? null;
-  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour: hardships.budget, expires, host, auditEveryMs };
+  const { budget: requestsPerHour, audits } = hardships;
+  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour, expires, host, audits };
   const supervisor = new Supervisor(run, { ...run, settings });
   try {
     await goThroughTurmoil(run, supervisor);
@@ -117,8 +120,9 @@ async function prepare(
   const scheduler = new Scheduler(
     random,
     {
-      crash: () => {
-        if (run.isCalm || !random.chance(scenario.crash)) return null;
+      crash: ({ process }) => {
+        if (run.isCalm && !(run.lateCrash > 0 && process?.name.startsWith('worker'))) return null;
+        if (!random.chance(run.isCalm ? run.lateCrash : scenario.crash)) return null;
         return random.chance(0.5) ? 'before' : 'after';
       },
       onKill: async (process) => {
@@ -144,6 +148,7 @@ async function prepare(
     receiver,
     known,
     isCalm: false,
+    lateCrash: 0,
     failure: () => null,
   };
   addServers(network, scenario, hardships, random);
@@ -298,6 +303,7 @@ async function auditAll(run: Run, supervisor: Supervisor): Promise<Map<string, s
     starting.error = error;
   });
   for (let left = AUDIT_ROUNDS; left > 0; left--) {
+    run.lateCrash = run.scenario.crash > 0 && left > AUDIT_ROUNDS - AUDIT_ROUNDS_CRASHING ? LATE_CRASH : 0;
     const untilMs = scheduler.nowMs() + CALM_ROUND_MS;
     await runUntil(run, () => scheduler.nowMs() >= untilMs);
     if (starting.error) throw starting.error;
@@ -305,6 +311,7 @@ async function auditAll(run: Run, supervisor: Supervisor): Promise<Map<string, s
     const open = stored.audits.filter(({ _id, status }) => [...finals.values()].includes(_id) && status === 'RUNNING');
     if (finals.size === known.wallets.size && open.length === 0 && isSent(stored)) break;
   }
+  run.lateCrash = 0;
   known.isAudited = network.urls('horizon').length > 0;
   return finals;
 }
