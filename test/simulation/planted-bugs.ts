@@ -21,7 +21,6 @@ const GAPS = 'src/collect/gaps.ts';
 const COVERAGE = 'src/domain/coverage.ts';
 const RECORDER = 'src/collect/recorder.ts';
 const MATCH = 'src/collect/match.ts';
-const REFUNDS = 'src/collect/refunds.ts';
 const TURN = 'src/audit/turn.ts';
 
 export const plantedBugs: readonly PlantedBug[] = [
@@ -278,18 +277,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'the memo of another account’s link means nothing',
     changes: [[MATCH, '(target.link ?? target.checkout).accountId === wallet.accountId && ', '']],
   },
-  // Refunds and audits.
-  {
-    guard: 'a refund that is booked already is not booked again',
-    hardship: 'refunds',
-    changes: [[REFUNDS, 'if (known.has(refund._id)) continue;', '']],
-  },
-  {
-    guard: 'a refund that was read before its payment is booked with it',
-    hardship: 'refunds',
-    changes: [[RECORDER, 'await refundBook.bookWaiting(', 'void ((..._: unknown[]) => undefined)(']],
-    elsewhere: 'test/e2e/refunds.test.ts',
-  },
+  // Audits.
   {
     guard: 'a fee is counted',
     hardship: 'audits',
@@ -310,16 +298,6 @@ export const plantedBugs: readonly PlantedBug[] = [
         'current = await save(current, { progress: { ...progress, effectsCursor: read.cursor } }); if (credits.length > 0) await heal(',
       ],
     ],
-  },
-  {
-    guard: 'how many payments were missing is noted before they are recorded',
-    hardship: 'audits',
-    changes: [[TURN, 'if (missing > 0 && !wasCut)', 'if (missing < 0)']],
-  },
-  {
-    guard: 'a step of an audit is saved by him who saw the one before it',
-    hardship: 'audits',
-    changes: [['src/stores/audits.ts', "{ _id, revision, status: 'RUNNING' },", "{ _id, status: 'RUNNING' },"]],
   },
   {
     guard: 'an audit ends where the payments of its wallet were read',
