@@ -17,7 +17,7 @@ import type { Section } from './report.js';
 import { createScope, quantile, type Scope } from './scope.js';
 
 const log = pino({ level: 'silent' });
-const LEDGERS = 40;
+const LEDGERS = Number(process.env.BENCH_LEDGERS ?? 40);
 /** Without payments, before: a network has a history, and the first rounds take up the wallets and check the servers. */
 const QUIET_LEDGERS = 400;
 const WARM_UP_LEDGERS = 6;
@@ -29,7 +29,7 @@ const SENDING_MS = 300;
 /** To one of the wallets, every so many ledgers. */
 const PAID_EVERY = 5;
 const LEDGERS_PER_HOUR = 3600 / 5;
-const PAYMENTS = 20;
+const PAYMENTS = Number(process.env.BENCH_PAYMENTS ?? 20);
 /** The budget's default. */
 const PER_HOUR = 3600;
 const KINDS = ['Horizon', 'RPC'] as const;
