@@ -308,11 +308,12 @@ interface Dust {
   from: string;
   count: number;
   ledger: number;
+  closedMs: number;
 }
 
 let transactions = 0;
 /** What the watcher would read of so many payments of one stroop, a hundred in a transaction. */
-const dustFor = (memo: string, { to, from, count, ledger: sequence }: Dust): Credit[] =>
+const dustFor = (memo: string, { to, from, count, ledger: sequence, closedMs }: Dust): Credit[] =>
   Array.from({ length: count }, (_, n) => {
     if (n % 100 === 0) transactions += 1;
     const order = transactions;
@@ -321,7 +322,7 @@ const dustFor = (memo: string, { to, from, count, ledger: sequence }: Dust): Cre
       changeIndex: 0,
       transactionHash: `${sequence}`.padStart(60, '0') + order.toString(16).padStart(4, '0'),
       ledger: sequence,
-      closedAt: new Date(nowMs()),
+      closedAt: new Date(closedMs),
       receiver: to,
       sender: from,
       asset: { code: 'XLM', issuer: null },
@@ -349,14 +350,18 @@ t.test('1,200 parts of the smallest amount: everything stays right, and bounded'
   const refundBook = createRefundBook({ ...system, outbox });
   const recorder = createRecorder({ ...system, outbox, refundBook, transaction, newId });
   const payer = await ledger.fund();
+  const { db } = database;
   const dust = async (memo: string, count: number) => {
     const { sequence } = await ledger.status();
-    // The wallet is watched from the ledger after the one that was newest when it was added.
-    const credits = dustFor(memo, { to: address, from: payer.address, count, ledger: sequence + 1 });
+    // The wallet is watched from the ledger after the one that was newest when it was added, whose time may be ahead of the clock.
+    const stored = await db
+      .collection<{ _id: string; windows: { from: { at: Date } }[] }>('wallets')
+      .findOne({ _id: walletId });
+    const closedMs = Math.max(nowMs(), stored!.windows[0]!.from.at.getTime());
+    const credits = dustFor(memo, { to: address, from: payer.address, count, ledger: sequence + 1, closedMs });
     t.equal((await recorder.record('LOCAL', { credits }, null)).length, count);
     return credits;
   };
-  const { db } = database;
   const countEvents = (type: string) => db.collection('events').countDocuments({ accountId, type });
   const told = async (type: string) => {
     const { data } = (await db.collection('events').findOne({ accountId, type }))!;
