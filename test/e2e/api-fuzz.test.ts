@@ -8,7 +8,7 @@ import { answered, call, operations, request } from '../helpers/api.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
 t.setTimeout(3_600_000);
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3000);
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 2000);
 const AT_ONCE = 20;
 
 const service = await startTestService(t);

@@ -425,7 +425,6 @@ async function openWatcher(kind: Kind, addresses: readonly string[], maxBodyByte
 
 for (const [name, strangers] of [
   ['two wallets, each by its name', 0],
-  ['five wallets in one request', 3],
   ['eleven wallets in two requests', 9],
   ['fourteen wallets by all transfers', 12],
 ] as const) {
