@@ -495,7 +495,7 @@ task('a wallet tells that nothing was missed, and an audit of it is held against
 });
 
 task('a statement is what the API says, in the time that was chosen, and downloads as CSV', {}, async (t, page) => {
-  const [xlm] = (await api('GET', `/wallets/${wallet.id}/statement`)).assets;
+  const [xlm] = (await api('GET', `/wallets/${wallet.id}/statement?from=2020-01-01`)).assets;
   await signIn(page, apiKey, `/wallets/${wallet.id}`);
   await page.getByRole('link', { name: 'Statement' }).click();
   await page.getByRole('heading', { level: 1, name: 'Statement of Shop' }).waitFor();
@@ -503,7 +503,7 @@ task('a statement is what the API says, in the time that was chosen, and downloa
     (await page.locator('.facts > div', { hasText: name }).locator('dd').innerText()).replaceAll(',', '');
   t.equal(await fact('Closing balance'), `${xlm.closing} XLM`);
   t.equal(await fact('Opening balance'), '0 XLM', 'the account did not exist when the month began');
-  t.equal(await page.locator('tbody tr').count(), Math.min(50, xlm.movements.length + 1), 'with its creation');
+  t.equal(await page.locator('tbody tr').count(), Math.min(50, xlm.movements.length), 'with its creation');
   await row(page, '25 XLM').first().getByRole('link', { name: 'Received' }).click();
   await page.getByRole('heading', { name: 'Payment of 25 XLM' }).waitFor();
   await page.goBack();

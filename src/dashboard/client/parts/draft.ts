@@ -12,7 +12,8 @@ export interface Draft {
   all(): Typed;
   /** Of a field that has one value; undefined when nothing was typed into it. */
   first(name: string): string | undefined;
-  keep(form: HTMLFormElement): void;
+  /** Keeps what was typed into a field: what the form chose by itself may be another choice next time. */
+  keep(form: HTMLFormElement, field: EventTarget | null): void;
   /** Once it was sent. */
   forget(): void;
 }
@@ -37,14 +38,10 @@ function createDraft(id: string) {
   return {
     all: () => typed,
     first: (name: string) => typed[name]?.[0],
-    keep(form: HTMLFormElement) {
-      const data = new FormData(form);
-      const fields = [...form.elements].filter(
-        (field): field is HTMLInputElement =>
-          'name' in field && field.name !== '' && (field as HTMLInputElement).type !== 'password',
-      );
-      // Fields that are not shown now keep what they had.
-      typed = { ...typed, ...Object.fromEntries(fields.map(({ name }) => [name, data.getAll(name).map(String)])) };
+    keep(form: HTMLFormElement, field: EventTarget | null) {
+      const { name = '', type } = field as HTMLInputElement;
+      if (name === '' || type === 'password') return;
+      typed = { ...typed, [name]: new FormData(form).getAll(name).map(String) };
       timer ??= setTimeout(write, TYPING_MS);
     },
     forget() {

@@ -47,7 +47,7 @@ export function Form({ onSubmit, submit, isBusy, failure, children, beside, draf
         ref={form}
         class="form"
         noValidate
-        onInput={(event) => draft?.keep(event.currentTarget)}
+        onInput={(event) => draft?.keep(event.currentTarget, event.target)}
         onSubmit={(event) => {
           event.preventDefault();
           if (!isBusy) onSubmit(valuesOf(event.currentTarget));
