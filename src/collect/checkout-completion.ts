@@ -1,5 +1,6 @@
 /** Completes the payments of accepted checkouts that the acceptance left: it takes the largest ones itself, and one who sends thousands of the smallest
  *  amount must not make its transaction as large. Runs of several processes do no harm: each batch moves the checkout's mark in its transaction. */
+import type { Logger } from 'pino';
 import type { Outbox, OutboxEvent } from '../events/outbox.js';
 import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
 import type { Database, Session } from '../stores/database.js';
@@ -19,10 +20,11 @@ export function createCheckoutCompletion(deps: {
   payments: Pick<PaymentStore, 'leftOfCheckout' | 'complete'>;
   outbox: Outbox;
   transaction: Database['transaction'];
+  log: Logger;
   /** Called when events may have been stored. */
   eventsStored: () => void;
 }) {
-  const { checkouts, wallets, products, payments, outbox, transaction, eventsStored } = deps;
+  const { checkouts, wallets, products, payments, outbox, transaction, log, eventsStored } = deps;
 
   async function eventsOf(
     checkout: CheckoutDoc,
@@ -55,15 +57,28 @@ export function createCheckoutCompletion(deps: {
       return left.length;
     });
 
+  async function completeBatches(id: string, signal: AbortSignal): Promise<number> {
+    let completed = 0;
+    for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
+      const count = await completeSome(id);
+      completed += count;
+      if (count < COMPLETED_AT_ONCE) break;
+    }
+    return completed;
+  }
+
   return {
     /** Completes what is left. What several processes do at once, or after a crash again, is done once. @returns how many payments */
     async run(signal: AbortSignal): Promise<number> {
       let completed = 0;
       for (const { _id } of await checkouts.leftToComplete(CHECKOUTS)) {
-        for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
-          const count = await completeSome(_id);
-          completed += count;
-          if (count < COMPLETED_AT_ONCE) break;
+        try {
+          completed += await completeBatches(_id, signal);
+        } catch (error) {
+          log.error(
+            { err: error, checkoutId: _id },
+            'payments of an accepted checkout not completed; trying again later',
+          );
         }
       }
       if (completed > 0) eventsStored();

@@ -44,7 +44,8 @@ export async function startWorkerJobs(
     'expire checkouts':
       () =>
       async ({ ended }) => ({
-        result: { completed: await completion.run(ended), looked: await expiry.run(ended) },
+        // In this order: a payer who sends very much dust delays nobody's expiry.
+        result: { looked: await expiry.run(ended), completed: await completion.run(ended) },
       }),
     'retry webhooks': () => retryWebhooks({ deliveries, dispatcher, clock }),
     'audit wallets':

@@ -98,6 +98,7 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
       payments,
       outbox,
       transaction,
+      log,
       eventsStored,
     }),
     expiry: createCheckoutExpiry({
