@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import type { CreditMemo } from '../../domain/memo.js';
-import { sdk } from '../../domain/stellar-sdk.js';
+import { operationResultsIn } from '../operation-results.js';
 import { account, amount, type FieldFault, faultOf, hash, uint64 } from './fields.js';
 
 /** A text memo has at most 28 bytes, hence at most as many characters, those shown as U+FFFD included. */
@@ -64,13 +64,7 @@ function textMemo(shown: string | undefined, bytes: Buffer | undefined): CreditM
 export function mergedByResult(resultXdr: string | undefined, operationOrder: number): bigint | null {
   if (resultXdr === undefined) return null;
   try {
-    const { xdr } = sdk();
-    const outer = xdr.TransactionResult.fromXDR(resultXdr, 'base64').result();
-    const result =
-      outer.switch() === xdr.TransactionResultCode.txFeeBumpInnerSuccess()
-        ? outer.innerResultPair().result().result()
-        : outer;
-    const merge = result.results()[operationOrder - 1]?.tr().accountMergeResult();
+    const merge = operationResultsIn(resultXdr)[operationOrder - 1]?.tr().accountMergeResult();
     return merge === undefined ? null : inRange(BigInt(merge.sourceAccountBalance().toString()));
   } catch {
     // The accessors of the SDK's unions throw where another arm is set.

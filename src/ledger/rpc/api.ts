@@ -59,7 +59,6 @@ export interface RpcSourceDeps {
   contractIdOf: ContractIdOf;
   /** Of the server, for errors. */
   label: string;
-  /** Only passes. */
   clock: MonotonicClock;
 }
 

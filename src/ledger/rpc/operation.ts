@@ -8,6 +8,7 @@ import { StrKey, sdk } from '../../domain/stellar-sdk.js';
 import { accountOf } from '../address.js';
 import { hash, toid } from '../horizon/fields.js';
 import { parseRecord } from '../horizon/record.js';
+import { operationResultsIn } from '../operation-results.js';
 import type { RecordOutcome } from '../records.js';
 import { operationOrderOf } from '../toid.js';
 import { type ContractIdOf, readTokenEvent, receiverOf, type TokenEvent } from './token-event.js';
@@ -56,7 +57,7 @@ export function decodeLazily({
   let results: xdr.OperationResult[] | undefined;
   return {
     envelope: () => (envelope ??= transactionIn(sdk().xdr.TransactionEnvelope.fromXDR(envelopeXdr, 'base64'))),
-    results: () => (results ??= resultsIn(sdk().xdr.TransactionResult.fromXDR(resultXdr, 'base64'))),
+    results: () => (results ??= operationResultsIn(resultXdr)),
   };
 }
 
@@ -204,13 +205,6 @@ const partsOf = (tx: xdr.Transaction): TransactionParts => ({
   memo: tx.memo(),
   operations: tx.operations(),
 });
-
-function resultsIn(result: xdr.TransactionResult): xdr.OperationResult[] {
-  const { xdr } = sdk();
-  const outer = result.result();
-  const isBump = outer.switch() === xdr.TransactionResultCode.txFeeBumpInnerSuccess();
-  return (isBump ? outer.innerResultPair().result().result() : outer).results();
-}
 
 /** An address under Horizon's name of the field, and the muxed address beside it where there is one. */
 function party(field: string, address: string): Fields {
