@@ -2,6 +2,7 @@
  *  serves several requests. Nothing is remembered, so nobody reads what was true before they asked. */
 import DataLoader from 'dataloader';
 import type { Model, QueryFilter } from 'mongoose';
+import type { Session } from './database.js';
 
 /** Bounds a query. */
 const MAX_IDS = 100;
@@ -11,7 +12,8 @@ interface Key {
   id: string;
 }
 
-/** @returns what finds an account's document, or null. Several callers may hold the same object: it must not be changed. */
+/** @returns what finds an account's document, or null; with a session in its transaction, by a query of its own. Several callers may hold the same object:
+ *  it must not be changed. */
 export function createById<Doc extends { _id: string; accountId: string }>(model: Model<Doc>) {
   async function find(accountId: string, ids: Iterable<string>): Promise<Map<string, Doc>> {
     const filter = { _id: { $in: [...ids] }, accountId } as QueryFilter<Doc>;
@@ -37,5 +39,12 @@ export function createById<Doc extends { _id: string; accountId: string }>(model
     },
     { cache: false, maxBatchSize: MAX_IDS, batchScheduleFn: (dispatch) => setImmediate(dispatch) },
   );
-  return (accountId: string, id: string): Promise<Doc | null> => loader.load({ accountId, id });
+  return (accountId: string, id: string, session?: Session): Promise<Doc | null> => {
+    if (!session) return loader.load({ accountId, id });
+    return model
+      .findOne({ _id: id, accountId } as QueryFilter<Doc>)
+      .session(session)
+      .lean<Doc>()
+      .exec();
+  };
 }

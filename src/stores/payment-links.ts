@@ -123,10 +123,7 @@ export function createPaymentLinkStore(
           throw error;
         }
       },
-      byId: (id: string, session?: Session) =>
-        session
-          ? links.findOne({ _id: id, accountId }).session(session).lean<PaymentLinkDoc>().exec()
-          : byId(accountId, id),
+      byId: (id: string, session?: Session) => byId(accountId, id, session),
       list({ productId, active, search }: PaymentLinkFilter, request: PageRequest) {
         const filter = {
           accountId,

@@ -253,10 +253,7 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
       complete: (ids: readonly string[], session: Session) => complete(accountId, ids, session),
       /** Counts and exact sums of payments, by group and asset. */
       sums: (filter: SummaryFilter) => sums.of(accountId, filter),
-      byId: (id: string, session?: Session) =>
-        session
-          ? payments.findOne({ _id: id, accountId }).session(session).lean<PaymentDoc>().exec()
-          : byId(accountId, id),
+      byId: (id: string, session?: Session) => byId(accountId, id, session),
       list: (filter: PaymentFilter, request: PageRequest) => {
         const { fields, ids } = criteriaOf(filter);
         const listed = { accountId, ...fields };

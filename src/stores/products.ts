@@ -108,10 +108,7 @@ export function createProductStore(connection: mongoose.Connection) {
           session,
         });
       },
-      byId: (id: string, session?: Session) =>
-        session
-          ? products.findOne({ _id: id, accountId }).session(session).lean<ProductDoc>().exec()
-          : byId(accountId, id),
+      byId: (id: string, session?: Session) => byId(accountId, id, session),
       byIds: (ids: readonly string[], session?: Session) =>
         products
           .find({ _id: { $in: [...ids] }, accountId })
