@@ -1,9 +1,7 @@
 /** MongoDB goes away and comes back. */
 import t from 'tap';
 import { eventually } from '../helpers/service.js';
-import { isReady, keepPaying, openShop, prepareKillable, tally } from './kill-rounds.js';
-
-const NO_FAULTS = { lost: 0, doubled: 0, misjudged: 0, miscounted: 0, undelivered: 0, disordered: 0 };
+import { isReady, keepPaying, NO_FAULTS, openShop, prepareKillable, tally } from './kill-rounds.js';
 
 t.test('a MongoDB that hangs makes the service unready and is forgiven when it is back', async (t) => {
   const place = await prepareKillable(t);

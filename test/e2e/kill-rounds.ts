@@ -184,6 +184,9 @@ export function keepPaying(place: Killable, shop: Shop, payers = 2) {
   };
 }
 
+/** What a tally shows of a service that does what it promises. */
+export const NO_FAULTS = { lost: 0, doubled: 0, misjudged: 0, miscounted: 0, undelivered: 0, disordered: 0 };
+
 export interface Tally {
   payments: number;
   /** Hashes without a payment, with more than one, or judged otherwise than COMPLETED. */

@@ -7,14 +7,13 @@ import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mongo } from 'mongoose';
 import t from 'tap';
-import { isReady, type Killable, keepPaying, openShop, prepareKillable, tally } from '../e2e/kill-rounds.js';
+import { isReady, type Killable, keepPaying, NO_FAULTS, openShop, prepareKillable, tally } from '../e2e/kill-rounds.js';
 import { startProgram } from '../helpers/command.js';
 import { eventually } from '../helpers/service.js';
 
 // Processes start slowly on a busy machine.
 t.setTimeout(300_000);
 
-const NO_FAULTS = { lost: 0, doubled: 0, misjudged: 0, miscounted: 0, undelivered: 0, disordered: 0 };
 const READ_ONLY_SECONDS = 60;
 /** MongoDB makes no indexes with less than 500 MB free. */
 const DISK_BYTES = 1_200_000_000;

@@ -2,14 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { mongo } from 'mongoose';
 import t from 'tap';
-import { isReady, keepPaying, openShop, prepareKillable, tally } from '../e2e/kill-rounds.js';
+import { isReady, keepPaying, NO_FAULTS, openShop, prepareKillable, tally } from '../e2e/kill-rounds.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually } from '../helpers/service.js';
 
 // Processes start slowly on a busy machine.
 t.setTimeout(300_000);
-
-const NO_FAULTS = { lost: 0, doubled: 0, misjudged: 0, miscounted: 0, undelivered: 0, disordered: 0 };
 
 t.test(
   'a dump taken while everything runs, restored elsewhere: nothing is lost, nothing that it holds as delivered is sent again',
