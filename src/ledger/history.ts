@@ -40,13 +40,26 @@ export interface HistoryPage<Item> {
   full: boolean;
 }
 
+/** Where a list of an account ends, in one answer of the server. */
+export interface ListEnd {
+  /** The paging token of its newest item; null when it has none. */
+  newest: string | null;
+  /** A ledger that the server which gave this answer certainly had; null when the answer does not tell. */
+  shownLedger: number | null;
+  /** The server has never heard of the account. */
+  isUnknown: boolean;
+}
+
 /** What a server can tell of an account's history. Every call throws `SourceError`. An account that the server has never seen has empty pages. */
 export interface AccountHistory {
   /** @param cursor a paging token of an effect */
   effects(address: string, cursor: string, limit: number): Promise<HistoryPage<AccountEffect>>;
   /** Of successful transactions. @param cursor an operation's id, exclusive */
   operations(address: string, cursor: string, limit: number): Promise<HistoryPage<AccountOperation>>;
-  /** One operation, also as a record of the payments that it may hold; null when the server does not know it. */
+  /** One operation, also as a record of the payments that it may hold; null when the server no longer has it, or goes on behind it without it.
+   *  @throws LedgerUnavailable while the server has not come so far */
   operation(id: string): Promise<{ operation: AccountOperation; record: LedgerRecord } | null>;
   fees(address: string, cursor: string, limit: number): Promise<HistoryPage<AccountFee>>;
+  effectsEnd(address: string): Promise<ListEnd>;
+  feesEnd(address: string): Promise<ListEnd>;
 }

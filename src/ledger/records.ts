@@ -59,14 +59,15 @@ export type RecordOutcome =
       receivers: readonly string[];
       /** Who paid, where its memo may make it a refund of theirs. */
       senders?: readonly string[];
+      /** It was found, and is too large ever to be read: asking again does not help. */
+      isTooLarge?: true;
     } & Place)
   | ({ kind: 'parked' } & { [Key in Exclude<keyof Place, 'ledger'>]: string | null } & NotUnderstood);
 
+export type Incomplete = Extract<RecordOutcome, { kind: 'incomplete' }>;
+
 /** Everybody whom an incomplete record may concern. */
-export const partiesOf = ({ receivers, senders = [] }: Extract<RecordOutcome, { kind: 'incomplete' }>): string[] => [
-  ...receivers,
-  ...senders,
-];
+export const partiesOf = ({ receivers, senders = [] }: Incomplete): string[] => [...receivers, ...senders];
 
 export type IgnoredReason = 'failed' | 'to_itself' | 'nothing_moved' | 'no_account_credited';
 

@@ -24,5 +24,14 @@ export const isOperation = (toid: bigint): boolean =>
 /** The cursor behind everything in `ledger`; `now` becomes this, with Horizon's newest ledger. */
 export const cursorAfter = (ledger: number): string => ((BigInt(ledger) << 32n) | 0xffff_ffffn).toString();
 
+/** Where a paging token lies in its list: its TOID, and for `<toid>-<order>` of effects their order within the operation. */
+export function placeOf(token: string): readonly [toid: bigint, order: bigint] {
+  const [toid = '', order = ''] = token.split('-');
+  return [BigInt(toid), BigInt(order)];
+}
+
+export const isAfter = (place: readonly [bigint, bigint], other: readonly [bigint, bigint]): boolean =>
+  place[0] === other[0] ? place[1] > other[1] : place[0] > other[0];
+
 /** The ledger that a cursor or paging token lies in. */
-export const ledgerOfCursor = (cursor: string): number => ledgerOf(BigInt(cursor));
+export const ledgerOfCursor = (cursor: string): number => ledgerOf(placeOf(cursor)[0]);

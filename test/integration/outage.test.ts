@@ -30,15 +30,16 @@ const YOUNG_NETWORK = {
 };
 
 /** Everybody pays strangers, and in each ledger one of `paid` in turn. */
-function history(paid: readonly string[]) {
-  const sample = payment();
+function history(paid: readonly string[], transactionsFrom: number | null) {
+  const { transaction, ...lean } = payment();
+  const sample = transactionsFrom === null ? { ...lean, transaction } : lean;
   const records = Array.from({ length: LEDGERS * PER_LEDGER }, (_, n) => {
     const ledger = SEEN + 1 + Math.floor(n / PER_LEDGER);
     const id = toid(ledger, 1, (n % PER_LEDGER) + 1);
     const to = n % PER_LEDGER === 0 ? paid[(n / PER_LEDGER) % paid.length] : PAYER;
     return { ...sample, id, paging_token: id, to };
   });
-  const asked = { feed: 0, accounts: 0, broken: null as string | null };
+  const asked = { feed: 0, accounts: 0, broken: null as string | null, transactions: 0 };
   const answer = ({ pathname, searchParams }: URL): unknown => {
     if (pathname === '/') {
       const latest = SEEN + LEDGERS;
@@ -51,6 +52,10 @@ function history(paid: readonly string[]) {
     }
     const asksLedger = /^\/ledgers\/(\d+)$/.exec(pathname);
     if (asksLedger) return { sequence: Number(asksLedger[1]), hash: '0'.repeat(64), closed_at: '2026-01-02T03:04:05Z' };
+    if (pathname.startsWith('/transactions/')) {
+      asked.transactions += 1;
+      return asked.transactions >= (transactionsFrom ?? 0) ? transaction : null;
+    }
     const of = /^\/accounts\/(\w+)\/payments$/.exec(pathname)?.[1];
     if (of && of === asked.broken) return null;
     if (pathname !== '/payments' && !of) return null;
@@ -65,7 +70,8 @@ function history(paid: readonly string[]) {
 }
 
 /** @param fails what becomes of a transaction of so many credits. @param tookMs how long it took. @param root what Horizon's root
- *  is at the nth time, if it is another one. @param pagesUntil all pages are empty, of a server that is at this ledger. @param wallets how they differ. @param toWatcher what the watcher gets of the stores */
+ *  is at the nth time, if it is another one. @param transactionsFrom records come without their transactions, and those are there from so many requests
+ *  for one on. @param pagesUntil all pages are empty, of a server that is at this ledger. @param wallets how they differ. @param toWatcher what the watcher gets of the stores */
 async function afterOutage(
   t: { teardown(end: () => unknown): void },
   paid: readonly string[],
@@ -74,6 +80,7 @@ async function afterOutage(
     tookMs = () => 0,
     root = () => undefined,
     pagesUntil = null,
+    transactionsFrom = null,
     wallets = {},
     toWatcher = (stores) => stores,
   }: {
@@ -81,6 +88,7 @@ async function afterOutage(
     tookMs?(credits: number): number;
     root?(nth: number): Record<string, unknown> | undefined;
     pagesUntil?: number | null;
+    transactionsFrom?: number | null;
     wallets?: Partial<WalletDoc>;
     toWatcher?(stores: SystemStores): SystemStores;
   } = {},
@@ -119,9 +127,9 @@ async function afterOutage(
     shownClosedAt: at,
     fromLedger: address === null ? 1500 : null,
   });
-  await stores.system.cursors.put([position(null, SEEN), ...paid.map((address) => position(address, 1600))]);
+  await stores.system.cursors.save([position(null, SEEN), ...paid.map((address) => position(address, 1600))]);
 
-  const { asked, answer } = history(paid);
+  const { asked, answer } = history(paid, transactionsFrom);
   let roots = 0;
   const answerNow = (url: URL) => {
     if (url.pathname === '/') return root(++roots) ?? answer(url);
@@ -167,7 +175,19 @@ async function afterOutage(
   const stored = async () =>
     (await db.collection('payments').find().sort({ operationId: 1 }).toArray()).map(({ operationId }) => operationId);
   const all = Array.from({ length: LEDGERS }, (_, n) => toid(SEEN + 1 + n, 1, 1));
-  return { stores, asked, round, stored, all, sizes, feed: () => stores.system.cursors.byId(`${network}:feed`) };
+  const passTime = (ms: number) => {
+    aheadMs += ms;
+  };
+  return {
+    stores,
+    asked,
+    round,
+    passTime,
+    stored,
+    all,
+    sizes,
+    feed: () => stores.system.cursors.byId(`${network}:feed`),
+  };
 }
 
 t.test(
@@ -252,7 +272,7 @@ t.test('a reset that was not dealt with to its end is noticed again', async (t) 
     }),
   });
   const seen = { latestLedger: SEEN, latestClosedAt: new Date('2026-01-01T00:00:00Z'), seenAt: new Date() };
-  await stores.system.networkStates.put(network, { ...seen, anchor: null, elderLedger: 2, trouble: null });
+  await stores.system.networkStates.save(network, { ...seen, anchor: null, trouble: null });
   await t.rejects(round(), { message: 'the database is away' });
   await round();
   t.equal((await stores.system.cursors.byId(`${network}:${shop}`))!.ledger, 3);
@@ -269,4 +289,23 @@ t.test('an address whose history always fails is not in the way of the others', 
   t.equal(await feed(), null, 'both are read one by one');
   t.equal((await stores.system.cursors.byId(`${network}:${shop}`))!.ledger, SEEN + LEDGERS);
   t.equal((await stores.system.cursors.byId(`${network}:${broken}`))!.ledger, 1600, 'it waits, and lags');
+});
+
+t.test('a record whose transaction a machine that is behind does not have is read again', async (t) => {
+  const { stores, asked, round, passTime, stored, all } = await afterOutage(t, shops(1), { transactionsFrom: 40 });
+  for (let rounds = 0; rounds < 6; rounds++, passTime(60_000)) await round().catch(() => undefined);
+  t.ok(asked.transactions > 40, `${asked.transactions} requests for transactions`);
+  t.same(await stored(), all);
+  t.equal((await stores.system.parkedRecords.list({ page: 1, pageSize: 1 })).meta.total, 0);
+});
+
+t.test('one whose transaction never comes is parked in the end, and the records behind it are read', async (t) => {
+  const { stores, round, passTime, stored, all } = await afterOutage(t, shops(1), { transactionsFrom: 1_000_000 });
+  const parked = async () => (await stores.system.parkedRecords.list({ page: 1, pageSize: 100 })).items;
+  for (let rounds = 0; rounds < 9; rounds++, passTime(60_000)) await round().catch(() => undefined);
+  t.equal((await parked()).length, 0);
+  for (let rounds = 0; rounds < 60; rounds++, passTime(60_000)) await round().catch(() => undefined);
+  t.equal((await parked()).length, all.length);
+  t.match(await parked(), [{ reason: 'its transaction cannot be had' }]);
+  t.same(await stored(), []);
 });

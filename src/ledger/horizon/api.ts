@@ -6,11 +6,11 @@ import { findLedgerAtOrBefore } from '../ledger-search.js';
 import type { Response } from '../request.js';
 import type { LedgerSource, LedgerTip, Page } from '../source.js';
 import { ledgerOfCursor } from '../toid.js';
-import { createCompletion } from './completion.js';
 import { hash, isObject, moment } from './fields.js';
 import { createHorizonHistory, readHoldings } from './history.js';
-import { nowLedger, type ParsedPage, parsePage } from './page.js';
+import { type ParsedPage, parsePage, shownByNow } from './page.js';
 import { toSubmission } from './submission.js';
+import { createSupplements } from './supplement.js';
 
 /** Body null for 404 (nothing there) and 410 (no longer kept). */
 export type Answer =
@@ -21,8 +21,6 @@ export type Get = (path: string, query?: Record<string, string>) => Promise<Answ
 /** Sends one form. @throws SourceError */
 export type Post = (path: string, form: Record<string, string>) => Promise<Response>;
 
-/** `now` is looked up once for the query and again for the link that names it, by when a server that catches up may have taken in more ledgers. */
-const NOW_MAY_MOVE_LEDGERS = 5;
 /** A server further behind its own stellar-core than this is behind the network. */
 const USUAL_CORE_LEAD = 2;
 
@@ -43,7 +41,7 @@ const ledgerSchema = z.object({ sequence, hash, closed_at: moment });
 
 /** @param passphrase of the network that it should serve. @param label of the server, for errors. */
 export function createHorizonSource(get: Get, post: Post, passphrase: string, label: string): LedgerSource {
-  const completion = createCompletion(get);
+  const supplements = createSupplements(get);
 
   async function tip(): Promise<LedgerTip> {
     const { body } = await get('/');
@@ -123,12 +121,11 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
       if (!newest) throw new SourceError('invalid page response');
       const isUnreadable = newest.cursor === null && newest.records.length > 0;
       const isQuiet = !isUnreadable && (newest.cursor === null || BigInt(newest.cursor) <= BigInt(cursor));
-      const now = nowLedger(body);
-      return { isQuiet, shownLedger: latestLedger ?? (now === null ? null : now - NOW_MAY_MOVE_LEDGERS) };
+      return { isQuiet, shownLedger: latestLedger ?? shownByNow(body) };
     },
 
-    complete: completion.complete,
-    transactionRecords: completion.transactionRecords,
+    complete: supplements.complete,
+    transactionRecords: supplements.transactionRecords,
 
     async ledgerAtOrBefore(time) {
       const { latestLedger, latestClosedAt, oldestLedger } = await tip();

@@ -5,12 +5,13 @@ import type { Asset } from '../../domain/asset.js';
 import { NATIVE } from '../../domain/asset.js';
 import type { Amount, BalanceEffect } from '../../domain/books.js';
 import { accountOf } from '../address.js';
-import { SourceError } from '../errors.js';
-import type { AccountEffect, AccountFee, AccountHistory, AccountOperation, HistoryPage } from '../history.js';
+import { LedgerUnavailable, SourceError } from '../errors.js';
+import type { AccountEffect, AccountFee, AccountHistory, AccountOperation, HistoryPage, ListEnd } from '../history.js';
 import type { Holdings } from '../source.js';
-import { ledgerOf } from '../toid.js';
+import { isAfter, ledgerOf, placeOf } from '../toid.js';
 import type { Answer, Get } from './api.js';
 import { account, amount, asset, hash, moment, toid } from './fields.js';
+import { shownByNow } from './page.js';
 import { parseRecord } from './record.js';
 
 const ledgerNumber = z.int().nonnegative();
@@ -62,30 +63,67 @@ export function createHorizonHistory(get: Get): AccountHistory {
     path: string,
     query: Record<string, string>,
     read: (raw: unknown) => Item,
-    placeOf: (item: Item) => readonly [bigint, bigint],
+    placed: (item: Item) => readonly [bigint, bigint],
   ): Promise<HistoryPage<Item>> {
     const answer = await get(path, { ...query, order: 'asc' });
     if (answer.status === 404) return { items: [], full: false };
     const page = pageSchema.safeParse(answer.body).data;
     if (!page) throw new SourceError('invalid page response');
     const items = page._embedded.records.map(read);
-    const [id = '0', order = '0'] = (query.cursor ?? '').split('-');
-    let last: readonly [bigint, bigint] = [BigInt(id), BigInt(order)];
+    let last = placeOf(query.cursor ?? '');
     for (const item of items) {
-      const place = placeOf(item);
-      if (place[0] < last[0] || (place[0] === last[0] && place[1] <= last[1]))
-        throw new SourceError('a page that does not follow its cursor');
+      const place = placed(item);
+      if (!isAfter(place, last)) throw new SourceError('a page that does not follow its cursor');
       last = place;
     }
     return { items, full: items.length >= Number(query.limit) };
   }
 
+  /** @param placed reads an item, for its paging token */
+  async function endOf(
+    path: string,
+    query: Record<string, string>,
+    placed: (raw: unknown) => { pagingToken: string },
+  ): Promise<ListEnd> {
+    const { status, body, latestLedger } = await get(path, { ...query, cursor: 'now', limit: '1', order: 'desc' });
+    if (status !== 200) return { newest: null, shownLedger: latestLedger, isUnknown: true };
+    const page = pageSchema.safeParse(body).data;
+    if (!page) throw new SourceError('invalid page response');
+    const [newest] = page._embedded.records.map(placed);
+    return {
+      newest: newest?.pagingToken ?? null,
+      shownLedger: latestLedger ?? shownByNow(body),
+      isUnknown: false,
+    };
+  }
+
+  /** Whether the server goes on behind an operation that it does not know. The operation where it knows it after all: several servers may stand
+   *  behind one URL. @throws LedgerUnavailable while it has nothing as new as that */
+  async function lookAgain(id: string): Promise<unknown> {
+    const query = {
+      cursor: `${BigInt(id) - 1n}`,
+      limit: '1',
+      order: 'asc',
+      join: 'transactions',
+      include_failed: 'true',
+    };
+    const { body } = await get('/operations', query);
+    const page = pageSchema.safeParse(body).data;
+    if (!page) throw new SourceError('invalid page response');
+    const [next] = page._embedded.records;
+    if (next === undefined) throw new LedgerUnavailable(`it does not show operation ${id} yet`, 0);
+    return readOperation(next).id === id ? next : null;
+  }
+
   return {
+    effectsEnd: (address) => endOf(`/accounts/${address}/effects`, {}, readEffect),
+    feesEnd: (address) =>
+      endOf(`/accounts/${address}/transactions`, { include_failed: 'true' }, (raw) => readFee(raw, address)),
+
     effects: (address, cursor, limit) =>
-      list(`/accounts/${address}/effects`, { cursor, limit: `${limit}` }, readEffect, ({ pagingToken }) => {
-        const [id = '', order = ''] = pagingToken.split('-');
-        return [BigInt(id), BigInt(order)];
-      }),
+      list(`/accounts/${address}/effects`, { cursor, limit: `${limit}` }, readEffect, ({ pagingToken }) =>
+        placeOf(pagingToken),
+      ),
 
     operations: (address, cursor, limit) =>
       list(`/accounts/${address}/operations`, { cursor, limit: `${limit}` }, readOperation, ({ id }) => [
@@ -94,8 +132,10 @@ export function createHorizonHistory(get: Get): AccountHistory {
       ]),
 
     async operation(id) {
-      const { status, body } = await get(`/operations/${id}`, { join: 'transactions' });
-      if (status !== 200) return null;
+      const { status, body: known } = await get(`/operations/${id}`, { join: 'transactions' });
+      if (status === 410) return null;
+      const body = known ?? (await lookAgain(id));
+      if (body === null) return null;
       const operation = readOperation(body);
       if (operation.id !== id) throw new SourceError('another operation than was asked for');
       return { operation, record: { raw: body, outcome: parseRecord(body) } };

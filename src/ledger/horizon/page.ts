@@ -25,13 +25,17 @@ export function parsePage(body: unknown): ParsedPage | null {
   return { records, cursor: last ?? (records.length > 0 ? nextCursor(page._links) : null) };
 }
 
-/** For a page of which no record can be read: the only way past it is the server's own. */
+/** For a page of which no record can be read: only the server's own link leads past it. */
 const nextCursor = (links: unknown): string | null => cursorIn(links, 'next');
 
-/** The ledger behind which `now` lay for the server that answered: an answer's link to itself names the cursor that was used. */
-export function nowLedger(body: unknown): number | null {
+/** `now` is looked up once for the query and again for the link that names it, by when a server that catches up may have taken in more ledgers. */
+const NOW_MAY_MOVE_LEDGERS = 5;
+
+/** A ledger that the server certainly had which answered a query from `now` on: an answer's link to itself names the cursor that was used.
+ *  Null when the link does not tell. */
+export function shownByNow(body: unknown): number | null {
   const cursor = cursorIn(pageSchema.safeParse(body).data?._links, 'self');
-  return cursor === null ? null : ledgerOf(BigInt(cursor));
+  return cursor === null ? null : ledgerOf(BigInt(cursor)) - NOW_MAY_MOVE_LEDGERS;
 }
 
 const linkSchema = z.object({ href: z.string() });

@@ -1,4 +1,4 @@
-/** One payment-class record of Horizon, which is untrusted JSON, becomes exactly one outcome. Nothing that it holds makes the parser throw. */
+/** Parses one record of Horizon's payments. It is untrusted JSON: whatever it holds becomes exactly one outcome, and nothing makes the parser throw. */
 import { z } from 'zod';
 import type { Credit, IgnoredReason, NotUnderstood, Place, RecordOutcome } from '../records.js';
 import { ledgerOf, operationOrderOf } from '../toid.js';
@@ -60,7 +60,8 @@ function toOutcome(raw: unknown, supplement: Supplement): RecordOutcome {
   const joined = readTransaction(raw.transaction, transactionHash);
   const transaction = 'fault' in joined ? readTransaction(supplement.transaction, transactionHash) : joined;
   if ('fault' in transaction) {
-    if (supplement.transaction === undefined)
+    // Null: it is not there, or not yet.
+    if (supplement.transaction === undefined || supplement.transaction === null)
       return { kind: 'incomplete', needs: 'transaction', receivers, senders, ...place };
     return park(raw, { fault: transaction.fault, reason: `transaction: ${transaction.reason}` });
   }
@@ -77,7 +78,8 @@ function toOutcome(raw: unknown, supplement: Supplement): RecordOutcome {
       mergedByEffects(supplement.effects, movement.receiver);
     if (amount === 0n) return ignored('nothing_moved', pagingToken);
     if (amount === null) {
-      if (supplement.effects === undefined) return { kind: 'incomplete', needs: 'effects', receivers, ...place };
+      if (supplement.effects === undefined || supplement.effects === null)
+        return { kind: 'incomplete', needs: 'effects', receivers, ...place };
       return park(raw, malformed('neither result nor effects tell the amount of the merge'));
     }
     credits.push({

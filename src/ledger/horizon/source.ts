@@ -1,7 +1,7 @@
 /** Horizons as servers of a network's ledger. */
 import { endpointOf } from '../endpoint.js';
 import { LedgerUnavailable } from '../errors.js';
-import type { LedgerServer } from '../network-ledger.js';
+import type { LedgerServer } from '../failover.js';
 import type { Requester } from '../request.js';
 import { createHorizonSource, toAnswer } from './api.js';
 

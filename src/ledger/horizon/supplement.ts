@@ -1,4 +1,4 @@
-/** What a record lacks: its transaction, its effects, or, of what Stellar RPC showed of an operation, Horizon's own record. */
+/** Fetches what an incomplete record lacks: its transaction or its effects. A record that Stellar RPC gave is replaced by Horizon's own. */
 import { SourceError } from '../errors.js';
 import { type LedgerRecord, type Place, partiesOf } from '../records.js';
 import type { LedgerSource } from '../source.js';
@@ -7,13 +7,15 @@ import { isObject } from './fields.js';
 import { parsePage } from './page.js';
 import { parseRecord, type Supplement } from './record.js';
 
-export function createCompletion(get: Get): Pick<LedgerSource, 'complete' | 'transactionRecords'> {
-  /** The raw answer; null when Horizon does not have it, or when it is too large ever to be read. */
-  async function supplement(path: string, query?: Record<string, string>): Promise<unknown> {
+const TOO_LARGE = Symbol('too large ever to be read');
+
+export function createSupplements(get: Get): Pick<LedgerSource, 'complete' | 'transactionRecords'> {
+  /** The raw answer; null when Horizon does not have it. */
+  async function fetchSupplement(path: string, query?: Record<string, string>): Promise<unknown> {
     try {
       return (await get(path, query)).body;
     } catch (error) {
-      if (error instanceof SourceError && error.kind === 'too_large') return null;
+      if (error instanceof SourceError && error.kind === 'too_large') return TOO_LARGE;
       throw error;
     }
   }
@@ -22,20 +24,22 @@ export function createCompletion(get: Get): Pick<LedgerSource, 'complete' | 'tra
     const { raw } = record;
     let { outcome } = record;
     if (outcome.kind !== 'incomplete' || !concernsUs(partiesOf(outcome))) return record;
-    if (!isOwnRecord(raw)) return replaced(record, outcome, concernsUs);
+    if (!isOwnRecord(raw)) return replaceByOwn(record, outcome, concernsUs);
     const fetched: Supplement = {};
     // A transaction may turn out to lack what only the effects hold.
     while (outcome.kind === 'incomplete' && concernsUs(partiesOf(outcome)) && !(outcome.needs in fetched)) {
-      fetched[outcome.needs] =
+      const found =
         outcome.needs === 'transaction'
-          ? await supplement(`/transactions/${outcome.transactionHash}`)
-          : await supplement(`/operations/${outcome.operationId}/effects`, { order: 'asc', limit: '200' });
+          ? await fetchSupplement(`/transactions/${outcome.transactionHash}`)
+          : await fetchSupplement(`/operations/${outcome.operationId}/effects`, { order: 'asc', limit: '200' });
+      if (found === TOO_LARGE) return { raw, outcome: { ...outcome, isTooLarge: true } };
+      fetched[outcome.needs] = found;
       outcome = parseRecord(raw, fetched);
     }
     return { raw, outcome };
   };
 
-  async function replaced(
+  async function replaceByOwn(
     record: LedgerRecord,
     { transactionHash, pagingToken }: Place,
     concernsUs: (receivers: readonly string[]) => boolean,
@@ -44,7 +48,7 @@ export function createCompletion(get: Get): Pick<LedgerSource, 'complete' | 'tra
     if (records === null) return record;
     const own = records.find(({ outcome }) => outcome.pagingToken === pagingToken);
     if (own) return complete(own, concernsUs);
-    // Events tell of trades and claims, too.
+    // Horizon lists no payment there: events are sent for trades and claims, too.
     return { raw: record.raw, outcome: { kind: 'ignored', reason: 'no_account_credited', pagingToken } };
   }
 
@@ -60,5 +64,5 @@ export function createCompletion(get: Get): Pick<LedgerSource, 'complete' | 'tra
   return { complete, transactionRecords };
 }
 
-/** Whether Horizon gave it: an event of Stellar RPC has no paging token. */
+/** Whether Horizon gave it: what Stellar RPC gives has no paging token. */
 const isOwnRecord = (raw: unknown): boolean => isObject(raw) && 'paging_token' in raw;
