@@ -1,5 +1,5 @@
 /** The whole service on Stellar RPC alone: what it shows a merchant is the same, and what it cannot rely on it refuses. */
-
+import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
@@ -75,3 +75,50 @@ t.test('a server without EMIT_CLASSIC_EVENTS and one of another network are refu
   const testnet = { NETWORKS: 'TESTNET', RPC_URLS_TESTNET: RPC_URLS_LOCAL };
   await t.rejects(start(testnet), { name: 'StartupError', message: /Test SDF Network.*check HORIZON_URLS, RPC_URLS/ });
 });
+
+t.test(
+  'an audit takes balances from Stellar RPC, of as many assets as it can name, and movements from Horizon',
+  async (t) => {
+    const service = await startTestService(t, { env: { RPC_URLS_LOCAL, HORIZON_URLS_LOCAL: url } });
+    const [issuer, till] = [await client.fund(), await client.fund()];
+    const from = Keypair.fromSecret(till.secret);
+    const trust = (first: number, count: number) => {
+      const operations = Array.from({ length: count }, (_, n) =>
+        Operation.changeTrust({ asset: new Asset(`A${first + n}`, issuer.address) }),
+      );
+      return client.submit({ from, operations });
+    };
+    await trust(0, 100);
+    const wallet = (await service.api('POST', '/wallets', { name: 'W', address: till.address, network: 'LOCAL' })).data;
+    const audit = async () => {
+      const { id } = (await service.api('POST', `/wallets/${wallet.id}/audits`)).data;
+      return eventually(async () => {
+        const { data } = await service.api('GET', `/wallets/${wallet.id}/audits`);
+        return data.find((each: { id: string; status: string }) => each.id === id && each.status !== 'RUNNING');
+      }, 'the end of the audit');
+    };
+    const [horizon, rpc] = [/\(1\)$/, /\(2\)$/];
+    t.match(await audit(), { status: 'PROVEN', balanceSource: rpc, movementSource: horizon, assets: { length: 101 } });
+    t.match(await audit(), { status: 'PROVEN', balanceSource: rpc, assets: { length: 101 } }, 'nothing has changed');
+    await trust(100, 99);
+    await client.submit({
+      from: Keypair.fromSecret(issuer.secret),
+      operations: [
+        Operation.payment({ destination: till.address, asset: new Asset('A150', issuer.address), amount: '7' }),
+      ],
+    });
+    const whole = await audit();
+    t.match(whole, { status: 'PROVEN', balanceSource: rpc, assets: { length: 200 } }, 'what it held not before counts');
+    t.match(
+      whole.assets.filter(({ closing }: { closing: string }) => closing === '7'),
+      [{ assetCode: 'A150', movements: { received: '7' } }],
+    );
+    await trust(199, 1);
+    const listed = await audit();
+    t.match(
+      listed,
+      { status: 'PROVEN', balanceSource: horizon, assets: { length: 201 } },
+      'more than one request can name',
+    );
+  },
+);

@@ -20,17 +20,26 @@ import { type FoundOperation, getOperation, getOperations, type Transactions } f
 
 /** What is known of a server from one request to the next. */
 export interface ServerMemory {
-  /** Its network and its sight are checked again after that. Monotonic milliseconds. */
+  /** Its network and its sight are checked again after that, in monotonic milliseconds, */
   checkedUntilMs: number;
+  /** and after that many more calls. */
+  uncheckedCalls: number;
   /** The oldest ledger from which on it is known to show events of classic payments; null when that is not known of any. */
   seesFrom: number | null;
   transactions: Transactions;
 }
 
-export const newMemory = (): ServerMemory => ({ checkedUntilMs: 0, seesFrom: null, transactions: new Map() });
+export const newMemory = (): ServerMemory => ({
+  checkedUntilMs: 0,
+  uncheckedCalls: 0,
+  seesFrom: null,
+  transactions: new Map(),
+});
 
 /** A server may be started anew with other settings, without an error that tells. */
 const CHECK_AGAIN_MS = 300_000;
+/** A check takes up to six calls. Where a small budget allows no more than that in five minutes, something else must get its turn, too. */
+const CHECK_AGAIN_CALLS = 50;
 /** How many of the newest ledgers are looked at for one with a transaction. On a network that is used the first ones do. */
 const LOOKED_AT = [10, 10_000];
 /** A quiet check looks for any payment at all. */
@@ -69,7 +78,8 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
     const { latestLedger, oldestLedger, latestLedgerCloseTime } = await call('getHealth', null, healthSchema);
     if (oldestLedger > latestLedger)
       throw new SourceError('invalid answer to getHealth: its oldest ledger is newer than its newest');
-    if (clock.nowMs() >= memory.checkedUntilMs) await check(latestLedger, oldestLedger);
+    const isDue = clock.nowMs() >= memory.checkedUntilMs && memory.uncheckedCalls <= 0;
+    if (isDue) await check(latestLedger, oldestLedger);
     const told = { oldestLedger, passphrase, version: null, isBehind: false };
     if (latestLedgerCloseTime) return { ...told, latestLedger, latestClosedAt: latestLedgerCloseTime };
     const answer = await getEvents(call, { startLedger: latestLedger }, [], 1);
@@ -86,6 +96,7 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
       if (!isEmpty) break;
     }
     memory.checkedUntilMs = clock.nowMs() + CHECK_AGAIN_MS;
+    memory.uncheckedCalls = CHECK_AGAIN_CALLS;
   }
 
   /** @returns the newest ledger up to which there is no transaction; null when there are some, and their events are shown. @throws BlindServer */
@@ -189,7 +200,8 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
         return { raw: record.raw, outcome: { kind: 'ignored', reason: 'failed', pagingToken: outcome.pagingToken } };
       } catch (error) {
         // One that is too large ever to be read is set aside.
-        if (error instanceof SourceError && error.kind === 'too_large') return record;
+        if (error instanceof SourceError && error.kind === 'too_large')
+          return { raw: record.raw, outcome: { ...outcome, isTooLarge: true } };
         throw error;
       }
     },

@@ -104,14 +104,14 @@ export async function getEvents(
   // A cached or reversed answer would move a cursor to where nothing was read.
   if (ids.some((id, index) => id <= (ids[index - 1] ?? start)))
     throw new SourceError('events that do not follow their cursor');
-  if (events.some(({ id, ledger }) => ledgerOf(placeOf(id)) !== ledger))
+  if (events.some(({ id, ledger }) => ledgerOf(toidOf(id)) !== ledger))
     throw new SourceError('an event outside its ledger');
   const { latestLedgerCloseTime: latestClosedAt = null, latestLedger, cursor } = answer;
   return { events, cursor, isFull: events.length >= limit, latestLedger, latestClosedAt };
 }
 
 /** The TOID of an event's operation, or of a cursor; operations count from 0. */
-export const placeOf = (id: string): bigint => BigInt(id.slice(0, 19));
+export const toidOf = (id: string): bigint => BigInt(id.slice(0, 19));
 
 /** Behind the last event of this operation, which counts from 1 as Horizon counts it. */
 export const afterOperation = (operationId: bigint): string =>
@@ -122,7 +122,7 @@ const NO_OPERATION = 0xfffn;
 
 /** The id that Horizon gives the event's operation; null for one of the transaction as a whole. */
 export function operationIdOf({ id }: RpcEvent): bigint | null {
-  const place = placeOf(id);
+  const place = toidOf(id);
   return (place & NO_OPERATION) === NO_OPERATION ? null : place + 1n;
 }
 

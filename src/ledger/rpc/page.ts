@@ -1,5 +1,5 @@
-/** A page of payments from events. Each operation that may pay somebody is one record; what it paid is judged by its transaction, which is fetched
- *  only where it concerns somebody. */
+/** A page of payments from events. Each operation that may pay somebody is one incomplete record; its transaction says what was paid, and is fetched
+ *  only if the operation concerns a wallet of ours. */
 import { SourceError } from '../errors.js';
 import type { LedgerRecord, RecordOutcome } from '../records.js';
 import type { Page } from '../source.js';
@@ -15,9 +15,9 @@ import {
   operationIdOf,
   partiesOfEvent,
   paymentFilters,
-  placeOf,
   type RpcEvent,
   readEvent,
+  toidOf,
 } from './events.js';
 import type { ContractIdOf } from './token-event.js';
 
@@ -35,7 +35,7 @@ export interface PageRequest {
 const EVENTS_PER_RECORD = { named: 5, all: 10 };
 const MOST_EVENTS = 10_000;
 const MOST_OF_OPERATION = 100_000;
-/** What a request of the usual size looks through; one of fewer records looks through fewer ledgers, because it is the looking that takes long. */
+/** How many ledgers a request may search for each record that it asks for. The search takes the time, so a request for fewer records searches less. */
 const LEDGERS_PER_RECORD = 50;
 const USUAL_LIMIT = 200;
 
@@ -52,7 +52,7 @@ function startOf({ cursor, shownLedger, limit }: PageRequest): EventsFrom {
 /** The first ledger that a request looks at. */
 export const firstLedgerOf = (request: PageRequest): number => {
   const from = startOf(request);
-  return 'cursor' in from ? ledgerOf(placeOf(from.cursor)) : from.startLedger;
+  return 'cursor' in from ? ledgerOf(toidOf(from.cursor)) : from.startLedger;
 };
 
 /** @throws SourceError */
@@ -103,13 +103,13 @@ function joined(answers: readonly EventsAnswer[]): EventsAnswer {
   if (others.length === 0) return least!;
   const end = shownUpTo(least!);
   const byId = new Map(answers.flatMap(({ events }) => events).map((event) => [event.id, event]));
-  const events = [...byId.values()].filter(({ id }) => placeOf(id) <= end).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const events = [...byId.values()].filter(({ id }) => toidOf(id) <= end).sort((a, b) => (a.id < b.id ? -1 : 1));
   return { ...least!, events };
 }
 
 /** The place up to which an answer of whole operations shows everything. */
 const shownUpTo = ({ events, cursor, isFull, latestLedger }: EventsAnswer): bigint =>
-  isFull ? placeOf(events.at(-1)!.id) : BigInt(cursorAfter(Math.min(ledgerOf(placeOf(cursor)), latestLedger)));
+  isFull ? toidOf(events.at(-1)!.id) : BigInt(cursorAfter(Math.min(ledgerOf(toidOf(cursor)), latestLedger)));
 
 const eventsLimit = ({ addresses, limit }: PageRequest): number =>
   Math.min(MOST_EVENTS, limit * (addresses ? EVENTS_PER_RECORD.named : EVENTS_PER_RECORD.all));
@@ -123,14 +123,14 @@ async function readWholeOperations(
 ): Promise<EventsAnswer> {
   let answer = await getEvents(call, from, filters, limit);
   const events = [...answer.events];
-  while (answer.isFull && placeOf(events[0]!.id) === placeOf(events.at(-1)!.id)) {
+  while (answer.isFull && toidOf(events[0]!.id) === toidOf(events.at(-1)!.id)) {
     answer = await getEvents(call, { cursor: answer.events.at(-1)!.id }, filters, limit);
     events.push(...answer.events);
     if (events.length > MOST_OF_OPERATION) throw new SourceError('more events of one operation than there can be');
   }
   if (!answer.isFull) return { ...answer, events };
-  const cut = placeOf(events.at(-1)!.id);
-  return { ...answer, events: events.filter(({ id }) => placeOf(id) !== cut) };
+  const cut = toidOf(events.at(-1)!.id);
+  return { ...answer, events: events.filter(({ id }) => toidOf(id) !== cut) };
 }
 
 /** @param isCut more records were found than are given. */
@@ -142,11 +142,11 @@ function endOf(
   const last = records.at(-1)?.outcome.pagingToken ?? null;
   if (isCut) return { cursor: last, full: true, shownLedger: null };
   if (isFull) {
-    const end = placeOf(events.at(-1)!.id);
+    const end = toidOf(events.at(-1)!.id);
     const isOfOperation = operationIdOf(events.at(-1)!) !== null;
     return { cursor: (isOfOperation ? end + 1n : end).toString(), full: true, shownLedger: null };
   }
-  const lookedThrough = Math.min(ledgerOf(placeOf(cursor)), latestLedger);
+  const lookedThrough = Math.min(ledgerOf(toidOf(cursor)), latestLedger);
   if (lookedThrough < latestLedger) return { cursor: cursorAfter(lookedThrough), full: true, shownLedger: null };
   return { cursor: last, full: false, shownLedger: lookedThrough };
 }

@@ -2,7 +2,7 @@
 import type { MonotonicClock } from '../../clock.js';
 import { endpointOf } from '../endpoint.js';
 import { SourceError } from '../errors.js';
-import type { LedgerServer } from '../network-ledger.js';
+import type { LedgerServer } from '../failover.js';
 import type { Requester } from '../request.js';
 import { createRpcSource, newMemory } from './api.js';
 import { type Call, createCall, RpcError } from './call.js';
@@ -23,6 +23,7 @@ export function rpcServer(
     connect(spend, timeoutMs) {
       const callOnce = createCall(async (body) => {
         await spend();
+        memory.uncheckedCalls -= 1;
         return requester.send({ url: urlOf(''), headers: sent, body }, timeoutMs);
       });
       const call: Call = async (...args) => {

@@ -4,8 +4,9 @@ import { SourceError } from '../errors.js';
 import type { Place } from '../records.js';
 import { operationOrderOf } from '../toid.js';
 import type { Call } from './call.js';
+import { type DecodedTransaction, decodeLazily } from './envelope.js';
 import { ledgerNumber, moment } from './fields.js';
-import { type DecodedTransaction, decodeLazily, type RpcOperation } from './operation.js';
+import type { RpcOperation } from './operation.js';
 
 const MAX_REMEMBERED = 16;
 
