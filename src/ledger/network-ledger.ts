@@ -3,20 +3,10 @@ import type { Logger } from 'pino';
 import type { Clock, MonotonicClock } from '../clock.js';
 import type { RequestBudget } from './budget.js';
 import { LedgerUnavailable, SourceError, UnfitServer } from './errors.js';
+import { createFailover, type LedgerServer, type Server, type SourceCall } from './failover.js';
 import type { AccountHistory } from './history.js';
 import { createPageSizes } from './page-sizes.js';
-import { candidates, newHealth, noteAnswer, noteError, pauseMs, type ServerHealth } from './server.js';
 import type { LedgerSource, LedgerTip, Page } from './source.js';
-
-/** One server of any kind. */
-export interface LedgerServer {
-  /** Shown to operators: a host, never path, query or user info, which may be keys. */
-  label: string;
-  /** It keeps histories of accounts. */
-  hasHistories: boolean;
-  /** @param spend waits for the budget: called before each request. @param timeoutMs of one request. */
-  connect(spend: () => Promise<void>, timeoutMs: number): LedgerSource;
-}
 
 /** All calls reject with `LedgerUnavailable` or `UnfitServer`; what the budget itself rejects with passes through. */
 export interface LedgerSession extends Required<LedgerSource> {
@@ -70,22 +60,10 @@ export interface NetworkLedgerOptions {
   onClose(): Promise<void>;
 }
 
-const TIMEOUT_MS = 10_000;
-/** For a server that failed before, while another one could answer meanwhile. */
-const PROBE_TIMEOUT_MS = 3_000;
 /** Longer waits for the budget are the caller's. */
 const LONGEST_BUDGET_WAIT_MS = 5_000;
 /** The first server of the list is tried again after this. */
 const FIRST_AGAIN_MS = 60_000;
-
-type Server = LedgerServer & ServerHealth;
-
-interface SourceCall<T> {
-  /** @param tip when it has just been asked, to check the network. */
-  run(source: LedgerSource, tip: LedgerTip | null, withinMs: number): Promise<T>;
-  /** A server that failed has recovered when it answers this; a tip alone proves little. */
-  provesHealthy: boolean;
-}
 
 const callOf = <T>(run: (source: LedgerSource) => Promise<T>): SourceCall<T> => ({ run, provesHealthy: true });
 const pageCall = (run: (source: LedgerSource, withinMs: number) => Promise<Page>): SourceCall<Page> => ({
@@ -101,10 +79,16 @@ function historyOf({ history }: LedgerSource): AccountHistory {
 }
 
 export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedger {
-  const { budget, clock, monotonic = clock, log, timeoutMs = TIMEOUT_MS } = options;
-  const servers: Server[] = options.servers.map((server) => ({ ...server, ...newHealth() }));
-  const sizes = createPageSizes();
+  const { budget, clock, monotonic = clock, log, timeoutMs } = options;
   const closing = new AbortController();
+  const { servers, runOnFirst, runOn } = createFailover({
+    servers: options.servers,
+    closed: closing.signal,
+    monotonic,
+    timeoutMs,
+    log,
+  });
+  const sizes = createPageSizes();
 
   /** @throws LedgerUnavailable */
   async function takeFrom(allowance: RequestBudget | null, patience: AbortSignal | undefined): Promise<void> {
@@ -114,61 +98,6 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
       if (monotonic.nowMs() + waitMs > until) throw new LedgerUnavailable('the request budget is used up', waitMs);
       await clock.sleep(waitMs, ended);
       if (ended.aborted) throw new LedgerUnavailable('closed', 0);
-    }
-  }
-
-  /** @throws SourceError or UnfitServer, which are noted, or LedgerUnavailable when the server is not to blame. */
-  async function run<T>(server: Server, call: SourceCall<T>, spend: () => Promise<void>, withinMs: number): Promise<T> {
-    const source = server.connect(spend, withinMs);
-    try {
-      const tip = server.verified ? null : await source.tip();
-      server.verified = true;
-      const answer = await call.run(source, tip, withinMs);
-      if (call.provesHealthy && noteAnswer(server, monotonic.nowMs()))
-        log.info({ server: server.label }, 'a source answers again');
-      return answer;
-    } catch (error) {
-      if (closing.signal.aborted) throw new LedgerUnavailable('closed', 0);
-      if (error instanceof SourceError || error instanceof UnfitServer) {
-        const isFirst = server.errors === 0;
-        noteError(server, error, { nowMs: monotonic.nowMs(), hasOthers: servers.length > 1 });
-        log[isFirst ? 'warn' : 'debug']({ server: server.label, reason: error.message }, 'a source does not answer');
-      }
-      throw error;
-    }
-  }
-
-  function unavailable(blamed: readonly Server[]): LedgerUnavailable | UnfitServer {
-    const errors = blamed.map((server) => server.lastError);
-    const wrong = errors.find((error) => error instanceof UnfitServer);
-    if (wrong && errors.every((error) => error instanceof UnfitServer)) return wrong;
-    const reasons = blamed.map(({ label, lastError }) => `${label}: ${lastError?.message ?? 'no answer'}`);
-    return new LedgerUnavailable(reasons.join('; '), pauseMs(servers, monotonic.nowMs()));
-  }
-
-  /** Along the list, until one answers. */
-  async function runOnFirst<T>(
-    call: SourceCall<T>,
-    spend: () => Promise<void>,
-  ): Promise<{ server: Server; answer: T }> {
-    const open = candidates(servers, monotonic.nowMs());
-    for (const server of open) {
-      const withinMs = server.errors > 0 && open.length > 1 ? Math.min(PROBE_TIMEOUT_MS, timeoutMs) : timeoutMs;
-      try {
-        return { server, answer: await run(server, call, spend, withinMs) };
-      } catch (error) {
-        if (!(error instanceof SourceError || error instanceof UnfitServer)) throw error;
-      }
-    }
-    throw unavailable(servers);
-  }
-
-  async function runOn<T>(server: Server, call: SourceCall<T>, spend: () => Promise<void>): Promise<T> {
-    if (server.barredUntil > monotonic.nowMs()) throw unavailable([server]);
-    try {
-      return await run(server, call, spend, timeoutMs);
-    } catch (error) {
-      throw error instanceof SourceError ? unavailable([server]) : error;
     }
   }
 
@@ -183,7 +112,7 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
       const size = lean ? 1 : sizes.of(stream, limit);
       try {
         const page = await read(size, lean);
-        sizes.grow(stream, size);
+        sizes.grow(stream, size, limit);
         return page;
       } catch (error) {
         if (!(error instanceof SourceError) || error.kind === 'server') throw error;
@@ -264,6 +193,8 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
         operations: (...args) => ask(callOf((source) => historyOf(source).operations(...args))),
         operation: (...args) => ask(callOf((source) => historyOf(source).operation(...args))),
         fees: (...args) => ask(callOf((source) => historyOf(source).fees(...args))),
+        effectsEnd: (...args) => ask(callOf((source) => historyOf(source).effectsEnd(...args))),
+        feesEnd: (...args) => ask(callOf((source) => historyOf(source).feesEnd(...args))),
       },
       tips: () =>
         Promise.all(
