@@ -5,12 +5,13 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { isProvenUnpaid, type ReadState } from '../domain/checkout.js';
-import { shownCursor } from '../domain/coverage.js';
+import { cursorId, FEED, shownCursor } from '../domain/coverage.js';
 import type { Outbox } from '../events/outbox.js';
 import type { CheckoutFacts } from '../resources/checkout.js';
 import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
 import type { CursorStore } from '../stores/cursors.js';
 import type { Database } from '../stores/database.js';
+import type { NetworkStateStore } from '../stores/network-states.js';
 import type { PaymentStore } from '../stores/payments.js';
 import type { ProductDoc, ProductStore } from '../stores/products.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
@@ -32,6 +33,7 @@ export interface CheckoutExpiryDeps {
   products: Pick<ProductStore, 'ofAllAccounts'>;
   payments: Pick<PaymentStore, 'ofCheckout'>;
   cursors: Pick<CursorStore, 'byIds'>;
+  networkStates: Pick<NetworkStateStore, 'all'>;
   outbox: Outbox;
   transaction: Database['transaction'];
   clock: Clock;
@@ -45,14 +47,19 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
 
   /** First how far was read, then what was missing on the way: a gap is flagged before a cursor moves past it. */
   async function readStates(used: readonly WalletDoc[]): Promise<Map<string, ReadState>> {
-    const ids = used.flatMap(({ network, address }) => [`${network}:${address}`, `${network}:feed`]);
+    const ids = used.flatMap(({ network, address }) => [cursorId(network, address), cursorId(network, FEED)]);
     const cursorById = new Map((await cursors.byIds([...new Set(ids)])).map((cursor) => [cursor._id, cursor]));
+    // A wallet that is not watched any more was read to its end, and what came after that pays nothing: whatever has closed counts as read. It has an OPEN
+    // checkout when the request that made it died while the wallet was made inactive.
+    const states = used.some(({ watching }) => !watching) ? await deps.networkStates.all() : [];
+    const newest = new Map(states.map(({ _id, latestClosedAt }) => [_id, latestClosedAt]));
     const now = await wallets.ofAllAccounts(used.map(({ _id }) => _id));
     return new Map(
       now.map((wallet) => {
-        const own = cursorById.get(`${wallet.network}:${wallet.address}`);
-        const feed = cursorById.get(`${wallet.network}:feed`);
-        const readTo = wallet.watchStarted ? (shownCursor(own, feed)?.shownClosedAt ?? null) : null;
+        const own = cursorById.get(cursorId(wallet.network, wallet.address));
+        const feed = cursorById.get(cursorId(wallet.network, FEED));
+        const shown = wallet.watchStarted ? (shownCursor(own, feed)?.shownClosedAt ?? null) : null;
+        const readTo = wallet.watching ? shown : (newest.get(wallet.network) ?? null);
         return [wallet._id, { readTo, gapFoundAt: wallet.gap?.lastAt ?? wallet.gap?.at ?? null }];
       }),
     );

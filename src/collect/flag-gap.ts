@@ -5,7 +5,8 @@ import type { Outbox, OutboxEvent } from '../events/outbox.js';
 import { toWalletSummary } from '../resources/index.js';
 import type { Database, Session } from '../stores/database.js';
 import type { GapDoc, GapStore } from '../stores/gaps.js';
-import type { GapScope, WalletDoc, WalletStore } from '../stores/wallets.js';
+import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import type { GapScope } from '../stores/watched-wallets.js';
 
 const BATCH = 100;
 

@@ -23,7 +23,7 @@ export interface Continuation {
 export function createGaps(deps: {
   network: Network;
   flagGap: FlagGap;
-  cursors: Pick<CursorStore, 'put'>;
+  cursors: Pick<CursorStore, 'save'>;
   networkStates: NetworkStateStore;
   /** Ids of wallets that miss nothing, and are only still being watched. */
   done: () => Promise<string[]>;
@@ -59,7 +59,7 @@ export function createGaps(deps: {
       shownLedger: toLedger,
       readAt: clock.now(),
     };
-    await cursors.put([moved]);
+    await cursors.save([moved]);
     return moved;
   }
 

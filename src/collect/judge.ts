@@ -1,10 +1,10 @@
-/** Judge: matched credits become payments with their verdicts. */
+/** Judge: matched credits become payments with their verdicts. The rules themselves are in `domain/judge.ts` (links) and `domain/checkout.ts`. */
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount } from '../domain/amount.js';
 import { createdAtOf, type NewId } from '../domain/ids.js';
 import { unmatched } from '../domain/judge.js';
 import { unmatchedReason } from '../domain/memo.js';
-import type { PaymentOwner } from '../events/outbox.js';
+import type { PaymentTarget } from '../events/outbox.js';
 import type { CheckoutDoc } from '../stores/checkouts.js';
 import type { PaymentDoc } from '../stores/payments.js';
 import { judgeByCheckout, judgeByHistory, type StoredVerdict, toStored } from '../stores/verdict.js';
@@ -15,7 +15,7 @@ export interface Judged {
   payment: PaymentDoc;
   wallet: Match['wallet'];
   /** A checkout as the payment left it. Null for an UNMATCHED payment. */
-  target: PaymentOwner | null;
+  target: PaymentTarget | null;
   /** The payment made its checkout PAID. */
   completesCheckout: boolean;
 }
@@ -64,7 +64,7 @@ function judgeMatch(
   { credit, target }: Match,
   checkouts: ReadonlyMap<string, CheckoutDoc>,
   now: Date,
-): { verdict: StoredVerdict; target: PaymentOwner | null } {
+): { verdict: StoredVerdict; target: PaymentTarget | null } {
   if (!target) return { verdict: toStored(unmatched(unmatchedReason(credit.memo))), target };
   if (target.link) return { verdict: judgeByHistory(target.link, target.product, credit, credit), target };
   const before = checkouts.get(target.checkout._id) ?? target.checkout;

@@ -7,6 +7,8 @@ export interface KnownCloses {
   note(close: LedgerClose): void;
   /** The newest known ledger up to this one; null when all known ones are after it. */
   atOrBefore(ledger: number): LedgerClose | null;
+  /** The newest known ledger that closed at or before a time. */
+  closedAtOrBefore(time: Date): LedgerClose | null;
   /** The network began anew. */
   forget(): void;
 }
@@ -22,6 +24,7 @@ export function createKnownCloses(): KnownCloses {
       if (known.length > MAX_KNOWN) known = known.slice(-MAX_KNOWN / 2);
     },
     atOrBefore: (ledger) => known.findLast((close) => close.ledger <= ledger) ?? null,
+    closedAtOrBefore: (time) => known.findLast((close) => close.closedAt <= time) ?? null,
     forget() {
       known = [];
     },

@@ -1,70 +1,97 @@
-/** Stamps moments with the newest ledger that the watcher knows, and with the ledger's time where this host's clock is known to be off. While the watcher
- *  is up to date this costs no request; when it is not, all who ask at once share one question. */
+/** Stamps moments with the newest ledger that is known, and with the ledger's time where this host's clock may be off. While the watcher is up to date and
+ *  the clock agrees this costs no request; else all who ask at once share one question. */
 import type { Network } from '../../contracts/networks.js';
 import { type Clock, within } from '../clock.js';
 import { toLedgerTime } from '../domain/ledger-time.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
+import type { LedgerTip } from '../ledger/source.js';
 import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
+import { type ClockBound, createClockBound } from './clock-check.js';
 
 const PATIENCE_MS = 1500;
 /** What the watcher saw is taken for the newest ledger so long: on a small request budget its polls are minutes apart. */
 const FRESH_MS = 15_000;
 /** An answer serves all who ask within this time. */
 const SHARED_FOR_MS = 1000;
+
+type Newest = Pick<LedgerTip, 'latestLedger' | 'latestClosedAt'>;
+
 export function createLedgerStamper(deps: {
   ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session' | 'isFree'>>;
   networkStates: Pick<NetworkStateStore, 'byNetwork'>;
   clock: Clock;
-  /** The machine that this process runs on: the watcher's measure of the clock counts where it was made. Default none. */
+  /** The machine that this process runs on: the watcher's measure of the clock counts where it was made. Default unknown: then the clock is believed. */
   host?: string;
 }) {
   const { ledgers, networkStates, clock, host } = deps;
-  const asked = new Map<Network, { ledger: Promise<number | null>; untilMs: number }>();
+  const asked = new Map<Network, { tip: Promise<LedgerTip | null>; untilMs: number }>();
+  const bounds = new Map<Network, ClockBound>();
 
-  function ask(network: Network): Promise<number | null> {
-    const known = asked.get(network);
-    if (known && known.untilMs > clock.nowMs()) return known.ledger;
-    const ledger = ledgers.get(network);
-    if (!ledger) return Promise.resolve(null);
-    const newest = ledger
-      .session()
-      .tip()
-      .then(
-        ({ latestLedger }) => latestLedger,
-        () => null,
-      );
-    // Until it is answered, and a moment longer.
-    const entry = { ledger: newest, untilMs: Number.POSITIVE_INFINITY };
-    asked.set(network, entry);
-    void newest.then(() => {
-      entry.untilMs = clock.nowMs() + (ledger.isFree ? 0 : SHARED_FOR_MS);
-    });
-    return newest;
+  function boundOf(network: Network): ClockBound {
+    const bound = bounds.get(network) ?? createClockBound();
+    bounds.set(network, bound);
+    return bound;
   }
 
-  async function newestLedger(network: Network, state: NetworkStateDoc | null): Promise<number | null> {
-    const known = state?.latestLedger ?? null;
+  /** How far this host's clock is ahead at most: as the watcher measured it here; before that, by the newest ledgers that were seen here. Null when
+   *  nothing tells, or nobody knows which machine this is. */
+  function clockAheadMs(network: Network, state: NetworkStateDoc | null): number | null {
+    if (host === undefined) return null;
+    const isOwn = state?.clockHost === host;
+    if (isOwn && typeof state.clockAheadMs === 'number') return state.clockAheadMs;
+    const bound = boundOf(network).aheadMs(clock.nowMs());
+    const seen = isOwn ? state.seenAt.getTime() - state.latestClosedAt.getTime() : null;
+    return bound !== null && seen !== null ? Math.min(bound, seen) : (bound ?? seen);
+  }
+
+  /** Whether this host's clock can be told from the ledger's, or nobody can say just now. */
+  const knowsClock = (network: Network, state: NetworkStateDoc): boolean =>
+    host === undefined ||
+    clockAheadMs(network, state) !== null ||
+    (asked.get(network)?.untilMs ?? 0) > clock.nowMs() - FRESH_MS;
+
+  function ask(network: Network): Promise<LedgerTip | null> {
+    const known = asked.get(network);
+    if (known && known.untilMs > clock.nowMs()) return known.tip;
+    const ledger = ledgers.get(network);
+    if (!ledger) return Promise.resolve(null);
+    const tip = ledger
+      .session()
+      .tip()
+      .catch(() => null);
+    // Until it is answered, and a moment longer.
+    const entry = { tip, untilMs: Number.POSITIVE_INFINITY };
+    asked.set(network, entry);
+    void tip.then((newest) => {
+      entry.untilMs = clock.nowMs() + (ledger.isFree ? 0 : SHARED_FOR_MS);
+      if (newest && !newest.isBehind) boundOf(network).saw(newest, clock.nowMs());
+    });
+    return tip;
+  }
+
+  async function newestOf(network: Network, state: NetworkStateDoc | null): Promise<Newest | null> {
     // While the watcher cannot reach a source, asking again would only make a merchant wait.
-    if (state?.trouble) return known;
+    if (state?.trouble) return state;
     const isFresh = state?.seenAt && clock.nowMs() - state.seenAt.getTime() < FRESH_MS;
+    const isKnown = isFresh && knowsClock(network, state);
+    if (isKnown && host !== undefined) boundOf(network).saw(state, clock.nowMs());
     // A ledger without a budget may close many times a second: there the newest one is worth a question.
-    if (isFresh && !ledgers.get(network)?.isFree) return known;
+    if (isKnown && !ledgers.get(network)?.isFree) return state;
     const answer = await within(clock, PATIENCE_MS, ask(network), () => null);
     // A server that lags must not take a stamp back.
-    return answer === null ? known : Math.max(answer, known ?? 0);
+    return answer && answer.latestLedger >= (state?.latestLedger ?? 0) ? answer : state;
   }
 
   return {
     /** The present moment: its ledger is the newest one that is known, which closed before it. Null when none is known. */
     async stamp(network: Network): Promise<LedgerStamp> {
       const state = await networkStates.byNetwork(network);
-      const ledger = await newestLedger(network, state);
-      const isMeasured = host !== undefined && state?.clockHost === host;
-      const at = toLedgerTime(clock.now(), isMeasured ? state.clockAheadMs : null);
+      const newest = await newestOf(network, state);
+      const at = toLedgerTime(clock.now(), clockAheadMs(network, state));
       // However far a clock is behind, the present is not before a ledger that has closed.
-      const closedAt = state?.latestClosedAt;
-      return { at: closedAt && closedAt > at ? closedAt : at, ledger };
+      const closedAt = newest?.latestClosedAt;
+      return { at: closedAt && closedAt > at ? closedAt : at, ledger: newest?.latestLedger ?? null };
     },
   };
 }

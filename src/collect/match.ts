@@ -2,7 +2,7 @@
 import type { Network } from '../../contracts/networks.js';
 import { memosNamedBy } from '../domain/memo.js';
 import { isWatched, type LedgerClose } from '../domain/terms.js';
-import type { PaymentOwner } from '../events/outbox.js';
+import type { PaymentTarget } from '../events/outbox.js';
 import type { Credit } from '../ledger/records.js';
 import type { CheckoutStore } from '../stores/checkouts.js';
 import type { Session } from '../stores/database.js';
@@ -17,7 +17,7 @@ export interface Match {
   credit: Credit;
   wallet: WalletDoc;
   /** Null when the memo names no link or checkout of the wallet's account. */
-  target: PaymentOwner | null;
+  target: PaymentTarget | null;
 }
 
 export interface MatchDeps {
@@ -28,38 +28,39 @@ export interface MatchDeps {
   payments: Pick<PaymentStore, 'known'>;
 }
 
-export interface Page {
+/** Credits to match: of one page or of several. */
+export interface CreditBatch {
   network: Network;
   credits: readonly Credit[];
-  /** Leaves out what is stored already: one query more. */
+  /** Leave out what is stored already, at the cost of a query. */
   mayBeKnown: boolean;
-  /** The only wallet that may get payments: what its tenant named as a source must not reach others at its address. */
+  /** The only wallet that may get payments: its tenant named the source, whose records must not reach other tenants at the same address. */
   only?: WalletDoc | undefined;
 }
 
 /** In the order of the credits. */
-export async function matchCredits(deps: MatchDeps, page: Page, session: Session): Promise<Match[]> {
-  const due = await receiversOf(deps, page, session);
+export async function matchCredits(deps: MatchDeps, batch: CreditBatch, session: Session): Promise<Match[]> {
+  const due = await receiversOf(deps, batch, session);
   if (due.length === 0) return [];
-  const known = page.mayBeKnown ? await knownKeys(deps, due, session) : new Set<string>();
+  const known = batch.mayBeKnown ? await knownKeys(deps, due, session) : new Set<string>();
   const fresh = due.filter(({ wallet, credit }) => {
     const key = keyOf(wallet, credit);
-    // A page may hold a record twice.
+    // A batch may hold a record twice.
     return known.has(key) ? false : known.add(key);
   });
   const named = fresh.flatMap(({ credit }) => memosNamedBy(credit));
   const targets = await targetsOf(deps, named, session);
   return fresh.map(({ wallet, credit }) => {
     const meant = memosNamedBy(credit).map((memo) => targets.get(memo));
-    // A memo of another account means nothing here, nor one of something that took payments on another network then.
-    const isMeant = (target: PaymentOwner) =>
-      (target.link ?? target.checkout).accountId === wallet.accountId && networkOf(target, credit) === page.network;
+    // A memo of another account's link means nothing here, nor one of a link that took payments on another network at the time.
+    const isMeant = (target: PaymentTarget) =>
+      (target.link ?? target.checkout).accountId === wallet.accountId && networkOf(target, credit) === batch.network;
     return { wallet, credit, target: meant.find((each) => each && isMeant(each)) ?? null };
   });
 }
 
 /** A checkout stays with its wallet; the product of a link may have had another one. */
-export const networkOf = (target: PaymentOwner, close: LedgerClose): Network =>
+export const networkOf = (target: PaymentTarget, close: LedgerClose): Network =>
   target.link ? networkInForce(target.product, close, target.wallet) : target.wallet.network;
 
 type Receipt = Pick<Match, 'wallet' | 'credit'>;
@@ -67,7 +68,7 @@ type Receipt = Pick<Match, 'wallet' | 'credit'>;
 /** The wallets that watched the credit's address when its ledger closed. */
 async function receiversOf(
   { wallets }: MatchDeps,
-  { network, credits, only }: Page,
+  { network, credits, only }: CreditBatch,
   session: Session,
 ): Promise<Receipt[]> {
   const addresses = [...new Set(credits.map((credit) => credit.receiver))];
@@ -95,7 +96,7 @@ export async function targetsOf(
   { paymentLinks, checkouts, products, wallets }: MatchDeps,
   named: readonly string[],
   session: Session,
-): Promise<Map<string, PaymentOwner>> {
+): Promise<Map<string, PaymentTarget>> {
   const memos = [...new Set(named)];
   if (memos.length === 0) return new Map();
   const links = await paymentLinks.byMemos(memos, session);
@@ -104,7 +105,7 @@ export async function targetsOf(
   const productById = byId(await products.ofAllAccounts([...productIds], session));
   const walletIds = new Set([...productById.values(), ...orders].map(({ walletId }) => walletId));
   const walletById = byId(await wallets.ofAllAccounts([...walletIds], session));
-  const targets = new Map<string, PaymentOwner>();
+  const targets = new Map<string, PaymentTarget>();
   for (const link of links) {
     const product = productById.get(link.productId);
     const wallet = product && walletById.get(product.walletId);

@@ -16,7 +16,8 @@ const BATCH = 1000;
 /** Streams of single addresses that are read in one round besides the feed. */
 const STRAGGLERS_PER_ROUND = 20;
 
-export interface Reading {
+/** What a round reads. */
+export interface RoundStreams {
   feed: CursorDoc | null;
   /** The addresses' cursors to read in this round. */
   streams: CursorDoc[];
@@ -59,7 +60,7 @@ export function createModes(deps: {
     for (let from = 0; from < addresses.length; from += BATCH) {
       const own = await cursors.byIds(addresses.slice(from, from + BATCH).map(idOf));
       const covered = own.filter((each) => covers(feed, each) && BigInt(feed.cursor) > BigInt(each.cursor));
-      await cursors.put(
+      await cursors.save(
         covered.map((each) => ({ ...each, cursor, ledger, closedAt, readAt, shownLedger, shownClosedAt })),
       );
     }
@@ -82,7 +83,7 @@ export function createModes(deps: {
     forgetUnwatched,
 
     /** Changes the mode when that is due. @param failing ids of streams that wait. @returns what to read in this round */
-    async choose(tip: LedgerTip, prefersFeed: boolean, failing: readonly string[]): Promise<Reading> {
+    async choose(tip: LedgerTip, prefersFeed: boolean, failing: readonly string[]): Promise<RoundStreams> {
       const addresses = await wallets.watchedAddresses(network, { limit: readOneByOne + 1 });
       let feed = await cursors.byId(feedId);
       const plan = planMode({
@@ -95,7 +96,7 @@ export function createModes(deps: {
       });
       if (plan.kind === 'start_feed') {
         feed = feedFrom(plan.fromLedger);
-        await cursors.put([feed]);
+        await cursors.save([feed]);
         log.info({ network, fromLedger: feed.fromLedger }, "reading the network's feed");
       } else if (plan.kind === 'detach_feed') {
         await detach(addresses, feed!);
@@ -122,7 +123,7 @@ export function createModes(deps: {
       const started = feedFrom(tip.latestLedger);
       // First: as long as the feed stands where it was, it covers them still.
       await detach(addresses, feed);
-      await cursors.put([started]);
+      await cursors.save([started]);
       log.info(
         { network, fromLedger: started.fromLedger, addresses: addresses.length },
         'the feed goes on from the newest ledgers, each address catches up',

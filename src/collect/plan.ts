@@ -51,11 +51,13 @@ export type ModePlan = { kind: 'accounts' | 'feed' | 'detach_feed' } | { kind: '
 /** A few addresses are read one by one, more by the network's feed. Half as many are needed to go back, so that the mode does not flap. */
 export function planMode({ tip, feed, addresses, readOneByOne, prefersFeed, lowestNearLedger }: ModeFacts): ModePlan {
   const most = prefersFeed ? 0 : readOneByOne;
-  if (!feed && addresses > most) {
-    // The feed has to begin where the addresses were shown to: what a server merely claimed may not have been read.
-    const reach = Math.min(tip.latestLedger, lowestNearLedger ?? tip.latestLedger);
-    return { kind: 'start_feed', fromLedger: Math.max(tip.oldestLedger - 1, reach, 0) };
-  }
+  // The feed has to begin where the addresses were shown to: what a server merely claimed may not have been read.
+  const reach = Math.min(tip.latestLedger, lowestNearLedger ?? tip.latestLedger);
+  const fromLedger = Math.max(tip.oldestLedger - 1, reach, 0);
+  if (!feed && addresses > most) return { kind: 'start_feed', fromLedger };
+  // What an address lacks from before the feed's beginning cannot be had from its history: the feed begins again.
+  const isLacking = lowestNearLedger !== null && fromLedger < (feed?.fromLedger ?? 0);
+  if (feed && prefersFeed && isLacking) return { kind: 'start_feed', fromLedger };
   if (feed && addresses <= most / 2 && !prefersFeed) return { kind: 'detach_feed' };
   return { kind: feed ? 'feed' : 'accounts' };
 }

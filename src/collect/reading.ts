@@ -4,11 +4,13 @@ import { createHash } from 'node:crypto';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { memoRefunded } from '../domain/refund.js';
+import { LedgerUnavailable } from '../ledger/errors.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
-import { type Credit, type LedgerRecord, partiesOf, type RecordOutcome } from '../ledger/records.js';
+import { type Credit, type Incomplete, type LedgerRecord, partiesOf, type RecordOutcome } from '../ledger/records.js';
 import type { ParkedRecordDoc } from '../stores/parked-records.js';
 
 const FETCHED_AT_ONCE = 8;
+const LATE_RETRY_MS = 1000;
 
 export interface Reading {
   credits: Credit[];
@@ -19,21 +21,23 @@ export interface Reading {
 
 /** @param isOurs tells which of some addresses have a wallet here; it must be asked after the page was fetched, so that a wallet made before
  *  a ledger closed is never overlooked in that ledger.
- *  @throws LedgerUnavailable when something has to be fetched and cannot be. */
+ *  @throws LedgerUnavailable when something has to be fetched and cannot be, or may come. */
 export async function readRecords(
   deps: {
     network: Network;
     session: Pick<LedgerSession, 'complete'>;
     clock: Clock;
     isOurs: (addresses: readonly string[]) => Promise<ReadonlySet<string>>;
-    /** The records are those of one watched address: a record of a new type is among them for a reason, whomever it names. */
+    /** The records are the history of one watched address: a record of an unknown type concerns it, whomever it names. */
     ofOneAddress: boolean;
-    /** Parks whatever is not understood, also where no wallet of ours is named: it was parked for a reason. */
+    /** Parks whatever is not understood, even if it names no wallet of ours. */
     keepAll?: boolean;
+    /** Whether to read the page again when the source lacks what a record needs. Default never. */
+    mayCome?: () => boolean;
   },
   records: readonly LedgerRecord[],
 ): Promise<Reading> {
-  const { network, session, clock, isOurs, ofOneAddress, keepAll = false } = deps;
+  const { network, session, clock, isOurs, ofOneAddress, keepAll = false, mayCome = () => false } = deps;
   const ours = await isOurs([...new Set(records.flatMap(({ outcome }) => addressesOf(outcome)))]);
   const concernsUs = (addresses: readonly string[] | null) =>
     keepAll || addresses === null || addresses.some((address) => ours.has(address));
@@ -42,10 +46,17 @@ export async function readRecords(
   const park = (raw: unknown, id: string, reason: string) =>
     reading.parked.push({ _id: `${network}:${id}`, network, reason, raw: JSON.stringify(raw), createdAt: clock.now() });
 
-  for (const record of await completeAll(session, records, concernsUs)) {
+  const completed = await completeAll(session, records, concernsUs);
+  // Money sent by a wallet of ours may be a refund, unless it is too large for anybody to tell.
+  const isLacking = (outcome: Incomplete) => concernsUs(outcome.isTooLarge ? outcome.receivers : partiesOf(outcome));
+  const [late] = completed.flatMap(({ outcome }) =>
+    outcome.kind === 'incomplete' && !outcome.isTooLarge && isLacking(outcome) ? [outcome] : [],
+  );
+  if (late && mayCome()) throw new LedgerUnavailable(`the ${late.needs} of a record is not there yet`, LATE_RETRY_MS);
+  for (const record of completed) {
     const { raw, outcome } = record;
     if (outcome.kind === 'incomplete') {
-      if (concernsUs(outcome.receivers)) park(raw, outcome.pagingToken, `its ${outcome.needs} cannot be had`);
+      if (isLacking(outcome)) park(raw, outcome.pagingToken, `its ${outcome.needs} cannot be had`);
     } else if (outcome.kind === 'parked') {
       const isNew = ofOneAddress && outcome.fault === 'unknown_type';
       if (isNew || concernsUs(outcome.receivers)) park(raw, outcome.pagingToken ?? fingerprint(raw), outcome.reason);

@@ -13,10 +13,10 @@ import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
 import type { ProductStore } from '../stores/products.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import { type Judged, judgeMatches } from './judge.js';
-import { matchCredits, type Page } from './match.js';
+import { type CreditBatch, matchCredits } from './match.js';
 import type { RefundBook } from './refunds.js';
 
-/** Another reader moved the cursor: what lies before it is stored, and this reader begins anew from there. */
+/** Another reader moved the cursor. Nothing was stored; the next round reads from where the cursor is now. */
 export class CursorConflict extends Error {
   override readonly name = 'CursorConflict';
 }
@@ -57,7 +57,7 @@ export function createRecorder(deps: {
   async function applyEffects(judged: readonly Judged[], session: Session): Promise<OutboxEvent[]> {
     const counts = new Map<string, { id: string; payments: number; received: number }>();
     const orders = new Map<string, CheckoutDoc>();
-    /** Of each checkout, up to the payment that the loop has reached. */
+    /** The new payments of each checkout, up to the one that the loop has reached. */
     const came = new Map<string, PaymentDoc[]>();
     const outboxEvents: OutboxEvent[] = [];
     for (const { payment, target, completesCheckout } of judged) {
@@ -88,9 +88,9 @@ export function createRecorder(deps: {
     return outboxEvents;
   }
 
-  function store(page: Page & { refunds: readonly Credit[] }, move: CursorMove | null): Promise<PaymentDoc[]> {
+  function store(batch: CreditBatch & { refunds: readonly Credit[] }, move: CursorMove | null): Promise<PaymentDoc[]> {
     return transaction(async (session) => {
-      const judged = judgeMatches(page.network, await matchCredits(deps, page, session), newId);
+      const judged = judgeMatches(batch.network, await matchCredits(deps, batch, session), newId);
       const stored = judged.map(({ payment }) => payment);
       if (stored.length > 0) {
         const outboxEvents = await applyEffects(judged, session);
@@ -102,13 +102,13 @@ export function createRecorder(deps: {
           session,
         );
       }
-      await refundBook.bookSent(page, session);
+      await refundBook.bookSent(batch, session);
       if (move && !(await cursors.advance(move.from, move.to, session))) throw new CursorConflict();
       return stored;
     });
   }
 
-  /** Once true these stay true: wallets and products that have payments in this transaction's snapshot need no write. */
+  /** Marks wallets and products that get their first payment. The marks are never taken back, so one that is set needs no write. */
   async function noteFirstPayments(judged: readonly Judged[], session: Session): Promise<void> {
     const newWallets = judged.flatMap(({ wallet }) => (wallet.hasPayments ? [] : wallet._id));
     if (newWallets.length > 0) await wallets.noteHasPayments([...new Set(newWallets)], session);
@@ -119,7 +119,7 @@ export function createRecorder(deps: {
   }
 
   return {
-    /** Stores the credits that concern watched wallets, books the refunds and moves the cursor, or does nothing of it.
+    /** Stores the credits that concern watched wallets with their events, books the refunds and moves the cursor: all of it, or nothing.
      *  @returns the payments that were not stored before
      *  @throws CursorConflict when the cursor is no longer where it was */
     async record(
@@ -130,7 +130,7 @@ export function createRecorder(deps: {
       try {
         return await store({ network, credits, refunds, only, mayBeKnown: false }, move);
       } catch (error) {
-        // A record is seldom read twice: the unique key notices, and then what is known is left out.
+        // A record is seldom read twice, so only the unique key looks for that; then once more, without what is stored.
         if (!payments.wereKnown(error)) throw error;
         return store({ network, credits, refunds, only, mayBeKnown: true }, move);
       }

@@ -2,7 +2,7 @@
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { givesBack } from '../domain/refund.js';
-import type { PaymentOwner } from '../events/outbox.js';
+import type { PaymentTarget } from '../events/outbox.js';
 import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import type { Credit } from '../ledger/records.js';
@@ -54,11 +54,11 @@ export function createBookByHash(deps: RefundByHashDeps) {
     return back.filter(({ credit }) => senders.has(credit.sender)).map(({ refund }) => refund);
   }
 
-  /** Books what is not booked yet. @param owner of the payment, as it is in the transaction */
+  /** Books what is not booked yet. @param target of the payment, as it is in the transaction */
   return async (
     payment: PaymentDoc,
     transactionHash: string,
-    ownerOf: (session: Session) => Promise<PaymentOwner | null>,
+    targetOf: (session: Session) => Promise<PaymentTarget | null>,
   ): Promise<RefundOutcome> => {
     let moved: Credit[] | null;
     try {
@@ -81,8 +81,8 @@ export function createBookByHash(deps: RefundByHashDeps) {
       const open = due.filter(({ _id }) => !known.get(_id)?.paymentId);
       const mine = due.filter(({ _id }) => known.get(_id)?.paymentId === payment._id);
       if (open.length === 0) return mine.length > 0 ? 'booked' : 'booked_for_another';
-      const owner = await ownerOf(session);
-      for (const refund of open) await refundBook.book(refund, payment._id, owner, session);
+      const target = await targetOf(session);
+      for (const refund of open) await refundBook.book(refund, payment._id, target, session);
       return 'booked';
     });
   };

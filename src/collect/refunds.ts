@@ -4,7 +4,7 @@ import type { Network } from '../../contracts/networks.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import { memoRefunded, paymentRefunded, type Refundable, refundId } from '../domain/refund.js';
 import { isWatched } from '../domain/terms.js';
-import type { Outbox, PaymentOwner } from '../events/outbox.js';
+import type { Outbox, PaymentTarget } from '../events/outbox.js';
 import type { Credit } from '../ledger/records.js';
 import type { Session } from '../stores/database.js';
 import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
@@ -32,34 +32,34 @@ export type RefundBook = ReturnType<typeof createRefundBook>;
 export function createRefundBook(deps: RefundDeps) {
   const { wallets, payments, refunds, outbox } = deps;
 
-  /** @param owner null for a payment that belongs to nothing */
-  async function book(refund: RefundDoc, paymentId: string, owner: PaymentOwner | null, session: Session) {
+  /** @param target null for a payment that belongs to nothing */
+  async function book(refund: RefundDoc, paymentId: string, target: PaymentTarget | null, session: Session) {
     const payment = await payments.addRefund(paymentId, refund, session);
-    await refunds.put({ ...refund, paymentId }, session);
+    await refunds.save({ ...refund, paymentId }, session);
     const { operationId, changeIndex, transactionHash } = refund;
     const occurrence = `${operationId}:${changeIndex}:${transactionHash}`;
-    await outbox.publish([outbox.ofRefund(payment, owner, occurrence)], session);
+    await outbox.publish([outbox.ofRefund(payment, target, occurrence)], session);
     return payment;
   }
 
   /** Books the refund where it belongs; without such a payment it waits. */
   async function bookByMemo(
     refund: RefundDoc,
-    owner: PaymentOwner,
+    target: PaymentTarget,
     session: Session,
     isWaiting = false,
   ): Promise<void> {
     const found = await payments.ofPayer(
       { accountId: refund.accountId, senderAddress: refund.receiver, network: refund.network },
-      { paymentLinkId: owner.link?._id ?? null, checkoutId: owner.checkout?._id ?? null },
+      { paymentLinkId: target.link?._id ?? null, checkoutId: target.checkout?._id ?? null },
       session,
     );
     const payment = paymentRefunded(
       toMoneyBack(refund),
       found.map((each) => ({ ...toRefundable(each), id: each._id })),
     );
-    if (payment) await book(refund, payment.id, owner, session);
-    else if (!isWaiting) await refunds.put(refund, session);
+    if (payment) await book(refund, payment.id, target, session);
+    else if (!isWaiting) await refunds.save(refund, session);
   }
 
   return {
@@ -75,41 +75,42 @@ export function createRefundBook(deps: RefundDeps) {
         session,
       );
       const due = sent.flatMap((credit) => {
-        const owner = targets.get(memoRefunded(credit.memo) ?? '');
+        const target = targets.get(memoRefunded(credit.memo) ?? '');
         const isTheirs = senders.some(
           (wallet) =>
             wallet.address === credit.sender &&
-            wallet.accountId === accountOf(owner) &&
+            wallet.accountId === accountOf(target) &&
             (!only || wallet._id === only._id) &&
             isWatched(wallet.windows, credit),
         );
-        if (!owner || !isTheirs || networkOf(owner, credit) !== network) return [];
-        return [{ owner, refund: toRefundDoc(accountOf(owner)!, network, credit, targetIdOf(owner)) }];
+        if (!target || !isTheirs || networkOf(target, credit) !== network) return [];
+        return [{ target, refund: toRefundDoc(accountOf(target)!, network, credit, targetIdOf(target)) }];
       });
       const known = await refunds.known(
         due.map(({ refund }) => refund._id),
         session,
       );
-      for (const { refund, owner } of due) {
+      for (const { refund, target } of due) {
         if (known.has(refund._id)) continue;
         known.add(refund._id);
-        await bookByMemo(refund, owner, session);
+        await bookByMemo(refund, target, session);
       }
     },
 
-    /** Books refunds that were read before the payments that they give back. @param owners of the payments that were stored just now */
-    async bookWaiting(owners: readonly PaymentOwner[], session: Session): Promise<void> {
-      const ownerById = new Map(owners.map((owner) => [targetIdOf(owner), owner]));
-      if (ownerById.size === 0) return;
-      for (const refund of await refunds.waiting([...ownerById.keys()], session)) {
-        await bookByMemo(refund, ownerById.get(refund.targetId!)!, session, true);
+    /** Books refunds that were read before the payments that they give back. @param targets of the payments that were stored just now */
+    async bookWaiting(targets: readonly PaymentTarget[], session: Session): Promise<void> {
+      const targetById = new Map(targets.map((target) => [targetIdOf(target), target]));
+      if (targetById.size === 0) return;
+      for (const refund of await refunds.waiting([...targetById.keys()], session)) {
+        await bookByMemo(refund, targetById.get(refund.targetId!)!, session, true);
       }
     },
   };
 }
 
-const accountOf = (owner: PaymentOwner | undefined): string | undefined => (owner?.link ?? owner?.checkout)?.accountId;
-const targetIdOf = (owner: PaymentOwner): string => (owner.link ?? owner.checkout)._id;
+const accountOf = (target: PaymentTarget | undefined): string | undefined =>
+  (target?.link ?? target?.checkout)?.accountId;
+const targetIdOf = (target: PaymentTarget): string => (target.link ?? target.checkout)._id;
 
 export function toRefundDoc(accountId: string, network: Network, credit: Credit, targetId: string | null): RefundDoc {
   const { transactionHash, operationId, changeIndex, ledger, closedAt, receiver, asset, amount } = credit;

@@ -60,16 +60,16 @@ export function createResets(deps: {
       // The stamps that payments are judged by name ledgers of the old network too.
       const walletIds = await wallets.forgetLedgers(network);
       await paymentLinks.forgetLedgers(await products.forgetLedgers(walletIds));
-      if (await cursors.byId(cursorId(network, FEED))) await cursors.put([cursorAt(null, tip)]);
+      if (await cursors.byId(cursorId(network, FEED))) await cursors.save([cursorAt(null, tip)]);
       for (let after: string | undefined; ; ) {
         const addresses = await wallets.watchedAddresses(network, { ...(after ? { after } : {}), limit: BATCH });
         if (addresses.length === 0) break;
-        await cursors.put(addresses.map((address) => cursorAt(address, tip)));
+        await cursors.save(addresses.map((address) => cursorAt(address, tip)));
         after = addresses.at(-1);
       }
       const { latestLedger, latestClosedAt } = tip;
       const changes = { anchor: null, resetAt: latestClosedAt, latestLedger, latestClosedAt };
-      await networkStates.put(network, changes);
+      await networkStates.save(network, changes);
       return { ...state, ...changes };
     },
 
@@ -78,7 +78,7 @@ export function createResets(deps: {
       if (state?.anchor && tip.latestLedger - state.anchor.ledger < ANCHOR_EVERY_LEDGERS) return;
       const ledger = await session.ledger(tip.latestLedger);
       if (ledger && ledger !== 'gone') {
-        await networkStates.put(network, { anchor: { ledger: ledger.sequence, hash: ledger.hash } });
+        await networkStates.save(network, { anchor: { ledger: ledger.sequence, hash: ledger.hash } });
       }
     },
   };

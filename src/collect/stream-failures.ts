@@ -1,5 +1,5 @@
-/** Streams whose reading failed, each with its own growing pause, so that one that always fails is never in the way of the others. In memory only:
- *  after a restart all are tried again. */
+/** Streams whose reading failed, each with its own pause, so that one that always fails is never in the way of the others. The pause grows while a stream
+ *  stands still. In memory only: after a restart all are tried again. */
 import type { StreamFailures } from './plan.js';
 
 const FIRST_PAUSE_MS = 1000;
@@ -7,15 +7,21 @@ const LONGEST_PAUSE_MS = 60_000;
 const MAX_REMEMBERED = 1000;
 
 export function createStreamFailures() {
-  const failures = new Map<string, { count: number; untilMs: number }>();
+  const failures = new Map<string, { count: number; cursor: string; untilMs: number }>();
   return {
     all: failures as StreamFailures,
     /** Streams whose pause lasts. */
     waiting: (nowMs: number): string[] => [...failures].flatMap(([id, { untilMs }]) => (untilMs > nowMs ? [id] : [])),
-    failed(id: string, nowMs: number): void {
-      const count = (failures.get(id)?.count ?? 0) + 1;
+    /** @param cursor where the reading began */
+    failed({ _id: id, cursor }: { _id: string; cursor: string }, nowMs: number): void {
+      const before = failures.get(id);
+      const count = before?.cursor === cursor ? before.count + 1 : 1;
       if (failures.size >= MAX_REMEMBERED) failures.clear();
-      failures.set(id, { count, untilMs: nowMs + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (count - 1)) });
+      failures.set(id, {
+        count,
+        cursor,
+        untilMs: nowMs + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (count - 1)),
+      });
     },
     succeeded(id: string): void {
       failures.delete(id);

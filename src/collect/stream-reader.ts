@@ -10,17 +10,18 @@ import type { CursorDoc, CursorStore, Progress } from '../stores/cursors.js';
 import type { ParkedRecordStore } from '../stores/parked-records.js';
 import type { WalletStore } from '../stores/wallets.js';
 import type { KnownCloses } from './known-closes.js';
+import { createLateRecords } from './late-records.js';
 import { planRead } from './plan.js';
 import { readAhead } from './read-ahead.js';
 import { type Reading, readRecords } from './reading.js';
 import type { Recorder } from './recorder.js';
 
-/** Stored in one transaction, when that many have been read: fewer once that takes long, because MongoDB ends transactions that take too long. */
+/** Pages stored in one transaction, if that many have been read; fewer after a slow one, because MongoDB ends transactions that take too long. */
 const PAGES_AT_ONCE = 8;
 const LONG_STORE_MS = 2000;
 const LONG_HISTORY_LEDGERS = 100;
 const GONE_RETRY_MS = 5000;
-/** A server whose answer does not show how far it is can be this far behind, more than an hour. Only of an account that has no history at all. */
+/** How far behind a server may be whose answer does not show how far it is: more than an hour. Only an account without any history gets such answers. */
 const FARTHEST_BEHIND_LEDGERS = 1000;
 
 export interface WatcherMetrics {
@@ -63,6 +64,8 @@ export type StreamReader = ReturnType<typeof createStreamReader>;
 export function createStreamReader(deps: StreamReaderDeps) {
   const { network, wallets, cursors, parkedRecords, recorder, knownCloses, clock, log, metrics, pageLimit } = deps;
 
+  const late = createLateRecords();
+
   async function isOurs(addresses: readonly string[]): Promise<ReadonlySet<string>> {
     if (addresses.length === 0) return new Set();
     return new Set((await wallets.at(network, addresses)).map((wallet) => wallet.address));
@@ -74,7 +77,7 @@ export function createStreamReader(deps: StreamReaderDeps) {
     return addresses.length > MOST_AMONG ? null : addresses;
   }
 
-  /** A page that was narrowed to addresses says nothing of a wallet that was made before the page was fetched. */
+  /** Whether a page that was narrowed to some addresses misses an address that is watched by now. */
   async function leavesOut({ among }: Page): Promise<boolean> {
     if (among === null) return false;
     const watched = await fewAddresses();
@@ -96,13 +99,14 @@ export function createStreamReader(deps: StreamReaderDeps) {
     if (page.gone || (await wasCut(session, tip, from)))
       throw new LedgerUnavailable('it no longer has what comes next', GONE_RETRY_MS);
     const ofOneAddress = from.address !== null;
-    const reading = await readRecords({ network, session, clock, isOurs, ofOneAddress }, page.records);
+    const mayCome = () => late.mayCome(from);
+    const reading = await readRecords({ network, session, clock, isOurs, ofOneAddress, mayCome }, page.records);
     if (page.full && (page.cursor === null || page.cursor === from.cursor))
       throw new LedgerUnavailable('it answers a full page that leads nowhere', GONE_RETRY_MS);
     return { ...reading, to: progressAfter(page, tip, from), full: page.full };
   }
 
-  /** Where the cursor moves once the page is stored. */
+  /** Where the cursor moves when the page is stored. */
   function progressAfter(page: Page, tip: LedgerTip, from: CursorDoc): Progress {
     for (const { outcome } of page.records)
       if (outcome.kind === 'credits')
@@ -128,15 +132,15 @@ export function createStreamReader(deps: StreamReaderDeps) {
     return { shownLedger: ledger, shownClosedAt: isLater ? close.closedAt : from.shownClosedAt };
   }
 
-  /** Whether the server dropped ledgers between its tip and this page: it leaves them out without a word. Near the end of a long history none can
-   *  be missing; elsewhere the tip is asked once more. */
+  /** Whether the server dropped ledgers between giving its tip and giving this page: a page does not say so. Near the end of a long history nothing can be
+   *  missing; elsewhere the tip is asked for once more. */
   async function wasCut(session: LedgerSession, tip: LedgerTip, { shownLedger }: CursorDoc): Promise<boolean> {
     const kept = tip.latestLedger - tip.oldestLedger;
     if (kept >= LONG_HISTORY_LEDGERS && (tip.latestLedger - shownLedger) * 10 <= kept) return false;
     return (await session.tip()).oldestLedger > shownLedger + 1;
   }
 
-  /** Stores pages that follow each other, and only with them moves the cursor. @returns false when another reader had moved it. */
+  /** Stores consecutive pages and moves the cursor past them, in one transaction. @returns false when another reader had moved it. */
   async function store(from: CursorDoc, pages: readonly PageRead[]): Promise<boolean> {
     const { to } = pages.at(-1)!;
     const credits = pages.flatMap((page) => page.credits);
@@ -162,7 +166,7 @@ export function createStreamReader(deps: StreamReaderDeps) {
     const { isQuiet, shownLedger } = await session.quietCheck(from.address, from.cursor, {
       shownLedger: from.shownLedger,
     });
-    // Where ledgers were dropped, nothing came only as far as is still known.
+    // Where ledgers were dropped, the server cannot say that nothing came.
     if (!isQuiet || (await wasCut(session, tip, from))) return null;
     const shown = shownLedger ?? tip.latestLedger - FARTHEST_BEHIND_LEDGERS;
     const isNewer = tip.latestLedger > from.ledger;
@@ -184,7 +188,7 @@ export function createStreamReader(deps: StreamReaderDeps) {
     let cursor = start;
     let pages = 0;
     let askAt = 1;
-    // Always from one page on: where several at once failed, the next round must come further.
+    // Begins with one page: if storing several at once failed, the next round still gets further.
     let atOnce = 1;
     try {
       while (!signal.aborted) {

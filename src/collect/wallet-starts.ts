@@ -2,19 +2,32 @@
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { cursorId, wasRead } from '../domain/coverage.js';
-import type { LedgerClose, WatchWindow } from '../domain/terms.js';
+import type { LedgerClose, LedgerStamp, WatchWindow } from '../domain/terms.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import type { LedgerTip } from '../ledger/source.js';
 import { cursorAfter } from '../ledger/toid.js';
 import type { CursorDoc, CursorStore } from '../stores/cursors.js';
 import type { NetworkStateDoc } from '../stores/network-states.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import type { KnownCloses } from './known-closes.js';
 
 const BATCH = 1000;
+const NEVER_MS = 8_640_000_000_000_000;
+/** Reading may begin this much before a window, about three ledgers: to search for the very ledger takes ten requests. */
+const EARLIER_MS = 15_000;
+/** Nobody is paid before this ledger of a network. A server that keeps none so old has dropped what came first. */
+const FIRST_LEDGER = 3;
 
 export interface StartFacts {
   tip: LedgerTip;
   state: Pick<NetworkStateDoc, 'latestLedger' | 'resetAt'> | null;
+}
+
+/** A batch of starts, all of one session. */
+interface Search extends StartFacts {
+  session: LedgerSession;
+  /** No ledger that is kept closed at or before this time, as a search has shown. */
+  noneAtMs: number;
 }
 
 /** The windows of an address that still have to be read. What ended before the network began anew cannot be. */
@@ -29,38 +42,66 @@ export function unreadWindows(
     .filter(({ until }) => until === null || resetAt === null || until.at > resetAt);
 }
 
-/** The ledger after which a window begins, where its stamp says it: null when only its time can tell. A number beyond the newest ledger is from before
- *  the network began anew; one before the oldest comes from a time when the source was away. */
+/** A number beyond the newest ledger is from before the network began anew. */
+const isOfOtherNetwork = ({ ledger }: LedgerStamp, { tip, state }: StartFacts): boolean =>
+  ledger !== null && ledger > Math.max(tip.latestLedger, state?.latestLedger ?? 0);
+
+/** The ledger after which a window begins, where its stamp says it: null when only its time can tell. One before the oldest comes from a time when the
+ *  source was away. */
 export function startOf({ from }: WatchWindow, { tip, state }: StartFacts): LedgerClose | null {
-  const newest = Math.max(tip.latestLedger, state?.latestLedger ?? 0);
-  if (from.ledger === null || from.ledger + 1 < tip.oldestLedger || from.ledger > newest) return null;
+  if (from.ledger === null || from.ledger + 1 < tip.oldestLedger || isOfOtherNetwork(from, { tip, state })) return null;
   return { ledger: from.ledger, closedAt: from.at };
+}
+
+const beginOf = (windows: readonly WatchWindow[]): number =>
+  Math.min(...windows.map(({ from }) => from.at.getTime()), NEVER_MS);
+
+/** A ledger that closed shortly before a time, if one is known. Another process may have noticed that the network began anew: what closed before is
+ *  not of this network. */
+export function knownStart(knownCloses: KnownCloses, before: Date, { tip, state }: StartFacts): LedgerClose | null {
+  const known = knownCloses.closedAtOrBefore(before);
+  if (!known || before.getTime() - known.closedAt.getTime() > EARLIER_MS) return null;
+  const resetAt = state?.resetAt ?? null;
+  const isOfNetwork = known.ledger <= tip.latestLedger && (resetAt === null || known.closedAt > resetAt);
+  // What was dropped before the window began is no gap.
+  return isOfNetwork && known.ledger + 1 >= tip.oldestLedger ? known : null;
 }
 
 export function createWalletStarts(deps: {
   network: Network;
-  wallets: Pick<WalletStore, 'notStarted' | 'at' | 'takeUp'>;
-  cursors: Pick<CursorStore, 'byIds' | 'put'>;
+  wallets: Pick<WalletStore, 'notStarted' | 'at' | 'startWatching'>;
+  cursors: Pick<CursorStore, 'byIds' | 'save'>;
+  knownCloses: KnownCloses;
   clock: Clock;
 }) {
-  const { network, wallets, cursors, clock } = deps;
+  const { network, wallets, cursors, knownCloses, clock } = deps;
 
   /** @throws LedgerUnavailable */
-  async function searchStart(session: LedgerSession, { from }: WatchWindow, facts: StartFacts): Promise<LedgerClose> {
+  async function searchStart({ from }: WatchWindow, search: Search): Promise<LedgerClose> {
     // Ledgers of the same second count.
     const before = new Date(Math.floor(from.at.getTime() / 1000) * 1000 - 1);
-    const found = await session.ledgerAtOrBefore(before);
-    if (found) return { ledger: found.sequence, closedAt: found.closedAt };
-    const { resetAt } = facts.state ?? {};
+    const known = knownStart(knownCloses, before, search);
+    if (known) return known;
+    const isSearched = before.getTime() > search.noneAtMs;
+    const found = isSearched ? await search.session.ledgerAtOrBefore(before) : null;
+    if (found) {
+      const close = { ledger: found.sequence, closedAt: found.closedAt };
+      knownCloses.note(close);
+      return close;
+    }
+    const { resetAt } = search.state ?? {};
+    search.noneAtMs = Math.max(search.noneAtMs, before.getTime());
     // All ledgers are younger: of a network that began anew that is its beginning, else ledgers may have been dropped.
-    const isWhole = resetAt && from.at <= resetAt;
-    return { ledger: isWhole ? facts.tip.oldestLedger - 1 : (from.ledger ?? 0), closedAt: before };
+    const isOther = isOfOtherNetwork(from, search);
+    const isWhole = resetAt && (from.at <= resetAt || isOther);
+    const beginning = Math.min(search.tip.oldestLedger, FIRST_LEDGER) - 1;
+    return { ledger: isWhole ? beginning : isOther ? 0 : (from.ledger ?? 0), closedAt: before };
   }
 
-  async function earliestStart(session: LedgerSession, windows: readonly WatchWindow[], facts: StartFacts) {
+  async function earliestStart(windows: readonly WatchWindow[], search: Search) {
     let earliest: LedgerClose | null = null;
     for (const window of windows) {
-      const start = startOf(window, facts) ?? (await searchStart(session, window, facts));
+      const start = startOf(window, search) ?? (await searchStart(window, search));
       if (!earliest || start.ledger < earliest.ledger) earliest = start;
     }
     return earliest;
@@ -72,23 +113,31 @@ export function createWalletStarts(deps: {
       (await cursors.byIds(addresses.map((address) => cursorId(network, address)))).map((each) => [each._id, each]),
     );
     const all = await wallets.at(network, addresses);
+    const plans = addresses.map((address) => {
+      const known = own.get(cursorId(network, address));
+      const ofAddress = all.filter((wallet) => wallet.address === address);
+      return { address, known, unread: unreadWindows(ofAddress, known, facts.state) };
+    });
+    // Oldest first: what was searched for one serves those that follow shortly after.
+    plans.sort((a, b) => beginOf(a.unread) - beginOf(b.unread));
+    const search = { ...facts, session, noneAtMs: Number.NEGATIVE_INFINITY };
     const starts: CursorDoc[] = [];
-    for (const address of addresses) {
-      const _id = cursorId(network, address);
-      const known = own.get(_id);
-      const unread = unreadWindows(
-        all.filter((wallet) => wallet.address === address),
-        known,
-        facts.state,
-      );
-      const found = await earliestStart(session, unread, facts);
-      const readAt = clock.now();
-      if (found && (!known || known.shownLedger < found.ledger)) starts.push(cursorAt(_id, address, found, readAt));
-      // Put again, with another time: a process that stalled before it could remove the cursor finds it in use.
-      else if (known) starts.push({ ...known, readAt });
+    const done = new Set<string>();
+    try {
+      for (const { address, known, unread } of plans) {
+        const _id = cursorId(network, address);
+        const found = await earliestStart(unread, search);
+        const readAt = clock.now();
+        if (found && (!known || known.shownLedger < found.ledger)) starts.push(cursorAt(_id, address, found, readAt));
+        // Saved again, with another time: a process that stalled before it could remove the cursor finds it in use.
+        else if (known) starts.push({ ...known, readAt });
+        done.add(address);
+      }
+    } finally {
+      // Where a source fails in between, the next round goes on there.
+      await cursors.save(starts);
+      await wallets.startWatching(batch.filter(({ address }) => done.has(address)));
     }
-    await cursors.put(starts);
-    await wallets.takeUp(batch);
   }
 
   const cursorAt = (_id: string, address: string, { ledger, closedAt }: LedgerClose, readAt: Date): CursorDoc => ({

@@ -1,6 +1,6 @@
 /** Stops watching: inactive wallets whose last window was shown to have been read to its end. */
 import type { Network } from '../../contracts/networks.js';
-import { cursorId, FEED, isShownPast, shownCursor } from '../domain/coverage.js';
+import { cursorId, FEED, isShownPast, type ReadTo, shownCursor, wasRead } from '../domain/coverage.js';
 import type { CursorDoc, CursorStore } from '../stores/cursors.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import type { Modes } from './mode.js';
@@ -26,8 +26,21 @@ export function planStops(
   return ended.map((wallet) => {
     const cursor = shownCursor(own.get(cursorId(wallet.network, wallet.address)), feed) ?? null;
     const until = wallet.windows.at(-1)?.until;
-    return { wallet, cursor, isDone: Boolean(until && cursor && isShownPast(cursor, until)) };
+    // Without a cursor it was not started again, because nothing of its new window was left to read.
+    const isDone = cursor
+      ? until && isShownPast(cursor, until)
+      : wallet.windows.every((each) => wasRead(each, undefined, wallet.readTo));
+    return { wallet, cursor, isDone: Boolean(isDone) };
   });
+}
+
+function readToOf({ windows }: WalletDoc, { shownLedger, shownClosedAt, readAt }: CursorDoc): ReadTo {
+  const { at, ledger } = windows.at(-1)!.until!;
+  return {
+    ledger: Math.min(shownLedger, ledger ?? shownLedger),
+    at: readAt,
+    closedAt: at > shownClosedAt ? at : shownClosedAt,
+  };
 }
 
 /** The streams that have come far enough by what was claimed, and were not shown to it. Pure. */
@@ -79,10 +92,7 @@ export function createWalletStops(deps: {
       if (await check(options, planned)) ({ planned, own } = await plan());
       const done = planned.filter(({ isDone }) => isDone);
       for (const { wallet, cursor } of done) {
-        await wallets.stopWatching(wallet._id, {
-          ledger: Math.min(cursor!.shownLedger, wallet.windows.at(-1)?.until?.ledger ?? cursor!.shownLedger),
-          at: cursor!.readAt,
-        });
+        await wallets.stopWatching(wallet._id, cursor ? readToOf(wallet, cursor) : wallet.readTo!);
       }
       const addresses = new Set(done.map(({ wallet }) => wallet.address));
       await modes.forgetUnwatched(own.filter(({ address }) => addresses.has(address!)));

@@ -1,4 +1,5 @@
-/** Keeps watching a network: round after round while this process holds the lease. The lease saves requests; what is stored once is held by the data. */
+/** Keeps watching a network: round after round while this process holds the lease. The lease only saves requests; unique keys and cursors see to it that
+ *  everything is stored once. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
@@ -22,7 +23,7 @@ export interface WatchDeps {
   networkStates: NetworkStateStore;
   /** Of this process. */
   holder: string;
-  /** Between two readings of what came. */
+  /** The shortest time from one round that reads to the next. */
   pollIntervalMs: number;
   /** The budget; null without one. */
   requestsPerHour: number | null;
@@ -77,8 +78,8 @@ async function renew(
   }
 }
 
-/** What the rounds of one holding of the lease share. */
-interface Progress {
+/** What the rounds share while the lease is held. */
+interface WatchState {
   scheduler: PollScheduler;
   failures: number;
   /** The newest ledger when something was last read, and when that was. */
@@ -88,7 +89,7 @@ interface Progress {
 
 async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   const { network, clock, log, onPoll = () => undefined } = deps;
-  const progress: Progress = {
+  const state: WatchState = {
     scheduler: deps.scheduler ?? createPollScheduler(deps),
     failures: 0,
     read: { ledger: 0, atMs: Number.NEGATIVE_INFINITY },
@@ -97,24 +98,24 @@ async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> 
   while (!signal.aborted) {
     let waitMs: number;
     try {
-      waitMs = await poll(deps, progress, signal);
-      if (progress.failures > 0) log.info({ network }, 'the ledger can be read again');
-      progress.failures = 0;
+      waitMs = await poll(deps, state, signal);
+      if (state.failures > 0) log.info({ network }, 'the ledger can be read again');
+      state.failures = 0;
       onPoll(null);
     } catch (error) {
       if (signal.aborted) return;
       onPoll(error as Error);
-      waitMs = await noteFailure(deps, progress, error);
+      waitMs = await noteFailure(deps, state, error);
     }
     await clock.sleep(waitMs, signal);
   }
 }
 
 /** Looks for the newest ledger and reads what is new. @returns milliseconds until the next poll */
-async function poll(deps: WatchDeps, progress: Progress, signal: AbortSignal): Promise<number> {
+async function poll(deps: WatchDeps, state: WatchState, signal: AbortSignal): Promise<number> {
   const { watcher, ledger, pollIntervalMs, clock, monotonic = clock } = deps;
-  const { scheduler, read } = progress;
-  // Pages wait for the budget as long as they must: giving up would spend the next request on another look at the newest ledger.
+  const { scheduler, read } = state;
+  // Pages wait for the budget however long it takes: giving up would spend the next request on asking for the newest ledger again.
   const session = ledger.session({ patience: signal });
   try {
     const tip = await session.tip();
@@ -123,12 +124,12 @@ async function poll(deps: WatchDeps, progress: Progress, signal: AbortSignal): P
     const isNew = tip.latestLedger !== read.ledger;
     if (isNew && nowMs - read.atMs < pollIntervalMs) return read.atMs + pollIntervalMs - nowMs;
     // Without a new ledger there may be new wallets.
-    if (isNew || nowMs - progress.roundMs >= IDLE_ROUND_MS) {
-      progress.roundMs = nowMs;
-      if (isNew) progress.read = { ledger: tip.latestLedger, atMs: nowMs };
+    if (isNew || nowMs - state.roundMs >= IDLE_ROUND_MS) {
+      state.roundMs = nowMs;
+      if (isNew) state.read = { ledger: tip.latestLedger, atMs: nowMs };
       const pages = await watcher.round(session, tip, signal);
       // A round that read nothing must not hold up the next ledger.
-      if (pages > 0) progress.read.atMs = nowMs;
+      if (pages > 0) state.read.atMs = nowMs;
     }
   } finally {
     scheduler.spent(session.requests);
@@ -136,15 +137,15 @@ async function poll(deps: WatchDeps, progress: Progress, signal: AbortSignal): P
   return scheduler.waitMs(monotonic.nowMs());
 }
 
-/** @returns milliseconds until the next poll: no sooner than the budget bears, so that failures leave something to read pages with */
-async function noteFailure(deps: WatchDeps, progress: Progress, error: unknown): Promise<number> {
+/** @returns milliseconds until the next poll: no sooner than the budget allows, so that failures do not use up the requests for pages */
+async function noteFailure(deps: WatchDeps, state: WatchState, error: unknown): Promise<number> {
   const { network, networkStates, pollIntervalMs, clock, monotonic = clock, log } = deps;
-  progress.read.ledger = 0;
-  progress.failures += 1;
-  const backOffMs = Math.min(MAX_WAIT_MS, pollIntervalMs * 2 ** Math.min(progress.failures - 1, 6));
-  const waitMs = Math.max(backOffMs, progress.scheduler.waitMs(monotonic.nowMs()));
+  state.read.ledger = 0;
+  state.failures += 1;
+  const backOffMs = Math.min(MAX_WAIT_MS, pollIntervalMs * 2 ** Math.min(state.failures - 1, 6));
+  const waitMs = Math.max(backOffMs, state.scheduler.waitMs(monotonic.nowMs()));
   if (error instanceof LedgerUnavailable || error instanceof UnfitServer) {
-    if (progress.failures === 1) log.warn({ network, reason: error.message }, 'the ledger cannot be read');
+    if (state.failures === 1) log.warn({ network, reason: error.message }, 'the ledger cannot be read');
     await networkStates.noteTrouble(network, error.message, clock.now()).catch(() => undefined);
     return error instanceof LedgerUnavailable ? Math.max(waitMs, error.retryAfterMs) : waitMs;
   }

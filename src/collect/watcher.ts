@@ -1,5 +1,5 @@
-/** Watches one network. Each round reads the facts, plans by pure functions (`plan.ts`), and executes the plan in short steps that may be repeated:
- *  a reset, wallets that start, the mode of reading, gaps, the streams, wallets that stop. */
+/** One round of watching a network, in short steps that may be repeated: deal with a reset, start new wallets, choose the mode of reading, read the
+ *  streams, stop ended wallets. What a step decides is in the pure functions of `plan.ts`. Rounds are called by `watch.ts`. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
@@ -55,6 +55,11 @@ export interface WatcherDeps {
   host?: string;
 }
 
+interface RoundOptions extends ReadOptions {
+  /** Histories of accounts may leave records out. */
+  prefersFeed: boolean;
+}
+
 export type Watcher = ReturnType<typeof createWatcher>;
 
 export function createWatcher(deps: WatcherDeps) {
@@ -65,7 +70,7 @@ export function createWatcher(deps: WatcherDeps) {
   const clockCheck = createClockCheck();
   const reader = createStreamReader({ ...deps, knownCloses, pageLimit });
   const modes = createModes({ ...deps, knownCloses, readOneByOne });
-  const starts = createWalletStarts(deps);
+  const starts = createWalletStarts({ ...deps, knownCloses });
   const stops = createWalletStops({ ...deps, reader, modes });
   const resets = createResets(deps);
   const gaps = createGaps({ ...deps, done: stops.done });
@@ -86,13 +91,15 @@ export function createWatcher(deps: WatcherDeps) {
     return resets.startAnew(tip, state);
   }
 
-  /** Reads one stream, first over what its source has dropped. @returns how many pages it read; null when it has to wait */
-  async function readStream(options: ReadOptions, stream: CursorDoc): Promise<number | null> {
+  /** Reads one stream, after dealing with ledgers that its source has dropped. @returns how many pages it read; null when it has to wait */
+  async function readStream(options: RoundOptions, stream: CursorDoc): Promise<number | null> {
     const next = await gaps.pass(options.session, options.tip, stream);
     if (!next) return null;
     const { session, tip, cursor } = next;
     const isFeed = cursor.address === null;
-    const { mustShow, mayEnd, ...rest } = options;
+    // The next round may begin the feed there, instead of a history that leaves records out.
+    if (!isFeed && options.prefersFeed && cursor !== stream) return 0;
+    const { mustShow, mayEnd, prefersFeed: _, ...rest } = options;
     // Only the feed may skip ahead: an address that is behind is read to its end.
     const own = isFeed ? { mustShow: null, ...(mayEnd ? { mayEnd } : {}) } : { mustShow };
     return reader.read({ ...rest, ...own, session, tip }, cursor);
@@ -100,7 +107,7 @@ export function createWatcher(deps: WatcherDeps) {
 
   /** Reads the streams of a round. One that fails is logged and waits; the others are read all the same.
    *  @throws what the first one threw, when all failed */
-  async function readStreams(options: ReadOptions, streams: readonly CursorDoc[]): Promise<number> {
+  async function readStreams(options: RoundOptions, streams: readonly CursorDoc[]): Promise<number> {
     let pages = 0;
     let waiting = 0;
     const errors: unknown[] = [];
@@ -113,20 +120,20 @@ export function createWatcher(deps: WatcherDeps) {
         failures.succeeded(stream._id);
       } catch (error) {
         errors.push(error);
-        failures.failed(stream._id, clock.nowMs());
+        failures.failed(stream, clock.nowMs());
         if (error instanceof LedgerUnavailable)
           log.warn({ network, stream: stream._id, reason: error.message }, 'a stream could not be read');
       }
     }
     if (errors.length > 0 && errors.length + waiting === streams.length) throw errors[0];
-    // Not for want of an answer, but it ends the round as if it were one: what waits is lagging.
+    // Anything but an unavailable ledger (MongoDB, a bug, a CursorConflict) ends the round, now that the other streams have been read.
     for (const error of errors) if (!(error instanceof LedgerUnavailable)) throw error;
     const isFree = waiting === 0 && errors.length === 0 && streams.length > 0;
     if (isFree && (await networkStates.byNetwork(network))?.gapWaitsSince) await gaps.endWait();
     return pages;
   }
 
-  /** A wallet whose start cannot be found yet must not keep others from being read. */
+  /** Starts what can be started: a wallet whose first ledger cannot be found yet must not keep others from being read. */
   async function startWallets(session: LedgerSession, tip: LedgerTip, state: NetworkStateDoc | null): Promise<void> {
     try {
       await starts.startAll(session, { tip, state });
@@ -137,17 +144,19 @@ export function createWatcher(deps: WatcherDeps) {
   }
 
   async function keepState(session: LedgerSession, tip: LedgerTip, state: NetworkStateDoc | null): Promise<void> {
-    const { latestLedger, latestClosedAt, oldestLedger: elderLedger, version } = tip;
+    const { latestLedger, latestClosedAt, version } = tip;
     const answered = { seenAt: clock.now(), trouble: null };
-    // A server that lags answers too, and what it does not show yet comes later.
+    // A server that lags must not take the newest known ledger back.
     const isNewest = !state || latestLedger >= state.latestLedger || latestClosedAt > state.latestClosedAt;
     const warning = sourceWarning(version);
-    const clockAheadMs = clockCheck.aheadMs() ?? state?.clockAheadMs ?? null;
+    // What another machine measured says nothing of this one's clock.
+    const measuredMs = state?.clockHost === (deps.host ?? null) ? state?.clockAheadMs : null;
+    const clockAheadMs = clockCheck.aheadMs() ?? measuredMs ?? null;
     warnOnce(warning, session.server);
     warnOnce(isClockOff(clockAheadMs) ? "this host's clock does not agree with the ledger's close times" : null, null);
-    await networkStates.put(network, {
+    await networkStates.save(network, {
       ...answered,
-      ...(isNewest ? { latestLedger, latestClosedAt, elderLedger } : {}),
+      ...(isNewest ? { latestLedger, latestClosedAt } : {}),
       clockAheadMs,
       clockHost: deps.host ?? null,
       sourceVersion: version,
@@ -168,12 +177,13 @@ export function createWatcher(deps: WatcherDeps) {
       const nowMs = clock.nowMs();
       const prefersFeed = sourceWarning(tip.version) !== null;
       const { feed, streams } = await modes.choose(tip, prefersFeed, failures.waiting(nowMs));
-      const options: ReadOptions = {
+      const options: RoundOptions = {
         session,
         tip,
+        prefersFeed,
         mustShow: feed?.fromLedger ?? null,
         signal,
-        // With histories that may leave records out, only the feed can catch up.
+        // Where account histories may leave records out, only the feed can catch up.
         ...(feed && !prefersFeed
           ? { mayEnd: (cursor: CursorDoc, pages: number) => modes.fastForward(tip, feed, cursor, pages) }
           : {}),

@@ -26,7 +26,7 @@ const RETRIES_COUNTED = 1000;
 /** Starts the jobs of a worker: each part of it runs as the table says. */
 export async function startWorkerJobs(
   core: Core,
-  { sequencer, dispatcher, completion, expiry, watching }: Worker,
+  { sequencer, dispatcher, finisher, expiry, watching }: Worker,
   { db, config, auditor }: { db: mongoose.mongo.Db; config: Config; auditor: Auditor },
 ): Promise<Jobs> {
   const { stores, transaction, processId, clock, log } = core;
@@ -45,7 +45,7 @@ export async function startWorkerJobs(
       () =>
       async ({ ended }) => ({
         // In this order: a payer who sends very much dust delays nobody's expiry.
-        result: { looked: await expiry.run(ended), completed: await completion.run(ended) },
+        result: { looked: await expiry.run(ended), completed: await finisher.run(ended) },
       }),
     'retry webhooks': () => retryWebhooks({ deliveries, dispatcher, clock }),
     'audit wallets':

@@ -1,8 +1,8 @@
 /** What a worker does, composed around the core: it polls ledgers, numbers events, delivers webhooks and expires checkouts. The service runs the parts
  *  as the jobs of its table; the simulation runs them by themselves. */
 import type { Network } from '../../contracts/networks.js';
-import { createCheckoutCompletion } from '../collect/checkout-completion.js';
 import { createCheckoutExpiry } from '../collect/checkout-expiry.js';
+import { createAcceptanceFinisher } from '../collect/finish-acceptance.js';
 import { createFlagGap } from '../collect/flag-gap.js';
 import type { WatchDeps } from '../collect/watch.js';
 import { createWatcher, type WatcherDeps } from '../collect/watcher.js';
@@ -33,7 +33,7 @@ export interface WorkerOptions {
 export interface Worker {
   sequencer: Sequencer;
   dispatcher: Dispatcher;
-  completion: ReturnType<typeof createCheckoutCompletion>;
+  finisher: ReturnType<typeof createAcceptanceFinisher>;
   expiry: ReturnType<typeof createCheckoutExpiry>;
   /** With which `watch` keeps reading a network of the core's ledgers. */
   watching: (network: Network) => WatchDeps;
@@ -45,6 +45,7 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
   const {
     checkouts,
     cursors,
+    networkStates,
     deliveries,
     eventCounters,
     events,
@@ -91,7 +92,7 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
   return {
     sequencer,
     dispatcher,
-    completion: createCheckoutCompletion({
+    finisher: createAcceptanceFinisher({
       checkouts,
       wallets,
       products,
@@ -107,6 +108,7 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
       products,
       payments,
       cursors,
+      networkStates,
       outbox,
       transaction,
       clock,

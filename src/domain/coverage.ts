@@ -46,13 +46,18 @@ export const isShownPast = ({ shownLedger, shownClosedAt }: Reach, stamp: Ledger
 /** How far a wallet was read when it stopped being watched. */
 export interface ReadTo {
   ledger: number;
+  /** When it was read, by a host's clock: for people. */
   at: Date;
+  /** Everything that closed until then was read. Null in documents of before there was this: `at` is all that is known. */
+  closedAt: Date | null;
 }
 
 /** Whether a window is known to have been read to its end: by the address's cursor, or from before the wallet stopped being watched. */
 export function wasRead({ from, until }: WatchWindow, own: Reach | undefined, readTo: ReadTo | null): boolean {
   if (until === null) return false;
   if (own && isShownPast(own, until)) return true;
-  if (readTo === null || from.at > readTo.at) return false;
-  return until.at <= readTo.at || (until.ledger !== null && until.ledger <= readTo.ledger);
+  if (readTo === null) return false;
+  const closedAt = readTo.closedAt ?? readTo.at;
+  if (from.at > closedAt) return false;
+  return until.at <= closedAt || (until.ledger !== null && until.ledger <= readTo.ledger);
 }

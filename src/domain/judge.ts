@@ -1,4 +1,4 @@
-/** The judgement of a payment: pure, made once, by the terms that were in force when its ledger closed. Every outcome has a name. */
+/** Judges a payment to a link by the terms that were in force when its ledger closed. Pure. Checkouts are judged in `checkout.ts`. */
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
 import { type Asset, sameAsset } from './asset.js';
 import type { UnmatchedReason } from './memo.js';

@@ -1,6 +1,6 @@
 /** How far the ledger has been read for a wallet, from the cursors that the watcher keeps. */
 import type { Clock } from '../clock.js';
-import { effectiveCursor } from '../domain/coverage.js';
+import { cursorId, effectiveCursor, FEED } from '../domain/coverage.js';
 import type { Wallet } from '../resources/index.js';
 import type { CursorDoc, CursorStore } from '../stores/cursors.js';
 import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
@@ -19,16 +19,16 @@ export function createReadSync(deps: {
   return async (wallets) => {
     const networks = [...new Set(wallets.map((wallet) => wallet.network))];
     const ids = [
-      ...wallets.map(({ network, address }) => `${network}:${address}`),
-      ...networks.map((network) => `${network}:feed`),
+      ...wallets.map(({ network, address }) => cursorId(network, address)),
+      ...networks.map((network) => cursorId(network, FEED)),
     ];
     const [found, states] = await Promise.all([cursors.byIds(ids), networkStates.all()]);
     const positionById = new Map(found.map((position) => [position._id, position]));
     const stateByNetwork = new Map(states.map((state) => [state._id, state]));
     return new Map(
       wallets.map((wallet) => {
-        const own = positionById.get(`${wallet.network}:${wallet.address}`);
-        const feed = positionById.get(`${wallet.network}:feed`);
+        const own = positionById.get(cursorId(wallet.network, wallet.address));
+        const feed = positionById.get(cursorId(wallet.network, FEED));
         return [wallet._id, syncOf(wallet, own, feed, stateByNetwork.get(wallet.network), clock.nowMs())];
       }),
     );

@@ -73,7 +73,7 @@ export function createCursorStore(connection: mongoose.Connection) {
       return matchedCount === 1;
     },
     /** Sets cursors whatever they were: at the start of a stream, after a gap, when the mode of reading changes. */
-    async put(batch: readonly CursorDoc[]): Promise<void> {
+    async save(batch: readonly CursorDoc[]): Promise<void> {
       if (batch.length === 0) return;
       await cursors.collection.bulkWrite(
         batch.map(({ _id, ...rest }) => ({
@@ -82,7 +82,7 @@ export function createCursorStore(connection: mongoose.Connection) {
         { ordered: false },
       );
     },
-    /** Removes cursors that are still as they were read. One that was read, moved or put again meanwhile is in use, and stays. */
+    /** Removes cursors that are still as they were read. One that was read, moved or saved again meanwhile is in use, and stays. */
     async removeUnchanged(batch: readonly Pick<CursorDoc, '_id' | 'cursor' | 'readAt'>[]): Promise<void> {
       if (batch.length === 0) return;
       await cursors.collection.bulkWrite(

@@ -7,8 +7,6 @@ export interface NetworkStateDoc {
   _id: Network;
   latestLedger: number;
   latestClosedAt: Date;
-  /** The oldest ledger that the source keeps. */
-  elderLedger: number;
   /** When a source last answered. */
   seenAt: Date;
   /** A ledger and its hash: when the network shows another hash for it, it has begun anew. */
@@ -35,7 +33,6 @@ const networkStateSchema = new mongoose.Schema<NetworkStateDoc>(
     _id: String,
     latestLedger: Number,
     latestClosedAt: Date,
-    elderLedger: Number,
     seenAt: Date,
     anchor: { type: new mongoose.Schema({ ledger: Number, hash: String }, { _id: false }), default: null },
     trouble: { type: new mongoose.Schema({ since: Date, reason: String }, { _id: false }), default: null },
@@ -57,7 +54,7 @@ export function createNetworkStateStore(connection: mongoose.Connection) {
     ensureIndexes: () => states.createIndexes(),
     byNetwork: (network: Network) => states.findById(network).lean<NetworkStateDoc>().exec(),
     all: () => states.find().lean<NetworkStateDoc[]>().exec(),
-    async put(network: Network, changes: Partial<Omit<NetworkStateDoc, '_id'>>): Promise<void> {
+    async save(network: Network, changes: Partial<Omit<NetworkStateDoc, '_id'>>): Promise<void> {
       await states.updateOne({ _id: network }, { $set: changes }, { upsert: true });
     },
     /** Records since when a gap waits; null ends the wait. A network that was never read has no state yet, and gets none by this. */

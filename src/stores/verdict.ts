@@ -42,13 +42,13 @@ export const networkInForce = (
 export function judgeByHistory(
   link: Pick<PaymentLinkDoc, 'history'>,
   product: Pick<ProductDoc, 'history'>,
-  position: LedgerClose,
+  close: LedgerClose,
   paid: { asset: Asset; amount: bigint },
 ): StoredVerdict {
   return toStored(
     judge({
-      link: inForce(link.history, position),
-      product: toProductTerms(inForce(product.history, position)),
+      link: inForce(link.history, close),
+      product: toProductTerms(inForce(product.history, close)),
       ...paid,
     }),
   );

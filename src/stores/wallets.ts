@@ -1,11 +1,13 @@
 /** Wallets, and the windows of the ledger in which each one counts. `watchStarted` is false until the watcher has seen the newest window. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
+import type { ReadTo } from '../domain/coverage.js';
 import type { LedgerStamp, WatchWindow } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { containing } from './text-search.js';
+import { createWatchedWallets } from './watched-wallets.js';
 
 export interface Gap {
   fromLedger: number;
@@ -29,7 +31,7 @@ export interface WalletDoc {
   /** Some window is not read to its end. */
   watching: boolean;
   /** How far it was read when its last window had been read to the end; null before. */
-  readTo: { ledger: number; at: Date } | null;
+  readTo: ReadTo | null;
   /** The newest of its gaps that is neither mended nor acknowledged. */
   gap: Gap | null;
   productCount: number;
@@ -54,7 +56,10 @@ const walletSchema = new mongoose.Schema<WalletDoc>(
     windows: [new mongoose.Schema({ from: stampSchema, until: { type: stampSchema, default: null } }, PART_OPTIONS)],
     watchStarted: Boolean,
     watching: Boolean,
-    readTo: { type: new mongoose.Schema({ ledger: Number, at: Date }, PART_OPTIONS), default: null },
+    readTo: {
+      type: new mongoose.Schema({ ledger: Number, at: Date, closedAt: { type: Date, default: null } }, PART_OPTIONS),
+      default: null,
+    },
     gap: {
       type: new mongoose.Schema({ fromLedger: Number, toLedger: Number, at: Date, lastAt: Date }, PART_OPTIONS),
       default: null,
@@ -74,17 +79,6 @@ walletSchema.index({ network: 1, watching: 1, address: 1 });
 walletSchema.index({ network: 1, active: 1 }, { partialFilterExpression: { watching: true, active: false } });
 walletSchema.index({ network: 1, nextAuditAt: 1 }, { partialFilterExpression: { active: true }, name: 'audits' });
 walletSchema.index({ network: 1, watchStarted: 1 }, { partialFilterExpression: { watchStarted: false } });
-
-/** Whose wallets missed what. */
-export interface GapScope {
-  gap: Gap;
-  /** Null for all addresses of the network. */
-  address: string | null;
-  /** Ids of wallets that missed nothing. */
-  without: readonly string[];
-  /** Given when the network began anew: nobody has what was missed. It was last seen as it was at this moment, so that a gap found later is this one. */
-  lostSince?: Date;
-}
 
 /** What works across accounts: for the watcher. */
 export type WalletStore = ReturnType<typeof createWalletStore>['system'];
@@ -109,13 +103,8 @@ export function createWalletStore(connection: mongoose.Connection) {
         }
       },
       count: (session: Session) => wallets.countDocuments({ accountId }, { session }).exec(),
-      byId: (id: string) => byId(accountId, id),
-      byIds: (ids: readonly string[], session?: Session) =>
-        wallets
-          .find({ _id: { $in: [...ids] }, accountId })
-          .session(session ?? null)
-          .lean<WalletDoc[]>()
-          .exec(),
+      byId: (id: string) => byId.one(accountId, id),
+      byIds: (ids: readonly string[], session?: Session) => byId.many(accountId, ids, session),
       /** @param search a part of the name, whatever its case, or the whole address */
       list: ({ search, ...request }: PageRequest & { search?: string | undefined }) => {
         const named = search
@@ -190,104 +179,25 @@ export function createWalletStore(connection: mongoose.Connection) {
     }),
 
     system: {
+      ...createWatchedWallets(wallets),
       at: (network: Network, addresses: readonly string[], session?: Session) =>
         wallets
           .find({ network, address: { $in: [...addresses] } })
           .session(session ?? null)
           .lean<WalletDoc[]>()
           .exec(),
-      /** Addresses with an unread window, each once, in order. As many wallets are looked at as are asked for, not all that there are. */
-      async watchedAddresses(network: Network, options: { after?: string; limit: number }): Promise<string[]> {
-        const addresses = new Set<string>();
-        for (let after = options.after; ; ) {
-          const found = await wallets
-            .find(
-              { network, watching: true, ...(after ? { address: { $gt: after } } : {}) },
-              { _id: 0, address: 1 },
-              { sort: { address: 1 }, limit: options.limit },
-            )
-            .lean<{ address: string }[]>();
-          for (const { address } of found) addresses.add(address);
-          after = found.at(-1)?.address;
-          // Accounts may share an address.
-          if (found.length < options.limit || addresses.size >= options.limit)
-            return [...addresses].slice(0, options.limit);
-        }
-      },
-      notStarted: (network: Network, limit: number) =>
-        wallets.find({ network, watchStarted: false }).limit(limit).lean<WalletDoc[]>().exec(),
-      /** A wallet that got a further window since it was read is left for the next time. */
-      async takeUp(batch: readonly WalletDoc[]): Promise<void> {
-        if (batch.length === 0) return;
-        await wallets.collection.bulkWrite(
-          batch.map(({ _id, windows }) => ({
-            updateOne: {
-              filter: { _id: _id as never, windows: { $size: windows.length } },
-              update: { $set: { watchStarted: true } },
-            },
-          })),
-          { ordered: false },
-        );
-      },
       ofAllAccounts: (ids: readonly string[], session?: Session) =>
         wallets
           .find({ _id: { $in: [...ids] } })
           .session(session ?? null)
           .lean<WalletDoc[]>()
           .exec(),
-      inactiveButWatching: (network: Network, limit: number) =>
-        wallets.find({ network, watching: true, active: false }).limit(limit).lean<WalletDoc[]>().exec(),
-      /** `readTo`: how far its payments have been read, for good. */
-      async stopWatching(id: string, readTo: NonNullable<WalletDoc['readTo']>): Promise<void> {
-        await wallets.updateOne({ _id: id, active: false }, { $set: { watching: false, readTo } });
-      },
-      /** The network began anew: what its ledgers were numbered before says nothing any more, nor in windows that are over. @returns the ids of its wallets */
-      async forgetLedgers(network: Network): Promise<string[]> {
-        await wallets.collection.updateMany(
-          { network },
-          { $set: { 'windows.$[].from.ledger': null, 'windows.$[ended].until.ledger': null } },
-          { arrayFilters: [{ 'ended.until': { $ne: null } }] },
-        );
-        return (await wallets.find({ network }, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
-      },
-      /** Watched wallets of one address, or with null of the network, but for those `without`, in the order of their ids. */
-      watchedFrom: (
-        network: Network,
-        { address, without }: Pick<GapScope, 'address' | 'without'>,
-        { after, limit }: { after: string; limit: number },
-        session: Session,
-      ) =>
+      /** Every active wallet of these networks, in the order of their ids. */
+      activeOf: (networks: readonly Network[], { after, limit }: { after: string; limit: number }) =>
         wallets
-          .find({
-            ...{ network, watching: true, _id: { $gt: after, $nin: [...without] } },
-            ...(address === null ? {} : { address }),
-          })
+          .find({ _id: { $gt: after }, network: { $in: [...networks] }, active: true })
           .sort({ _id: 1 })
           .limit(limit)
-          .session(session)
-          .lean<WalletDoc[]>()
-          .exec(),
-      /** The newest gap that is neither mended nor acknowledged; null for none. */
-      async setGap(ids: readonly string[], gap: Gap | null, session: Session): Promise<void> {
-        if (ids.length > 0) await wallets.updateMany({ _id: { $in: [...ids] } }, { $set: { gap } }, { session });
-      },
-      async growGap(
-        ids: readonly string[],
-        { toLedger, lastAt }: Required<Pick<Gap, 'toLedger' | 'lastAt'>>,
-        session: Session,
-      ): Promise<void> {
-        if (ids.length === 0) return;
-        await wallets.collection.updateMany(
-          { _id: { $in: [...ids] as never[] }, gap: { $ne: null } },
-          { $max: { 'gap.toLedger': toLedger }, $set: { 'gap.lastAt': lastAt } },
-          { session },
-        );
-      },
-      /** Every active wallet of these networks, in the order of their ids. */
-      activeOf: (networks: readonly Network[]) =>
-        wallets
-          .find({ network: { $in: [...networks] }, active: true })
-          .sort({ _id: 1 })
           .lean<WalletDoc[]>()
           .exec(),
       /** Active wallets whose audits are not planned yet. */

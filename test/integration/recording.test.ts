@@ -94,7 +94,7 @@ t.test('who was overtaken by another reader stores nothing and moves nothing', a
   await stores.forAccount('acct_1').wallets.insert(wallet('acct_1', SHOP));
   // Further on, or back where a network that began anew is.
   for (const ledger of [1001, 7]) {
-    await stores.system.cursors.put([position(ledger)]);
+    await stores.system.cursors.save([position(ledger)]);
     await t.rejects(
       recorder.record('TESTNET', { credits: [credit(1)] }, { from: position(999), to: position(1000) }),
       CursorConflict,
@@ -111,8 +111,8 @@ t.test('a wallet that was changed since the watcher read it is neither let go no
   const second = { from: { at: new Date(9), ledger: 9 }, until: null };
   const asRead = wallet('acct_1', SHOP, { windows: [first], active: false, watchStarted: false });
   await stores.forAccount('acct_1').wallets.insert({ ...asRead, windows: [first, second], active: true });
-  await stores.system.wallets.takeUp([asRead]);
-  await stores.system.wallets.stopWatching(asRead._id, { ledger: 5, at: new Date(5) });
+  await stores.system.wallets.startWatching([asRead]);
+  await stores.system.wallets.stopWatching(asRead._id, { ledger: 5, at: new Date(5), closedAt: null });
   t.match(await stores.forAccount('acct_1').wallets.byId(asRead._id), {
     watching: true,
     readTo: null,
@@ -181,8 +181,8 @@ t.test('a payment is matched by the network that its product took payments on wh
 t.test('a cursor that somebody began to use meanwhile is not removed', async (t) => {
   const { stores } = await openStores(t);
   const seen = position(1000);
-  await stores.system.cursors.put([seen]);
-  await stores.system.cursors.put([{ ...seen, readAt: new Date(1) }]);
+  await stores.system.cursors.save([seen]);
+  await stores.system.cursors.save([{ ...seen, readAt: new Date(1) }]);
   await stores.system.cursors.removeUnchanged([seen]);
   t.ok(await stores.system.cursors.byId(seen._id));
   await stores.system.cursors.removeUnchanged([{ ...seen, readAt: new Date(1) }]);
@@ -194,8 +194,8 @@ t.test('a gap that waits leaves no half-written state of a network that was neve
   const { networkStates } = stores.system;
   await networkStates.noteGapWait('TESTNET', new Date(1));
   t.equal(await networkStates.byNetwork('TESTNET'), null);
-  const seen = { latestLedger: 5, latestClosedAt: new Date(0), elderLedger: 2, seenAt: new Date(0) };
-  await networkStates.put('TESTNET', { ...seen, anchor: null, trouble: null });
+  const seen = { latestLedger: 5, latestClosedAt: new Date(0), seenAt: new Date(0) };
+  await networkStates.save('TESTNET', { ...seen, anchor: null, trouble: null });
   await networkStates.noteGapWait('TESTNET', new Date(1));
   t.match(await networkStates.byNetwork('TESTNET'), { gapWaitsSince: new Date(1) });
 });

@@ -1,13 +1,15 @@
 /** What a round of watching decides, by tables: no database, no server. */
 import t from 'tap';
-import { createClockCheck } from '../../src/collect/clock-check.js';
+import { createClockBound, createClockCheck } from '../../src/collect/clock-check.js';
+import { createKnownCloses } from '../../src/collect/known-closes.js';
 import { createLedgerStamper } from '../../src/collect/ledger-stamper.js';
 import { retryParked } from '../../src/collect/parked.js';
 import { checkReset, planGap, planMode, planRead, planStreams } from '../../src/collect/plan.js';
 import { sourceWarning } from '../../src/collect/source-version.js';
-import { startOf, unreadWindows } from '../../src/collect/wallet-starts.js';
+import { createStreamFailures } from '../../src/collect/stream-failures.js';
+import { knownStart, startOf, unreadWindows } from '../../src/collect/wallet-starts.js';
 import { planStops, streamsToCheck } from '../../src/collect/wallet-stops.js';
-import { covers, effectiveCursor, shownCursor } from '../../src/domain/coverage.js';
+import { covers, effectiveCursor, shownCursor, wasRead } from '../../src/domain/coverage.js';
 import { toLedgerTime } from '../../src/domain/ledger-time.js';
 import { inForce, isWatched } from '../../src/domain/terms.js';
 import { createReadiness } from '../../src/http/readiness.js';
@@ -92,6 +94,18 @@ t.test('the mode of reading', async (t) => {
       { kind: 'start_feed', fromLedger: 1000 },
     ],
     ['and it stays', { feed: feed(900, 1000), addresses: 0, prefersFeed: true }, { kind: 'feed' }],
+    [
+      'an address that lacks what came before: its history is not asked, the feed begins again',
+      { feed: feed(990, 1000), prefersFeed: true, lowestNearLedger: 985 },
+      { kind: 'start_feed', fromLedger: 985 },
+    ],
+    [
+      'once is enough where older ledgers are dropped',
+      { feed: feed(990, 1000), prefersFeed: true, lowestNearLedger: 985, tip: tip(1000, { oldestLedger: 991 }) },
+      { kind: 'feed' },
+    ],
+    ['a tip that lags is no reason', { feed: feed(990, 1000), prefersFeed: true, tip: tip(980) }, { kind: 'feed' }],
+    ['histories that are whole are read', { feed: feed(990, 1000), lowestNearLedger: 985 }, { kind: 'feed' }],
   ];
   for (const [name, changes, expected] of cases) t.same(planMode({ ...base, ...changes }), expected, name);
 });
@@ -168,7 +182,7 @@ const wallet = (windows: WalletDoc['windows'], fields: Partial<WalletDoc> = {}) 
 t.test('which windows of a wallet still have to be read', async (t) => {
   const [first, second] = [window(100, 200), window(300, null)];
   const forgotten = { ...first, until: { ...first.until!, ledger: null } };
-  const readTo = { ledger: 200, at: at(201) };
+  const readTo = { ledger: 200, at: at(201), closedAt: at(201) };
   const cases: [
     string,
     WalletDoc,
@@ -207,6 +221,26 @@ t.test('where a window begins: by its ledger, unless only its time can tell', as
   t.equal(startOf(window(5, null), { tip: tip(60, { oldestLedger: 20 }), state }), null, 'it is no longer kept');
 });
 
+t.test('a search is spared where a ledger of this network is known to have closed just before', async (t) => {
+  const knownCloses = createKnownCloses();
+  for (const ledger of [40, 55, 70]) knownCloses.note({ ledger, closedAt: at(ledger) });
+  const after = (ledger: number, ms: number) => new Date(at(ledger).getTime() + ms);
+  const found = (before: Date, newest: number, { oldest = 2, resetAt = null as Date | null } = {}) =>
+    knownStart(knownCloses, before, {
+      tip: tip(newest, { oldestLedger: oldest }),
+      state: { latestLedger: newest, resetAt },
+    })?.ledger ?? null;
+  t.equal(found(after(55, 0), 80), 55);
+  t.equal(found(after(70, 15_000), 80), 70);
+  t.equal(found(after(70, 15_001), 80), null, 'too long before');
+  t.equal(found(after(40, -1), 80), null, 'none is known');
+  t.equal(found(after(70, 1000), 69), null, 'this server lags, or the network began anew');
+  t.equal(found(after(70, 1000), 80, { resetAt: at(70) }), null, 'the network began anew');
+  t.equal(found(after(70, 1000), 80, { resetAt: at(69) }), 70);
+  t.equal(found(after(70, 1000), 80, { oldest: 71 }), 70);
+  t.equal(found(after(70, 1000), 80, { oldest: 72 }), null, 'what came next is no longer kept');
+});
+
 t.test('a wallet stops being watched by what was shown, and what seems past is asked for', async (t) => {
   const ended = wallet([window(100, 200)]);
   const own = (stream: CursorDoc) => new Map([[stream._id, stream]]);
@@ -224,11 +258,43 @@ t.test('a wallet stops being watched by what was shown, and what seems past is a
   t.same(streamsToCheck(planStops([ended], own(cursor('G', 150)), null)), []);
 });
 
+t.test('what was read before is told by the ledger’s time, however far the host’s clock is ahead', async (t) => {
+  const readTo = { ledger: 150, at: at(900), closedAt: at(150) };
+  t.ok(wasRead(window(100, 150), undefined, readTo));
+  t.notOk(wasRead(window(160, 200), undefined, readTo), 'it began after the last ledger that was read');
+  t.ok(wasRead(window(160, 200), undefined, { ...readTo, closedAt: null }), 'stored before there was a close time');
+});
+
+t.test('a wallet made active again and inactive within what was read already stops being watched', async (t) => {
+  const readTo = { ledger: 200, at: at(200), closedAt: at(200) };
+  const isDone = (windows: WalletDoc['windows']) =>
+    planStops([wallet(windows, { readTo })], new Map(), null)[0]!.isDone;
+  t.ok(isDone([window(100, 150), window(160, 160)]));
+  t.notOk(isDone([window(100, 150), window(160, 210)]), 'what came after that has to be read');
+});
+
 t.test('histories of an old Horizon are not relied on, and that is said', async (t) => {
   for (const version of ['28.0.0', '28.1.0', '29.0.0', null]) t.equal(sourceWarning(version), null, `${version}`);
   for (const version of ['27.1.1', '22.0.3', '23.0.0'])
     t.match(sourceWarning(version), /can leave records out/, version);
   for (const version of ['22.0.2', '21.9.9', '2.31.0']) t.match(sourceWarning(version), /contract payments/, version);
+});
+
+t.test('a stream that fails waits longer each time, unless it has come further', async (t) => {
+  const failures = createStreamFailures();
+  const waits = (stream: string, nowMs: number) => {
+    failures.failed({ _id: 'TESTNET:G', cursor: stream }, nowMs);
+    return failures.all.get('TESTNET:G')!.untilMs - nowMs;
+  };
+  t.same(
+    ['1', '1', '1', '2', '3', '3'].map((stands) => waits(stands, 50_000)),
+    [1000, 2000, 4000, 1000, 1000, 2000],
+  );
+  for (let n = 0; n < 10; n++) waits('3', 50_000);
+  t.equal(waits('3', 50_000), 60_000);
+  t.same(failures.waiting(100_000), ['TESTNET:G']);
+  failures.succeeded('TESTNET:G');
+  t.same(failures.waiting(100_000), []);
 });
 
 t.test('how far the clock is off is measured by when ledgers are seen', async (t) => {
@@ -282,6 +348,62 @@ t.test('with a clock that is 30 s off no first ledger is lost, and the price of 
   }
   t.same(toLedgerTime(at(1), 7000), at(1), 'ledgers are seen some seconds after they closed');
 });
+
+t.test(
+  'nobody has measured the clock yet: one that is off loses no first ledger and no price all the same',
+  async (t) => {
+    for (const offMs of [-60_000, -30_000, 0, 30_000, 60_000]) {
+      const clock = manualClock(at(100, 2000 + offMs).getTime());
+      let newest = 100;
+      let requests = 0;
+      const session = () => ({
+        tip: async () => {
+          requests += 1;
+          return tip(newest);
+        },
+      });
+      let state: NetworkStateDoc | null = null;
+      const stamper = createLedgerStamper({
+        ledgers: new Map([['TESTNET', { session } as never]]),
+        networkStates: { byNetwork: async () => state },
+        clock,
+        host: 'here',
+      });
+      const holds = async (ledgerThen: number, what: string) => {
+        const stamp = await stamper.stamp('TESTNET');
+        const close = (ledger: number) => ({ ledger, closedAt: at(ledger) });
+        for (const behind of [0, 1, 5, 10])
+          t.notOk(isWatched([{ from: stamp, until: null }], close(ledgerThen - behind)), `${what}: −${behind}`);
+        for (const ahead of [1, 2, 5, 10])
+          t.ok(isWatched([{ from: stamp, until: null }], close(ledgerThen + ahead)), `${what}: +${ahead}`);
+      };
+      await holds(100, `${offMs}, before the watcher looked`);
+      // A watcher on another machine has measured its own clock.
+      for (newest = 101; newest < 105; newest++) {
+        clock.advance(5000);
+        const seen = { latestLedger: newest, latestClosedAt: at(newest), seenAt: clock.now(), trouble: null };
+        state = { ...seen, clockAheadMs: 1500, clockHost: 'there' } as NetworkStateDoc;
+        await holds(newest, `${offMs}, the clock of another host was measured`);
+      }
+      t.equal(requests, 1, 'one question tells the clock');
+    }
+  },
+);
+
+t.test(
+  'a server far behind is no clock that is ahead once a better one was heard, and old answers say nothing',
+  async (t) => {
+    const bound = createClockBound();
+    const nowMs = at(103).getTime();
+    t.equal(bound.aheadMs(nowMs), null);
+    bound.saw(tip(70), at(100, 2000).getTime());
+    t.equal(bound.aheadMs(nowMs), 152_000);
+    bound.saw(tip(101), at(101, 2000).getTime());
+    bound.saw(tip(72), at(102, 2000).getTime());
+    t.equal(bound.aheadMs(nowMs), 2000);
+    t.equal(bound.aheadMs(nowMs + 400_000), null, 'the clock may have been set since');
+  },
+);
 
 t.test('health warns of a clock that is off and of a source that needs an upgrade, and stays ready', async (t) => {
   const now = new Date(START);

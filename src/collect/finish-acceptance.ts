@@ -1,5 +1,6 @@
-/** Completes the payments of accepted checkouts that the acceptance left: it takes the largest ones itself, and one who sends thousands of the smallest
- *  amount must not make its transaction as large. Runs of several processes do no harm: each batch moves the checkout's mark in its transaction. */
+/** Finishes the acceptance of checkouts with very many payments. The request that accepts a checkout completes its largest payments; the rest are
+ *  completed here, in batches, so that a payer who sends thousands of tiny payments cannot make a transaction large. Several processes may run it at
+ *  once: each batch moves the checkout's `completedUpTo` in its own transaction. */
 import type { Logger } from 'pino';
 import type { Outbox, OutboxEvent } from '../events/outbox.js';
 import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
@@ -10,10 +11,10 @@ import type { WalletStore } from '../stores/wallets.js';
 
 const CHECKOUTS = 10;
 const COMPLETED_AT_ONCE = 500;
-/** Of one checkout in one run: the others shall not wait for one with a million. */
+/** Of one checkout in one run, so that a checkout with a million payments does not hold up the others. */
 const MAX_BATCHES = 10;
 
-export function createCheckoutCompletion(deps: {
+export function createAcceptanceFinisher(deps: {
   checkouts: Pick<CheckoutStore, 'leftToComplete' | 'byIdToComplete' | 'completedUpTo'>;
   wallets: Pick<WalletStore, 'ofAllAccounts'>;
   products: Pick<ProductStore, 'ofAllAccounts'>;
@@ -38,8 +39,8 @@ export function createCheckoutCompletion(deps: {
     // Neither can be deleted: the checkout has payments.
     if (!wallet || (productId !== null && !product)) throw new Error(`checkout ${checkout._id} has lost its wallet`);
     const productWallet = used.find(({ _id }) => _id === product?.walletId) ?? null;
-    const owner = { link: null, checkout, product, wallet, productWallet };
-    return left.flatMap((payment) => outbox.ofPayment(['payment.completed'], { payment, ...owner }));
+    const target = { link: null, checkout, product, wallet, productWallet };
+    return left.flatMap((payment) => outbox.ofPayment(['payment.completed'], { payment, ...target }));
   }
 
   /** In one transaction. @returns how many payments */
@@ -68,7 +69,7 @@ export function createCheckoutCompletion(deps: {
   }
 
   return {
-    /** Completes what is left. What several processes do at once, or after a crash again, is done once. @returns how many payments */
+    /** Completes the payments that are left. Safe to repeat, and to run in several processes at once. @returns how many payments it completed */
     async run(signal: AbortSignal): Promise<number> {
       let completed = 0;
       for (const { _id } of await checkouts.leftToComplete(CHECKOUTS)) {

@@ -1,0 +1,102 @@
+/** Wallets as the watcher sees them: which have windows to read, from where, to where, and what they missed. Part of the wallet store. */
+import type mongoose from 'mongoose';
+import type { Network } from '../../contracts/networks.js';
+import type { Session } from './database.js';
+import type { Gap, WalletDoc } from './wallets.js';
+
+/** Whose wallets missed what. */
+export interface GapScope {
+  gap: Gap;
+  /** Null for all addresses of the network. */
+  address: string | null;
+  /** Ids of wallets that missed nothing. */
+  without: readonly string[];
+  /** Given when the network began anew: nobody has what was missed. It was last seen as it was at this moment, so that a gap found later is this one. */
+  lostSince?: Date;
+}
+
+export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
+  return {
+    /** Addresses with an unread window, each once, in order. As many wallets are looked at as are asked for, not all that there are. */
+    async watchedAddresses(network: Network, options: { after?: string; limit: number }): Promise<string[]> {
+      const addresses = new Set<string>();
+      for (let after = options.after; ; ) {
+        const found = await wallets
+          .find(
+            { network, watching: true, ...(after ? { address: { $gt: after } } : {}) },
+            { _id: 0, address: 1 },
+            { sort: { address: 1 }, limit: options.limit },
+          )
+          .lean<{ address: string }[]>();
+        for (const { address } of found) addresses.add(address);
+        after = found.at(-1)?.address;
+        // Accounts may share an address.
+        if (found.length < options.limit || addresses.size >= options.limit)
+          return [...addresses].slice(0, options.limit);
+      }
+    },
+    notStarted: (network: Network, limit: number) =>
+      wallets.find({ network, watchStarted: false }).limit(limit).lean<WalletDoc[]>().exec(),
+    /** The watcher has found where these wallets begin. A wallet that got a further window since it was read is left for the next time. */
+    async startWatching(batch: readonly WalletDoc[]): Promise<void> {
+      if (batch.length === 0) return;
+      await wallets.collection.bulkWrite(
+        batch.map(({ _id, windows }) => ({
+          updateOne: {
+            filter: { _id: _id as never, windows: { $size: windows.length } },
+            update: { $set: { watchStarted: true } },
+          },
+        })),
+        { ordered: false },
+      );
+    },
+    inactiveButWatching: (network: Network, limit: number) =>
+      wallets.find({ network, watching: true, active: false }).limit(limit).lean<WalletDoc[]>().exec(),
+    /** `readTo`: how far its payments have been read, for good. */
+    async stopWatching(id: string, readTo: NonNullable<WalletDoc['readTo']>): Promise<void> {
+      await wallets.updateOne({ _id: id, active: false }, { $set: { watching: false, readTo } });
+    },
+    /** The network began anew: what its ledgers were numbered before says nothing any more, nor in windows that are over. @returns the ids of its wallets */
+    async forgetLedgers(network: Network): Promise<string[]> {
+      await wallets.collection.updateMany(
+        { network },
+        { $set: { 'windows.$[].from.ledger': null, 'windows.$[ended].until.ledger': null } },
+        { arrayFilters: [{ 'ended.until': { $ne: null } }] },
+      );
+      return (await wallets.find({ network }, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
+    },
+    /** Watched wallets of one address, or with null of the network, but for those `without`, in the order of their ids. */
+    watchedFrom: (
+      network: Network,
+      { address, without }: Pick<GapScope, 'address' | 'without'>,
+      { after, limit }: { after: string; limit: number },
+      session: Session,
+    ) =>
+      wallets
+        .find({
+          ...{ network, watching: true, _id: { $gt: after, $nin: [...without] } },
+          ...(address === null ? {} : { address }),
+        })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .session(session)
+        .lean<WalletDoc[]>()
+        .exec(),
+    /** The newest gap that is neither mended nor acknowledged; null for none. */
+    async setGap(ids: readonly string[], gap: Gap | null, session: Session): Promise<void> {
+      if (ids.length > 0) await wallets.updateMany({ _id: { $in: [...ids] } }, { $set: { gap } }, { session });
+    },
+    async growGap(
+      ids: readonly string[],
+      { toLedger, lastAt }: Required<Pick<Gap, 'toLedger' | 'lastAt'>>,
+      session: Session,
+    ): Promise<void> {
+      if (ids.length === 0) return;
+      await wallets.collection.updateMany(
+        { _id: { $in: [...ids] as never[] }, gap: { $ne: null } },
+        { $max: { 'gap.toLedger': toLedger }, $set: { 'gap.lastAt': lastAt } },
+        { session },
+      );
+    },
+  };
+}
