@@ -13,25 +13,27 @@ import type { AuditLedger, TakeTurn } from './turn.js';
 
 /** A lease is renewed so often while it lasts. */
 const RENEWALS = 3;
-/** Between two looks at what is due by itself, or who has the lease. */
+/** Between two looks at who has the lease, and the most between two for something to do. */
 const LOOK_MS = 1000;
+/** Between two looks at what is due by itself. */
+const PLAN_MS = 5000;
 const PLANNED_AT_ONCE = 200;
 
 /** How fast the audits of a network go. Milliseconds. */
 export interface AuditPace {
-  /** Between two looks for something to do. */
+  /** From an audit's turn to its next, and at first between two looks for something to do. */
   lookMs: number;
   /** Nobody takes over before a process that died has lost its lease. */
   leaseMs: number;
   /** The answers of all servers about themselves count so long. */
   tipsForMs: number;
-  /** Servers behind one address are in step after this. */
+  /** A difference is looked at again after this. */
   recheckMs: number;
 }
 
 const PACE: AuditPace = { lookMs: LOOK_MS, leaseMs: 30_000, tipsForMs: 30_000, recheckMs: 20_000 };
 /** A ledger without a budget may close many times a second. */
-const FREE_PACE: AuditPace = { lookMs: 100, leaseMs: 30_000, tipsForMs: 0, recheckMs: 500 };
+const FREE_PACE: AuditPace = { lookMs: 250, leaseMs: 30_000, tipsForMs: 0, recheckMs: 500 };
 
 export interface AuditorDeps {
   ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session' | 'isFree'>>;
@@ -83,9 +85,9 @@ export function createAuditor(deps: AuditorDeps) {
     const session = () => ledger.session({ patience: ended, share: share(network) });
     let known: { tips: readonly ServerTip[]; untilMs: number } = { tips: [], untilMs: 0 };
     return {
-      async tips() {
+      async tips(isFresh) {
         const nowMs = monotonic.nowMs();
-        if (known.untilMs <= nowMs) {
+        if (isFresh || known.untilMs <= nowMs) {
           known = { tips: await session().tips(), untilMs: nowMs + tipsForMs };
         }
         return known.tips;
@@ -125,17 +127,22 @@ export function createAuditor(deps: AuditorDeps) {
   ): Promise<number> {
     let turns = 0;
     let account = '';
+    let idleMs = lookMs;
     for (let planAtMs = 0; !enough.aborted; ) {
       if (monotonic.nowMs() >= planAtMs) {
         await plan(network);
-        planAtMs = monotonic.nowMs() + LOOK_MS;
+        planAtMs = monotonic.nowMs() + PLAN_MS;
       }
       const audit = await audits.nextTurn(network, clock.now(), account);
       if (audit) {
         account = audit.accountId;
         await takeTurn(audit, ledger, ended);
         turns += 1;
-      } else await monotonic.sleep(lookMs, enough);
+        idleMs = lookMs;
+      } else {
+        await monotonic.sleep(idleMs, enough);
+        idleMs = Math.min(LOOK_MS, 2 * idleMs);
+      }
     }
     return turns;
   }

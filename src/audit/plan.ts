@@ -15,7 +15,8 @@ export function chooseServers(
   const keepers = tips.filter(({ hasHistories }) => hasHistories);
   if (keepers.length === 0) return 'none_configured';
   const open = keepers.flatMap(({ tip, ...server }) => (tip ? [{ ...server, tip }] : []));
-  const movements = open.find(({ tip }) => tip.oldestLedger <= fromLedger + 1) ?? open[0];
+  const longest = open.toSorted((a, b) => a.tip.oldestLedger - b.tip.oldestLedger)[0];
+  const movements = open.find(({ tip }) => tip.oldestLedger <= fromLedger + 1) ?? longest;
   if (!movements) return 'away';
   const isOther = ({ server, tip }: ServerTip) => server !== movements.server && tip !== null;
   const { server, hasHistories } = keepers.find(isOther) ?? tips.find(isOther) ?? movements;

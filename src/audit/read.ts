@@ -34,9 +34,16 @@ interface Group {
   effects: AccountEffect[];
 }
 
-export interface EffectsRead {
-  /** Where the next page begins; null after the last one. */
-  cursor: string | null;
+export interface ListRead {
+  /** Where the next page begins: behind the last item. */
+  cursor: string;
+  /** `more` while the page was full, `beyond` once it shows what came after the range; else the page says no more than that it has nothing more. */
+  end: 'more' | 'beyond' | 'unknown';
+  /** The newest ledger of its items, which the server that gave them certainly had; 0 when there are none. */
+  shownLedger: number;
+}
+
+export interface EffectsRead extends ListRead {
   /** The oldest effect of all that were read; null when there was none. */
   first: AccountEffect | null;
   unknownKind: string | null;
@@ -81,16 +88,21 @@ export async function readEffects(
       facts?.operation ?? null,
     );
   }
-  const last = page.effects.at(-1);
-  const isEnd = !page.full || (last !== undefined && ledgerOfCursor(last.operationId) > range.toLedger);
   return {
-    cursor: isEnd || !last ? null : last.pagingToken,
+    ...listRead(page.effects, page.full, cursor, range),
     first: page.effects[0] ?? null,
     unknownKind:
       groups.flatMap(({ effects }) => effects).find(({ unknownKind }) => unknownKind !== null)?.unknownKind ?? null,
     isBefore: groups.length > 0 && groups.every(({ ledger }) => ledger <= range.fromLedger),
     unpaid,
   };
+}
+
+function listRead(items: readonly { pagingToken: string }[], full: boolean, cursor: string, range: Range): ListRead {
+  const last = items.at(-1)?.pagingToken;
+  const shownLedger = last === undefined ? 0 : ledgerOfCursor(last);
+  const end = shownLedger > range.toLedger ? 'beyond' : full ? 'more' : 'unknown';
+  return { cursor: last ?? cursor, end, shownLedger };
 }
 
 /** Reads on until no operation is cut in two. */
@@ -216,8 +228,7 @@ async function listPayments(session: ReadDeps['session'], address: string, group
   }
 }
 
-export interface FeesRead {
-  cursor: string | null;
+export interface FeesRead extends ListRead {
   isBefore: boolean;
 }
 
@@ -233,7 +244,8 @@ export async function readFees(
     if (fee === 0n || ledger > range.toLedger) continue;
     foldFee(ledger <= range.fromLedger ? range.before : range.books, fee);
   }
-  const last = items.at(-1);
-  const isEnd = !full || !last || last.ledger > range.toLedger;
-  return { cursor: isEnd ? null : last.pagingToken, isBefore: items.every(({ ledger }) => ledger <= range.fromLedger) };
+  return {
+    ...listRead(items, full, cursor, range),
+    isBefore: items.every(({ ledger }) => ledger <= range.fromLedger),
+  };
 }

@@ -71,7 +71,9 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
     async resealSecrets() {
       return resealSecrets(sealedValues(database.connection.db!), await openSecrets());
     },
-    audit: async (walletId) => (await auditByOperator(core, config, walletId)).map(toAudit),
+    async *audit(walletId) {
+      for await (const audit of auditByOperator(core, config, walletId)) yield toAudit(audit);
+    },
     mendGaps: (url, walletId) => mendByOperator(core, url, walletId),
     retryParked: (record) => retryParked({ ledgers, wallets, parkedRecords, recorder: core.recorder, clock }, record),
     clock,

@@ -11,16 +11,37 @@ export function registerAuditCommand(program: Command, connect: Connect<'audit'>
     .option('--json', 'print one line of JSON and nothing else')
     .action((options: { wallet?: string; json?: true }) =>
       connected(connect, async ({ audit }) => {
-        const audits = await audit(options.wallet ?? null);
-        if (options.json) return print(JSON.stringify({ audits }));
-        printTable(audits.map(toRow));
+        const audits = audit(options.wallet ?? null);
+        return options.json ? printJson(audits) : printRows(audits);
       }),
     );
 }
 
+/** There may be ten thousand: each is printed when it has ended. */
+async function printRows(audits: AsyncIterable<Audit>): Promise<void> {
+  let isEmpty = true;
+  for await (const audit of audits) {
+    printTable([toRow(audit)]);
+    isEmpty = false;
+  }
+  if (isEmpty) printTable([]);
+}
+
+/** One line, in pieces. */
+async function printJson(audits: AsyncIterable<Audit>): Promise<void> {
+  let before = '{"audits":[';
+  for await (const audit of audits) {
+    process.stdout.write(before + JSON.stringify(audit));
+    before = ',';
+  }
+  print(before === ',' ? ']}' : `${before}]}`);
+}
+
+const WIDEST_STATUS = 'DIFFERENT'.length;
+
 const toRow = (audit: Audit): string[] => [
   audit.walletId,
-  audit.status,
+  audit.status.padEnd(WIDEST_STATUS),
   audit.toLedger === null ? '' : `ledgers ${audit.fromLedger} to ${audit.toLedger}`,
   audit.missingPayments === 0 ? '' : `${audit.missingPayments} missing payments recorded`,
   audit.reason ??

@@ -25,8 +25,8 @@ export interface Administration {
   retryParked: (record: ParkedRecordDoc) => Promise<ParkedRetry>;
   apiKeyService: ServiceOf<Contract['apiKeys']>;
   exports: ExportService;
-  /** Audits one wallet, or with null every active one, and waits for the end. */
-  audit: (walletId: string | null) => Promise<Audit[]>;
+  /** Audits one wallet, or with null every active one, and gives each audit when it has ended. */
+  audit: (walletId: string | null) => AsyncIterable<Audit>;
   /** Mends gaps with the Horizon at the URL. @param walletId null for every wallet of its network */
   mendGaps: (url: string, walletId: string | null) => Promise<MendReport[]>;
   /** How the jobs stand, of the networks that are configured. */

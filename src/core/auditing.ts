@@ -15,6 +15,8 @@ const DAY_MS = 24 * HOUR_MS;
 /** Of the request budget: the rest is for payments. */
 const SHARE = 4;
 const LOOK_MS = 200;
+/** Wallets that are loaded at once. */
+const BATCH = 200;
 
 /** What audits and statements of a network may spend; null where nothing limits its requests. */
 export const auditShare =
@@ -78,25 +80,31 @@ export function composeAuditor(core: Core, options: AuditingOptions, eventsStore
   });
 }
 
-/** Audits one wallet, or every active one of these networks. Where no worker runs audits, this process does. @returns the audits that have ended
- *  @throws Error when there is no such wallet */
-export async function auditByOperator(core: Core, config: Config, walletId: string | null): Promise<AuditDoc[]> {
+/** Audits one wallet, or every active one of these networks, one after the other. Where no worker runs audits, this process does. Gives each audit
+ *  when it has ended. @throws Error when there is no such wallet */
+export async function* auditByOperator(
+  core: Core,
+  config: Config,
+  walletId: string | null,
+): AsyncGenerator<AuditDoc, void, undefined> {
   const { wallets } = core.stores.system;
-  const chosen = walletId === null ? await wallets.activeOf(config.networks) : await wallets.ofAllAccounts([walletId]);
-  if (walletId !== null && chosen.length === 0) throw new Error(`There is no wallet ${walletId}.`);
+  const [only] = walletId === null ? [] : await wallets.ofAllAccounts([walletId]);
+  if (walletId !== null && !only) throw new Error(`There is no wallet ${walletId}.`);
   const done = new AbortController();
   // What is due by itself is left to the workers.
   const auditor = createAuditing(core, { ...config, auditIntervalHours: 0 }, () => undefined);
-  const networks = [...new Set(chosen.map(({ network }) => network))] satisfies Network[];
-  const running = auditor.run(networks, done.signal, done.signal);
+  const running = auditor.run(only ? [only.network] : config.networks, done.signal, done.signal);
   try {
-    const ended: AuditDoc[] = [];
-    for (const wallet of chosen) {
-      const audit = await startOne(core, wallet);
-      const end = audit && (await endOf(core, audit));
-      if (end) ended.push(end);
+    for (let after = '', batch = only ? [only] : null; ; batch = null) {
+      batch ??= await wallets.activeOf(config.networks, { after, limit: BATCH });
+      for (const wallet of batch) {
+        const audit = await startOne(core, wallet);
+        const end = audit && (await endOf(core, audit));
+        if (end) yield end;
+      }
+      if (only || batch.length < BATCH) return;
+      after = batch.at(-1)!._id;
     }
-    return ended;
   } finally {
     done.abort();
     await running;

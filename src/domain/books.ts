@@ -48,6 +48,9 @@ export interface BookRow extends Sums {
   difference: bigint;
 }
 
+/** More assets than an account can hold before, between and after: it has at most 1,000 trustlines at once. */
+export const MOST_BOOKED = 4000;
+
 /** Operations by which an account pays another: they are received and sent. */
 const PAYS = new Set([
   'payment',
@@ -160,6 +163,13 @@ function netOf(effects: readonly BalanceEffect[]): { asset: Asset; credited: big
 
 export const netChange = ({ received, sent, fees, traded, other }: Sums): bigint =>
   received - sent - fees + traded + other;
+
+/** Keeps books from growing with every asset that an account ever held: beyond `MOST_BOOKED` what came and went again is left out, which changes no
+ *  difference. @returns false when more than that are left */
+export function forgetSettled(books: Books): boolean {
+  if (books.size > MOST_BOOKED) for (const [name, { sums }] of books) if (netChange(sums) === 0n) books.delete(name);
+  return books.size <= MOST_BOOKED;
+}
 
 /**
  * Holds the closing balances against the opening ones and what moved them: lumens first, even where there are none.

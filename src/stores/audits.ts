@@ -47,12 +47,20 @@ export interface AuditProgress {
   /** Paging tokens; null once read to the end. */
   effectsCursor: string | null;
   feesCursor: string | null;
+  /** Nothing has changed since the last audit: nothing is read. */
+  isQuiet: boolean;
+  /** Of the oldest effect, where everything is read from the account's creation on; null when there is none. */
+  firstLedger: number | null;
   /** Pages of before `fromLedger`. */
   pagesBefore: number;
   /** A kind of effect that nobody here knows. */
   unknownKind: string | null;
-  /** What is being recorded behind this cursor, and how many payments were missing when that began. */
-  healing: { cursor: string; missing: number } | null;
+}
+
+/** One that paid the wallet. By its close time too: after a reset another network's has the same number. */
+export interface HealedOperation {
+  operationId: string;
+  closedAt: Date;
 }
 
 export interface AuditDoc {
@@ -66,6 +74,8 @@ export interface AuditDoc {
   toLedger: number | null;
   assets: StoredRow[];
   missingPayments: number;
+  /** Operations whose payments are being recorded and not counted yet. */
+  healing?: HealedOperation[];
   openingSource: (typeof OPENING_SOURCES)[number] | null;
   balanceSource: string | null;
   movementSource: string | null;
@@ -97,9 +107,10 @@ const progressSchema = part({
   books: [sumsSchema],
   effectsCursor: { type: String, default: null },
   feesCursor: { type: String, default: null },
+  isQuiet: { type: Boolean, default: false },
+  firstLedger: { type: Number, default: null },
   pagesBefore: Number,
   unknownKind: { type: String, default: null },
-  healing: { type: part({ cursor: String, missing: Number }), default: null },
 });
 
 const nullable = { type: String, default: null };
@@ -115,6 +126,7 @@ const auditSchema = new mongoose.Schema<AuditDoc>(
     toLedger: { type: Number, default: null },
     assets: [part({ ...sums, opening: String, closing: String, computed: String, difference: String })],
     missingPayments: Number,
+    healing: { type: [part({ operationId: String, closedAt: Date })], default: undefined },
     openingSource: nullable,
     balanceSource: nullable,
     movementSource: nullable,

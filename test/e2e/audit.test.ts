@@ -1,22 +1,26 @@
 /** An audit proves that nothing was missed: it finds and records hidden payments, tells a difference to the stroop and once, and raises no false alarm. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { openAccounts, payEveryKind } from '../helpers/every-kind.js';
-import { CLOSE_MS, eventually, startSelling, startTestService } from '../helpers/service.js';
+import { startTestLedger } from '../helpers/ledger.js';
+import { testDatabase } from '../helpers/mongo.js';
+import { CLOSE_MS, eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 
 let aheadMs = 0;
 const nowMs = () => Date.now() + aheadMs;
 const service = await startTestService(t, { clock: { ...systemClock, nowMs, now: () => new Date(nowMs()) } });
 const { client } = service.context.localLedger!;
-const auditsOf = async (id: string) => (await service.api('GET', `/wallets/${id}/audits`)).data;
+const auditsOf = async (id: string, at: TestService = service) => (await at.api('GET', `/wallets/${id}/audits`)).data;
 
 /** Starts an audit and waits for its end. */
-async function audit(id: string): Promise<any> {
-  const started = await service.api('POST', `/wallets/${id}/audits`);
+async function audit(id: string, at: TestService = service): Promise<any> {
+  const started = await at.api('POST', `/wallets/${id}/audits`);
   if (started.status !== 201) throw new Error(JSON.stringify(started.error));
   return eventually(
-    async () => (await auditsOf(id)).find((each: any) => each.id === started.data.id && each.status !== 'RUNNING'),
+    async () => (await auditsOf(id, at)).find((each: any) => each.id === started.data.id && each.status !== 'RUNNING'),
     'the end of the audit',
     30_000,
   );
@@ -247,12 +251,83 @@ t.test('audits run by themselves, and an audit of somebody else is not there', a
   t.equal((await service.api('GET', `/wallets/${wallet.id}/audits`, undefined, other.apiKey)).status, 404);
   await eventually(async () => (await service.api('GET', `/wallets/${wallet.id}`)).data.sync.state === 'OK', 'watched');
   t.same(await auditsOf(wallet.id), []);
-  // Planned first, within the day.
-  await new Promise((resolve) => setTimeout(resolve, 3000));
+  const { wallets } = service.context.stores.system;
+  await eventually(async () => (await wallets.withoutAuditPlan('LOCAL', 1)).length === 0, 'planned within the day');
   aheadMs += 24 * 3_600_000;
   await eventually(
     async () => (await auditsOf(wallet.id)).some(({ status }: any) => status === 'PROVEN'),
     'an audit',
     60_000,
   );
+});
+
+/** A service that reads one URL, whose answers to some paths are as of some ledgers ago, as if a server that is behind gave them. */
+async function behindOneUrl(t: Test) {
+  const { uri } = await testDatabase(t);
+  const { url: target, ledger, client } = await startTestLedger(t, { uri, closeMs: CLOSE_MS });
+  /** By how many ledgers the answer to a path is behind. */
+  const routes = { lagOf: (_path: string): number => 0 };
+  const server = createServer(async (req, res) => {
+    const lag = routes.lagOf(req.url!);
+    const fault = lag > 0 ? ledger.faults.add({ kind: 'lag', ledgers: lag }) : null;
+    const { status, headers, body } = await fetch(target + req.url).then(async (answer) => ({
+      status: answer.status,
+      headers: answer.headers,
+      body: await answer.text(),
+    }));
+    if (fault) ledger.faults.remove(fault.id);
+    const latest = headers.get('latest-ledger');
+    res.writeHead(status, {
+      'content-type': headers.get('content-type')!,
+      ...(latest ? { 'latest-ledger': latest } : {}),
+    });
+    res.end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const time = { aheadMs: 0 };
+  const ownMs = () => Date.now() + time.aheadMs;
+  const clock = { ...systemClock, nowMs: ownMs, now: () => new Date(ownMs()) };
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const own = await startTestService(t, { clock, env: { HORIZON_URLS_LOCAL: url } });
+  const { address } = await client.fund();
+  const wallet = (await own.api('POST', '/wallets', { name: 'Shop', address, network: 'LOCAL' })).data;
+  const payments = async () => (await own.api('GET', `/payments?walletId=${wallet.id}&status=UNMATCHED`)).data;
+  const pay = async (count: number) => {
+    await client.pay({ to: address, amount: '25' });
+    await eventually(async () => (await payments()).length === count, `payment ${count}`);
+  };
+  return { own, wallet, ledger, routes, pay, time };
+}
+
+t.test('what a server does not show because it is behind, or dropped meanwhile, is no difference', async (t) => {
+  const { own, wallet, ledger, routes, pay, time } = await behindOneUrl(t);
+  await pay(1);
+  t.match(await audit(wallet.id, own), { status: 'PROVEN' });
+
+  const lists = /\/(effects|transactions)\b/;
+  await pay(2);
+  routes.lagOf = (path) => (lists.test(path) ? 10 : 0);
+  t.match(await audit(wallet.id, own), { status: 'PROVEN', assets: [{ movements: { received: '25' } }] }, 'it waits');
+
+  await pay(3);
+  routes.lagOf = (path) => (lists.test(path) ? 1_000_000 : 0);
+  const ended = audit(wallet.id, own);
+  await eventually(async () => (await auditsOf(wallet.id, own))[0].toLedger !== null, 'it reads');
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  t.match((await auditsOf(wallet.id, own))[0], { status: 'RUNNING' }, 'nothing is told meanwhile');
+  time.aheadMs += 2 * 60_000;
+  t.match(await ended, { status: 'FAILED', reason: /does not show ledger \d+ yet/ });
+
+  let isKept = true;
+  routes.lagOf = (path) => {
+    // The balances were taken, and what came before this very moment is dropped.
+    if (isKept && path.includes('/effects')) {
+      isKept = false;
+      ledger.faults.add({ kind: 'retention', elderLedger: ledger.ledger.visible().latest - 1 });
+    }
+    return 0;
+  };
+  t.match(await audit(wallet.id, own), { status: 'PROVEN', openingSource: 'COMPUTED_BACK' });
+  t.notOk(isKept);
 });

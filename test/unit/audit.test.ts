@@ -1,6 +1,8 @@
 /** The books explain a balance to the stroop: every kind of movement is counted once, under its name, and what is left is the exact difference. */
 import t from 'tap';
+import { checkEnd, mustShow } from '../../src/audit/ends.js';
 import { chooseServers, endOf, startOf } from '../../src/audit/plan.js';
+import type { ListRead } from '../../src/audit/read.js';
 import { NATIVE } from '../../src/domain/asset.js';
 import {
   type BalanceEffect,
@@ -8,7 +10,9 @@ import {
   closeBooks,
   foldFee,
   foldOperation,
+  forgetSettled,
   isBalanced,
+  MOST_BOOKED,
   type OperationFacts,
 } from '../../src/domain/books.js';
 
@@ -170,5 +174,55 @@ t.test('a balance counts only once what changed it last has been read', (t) => {
     [10, 20, 30, null, 30],
   ] as const)
     t.equal(endOf({ fromLedger, changedLedger, knownLedger }, readTo), expected);
+  t.end();
+});
+
+t.test('a list ends where the server that answers has shown that it does', (t) => {
+  const read = (cursor: string): ListRead => ({ cursor, end: 'unknown', shownLedger: 0 });
+  for (const [cursor, newest, shownLedger, expected] of [
+    ['4294967296-0', null, 20, 'whole'],
+    ['4294967296-0', null, 19, 'behind'],
+    ['4294967296-0', null, null, 'untold'],
+    ['4294967297-2', '4294967297-2', 20, 'whole'],
+    ['4294967297-2', '4294967297-10', 20, 'more'],
+    ['4294967297-2', '4294967298-1', null, 'more'],
+    ['4294967297-2', '4294967296-9', 20, 'whole'],
+    ['9007199254740993', '9007199254740994', 20, 'more'],
+    ['9007199254740993', '9007199254740993', 20, 'whole'],
+  ] as const)
+    t.equal(checkEnd(read(cursor), { newest, shownLedger, isUnknown: false }, 20), expected, `${cursor}, ${newest}`);
+  for (const [fromLedger, changedLedger, readsAll, expected] of [
+    [10, 20, false, 20],
+    [10, 10, false, 0],
+    [10, 5, false, 0],
+    [10, 5, true, 5],
+    [10, 0, false, 30],
+  ] as const)
+    t.equal(mustShow({ fromLedger, toLedger: 30, changedLedger, readsAll }), expected);
+  t.end();
+});
+
+t.test('books stay small whatever an account held for a while, and the difference stays exact', (t) => {
+  const assetOf = (n: number) => ({ code: `A${n}`, issuer: THEY });
+  const books: Books = new Map();
+  for (let n = 0; n <= MOST_BOOKED; n++) {
+    foldOperation(books, ME, [credited({ asset: assetOf(n) as never, stroops: 5n })], by('payment', THEY));
+    if (n > 2) foldOperation(books, ME, [debited({ asset: assetOf(n) as never, stroops: 5n })], by('payment'));
+  }
+  t.equal(books.size, MOST_BOOKED + 1);
+  t.ok(forgetSettled(books));
+  t.strictSame([...books.keys()].length, 3);
+  t.strictSame(
+    closeBooks(books, [], [xlm(0n), { asset: assetOf(0), stroops: 4n }, { asset: assetOf(1), stroops: 5n }])
+      .filter(({ difference }) => difference !== 0n)
+      .map(({ asset, difference }) => [asset.code, difference]),
+    [
+      ['A0', -1n],
+      ['A2', -5n],
+    ],
+  );
+  for (let n = 0; n <= MOST_BOOKED; n++)
+    foldOperation(books, ME, [credited({ asset: assetOf(n) as never, stroops: 5n })], by('payment', THEY));
+  t.notOk(forgetSettled(books), 'more than an account can hold');
   t.end();
 });

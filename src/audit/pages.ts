@@ -1,0 +1,158 @@
+/** Reads the pages of a running audit, one a step: what moved the balances goes into its books, and what was missed is recorded. A list counts as read
+ *  only once a server has shown that it ends there. */
+import { type Books, forgetSettled } from '../domain/books.js';
+import { isWatched } from '../domain/terms.js';
+import type { ListEnd } from '../ledger/history.js';
+import type { LedgerSession } from '../ledger/network-ledger.js';
+import { cursorAfter, ledgerOfCursor } from '../ledger/toid.js';
+import type { AuditDoc, AuditProgress, HealedOperation } from '../stores/audits.js';
+import type { PaymentStore } from '../stores/payments.js';
+import type { WalletDoc } from '../stores/wallets.js';
+import { checkEnd, mustShow } from './ends.js';
+import { creditsIn, type HealDeps, heal } from './heal.js';
+import { type ListRead, type Range, readEffects, readFees } from './read.js';
+import { readAmounts, readBooks, storeBooks } from './stored.js';
+import { Hopeless, NotYet, type Save } from './trouble.js';
+
+/** So much is read of what was before a first audit; beyond that its opening is worked out backwards. */
+const PAGES_BEFORE = 50;
+
+export const FROM_THE_FIRST = { effectsCursor: '0-0', feesCursor: '0' };
+export const cursorsAfter = (ledger: number) => {
+  const cursor = cursorAfter(ledger);
+  return { effectsCursor: `${cursor}-0`, feesCursor: cursor };
+};
+
+export function rangeOf({ fromLedger, toLedger, progress }: AuditDoc): Range {
+  const { before, books } = progress!;
+  return { fromLedger: fromLedger!, toLedger: toLedger!, before: readBooks(before), books: readBooks(books) };
+}
+
+/** @throws Hopeless */
+function storable(books: Books) {
+  if (!forgetSettled(books)) throw new Hopeless('The ledger shows more assets than an account can hold.');
+  return storeBooks(books);
+}
+
+/** Nothing says that there ever was an account. */
+const isNobody = ({ closing, opening }: AuditProgress): boolean =>
+  closing.length === 0 && readAmounts(opening ?? []).every(({ stroops }) => stroops === 0n);
+
+/**
+ * Whether nothing of the range is left to be read.
+ * @throws NotYet while no answer has shown that, LedgerUnavailable
+ */
+async function isRead(
+  audit: AuditDoc,
+  read: ListRead,
+  session: Pick<LedgerSession, 'tip'>,
+  endOf: () => Promise<ListEnd>,
+): Promise<boolean> {
+  if (read.end !== 'unknown') return read.end === 'beyond';
+  const { openingSource, progress } = audit;
+  const { fromLedger, toLedger } = audit as { fromLedger: number; toLedger: number };
+  const ledger = mustShow({ ...progress!, fromLedger, toLedger, readsAll: openingSource === 'HISTORY' });
+  if (read.shownLedger >= ledger) return true;
+  const behind = new NotYet(`${audit.movementSource} does not show ledger ${ledger} yet.`);
+  const end = await endOf();
+  const check = checkEnd(read, end, ledger);
+  if (check === 'whole') return true;
+  if (check === 'more') {
+    // Another server gave the page: without an item of it there is nothing to go on from.
+    if (read.shownLedger === 0) throw behind;
+    return false;
+  }
+  if (check === 'behind') throw behind;
+  const { latestLedger, oldestLedger } = await session.tip();
+  // An account that is there has a history, unless it lies before what is kept, which is noticed in the end.
+  const mustBeKnown = !isNobody(progress!) && oldestLedger <= ledger;
+  if (latestLedger < ledger || (end.isUnknown && mustBeKnown)) throw behind;
+  return true;
+}
+
+const keyOf = ({ operationId, closedAt }: HealedOperation) => `${operationId}:${closedAt.getTime()}`;
+
+export type ReadPage = (audit: AuditDoc, wallet: WalletDoc, session: LedgerSession) => Promise<AuditDoc>;
+
+export function createPageReaders(deps: HealDeps & { payments: Pick<PaymentStore, 'ofOperations'> }, save: Save) {
+  const { payments } = deps;
+
+  /** What lies before the audit is not known as a whole. */
+  const computedBack = (audit: AuditDoc): Promise<AuditDoc> => {
+    const progress = { ...audit.progress!, ...cursorsAfter(audit.fromLedger!), before: [], books: [] };
+    return save(audit, { openingSource: 'COMPUTED_BACK', progress });
+  };
+
+  /** The operation of each payment that is stored for one of these. */
+  async function storedOf({ walletId }: AuditDoc, operations: readonly HealedOperation[]): Promise<string[]> {
+    const wanted = new Set(operations.map(keyOf));
+    if (wanted.size === 0) return [];
+    const stored = await payments.ofOperations(walletId, [
+      ...new Set(operations.map(({ operationId }) => operationId)),
+    ]);
+    return stored
+      .map(({ operationId, ledgerClosedAt }) => keyOf({ operationId, closedAt: ledgerClosedAt }))
+      .filter((key) => wanted.has(key));
+  }
+
+  /** Counts the payments that are there by now of what was being recorded. Some are not when a process was cut off: they are found missing again, or
+   *  it records them yet. */
+  async function countHealed(audit: AuditDoc, healing = audit.healing ?? []) {
+    const stored = await storedOf(audit, healing);
+    const left = healing.filter((each) => !stored.includes(keyOf(each)));
+    return { missingPayments: audit.missingPayments + stored.length, left };
+  }
+
+  const effectsPage: ReadPage = async (audit, wallet, session) => {
+    const progress = audit.progress!;
+    const cursor = progress.effectsCursor!;
+    const { history } = session;
+    const range = rangeOf(audit);
+    const shouldBePaid: Parameters<typeof readEffects>[0]['shouldBePaid'] = (close) =>
+      close.ledger > range.fromLedger && isWatched(wallet.windows, close);
+    const reading = { history, session, payments, shouldBePaid };
+    const read = await readEffects(reading, { walletId: wallet._id, address: wallet.address }, cursor, range);
+    const isFirst = cursor === FROM_THE_FIRST.effectsCursor;
+    if (audit.openingSource === 'HISTORY') {
+      const isFromBeginning = !isFirst || (read.first?.isCreation ?? progress.closing.length === 0);
+      const isLong = read.isBefore && progress.pagesBefore >= PAGES_BEFORE;
+      if (!isFromBeginning || isLong) return computedBack(audit);
+    }
+    const isEnd = await isRead(audit, read, session, () => history.effectsEnd(wallet.address));
+    const credits = await creditsIn(deps, wallet, session, read.unpaid);
+    const cut = audit.healing ?? [];
+    const known = new Set([...(await storedOf(audit, credits)), ...cut.map(keyOf)]);
+    const fresh = credits.filter((credit) => !known.has(keyOf(credit)));
+    const healing = [...cut, ...fresh.map(({ operationId, closedAt }) => ({ operationId, closedAt }))];
+    const current = fresh.length > 0 ? await save(audit, { healing }) : audit;
+    if (credits.length > 0) await heal(deps, { network: wallet.network, wallet }, credits);
+    const { missingPayments, left } = await countHealed(current, healing);
+    return save(current, {
+      missingPayments,
+      // What this step was to record is there by now, or refused for good.
+      healing: left.filter((each) => cut.includes(each)),
+      progress: {
+        ...progress,
+        ...{ before: storable(range.before), books: storable(range.books) },
+        effectsCursor: isEnd ? null : read.cursor,
+        firstLedger: isFirst && read.first ? ledgerOfCursor(read.first.operationId) : progress.firstLedger,
+        unknownKind: progress.unknownKind ?? read.unknownKind,
+        pagesBefore: progress.pagesBefore + (read.isBefore ? 1 : 0),
+      },
+    });
+  };
+
+  const feesPage: ReadPage = async (audit, wallet, session) => {
+    const progress = audit.progress!;
+    const { history } = session;
+    const range = rangeOf(audit);
+    const read = await readFees(history, wallet.address, progress.feesCursor!, range);
+    const pagesBefore = progress.pagesBefore + (read.isBefore ? 1 : 0);
+    if (audit.openingSource === 'HISTORY' && pagesBefore > 2 * PAGES_BEFORE) return computedBack(audit);
+    const isEnd = await isRead(audit, read, session, () => history.feesEnd(wallet.address));
+    const books = { before: storable(range.before), books: storable(range.books) };
+    return save(audit, { progress: { ...progress, ...books, pagesBefore, feesCursor: isEnd ? null : read.cursor } });
+  };
+
+  return { countHealed, effectsPage, feesPage };
+}
