@@ -55,18 +55,18 @@ export function judgeAttempt(
 }
 
 /** Attempts at a webhook that failed one after the other, without a delivery in between. */
-export interface FailureRow {
+export interface FailureStreak {
   /** When the first of them began. */
   since: Date;
   attempts: number;
 }
 
-/** The row with one more failed attempt. @param at when it began */
-export const withFailure = (row: FailureRow | null, at: Date): FailureRow =>
-  row ? { since: row.since, attempts: row.attempts + 1 } : { since: at, attempts: 1 };
+/** The streak with one more failed attempt. @param at when it began */
+export const withFailure = (streak: FailureStreak | null, at: Date): FailureStreak =>
+  streak ? { since: streak.since, attempts: streak.attempts + 1 } : { since: at, attempts: 1 };
 
-/** True when a webhook has failed often and long enough to be paused. @param lastAt when the row's last attempt began */
-export const isTimeToPause = ({ since, attempts }: FailureRow, lastAt: Date): boolean =>
+/** True when a webhook has failed often and long enough to be paused. @param lastAt when the streak's last attempt began */
+export const isTimeToPause = ({ since, attempts }: FailureStreak, lastAt: Date): boolean =>
   attempts >= PAUSE_AFTER_ATTEMPTS && lastAt.getTime() - since.getTime() >= PAUSE_AFTER_MS;
 
 /** `Retry-After` in ms from now: seconds or an HTTP date (RFC 9110, 10.2.3); null when it is neither. */

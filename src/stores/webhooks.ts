@@ -172,12 +172,12 @@ export function createWebhookStore(connection: mongoose.Connection) {
         return modifiedCount === moves.length;
       },
 
-      /** Takes the leases of those ACTIVE webhooks whose lease nobody holds. `gone`: ids of no webhook. */
+      /** Takes the leases of those ACTIVE webhooks whose lease nobody holds. `paused`: ids of PAUSED ones. `gone`: ids of no webhook. */
       async claimLeases(
         ids: readonly string[],
         holder: string,
         leaseMs: number,
-      ): Promise<{ held: WebhookDoc[]; gone: string[] }> {
+      ): Promise<{ held: WebhookDoc[]; paused: string[]; gone: string[] }> {
         await collection.updateMany(
           {
             _id: { $in: [...ids] },
@@ -189,7 +189,8 @@ export function createWebhookStore(connection: mongoose.Connection) {
         const found = await collection.find({ _id: { $in: [...ids] } }).toArray();
         const known = new Set(found.map(({ _id }) => _id));
         const held = found.filter(({ lease, status }) => lease?.holder === holder && status === 'ACTIVE');
-        return { held, gone: ids.filter((id) => !known.has(id)) };
+        const paused = found.filter(({ status }) => status === 'PAUSED').map(({ _id }) => _id);
+        return { held, paused, gone: ids.filter((id) => !known.has(id)) };
       },
       async renewLeases(ids: readonly string[], holder: string, leaseMs: number): Promise<void> {
         await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, [

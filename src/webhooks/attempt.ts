@@ -6,7 +6,7 @@ import { isTimeToPause, judgeAttempt, type RetrySettings, withFailure } from '..
 import type { SecretBox } from '../domain/secrets.js';
 import type { AttemptRecord } from '../stores/deliveries.js';
 import type { WebhookDoc, WebhookHealth } from '../stores/webhooks.js';
-import type { EndpointQueue, Job } from './endpoint-queue.js';
+import type { EndpointQueue, LoadedDelivery } from './endpoint-queue.js';
 import type { Poster, PostResult } from './poster.js';
 import { signedHeaders } from './request.js';
 
@@ -20,16 +20,16 @@ export interface AttemptDeps {
   settings: RetrySettings;
 }
 
-/** `health` is null when the attempt says nothing new of the webhook. */
+/** Makes one attempt and judges its answer. @returns what to record; `health` is null when the attempt changes nothing about the webhook */
 export async function attempt(
   queue: EndpointQueue,
-  job: Job,
+  loaded: LoadedDelivery,
   deps: AttemptDeps,
 ): Promise<{ record: AttemptRecord; health: WebhookHealth | null }> {
   const { clock, settings, log } = deps;
-  const { _id: id, eventId, sequence, attemptCount } = job.delivery;
+  const { _id: id, eventId, sequence, attemptCount } = loaded.delivery;
   const at = clock.now();
-  const result = await signAndPost(queue.webhook, { eventId, sequence, body: job.body, at }, deps);
+  const result = await signAndPost(queue.webhook, { eventId, sequence, body: loaded.body, at }, deps);
   const nowMs = clock.nowMs();
   const { status, nextAttemptAt, gone } = judgeAttempt(result, attemptCount + 1, nowMs, clock.random(), settings);
   const { durationMs, responseStatus, error } = result;
@@ -76,10 +76,15 @@ function healthAfter(
     queue.failures = null;
     return failures && { id: webhook._id, failingSince: null, failedAttempts: 0 };
   }
-  const row = withFailure(failures, at);
-  queue.failures = row;
-  const health = { id: webhook._id, failingSince: row.since, failedAttempts: row.attempts, lastFailure: { at, error } };
-  if (!gone && !isTimeToPause(row, at)) return health;
+  const streak = withFailure(failures, at);
+  queue.failures = streak;
+  const health = {
+    id: webhook._id,
+    failingSince: streak.since,
+    failedAttempts: streak.attempts,
+    lastFailure: { at, error },
+  };
+  if (!gone && !isTimeToPause(streak, at)) return health;
   queue.stop();
   return { ...health, status: 'PAUSED', pausedBecause: gone ? 'gone' : 'failing' };
 }

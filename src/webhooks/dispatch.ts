@@ -1,5 +1,5 @@
-/** The way of a delivery: due → endpoint queue → signed post → record → next. Several dispatchers may run at once: no two live ones send the
- *  same delivery, and each endpoint has its own queue and its own bound of requests, so that none waits for another. */
+/** The way of a delivery: due → endpoint queue → signed post → record → next. Several dispatchers may run at once; a webhook's lease keeps two of them from
+ *  sending the same delivery. Each endpoint has its own queue and its own limit of requests in flight, so that none waits for another. */
 import type { Logger } from 'pino';
 import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
 import type { RetrySettings } from '../domain/retry.js';
@@ -13,7 +13,7 @@ import { createEndpointQueues } from './endpoint-queues.js';
 import { loadInto, wantsMore } from './load.js';
 import type { Pause } from './pause.js';
 import type { Poster } from './poster.js';
-import { createRecorder } from './recorder.js';
+import { createAttemptRecorder } from './recorder.js';
 import { createThrottles, type Throttles } from './throttles.js';
 
 export interface DispatchSettings extends RetrySettings {
@@ -21,7 +21,7 @@ export interface DispatchSettings extends RetrySettings {
   timeoutMs: number;
   /** Between two polls for due deliveries while nobody wakes the dispatcher. Default 250. */
   pollMs?: number;
-  /** How much longer than one attempt a lease lasts. After a crash, others wait for its end. Default 3000. */
+  /** How much longer than one attempt a lease lasts. After a crash, other dispatchers wait until it has ended. Default 3000. */
   leaseMarginMs?: number;
   /** How long an ending dispatcher waits for what is in flight. Default 7000. */
   graceMs?: number;
@@ -45,6 +45,9 @@ export interface DispatcherDeps {
 }
 
 const WAIT_AFTER_FAULT_MS = 1000;
+/** Each look goes past the paused webhooks with due deliveries: so many make looks come half as often. */
+const PAUSED_AT_ONCE = 1000;
+const LONGEST_POLL_MS = 2000;
 
 export type Dispatcher = ReturnType<typeof createDispatcher>;
 
@@ -76,7 +79,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
   const { timeoutMs, pollMs = 250, leaseMarginMs: marginMs = 3000, graceMs = 7000 } = settings;
   const holder = clock.randomBytes(12).toString('hex');
   const queues = createEndpointQueues({ ...deps, holder, timeoutMs, marginMs });
-  const recorder = createRecorder({ ...deps, holder });
+  const recorder = createAttemptRecorder({ ...deps, holder });
   const sending = new Set<Promise<void>>();
   let stopping = false;
   let again = false;
@@ -107,11 +110,11 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
     const { _id: webhookId } = queue.webhook;
     const slots = throttles.slots(webhookId, queues.slots());
     while (!stopping && !queue.stopped && queue.inFlight < slots && queues.mayStart(queue)) {
-      const job = queue.take(slots);
-      if (!job) return;
-      const sent = attempt(queue, job, deps).then(({ record, health }) => {
+      const loaded = queue.take(slots);
+      if (!loaded) return;
+      const sent = attempt(queue, loaded, deps).then(({ record, health }) => {
         sending.delete(sent);
-        queue.ended(job);
+        queue.ended(loaded);
         throttles.answered(webhookId, record.attempt, queues.slots());
         recorder.add({ record, onRecorded: () => settle(queue, record) }, health);
         fill(queue);
@@ -132,7 +135,8 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
   async function rest(): Promise<void> {
     if (again) return;
     nap = new AbortController();
-    await clock.sleep(pollMs, nap.signal);
+    const slowness = 1 + queues.pausedCount() / PAUSED_AT_ONCE;
+    await clock.sleep(Math.max(pollMs, Math.min(LONGEST_POLL_MS, pollMs * slowness)), nap.signal);
     nap = null;
   }
 

@@ -1,11 +1,12 @@
 /** The queue of one webhook while a dispatcher has its lease: the deliveries that were loaded and are not recorded yet, in the order in which they
  *  may be sent. A delivery never starts before the first attempt of its predecessor (the event that goes before it about the same subject) is over. */
 import { EVENT_TYPES, type EventType, predecessorOf } from '../../contracts/event-kinds.js';
-import type { FailureRow } from '../domain/retry.js';
+import type { FailureStreak } from '../domain/retry.js';
 import type { DueDelivery } from '../stores/deliveries.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 
-export interface Job {
+/** A due delivery in memory, ready to be sent. */
+export interface LoadedDelivery {
   delivery: DueDelivery;
   /** The same bytes on every attempt. */
   body: Buffer;
@@ -34,14 +35,14 @@ export class EndpointQueue {
   hasMore = false;
   inFlight = 0;
   /** Failed attempts since the last delivery; in memory first, written with the next records. */
-  failures: FailureRow | null;
+  failures: FailureStreak | null;
 
-  readonly #ready: Job[] = [];
-  /** What is sent again by a replay goes when nothing else is ready, and never takes all slots. */
-  readonly #replays: Job[] = [];
+  readonly #ready: LoadedDelivery[] = [];
+  /** Deliveries of a replay: they go when nothing else is ready, and never take all slots. */
+  readonly #replays: LoadedDelivery[] = [];
   #replaysInFlight = 0;
-  /** Jobs that wait for a predecessor, by its key. */
-  readonly #waiting = new Map<string, Job[]>();
+  /** Deliveries that wait for a predecessor, by its key. */
+  readonly #waiting = new Map<string, LoadedDelivery[]>();
   #waitingCount = 0;
   /** Keys of predecessors that are here and whose first attempt is not over. */
   readonly #awaited = new Set<string>();
@@ -72,7 +73,7 @@ export class EndpointQueue {
     this.#recordedSinceLook.clear();
   }
 
-  /** True when it is here, or was when the database was last asked: what the database said of it may be out of date. */
+  /** True when it is here, or was when the database was last asked: what the database said about it may be out of date. */
   holds(deliveryId: string): boolean {
     return this.#held.has(deliveryId) || this.#recordedSinceLook.has(deliveryId);
   }
@@ -82,38 +83,38 @@ export class EndpointQueue {
     return this.#awaited.has(keyOf(subjectId, type));
   }
 
-  /** Puts a job in its place; one that is here already is ignored. */
-  offer(job: Job): void {
-    const { delivery } = job;
+  /** Adds a delivery in its order; one that is here already is ignored. */
+  offer(loaded: LoadedDelivery): void {
+    const { delivery } = loaded;
     if (this.holds(delivery._id) || this.stopped) return;
     this.#held.add(delivery._id);
     if (isPredecessor(delivery)) this.#awaited.add(keyOf(delivery.subjectId, delivery.eventType));
     const before = predecessorOfDelivery(delivery);
     const key = before && keyOf(delivery.subjectId, before);
     if (key === null || !this.#awaited.has(key)) {
-      this.#listOf(job).push(job);
+      this.#listOf(loaded).push(loaded);
       return;
     }
-    this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), job]);
+    this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), loaded]);
     if (!delivery.isReplayed) this.#waitingCount += 1;
   }
 
-  #listOf({ delivery }: Job): Job[] {
+  #listOf({ delivery }: LoadedDelivery): LoadedDelivery[] {
     return delivery.isReplayed ? this.#replays : this.#ready;
   }
 
-  /** The next job to start, if any. @param slots how many may be in flight: one of several is kept for what is fresh */
-  take(slots: number): Job | undefined {
+  /** The next delivery to start, if any. @param slots how many may be in flight; with more than one, one of them never goes to a replay */
+  take(slots: number): LoadedDelivery | undefined {
     const mayReplay = this.#replaysInFlight < Math.max(1, slots - 1);
-    const job = this.#ready.shift() ?? (mayReplay ? this.#replays.shift() : undefined);
-    if (!job) return undefined;
+    const loaded = this.#ready.shift() ?? (mayReplay ? this.#replays.shift() : undefined);
+    if (!loaded) return undefined;
     this.inFlight += 1;
-    if (job.delivery.isReplayed) this.#replaysInFlight += 1;
-    return job;
+    if (loaded.delivery.isReplayed) this.#replaysInFlight += 1;
+    return loaded;
   }
 
   /** Its attempt is over: what waited for it may start. */
-  ended({ delivery }: Job): void {
+  ended({ delivery }: LoadedDelivery): void {
     this.inFlight -= 1;
     if (delivery.isReplayed) this.#replaysInFlight -= 1;
     if (!isPredecessor(delivery)) return;
@@ -122,13 +123,13 @@ export class EndpointQueue {
     const successors = this.#waiting.get(key);
     if (!successors) return;
     this.#waiting.delete(key);
-    for (const job of successors.toReversed()) {
-      if (!job.delivery.isReplayed) this.#waitingCount -= 1;
-      this.#listOf(job).unshift(job);
+    for (const loaded of successors.toReversed()) {
+      if (!loaded.delivery.isReplayed) this.#waitingCount -= 1;
+      this.#listOf(loaded).unshift(loaded);
     }
   }
 
-  /** Its result is in the database, which from now on answers correctly about it. */
+  /** Its result is in the database: from now on the database's answers about it are up to date. */
   recorded(deliveryId: string): void {
     this.#held.delete(deliveryId);
     this.#recordedSinceLook.add(deliveryId);

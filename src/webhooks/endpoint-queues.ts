@@ -8,6 +8,8 @@ import { EndpointQueue } from './endpoint-queue.js';
 /** Leases held at once; other webhooks have their turn when one is free. */
 const MAX_QUEUES = 1024;
 const CLAIM_BATCH = 500;
+/** Deliveries of a paused webhook stay due: whether it is active again is asked so often. */
+const PAUSED_LOOK_MS = 2000;
 /** Requests in flight: shared out over the queues, within the bounds for one endpoint. Each endpoint has its own share, so none can use up another's. */
 const SLOTS = 256;
 const MIN_SLOTS = 2;
@@ -30,6 +32,8 @@ export function createEndpointQueues(deps: {
   const leaseMs = timeoutMs + marginMs;
   const queues = new Map<string, EndpointQueue>();
   let lastClaimed = '';
+  /** Webhooks that were found paused, and until when nobody asks again. */
+  const paused = new Map<string, number>();
 
   /** Reads the webhooks of these queues anew and stops the queues of those that are paused, deleted or lost. @returns those still held */
   async function refresh(some: readonly EndpointQueue[]): Promise<EndpointQueue[]> {
@@ -48,6 +52,8 @@ export function createEndpointQueues(deps: {
     all: (): EndpointQueue[] => [...queues.values()],
     of: (webhookId: string): EndpointQueue | undefined => queues.get(webhookId),
     count: (): number => queues.size,
+    /** How many webhooks have due deliveries and were found paused. */
+    pausedCount: (): number => paused.size,
     /** How many requests may be in flight to one endpoint. */
     slots: (): number => Math.max(MIN_SLOTS, Math.min(MAX_SLOTS, Math.floor(SLOTS / queues.size))),
 
@@ -56,13 +62,16 @@ export function createEndpointQueues(deps: {
 
     /** Takes the leases of these webhooks, as far as there is room, beginning after those that it took last. */
     async claim(webhookIds: readonly string[]): Promise<void> {
-      const ids = webhookIds.filter((id) => !queues.has(id));
+      const nowMs = monotonic.nowMs();
+      for (const [id, untilMs] of paused) if (untilMs <= nowMs) paused.delete(id);
+      const ids = webhookIds.filter((id) => !queues.has(id) && !paused.has(id));
       const next = ids.findIndex((id) => id > lastClaimed);
       const inTurn = next < 0 ? ids : [...ids.slice(next), ...ids.slice(0, next)];
       for (let from = 0; from < inTurn.length && queues.size < MAX_QUEUES; from += CLAIM_BATCH) {
         const batch = inTurn.slice(from, from + Math.min(CLAIM_BATCH, MAX_QUEUES - queues.size));
         const askedMs = monotonic.nowMs();
-        const { held, gone } = await webhooks.claimLeases(batch, holder, leaseMs);
+        const { held, gone, paused: found } = await webhooks.claimLeases(batch, holder, leaseMs);
+        for (const id of found) paused.set(id, askedMs + PAUSED_LOOK_MS);
         for (const webhook of held) queues.set(webhook._id, new EndpointQueue(webhook, askedMs + leaseMs));
         // Deleted after its deliveries were opened.
         if (gone.length > 0) await deliveries.cancelPending(gone);

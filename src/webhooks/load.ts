@@ -20,7 +20,7 @@ const bufferOf = (queues: EndpointQueues) =>
 export const wantsMore = (queue: EndpointQueue, queues: EndpointQueues): boolean =>
   queue.hasMore && hasRoom(queue, queues);
 
-/** A queue with more than this is busy until more is loaded; a queue that stands still is not loaded again and again. */
+/** A queue that holds more than this has enough to send until the next load, and one that stands still is not loaded again and again. */
 const hasRoom = (queue: EndpointQueue, queues: EndpointQueues) =>
   queue.queued <= Math.max(2 * queues.slots(), bufferOf(queues) / 4);
 
@@ -55,7 +55,7 @@ export async function loadInto(
   const fresh = due.filter(({ _id, webhookId }) => !queues.of(webhookId)?.holds(_id));
   if (fresh.length === 0) return;
   const ordered = await withPredecessors(fresh, queues, deliveries);
-  // The webhooks are read after the deliveries: what was stored after a rotation, a pause or a new address obeys it.
+  // The webhooks are read after the deliveries, so that a delivery stored after a rotation, a pause or a new URL is sent by it.
   const [found] = await Promise.all([
     events.byIds([...new Set(ordered.map(({ eventId }) => eventId))]),
     queues.refresh(open),

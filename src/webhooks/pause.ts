@@ -21,7 +21,7 @@ export function createPause(deps: {
       if (!webhook) return;
       const { accountId } = webhook;
       const data = { webhook: toWebhook(webhook), reason: health.pausedBecause ?? 'failing' };
-      // Each row of failures pauses once.
+      // Each streak of failures pauses once.
       const occurrence = `${health.failingSince?.toISOString()} ${health.failedAttempts}`;
       await outbox.publish([{ type: 'webhook.paused', accountId, data, occurrence }], session);
     });

@@ -16,7 +16,7 @@ export interface Result {
   onRecorded(): void;
 }
 
-export function createRecorder(deps: {
+export function createAttemptRecorder(deps: {
   deliveries: Pick<DeliveryStore, 'record'>;
   webhooks: Pick<WebhookStore, 'recordHealth'>;
   /** Pauses a webhook whose endpoint is gone or has failed for days. */

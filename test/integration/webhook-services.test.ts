@@ -5,7 +5,7 @@ import { webhookPayloadSchema } from '../../contracts/events.js';
 import { type Clock, systemClock } from '../../src/clock.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
-import { createEventFeed } from '../../src/events/feed.js';
+import { createEventNotifier } from '../../src/events/notifier.js';
 import { createSequencer } from '../../src/events/sequencer.js';
 import type { Caller } from '../../src/services/caller.js';
 import { createDeliveryService } from '../../src/services/deliveries.js';
@@ -82,10 +82,10 @@ const webhookDeps = {
 };
 const webhooks = createWebhookService(webhookDeps);
 const deliveries = createDeliveryService({ ...stores, deliveriesDue: dispatcher.wake });
-const feed = createEventFeed({ ...stores.system, clock, log });
-t.teardown(() => feed.close());
+const notifier = createEventNotifier({ ...stores.system, clock, log });
+t.teardown(() => notifier.close());
 const keyWatch = createKeyWatch({ ...stores.system, clock, log });
-const tail = createEventTail({ ...stores, feed, keyWatch, maxOpenPerAccount: 5 });
+const tail = createEventTail({ ...stores, notifier, keyWatch, maxOpenPerAccount: 5 });
 const events = createEventService({ ...stores, tail, eventsStored: sequencer.wake, clock });
 
 const caller: Caller = { accountId: newId('acct'), keyId: newId('key'), scope: 'FULL' };
