@@ -31,6 +31,12 @@ export const SCHEMA_OPTIONS = {
 /** Of documents within documents. */
 export const PART_OPTIONS = { _id: false, strict: 'throw' } as const;
 
+/** For reading by the driver itself: leaves out what the schema says is never read, which only mongoose knows. */
+export function projectionOf<Doc>(model: mongoose.Model<Doc>, unused: readonly string[] = []): Record<string, 0> {
+  const unselected = Object.values(model.schema.paths).filter(({ options }) => options.select === false);
+  return Object.fromEntries([...unselected.map(({ path }) => path), ...unused].map((field) => [field, 0]));
+}
+
 /** @param uri of a replica set; the database it names, else `stellar-collect`. */
 export async function connectDatabase(uri: string): Promise<Database> {
   const named = /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(uri)?.[1];
@@ -49,18 +55,26 @@ export async function connectDatabase(uri: string): Promise<Database> {
   return {
     connection,
     transaction: (work) =>
-      connection.getClient().withSession((session) =>
-        session.withTransaction(() => work(session), {
+      connection.getClient().withSession((session) => {
+        beginAfterReads(session, connection.getClient());
+        return session.withTransaction(() => work(session), {
           readConcern: { level: 'snapshot' },
           writeConcern: { w: 'majority' },
-        }),
-      ),
+        });
+      }),
     snapshot: (read) => inSnapshot(connection, read),
     ping: async () => {
       await connection.db!.command({ ping: 1 }, { timeoutMS: 1000 });
     },
     close: () => connection.close(),
   };
+}
+
+/** MongoDB may begin a transaction some milliseconds in the past, before commits that a caller was already shown and acts on. It waits for them when told
+ *  the time of the newest answer, which the driver knows but does not publish: should it be missing, the transaction begins where MongoDB chooses. */
+function beginAfterReads(session: Session, client: mongoose.mongo.MongoClient): void {
+  const { topology } = client as { topology?: { clusterTime?: mongoose.mongo.ClusterTime } };
+  if (topology?.clusterTime) session.advanceOperationTime(topology.clusterTime.clusterTime);
 }
 
 const DUPLICATE_KEY = 11_000;

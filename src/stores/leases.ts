@@ -1,5 +1,5 @@
-/** Leases: who does a work that one process does at a time. They save work; that nothing is done twice is held by the data itself.
- *  They run by the database's clock: those of several processes differ, and may be set to another time while they run. */
+/** Leases: which process does a piece of work for the next seconds. They only save work; unique keys and conditional updates see to it that nothing is
+ *  done twice. They run by the database's clock, because the clocks of processes differ and may be set while they run. */
 import mongoose from 'mongoose';
 import { isDuplicateKey, SCHEMA_OPTIONS } from './database.js';
 
@@ -15,6 +15,8 @@ const leaseSchema = new mongoose.Schema<LeaseDoc>(
 );
 
 const LONG_AGO = new Date(0);
+/** A command has the time of its beginning: one that began later may have been applied before it. */
+const LATER_BY_MS = 10_000;
 
 export type LeaseStore = ReturnType<typeof createLeaseStore>;
 
@@ -31,7 +33,7 @@ export function createLeaseStore(connection: mongoose.Connection) {
           { $eq: ['$holder', { $literal: holder }] },
           { $lte: [{ $ifNull: ['$until', LONG_AGO] }, '$$NOW'] },
           // Given before the database's own clock was set back.
-          { $gt: ['$until', latest] },
+          { $gt: ['$until', { $add: ['$$NOW', ms + LATER_BY_MS] }] },
         ],
       };
       const given = (field: '$holder' | '$until', value: unknown) => ({ $cond: [isFree, value, field] });

@@ -29,6 +29,14 @@ t.test('a lease has one holder until it ends by the database’s clock, whatever
   t.equal(await leases.hold('work', holder, 300), false);
   await eventually(() => leases.hold('work', holder, 300), 'it ends by itself');
 
+  const inAMoment = new Date(Date.now() + 5500);
+  await db.collection('leases').updateOne({ _id: 'work' as never }, { $set: { until: inAMoment, holder: 'dead' } });
+  t.equal(
+    await leases.hold('work', other, 5000),
+    false,
+    'one that was asked for a moment later, and given before, is believed',
+  );
+
   const inAnHour = new Date(Date.now() + 3_600_000);
   await db.collection('leases').updateOne({ _id: 'work' as never }, { $set: { until: inAnHour, holder: 'dead' } });
   t.equal(await leases.hold('work', other, 5000), true, 'one that ends later than any can holds up nobody');
