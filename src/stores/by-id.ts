@@ -1,8 +1,8 @@
 /** Documents by id. What requests ask for in the same turn of the event loop is read by one query for each account: under load a round trip
  *  serves several requests. Nothing is remembered, so nobody reads what was true before they asked. */
 import DataLoader from 'dataloader';
-import type { Model, QueryFilter } from 'mongoose';
-import type { Session } from './database.js';
+import type { Model } from 'mongoose';
+import { projectionOf, type Session } from './database.js';
 
 /** Bounds a query. */
 const MAX_IDS = 100;
@@ -12,12 +12,15 @@ interface Key {
   id: string;
 }
 
-/** @returns what finds an account's document, or null; with a session in its transaction, by a query of its own. Several callers may hold the same object:
- *  it must not be changed. */
+/** Finds an account's documents; with a session in its transaction, by a query of its own. Several callers may hold the same object: it must not be
+ *  changed. */
 export function createById<Doc extends { _id: string; accountId: string }>(model: Model<Doc>) {
-  async function find(accountId: string, ids: Iterable<string>): Promise<Map<string, Doc>> {
-    const filter = { _id: { $in: [...ids] }, accountId } as QueryFilter<Doc>;
-    return new Map((await model.find(filter).lean<Doc[]>()).map((doc) => [doc._id, doc]));
+  const projection = projectionOf(model);
+  const find = (accountId: string, ids: Iterable<string>, session?: Session): Promise<Doc[]> =>
+    model.collection.find<Doc>({ _id: { $in: [...ids] as never[] }, accountId }, { projection, session }).toArray();
+
+  async function mapOf(accountId: string, ids: Iterable<string>): Promise<Map<string, Doc>> {
+    return new Map((await find(accountId, ids)).map((doc) => [doc._id, doc]));
   }
 
   const loader = new DataLoader<Key, Doc | null>(
@@ -27,7 +30,7 @@ export function createById<Doc extends { _id: string; accountId: string }>(model
         const ids = idsByAccount.get(accountId) ?? new Set();
         idsByAccount.set(accountId, ids.add(id));
       }
-      const found = new Map([...idsByAccount].map(([accountId, ids]) => [accountId, find(accountId, ids)]));
+      const found = new Map([...idsByAccount].map(([accountId, ids]) => [accountId, mapOf(accountId, ids)]));
       return Promise.all(
         keys.map(({ accountId, id }) =>
           found.get(accountId)!.then(
@@ -39,12 +42,16 @@ export function createById<Doc extends { _id: string; accountId: string }>(model
     },
     { cache: false, maxBatchSize: MAX_IDS, batchScheduleFn: (dispatch) => setImmediate(dispatch) },
   );
-  return (accountId: string, id: string, session?: Session): Promise<Doc | null> => {
-    if (!session) return loader.load({ accountId, id });
-    return model
-      .findOne({ _id: id, accountId } as QueryFilter<Doc>)
-      .session(session)
-      .lean<Doc>()
-      .exec();
+  return {
+    /** Null when there is none. */
+    one: async (accountId: string, id: string, session?: Session): Promise<Doc | null> =>
+      session ? ((await find(accountId, [id], session))[0] ?? null) : loader.load({ accountId, id }),
+
+    /** Those that there are, each once, in no order. */
+    async many(accountId: string, ids: readonly string[], session?: Session): Promise<Doc[]> {
+      if (session) return find(accountId, ids, session);
+      const found = await Promise.all([...new Set(ids)].map((id) => loader.load({ accountId, id })));
+      return found.filter((doc) => doc !== null);
+    },
   };
 }

@@ -205,7 +205,7 @@ export function createCheckoutStore(connection: mongoose.Connection) {
       async withdraw(id: string): Promise<void> {
         await collection.deleteOne({ _id: id, accountId, paymentCount: 0 });
       },
-      byId: (id: string, session?: Session) => byId(accountId, id, session),
+      byId: (id: string, session?: Session) => byId.one(accountId, id, session),
       list: (filter: CheckoutFilter, request: PageRequest) =>
         page<CheckoutDoc>(checkouts, { accountId, ...criteriaOf(filter) }, { ...request, sort: { _id: -1 } }),
       /** All that the filter lets through, oldest first. */

@@ -123,7 +123,7 @@ export function createPaymentLinkStore(
           throw error;
         }
       },
-      byId: (id: string, session?: Session) => byId(accountId, id, session),
+      byId: (id: string, session?: Session) => byId.one(accountId, id, session),
       list({ productId, active, search }: PaymentLinkFilter, request: PageRequest) {
         const filter = {
           accountId,

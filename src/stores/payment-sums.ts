@@ -33,6 +33,12 @@ interface Group {
   refunded: mongoose.mongo.Decimal128;
 }
 
+interface Meaning {
+  within: { $gte?: Date; $lt?: Date };
+  /** Days begin with an hour of UTC. */
+  hasWholeHours: boolean;
+}
+
 /** MongoDB's codes for a time zone that it does not know. */
 const UNKNOWN_TIMEZONE = [40485, 40517];
 const TOOK_TOO_LONG = 50;
@@ -40,33 +46,37 @@ const MAX_TIME_MS = 30_000;
 const STROOP_DECIMALS = 7n;
 
 export function createPaymentSums(connection: mongoose.Connection, payments: mongoose.mongo.Collection<PaymentDoc>) {
-  /** What the texts mean in the time zone, by MongoDB's word; refuses a time zone that it does not know. */
-  async function moments({ from, to, timezone }: SummaryFilter): Promise<{ $gte?: Date; $lt?: Date }> {
+  /** What the texts and the time zone mean, by MongoDB's word; refuses a time zone that it does not know. */
+  async function meaningOf({ from, to, timezone }: SummaryFilter): Promise<Meaning> {
     const dateOf = (text: string | undefined) => {
       if (text === undefined) return null;
       // A text that names its own offset must not be given another.
       return { $dateFromString: { dateString: text, ...(text.length === DATE_LENGTH ? { timezone } : {}) } };
     };
-    const check = { $dateToString: { date: new Date(0), timezone } };
+    const minutes = HALF_YEARS.map((date) => ({ $dateToString: { date, format: '%M', timezone } }));
     const [found] = (await connection
-      .db!.aggregate([{ $documents: [{ from: dateOf(from), to: dateOf(to), check }] }])
-      .toArray()) as { from: Date | null; to: Date | null }[];
-    return { ...(found?.from ? { $gte: found.from } : {}), ...(found?.to ? { $lt: found.to } : {}) };
+      .db!.aggregate([{ $documents: [{ from: dateOf(from), to: dateOf(to), minutes }] }])
+      .toArray()) as { from: Date | null; to: Date | null; minutes: string[] }[];
+    return {
+      within: { ...(found?.from ? { $gte: found.from } : {}), ...(found?.to ? { $lt: found.to } : {}) },
+      hasWholeHours: found!.minutes.every((minute) => minute === '00'),
+    };
   }
 
   async function groups(accountId: string, filter: SummaryFilter): Promise<Group[]> {
     const { groupBy, timezone, status, maxRows } = filter;
-    const within = await moments(filter);
+    const { within, hasWholeHours } = await meaningOf(filter);
     return payments
       .aggregate<Group>(
         [
           { $match: { accountId, ledgerClosedAt: { ...ALL_TIME, ...within }, status: { $in: [...status] } } },
           {
             $group: {
-              _id: { key: groupKey(groupBy), assetCode: '$assetCode', assetIssuer: '$assetIssuer' },
+              _id: { key: groupKey(groupBy, hasWholeHours), assetCode: '$assetCode', assetIssuer: '$assetIssuer' },
               count: { $sum: 1 },
               amount: { $sum: { $toDecimal: '$amount' } },
-              refunded: { $sum: { $toDecimal: { $ifNull: ['$refundedAmount', '0'] } } },
+              // Most have none, and nothing adds nothing.
+              refunded: { $sum: { $toDecimal: '$refundedAmount' } },
             },
           },
           ...(groupBy === 'day' || groupBy === 'month' ? [regrouped(groupBy, timezone)] : []),
@@ -95,16 +105,21 @@ export function createPaymentSums(connection: mongoose.Connection, payments: mon
   };
 }
 
+const BY_HOURS = { unit: 'hour' };
+const BY_QUARTERS = { unit: 'minute', binSize: 15 };
+/** A winter and a summer of each year since Stellar's first ledger: there a time zone shows whether it is off by whole hours. */
+const HALF_YEARS = Array.from({ length: 2 * 50 }, (_, half) => new Date(Date.UTC(2015, 6 * half)));
 const DATE_LENGTH = '2026-11-21'.length;
 /** Keeps the bounds of the index of one type, so that it is never left for the documents. */
 const ALL_TIME = { $gte: new Date(0) };
 
-/** First by quarters of an hour, at which days begin in every time zone: what a time zone means is costly to find out. */
-function groupKey(groupBy: SummaryGroup) {
+/** First by hours, at which days begin in most time zones, or by quarters of an hour, at which they begin in every one: what a time zone means is costly
+ *  to find out. */
+function groupKey(groupBy: SummaryGroup, hasWholeHours: boolean) {
   switch (groupBy) {
     case 'day':
     case 'month':
-      return { $dateTrunc: { date: '$ledgerClosedAt', unit: 'minute', binSize: 15 } };
+      return { $dateTrunc: { date: '$ledgerClosedAt', ...(hasWholeHours ? BY_HOURS : BY_QUARTERS) } };
     case 'product':
       return '$productId';
     case 'paymentLink':

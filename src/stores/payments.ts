@@ -3,9 +3,9 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
 import { formatAmount, parseSum } from '../domain/amount.js';
-import { createdAtOf, firstIdOf } from '../domain/ids.js';
+import { firstIdOf } from '../domain/ids.js';
 import { createById } from './by-id.js';
-import type { CheckoutDoc } from './checkouts.js';
+import { createCheckoutPayments, type PaidCheckout } from './checkout-payments.js';
 import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PageRequest } from './paging.js';
@@ -61,8 +61,6 @@ export interface PaymentDoc {
   /** The moment in `_id`. */
   createdAt: Date;
 }
-
-const STROOPS_PER_UNIT = 10_000_000;
 
 const nullable = { type: String, default: null };
 const paymentSchema = new mongoose.Schema<PaymentDoc>(
@@ -179,10 +177,6 @@ const SHOWN_REFUNDS = 100;
 /** Of one payer to one link: of more only these are looked at when money is sent back. */
 const PAYMENTS_OF_PAYER = 1000;
 
-/** More payments of one checkout than these are never looked at together: one who sends thousands of the smallest amount must not fill the memory. */
-const CHECKOUT_PAYMENTS = 1000;
-type PaidCheckout = Pick<CheckoutDoc, '_id' | 'assetCode' | 'assetIssuer'>;
-
 /** What works across accounts: for the watcher and the hosted pages. */
 export type PaymentStore = ReturnType<typeof createPaymentStore>['system'];
 /** One account's view. */
@@ -194,30 +188,7 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
   const listOf = (accountId: string) => `payments:${accountId}`;
   const collection = payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>;
   const sums = createPaymentSums(connection, collection);
-
-  /** Of a checkout, oldest first; of very many the largest in its asset, so that small change hides nothing. */
-  async function ofCheckout(
-    { _id: checkoutId, assetCode, assetIssuer }: PaidCheckout,
-    scope: { accountId?: string },
-    session: Session,
-  ): Promise<PaymentDoc[]> {
-    const newest = await collection
-      .find({ checkoutId, ...scope }, { session, sort: { createdAt: -1, _id: -1 }, limit: CHECKOUT_PAYMENTS + 1 })
-      .toArray();
-    if (newest.length <= CHECKOUT_PAYMENTS) return newest.reverse();
-    const isAsset = { $and: [{ $eq: ['$assetCode', assetCode] }, { $eq: ['$assetIssuer', assetIssuer] }] };
-    const order = [
-      { $match: { checkoutId, ...scope } },
-      { $project: { isAsset, size: { $toDecimal: '$amount' } } },
-      { $sort: { isAsset: -1, size: -1, _id: 1 } },
-      { $limit: CHECKOUT_PAYMENTS },
-      { $project: { _id: 1 } },
-    ];
-    const largest = await collection.aggregate<{ _id: string }>(order, { session }).toArray();
-    return collection
-      .find({ _id: { $in: largest.map(({ _id }) => _id) } }, { session, sort: { createdAt: 1, _id: 1 } })
-      .toArray();
-  }
+  const ofCheckouts = createCheckoutPayments(collection);
 
   async function complete(accountId: string, ids: readonly string[], session: Session): Promise<void> {
     await payments.updateMany(
@@ -232,28 +203,14 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
     ensureIndexes: () => payments.createIndexes(),
 
     forAccount: (accountId: string) => ({
-      /** The payments of a checkout, oldest first; of more than 1,000 the largest in its asset. */
-      ofCheckout: (checkout: PaidCheckout, session: Session) => ofCheckout(checkout, { accountId }, session),
-      /** Stroops of all payments of a checkout in its asset, however many there are. */
-      async sumOfCheckout(
-        { _id: checkoutId, assetCode, assetIssuer }: PaidCheckout,
-        session: Session,
-      ): Promise<bigint> {
-        const sum = { $sum: { $multiply: [{ $toDecimal: '$amount' }, STROOPS_PER_UNIT] } };
-        const [total] = await collection
-          .aggregate<{ sum: mongoose.mongo.Decimal128 }>(
-            [{ $match: { checkoutId, accountId, assetCode, assetIssuer } }, { $group: { _id: null, sum } }],
-            { session },
-          )
-          .toArray();
-        // Decimal128 holds 34 digits exactly; a trailing `.0…` is none of the number.
-        return BigInt((total?.sum.toString() ?? '0').replace(/\.0*$/, ''));
-      },
+      ofCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.of(checkout, { accountId }, session),
+      /** Stroops of all payments of a checkout in its asset. */
+      sumOfCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.sum(accountId, checkout, session),
       /** A merchant takes payments as they came. */
       complete: (ids: readonly string[], session: Session) => complete(accountId, ids, session),
       /** Counts and exact sums of payments, by group and asset. */
       sums: (filter: SummaryFilter) => sums.of(accountId, filter),
-      byId: (id: string, session?: Session) => byId(accountId, id, session),
+      byId: (id: string, session?: Session) => byId.one(accountId, id, session),
       list: (filter: PaymentFilter, request: PageRequest) => {
         const { fields, ids } = criteriaOf(filter);
         const listed = { accountId, ...fields };
@@ -287,29 +244,8 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
     }),
 
     system: {
-      /** The payments of a checkout, oldest first; of more than 1,000 the largest in its asset. */
-      ofCheckout: (checkout: PaidCheckout, session: Session) => ofCheckout(checkout, {}, session),
-      /** What came for an accepted checkout before that and is not COMPLETED yet, oldest first.
-       *  @param after the id of the payment to go on behind; empty for the first ones */
-      leftOfCheckout: (
-        { _id: checkoutId, accountId, assetCode, assetIssuer, paidAt }: CheckoutDoc,
-        after: string,
-        limit: number,
-        session: Session,
-      ): Promise<PaymentDoc[]> =>
-        collection
-          .find(
-            {
-              ...{ checkoutId, accountId, assetCode, assetIssuer },
-              status: { $in: ['UNDERPAID', 'REJECTED'] },
-              // Of what came after the acceptance nothing was due.
-              expectedAmount: { $ne: '0' },
-              createdAt: { ...(after === '' ? {} : { $gte: createdAtOf(after) }), $lte: paidAt! },
-              _id: { $gt: after },
-            },
-            { session, sort: { createdAt: 1, _id: 1 }, limit },
-          )
-          .toArray(),
+      ofCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.of(checkout, {}, session),
+      leftOfCheckout: ofCheckouts.left,
       complete,
       /** For the open pages. */
       changes: createPaymentChanges(collection),

@@ -108,13 +108,8 @@ export function createProductStore(connection: mongoose.Connection) {
           session,
         });
       },
-      byId: (id: string, session?: Session) => byId(accountId, id, session),
-      byIds: (ids: readonly string[], session?: Session) =>
-        products
-          .find({ _id: { $in: [...ids] }, accountId })
-          .session(session ?? null)
-          .lean<ProductDoc[]>()
-          .exec(),
+      byId: (id: string, session?: Session) => byId.one(accountId, id, session),
+      byIds: (ids: readonly string[], session?: Session) => byId.many(accountId, ids, session),
       list: (filter: ProductFilter, request: PageRequest) => {
         const direction = filter.sortOrder === 'asc' ? 1 : -1;
         const listed = {
@@ -161,16 +156,17 @@ export function createProductStore(connection: mongoose.Connection) {
         );
         return deletedCount === 1;
       },
-      /** Called in the transaction that makes or deletes links, so that their product cannot vanish meanwhile. Null when there is no such product. */
-      countLinks: (id: string, change: number, session: Session) =>
-        products
-          .findOneAndUpdate(
-            { _id: id, accountId },
-            { $inc: { paymentLinkCount: change } },
-            { returnDocument: 'after', session },
-          )
-          .lean<ProductDoc>()
-          .exec(),
+      /** Called in the transaction that makes or deletes links, so that their products cannot vanish meanwhile. One write for all of them.
+       *  @param changes by product id
+       *  @returns those products that there are, as they are now */
+      async countLinks(changes: ReadonlyMap<string, number>, session: Session): Promise<Map<string, ProductDoc>> {
+        const updates = [...changes].map(([id, change]) => ({
+          updateOne: { filter: { _id: id as never, accountId }, update: { $inc: { paymentLinkCount: change } } },
+        }));
+        await products.collection.bulkWrite(updates, { session, ordered: false });
+        const counted = await byId.many(accountId, [...changes.keys()], session);
+        return new Map(counted.map((product) => [product._id, product]));
+      },
     }),
 
     system: {

@@ -78,7 +78,7 @@ export function createRefundStore(connection: mongoose.Connection) {
         collection
           .find({ targetId: { $in: [...targetIds] }, paymentId: null }, { session, limit: WAITING_AT_ONCE })
           .toArray(),
-      async put(refund: RefundDoc, session: Session): Promise<void> {
+      async save(refund: RefundDoc, session: Session): Promise<void> {
         await collection.replaceOne({ _id: refund._id }, refund, { session, upsert: true });
       },
     },

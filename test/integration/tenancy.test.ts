@@ -16,11 +16,12 @@ import type { ProductDoc } from '../../src/stores/products.js';
 import type { RefundDoc } from '../../src/stores/refunds.js';
 import type { ReplayDoc } from '../../src/stores/replays.js';
 import type { WebhookDoc } from '../../src/stores/webhooks.js';
+import { monitored, namesAccount, recordAccesses } from '../helpers/commands.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { newId, walletDoc } from '../helpers/stores.js';
 
 const { uri, db } = await testDatabase(t);
-const database = await connectDatabase(uri);
+const database = await connectDatabase(monitored(uri));
 const { connection, transaction, close } = database;
 t.teardown(close);
 const stores = createStores(connection, { clock, newId });
@@ -280,7 +281,10 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     idsByName: (s) => s.products.idsByName('tea'),
     change: (s) => inTransaction((session) => s.products.change(product, { name: 'stolen' }, null, session)),
     remove: (s) => inTransaction((session) => s.products.remove(product._id, session)),
-    countLinks: (s) => inTransaction((session) => s.products.countLinks(product._id, 1, session)),
+    countLinks: (s) =>
+      inTransaction((session) => s.products.countLinks(new Map([[product._id, 1]]), session)).then((found) => [
+        ...found,
+      ]),
     noteCheckoutPayments: (s) => inTransaction((session) => s.products.noteCheckoutPayments(product._id, session)),
   },
   paymentLinks: {
@@ -433,3 +437,23 @@ t.test('what both ask for in the same moment is one query for each, and each is 
   t.strictSame(strangers, [null, null, null, null]);
   t.equal(await db.collection('system.profile').countDocuments({ 'command.find': 'wallets' }), 2);
 });
+
+t.test(
+  'every command of an account names the account, so that a database divided by accounts answers it from one part',
+  async (t) => {
+    const accesses = recordAccesses(connection);
+    const faults = new Set<string>();
+    for (const [collection, calls] of Object.entries(CALLS)) {
+      for (const [method, call] of Object.entries(calls as Record<string, Call>)) {
+        accesses.length = 0;
+        // As the owner, who finds what there is to find; what an earlier call has changed may be refused.
+        await call(own).catch(() => null);
+        t.ok(accesses.length > 0, `${collection}.${method} asks MongoDB`);
+        for (const access of accesses) {
+          if (!namesAccount(access, OWNER)) faults.add(`${collection}.${method}: ${JSON.stringify(access)}`);
+        }
+      }
+    }
+    t.same([...faults], []);
+  },
+);
