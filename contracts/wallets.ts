@@ -137,7 +137,8 @@ export const wallets = {
     method: 'GET',
     path: '/wallets/{id}/gaps',
     summary: 'Ledgers that a wallet missed',
-    description: 'Newest first, mended ones too. A gap of a test network that began anew cannot be mended.',
+    description:
+      'Newest first, mended ones too. A gap that goes on where an open one ends makes that one longer, without another event. A gap of a test network that began anew cannot be mended.',
     tag,
     params,
     query: pageQuery,

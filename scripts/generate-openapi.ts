@@ -120,9 +120,10 @@ function generated(): Json {
 
 /** The failures that an operation can answer, as they follow from its contract. */
 function errorsOf(operation: Operation): ErrorCode[] {
-  const { method, readOnly, hasBody, query, params, errors = [] } = operation;
+  const { method, readOnly, hasBody, params, errors = [] } = operation;
   const possible: Record<ErrorCode, boolean> = {
-    bad_request: method === 'POST' || hasBody || Object.keys(query).length > 0 || Object.keys(params).length > 0,
+    // Whatever an operation takes, a URL may be too long.
+    bad_request: true,
     unauthorized: true,
     forbidden: !readOnly,
     not_found: Object.keys(params).length > 0,

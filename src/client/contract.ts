@@ -895,7 +895,7 @@ export interface Procedures {
       },
       Wallet
     >;
-    /** Ledgers that a wallet missed. Newest first, mended ones too. A gap of a test network that began anew cannot be mended. */
+    /** Ledgers that a wallet missed. Newest first, mended ones too. A gap that goes on where an open one ends makes that one longer, without another event. A gap of a test network that began anew cannot be mended. */
     gaps: Query<
       {
         /** Id of the wallet. */

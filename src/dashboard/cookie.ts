@@ -1,5 +1,6 @@
 /** The cookie that holds a session's token. Scripts cannot read it, other sites cannot make a browser send it. */
 import type { IncomingMessage } from 'node:http';
+import { parseCookie, stringifySetCookie } from 'cookie';
 
 export interface SessionCookie {
   /** Of the request's session; `''` without one. */
@@ -16,13 +17,11 @@ export function createSessionCookie(publicUrl: string, lifetimeMs: number): Sess
   const isSecure = protocol === 'https:';
   // Browsers take this prefix only together with Secure, so that nobody on plain http can set the cookie of an https service.
   const name = isSecure ? '__Secure-dashboard' : 'dashboard';
-  const attributes = `Path=${pathname.replace(/\/+$/, '')}/dashboard; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+  const path = `${pathname.replace(/\/+$/, '')}/dashboard`;
+  const attributes = { path, httpOnly: true, sameSite: 'strict', secure: isSecure } as const;
   return {
-    read({ headers }) {
-      const cookies = (headers.cookie ?? '').split(';').map((cookie) => cookie.trim());
-      return cookies.find((cookie) => cookie.startsWith(`${name}=`))?.slice(name.length + 1) ?? '';
-    },
-    set: (token) => `${name}=${token}; Max-Age=${lifetimeMs / 1000}; ${attributes}`,
-    clear: () => `${name}=; Max-Age=0; ${attributes}`,
+    read: ({ headers }) => parseCookie(headers.cookie ?? '')[name] ?? '',
+    set: (value) => stringifySetCookie({ name, value, maxAge: lifetimeMs / 1000, ...attributes }),
+    clear: () => stringifySetCookie({ name, value: '', maxAge: 0, ...attributes }),
   };
 }

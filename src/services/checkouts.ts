@@ -8,7 +8,7 @@ import { checkoutEndErrors, DEFAULT_LIFETIME_MS } from '../../contracts/checkout
 import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
 import type { Clock } from '../clock.js';
-import { formatAmount, MAX_STROOPS, parseAmount } from '../domain/amount.js';
+import { parseAmount } from '../domain/amount.js';
 import { conflict, invalid, notFound } from '../domain/api-error.js';
 import { accept, cancel } from '../domain/checkout.js';
 import { createdAtOf, type NewId } from '../domain/ids.js';
@@ -21,22 +21,10 @@ import type { CheckoutDoc, CheckoutFilter } from '../stores/checkouts.js';
 import type { Database, Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';
-import type { ProductDoc } from '../stores/products.js';
 import { toCheckoutState, withState } from '../stores/verdict.js';
 import type { ServiceOf } from './caller.js';
+import { inactiveWallet, termsOf, unknownProduct, unknownWallet } from './checkout-terms.js';
 import type { LedgerStamper } from './ledger-stamper.js';
-
-type Input = ParsedInputOf<Contract['checkouts']['create']>;
-
-/** What is frozen when a checkout is made. */
-type Terms = Pick<
-  CheckoutDoc,
-  'productId' | 'walletId' | 'name' | 'description' | 'assetCode' | 'assetIssuer' | 'amount' | 'quantity'
->;
-
-const unknownProduct = () => invalid({ path: 'productId', message: 'There is no such product.', code: 'not_found' });
-const unknownWallet = () => invalid({ path: 'walletId', message: 'There is no such wallet.', code: 'not_found' });
-const inactiveWallet = () => conflict('The wallet is inactive: make it active first.');
 
 type ListFilter = Omit<ParsedInputOf<Contract['checkouts']['list']>, 'page' | 'pageSize'>;
 
@@ -95,30 +83,6 @@ export function createCheckoutService(deps: {
     return facts;
   }
 
-  async function termsOf(accountId: string, input: Input): Promise<Terms> {
-    const { products, wallets } = forAccount(accountId);
-    if (input.productId != null) {
-      const product = await products.byId(input.productId);
-      if (!product) throw unknownProduct();
-      const terms = termsOfProduct(product, input);
-      if (!product.active) throw conflict('The product is inactive: make it active first.');
-      return terms;
-    }
-    const wallet = await wallets.byId(input.walletId!);
-    if (!wallet) throw unknownWallet();
-    if (!wallet.active) throw inactiveWallet();
-    return {
-      productId: null,
-      walletId: wallet._id,
-      name: input.name!,
-      description: input.description ?? null,
-      assetCode: input.assetCode!,
-      assetIssuer: input.assetIssuer ?? null,
-      amount: formatAmount(parseAmount(input.amount!)!),
-      quantity: null,
-    };
-  }
-
   /** Makes sure that product and wallet are still there, now that the checkout is stored. @throws ApiError after the checkout was taken back */
   async function confirm(checkout: CheckoutDoc): Promise<CheckoutFacts> {
     const { checkouts, products, wallets } = forAccount(checkout.accountId);
@@ -148,7 +112,7 @@ export function createCheckoutService(deps: {
       if (made) return toCheckout(await confirm(made), publicUrl);
       const [fault] = checkoutEndErrors(input, { now: clock.now() });
       if (fault) throw invalid(fault);
-      const terms = await termsOf(accountId, input);
+      const terms = await termsOf(forAccount(accountId), input);
       const createdAt = createdAtOf(_id);
       const expiresAt = new Date(input.expiresAt ?? createdAt.getTime() + DEFAULT_LIFETIME_MS);
       for (;;) {
@@ -255,48 +219,20 @@ export function createCheckoutService(deps: {
         );
         const { product, wallet } = facts;
         const productWallet = product && (await wallets.byId(product.walletId));
-        const owner = { link: null, checkout, product, wallet, productWallet };
+        const target = { link: null, checkout, product, wallet, productWallet };
         await outbox.publish(
           [
             ...after
               .filter(({ _id }) => taken.has(_id))
-              .flatMap((payment) => outbox.ofPayment(['payment.completed'], { payment, ...owner })),
-            outbox.ofCheckout('checkout.paid', owner, after),
+              .flatMap((payment) => outbox.ofPayment(['payment.completed'], { payment, ...target })),
+            outbox.ofCheckout('checkout.paid', target, after),
           ],
           session,
         );
-        return owner;
+        return target;
       });
       eventsStored();
       return toCheckout(accepted, publicUrl);
     },
   };
-}
-
-/** What a product and the order make of a checkout's terms. @throws ApiError `validation_error` */
-function termsOfProduct(product: ProductDoc, { quantity, amount }: Input): Terms {
-  const { _id: productId, walletId, name, description, assetCode, assetIssuer } = product;
-  const terms = { productId, walletId, name, description, assetCode, assetIssuer };
-  if (product.priceType === 'FIXED') {
-    if (amount !== undefined) {
-      throw invalid({ path: 'amount', message: 'The product has a fixed price.', code: 'not_allowed' });
-    }
-    const count = quantity ?? 1;
-    const total = parseAmount(product.price!)! * BigInt(count);
-    if (total > MAX_STROOPS) {
-      throw invalid({ path: 'quantity', message: 'Costs more than the ledger can hold.', code: 'too_big' });
-    }
-    return { ...terms, amount: formatAmount(total), quantity: count };
-  }
-  const faults = [
-    ...(quantity == null
-      ? []
-      : [{ path: 'quantity', message: 'Only a FIXED product has a quantity.', code: 'not_allowed' }]),
-    ...(amount === undefined ? [{ path: 'amount', message: 'Required for a CUSTOM product.', code: 'required' }] : []),
-    ...(amount !== undefined && product.minAmount !== null && parseAmount(amount)! < parseAmount(product.minAmount)!
-      ? [{ path: 'amount', message: `The minimum is ${product.minAmount} ${assetCode}.`, code: 'too_small' }]
-      : []),
-  ];
-  if (faults.length > 0) throw invalid(faults[0]!, ...faults.slice(1));
-  return { ...terms, amount: formatAmount(parseAmount(amount!)!), quantity: null };
 }

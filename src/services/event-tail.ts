@@ -1,7 +1,7 @@
 /** Following one account's events, for all who wait for them: pulls that wait, and streams. Each is bounded, ends with its key, its caller or the
  *  process, and costs nothing but a little memory while nothing happens. */
 import { ApiError, rateLimited } from '../domain/api-error.js';
-import type { EventFeed } from '../events/feed.js';
+import type { EventNotifier } from '../events/notifier.js';
 import { toEventBody } from '../resources/event.js';
 import type { EventDoc } from '../stores/events.js';
 import type { ForAccount } from '../stores/index.js';
@@ -17,7 +17,7 @@ const BATCH_BYTES = 256 * 1024;
 
 export interface EventTailDeps {
   forAccount: ForAccount<'events'>;
-  feed: Pick<EventFeed, 'follow'>;
+  notifier: Pick<EventNotifier, 'follow'>;
   keyWatch: Pick<KeyWatch, 'watch'>;
   maxOpenPerAccount: number;
 }
@@ -39,7 +39,7 @@ export interface Waiter {
 
 export type EventTail = ReturnType<typeof createEventTail>;
 
-export function createEventTail({ forAccount, feed, keyWatch, maxOpenPerAccount }: EventTailDeps) {
+export function createEventTail({ forAccount, notifier, keyWatch, maxOpenPerAccount }: EventTailDeps) {
   const openOf = new Map<string, number>();
   const reading = new Map<string, Promise<StreamedEvent[]>>();
   let open = 0;
@@ -98,7 +98,7 @@ export function createEventTail({ forAccount, feed, keyWatch, maxOpenPerAccount 
       end();
     };
     const unwatch = keyHash === undefined ? null : keyWatch.watch(keyHash, keyEnded);
-    const unfollow = feed.follow(accountId, { moved, ended: end });
+    const unfollow = notifier.follow(accountId, { moved, ended: end });
     if (signal?.aborted) hangUp();
     else signal?.addEventListener('abort', hangUp, { once: true });
     return {

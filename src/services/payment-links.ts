@@ -40,14 +40,13 @@ export function createPaymentLinkService(deps: {
     transaction(async (session) => {
       const { paymentLinks, products } = forAccount(links[0]!.accountId);
       if (!(await paymentLinks.insert(links, session))) throw new Taken();
-      const productById = new Map<string, ProductDoc>();
       // Last, because other processes meet in this write as well, and whoever is late begins anew.
-      for (const [productId, added] of countBy(links.map((link) => link.productId))) {
-        const product = await products.countLinks(productId, added, session);
+      const productById = await products.countLinks(countBy(links.map(({ productId }) => productId)), session);
+      return links.map(({ productId }) => {
+        const product = productById.get(productId);
         if (!product) throw invalid({ path: 'productId', message: 'There is no such product.', code: 'not_found' });
-        productById.set(productId, product);
-      }
-      return links.map((link) => productById.get(link.productId)!);
+        return product;
+      });
     }),
   );
 
@@ -151,7 +150,7 @@ export function createPaymentLinkService(deps: {
         if (!(await paymentLinks.removeUnpaid(id, session))) {
           throw conflict('This payment link has payments: make it inactive instead.');
         }
-        await products.countLinks(link.productId, -1, session);
+        await products.countLinks(new Map([[link.productId, -1]]), session);
       });
       return { id, deleted: true };
     },

@@ -7,7 +7,7 @@ import { parseAmount } from '../domain/amount.js';
 import { ApiError, conflict, invalid, notFound, rateLimited } from '../domain/api-error.js';
 import { effectsOf } from '../domain/payment-effects.js';
 import { isPayable, payUri } from '../domain/sep7.js';
-import type { Outbox, PaymentOwner } from '../events/outbox.js';
+import type { Outbox, PaymentTarget } from '../events/outbox.js';
 import { type Payment, toPayment } from '../resources/index.js';
 import type { Database, Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
@@ -16,11 +16,11 @@ import type { AccountProducts } from '../stores/products.js';
 import { judgeByCheckout, judgeByHistory, networkInForce, type StoredVerdict } from '../stores/verdict.js';
 import type { ServiceOf } from './caller.js';
 
-/** Looks a transaction up on the ledger and books what it gives back of a payment. @param ownerOf what the payment belongs to */
+/** Looks a transaction up on the ledger and books what it gives back of a payment. @param targetOf what the payment belongs to */
 export type BookRefund = (
   payment: PaymentDoc,
   transactionHash: string,
-  ownerOf: (session: Session) => Promise<PaymentOwner | null>,
+  targetOf: (session: Session) => Promise<PaymentTarget | null>,
 ) => Promise<'booked' | 'ledger_away' | keyof typeof REFUND_REFUSALS>;
 
 const REFUND_REFUSALS = {
@@ -76,36 +76,36 @@ export function createPaymentService(deps: {
     );
 
   /** Publishes what follows from a merchant's decision about a payment, and stores what it does to its link or checkout.
-   *  @param owner a checkout as the payment left it */
+   *  @param target a checkout as the payment left it */
   async function applyEffects(
-    { before, after, owner }: { before: PaymentDoc; after: PaymentDoc; owner: PaymentOwner },
+    { before, after, target }: { before: PaymentDoc; after: PaymentDoc; target: PaymentTarget },
     session: Session,
   ): Promise<void> {
     const { paymentLinks, checkouts, products } = forAccount(after.accountId);
     const { events, counted } = effectsOf(before, after);
-    if (owner.link) {
-      await paymentLinks.count({ id: owner.link._id, ...counted }, session);
-      const paymentCount = owner.link.paymentCount + counted.payments;
-      const link = { ...owner.link, paymentCount };
-      return outbox.publish(outbox.ofPayment(events, { payment: after, ...owner, link }), session);
+    if (target.link) {
+      await paymentLinks.count({ id: target.link._id, ...counted }, session);
+      const paymentCount = target.link.paymentCount + counted.payments;
+      const link = { ...target.link, paymentCount };
+      return outbox.publish(outbox.ofPayment(events, { payment: after, ...target, link }), session);
     }
-    const { checkout, product } = owner;
+    const { checkout, product } = target;
     await checkouts.update(checkout, session);
     if (product && !product.hasCheckoutPayments) await products.noteCheckoutPayments(product._id, session);
-    const outboxEvents = outbox.ofPayment(events, { payment: after, ...owner });
+    const outboxEvents = outbox.ofPayment(events, { payment: after, ...target });
     if (after.status === 'COMPLETED') {
       const all = await forAccount(after.accountId).payments.ofCheckout(checkout, session);
-      outboxEvents.push(outbox.ofCheckout('checkout.paid', owner, all));
+      outboxEvents.push(outbox.ofCheckout('checkout.paid', target, all));
     }
     await outbox.publish(outboxEvents, session);
   }
 
   /** What a payment belongs to or is to belong to; null when it is not there. */
-  async function ownerOf(
+  async function targetOf(
     accountId: string,
     { paymentLinkId, checkoutId }: { paymentLinkId?: string | null; checkoutId?: string | null },
     session: Session,
-  ): Promise<PaymentOwner | null> {
+  ): Promise<PaymentTarget | null> {
     const { paymentLinks, checkouts, products, wallets } = forAccount(accountId);
     const link = paymentLinkId ? await paymentLinks.byId(paymentLinkId, session) : null;
     const checkout = checkoutId ? await checkouts.byId(checkoutId, session) : null;
@@ -118,19 +118,19 @@ export function createPaymentService(deps: {
     return { link: null, checkout, product, wallet, productWallet };
   }
 
-  function judge(owner: PaymentOwner, payment: PaymentDoc): { verdict: StoredVerdict; owner: PaymentOwner } {
+  function judge(target: PaymentTarget, payment: PaymentDoc): { verdict: StoredVerdict; target: PaymentTarget } {
     const paid = {
       ledger: payment.ledger,
       closedAt: payment.ledgerClosedAt,
       asset: { code: payment.assetCode, issuer: payment.assetIssuer },
       amount: parseAmount(payment.amount)!,
     };
-    if (owner.link) return { verdict: judgeByHistory(owner.link, owner.product, paid, paid), owner };
+    if (target.link) return { verdict: judgeByHistory(target.link, target.product, paid, paid), target };
     // What is due is due at this moment: nothing, once it was accepted.
-    const { acceptedFrom = null } = owner.checkout;
-    const assignedTo = { ...owner.checkout, acceptedFrom: null };
-    const { verdict, checkout } = judgeByCheckout(assignedTo, owner.product, paid, clock.now());
-    return { verdict, owner: { ...owner, checkout: { ...checkout, acceptedFrom } } };
+    const { acceptedFrom = null } = target.checkout;
+    const assignedTo = { ...target.checkout, acceptedFrom: null };
+    const { verdict, checkout } = judgeByCheckout(assignedTo, target.product, paid, clock.now());
+    return { verdict, target: { ...target, checkout: { ...checkout, acceptedFrom } } };
   }
 
   return {
@@ -161,9 +161,9 @@ export function createPaymentService(deps: {
         );
         if (!after)
           throw conflict(`Only an UNDERPAID or REJECTED payment can be accepted; this one is ${before.status}.`);
-        const owner = await ownerOf(accountId, after, session);
-        if (!owner) throw new Error(`payment ${id} has no link`);
-        await applyEffects({ before, after, owner }, session);
+        const target = await targetOf(accountId, after, session);
+        if (!target) throw new Error(`payment ${id} has no link`);
+        await applyEffects({ before, after, target }, session);
         return after;
       });
       eventsStored();
@@ -175,7 +175,7 @@ export function createPaymentService(deps: {
       const [path, what] = checkoutId ? ['checkoutId', 'checkout'] : ['paymentLinkId', 'payment link'];
       const assigned = await transaction(async (session) => {
         // The body's faults come before what the path points at.
-        const found = await ownerOf(accountId, { paymentLinkId, checkoutId }, session);
+        const found = await targetOf(accountId, { paymentLinkId, checkoutId }, session);
         if (!found) throw invalid({ path, message: `There is no such ${what}.`, code: 'not_found' });
         const before = await payments.byId(id, session);
         if (!before) throw notFound('payment');
@@ -185,20 +185,20 @@ export function createPaymentService(deps: {
           const message = `The ${what} takes payments on ${network}; this payment is on ${before.network}.`;
           throw invalid({ path, message, code: 'not_allowed' });
         }
-        const { verdict, owner } = judge(found, before);
+        const { verdict, target } = judge(found, before);
         const after = await payments.judge(
           id,
           ['UNMATCHED'],
           {
             ...verdict,
-            paymentLinkId: owner.link?._id ?? null,
-            checkoutId: owner.checkout?._id ?? null,
-            productId: owner.product?._id ?? null,
+            paymentLinkId: target.link?._id ?? null,
+            checkoutId: target.checkout?._id ?? null,
+            productId: target.product?._id ?? null,
           },
           session,
         );
         if (!after) throw conflict(`Only an UNMATCHED payment can be assigned; this one is ${before.status}.`);
-        await applyEffects({ before, after, owner }, session);
+        await applyEffects({ before, after, target }, session);
         return after;
       });
       eventsStored();
@@ -213,7 +213,7 @@ export function createPaymentService(deps: {
       if (booked.some(({ paymentId }) => paymentId === id)) return show(payment);
       const waitSeconds = ledgerLimit(accountId);
       if (waitSeconds > 0) throw rateLimited(waitSeconds);
-      const outcome = await bookRefund(payment, transactionHash, (session) => ownerOf(accountId, payment, session));
+      const outcome = await bookRefund(payment, transactionHash, (session) => targetOf(accountId, payment, session));
       if (outcome === 'ledger_away')
         throw new ApiError('unavailable', 'The ledger cannot be asked now: try again later.');
       if (outcome !== 'booked') throw conflict(REFUND_REFUSALS[outcome]);

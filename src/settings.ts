@@ -1,0 +1,102 @@
+/** Name, default and meaning of every setting, as the README has them: a test compares its table with this one. */
+import { networkInfo } from '../contracts/networks.js';
+
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** By name. */
+export const SETTINGS: Readonly<Record<string, { default: string; meaning: string }>> = {
+  HOST: { default: '127.0.0.1', meaning: 'Address the API listens on' },
+  PORT: { default: '3000', meaning: 'Port the API listens on' },
+  PUBLIC_URL: { default: 'http://HOST:PORT', meaning: "Base of the links' `url`" },
+  MONGODB_URI: {
+    default: 'none',
+    meaning: 'A MongoDB to use: version 7 or newer, a replica set. Without it an embedded one runs in `DATA_DIR`',
+  },
+  DATA_DIR: { default: './data', meaning: 'Embedded database, generated secrets' },
+  NETWORKS: { default: 'LOCAL', meaning: 'Comma list of `LOCAL`, `TESTNET`, `PUBLIC` that this service watches' },
+  HORIZON_URLS_LOCAL: {
+    default: 'the built-in ledger',
+    meaning: 'Comma list of Horizon URLs; the next is used when one fails. When set, no built-in ledger starts',
+  },
+  HORIZON_URLS_TESTNET: { default: networkInfo.TESTNET.horizonUrls.join(','), meaning: 'The same for TESTNET' },
+  HORIZON_URLS_PUBLIC: { default: networkInfo.PUBLIC.horizonUrls.join(','), meaning: 'The same for PUBLIC' },
+  RPC_URLS_LOCAL: {
+    default: 'none',
+    meaning:
+      'Comma list of Stellar RPC URLs, used after the Horizons, or alone when no Horizon is set. When set, no built-in ledger starts',
+  },
+  RPC_URLS_TESTNET: { default: 'none', meaning: 'The same for TESTNET' },
+  RPC_URLS_PUBLIC: { default: 'none', meaning: 'The same for PUBLIC' },
+  HORIZON_REQUESTS_PER_HOUR: {
+    default: '3600',
+    meaning:
+      'Request budget per network, at least 30, for its Horizons and RPC servers together, shared by all processes, never exceeded. LOCAL has no limit',
+  },
+  POLL_INTERVAL_MS: { default: '1000', meaning: 'The shortest time between two reads of one source' },
+  LOCAL_LEDGER_PORT: {
+    default: '8000',
+    meaning: 'Port of the built-in ledger: Horizon at `/`, Stellar RPC at `/rpc`',
+  },
+  LOCAL_LEDGER_CLOSE_MS: { default: '1000', meaning: 'Time between two ledgers of the built-in ledger' },
+  SECRETS_KEY: {
+    default: 'generated into `DATA_DIR`; required with `MONGODB_URI`',
+    meaning:
+      '32 bytes, base64: encrypts webhook secrets at rest. Or a comma list of keys: the first encrypts, all decrypt; `cli secrets reseal` moves everything to the first',
+  },
+  WEBHOOK_ALLOW_PRIVATE: {
+    default: '`false`; `true` when only LOCAL is watched',
+    meaning: 'Allow webhook targets on private and loopback addresses',
+  },
+  WEBHOOK_TIMEOUT_MS: { default: '15000', meaning: 'Time that an endpoint has to answer' },
+  WEBHOOK_RETRY_BASE_MS: {
+    default: '5000',
+    meaning: 'Wait before the first retry; each further one is 4 times as long',
+  },
+  WEBHOOK_MAX_ATTEMPTS: { default: '11', meaning: 'Attempts before a delivery is FAILED' },
+  RATE_LIMIT_PER_MINUTE: {
+    default: '1200',
+    meaning: 'Requests of an account, whichever of its API keys is used; `0` turns the limit off',
+  },
+  PUBLIC_RATE_LIMIT_PER_MINUTE: {
+    default: '600',
+    meaning:
+      'Requests of a client address without a valid key: payment pages, docs and wrong keys, each counted apart; `0` turns the limit off',
+  },
+  MAX_STREAMS_PER_ACCOUNT: {
+    default: '2000',
+    meaning: 'Open event streams, and requests that wait for events, of an account in one process; beyond it 429',
+  },
+  MAX_WEBHOOKS_PER_ACCOUNT: { default: '50', meaning: 'Beyond it, creating a webhook is a 409 `conflict`' },
+  MAX_API_KEYS_PER_ACCOUNT: {
+    default: '100',
+    meaning: 'The same for API keys, expired ones too; the cli is not limited',
+  },
+  MAX_WALLETS_PER_ACCOUNT: { default: '10000', meaning: 'The same for wallets, inactive ones too' },
+  TRUST_PROXY: {
+    default: 'false',
+    meaning:
+      "Whose `X-Forwarded-For` names the client address, as Express's `trust proxy`: `true`, a number of proxies, or a comma list of addresses, networks, `loopback`, `linklocal`, `uniquelocal`",
+  },
+  METRICS_PORT: {
+    default: 'none',
+    meaning:
+      'Serves `/metrics`, and the reasons of `/health/ready`, on this port only. Without it, `PORT` serves them to loopback and private addresses',
+  },
+  AUDIT_INTERVAL_HOURS: {
+    default: '24',
+    meaning:
+      'How often each active wallet is audited, spread over that time and with at most a quarter of the request budget; `0`: only when asked',
+  },
+  RETENTION_DAYS: {
+    default: '0',
+    meaning:
+      'Removes deliveries that ended and events when they are so old, and dust (below). `0` keeps everything. Payments of links are always kept',
+  },
+  DUST_AMOUNT: {
+    default: '0',
+    meaning:
+      'UNMATCHED payments below this amount, of whatever asset, are dust, which `RETENTION_DAYS` removes; `0`: none is',
+  },
+  LOG_LEVEL: { default: 'info', meaning: `One of ${LOG_LEVELS.map((level) => `\`${level}\``).join(', ')}` },
+};
