@@ -1,5 +1,5 @@
 /** Following events in this process, composed around the core: what all pulls that wait and all streams share. */
-import { createEventFeed } from '../events/feed.js';
+import { createEventNotifier } from '../events/notifier.js';
 import { createEventTail, type EventTail } from '../services/event-tail.js';
 import { createKeyWatch } from '../services/key-watch.js';
 import type { Core } from './core.js';
@@ -14,12 +14,12 @@ export interface OpenEventTail {
 export function openEventTail(core: Core, maxOpenPerAccount: number): OpenEventTail {
   const { stores, clock, log } = core;
   const { apiKeys, eventCounters } = stores.system;
-  const feed = createEventFeed({ eventCounters, clock, log });
+  const notifier = createEventNotifier({ eventCounters, clock, log });
   const keyWatch = createKeyWatch({ apiKeys, clock, log });
   return {
-    tail: createEventTail({ forAccount: stores.forAccount, feed, keyWatch, maxOpenPerAccount }),
+    tail: createEventTail({ forAccount: stores.forAccount, notifier, keyWatch, maxOpenPerAccount }),
     async close() {
-      await Promise.all([feed.close(), keyWatch.close()]);
+      await Promise.all([notifier.close(), keyWatch.close()]);
     },
   };
 }

@@ -1,5 +1,5 @@
-/** The outbox: events are stored in the transaction that stores what happened, so that neither exists without the other. The sequencer numbers
- *  them and opens their deliveries afterwards: what is recorded never grows with the number of webhooks. */
+/** The outbox: an event is stored in the transaction that stores what it tells of, so that neither exists without the other. The sequencer numbers
+ *  events and opens their deliveries later, so that this transaction does not grow with the number of webhooks. */
 import { EVENT_KINDS, type EventDataOf, type EventType } from '../../contracts/event-kinds.js';
 import { parseAmount } from '../domain/amount.js';
 import { createdAtOf, type NewId } from '../domain/ids.js';
@@ -25,29 +25,29 @@ export type OutboxEvent = {
   };
 }[EventType];
 
-/** What a payment belongs to, with its wallet, which need not be the one that the payment came to. */
-export type PaymentOwner = LinkOwner | CheckoutOwner;
+/** The link or checkout that a payment belongs to, and what goes with it. Its wallet need not be the one that the payment came to. */
+export type PaymentTarget = LinkTarget | CheckoutTarget;
 
-export interface LinkOwner {
+export interface LinkTarget {
   link: PaymentLinkDoc;
   checkout: null;
   product: ProductDoc;
   wallet: WalletDoc;
 }
 
-export interface CheckoutOwner extends CheckoutFacts {
+export interface CheckoutTarget extends CheckoutFacts {
   link: null;
   /** The product may have got another wallet since the checkout was made. Null without a product. */
   productWallet: WalletDoc | null;
 }
 
 /** A payment that belongs to a link or checkout, and all that its events show. */
-export type PaymentFacts = PaymentOwner & { payment: PaymentDoc };
+export type PaymentFacts = PaymentTarget & { payment: PaymentDoc };
 
 /** Payments that an event of a checkout shows. */
 const SHOWN_PAYMENTS = 1000;
 
-/** In their order: those in the checkout's asset go before all others. */
+/** The largest payments, in their given order. Payments in the checkout's asset count as larger than all others. */
 function largestOf(payments: readonly PaymentDoc[], { assetCode, assetIssuer }: CheckoutDoc): readonly PaymentDoc[] {
   if (payments.length <= SHOWN_PAYMENTS) return payments;
   const isAsset = (payment: PaymentDoc) => payment.assetCode === assetCode && payment.assetIssuer === assetIssuer;
@@ -64,29 +64,29 @@ export type Outbox = ReturnType<typeof createOutbox>;
 export function createOutbox(deps: { events: EventStore; newId: NewId; publicUrl: string }) {
   const { events, newId, publicUrl } = deps;
 
-  function paymentData(payment: PaymentDoc, owner: PaymentOwner | null): EventDataOf<'payment.received'> {
-    if (!owner) return { payment: toPayment(payment, null), paymentLink: null, checkout: null, product: null };
-    const { product } = owner;
-    const productWallet = owner.checkout ? owner.productWallet : owner.wallet;
+  function paymentData(payment: PaymentDoc, target: PaymentTarget | null): EventDataOf<'payment.received'> {
+    if (!target) return { payment: toPayment(payment, null), paymentLink: null, checkout: null, product: null };
+    const { product } = target;
+    const productWallet = target.checkout ? target.productWallet : target.wallet;
     return {
       payment: toPayment(payment, product),
-      paymentLink: owner.link && toPaymentLink(owner.link, owner.product, publicUrl),
-      checkout: owner.checkout && toCheckout(owner, publicUrl),
+      paymentLink: target.link && toPaymentLink(target.link, target.product, publicUrl),
+      checkout: target.checkout && toCheckout(target, publicUrl),
       product: product && productWallet && toProduct(product, productWallet),
     };
   }
 
   return {
     /** Events of these kinds about a payment, in the order given. Stores nothing. */
-    ofPayment(types: PaymentEffects['events'], { payment, ...owner }: PaymentFacts): OutboxEvent[] {
+    ofPayment(types: PaymentEffects['events'], { payment, ...target }: PaymentFacts): OutboxEvent[] {
       if (types.length === 0) return [];
-      const data = paymentData(payment, owner);
+      const data = paymentData(payment, target);
       return types.map((type) => ({ type, accountId: payment.accountId, data }));
     },
 
-    /** The event that says that money of a payment was sent back. @param owner null for a payment that belongs to nothing. Stores nothing. */
-    ofRefund(payment: PaymentDoc, owner: PaymentOwner | null, occurrence: string): OutboxEvent {
-      return { type: 'payment.refunded', accountId: payment.accountId, data: paymentData(payment, owner), occurrence };
+    /** The event that says that money of a payment was sent back. @param target null for a payment that belongs to nothing. Stores nothing. */
+    ofRefund(payment: PaymentDoc, target: PaymentTarget | null, occurrence: string): OutboxEvent {
+      return { type: 'payment.refunded', accountId: payment.accountId, data: paymentData(payment, target), occurrence };
     },
 
     /** The event that says what became of a checkout. @param payments of the checkout, oldest first; of very many only the largest are shown.

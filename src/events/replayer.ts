@@ -1,5 +1,5 @@
-/** Sends events again that an account asked for: a few deliveries at a time, and no more while those are still to be sent, so that what is fresh is
- *  never behind many. How far a replay is moves in the transaction that makes its deliveries due: whoever dies has nothing lost or done twice. */
+/** Makes the deliveries of a replay due: a few at a time, and no more until those are sent, so that fresh deliveries never wait behind many. The
+ *  replay's progress moves in the transaction that makes them due, so that after a crash none is lost or made due twice. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { CounterConflict } from '../domain/sequence.js';
@@ -26,6 +26,13 @@ export interface ReplayerDeps {
   deliveriesDue: () => void;
 }
 
+export interface ReplayRound {
+  /** There are replays that have not ended. */
+  isOpen: boolean;
+  /** Deliveries were made due. */
+  isBusy: boolean;
+}
+
 export type Replayer = ReturnType<typeof createReplayer>;
 
 export function createReplayer(deps: ReplayerDeps) {
@@ -41,18 +48,18 @@ export function createReplayer(deps: ReplayerDeps) {
   }
 
   return {
-    /** @returns whether deliveries were made due */
-    async round(): Promise<boolean> {
-      let wasBusy = false;
-      for (const replay of await next()) {
+    async round(): Promise<ReplayRound> {
+      let isBusy = false;
+      const batch = await next();
+      for (const replay of batch) {
         try {
-          if (!(await replays.hasOlder(replay)) && (await replayBatch(deps, replay))) wasBusy = true;
+          if (!(await replays.hasOlder(replay)) && (await replayBatch(deps, replay))) isBusy = true;
         } catch (err) {
           if (!(err instanceof CounterConflict)) log.error({ err, replayId: replay._id }, 'replay goes on later');
         }
       }
-      if (wasBusy) deliveriesDue();
-      return wasBusy;
+      if (isBusy) deliveriesDue();
+      return { isOpen: batch.length > 0, isBusy };
     },
   };
 }

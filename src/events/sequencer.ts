@@ -1,8 +1,8 @@
-/** The sequencer numbers events and opens their deliveries, behind the transactions that record them.
+/** The sequencer numbers events and opens their deliveries, after the transactions that recorded them.
  *
  *  Each account's events get the numbers 1, 2, 3 … without holes, in an order that never changes: whoever has read up to n has everything up to n.
- *  One process does it at a time, under a lease, which only saves conflicts: numbers are given in transactions that fail when somebody else gave
- *  them meanwhile. Every transaction is bounded, whatever the number of events and webhooks, and accounts take turns. */
+ *  One process does it at a time, under a lease, which only avoids conflicts: the transaction that gives numbers fails if somebody else gave them
+ *  meanwhile. Every transaction is bounded, whatever the number of events and webhooks, and accounts take turns. */
 import type { Logger } from 'pino';
 import { predecessorOf } from '../../contracts/event-kinds.js';
 import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
@@ -13,6 +13,7 @@ import type { EventCounterDoc, EventCounterStore } from '../stores/event-counter
 import type { EventStore } from '../stores/events.js';
 import type { LeaseStore } from '../stores/leases.js';
 import type { WebhookStore } from '../stores/webhooks.js';
+import type { ReplayRound } from './replayer.js';
 
 export interface SequencerDeps {
   events: Pick<EventStore, 'accountsToNumber' | 'toNumber' | 'unnumbered' | 'number' | 'numbered'>;
@@ -27,8 +28,8 @@ export interface SequencerDeps {
   log: Logger;
   /** Called when deliveries were opened. */
   deliveriesOpened: () => void;
-  /** Makes some deliveries of replays due. @returns whether there were any */
-  replay?: () => Promise<boolean>;
+  /** Makes some deliveries of replays due. */
+  replay?: () => Promise<ReplayRound>;
   /** Measures the lease; simulations pass their own. */
   monotonic?: MonotonicClock;
   /** Between two polls while nobody wakes the sequencer. Default 250. */
@@ -38,6 +39,8 @@ export interface SequencerDeps {
 const LEASE = 'sequencer';
 const LEASE_MS = 5000;
 const RETRY_MS = 500;
+/** Between two looks for anything but new events, while there is nothing else: what a process that died left undone, and replays that another one began. */
+const LOOK_AT_ALL_MS = 1000;
 /** Bounds of one transaction: accounts, events of each account, deliveries of each account and in all. */
 const ACCOUNTS = 40;
 const EVENTS_PER_ACCOUNT = 100;
@@ -51,6 +54,7 @@ export function createSequencer(deps: SequencerDeps) {
   let woken = false;
   let nap: AbortController | null = null;
   let lastOpened = '';
+  let lookAtAllMs = 0;
 
   /** Renewed in time, so that most rounds ask nothing. */
   async function holdsLease(): Promise<boolean> {
@@ -61,16 +65,32 @@ export function createSequencer(deps: SequencerDeps) {
     return isHeld;
   }
 
-  /** Numbers one batch of each account's events, opens one batch of deliveries, then one of replays. @returns whether there may be more to do */
-  async function round(): Promise<boolean> {
+  /** Numbers one batch of each account's events. @returns whether there were any */
+  async function number(): Promise<boolean> {
     const accountIds = await deps.events.accountsToNumber();
     for (let from = 0; from < accountIds.length; from += ACCOUNTS) {
       await numberBatch(deps, accountIds.slice(from, from + ACCOUNTS));
     }
+    return accountIds.length > 0;
+  }
+
+  /** Opens one batch of deliveries, then one of replays. */
+  async function open(): Promise<ReplayRound> {
     const behind = await nextBehind();
     if (behind.length > 0 && (await openBatch(deps, behind)) > 0) deps.deliveriesOpened();
-    const replayed = (await deps.replay?.()) ?? false;
-    return accountIds.length > 0 || behind.length > 0 || replayed;
+    const replayed = (await deps.replay?.()) ?? { isOpen: false, isBusy: false };
+    return { isOpen: replayed.isOpen || behind.length > 0, isBusy: replayed.isBusy || behind.length > 0 };
+  }
+
+  /** @param all looks for more than new events, too. @returns whether there may be more to do */
+  async function round(all = true): Promise<boolean> {
+    const hasNumbered = await number();
+    if (!hasNumbered && !all) return false;
+    // Before: what fails is tried again at the next look.
+    lookAtAllMs = 0;
+    const { isOpen, isBusy } = await open();
+    if (!isOpen && !hasNumbered) lookAtAllMs = monotonic.nowMs() + LOOK_AT_ALL_MS;
+    return hasNumbered || isBusy;
   }
 
   /** Beginning after the accounts of the last batch, so that each has its turn. */
@@ -97,14 +117,15 @@ export function createSequencer(deps: SequencerDeps) {
   return {
     /** Looks for events now instead of at the next poll. */
     wake,
-    round,
+    round: () => round(),
     /** Runs until the signal aborts, then releases the lease. */
     async run(signal: AbortSignal): Promise<void> {
       signal.addEventListener('abort', wake, { once: true });
       while (!signal.aborted) {
+        const all = woken || monotonic.nowMs() >= lookAtAllMs;
         woken = false;
         try {
-          const isBusy = (await holdsLease()) && (await round());
+          const isBusy = (await holdsLease()) && (await round(all));
           if (!isBusy && !signal.aborted) await rest();
         } catch (err) {
           if (!(err instanceof CounterConflict)) log.error({ err }, 'events not numbered yet; trying again');
@@ -135,7 +156,7 @@ async function numberBatch(deps: SequencerDeps, accountIds: readonly string[]): 
     const last = new Map(counters.map((counter) => [counter._id, counter.last]));
     const numbered = numberEvents(batch, last);
     const to = new Map(numbered.map(({ accountId, sequence }) => [accountId, sequence]));
-    // What somebody else numbered since it was read makes this count too small.
+    // The count is too small if somebody else numbered some of them since they were read.
     if ((await events.number(numbered, session)) !== numbered.length) throw new CounterConflict();
     await eventCounters.advance(
       [...to].map(([accountId, sequence]) => ({ accountId, from: last.get(accountId) ?? 0, to: sequence })),

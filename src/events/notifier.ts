@@ -1,10 +1,10 @@
-/** Tells whoever waits in this process that an account has new events, whichever process numbered them: from one change stream, however many wait.
- *  What the stream may have missed is looked up when it begins. */
+/** Notifies waiters in this process when an account has new events, whichever process numbered them. All waiters share one MongoDB change stream; what
+ *  came before it opened is read by a query. */
 import type { Logger } from 'pino';
 import { type Clock, within } from '../clock.js';
 import type { CounterWatch, EventCounterStore } from '../stores/event-counters.js';
 
-/** An idle stream answers every second; this long without an answer, it is dead. */
+/** An idle change stream answers every second; without an answer for this long it is taken for dead. */
 const SILENCE_MS = 10_000;
 const refuseSilence = () => {
   throw new Error(`the change stream has been silent for ${SILENCE_MS} ms`);
@@ -13,16 +13,16 @@ const RETRY_MS = 1000;
 const ACCOUNTS_PER_QUERY = 500;
 
 export interface Follower {
-  /** The account's latest event has this number now. */
+  /** The account's latest event now has this number. */
   moved(last: number): void;
   /** The process is about to end. */
   ended(): void;
 }
 
-export type EventFeed = ReturnType<typeof createEventFeed>;
+export type EventNotifier = ReturnType<typeof createEventNotifier>;
 
 /** The change stream is opened for the first follower. */
-export function createEventFeed(deps: {
+export function createEventNotifier(deps: {
   eventCounters: Pick<EventCounterStore, 'watch' | 'lastOf'>;
   clock: Clock;
   log: Logger;
@@ -33,14 +33,14 @@ export function createEventFeed(deps: {
   let stream: CounterWatch | null = null;
   let running: Promise<void> | null = null;
 
-  function tell({ accountId, last }: { accountId: string; last: number }): void {
+  function notify({ accountId, last }: { accountId: string; last: number }): void {
     for (const follower of followers.get(accountId) ?? []) follower.moved(last);
   }
 
   async function catchUp(): Promise<void> {
     const accountIds = [...followers.keys()];
     for (let from = 0; from < accountIds.length; from += ACCOUNTS_PER_QUERY) {
-      for (const each of await eventCounters.lastOf(accountIds.slice(from, from + ACCOUNTS_PER_QUERY))) tell(each);
+      for (const each of await eventCounters.lastOf(accountIds.slice(from, from + ACCOUNTS_PER_QUERY))) notify(each);
     }
   }
 
@@ -50,9 +50,9 @@ export function createEventFeed(deps: {
     try {
       for (let isFirst = true; !closing.signal.aborted; isFirst = false) {
         const change = await within(clock, SILENCE_MS, changes.next(), refuseSilence);
-        // From its first answer on the stream tells everything; what came before, only a query does.
+        // From its first answer on, the change stream misses nothing; a query finds what came before.
         if (isFirst) await catchUp();
-        if (change) tell(change);
+        if (change) notify(change);
       }
     } finally {
       await changes.close().catch(() => undefined);
@@ -71,7 +71,7 @@ export function createEventFeed(deps: {
     }
   }
   return {
-    /** Tells the follower of every event of the account that is numbered from now on. @returns a function that ends it */
+    /** Notifies the follower whenever an event of the account is numbered. @returns a function that ends it */
     follow(accountId: string, follower: Follower): () => void {
       const own = followers.get(accountId) ?? new Set();
       followers.set(accountId, own.add(follower));
@@ -82,7 +82,7 @@ export function createEventFeed(deps: {
         if (own.size === 0 && followers.get(accountId) === own) followers.delete(accountId);
       };
     },
-    /** Ends all that wait. */
+    /** Ends all followers. */
     async close(): Promise<void> {
       closing.abort();
       for (const own of [...followers.values()]) for (const follower of [...own]) follower.ended();
