@@ -19,6 +19,8 @@ const NO_LIMIT = 1_000_000;
 const TOUCH_EVERY_MS = 1500;
 /** How often a process puts right what clocks and other processes did to its documents. */
 const RESCHEDULE_EVERY_MS = 5000;
+/** A job that a process was given after its end is due again then. */
+const LEFT_FOR_MS = 1000;
 
 export interface Jobs {
   /** Tells every run to end and waits for it. */
@@ -52,7 +54,10 @@ export async function startJobs(deps: {
     defaultConcurrency: NO_LIMIT,
     maxConcurrency: NO_LIMIT,
   });
-  agenda.on('error', (error: unknown) => log.error({ err: error }, 'Agenda failed; it goes on when MongoDB answers'));
+  agenda.on('error', (error: unknown) => {
+    // In the end its jobs' documents are removed, which it may still look for.
+    if (!ended.signal.aborted) log.error({ err: error }, 'Agenda failed; it goes on when MongoDB answers');
+  });
 
   const nameOf = (job: Job) => (job.processes === 'each' ? `${job.name} @${processId}` : job.name);
   const schedule = () =>
@@ -63,8 +68,10 @@ export async function startJobs(deps: {
       }),
     );
 
-  /** Agenda may call a handler whose run still goes on, because its lock expired or was cleared: then it waits for that run. */
-  function runOnce(job: Job): Promise<Next> {
+  /** Agenda may call a handler whose run still goes on, because its lock expired or was cleared: then it waits for that run. Until it has stopped
+   *  itself it may also call one after the end, when nobody waits for runs any more: that is left to another process. */
+  async function runOnce(job: Job): Promise<Next> {
+    if (ended.signal.aborted) return { nextInMs: LEFT_FOR_MS, atOnce: false };
     const started =
       running.get(job.name) ?? runAndRecord(job, ended.signal, deps).finally(() => running.delete(job.name));
     running.set(job.name, started);

@@ -30,7 +30,8 @@ async function open(t: { teardown(end: () => unknown): void }) {
   t.teardown(() => connection.close());
   const db = connection.db! as mongoose.mongo.Db;
   const store = createJobStore(connection);
-  const start = (jobs: readonly Job[], processId = 'p1') => startJobs({ db, store, jobs, processId, clock, log });
+  const start = (jobs: readonly Job[], processId = 'p1', its: JobStore = store) =>
+    startJobs({ db, store: its, jobs, processId, clock, log });
   return { store, documents: plain.collection('agendaJobs'), start };
 }
 
@@ -129,6 +130,35 @@ t.test(
     t.ok(failed.nextRunAt instanceof Date, 'it is tried again');
   },
 );
+
+t.test('no run starts after the end', async (t) => {
+  const { store, documents, start } = await open(t);
+  let runs = 0;
+  let called = 0;
+  const count = async () => {
+    runs += 1;
+    return { result: {} };
+  };
+  const slowToEnd: JobStore = {
+    ...store,
+    async unschedule(names) {
+      const before = runs;
+      await documents.updateMany({}, { $set: { lockedAt: null, nextRunAt: new Date(0), lastFinishedAt: null } });
+      await eventually(
+        async () => documents.findOne({ lastFinishedAt: { $ne: null } }),
+        'Agenda has called a handler',
+        20_000,
+      );
+      called += 1;
+      t.equal(runs, before);
+      await store.unschedule(names);
+    },
+  };
+  const jobs = await start([jobOf('counts', count)], 'p1', slowToEnd);
+  await eventually(async () => runs > 0, 'it runs', 20_000);
+  await jobs.close();
+  t.equal(called, 1);
+});
 
 t.test('jobs of a killed process, and clocks that were set, hold up nobody', async (t) => {
   const { store, documents, start } = await open(t);
