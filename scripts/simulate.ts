@@ -1,6 +1,5 @@
-/** `npm run simulate [-- --seeds N] [--from N] [--real] [--first]` runs seeds of the simulation on several processes; `--first` stops at the first
- *  that breaks a promise; `--hardship NAME` makes every run have that one. `--seed N` replays one and prints every step. `--real` uses a real mongod instead of the one in memory.
- *  Exit code 1 when a seed broke a promise. */
+/** `npm run simulate` runs seeds of the simulation on several processes, or replays one. Exit code 1 when a seed broke a promise, 2 for options that it
+ *  does not know. */
 import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -13,26 +12,59 @@ import { openDatabaseServer } from '../test/simulation/database.js';
 import { HARDSHIPS, type HardshipName } from '../test/simulation/hardships.js';
 import { type Outcome, simulate } from '../test/simulation/simulate.js';
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '10000' },
-    from: { type: 'string', default: '1' },
-    seed: { type: 'string' },
-    real: { type: 'boolean', default: false },
-    first: { type: 'boolean', default: false },
-    hardship: { type: 'string' },
-    processes: { type: 'string', default: String(availableParallelism()) },
-    share: { type: 'string' },
-    uri: { type: 'string' },
-  },
-});
+const USAGE = `Usage: npm run simulate -- [options]
+
+  --seeds N        how many seeds to run (default 10000)
+  --from N         the first of them (default 1)
+  --processes N    side by side (default one for each core)
+  --first          each process stops at the first seed that breaks a promise
+  --seed N         replays one seed and prints every step
+  --hardship NAMES every run has these hardships, separated by commas, and no other:
+                   ${Object.keys(HARDSHIPS).join(', ')}
+  --real           a real mongod instead of the one in memory
+  --help`;
+
+const options = {
+  seeds: { type: 'string', default: '10000' },
+  from: { type: 'string', default: '1' },
+  seed: { type: 'string' },
+  real: { type: 'boolean', default: false },
+  first: { type: 'boolean', default: false },
+  hardship: { type: 'string' },
+  processes: { type: 'string', default: String(availableParallelism()) },
+  help: { type: 'boolean', default: false },
+  // What a process tells those that it starts.
+  share: { type: 'string' },
+  uri: { type: 'string' },
+} as const;
+
+/** Ends the process for options that make no sense, or when help is asked for. */
+function readOptions() {
+  const end = (text: string, code: number): never => {
+    (code === 0 ? process.stdout : process.stderr).write(`${text}\n`);
+    return process.exit(code);
+  };
+  try {
+    const { values } = parseArgs({ options });
+    if (values.help) end(USAGE, 0);
+    for (const name of ['seeds', 'from', 'seed', 'processes'] as const)
+      if (!/^[1-9]\d{0,8}$/.test(values[name] ?? '1')) throw new Error(`--${name} takes a whole number from 1 on`);
+    if (values.hardship?.split(',').some((name) => !Object.hasOwn(HARDSHIPS, name)))
+      throw new Error(`--hardship takes names among ${Object.keys(HARDSHIPS).join(', ')}`);
+    return values;
+  } catch (error) {
+    const [line] = (error as Error).message.split(/\.? To specify|\n/);
+    return end(`${line}; --help lists the options`, 2);
+  }
+}
+
+const values = readOptions();
 const kind = values.real ? 'real' : 'memory';
-const hardship = (values.hardship ?? null) as HardshipName | null;
-if (hardship && !(hardship in HARDSHIPS)) throw new Error(`hardships are ${Object.keys(HARDSHIPS).join(', ')}`);
+const hardships = (values.hardship?.split(',') ?? []) as HardshipName[];
 
 async function replay(uri: string, seed: number): Promise<boolean> {
   const server = await openDatabaseServer(uri, kind);
-  const outcome = await simulate(server, seed, (line) => console.log(line), hardship);
+  const outcome = await simulate(server, seed, (line) => console.log(line), hardships);
   await server.close();
   console.log(outcome);
   return outcome.violations.length === 0;
@@ -43,7 +75,7 @@ async function work(uri: string, share: number, shares: number): Promise<void> {
   const server = await openDatabaseServer(uri, kind);
   const from = Number(values.from);
   for (let seed = from + share; seed < from + Number(values.seeds); seed += shares) {
-    const outcome = await simulate(server, seed, null, hardship);
+    const outcome = await simulate(server, seed, null, hardships);
     process.send!(outcome);
     if (values.first && outcome.violations.length > 0) break;
   }
@@ -53,13 +85,24 @@ async function work(uri: string, share: number, shares: number): Promise<void> {
 
 async function all(uri: string): Promise<boolean> {
   const processes = Number(values.processes);
-  const flags = `${values.real ? ' --real' : ''}${hardship ? ` --hardship ${hardship}` : ''}`;
+  const flags = `${values.real ? ' --real' : ''}${values.hardship ? ` --hardship ${values.hardship}` : ''}`;
   const startedMs = Date.now();
-  const sum = { seeds: 0, broken: 0, crashes: 0, payments: 0, arrivals: 0, steps: 0 };
+  const sum = {
+    seeds: 0,
+    broken: 0,
+    crashes: 0,
+    payments: 0,
+    arrivals: 0,
+    audits: 0,
+    differences: 0,
+    healed: 0,
+    steps: 0,
+  };
   const report = () =>
     console.log(
       `${sum.seeds} seeds, ${sum.broken} with violations; ${sum.steps} steps, ${sum.crashes} crashes, ${sum.payments} payments, ` +
-        `${sum.arrivals} requests at endpoints; ${Math.round((Date.now() - startedMs) / 1000)} s`,
+        `${sum.arrivals} requests at endpoints, ${sum.audits} audits, ${sum.differences} of them with a planted difference, ` +
+        `${sum.healed} hidden payments recorded; ${Math.round((Date.now() - startedMs) / 1000)} s`,
     );
   await Promise.all(
     Array.from({ length: processes }, (_, share) => {
@@ -70,6 +113,9 @@ async function all(uri: string): Promise<boolean> {
         sum.crashes += outcome.crashes;
         sum.payments += outcome.payments;
         sum.arrivals += outcome.arrivals;
+        sum.audits += outcome.audits;
+        sum.differences += outcome.differences;
+        sum.healed += outcome.healed;
         sum.steps += outcome.steps;
         if (outcome.violations.length > 0) {
           sum.broken += 1;

@@ -79,6 +79,9 @@ export class Accounts {
       if (each.address !== address || each.chain !== chain || each.ledger > ledger) continue;
       const { asset } = each;
       const before = held.get(nameOf(asset))?.stroops ?? 0n;
+      const native = held.get(nameOf(NATIVE));
+      // A trustline changes the account's own entry.
+      if (native && !held.has(nameOf(asset))) native.changed = each.ledger;
       held.set(nameOf(asset), { asset, stroops: before + each.stroops, changed: each.ledger });
     }
     return held.size === 0 ? null : [...held.values()];

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import mongoose from 'mongoose';
 import { connectDatabase, type Database } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
-import { CommandError, createMemoryMongo, type UniqueKey, WRITE_CONFLICT } from './memory-mongo.js';
+import { CommandError, createMemoryMongo, NotSimulated, type UniqueKey, WRITE_CONFLICT } from './memory-mongo.js';
 import type { Action, Process, Scheduler } from './scheduler.js';
 
 const require = createRequire(createRequire(import.meta.url).resolve('mongoose'));
@@ -121,6 +121,7 @@ function step({ process, scheduler, database }: Seat, call: Call): Promise<unkno
           }
           return () => resolve(reply);
         } catch (error) {
+          if (error instanceof NotSimulated) throw error;
           scheduler.log(`    ${(error as Doc).code ?? error}`);
           if (lsid !== null) internals.open.delete(lsid);
           // Time for the other transaction to end: the driver's own wait is not of this scheduler.

@@ -12,6 +12,8 @@ export interface Scenario {
   stalls: boolean;
   /** Probability that a request to Horizon fails. */
   horizonFaults: number;
+  /** No hardship may make it fail more often. */
+  answersWell: boolean;
   /** URLs that are configured for the network. */
   urls: number;
   /** Ledgers by which the last URL is behind. */
@@ -46,6 +48,7 @@ export function drawScenario(random: Random): Scenario {
     slowDatabase: random.chance(0.4) ? random.next() * 0.04 : 0,
     stalls: random.chance(0.08),
     horizonFaults: random.chance(0.7) ? random.next() * 0.25 : 0,
+    answersWell: false,
     urls: random.between(1, 2),
     lag: random.chance(0.3) ? random.between(1, 4) : 0,
     unevenness: random.chance(0.1) ? random.between(1, 4) : 0,

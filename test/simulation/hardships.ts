@@ -53,7 +53,7 @@ interface Hardship<T> {
   adapt(scenario: Scenario, random: Random): void;
 }
 
-const HORIZON_WELL = { horizonFaults: 0, lag: 0, unevenness: 0, outage: null };
+const WELL = { answersWell: true, horizonFaults: 0, lag: 0, unevenness: 0, outage: null };
 const TRUE = () => true as const;
 const unchanged = () => undefined;
 
@@ -72,13 +72,13 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
     },
   },
   heavyPages: {
-    isOn: false,
+    isOn: true,
     probability: 0.04,
     draw: (random) => ({ limit: random.between(1, 3), how: random.pick(['too_large', 'slow', '504'] as const) }),
     adapt: (scenario) => Object.assign(scenario, { retention: false, pageLimit: 8 }),
   },
   budget: {
-    isOn: false,
+    isOn: true,
     probability: 0.01,
     draw: (random) => random.pick([30, 60, 120, 300, 400]),
     adapt: (scenario) => {
@@ -88,7 +88,7 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
         retention: false,
         reset: false,
       };
-      Object.assign(scenario, rare, { pageLimit: 200, workers: 1, pollMs: 20_000, stalls: false });
+      Object.assign(scenario, rare, { pageLimit: 200, workers: 1, pollMs: 20_000, stalls: false, maxSteps: 40_000 });
       scenario.ledgers = Math.min(scenario.ledgers, 10);
     },
   },
@@ -96,23 +96,23 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
     isOn: true,
     probability: 0.04,
     draw: TRUE,
-    adapt: (scenario) => Object.assign(scenario, HORIZON_WELL, { retention: false, reset: false, wallets: 2 }),
+    adapt: (scenario) => Object.assign(scenario, WELL, { retention: false, reset: false, wallets: 2 }),
   },
   retentions: {
-    isOn: false,
+    isOn: true,
     probability: 0.04,
     draw: (random) => (random.chance(0.7) ? [random.between(1, 4), null] : [null, random.between(1, 4)]),
     adapt: (scenario) => Object.assign(scenario, { urls: 2, retention: false, reset: false, unevenness: 0, lag: 0 }),
   },
   skewMs: {
-    isOn: false,
+    isOn: true,
     probability: 0.04,
     draw: (random) => random.between(10_000, 60_000) * random.pick([-1, 1]),
     adapt: (scenario) =>
-      Object.assign(scenario, HORIZON_WELL, { clockJumps: false, stalls: false, reset: false, retention: false }),
+      Object.assign(scenario, WELL, { clockJumps: false, stalls: false, reset: false, retention: false }),
   },
   oldVersion: {
-    isOn: false,
+    isOn: true,
     probability: 0.04,
     draw: (random) => random.pick(['27.1.0-abc', '22.0.2-abc']),
     adapt: unchanged,
@@ -120,7 +120,7 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
   burns: { isOn: true, probability: 0.1, draw: TRUE, adapt: unchanged },
   muxed: { isOn: true, probability: 0.1, draw: TRUE, adapt: unchanged },
   crowd: {
-    isOn: false,
+    isOn: true,
     probability: 0.005,
     draw: (random) => ({ webhooks: random.between(40, 50), payments: random.between(15, 24) }),
     adapt: (scenario) => {
@@ -128,7 +128,7 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
     },
   },
   walletsAfterReset: {
-    isOn: false,
+    isOn: true,
     probability: 0.03,
     draw: TRUE,
     adapt: (scenario) => Object.assign(scenario, { reset: true, retention: false, merchantActs: 30, ledgers: 14 }),
@@ -140,7 +140,7 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
     adapt: (scenario, random) => {
       scenario.ledgers += random.between(5, 15);
       scenario.merchantActs += random.between(10, 25);
-      Object.assign(scenario, { reset: false, maxSteps: 25_000 });
+      Object.assign(scenario, { reset: false, maxSteps: Math.max(scenario.maxSteps, 25_000) });
     },
   },
   rpc: {
@@ -149,7 +149,8 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
     // Horizons go first, and every fault switches to the other kind.
     draw: (random) => random.pick([['rpc'], ['horizon', 'rpc'], ['horizon', 'rpc'], ['rpc', 'rpc']] as const),
     adapt: (scenario, random) => {
-      scenario.horizonFaults = Math.max(scenario.horizonFaults, random.next() * 0.25);
+      const faults = Math.max(scenario.horizonFaults, random.next() * 0.25);
+      if (!scenario.answersWell) scenario.horizonFaults = faults;
     },
   },
   refunds: {
@@ -179,16 +180,27 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
 
 const NAMES = Object.keys(HARDSHIPS) as HardshipName[];
 
-/** @param always drawn for every seed, although it may be switched off. */
-export function drawHardships(seed: number, scenario: Scenario, always: HardshipName | null): Hardships {
-  const drawn = NAMES.map((name, index) => {
+/** Chance draws only the first of these: pages that are too large are asked for several times, which takes a small budget hours for each address; it
+ *  spreads audits over hours as well, and within minutes reads nobody beside a broken account; Stellar RPC has no histories of accounts of which one
+ *  could fail; where servers are hours apart and the host's clock is off, too, nothing tells the time. */
+const APART: readonly (readonly [HardshipName, HardshipName])[] = [
+  ['heavyPages', 'budget'],
+  ['budget', 'audits'],
+  ['budget', 'brokenAccount'],
+  ['brokenAccount', 'rpc'],
+  ['divergence', 'skewMs'],
+];
+
+/** @param always drawn for every seed, and no others, although they may be switched off. */
+export function drawHardships(seed: number, scenario: Scenario, always: readonly HardshipName[]): Hardships {
+  const drawn: Partial<Record<HardshipName, unknown>> = {};
+  for (const [index, name] of NAMES.entries()) {
     const { isOn, probability, draw, adapt } = HARDSHIPS[name];
     const random = createRandom(seed * 1009 + index + 1);
-    const isDrawn = always === null ? isOn && random.chance(probability) : name === always;
-    if (!isDrawn) return [name, null] as const;
-    const value = draw(random);
-    adapt(scenario, random);
-    return [name, value] as const;
-  });
-  return Object.fromEntries(drawn) as unknown as Hardships;
+    const isApart = APART.some(([first, second]) => name === second && drawn[first]);
+    const isDrawn = always.length > 0 ? always.includes(name) : isOn && random.chance(probability) && !isApart;
+    drawn[name] = isDrawn ? draw(random) : null;
+    if (isDrawn) adapt(scenario, random);
+  }
+  return drawn as unknown as Hardships;
 }

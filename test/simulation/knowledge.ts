@@ -37,8 +37,8 @@ export interface Knowledge {
   webhooks: Map<string, KnownWebhook>;
   /** As they were when they were first known. */
   checkouts: Map<string, Doc>;
-  /** Gaps that a wallet was ever flagged with. */
-  gaps: Map<string, Doc[]>;
+  /** Gaps that a wallet was ever flagged with, and when that was. */
+  gaps: Map<string, (Doc & { flaggedMs: number })[]>;
   redelivered: { deliveryId: string; atMs: number }[];
   /** When the act that is under way began; null while there is none. */
   actingSinceMs: number | null;
@@ -55,6 +55,8 @@ export interface Knowledge {
   /** Servers behind one URL differ. Horizon's answers do not tell them apart, so a wallet may claim a ledger too many for a while; no payment
    *  may be lost all the same. */
   isUneven: boolean;
+  /** How far the hosts' clocks are ahead of the ledger's. */
+  skewMs: number;
   /** One of the configured servers keeps every ledger. */
   isKept: boolean;
   /** Every wallet has been audited up to its end. */
@@ -64,7 +66,7 @@ export interface Knowledge {
 }
 
 export const newKnowledge = (
-  conditions: Pick<Knowledge, 'stalls' | 'isUneven' | 'isKept' | 'isHorizonOnly'>,
+  conditions: Pick<Knowledge, 'stalls' | 'isUneven' | 'skewMs' | 'isKept' | 'isHorizonOnly'>,
 ): Knowledge => ({
   wallets: new Map(),
   products: new Map(),
@@ -86,19 +88,32 @@ export const newKnowledge = (
 /** The values that may have been in force when a ledger closed. Close times have whole seconds. */
 export function possible<T>(changes: readonly Change<T>[], closedMs: number): T[] {
   let values: T[] = [];
+  /** In force before a change that may have been dated later than those that followed it. */
+  let before: T[] = [];
   for (const { value, fromMs, untilMs } of changes) {
     if (closedMs < Math.floor(fromMs / 1000) * 1000) continue;
-    values = closedMs > untilMs ? [value] : [...values, value];
+    if (closedMs <= untilMs) before = values;
+    values = closedMs > untilMs ? [...before, value] : [...values, value];
   }
   return values;
 }
 
 const NOTICED_WITHIN_MS = 20_000;
+/** So long after a stamp ledger numbers decide, with the fraction of a second that close times lack. */
+const NUMBERS_DECIDE_MS = 11_000;
 
-/** Whether something changed about the time of a reset. What is stamped before the reset is noticed and stored after it keeps a ledger number of
- *  the old network: a known limit, so the oracle expects nothing of it. */
-export const straddlesReset = (changes: readonly Change<unknown>[], known: Knowledge): boolean =>
-  changes.some(({ fromMs, untilMs }) => known.resetsMs.some((ms) => untilMs >= ms && fromMs <= ms + NOTICED_WITHIN_MS));
+/** Whether a ledger closed just when something changed, and that about the time of a reset. What is stamped before the reset is noticed and stored after
+ *  it keeps a ledger number of the old network, which misleads for some seconds, as do older stamps for what an audit records before the reset is dealt
+ *  with: a known limit, so the oracle expects nothing of it. */
+export const straddlesReset = (changes: readonly Change<unknown>[], known: Knowledge, closedMs: number): boolean =>
+  changes.some(
+    ({ fromMs, untilMs }) =>
+      known.resetsMs.some(
+        (ms) => untilMs >= ms - (known.isAudited ? NUMBERS_DECIDE_MS : 0) && fromMs <= ms + NOTICED_WITHIN_MS,
+      ) &&
+      closedMs >= fromMs - 1000 &&
+      closedMs <= untilMs + NUMBERS_DECIDE_MS,
+  );
 
 /** When the first ledger of this number or a higher one closed; Infinity when none has. */
 export const closeOf = (known: Knowledge, sequence: number): number =>
@@ -111,6 +126,13 @@ export const wasActiveBetween = (changes: readonly Change<boolean>[], fromMs: nu
       Math.floor(begunMs / 1000) * 1000 <= untilMs &&
       (changes[index + 1]?.untilMs ?? Number.POSITIVE_INFINITY) >= fromMs,
   );
+
+/** Longer than from one ledger to the next. */
+const LEDGER_MS = 4000;
+
+/** How much too early a moment may be stamped: a clock that is off and was seen beside one ledger only is known but for the time that this ledger had
+ *  been there. */
+export const uncertaintyMs = ({ skewMs }: Pick<Knowledge, 'skewMs'>): number => (skewMs === 0 ? 0 : LEDGER_MS);
 
 const always = <T>(value: T): Change<T> => ({
   value,
@@ -128,23 +150,29 @@ export async function learn(
   const [wallets, products, links, webhooks, payments, checkouts] = await Promise.all(
     ['wallets', 'products', 'paymentLinks', 'webhooks', 'payments', 'checkouts'].map(docs),
   );
-  const note = <T>(changes: Change<T>[], value: T) => {
-    if (JSON.stringify(changes.at(-1)!.value) !== JSON.stringify(value)) changes.push({ value, fromMs, untilMs });
+  const { skewMs } = known;
+  const note = <T>(changes: Change<T>[], value: T, stamp: { ledger: number | null } | null | undefined) => {
+    if (JSON.stringify(changes.at(-1)!.value) === JSON.stringify(value)) return;
+    // Where no source answered, and none had before, nothing but the host's clock can tell the moment.
+    const [early, late] =
+      stamp?.ledger === null ? [Math.min(0, skewMs), Math.max(0, skewMs)] : [-uncertaintyMs(known), 0];
+    changes.push({ value, fromMs: fromMs + early, untilMs: untilMs + late });
   };
-  for (const { _id, accountId, address, active } of wallets!) {
+  for (const { _id, accountId, address, active, windows } of wallets!) {
     const wallet = known.wallets.get(_id) ?? { accountId, address, active: [always(false)] };
-    note(wallet.active, active);
+    note(wallet.active, active, active ? windows.at(-1)?.from : windows.at(-1)?.until);
     known.wallets.set(_id, wallet);
   }
-  for (const { _id, accountId, active, assetCode, assetIssuer, priceType, price, minAmount } of products!) {
+  for (const { _id, accountId, history, ...product } of products!) {
+    const { active, assetCode, assetIssuer, priceType, price, minAmount } = product;
     const terms = { active, assetCode, assetIssuer, priceType, price, minAmount };
-    const product = known.products.get(_id) ?? { accountId, terms: [always(terms)] };
-    note(product.terms, terms);
-    known.products.set(_id, product);
+    const seen = known.products.get(_id) ?? { accountId, terms: [always(terms)] };
+    note(seen.terms, terms, history.at(-1)?.from);
+    known.products.set(_id, seen);
   }
-  for (const { _id, accountId, productId, memo, active } of links!) {
+  for (const { _id, accountId, productId, memo, active, history } of links!) {
     const link = known.links.get(_id) ?? { accountId, productId, memo, active: [always(active)] };
-    note(link.active, active);
+    note(link.active, active, history.at(-1)?.from);
     known.links.set(_id, link);
   }
   for (const checkout of checkouts!)

@@ -25,6 +25,9 @@ const LONG_AGO = new Date(0);
 const NO_SUCH_TRANSACTION = 251;
 const TOO_LARGE_FOR_CACHE = 388;
 
+/** A fault of the simulation, which no process may take for one of the database. */
+export class NotSimulated extends Error {}
+
 export class CommandError extends Error {
   constructor(
     readonly code: number,
@@ -250,7 +253,7 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
       case 'endSessions':
         return { ok: 1 };
       default:
-        throw new Error(`the simulation knows no command ${kind}`);
+        throw new NotSimulated(`the simulation knows no command ${kind}`);
     }
   }
 
@@ -304,7 +307,7 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
           docs = docs.map((doc) => doc[value.newRoot.slice(1)]);
           break;
         default:
-          throw new Error(`the simulation knows no stage ${operator}`);
+          throw new NotSimulated(`the simulation knows no stage ${operator}`);
       }
     }
     return docs;
@@ -392,7 +395,7 @@ function matches(doc: Doc, filter: Doc, now: Date): boolean {
         case '$size':
           return Array.isArray(value) && value.length === operand;
         default:
-          throw new Error(`the simulation knows no filter ${operator}`);
+          throw new NotSimulated(`the simulation knows no filter ${operator}`);
       }
     });
   });
@@ -478,7 +481,7 @@ function applyUpdate(before: Doc, update: Doc | Doc[], now: Date, arrayFilters: 
             break;
           }
           default:
-            throw new Error(`the simulation knows no update ${operator}`);
+            throw new NotSimulated(`the simulation knows no update ${operator}`);
         }
       }
     }
@@ -524,6 +527,13 @@ function evaluate(expression: any, doc: Doc, now: Date, variables: Doc = {}): an
       return comparable(value(operand[0])) <= comparable(value(operand[1]));
     case '$gt':
       return comparable(value(operand[0])) > comparable(value(operand[1]));
+    case '$min':
+    case '$max': {
+      const known = operand.map((each: any) => value(each)).filter((each: any) => each !== null && each !== undefined);
+      const isBetter = (a: any, b: any) =>
+        operator === '$min' ? comparable(a) < comparable(b) : comparable(a) > comparable(b);
+      return known.reduce((best: any, each: any) => (best === null || isBetter(each, best) ? each : best), null);
+    }
     case '$concatArrays':
       return operand.flatMap((each: any) => value(each));
     case '$slice':
@@ -539,6 +549,6 @@ function evaluate(expression: any, doc: Doc, now: Date, variables: Doc = {}): an
     case '$filter':
       return value(operand.input).filter((each: any) => value(operand.cond, { [operand.as ?? 'this']: each }));
     default:
-      throw new Error(`the simulation knows no expression ${operator}`);
+      throw new NotSimulated(`the simulation knows no expression ${operator}`);
   }
 }

@@ -57,7 +57,8 @@ const addressesIn = (record: Json): string[] =>
 
 export class Network {
   readonly servers: Server[] = [];
-  requests = 0;
+  /** When each request was sent. */
+  readonly requestsMs: number[] = [];
   /** No server answers. */
   isAway = false;
   /** The history of this address answers 504. */
@@ -91,7 +92,7 @@ export class Network {
         const fault = this.#drawFault(server);
         const latencyMs = this.#faultsOn && random.chance(0.05) ? random.between(100, 4000) : random.between(1, 30);
         signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
-        this.requests += 1;
+        this.requestsMs.push(this.scheduler.nowMs());
         const path = url.pathname.replace(/(G\w{4})\w+/, '$1');
         this.scheduler.enqueue({
           label: `${sent ? `POST ${JSON.parse(sent).method}` : 'GET'} ${url.host}${path}${url.search.replace(/&.*/, '')}${fault ? ` → ${fault}` : ''}`,
@@ -204,7 +205,12 @@ export class Network {
     }
     const transaction = /^\/transactions\/(\w+)$/.exec(path);
     if (transaction) {
-      const found = chain.transactions.get(transaction[1]!);
+      const [, hash] = transaction;
+      // A machine that is behind does not have it yet.
+      const isShown = shown.some(({ records, others }) =>
+        [...records, ...others].some(({ transaction_hash: its }) => its === hash),
+      );
+      const found = isShown ? chain.transactions.get(hash!) : undefined;
       return found ? json(found) : notFound();
     }
     const operation = /^\/operations\/(\d+)\/effects$/.exec(path);
@@ -232,29 +238,40 @@ export class Network {
       const found = records.filter((record) => record.transaction_hash === ofTransaction[1]);
       return found.length > 0 ? pageOf(found) : notFound();
     }
+    const newest = shown.at(-1)!.sequence;
+    if (pathname === '/operations') {
+      const all = operations().sort(byId);
+      return listed(
+        all.map((found) => ({ ...found, transaction: chain.transactions.get(found.transaction_hash) })),
+        asked,
+        newest,
+      );
+    }
     const [, address, list] = /^\/accounts\/(\w+)(?:\/(\w+))?$/.exec(pathname) ?? [];
     if (!address) return null;
     if (address === this.brokenAccount) return { status: 504, body: '{"status":504}' };
     switch (list) {
       case undefined:
-        return accountOf(chain, address, shown.at(-1)!.sequence);
+        return accountOf(chain, address, newest);
       case 'effects': {
         const own = shown.flatMap(({ effects }) => effects.filter(({ account }) => account === address));
         return listed(
           own.filter(({ id }) => isShown(id.split('-')[0])),
           asked,
+          newest,
         );
       }
       case 'operations': {
         const own = operations().filter((record) => addressesIn(record).includes(address));
         const isSuccessful = (record: Json) => record.transaction_successful && isShown(record.id);
-        return listed(own.filter(isSuccessful).sort(byId), asked);
+        return listed(own.filter(isSuccessful).sort(byId), asked, newest);
       }
       case 'transactions': {
         const own = shown.flatMap(({ transactions }) => transactions);
         return listed(
           own.filter(({ parties }) => parties.includes(address)),
           asked,
+          newest,
         );
       }
       default:
@@ -317,11 +334,17 @@ const placeOf = (token: string): bigint => {
   return BigInt(id) * 1000n + BigInt(order);
 };
 
-/** One page of a list, in ascending order. */
-function listed(items: readonly Json[], asked: URLSearchParams): Answer {
+/** One page of a list in ascending order, or its newest item, in an answer that names how far the server is. */
+function listed(items: readonly Json[], asked: URLSearchParams, latest: number): Answer {
+  const shown = items.map(({ parties: _, ...item }) => item);
+  if (asked.get('cursor') === 'now') return endOf(shown, latest);
   const after = placeOf(asked.get('cursor') ?? '0');
-  const page = items.filter((item) => placeOf(item.paging_token) > after).slice(0, Number(asked.get('limit')));
-  return pageOf(page.map(({ parties: _, ...item }) => item));
+  return pageOf(shown.filter((item) => placeOf(item.paging_token) > after).slice(0, Number(asked.get('limit'))));
+}
+
+function endOf(items: readonly Json[], latest: number): Answer {
+  const now = (BigInt(latest) << 32n) | 0xffff_ffffn;
+  return json({ _links: { self: { href: `?cursor=${now}` } }, _embedded: { records: items.slice(-1) } });
 }
 
 /** What an account holds after a ledger. */
@@ -341,8 +364,7 @@ function accountOf(chain: Chain, address: string, latestLedger: number): Answer 
 function newestPage(records: readonly Json[], latest: number, address: string | undefined): Answer {
   const all = address ? records.filter((record) => addressesIn(record).includes(address)) : records;
   if (address && all.length === 0) return notFound();
-  const now = (BigInt(latest) << 32n) | 0xffff_ffffn;
-  return json({ _links: { self: { href: `?cursor=${now}` } }, _embedded: { records: all.slice(-1) } });
+  return endOf(all, latest);
 }
 
 async function* streamOf(text: string): AsyncGenerator<Uint8Array> {

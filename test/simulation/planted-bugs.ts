@@ -128,7 +128,7 @@ export const plantedBugs: readonly PlantedBug[] = [
       [
         RESET,
         'await flagGap(network, { gap, address: null, without: [], lostSince: state.seenAt });',
-        'await networkStates.put(network, { latestLedger: tip.latestLedger, latestClosedAt: tip.latestClosedAt, anchor: null }); await flagGap(network, { gap, address: null, without: [], lostSince: state.seenAt });',
+        'await networkStates.save(network, { latestLedger: tip.latestLedger, latestClosedAt: tip.latestClosedAt, anchor: null }); await flagGap(network, { gap, address: null, without: [], lostSince: state.seenAt });',
       ],
     ],
     elsewhere: 'test/integration/outage.test.ts',
@@ -152,7 +152,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'a wallet that got a further window meanwhile is not taken up',
     changes: [
       [
-        'src/stores/wallets.ts',
+        'src/stores/watched-wallets.ts',
         'filter: { _id: _id as never, windows: { $size: windows.length } },',
         'filter: { _id: _id as never },',
       ],
@@ -163,7 +163,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'a wallet made active again meanwhile is not let go',
     changes: [
       [
-        'src/stores/wallets.ts',
+        'src/stores/watched-wallets.ts',
         'await wallets.updateOne({ _id: id, active: false }, {',
         'await wallets.updateOne({ _id: id }, {',
       ],
@@ -172,13 +172,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'a wallet is let go only when it is read to its end',
-    changes: [
-      [
-        'src/collect/wallet-stops.ts',
-        'isDone: Boolean(until && cursor && isShownPast(cursor, until))',
-        'isDone: Boolean(until && cursor)',
-      ],
-    ],
+    changes: [['src/collect/wallet-stops.ts', '? until && isShownPast(cursor, until)', '? until']],
   },
   {
     guard: 'the feed speaks only for addresses that have reached what it covers',
@@ -204,7 +198,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a feed that left an outage behind speaks only for addresses that have caught up',
     changes: [
-      [MODE, 'await cursors.put([started]);', 'await cursors.put([{ ...started, fromLedger: feed.fromLedger }]);'],
+      [MODE, 'await cursors.save([started]);', 'await cursors.save([{ ...started, fromLedger: feed.fromLedger }]);'],
     ],
   },
   {
@@ -223,12 +217,128 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
     elsewhere: 'as it should be: the lease saves requests, what is stored once is held by position and key',
   },
+  // Hardships.
+  {
+    guard: 'a page that is too large or too slow is asked for with fewer records',
+    hardship: 'heavyPages',
+    changes: [
+      ['src/ledger/network-ledger.ts', 'const isSmaller = sizes.shrink(stream, size);', 'const isSmaller = size < 0;'],
+    ],
+  },
+  {
+    guard: 'a request is sent only when the budget grants it',
+    hardship: 'budget',
+    changes: [
+      [
+        'src/stores/request-budgets.ts',
+        'return spend(before?.wholeAtMicros ?? 0, nowMicros, count, rate).waitMs;',
+        'return Math.min(0, spend(before?.wholeAtMicros ?? 0, nowMicros, count, rate).waitMs);',
+      ],
+    ],
+    elsewhere: 'test/integration/horizon-faults.test.ts; the polls alone keep to the budget of a run',
+  },
+  {
+    guard: 'pages wait for a small budget as long as they must',
+    hardship: 'budget',
+    changes: [['src/collect/watch.ts', 'ledger.session({ patience: signal })', 'ledger.session()']],
+  },
+  {
+    guard: 'a stream that fails is not in the way of the others',
+    hardship: 'brokenAccount',
+    changes: [[WATCHER, 'errors.push(error);', 'errors.push(error); if (errors.length > 0) throw error;']],
+  },
+  {
+    guard: 'a gap is believed only when no other source has the ledgers',
+    hardship: 'retentions',
+    changes: [
+      [
+        'src/collect/plan.ts',
+        "if (holder) return { kind: 'read_elsewhere', server: holder.server };",
+        "if (holder) return { kind: 'gap', toLedger: tip.oldestLedger - 1 };",
+      ],
+    ],
+  },
+  {
+    guard: 'a clock that is off dates nothing that merchants do',
+    hardship: 'skewMs',
+    changes: [
+      [
+        'src/domain/ledger-time.ts',
+        'isClockOff(aheadMs) ? new Date(now.getTime() - aheadMs) : now',
+        'isClockOff(null) ? new Date(aheadMs ?? 0) : now',
+      ],
+    ],
+  },
+  {
+    guard: 'before the clock was measured, the newest ledger tells how far it may be off',
+    hardship: 'skewMs',
+    changes: [
+      [
+        'src/collect/ledger-stamper.ts',
+        'if (newest && !newest.isBehind) boundOf(network).saw(newest, clock.nowMs());',
+        '',
+      ],
+    ],
+  },
+  {
+    guard: 'account histories that leave records out are not read',
+    hardship: 'oldVersion',
+    changes: [
+      [
+        WATCHER,
+        'const prefersFeed = sourceWarning(tip.version) !== null;',
+        'const prefersFeed = tip.version === null;',
+      ],
+    ],
+  },
+  {
+    guard: 'a feed that is preferred begins again for an address that lacks what came before it',
+    hardship: 'oldVersion',
+    changes: [
+      [
+        'src/collect/plan.ts',
+        'if (feed && prefersFeed && isLacking)',
+        'if (feed && prefersFeed && isLacking && addresses < 0)',
+      ],
+    ],
+  },
+  {
+    guard: 'deliveries are opened in bounded transactions',
+    hardship: 'crowd',
+    changes: [
+      [
+        'src/events/sequencer.ts',
+        'const OPENING_LIMITS = { perAccount: 500, inAll: 1000 };',
+        'const OPENING_LIMITS = { perAccount: 50_000, inAll: 100_000 };',
+      ],
+    ],
+  },
+  {
+    guard: 'a ledger number of the old network says nothing of the new one',
+    hardship: 'walletsAfterReset',
+    elsewhere: 'test/unit/watching-plan.test.ts',
+    changes: [
+      ['src/collect/wallet-starts.ts', '|| isOfOtherNetwork(from, { tip, state })) return null;', ') return null;'],
+    ],
+  },
+  {
+    guard: 'the transaction of what a wallet sent is waited for, since it may be a refund',
+    hardship: 'refunds',
+    elsewhere: 'test/unit/reading.test.ts',
+    changes: [
+      [
+        'src/collect/reading.ts',
+        'concernsUs(outcome.isTooLarge ? outcome.receivers : partiesOf(outcome))',
+        'concernsUs(outcome.receivers)',
+      ],
+    ],
+  },
   // Judging and what comes of it.
   {
     guard: 'events are stored in the transaction of their payment',
     changes: [
       [RECORDER, 'await outbox.publish(outboxEvents, session);', 'published = outboxEvents;'],
-      [RECORDER, 'function store(page: Page', 'async function store(page: Page'],
+      [RECORDER, 'function store(batch: CreditBatch', 'async function store(batch: CreditBatch'],
       [
         RECORDER,
         'return transaction(async (session) => {',
@@ -268,7 +378,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/stores/verdict.ts',
-        'product: toProductTerms(inForce(product.history, position)),',
+        'product: toProductTerms(inForce(product.history, close)),',
         'product: toProductTerms(product.history.at(-1)!.terms),',
       ],
     ],
@@ -293,11 +403,22 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: 'audits',
     changes: [
       [
-        TURN,
+        'src/audit/pages.ts',
         'if (credits.length > 0) await heal(',
-        'current = await save(current, { progress: { ...progress, effectsCursor: read.cursor } }); if (credits.length > 0) await heal(',
+        'const ahead = await save(current, { progress: { ...progress, effectsCursor: read.cursor } }); if (credits.length > 0) await heal(',
       ],
+      ['src/audit/pages.ts', 'return save(current, {', 'return save(ahead, {'],
     ],
+  },
+  {
+    guard: 'what an audit records is noted first, so that it is counted whatever dies',
+    hardship: 'audits',
+    changes: [['src/audit/pages.ts', 'fresh.length > 0 ? await save(audit, { healing }) : audit', 'audit']],
+  },
+  {
+    guard: 'what another process may record yet is counted later',
+    hardship: 'audits',
+    changes: [['src/audit/pages.ts', 'healing: left.filter((each) => cut.includes(each)),', 'healing: [],']],
   },
   {
     guard: 'an audit ends where the payments of its wallet were read',
@@ -309,6 +430,18 @@ export const plantedBugs: readonly PlantedBug[] = [
         'const read = Math.max(readTo ?? 0, Number.POSITIVE_INFINITY);',
       ],
     ],
+  },
+  {
+    guard: 'ledgers that were dropped before an audit read them are no difference',
+    hardship: 'audits',
+    changes: [
+      [TURN, 'return oldestLedger > begin ? oldestLedger : null;', 'return oldestLedger > begin ? null : null;'],
+    ],
+  },
+  {
+    guard: 'a list ends where a server has shown that it does',
+    hardship: 'audits',
+    changes: [['src/audit/pages.ts', 'if (read.shownLedger >= ledger) return true;', 'if (ledger >= 0) return true;']],
   },
   {
     guard: 'a difference has to show twice',

@@ -10,6 +10,7 @@ import { CheckoutObserver } from './oracle/checkouts.js';
 import {
   COLLECTIONS,
   checkAll,
+  checkBudget,
   checkOthers,
   checkSettled,
   checkSync,
@@ -37,6 +38,11 @@ export interface Outcome {
   payments: number;
   /** Requests at endpoints. */
   arrivals: number;
+  /** Audits that ended, and how many of them told a difference. */
+  audits: number;
+  differences: number;
+  /** Payments that lists left out and that were recorded all the same. */
+  healed: number;
 }
 
 const SETTINGS = { timeoutMs: 3000, retryBaseMs: 300, maxAttempts: 4, readOneByOne: 2 };
@@ -49,21 +55,26 @@ const CALM_ROUNDS = 20;
 /** With a budget of 30 requests an hour, reading what came takes that long. */
 const BUDGET_ROUND_MS = 60_000;
 const BUDGET_ROUNDS = 60;
+/** Each transaction is a request of its own there. */
+const RPC_BUDGET_ROUNDS = 180;
+/** Each page that is asked for too large costs a time-out, of every address; a stream that failed for long pauses for a minute; checkouts made by a clock that
+ *  is ahead end later. */
+const SLOW_ROUNDS = 60;
 const AUDIT_ROUNDS = 40;
 /** While most of the audits run, so that they are cut off between any two steps. */
 const AUDIT_ROUNDS_CRASHING = 3;
 const LATE_CRASH = 0.04;
-/** A failing account is passed over within this many rounds. */
-const BROKEN_ROUNDS = 5;
+/** A failing account is passed over within this many rounds; streams that failed before may pause for half a minute. */
+const BROKEN_ROUNDS = 10;
 /** Ledgers from before the run, for servers that are far behind. */
 const OLD_LEDGERS = 320;
 
-/** @param trace gets every step as a line. @param always a hardship that the run is to have, and no other. */
+/** @param trace gets every step as a line. @param always hardships that the run is to have, and no others. */
 export async function simulate(
   server: DatabaseServer,
   seed: number,
   trace: ((line: string) => void) | null = null,
-  always: HardshipName | null = null,
+  always: readonly HardshipName[] = [],
 ): Promise<Outcome> {
   const random = createRandom(seed);
   const scenario = drawScenario(random);
@@ -84,7 +95,8 @@ export async function simulate(
   const { count } = crashes;
   await supervisor.end();
   run.database.release();
-  const { length: payments } = await run.database.docs('payments');
+  const payments = await run.database.docs('payments');
+  const ended = (await run.database.docs('audits')).filter(({ status }) => status !== 'RUNNING');
   const { steps } = run.scheduler;
   const names = Object.entries(hardships).flatMap(([name, value]) => (value === null ? [] : [name]));
   return {
@@ -93,8 +105,11 @@ export async function simulate(
     violations,
     steps,
     crashes: count,
-    payments,
+    payments: payments.length,
     arrivals: run.receiver.arrivals.length,
+    audits: ended.length,
+    differences: ended.filter(({ status }) => status === 'DIFFERENT').length,
+    healed: payments.filter(({ operationId }) => run.chain.omitted.has(operationId)).length,
   };
 }
 
@@ -106,6 +121,7 @@ async function prepare(
   const known = newKnowledge({
     stalls: scenario.stalls,
     isUneven: scenario.unevenness > 0 || hardships.divergence !== null,
+    skewMs: hardships.skewMs ?? 0,
     isKept: hardships.retentions !== null,
     isHorizonOnly: !hardships.rpc?.includes('rpc'),
   });
@@ -169,7 +185,11 @@ function addServers(
   { divergence, retentions, oldVersion, rpc }: Hardships,
   random: Random,
 ): void {
-  const kinds = rpc ?? Array.from({ length: urls }, () => 'horizon' as const);
+  // Another one keeps what one of them drops.
+  const atLeast = retentions ? 2 : 1;
+  const kinds = rpc
+    ? Array.from({ length: Math.max(atLeast, rpc.length) }, (_, index) => rpc[index % rpc.length]!)
+    : Array.from({ length: urls }, () => 'horizon' as const);
   for (const [index, kind] of kinds.entries())
     network.servers.push({
       kind,
@@ -257,8 +277,11 @@ async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutO
   scheduler.log('faults stop');
   network.endFaults();
   receiver.endFaults();
-  const { budget, brokenAccount } = run.hardships;
-  const [roundMs, rounds] = budget ? [BUDGET_ROUND_MS, BUDGET_ROUNDS] : [CALM_ROUND_MS, CALM_ROUNDS];
+  const { budget, brokenAccount, heavyPages, rpc, skewMs } = run.hardships;
+  const isSlow = brokenAccount || heavyPages || skewMs;
+  const roundMs = budget ? BUDGET_ROUND_MS : CALM_ROUND_MS;
+  const budgetRounds = rpc ? RPC_BUDGET_ROUNDS : BUDGET_ROUNDS;
+  const rounds = budget ? budgetRounds : isSlow ? SLOW_ROUNDS : CALM_ROUNDS;
   const faults: string[] = [];
   for (let round = 1; ; round++) {
     const untilMs = scheduler.nowMs() + roundMs;
@@ -278,6 +301,7 @@ async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutO
       ...faults,
       ...checkAll(known, chain, receiver.arrivals, settled, { maxAttempts, finals }),
       ...checkouts.check(known, chain, settled),
+      ...checkBudget(network.requestsMs, budget),
     ];
   }
 }

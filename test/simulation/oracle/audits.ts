@@ -109,10 +109,7 @@ function countFaults(
   payments: readonly Doc[],
 ): string[] {
   if (known.isUneven || known.resetsMs.length > 0 || !known.isHorizonOnly || chain.dropped.length > 0) return [];
-  const counted = audits.reduce(
-    (sum, { missingPayments, progress }) => sum + missingPayments + (progress?.healing?.missing ?? 0),
-    0,
-  );
+  const counted = audits.reduce((sum, { missingPayments }) => sum + missingPayments, 0);
   const healed = payments.filter((doc) => doc.walletId === walletId && chain.omitted.has(doc.operationId)).length;
   return counted === healed
     ? []

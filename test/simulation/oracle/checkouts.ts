@@ -3,7 +3,7 @@
  *  against them. */
 import { memoIdOf } from '../../../src/domain/memo.js';
 import type { Chain, Paid } from '../chain.js';
-import { type Change, type Doc, type Knowledge, possible } from '../knowledge.js';
+import { type Change, type Doc, type Knowledge, possible, uncertaintyMs } from '../knowledge.js';
 import { stroops } from './verdicts.js';
 import { keyOf } from './watching.js';
 
@@ -76,7 +76,7 @@ export class CheckoutObserver {
       if (!before || (before.status === after.status && before.received === after.received && came.length === 0))
         continue;
       this.#transitions.push({ before, after, came, all: paymentsOf.get(after._id) ?? [], fromMs, untilMs: nowMs });
-      const change = { value: true, fromMs, untilMs: nowMs };
+      const change = { value: true, fromMs: fromMs - uncertaintyMs(known), untilMs: nowMs };
       if (after.status === 'CANCELLED' && before.status !== 'CANCELLED') this.#cancelled.set(after._id, change);
       if (after.acceptedFrom && !before.acceptedFrom) this.#accepted.set(after._id, change);
       if (after.status === 'EXPIRED' && before.status !== 'EXPIRED')
@@ -96,6 +96,8 @@ export class CheckoutObserver {
       (paid) =>
         paid.receiver === wallet.address &&
         paid.closedMs < endMs &&
+        // Of a request that died, on a wallet that is inactive: what is paid there is not recorded.
+        !possible(wallet.active, paid.closedMs).includes(false) &&
         isNamedBy(paid, checkout) &&
         !keys.has(keyOf(checkout.walletId, paid)),
     );

@@ -30,7 +30,7 @@ export function checkPayments(known: Knowledge, chain: Chain, stored: StoredPaym
       faults.push(`${name} is invented`);
       continue;
     }
-    if (straddlesReset(wallet.active, known)) continue;
+    if (straddlesReset(wallet.active, known, paid.closedMs)) continue;
     if (!possible(wallet.active, paid.closedMs).includes(true))
       faults.push(`${name} came while its wallet was not active`);
     const { assetCode, assetIssuer } = doc;
@@ -45,7 +45,7 @@ export function checkPayments(known: Knowledge, chain: Chain, stored: StoredPaym
     }
     const linkId = known.assigned.get(doc._id) ?? linkOf(paid, wallet.accountId, known);
     if (doc.paymentLinkId !== linkId) faults.push(`${name} belongs to ${doc.paymentLinkId}, not to ${linkId}`);
-    else if (linkId !== null && termsStraddleReset(linkId, known)) continue;
+    else if (linkId !== null && termsStraddleReset(linkId, known, paid.closedMs)) continue;
     // An attempt to accept a payment may have failed.
     else if (!known.accepted.has(doc._id) || doc.status !== 'COMPLETED') {
       const ofCheckout = linkId === null && checkoutOf(paid, wallet.accountId, stored.checkouts);

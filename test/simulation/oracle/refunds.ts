@@ -46,7 +46,7 @@ export function unbooked(known: Knowledge, chain: Chain, stored: StoredRefunds):
     const owners = [...known.wallets].filter(
       ([id, { address, active }]) =>
         address === sent.sender &&
-        !straddlesReset(active, known) &&
+        !straddlesReset(active, known, sent.closedMs) &&
         !possible(active, sent.closedMs).includes(false) &&
         !isExcused(known, chain, id, sent),
     );

@@ -59,7 +59,8 @@ export function linkOf(paid: Paid, accountId: string, known: Knowledge): string 
   return null;
 }
 
-export function termsStraddleReset(linkId: string, known: Knowledge): boolean {
+export function termsStraddleReset(linkId: string, known: Knowledge, closedMs: number): boolean {
   const link = known.links.get(linkId)!;
-  return straddlesReset(link.active, known) || straddlesReset(known.products.get(link.productId)!.terms, known);
+  const { terms } = known.products.get(link.productId)!;
+  return straddlesReset(link.active, known, closedMs) || straddlesReset(terms, known, closedMs);
 }

@@ -35,18 +35,25 @@ const surelyActive = (active: readonly Change<boolean>[], closedMs: number): boo
   return values.length > 0 && !values.includes(false);
 };
 
-/** Whether a gap says that this may have been missed. */
+/** Whether a gap says that this may have been missed: what was dropped, or closed on a new network before that was noticed. */
 export const isExcused = (
   known: Knowledge,
   chain: Chain,
   walletId: string,
-  at: { chain: number; ledger: number },
-): boolean => (isDropped(chain, at) || at.chain > 0) && known.gaps.has(walletId);
+  at: Pick<Paid, 'chain' | 'ledger' | 'closedMs'>,
+): boolean => {
+  const gaps = known.gaps.get(walletId) ?? [];
+  return (
+    gaps.length > 0 &&
+    (isDropped(chain, at) || (at.chain > 0 && gaps.some(({ flaggedMs }) => at.closedMs <= flaggedMs)))
+  );
+};
 
-/** Whether Horizon's lists left it out, and no audit had to find it (yet). */
+/** Whether Horizon's lists left it out, and no audit had to find it (yet): audits prove what the server that answers keeps. */
 function isWithheld(known: Knowledge, chain: Chain, at: Pick<Paid, 'chain' | 'ledger' | 'operationId'>): boolean {
   const omitted = chain.omitted.get(at.operationId);
-  return omitted !== undefined && (!known.isAudited || omitted === 'everywhere' || isDropped(chain, at));
+  if (omitted === undefined) return false;
+  return !known.isAudited || omitted === 'everywhere' || isDropped(chain, at);
 }
 
 /** Payments that must be stored by now and are not.
@@ -61,11 +68,11 @@ export function missing(
   const faults: string[] = [];
   for (const wallet of stored.wallets) {
     const { address, active } = known.wallets.get(wallet._id) ?? { address: '', active: [] };
-    if (straddlesReset(active, known)) continue;
     const limit = upTo(wallet);
     for (const paid of chain.payments) {
       if (paid.receiver !== address || paid.ledger > limit) continue;
       if (known.actingSinceMs !== null && paid.closedMs + 1000 > known.actingSinceMs) continue;
+      if (straddlesReset(active, known, paid.closedMs)) continue;
       if (!surelyActive(active, paid.closedMs) || keys.has(keyOf(wallet._id, paid))) continue;
       if (isExcused(known, chain, wallet._id, paid) || isWithheld(known, chain, paid)) continue;
       faults.push(lack(wallet._id, paid, isDropped(chain, paid), limit));
@@ -92,7 +99,7 @@ export function forgotten(
       if (parked.has(`LOCAL:${record.operationId}`)) return false;
       return wallets.some(({ _id, address }) => {
         const active = known.wallets.get(_id)?.active ?? [];
-        if (address !== record.receiver || straddlesReset(active, known)) return false;
+        if (address !== record.receiver || straddlesReset(active, known, record.closedMs)) return false;
         return surelyActive(active, record.closedMs) && !isExcused(known, chain, _id, record);
       });
     })
@@ -106,7 +113,10 @@ function mayConcern(known: Knowledge, wallet: Doc, gap: Doc, hasFeed: boolean): 
   if (gap.toLedger < known.ledgers[0]!.sequence || sharing.length === 0) return true;
   // A feed that begins some ledgers back speaks for every wallet.
   if (hasFeed) return true;
-  const fromMs = closeOf(known, gap.fromLedger - OVERLAP_LEDGERS);
+  // What closes behind an earlier gap is not dated before the next ledger that is asked for.
+  const { fromLedger } = known.gaps.get(wallet._id)![0]!;
+  const fromMs = closeOf(known, fromLedger - OVERLAP_LEDGERS);
+  // A window begins with the newest ledger that was known, and its reading a little before.
   const untilMs = closeOf(known, gap.toLedger + 1);
   return sharing.some(({ active }) => wasActiveBetween(active, fromMs, untilMs));
 }
@@ -118,9 +128,13 @@ export function checkSync(known: Knowledge, chain: Chain, stored: StoredForWatch
   for (const wallet of stored.wallets) {
     const { gap } = wallet;
     const seen = known.gaps.get(wallet._id) ?? [];
-    if (!gap || seen.some((each) => each.at.getTime() === gap.at.getTime())) continue;
-    known.gaps.set(wallet._id, [...seen, gap]);
-    if (known.isKept)
+    const same = gap && seen.find((each) => each.at.getTime() === gap.at.getTime());
+    // A gap that goes on grows.
+    if (same && same.toLedger !== gap.toLedger) Object.assign(same, { toLedger: gap.toLedger, flaggedMs: nowMs });
+    if (!gap || same) continue;
+    known.gaps.set(wallet._id, [...seen, { ...gap, flaggedMs: nowMs }]);
+    // What is older than the network of the run nobody ever had.
+    if (known.isKept && gap.toLedger >= known.ledgers[0]!.sequence)
       faults.push(
         `${wallet._id.slice(-6)} has a GAP ${gap.fromLedger}–${gap.toLedger}, which another server still has`,
       );
@@ -138,4 +152,17 @@ export function checkSync(known: Knowledge, chain: Chain, stored: StoredForWatch
     return sync.ledger ?? -1;
   };
   return [...faults, ...missing(known, chain, stored, claimed)];
+}
+
+/** A grant may be as old as the database is slow when its request is sent. */
+const BUDGET_SPAN_MS = 3_600_000 - 5000;
+
+/** In no hour there are more requests than the budget grants. @param sentMs in their order. @param perHour null without a budget */
+export function checkBudget(sentMs: readonly number[], perHour: number | null): string[] {
+  if (perHour === null) return [];
+  const over = sentMs.find((ms, index) => {
+    const first = sentMs[index - perHour];
+    return first !== undefined && ms - first < BUDGET_SPAN_MS;
+  });
+  return over === undefined ? [] : [`more than ${perHour} requests were sent within an hour`];
 }
