@@ -28,7 +28,11 @@ export function literally(text: string, service: TestService, open: Record<strin
 }
 
 export const bash = (script: string, env: Record<string, string>, cwd?: string): Running =>
-  start('bash', ['-euo', 'pipefail', '-c', script], { env, detached: true, ...(cwd !== undefined && { cwd }) });
+  start('bash', ['--norc', '-euo', 'pipefail', '-c', script], {
+    env,
+    detached: true,
+    ...(cwd !== undefined && { cwd }),
+  });
 
 /** With whatever it started: npx hands no signal on. */
 export function end({ process: { pid, exitCode } }: Running): void {

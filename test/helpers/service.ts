@@ -50,7 +50,8 @@ export interface TestServiceOptions {
   database?: { uri: string };
 }
 
-export const CLOSE_MS = 100;
+/** Each ledger costs every service that runs a few milliseconds of CPU, and tests run beside each other. */
+export const CLOSE_MS = 200;
 /** The same for all, so that a test can start a second service on the same database. */
 export const TEST_SECRETS_KEY = Buffer.alloc(32, 7).toString('base64');
 
@@ -68,7 +69,7 @@ export async function startTestService(t: Test, options: TestServiceOptions = {}
     DATA_DIR: dataDir,
     LOCAL_LEDGER_PORT: '0',
     LOCAL_LEDGER_CLOSE_MS: String(CLOSE_MS),
-    POLL_INTERVAL_MS: '100',
+    POLL_INTERVAL_MS: '200',
     RATE_LIMIT_PER_MINUTE: '0',
     PUBLIC_RATE_LIMIT_PER_MINUTE: '0',
     ...env,
@@ -109,18 +110,18 @@ export async function startTestService(t: Test, options: TestServiceOptions = {}
   };
 }
 
-/** Asks again until the answer is there; fails with what it saw last. */
+/** Asks again until the answer is there, less and less often: most questions are requests, which cost CPU. Fails with what it waited for. */
 export async function eventually<T>(
   ask: () => Promise<T | null | undefined | false>,
   what: string,
   withinMs = 30_000,
 ): Promise<T> {
   const end = Date.now() + withinMs;
-  for (;;) {
+  for (let pauseMs = 20; ; pauseMs = Math.min(200, pauseMs * 1.5)) {
     const answer = await ask();
     if (answer) return answer;
     if (Date.now() > end) throw new Error(`not within ${withinMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 25));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 
