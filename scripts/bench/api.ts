@@ -12,6 +12,8 @@ const MS = Number(process.env.BENCH_MS ?? 2000);
 const ROUNDS = Number(process.env.BENCH_API_ROUNDS ?? 5);
 /** As many as a busy shop's servers keep open. */
 const CONNECTIONS = 32;
+/** Requests are about one of them each, picked at random: what asks for the same document over and over is easy to answer. */
+const PRODUCTS = 1000;
 
 async function load(plan: object): Promise<number> {
   const { stdout } = await promisify(execFile)(process.execPath, [
@@ -20,6 +22,22 @@ async function load(plan: object): Promise<number> {
     JSON.stringify(plan),
   ]);
   return JSON.parse(stdout).perSecond;
+}
+
+/** What is asked for: any of the products, any page of them, and something new for any of them. */
+function requestsOf(products: readonly string[], walletIds: readonly string[]) {
+  const pages = Array.from({ length: PRODUCTS / 20 }, (_, n) => String(n + 1));
+  const product = { name: 'Another', walletId: '{id}', assetCode: 'XLM', priceType: 'FIXED', price: '10' };
+  const post = (path: string, body: object, ids: readonly string[]) => ({
+    ...{ method: 'POST', path, body: JSON.stringify(body), ids },
+  });
+  return Object.entries({
+    'GET one product': { method: 'GET', path: '/products/{id}', ids: products },
+    'GET a list of 20 products': { method: 'GET', path: '/products?pageSize=20&page={id}', ids: pages },
+    'POST a product': post('/products', product, walletIds),
+    'POST a payment link': post('/payment-links', { productId: '{id}' }, products),
+    'POST a checkout': post('/checkouts', { productId: '{id}', reference: 'order-1042' }, products),
+  }).filter(([name]) => name.includes(process.env.BENCH_API ?? ''));
 }
 
 export async function api(): Promise<Section> {
@@ -35,44 +53,26 @@ export async function api(): Promise<Section> {
     const { productIds, walletIds } = await seed(database.db, service.accountId, {
       payments: 100,
       links: 100,
+      products: PRODUCTS,
       events: 10,
       deliveries: 10,
     });
-    // Nothing is sold into an inactive wallet. No worker runs that would watch it.
-    await database.db.collection('wallets').updateMany({}, { $set: { active: true } });
+    // Nothing is sold of an inactive product or into an inactive wallet. No worker runs that would watch it.
+    for (const name of ['products', 'wallets']) {
+      await database.db.collection(name).updateMany({}, { $set: { active: true } });
+    }
     const ours = `${(await startProgram(scope, './service.ts', database.uri)).line}/api/v1`;
     const { line: theirs } = await startProgram(scope, './plain-server.ts', database.uri);
     const headers = { authorization: `Bearer ${service.apiKey}`, 'content-type': 'application/json' };
-    const product = { name: 'Another', walletId: walletIds[0], assetCode: 'XLM', priceType: 'FIXED', price: '10' };
     const [{ _id: newestLink }] = (await database.db
       .collection<{ _id: string }>('paymentLinks')
       .find({}, { sort: { _id: -1 }, limit: 1 })
       .toArray()) as [{ _id: string }];
     const rows: Section['rows'] = [];
-    const asked = Object.entries({
-      'GET one product': { method: 'GET', path: `/products/${productIds[3]}` },
-      'GET a list of 20 products': { method: 'GET', path: '/products?pageSize=20' },
-      'POST a product': { method: 'POST', path: '/products', body: JSON.stringify(product) },
-      'POST a payment link': {
-        method: 'POST',
-        path: '/payment-links',
-        body: JSON.stringify({ productId: productIds[3] }),
-      },
-      'POST a checkout': {
-        method: 'POST',
-        path: '/checkouts',
-        body: JSON.stringify({ productId: productIds[3], reference: 'order-1042' }),
-      },
-    }).filter(([name]) => name.includes(process.env.BENCH_API ?? ''));
-    for (const [name, what] of asked) {
+    const asked = requestsOf(productIds, walletIds);
+    for (const [name, { path, ...what }] of asked) {
       const measure = (base: string) => () =>
-        load({
-          ...what,
-          url: base + what.path,
-          headers,
-          connections: CONNECTIONS,
-          ms: MS,
-        });
+        load({ ...what, url: base + path, headers, connections: CONNECTIONS, ms: MS });
       await measure(ours)();
       await measure(theirs)();
       const result = await beside(ROUNDS, measure(ours), measure(theirs));
@@ -90,7 +90,7 @@ export async function api(): Promise<Section> {
       bound: { least: 0.8 },
       rows,
       notes: [
-        `${CONNECTIONS} connections each. By hand (scripts/bench/plain-server.ts): the key is looked up, one document is read and one is inserted with majority write concern, and the same JSON is answered; nothing keeps a product from being deleted meanwhile, and there is no validation of the whole, no metrics, no request id, no rate limit.`,
+        `${CONNECTIONS} connections each, every request about one of ${PRODUCTS.toLocaleString('en')} products picked at random (a list: one of their pages; a new product: one of four wallets). By hand (scripts/bench/plain-server.ts): the key is looked up, one document is read and one is inserted with majority write concern, and the same JSON is answered; nothing keeps a product from being deleted meanwhile, and there is no validation of the whole, no metrics, no request id, no rate limit.`,
       ],
     };
   } finally {

@@ -1,22 +1,28 @@
-/** A client in a process of its own: sends one request over and over on a few connections for a while, and prints how many were answered. */
+/** A client in a process of its own: sends requests about things picked at random on a few connections for a while, and prints how many were answered. */
 import { Agent, request } from 'undici';
+import { sequence } from './random.js';
 
-const { url, method, headers, body, connections, ms } = JSON.parse(process.argv[2]!) as {
+/** `{id}` stands for one of `ids`. */
+const { url, method, headers, body, ids, connections, ms } = JSON.parse(process.argv[2]!) as {
   url: string;
   method: 'GET' | 'POST';
   headers: Record<string, string>;
   body?: string;
+  ids: string[];
   connections: number;
   ms: number;
 };
+const random = sequence();
 const dispatcher = new Agent({ connections, pipelining: 1 });
 const endMs = performance.now() + ms;
 const times: number[] = [];
 await Promise.all(
   Array.from({ length: connections }, async () => {
     while (performance.now() < endMs) {
+      const id = ids[Math.floor(random() * ids.length)]!;
+      const sent = body === undefined ? {} : { body: body.replace('{id}', id) };
       const from = performance.now();
-      const answer = await request(url, { method, headers, dispatcher, ...(body ? { body } : {}) });
+      const answer = await request(url.replace('{id}', id), { method, headers, dispatcher, ...sent });
       const text = await answer.body.text();
       if (answer.statusCode >= 300) throw new Error(`${answer.statusCode} ${text.slice(0, 300)}`);
       times.push(performance.now() - from);

@@ -11,7 +11,7 @@ import { type PaymentLinkDoc, suffixesOf } from '../../src/stores/payment-links.
 import type { PaymentDoc } from '../../src/stores/payments.js';
 import type { ProductDoc } from '../../src/stores/products.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
-import { sequence } from './scope.js';
+import { sequence } from './random.js';
 
 const YEAR_MS = 365 * 86_400_000;
 const BATCH = 5000;
@@ -20,6 +20,8 @@ const STRETCH = 2500;
 export interface Sizes {
   payments: number;
   links: number;
+  /** Default 50. */
+  products?: number;
   events: number;
   deliveries: number;
 }
@@ -85,7 +87,8 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
     }),
   );
   await db.collection('wallets').insertMany(wallets as never[]);
-  const products = Array.from({ length: 50 }, (_, n): ProductDoc => {
+  const { products: productCount = 50 } = sizes;
+  const products = Array.from({ length: productCount }, (_, n): ProductDoc => {
     const terms = {
       active: n % 5 > 0,
       assetCode: 'XLM',
@@ -104,7 +107,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       walletId: wallets[n % 4]!._id,
       ...terms,
       history: [{ from: null, terms }],
-      paymentLinkCount: Math.ceil(sizes.links / 50),
+      paymentLinkCount: Math.ceil(sizes.links / productCount),
       revision: 0,
       createdAt: new Date(nowMs),
     };
@@ -119,7 +122,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
     return {
       _id,
       accountId,
-      productId: products[random() < 0.5 ? 0 : Math.floor(random() * 50)]!._id,
+      productId: products[random() < 0.5 ? 0 : Math.floor(random() * productCount)]!._id,
       ...names,
       suffixes: suffixesOf(names),
       active,
@@ -170,7 +173,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       shortfallAmount: null,
       paymentLinkId: isMatched ? (random() < 0.1 ? linkIds[0]! : pick(linkIds)) : null,
       checkoutId: null,
-      productId: isMatched ? products[random() < 0.5 ? 0 : Math.floor(random() * 50)]!._id : null,
+      productId: isMatched ? products[random() < 0.5 ? 0 : Math.floor(random() * productCount)]!._id : null,
       createdAt,
     };
   });

@@ -1,6 +1,7 @@
-/** Size: every list of an account with a million payments beside the same list of one with a thousand. */
+/** Size: every list of an account with a million payments beside the same list of one with a hundredth of them, and what the indexes weigh. */
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import type { mongo } from 'mongoose';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { startTestService } from '../../test/helpers/service.js';
 import { startProgram } from './program.js';
@@ -10,6 +11,7 @@ import { type Seeded, seed } from './seed.js';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 100);
 const SIZE = Number(process.env.BENCH_SIZE ?? 1_000_000);
+const SMALL = SIZE / 100;
 
 /** Paths below /api/v1; `deep` is a page number for lists of that many items. */
 const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => string> = {
@@ -65,7 +67,7 @@ export async function size(): Promise<Section> {
     return { database, service, seeded, of: (share: number) => payments * share };
   };
   try {
-    const small = await open(1000);
+    const small = await open(SMALL);
     const big = await open(SIZE);
     const rows: Section['rows'] = [];
     for (const [name, pathOf] of Object.entries(LISTS)) {
@@ -107,18 +109,31 @@ export async function size(): Promise<Section> {
     });
     return {
       name: 'size',
-      title: `Lists at ${SIZE.toLocaleString('en')} payments and ${(SIZE / 10).toLocaleString('en')} links, beside 1,000 and 100`,
+      title: `Lists at ${SIZE.toLocaleString('en')} payments and ${(SIZE / 10).toLocaleString('en')} links, beside ${SMALL.toLocaleString('en')} and ${(SMALL / 10).toLocaleString('en')}`,
       aim: 'p99 at most 3 times that of the small account (ms over HTTP; "first": nothing remembered yet)',
       bound: { most: 3 },
       rows,
       notes: [
         `A process of its own (API and worker) at that size: ready after ${Math.round(alone.startMs)} ms (${Math.round(alone.emptyMs)} ms on an empty database, both from the sources, which takes most of it), ${Math.round(alone.startMb)} MB; after each list once ${Math.round(alone.usedMb)} MB.`,
+        `Indexes of payments, bytes a payment: ${await weights(big.database.db, SIZE)}.`,
         `Data ${Math.round(stats.dataSize)} MB, indexes ${Math.round(stats.indexSize)} MB.`,
       ],
     };
   } finally {
     await scope.close();
   }
+}
+
+/** Each index of the payments, the heaviest first, and how often the lists looked into it. */
+async function weights(db: mongo.Db, payments: number): Promise<string> {
+  const collection = db.collection('payments');
+  const [stats] = await collection.aggregate([{ $collStats: { storageStats: {} } }]).toArray();
+  const uses = await collection.aggregate([{ $indexStats: {} }]).toArray();
+  return uses
+    .map(({ name, accesses }) => ({ name, bytes: stats!.storageStats.indexSizes[name] / payments, uses: accesses.ops }))
+    .sort((a, b) => b.bytes - a.bytes)
+    .map(({ name, bytes, uses }) => `${name} ${bytes.toFixed(1)} (${uses} times)`)
+    .join(', ');
 }
 
 /** Started on a database, used, and started on an empty one to compare with. */

@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PAYER } from '../../test/helpers/horizon-records.js';
 import { type Closed, createLedgers, kindOf, nextBeatMs } from './ledgers.js';
-import { sequence } from './scope.js';
+import { sequence } from './random.js';
 
 export interface Plan {
   passphrase: string;

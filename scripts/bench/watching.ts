@@ -22,8 +22,9 @@ import { startTestService } from '../../test/helpers/service.js';
 import { walletDoc } from '../../test/helpers/stores.js';
 import { startStandIn } from './horizon.js';
 import { createLedgers, nextBeatMs } from './ledgers.js';
+import { sequence } from './random.js';
 import type { Section } from './report.js';
-import { createScope, quantile, sequence } from './scope.js';
+import { createScope, quantile } from './scope.js';
 import type { Told } from './stand-in.js';
 import { virtualClock } from './virtual-clock.js';
 

@@ -23,7 +23,7 @@ import { testAuthority } from '../../test/helpers/receiver.js';
 import { type Queueing, startQueueing } from './bullmq.js';
 import { startProgram } from './program.js';
 import type { Section } from './report.js';
-import { createScope, median, type Scope, timed } from './scope.js';
+import { cpuMsOf, createScope, median, type Scope, timed } from './scope.js';
 
 const DELIVERIES = Number(process.env.BENCH_DELIVERIES ?? 4000);
 const ROUNDS = Number(process.env.BENCH_WEBHOOK_ROUNDS ?? 3);
@@ -48,6 +48,7 @@ async function startEndpoint(scope: Scope) {
   return {
     url: `https://127.0.0.1:${port}/hook`,
     ca: authority.cert,
+    pid: child.pid!,
     /** Resolves, once it counts anew, with a promise of so many requests. */
     async expect(count: number) {
       child.send(count);
@@ -132,8 +133,13 @@ export async function webhooks(): Promise<Section> {
       while (await sequencer.round());
     };
 
+    const { pid: mongoPid } = await db.admin().serverStatus();
+    const cpuMs = () => [process.pid, mongoPid, endpoint.pid].map(cpuMsOf);
+    /** Of each delivery of ours, by round: in the worker, in MongoDB, in the endpoint. */
+    const spent: number[][] = [];
     const ours = async () => {
       await happen();
+      const before = cpuMs();
       const { all } = await endpoint.expect(DELIVERIES);
       const stop = new AbortController();
       let draining: Promise<unknown> = Promise.resolve();
@@ -147,6 +153,7 @@ export async function webhooks(): Promise<Section> {
             .countDocuments({ webhookId: webhook._id, status: 'PENDING' }, { limit: 1 })) > 0
         );
       });
+      spent.push(cpuMs().map((ms, n) => (ms - before[n]!) / DELIVERIES));
       stop.abort();
       await draining;
       return DELIVERIES / (tookMs / 1000);
@@ -246,6 +253,7 @@ export async function webhooks(): Promise<Section> {
       rows,
       notes: [
         'Each sends the same kind of body, signed anew, over kept connections to an HTTPS server in a process of its own, and is done when the last result is recorded. MongoDB has each result on disk in the journal of a majority; Redis, as Debian ships it, in memory. The bare loop records nothing.',
+        `Milliseconds of CPU for each delivery of ours: ${['worker', 'MongoDB', 'endpoint'].map((name, n) => `${name} ${median(spent.map((each) => each[n]!)).toFixed(3)}`).join(', ')}.`,
         ...(queueing instanceof Error ? [`BullMQ was left out: ${queueing.message.split('\n')[0]}`] : []),
       ],
     };
