@@ -1,20 +1,17 @@
 /** "Pay with Freighter" on the pages of the whole service. The extension is played by a script that answers the messages of the real
  *  `@stellar/freighter-api` as Freighter's content script does, and signs with a real key for the local ledger. */
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { networkInfo } from '../../contracts/networks.js';
-import { openBrowser, openPage, seen, watchPage } from '../helpers/browser.js';
+import { axeViolations, openBrowser, openPage, seen, watchPage } from '../helpers/browser.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
 const browser = await openBrowser(t);
-const service = await startTestService(t);
+const service = await startTestService(t, { env: { LOCAL_LEDGER_CLOSE_MS: '500', POLL_INTERVAL_MS: '500' } });
 const ledger = service.context.localLedger!.client;
 const { passphrase } = networkInfo.LOCAL;
 const payer = Keypair.fromSecret((await ledger.fund()).secret);
-const axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 interface Freighter {
   key: Keypair;
@@ -77,8 +74,7 @@ t.test('a checkout is paid by its button on a phone, with the keyboard, and the 
   await page.goto(checkout.url);
   await page.waitForSelector(BUTTON, { state: 'visible' });
   t.equal(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth'), 0, 'nothing overflows');
-  await page.evaluate(axeSource);
-  t.strictSame(await page.evaluate('axe.run().then((all) => all.violations.map(({ id }) => id))'), []);
+  t.strictSame(await axeViolations(page), []);
   await page.focus(BUTTON);
   await page.keyboard.press('Enter');
   await page.waitForSelector('.paid');
@@ -112,8 +108,7 @@ t.test('what goes wrong is said beside the button, which can be pressed again', 
   await press(/does not exist on the network yet/);
   const poor = await ledger.fund();
   freighter.key = Keypair.fromSecret(poor.secret);
-  await page.evaluate(axeSource);
-  t.strictSame(await page.evaluate('axe.run().then((all) => all.violations.map(({ id }) => id))'), []);
+  t.strictSame(await axeViolations(page), []);
   t.equal((await service.api('GET', `/payments?checkoutId=${checkout.id}`)).data.length, 0);
 
   const dear = await startSelling(service, { price: '1000000' });

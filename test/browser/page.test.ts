@@ -1,12 +1,11 @@
 /** With PAGE_SCREENSHOTS=<folder> every state is photographed there, at every width, light and dark. */
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions } from 'playwright-core';
 import t from 'tap';
 import type { PageLink, PagePayment } from '../../src/page/types.js';
 import {
   ADDRESS,
+  axeViolations,
   ISSUER,
   openBrowser,
   openPage,
@@ -87,15 +86,6 @@ const STATES: Record<string, State> = {
 
 const browser = await openBrowser(t);
 const testPayer = { pay: async () => ({ paid: true as const, transactionHash: 'abc' }) };
-const axeSource = readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(await axeSource);
-  const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(
-    'axe.run().then((all) => all.violations)',
-  );
-  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-}
 
 t.test(
   'in every state, at every width, light and dark: nothing overflows, axe finds nothing, the code is readable',
@@ -125,7 +115,7 @@ t.test(
           if (overflow > 0) t.fail(`${what}: ${overflow} px too wide`);
           // Contrast depends on the theme, what is laid out on the width.
           if (width === (colorScheme === 'light' ? 1280 : 320))
-            t.strictSame(await violations(page), [], `axe: ${what}`);
+            t.strictSame(await axeViolations(page), [], `axe: ${what}`);
           const uri = await page
             .locator('a.button')
             .getAttribute('href', { timeout: 1 })
