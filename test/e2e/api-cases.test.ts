@@ -1,12 +1,20 @@
 /** One table of cases, run over REST and over tRPC on the real service: what is accepted, what is refused, and every fault by its path and code. */
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
+import mongoose from 'mongoose';
 import t from 'tap';
 import type { ErrorCode } from '../../contracts/errors.js';
 import { answered, call, type Outcome, operations, TRANSPORTS, type Transport } from '../helpers/api.js';
+import { type Access, monitored, namesAccount, recordAccesses } from '../helpers/commands.js';
+import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startTestService } from '../helpers/service.js';
 
 const ISSUER = 'GDSH3DACNUIXAE2E6WBWUFMO3Y4COGCXJVWNKWU5GL5UJVSBFDYOGUY4';
-const service = await startTestService(t);
+const database = await testDatabase(t);
+const connectionsBefore = mongoose.connections.length;
+const service = await startTestService(t, { role: 'api', database: { uri: monitored(database.uri) } });
+const accesses = recordAccesses(mongoose.connections[connectionsBefore]!);
+await service.join('worker');
+const accountIds: string[] = [];
 const ledger = service.context.localLedger!.client;
 
 type Tap = Parameters<Parameters<typeof t.test>[0]>[0];
@@ -33,7 +41,8 @@ interface World {
 }
 
 async function createWorld(transport: Transport): Promise<World> {
-  const { apiKey } = await service.openAccount();
+  const { apiKey, accountId } = await service.openAccount();
+  accountIds.push(accountId);
   const ask: World['call'] = (name, input, key = apiKey) => call(transport, service.url, key, name, input);
   const make: World['make'] = async (name, input) => {
     const { outcome, data, error } = await ask(name, input);
@@ -979,6 +988,67 @@ for (const transport of TRANSPORTS) {
   });
 }
 
+t.test(
+  'links of many products that are made side by side are counted exactly, and one of no product fails alone',
+  async (t) => {
+    const { make, call, wallet } = await createWorld('REST');
+    const shirts = Array.from({ length: 5 }, (_, n) => `Shirt ${n}`);
+    const terms = { walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '1' };
+    const made = await Promise.all(shirts.map((name) => make('products.create', { ...terms, name })));
+    const ids = made.map(({ id }) => id);
+    // The first product gets one link, the last five.
+    const asked = [...ids.flatMap((id, n) => Array(n + 1).fill(id)), 'prod_x', 'prod_x'];
+    const answers = await Promise.all(asked.map((productId) => call('paymentLinks.create', { productId })));
+    t.same(
+      answers.map(({ outcome }) => outcome),
+      asked.map((id) => (id === 'prod_x' ? 'validation_error' : 'ok')),
+    );
+    await make('paymentLinks.delete', { id: answers[1]!.data.id });
+    const counts = await Promise.all(ids.map(async (id) => (await make('products.get', { id })).paymentLinkCount));
+    t.same(counts, [1, 1, 3, 4, 5]);
+  },
+);
+
 t.test('every operation was accepted once at least', async (t) => {
   for (const [name, { status }] of operations) t.ok(answered.get(`${name} ${status}`), name);
 });
+
+const fieldsOf = (filter: Access['filter'] = {}) => Object.keys(filter).join();
+/** What a request may look for without naming its account, and why. */
+const NAMELESS: { reason: string; is: (access: Access) => boolean }[] = [
+  {
+    reason: 'networks, addresses on them and processes belong to no account',
+    is: ({ collection }) => /^(networkStates|cursors|leases|webhookKeys|ledger_\w+)$/.test(collection),
+  },
+  {
+    reason: 'which account asks is known by its API key only',
+    is: ({ collection, filter }) => collection === 'api-keys' && fieldsOf(filter) === 'hash',
+  },
+  {
+    reason: 'a memo exists once, whatever the account',
+    is: ({ collection, filter }) => collection === 'paymentLinks' && fieldsOf(filter) === 'memo',
+  },
+  {
+    reason: "a refund is booked as the watcher books it, by the ids of payments that were read as the account's",
+    is: ({ collection, filter }) =>
+      (/^(payments|refunds)$/.test(collection) && fieldsOf(filter) === '_id') ||
+      (collection === 'wallets' && fieldsOf(filter) === 'network,address'),
+  },
+  {
+    reason: "gaps and statements go by the wallet, which was read as the account's",
+    is: ({ collection, filter }) => /^(gaps|payments)$/.test(collection) && /^walletId,/.test(fieldsOf(filter)),
+  },
+];
+
+t.test(
+  'what a request asks MongoDB for names its account, so that a database divided by accounts answers it from one part',
+  async (t) => {
+    const nameless = accesses.filter((access) => !accountIds.some((id) => namesAccount(access, id)));
+    const shapes = nameless
+      .filter((access) => !NAMELESS.some(({ is }) => is(access)))
+      .map(({ command, collection, filter = {} }) => `${command} ${collection} ${Object.keys(filter)}`);
+    t.same([...new Set(shapes)].sort(), []);
+    t.ok(accesses.length > 1000, `${accesses.length} in all`);
+    for (const { reason, is } of NAMELESS) t.ok(nameless.some(is), `an exception: ${reason}`);
+  },
+);

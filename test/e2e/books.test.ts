@@ -115,6 +115,27 @@ t.test('a day begins and ends where the time zone says, also when its clocks are
   t.same(await days(`${berlin}&from=2026-03-29&to=2026-03-30`), [['2026-03-29', 2]]);
   t.same(await days('from=2026-03-28T23:00:00Z&to=2026-03-29T21:59:59Z'), [['2026-03-28', 1]]);
   t.same(await days('timezone=%2B02:00&groupBy=month'), [['2026-03', 4]]);
+  const other = await paid([
+    ...[at('2026-07-01T13:29:59Z'), at('2026-07-01T13:30:00Z'), at('2026-07-01T18:14:59Z')],
+    ...[at('2026-07-01T18:15:00Z'), at('2026-07-01T18:30:00Z')],
+  ]);
+  for (const [timezone, first, second] of [
+    // Off by whole hours only in summer.
+    ['Australia/Lord_Howe', 1, 4],
+    ['Asia/Kathmandu', 3, 2],
+    ['Asia/Kolkata', 4, 1],
+    ['%2B05:30', 4, 1],
+  ] as const) {
+    const { data } = await report(`timezone=${timezone}`, other.apiKey);
+    t.same(
+      data.map(({ key, count }: any) => [key, count]),
+      [
+        ['2026-07-01', first],
+        ['2026-07-02', second],
+      ],
+      timezone,
+    );
+  }
   t.match((await report('timezone=Europe/Atlantis')).error, { code: 'bad_request', message: /timezone/ });
   for (const wrong of ['timezone=%00', 'from=yesterday', 'groupBy=year', 'status=PAID']) {
     t.equal((await report(wrong)).status, 400, wrong);

@@ -72,7 +72,7 @@ t.test('a pasted key opens a session, whose cookie no script and no other site c
 
 t.test('behind https the cookie is Secure and has the path that the browser sees', (t) => {
   const cookie = createSessionCookie('https://shop.example/pay/', 1000);
-  t.equal(cookie.set('x'), '__Secure-dashboard=x; Max-Age=1; Path=/pay/dashboard; HttpOnly; SameSite=Strict; Secure');
+  t.equal(cookie.set('x'), '__Secure-dashboard=x; Max-Age=1; Path=/pay/dashboard; HttpOnly; Secure; SameSite=Strict');
   t.equal(cookie.read({ headers: { cookie: 'a=b; __Secure-dashboard=x;c=d' } } as never), 'x');
   t.equal(cookie.read({ headers: { cookie: 'dashboard=x' } } as never), '', 'one set over plain http does not count');
   t.match(cookie.clear(), /^__Secure-dashboard=; Max-Age=0; /);

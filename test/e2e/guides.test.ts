@@ -3,6 +3,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
+import { tsImport } from 'tsx/esm/api';
 import { ROOT } from '../helpers/command.js';
 import { bash, blocksOf, end, literally } from '../helpers/documents.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
@@ -48,7 +49,7 @@ async function medusaProvider(options: Record<string, unknown>) {
   await writeFile(join(framework, 'package.json'), JSON.stringify(exported));
   await writeFile(join(framework, 'utils.js'), MEDUSA);
   await symlink(join(ROOT, 'src/client'), join(home, 'node_modules/stellar-collect-client'));
-  const { StellarCollectProvider } = await import(join(home, 'src/provider.ts'));
+  const { StellarCollectProvider } = await tsImport(join(home, 'src/provider.ts'), import.meta.url);
   return { Provider: StellarCollectProvider, provider: new StellarCollectProvider({}, options) };
 }
 

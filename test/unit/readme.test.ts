@@ -6,7 +6,8 @@ import { readFileSync } from 'node:fs';
 import express from 'express';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
-import { readConfig, SETTINGS } from '../../src/config.js';
+import { readConfig } from '../../src/config.js';
+import { SETTINGS } from '../../src/settings.js';
 import { freePort } from '../helpers/mongo.js';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
