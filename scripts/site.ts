@@ -1,4 +1,4 @@
-/** Makes the documentation site from the repository, without network: the README, guides and decisions, the package's exports, and the API from openapi.json.
+/** Makes the documentation site from the repository, without network: the README, guides, the way of a payment, decisions, the package's exports, and the API from openapi.json.
  *
  *  node --import=tsx scripts/site.ts [FOLDER], `site` without it. Exits with 1 where a link between the documents leads nowhere. */
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ const inFolder = (folder: string) =>
 const groups: Record<string, string[]> = {
   Guides: GUIDES.map((name) => `docs/guides/${name}.md`),
   Operation: ['docs/performance.md', 'SECURITY.md', 'CHANGELOG.md'],
-  Contributing: ['CONTRIBUTING.md', ...inFolder('docs/decisions')],
+  Contributing: ['CONTRIBUTING.md', 'docs/way-of-a-payment.md', ...inFolder('docs/decisions')],
 };
 const forgotten = inFolder('docs/guides').filter((file) => !groups.Guides!.includes(file));
 if (forgotten.length > 0) throw new Error(`name them in GUIDES: ${forgotten.join(', ')}`);
