@@ -133,6 +133,8 @@ export async function createCloser({ store, queue, past, faults, network, clock,
       nextMs = isJustBefore ? nextMs + closeMs : (Math.floor(nowMs / closeMs) + 1) * closeMs;
       await clock.sleep(nextMs - nowMs, signal);
       if (signal.aborted) return;
+      // Woken late, or the clock was set meanwhile: a ledger does not close before what happened in it.
+      if (clock.nowMs() - nextMs >= closeMs) nextMs = clock.nowMs();
       await inTurn(() => closeAt(nextMs)).catch((error: unknown) => {
         if (!signal.aborted) log.error({ err: error }, 'a ledger could not be closed');
       });

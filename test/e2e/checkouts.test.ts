@@ -189,13 +189,14 @@ t.test(
     const paths = ['/payments', `/accounts/${wallet.address}/payments`];
     for (const path of paths) await ledger.faults.add({ kind: 'unavailable', path });
     await pay(before.memo, '50');
-    // Close times have whole seconds, and the newest ledger is unknown while Horizon is away.
+    // Close times have whole seconds, and the newest ledger is unknown while Horizon is away: only another second is surely later.
     aheadMs += 2000;
     for (const { id } of [before, after]) {
       t.match((await service.api('POST', `/checkouts/${id}/cancel`)).data, { status: 'CANCELLED' });
     }
     await ledger.faults.clear();
     t.match(await reaches(before.id, 'PAID'), { receivedAmount: '50' });
+    aheadMs += 2000;
     await pay(after.memo, '50');
     const [late] = await cameFor(after.id, 1);
     t.match(late, { status: 'REJECTED', reason: 'checkout_cancelled' });
@@ -288,7 +289,7 @@ t.test('accepted, a payment from before it that is read later completes what it 
   const paths = ['/payments', `/accounts/${wallet.address}/payments`];
   for (const path of paths) await ledger.faults.add({ kind: 'unavailable', path });
   await pay(checkout.memo, '30');
-  // Close times have whole seconds, and the newest ledger is unknown while Horizon is away.
+  // Close times have whole seconds, and the newest ledger is unknown while Horizon is away: only another second is surely later.
   aheadMs += 2000;
   const accepted = (await service.api('POST', `/checkouts/${checkout.id}/accept`)).data;
   t.match(accepted, { status: 'PAID', receivedAmount: '20', remainingAmount: '0' });

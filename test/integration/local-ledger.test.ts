@@ -1296,3 +1296,18 @@ t.test('a reset begins at ledger 1 with nothing but the root account', async (t)
   await client.pay({ to: again.address, amount: '1' });
   t.equal((await records(`/accounts/${again.address}/payments`)).length, 2);
 });
+
+t.test('a clock that is set forward between two closes: no ledger closes before what happened in it', async (t) => {
+  let aheadMs = 0;
+  const nowMs = () => systemClock.nowMs() + aheadMs;
+  const clock = { ...systemClock, nowMs, now: () => new Date(nowMs()) };
+  const own = await startTestLedger(t, { db: (await testDatabase(t)).db, closeMs: 500, clock });
+  const payee = await own.client.fund();
+  for (let time = 0; time < 3; time += 1) {
+    aheadMs += 60_000;
+    const sentAt = nowMs();
+    const { hash } = await own.client.pay({ to: payee.address, amount: '1' });
+    const { created_at: closedAt } = await own.client.server.transactions().transaction(hash).call();
+    t.ok(Date.parse(closedAt) >= sentAt, `${closedAt} for ${new Date(sentAt).toISOString()}`);
+  }
+});
