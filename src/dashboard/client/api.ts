@@ -72,6 +72,9 @@ export const UNREACHABLE: Failure = {
 
 /** What is not seen by itself, such as a name that somebody else changed. */
 const REFRESH_MS = 30_000;
+/** What failed for a while is looked for again by itself. */
+const LOOK_AGAIN_MS = 5_000;
+const PASSING: readonly Failure['code'][] = ['unreachable', 'internal', 'unavailable', 'rate_limited'];
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -112,12 +115,14 @@ type ReadOptions = {
 export function useRead<Name extends ReadName>(
   name: Name,
   input: Input<Name>,
-  { keepPrevious = true, ...options }: ReadOptions = {},
+  { keepPrevious = true, refetchInterval = REFRESH_MS, ...options }: ReadOptions = {},
 ): UseQueryResult<Output<Name>> {
   return useQuery({
     queryKey: keyOf(name, input),
     queryFn: ({ signal }) => client.query(name, input, { signal }) as Promise<Output<Name>>,
     ...(keepPrevious ? {} : { placeholderData: undefined }),
+    refetchInterval: ({ state: { error } }) =>
+      error && PASSING.includes(failureOf(error).code) ? LOOK_AGAIN_MS : refetchInterval,
     ...options,
   });
 }

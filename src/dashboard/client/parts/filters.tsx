@@ -1,6 +1,6 @@
 /** Filters of lists. Each keeps its value in the address. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { useParam } from '../address.js';
 
@@ -66,10 +66,20 @@ export function Search({
   const id = useId();
   const latest = useRef(set);
   latest.current = set;
-  useEffect(() => setTyped(value), [value]);
+  // What this field itself has put into the address must not overwrite what was typed since.
+  const own = useRef(value);
+  useLayoutEffect(() => {
+    if (value === own.current) return;
+    own.current = value;
+    setTyped(value);
+  }, [value]);
   useEffect(() => {
-    if (typed.trim() === value) return;
-    const timer = setTimeout(() => latest.current(typed.trim()), TYPING_MS);
+    const wanted = typed.trim();
+    if (wanted === value) return;
+    const timer = setTimeout(() => {
+      own.current = wanted;
+      latest.current(wanted);
+    }, TYPING_MS);
     return () => clearTimeout(timer);
   }, [typed, value]);
   return (
