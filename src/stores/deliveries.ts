@@ -8,6 +8,7 @@ import type { OpeningPlan } from '../domain/sequence.js';
 import { createCountSegments } from './count-segments.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { readHealth } from './delivery-health.js';
+import { createDueDeliveries, EPOCH } from './due-deliveries.js';
 import { type PageRequest, page, pageOfKnown } from './paging.js';
 import { createReplayedDeliveries } from './replayed-deliveries.js';
 
@@ -46,34 +47,6 @@ export interface DeliveryDoc {
   isReplayed: boolean;
 }
 
-/** As much of a delivery as sending it needs. */
-export type DueDelivery = Pick<
-  DeliveryDoc,
-  '_id' | 'webhookId' | 'eventId' | 'eventType' | 'subjectId' | 'sequence' | 'attemptCount' | 'isReplayed'
->;
-const DUE_FIELDS = {
-  webhookId: 1,
-  eventId: 1,
-  eventType: 1,
-  subjectId: 1,
-  sequence: 1,
-  attemptCount: 1,
-  isReplayed: 1,
-} as const;
-
-/** What one attempt made of a delivery. */
-export interface AttemptRecord {
-  id: string;
-  /** As it was before the attempt: the record of anybody who saw an older state is ignored. */
-  attemptCount: number;
-  attempt: Attempt;
-  status: DeliveryStatus;
-  nextAttemptAt: Date | null;
-}
-
-const MAX_ATTEMPTS_KEPT = 50;
-const MUCH_DUE = 200;
-
 const deliverySchema = new mongoose.Schema<DeliveryDoc>(
   {
     _id: String,
@@ -98,8 +71,6 @@ const deliverySchema = new mongoose.Schema<DeliveryDoc>(
   },
   { ...SCHEMA_OPTIONS, collection: 'deliveries' },
 );
-/** A date at all: the condition of the partial index, which every query that uses it has to repeat. */
-const EPOCH = new Date(0);
 // One delivery for each webhook and event, and for each replay; it also finds the deliveries of one kind about a subject.
 deliverySchema.index({ webhookId: 1, subjectId: 1, eventType: 1, eventId: 1, replayId: 1 }, { unique: true });
 deliverySchema.index(
@@ -121,8 +92,6 @@ deliverySchema.index(
   { partialFilterExpression: { endedAt: { $gte: EPOCH } } },
 );
 
-const dueBy = (now: Date) => ({ nextAttemptAt: { $gte: EPOCH, $lte: now } });
-
 /** What works across accounts: for the watcher and the dispatchers. */
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>['system'];
 /** One account's view. */
@@ -137,6 +106,7 @@ export function createDeliveryStore(
   const deliveries = connection.model<DeliveryDoc>('Delivery', deliverySchema);
   const collection = deliveries.collection as unknown as mongoose.mongo.Collection<DeliveryDoc>;
   const replays = createReplayedDeliveries(collection, clock);
+  const due = createDueDeliveries(connection, collection);
   const listOf = (accountId: string) => `deliveries:${accountId}`;
 
   async function cancelPending(webhookIds: readonly string[], owner: { accountId?: string }): Promise<void> {
@@ -209,115 +179,9 @@ export function createDeliveryStore(
         await countSegments.touchAll(opened, (delivery) => listOf(delivery.accountId), session);
       },
 
-      /** How many replayed deliveries to this webhook are due; null when so much is due that it does not matter. */
-      async countDueReplays(webhookId: string, now: Date): Promise<number | null> {
-        const due = await collection
-          .find({ webhookId, ...dueBy(now) }, { projection: { isReplayed: 1 } })
-          .limit(MUCH_DUE)
-          .toArray();
-        return due.length === MUCH_DUE ? null : due.filter(({ isReplayed }) => isReplayed).length;
-      },
       ...replays.system,
-
-      /** Ids of the webhooks for which something is due: one look into the index for each, however much is due. */
-      dueWebhooks: (now: Date): Promise<string[]> =>
-        // Without a condition on the first field the planner would read the whole index.
-        collection.distinct('webhookId', { webhookId: { $gt: '' }, ...dueBy(now) }),
-
-      /** Deliveries that were attempted before and are to be attempted again.
-       *  @returns how many of them are due, counted up to `limit`, and when the next one will be */
-      async retries(now: Date, limit: number): Promise<{ due: number; nextAt: Date | null }> {
-        const retried = { attemptCount: { $gt: 0 } };
-        const [due, next] = await Promise.all([
-          collection.countDocuments({ ...retried, ...dueBy(now) }, { limit }),
-          collection.findOne(
-            { ...retried, nextAttemptAt: { $gt: now } },
-            { sort: { nextAttemptAt: 1 }, projection: { nextAttemptAt: 1 } },
-          ),
-        ]);
-        return { due, nextAt: next?.nextAttemptAt ?? null };
-      },
-
-      /** What is due for each of these webhooks, at most `limit` each, oldest first. */
-      dueOf: (webhookIds: readonly string[], now: Date, limit: number): Promise<DueDelivery[]> =>
-        connection
-          .db!.aggregate<DueDelivery>([
-            { $documents: webhookIds.map((_id) => ({ _id })) },
-            {
-              $lookup: {
-                from: collection.collectionName,
-                localField: '_id',
-                foreignField: 'webhookId',
-                pipeline: [
-                  { $match: dueBy(now) },
-                  { $sort: { nextAttemptAt: 1, _id: 1 } },
-                  { $limit: limit },
-                  { $project: DUE_FIELDS },
-                ],
-                as: 'due',
-              },
-            },
-            { $unwind: '$due' },
-            { $replaceRoot: { newRoot: '$due' } },
-          ])
-          .toArray(),
-
-      /** Of the deliveries of one kind about these subjects to these webhooks, those that were never attempted. */
-      unattempted: (
-        webhookIds: readonly string[],
-        subjectIds: readonly string[],
-        eventType: EventType,
-      ): Promise<DueDelivery[]> =>
-        collection
-          .find(
-            {
-              webhookId: { $in: [...webhookIds] },
-              subjectId: { $in: [...subjectIds] },
-              eventType,
-              status: 'PENDING',
-              attemptCount: 0,
-            },
-            { projection: DUE_FIELDS },
-          )
-          .toArray(),
-
-      /** @returns how many of the records were written: the others were overtaken by a cancellation or another dispatcher. */
-      async record(records: readonly AttemptRecord[]): Promise<number> {
-        const byCount = new Map<number, AttemptRecord[]>();
-        for (const each of records) {
-          const some = byCount.get(each.attemptCount);
-          if (some) some.push(each);
-          else byCount.set(each.attemptCount, [each]);
-        }
-        const { modifiedCount } = await collection.bulkWrite(
-          [...byCount].map(([attemptCount, some]) => ({ updateMany: updateAll(attemptCount, some) })),
-          { ordered: false },
-        );
-        return modifiedCount;
-      },
+      ...due,
     },
-  };
-}
-
-/** One update of many deliveries, to each its own record: MongoDB has less than half the work of as many updates of one. */
-function updateAll(attemptCount: number, records: readonly AttemptRecord[]) {
-  const ids = records.map(({ id }) => id);
-  const changes = records.map(({ attempt, status, nextAttemptAt }) => ({
-    status,
-    nextAttemptAt,
-    attemptCount: attemptCount + 1,
-    lastResponseStatus: attempt.responseStatus,
-    lastError: attempt.error,
-    endedAt: status === 'PENDING' ? null : new Date(attempt.at.getTime() + attempt.durationMs),
-  }));
-  const attempts = records.map(({ attempt }) => [attempt]);
-  // MongoDB hashes an array of constants: this is no search.
-  const nth = { $indexOfArray: [{ $literal: ids }, '$_id'] };
-  const own = (values: readonly unknown[]) => ({ $arrayElemAt: [{ $literal: values }, nth] });
-  const log = { $slice: [{ $concatArrays: ['$attempts', own(attempts)] }, -MAX_ATTEMPTS_KEPT] };
-  return {
-    filter: { _id: { $in: ids }, attemptCount, status: 'PENDING' as const },
-    update: [{ $replaceWith: { $mergeObjects: ['$$ROOT', own(changes), { attempts: log }] } }],
   };
 }
 

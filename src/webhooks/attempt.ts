@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { isTimeToPause, judgeAttempt, type RetrySettings, withFailure } from '../domain/retry.js';
 import type { SecretBox } from '../domain/secrets.js';
-import type { AttemptRecord } from '../stores/deliveries.js';
+import type { AttemptRecord } from '../stores/due-deliveries.js';
 import type { WebhookDoc, WebhookHealth } from '../stores/webhooks.js';
 import type { EndpointQueue, LoadedDelivery } from './endpoint-queue.js';
 import type { Poster, PostResult } from './poster.js';

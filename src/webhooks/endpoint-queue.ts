@@ -2,7 +2,7 @@
  *  may be sent. A delivery never starts before the first attempt of its predecessor (the event that goes before it about the same subject) is over. */
 import { EVENT_TYPES, type EventType, predecessorOf } from '../../contracts/event-kinds.js';
 import type { FailureStreak } from '../domain/retry.js';
-import type { DueDelivery } from '../stores/deliveries.js';
+import type { DueDelivery } from '../stores/due-deliveries.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 
 /** A due delivery in memory, ready to be sent. */

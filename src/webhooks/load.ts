@@ -2,7 +2,8 @@
 import type { Logger } from 'pino';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { Clock } from '../clock.js';
-import type { DeliveryStore, DueDelivery } from '../stores/deliveries.js';
+import type { DeliveryStore } from '../stores/deliveries.js';
+import type { DueDelivery } from '../stores/due-deliveries.js';
 import type { EventStore } from '../stores/events.js';
 import { type EndpointQueue, isPredecessor, predecessorOfDelivery } from './endpoint-queue.js';
 import type { EndpointQueues } from './endpoint-queues.js';

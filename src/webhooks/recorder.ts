@@ -1,7 +1,8 @@
 /** Writes the results of attempts in batches: what comes in while a batch is being written is the next batch. Nothing is dropped before it is written. */
 import type { Logger } from 'pino';
 import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
-import type { AttemptRecord, DeliveryStore } from '../stores/deliveries.js';
+import type { DeliveryStore } from '../stores/deliveries.js';
+import type { AttemptRecord } from '../stores/due-deliveries.js';
 import type { WebhookHealth, WebhookStore } from '../stores/webhooks.js';
 import type { Pause } from './pause.js';
 

@@ -556,7 +556,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'an attempt is recorded once, and by him who saw the state before it',
     changes: [
       [
-        'src/stores/deliveries.ts',
+        'src/stores/due-deliveries.ts',
         "filter: { _id: { $in: ids }, attemptCount, status: 'PENDING' as const },",
         'filter: { _id: { $in: ids } },',
       ],

@@ -1,0 +1,152 @@
+/** What dispatchers ask about deliveries that are due, and what they record of their attempts. Part of the delivery store. */
+import type mongoose from 'mongoose';
+import type { EventType } from '../../contracts/event-kinds.js';
+import type { Attempt, DeliveryDoc, DeliveryStatus } from './deliveries.js';
+
+/** As much of a delivery as sending it needs. */
+export type DueDelivery = Pick<
+  DeliveryDoc,
+  '_id' | 'webhookId' | 'eventId' | 'eventType' | 'subjectId' | 'sequence' | 'attemptCount' | 'isReplayed'
+>;
+const DUE_FIELDS = {
+  webhookId: 1,
+  eventId: 1,
+  eventType: 1,
+  subjectId: 1,
+  sequence: 1,
+  attemptCount: 1,
+  isReplayed: 1,
+} as const;
+
+/** What one attempt made of a delivery. */
+export interface AttemptRecord {
+  id: string;
+  /** As it was before the attempt: the record of anybody who saw an older state is ignored. */
+  attemptCount: number;
+  attempt: Attempt;
+  status: DeliveryStatus;
+  nextAttemptAt: Date | null;
+}
+
+const MAX_ATTEMPTS_KEPT = 50;
+const MUCH_DUE = 200;
+
+/** A date at all: the condition of the partial index, which every query that uses it has to repeat. */
+export const EPOCH = new Date(0);
+
+const dueBy = (now: Date) => ({ nextAttemptAt: { $gte: EPOCH, $lte: now } });
+
+export function createDueDeliveries(
+  connection: mongoose.Connection,
+  collection: mongoose.mongo.Collection<DeliveryDoc>,
+) {
+  return {
+    /** How many replayed deliveries to this webhook are due; null when so much is due that it does not matter. */
+    async countDueReplays(webhookId: string, now: Date): Promise<number | null> {
+      const due = await collection
+        .find({ webhookId, ...dueBy(now) }, { projection: { isReplayed: 1 } })
+        .limit(MUCH_DUE)
+        .toArray();
+      return due.length === MUCH_DUE ? null : due.filter(({ isReplayed }) => isReplayed).length;
+    },
+
+    /** Ids of the webhooks for which something is due: one look into the index for each, however much is due. */
+    dueWebhooks: (now: Date): Promise<string[]> =>
+      // Without a condition on the first field the planner would read the whole index.
+      collection.distinct('webhookId', { webhookId: { $gt: '' }, ...dueBy(now) }),
+
+    /** Deliveries that were attempted before and are to be attempted again.
+     *  @returns how many of them are due, counted up to `limit`, and when the next one will be */
+    async retries(now: Date, limit: number): Promise<{ due: number; nextAt: Date | null }> {
+      const retried = { attemptCount: { $gt: 0 } };
+      const [due, next] = await Promise.all([
+        collection.countDocuments({ ...retried, ...dueBy(now) }, { limit }),
+        collection.findOne(
+          { ...retried, nextAttemptAt: { $gt: now } },
+          { sort: { nextAttemptAt: 1 }, projection: { nextAttemptAt: 1 } },
+        ),
+      ]);
+      return { due, nextAt: next?.nextAttemptAt ?? null };
+    },
+
+    /** What is due for each of these webhooks, at most `limit` each, oldest first. */
+    dueOf: (webhookIds: readonly string[], now: Date, limit: number): Promise<DueDelivery[]> =>
+      connection
+        .db!.aggregate<DueDelivery>([
+          { $documents: webhookIds.map((_id) => ({ _id })) },
+          {
+            $lookup: {
+              from: collection.collectionName,
+              localField: '_id',
+              foreignField: 'webhookId',
+              pipeline: [
+                { $match: dueBy(now) },
+                { $sort: { nextAttemptAt: 1, _id: 1 } },
+                { $limit: limit },
+                { $project: DUE_FIELDS },
+              ],
+              as: 'due',
+            },
+          },
+          { $unwind: '$due' },
+          { $replaceRoot: { newRoot: '$due' } },
+        ])
+        .toArray(),
+
+    /** Of the deliveries of one kind about these subjects to these webhooks, those that were never attempted. */
+    unattempted: (
+      webhookIds: readonly string[],
+      subjectIds: readonly string[],
+      eventType: EventType,
+    ): Promise<DueDelivery[]> =>
+      collection
+        .find(
+          {
+            webhookId: { $in: [...webhookIds] },
+            subjectId: { $in: [...subjectIds] },
+            eventType,
+            status: 'PENDING',
+            attemptCount: 0,
+          },
+          { projection: DUE_FIELDS },
+        )
+        .toArray(),
+
+    /** @returns how many of the records were written: the others were overtaken by a cancellation or another dispatcher. */
+    async record(records: readonly AttemptRecord[]): Promise<number> {
+      const byCount = new Map<number, AttemptRecord[]>();
+      for (const each of records) {
+        const some = byCount.get(each.attemptCount);
+        if (some) some.push(each);
+        else byCount.set(each.attemptCount, [each]);
+      }
+      const { modifiedCount } = await collection.bulkWrite(
+        [...byCount].map(([attemptCount, some]) => ({ updateMany: updateAll(attemptCount, some) })),
+        { ordered: false },
+      );
+      return modifiedCount;
+    },
+  };
+}
+
+/** One update of many deliveries, to each its own record: MongoDB has less than half the work of as many updates of one. */
+function updateAll(attemptCount: number, records: readonly AttemptRecord[]) {
+  const ids = records.map(({ id }) => id);
+  const changes = records.map(({ attempt, status, nextAttemptAt }) => ({
+    status,
+    nextAttemptAt,
+    attemptCount: attemptCount + 1,
+    lastResponseStatus: attempt.responseStatus,
+    lastError: attempt.error,
+    endedAt: status === 'PENDING' ? null : new Date(attempt.at.getTime() + attempt.durationMs),
+  }));
+  const attempts = records.map(({ attempt }) => [attempt]);
+  // MongoDB hashes an array of constants: this is no search.
+  const nth = { $indexOfArray: [{ $literal: ids }, '$_id'] };
+  const own = (values: readonly unknown[]) => ({ $arrayElemAt: [{ $literal: values }, nth] });
+  const log = { $slice: [{ $concatArrays: ['$attempts', own(attempts)] }, -MAX_ATTEMPTS_KEPT] };
+  return {
+    filter: { _id: { $in: ids }, attemptCount, status: 'PENDING' as const },
+    update: [{ $replaceWith: { $mergeObjects: ['$$ROOT', own(changes), { attempts: log }] } }],
+  };
+}
