@@ -98,13 +98,13 @@ export function createWalletStarts(deps: {
     return { ledger: isWhole ? beginning : isOther ? 0 : (from.ledger ?? 0), closedAt: before };
   }
 
-  async function earliestStart(windows: readonly WatchWindow[], search: Search) {
-    let earliest: LedgerClose | null = null;
-    for (const window of windows) {
-      const start = startOf(window, search) ?? (await searchStart(window, search));
-      if (!earliest || start.ledger < earliest.ledger) earliest = start;
-    }
-    return earliest;
+  /** The earliest ledger and the earliest time, which may be of two windows: the cursor says that nothing before either is left to read. */
+  async function earliestStart(windows: readonly WatchWindow[], search: Search): Promise<LedgerClose | null> {
+    const starts: LedgerClose[] = [];
+    for (const window of windows) starts.push(startOf(window, search) ?? (await searchStart(window, search)));
+    if (starts.length === 0) return null;
+    const closes = starts.map(({ closedAt }) => closedAt.getTime());
+    return { ledger: Math.min(...starts.map(({ ledger }) => ledger)), closedAt: new Date(Math.min(...closes)) };
   }
 
   async function start(session: LedgerSession, batch: readonly WalletDoc[], facts: StartFacts): Promise<void> {
@@ -118,8 +118,10 @@ export function createWalletStarts(deps: {
       const ofAddress = all.filter((wallet) => wallet.address === address);
       return { address, known, unread: unreadWindows(ofAddress, known, facts.state) };
     });
-    // Oldest first: what was searched for one serves those that follow shortly after.
-    plans.sort((a, b) => beginOf(a.unread) - beginOf(b.unread));
+    // Those whose ledger is known never wait for one that has to be searched for. Then the oldest: what was searched for one serves those that follow
+    // shortly after.
+    const isSearched = (unread: readonly WatchWindow[]) => Number(unread.some((window) => !startOf(window, facts)));
+    plans.sort((a, b) => isSearched(a.unread) - isSearched(b.unread) || beginOf(a.unread) - beginOf(b.unread));
     const search = { ...facts, session, noneAtMs: Number.NEGATIVE_INFINITY };
     const starts: CursorDoc[] = [];
     const done = new Set<string>();
