@@ -29,7 +29,7 @@ export function createFlagGap(deps: {
     const { fromLedger, toLedger, at } = gap;
     const isLost = lostSince !== undefined;
     const flagged = batch.filter(({ gap: last }) => last !== null).map(({ _id }) => _id);
-    const known = await gaps.same(flagged, fromLedger, lostSince, session);
+    const known = await gaps.same(flagged, { fromLedger, lostSince: lostSince ?? null }, session);
     const grown = known.map(({ walletId }) => walletId);
     await gaps.extend(
       known.map(({ _id }) => _id),
@@ -43,7 +43,8 @@ export function createFlagGap(deps: {
       fresh.map(
         ({ _id: walletId, accountId, network }): GapDoc => ({
           _id: newId('gap'),
-          ...{ accountId, walletId, network, fromLedger, toLedger, at, readTo: null, mendedAt: null, isLost },
+          ...{ accountId, walletId, network, fromLedger, toLedger, at, readTo: null, mendedAt: null },
+          ...{ isLost, lostSince: lostSince ?? null },
         }),
       ),
       session,

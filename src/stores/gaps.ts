@@ -19,6 +19,8 @@ export interface GapDoc {
   mendedAt: Date | null;
   /** The network began anew: what these numbers meant is gone for good. */
   isLost: boolean;
+  /** Of a gap that a network left by beginning anew: when it was last seen as it was before. Null for all others. */
+  lostSince: Date | null;
 }
 
 const gapSchema = new mongoose.Schema<GapDoc>(
@@ -33,6 +35,7 @@ const gapSchema = new mongoose.Schema<GapDoc>(
     readTo: { type: Number, default: null },
     mendedAt: { type: Date, default: null },
     isLost: Boolean,
+    lostSince: { type: Date, default: null },
   },
   { ...SCHEMA_OPTIONS, collection: 'gaps' },
 );
@@ -68,16 +71,20 @@ export function createGapStore(connection: mongoose.Connection) {
     system: {
       /** Those that can be mended, in the order of their ledgers. */
       openOf,
-      /** Of these wallets, the open gaps that this one belongs to: it begins within them or just after their end.
-       *  @param lostSince of a network that began anew: a gap that was found later is this one */
-      same: (walletIds: readonly string[], fromLedger: number, lostSince: Date | undefined, session: Session) =>
+      /** Of these wallets, the open gaps that this one belongs to: it begins within them or just after their end; when the network began anew, that
+       *  which it left then. */
+      same: (
+        walletIds: readonly string[],
+        { fromLedger, lostSince }: Pick<GapDoc, 'fromLedger' | 'lostSince'>,
+        session: Session,
+      ) =>
         collection
           .find(
             {
-              ...{ walletId: { $in: [...walletIds] }, mendedAt: null, isLost: lostSince !== undefined },
+              ...{ walletId: { $in: [...walletIds] }, mendedAt: null },
               ...(lostSince
-                ? { fromLedger, at: { $gt: lostSince } }
-                : { fromLedger: { $lte: fromLedger }, toLedger: { $gte: fromLedger - 1 } }),
+                ? { lostSince }
+                : { isLost: false, fromLedger: { $lte: fromLedger }, toLedger: { $gte: fromLedger - 1 } }),
             },
             { session },
           )

@@ -11,7 +11,7 @@ export interface GapScope {
   address: string | null;
   /** Ids of wallets that missed nothing. */
   without: readonly string[];
-  /** Given when the network began anew: nobody has what was missed. It was last seen as it was at this moment, so that a gap found later is this one. */
+  /** Given when the network began anew, so that nobody has what was missed: when it was last seen as it was before, by which this reset is known again. */
   lostSince?: Date;
 }
 

@@ -124,6 +124,7 @@ t.test('a caller cannot make the service connect inside', async (t) => {
         readTo: null,
         mendedAt: null,
         isLost: false,
+        lostSince: null,
       },
     ],
     undefined as never,

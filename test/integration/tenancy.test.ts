@@ -139,7 +139,7 @@ const refund: RefundDoc = {
 };
 const gap: GapDoc = {
   ...{ _id: newId('gap'), accountId: OWNER, walletId: wallet._id, network: 'TESTNET', fromLedger: 1, toLedger: 2 },
-  ...{ at: now, readTo: null, mendedAt: null, isLost: false },
+  ...{ at: now, readTo: null, mendedAt: null, isLost: false, lostSince: null },
 };
 const audit = { _id: newId('aud'), walletId: wallet._id, network: 'TESTNET', createdAt: now } as const;
 const apiKey = {
