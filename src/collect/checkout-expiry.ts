@@ -5,7 +5,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { isProvenUnpaid, type ReadState } from '../domain/checkout.js';
-import { cursorId, FEED, shownCursor } from '../domain/coverage.js';
+import { cursorId, FEED, gapFoundAt, shownCursor } from '../domain/coverage.js';
 import type { Outbox } from '../events/outbox.js';
 import type { CheckoutFacts } from '../resources/checkout.js';
 import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
@@ -60,7 +60,7 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
         const feed = cursorById.get(cursorId(wallet.network, FEED));
         const shown = wallet.watchStarted ? (shownCursor(own, feed)?.shownClosedAt ?? null) : null;
         const readTo = wallet.watching ? shown : (newest.get(wallet.network) ?? null);
-        return [wallet._id, { readTo, gapFoundAt: wallet.gap?.lastAt ?? wallet.gap?.at ?? null }];
+        return [wallet._id, { readTo, gapFoundAt: gapFoundAt(wallet.gap) }];
       }),
     );
   }

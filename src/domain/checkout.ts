@@ -144,13 +144,23 @@ export interface ReadState {
   gapFoundAt: Date | null;
 }
 
+/** A checkout's beginning. */
+export interface CheckoutBegin {
+  createdAt: Date;
+  /** When the newest gap that its wallet had then was found, by the clock of whoever found it; null for none, missing where nobody noted it. */
+  gapBefore?: Date | null;
+}
+
 /** Whether an OPEN checkout is proven unpaid: everything that could pay it has been read. Ledgers that are missing since it exists may hold its
  *  payment, so it stays OPEN then. */
 export const isProvenUnpaid = (
-  { status, expiresAt, createdAt }: Pick<Checkout, 'status' | 'expiresAt'> & { createdAt: Date },
+  { status, expiresAt, ...begin }: Pick<Checkout, 'status' | 'expiresAt'> & CheckoutBegin,
   { readTo, gapFoundAt }: ReadState,
 ): boolean =>
-  status === 'OPEN' &&
-  readTo !== null &&
-  readTo >= expiresAt &&
-  (gapFoundAt === null || gapFoundAt.getTime() < createdAt.getTime());
+  status === 'OPEN' && readTo !== null && readTo >= expiresAt && (gapFoundAt === null || isOlder(gapFoundAt, begin));
+
+/** Two processes' clocks are not compared where that can be helped: a gap that was there already is the one that was noted. */
+const isOlder = (gapFoundAt: Date, { createdAt, gapBefore }: CheckoutBegin): boolean =>
+  gapBefore === undefined
+    ? gapFoundAt.getTime() < createdAt.getTime()
+    : gapFoundAt.getTime() === (gapBefore?.getTime() ?? null);

@@ -43,6 +43,9 @@ export const isShownPast = ({ shownLedger, shownClosedAt }: Reach, stamp: Ledger
   (stamp.ledger === null || shownLedger > stamp.ledger) &&
   isAtOrAfter({ ledger: shownLedger, closedAt: shownClosedAt }, stamp);
 
+/** When a wallet's newest gap was last found, which tells it from any other; null for none. */
+export const gapFoundAt = (gap: { at: Date; lastAt?: Date } | null): Date | null => gap?.lastAt ?? gap?.at ?? null;
+
 /** How far a wallet was read when it stopped being watched. */
 export interface ReadTo {
   ledger: number;

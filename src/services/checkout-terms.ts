@@ -3,6 +3,7 @@ import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../domain/amount.js';
 import { conflict, invalid } from '../domain/api-error.js';
+import { gapFoundAt } from '../domain/coverage.js';
 import type { CheckoutDoc } from '../stores/checkouts.js';
 import type { ForAccount } from '../stores/index.js';
 import type { ProductDoc } from '../stores/products.js';
@@ -12,7 +13,7 @@ type Input = ParsedInputOf<Contract['checkouts']['create']>;
 /** What never changes once the checkout is made. */
 export type CheckoutTerms = Pick<
   CheckoutDoc,
-  'productId' | 'walletId' | 'name' | 'description' | 'assetCode' | 'assetIssuer' | 'amount' | 'quantity'
+  'productId' | 'walletId' | 'name' | 'description' | 'assetCode' | 'assetIssuer' | 'amount' | 'quantity' | 'gapBefore'
 >;
 
 export const unknownProduct = () =>
@@ -31,7 +32,9 @@ export async function termsOf(
     if (!product) throw unknownProduct();
     const terms = termsOfProduct(product, input);
     if (!product.active) throw conflict('The product is inactive: make it active first.');
-    return terms;
+    // Whether the wallet is there and active is looked at once the checkout is stored.
+    const wallet = await wallets.byId(product.walletId);
+    return { ...terms, gapBefore: gapFoundAt(wallet?.gap ?? null) };
   }
   const wallet = await wallets.byId(input.walletId!);
   if (!wallet) throw unknownWallet();
@@ -45,11 +48,12 @@ export async function termsOf(
     assetIssuer: input.assetIssuer ?? null,
     amount: formatAmount(parseAmount(input.amount!)!),
     quantity: null,
+    gapBefore: gapFoundAt(wallet.gap),
   };
 }
 
 /** The terms that a product gives the checkout. @throws ApiError `validation_error` */
-function termsOfProduct(product: ProductDoc, { quantity, amount }: Input): CheckoutTerms {
+function termsOfProduct(product: ProductDoc, { quantity, amount }: Input): Omit<CheckoutTerms, 'gapBefore'> {
   const { _id: productId, walletId, name, description, assetCode, assetIssuer } = product;
   const terms = { productId, walletId, name, description, assetCode, assetIssuer };
   if (product.priceType === 'FIXED') {

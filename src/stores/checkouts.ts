@@ -49,6 +49,8 @@ export interface CheckoutDoc {
   paidAt: Date | null;
   closedAt: Date | null;
   createdAt: Date;
+  /** When the newest gap that its wallet had then was found; null for none. Missing in documents of before there was this. */
+  gapBefore?: Date | null;
 }
 
 const nullable = { type: String, default: null };
@@ -81,6 +83,7 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
     paidAt: { type: Date, default: null },
     closedAt: { type: Date, default: null },
     createdAt: Date,
+    gapBefore: Date,
   },
   { ...SCHEMA_OPTIONS, collection: 'checkouts' },
 );

@@ -146,6 +146,16 @@ t.test('a checkout is proven unpaid only when all that could pay it has been rea
   t.notOk(proven(1000, 0), 'ledgers went missing in the moment it was made');
   t.ok(proven(1000, -1), 'ledgers were missing before it was made');
   for (const status of ['PAID', 'EXPIRED', 'CANCELLED'] as const) t.notOk(proven(1000, null, status), status);
+
+  const noted = (gap: number | null, gapBefore: number | null) =>
+    isProvenUnpaid(
+      { ...checkout, gapBefore: gapBefore === null ? null : second(gapBefore) },
+      { readTo: second(100), gapFoundAt: gap === null ? null : second(gap) },
+    );
+  t.ok(noted(50, 50), 'the gap was there already, whatever its clock said');
+  t.notOk(noted(-30, null), 'a gap found since, by a clock that is behind');
+  t.notOk(noted(-20, -30), 'another one');
+  t.ok(noted(null, -30), 'it was mended');
 });
 
 const payment = fc.record({
