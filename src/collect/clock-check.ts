@@ -4,9 +4,26 @@ import type { LedgerTip } from '../ledger/source.js';
 
 const SAMPLES = 10;
 const ENOUGH = 3;
+/** The time of day moved so much further than time passed: somebody set the clock. */
+const SET_MS = 1000;
+/** Ledgers close so much faster than time passes only while a source catches up. */
+const CATCHING_UP_MS = 3000;
+
+type Newest = Pick<LedgerTip, 'latestLedger' | 'latestClosedAt' | 'isBehind'>;
+
+/** Tells whether the clock was set since the last look. @param steadyMs of the monotonic clock */
+function createSetCheck(): (nowMs: number, steadyMs: number) => boolean {
+  let lastMs: number | null = null;
+  return (nowMs, steadyMs) => {
+    const wasSet = lastMs !== null && Math.abs(nowMs - steadyMs - lastMs) > SET_MS;
+    lastMs = nowMs - steadyMs;
+    return wasSet;
+  };
+}
 
 export interface ClockCheck {
-  saw(tip: Pick<LedgerTip, 'latestLedger' | 'latestClosedAt' | 'isBehind'>, nowMs: number): void;
+  /** @param steadyMs of the monotonic clock. Default: the clock is never set */
+  saw(tip: Newest, nowMs: number, steadyMs?: number): void;
   /** Milliseconds, less than 0 when the clock is behind; null until a few ledgers were seen. Of the last ledgers the one seen soonest counts: it is late by
    *  as little as any. */
   aheadMs(): number | null;
@@ -15,45 +32,60 @@ export interface ClockCheck {
 }
 
 export function createClockCheck(): ClockCheck {
-  let newest = 0;
-  let isFirst = true;
+  let last: { ledger: number; closedMs: number; steadyMs: number } | null = null;
   let samples: number[] = [];
+  const wasSet = createSetCheck();
   return {
-    saw({ latestLedger, latestClosedAt, isBehind }, nowMs) {
-      if (latestLedger <= newest) return;
-      newest = latestLedger;
+    saw({ latestLedger, latestClosedAt, isBehind }, nowMs, steadyMs = nowMs) {
+      if (wasSet(nowMs, steadyMs)) samples = [];
+      if (last && latestLedger <= last.ledger) return;
+      const closedMs = latestClosedAt.getTime();
+      const isCatchingUp = last && closedMs - last.closedMs - (steadyMs - last.steadyMs) > CATCHING_UP_MS;
       // How long the first one had been there nobody knows, and a server that is behind says nothing of the clock.
-      if (!isFirst && !isBehind) samples = [...samples, nowMs - latestClosedAt.getTime()].slice(-SAMPLES);
-      isFirst = false;
+      if (last && !isBehind && !isCatchingUp) samples = [...samples, nowMs - closedMs].slice(-SAMPLES);
+      last = { ledger: latestLedger, closedMs, steadyMs };
     },
     aheadMs: () => (samples.length < ENOUGH ? null : Math.min(...samples)),
     forget() {
-      newest = 0;
-      isFirst = true;
+      last = null;
       samples = [];
     },
   };
 }
 
-/** How old an answer may be that bounds the clock: somebody may have set it since. */
+/** How old an answer may be that bounds the clock. */
 const BOUND_FOR_MS = 300_000;
+/** A bound beyond this more likely tells of a source that is behind and does not say so. */
+const MOST_AHEAD_MS = 90_000;
 
-/** At most so far is the clock ahead, from single answers of sources that are up to date: no newer ledger had closed then, nor one in the future. */
+/** At most so far is the clock ahead, from single answers of sources: no newer ledger had closed then, nor one in the future. */
 export interface ClockBound {
-  saw(newest: Pick<LedgerTip, 'latestClosedAt'>, nowMs: number): void;
+  /** @param steadyMs of the monotonic clock. Default: the clock is never set */
+  saw(newest: Pick<Newest, 'latestClosedAt' | 'isBehind'>, nowMs: number, steadyMs?: number): void;
   /** Milliseconds; null when nothing is known of late. */
-  aheadMs(nowMs: number): number | null;
+  aheadMs(nowMs: number, steadyMs?: number): number | null;
 }
 
 export function createClockBound(): ClockBound {
+  /** Smallest first. */
   let samples: { aheadMs: number; atMs: number }[] = [];
+  const wasSet = createSetCheck();
+  const keepLate = (nowMs: number, steadyMs: number) => {
+    const isSet = wasSet(nowMs, steadyMs);
+    samples = isSet ? [] : samples.filter(({ atMs }) => steadyMs - atMs < BOUND_FOR_MS);
+  };
   return {
-    saw({ latestClosedAt }, nowMs) {
-      samples = [...samples, { aheadMs: nowMs - latestClosedAt.getTime(), atMs: nowMs }].slice(-SAMPLES);
+    saw({ latestClosedAt, isBehind }, nowMs, steadyMs = nowMs) {
+      keepLate(nowMs, steadyMs);
+      if (isBehind) return;
+      const aheadMs = nowMs - latestClosedAt.getTime();
+      const smaller = samples.filter((each) => each.aheadMs < aheadMs);
+      samples = [...smaller, { aheadMs, atMs: steadyMs }].slice(0, SAMPLES);
     },
-    aheadMs(nowMs) {
-      const late = samples.filter(({ atMs }) => Math.abs(nowMs - atMs) < BOUND_FOR_MS);
-      return late.length === 0 ? null : Math.min(...late.map(({ aheadMs }) => aheadMs));
+    aheadMs(nowMs, steadyMs = nowMs) {
+      keepLate(nowMs, steadyMs);
+      const [smallest] = samples;
+      return smallest && smallest.aheadMs <= MOST_AHEAD_MS ? smallest.aheadMs : null;
     },
   };
 }

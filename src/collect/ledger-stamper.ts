@@ -1,7 +1,7 @@
 /** Stamps moments with the newest ledger that is known, and with the ledger's time where this host's clock may be off. While the watcher is up to date and
  *  the clock agrees this costs no request; else all who ask at once share one question. */
 import type { Network } from '../../contracts/networks.js';
-import { type Clock, within } from '../clock.js';
+import { type Clock, type MonotonicClock, within } from '../clock.js';
 import { toLedgerTime } from '../domain/ledger-time.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
@@ -21,10 +21,12 @@ export function createLedgerStamper(deps: {
   ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session' | 'isFree'>>;
   networkStates: Pick<NetworkStateStore, 'byNetwork'>;
   clock: Clock;
+  /** Tells when the clock was set. Default the clock: it never is. */
+  monotonic?: Pick<MonotonicClock, 'nowMs'>;
   /** The machine that this process runs on: the watcher's measure of the clock counts where it was made. Default unknown: then the clock is believed. */
   host?: string;
 }) {
-  const { ledgers, networkStates, clock, host } = deps;
+  const { ledgers, networkStates, clock, monotonic = clock, host } = deps;
   const asked = new Map<Network, { tip: Promise<LedgerTip | null>; untilMs: number }>();
   const bounds = new Map<Network, ClockBound>();
 
@@ -34,26 +36,23 @@ export function createLedgerStamper(deps: {
     return bound;
   }
 
-  /** How far this host's clock is ahead at most: as the watcher measured it here; before that, by the newest ledgers that were seen here. Null when
-   *  nothing tells, or nobody knows which machine this is. */
+  /** How far this host's clock is ahead: as the watcher measured it here, else at most, by the newest ledgers that were seen here. Null when nothing tells,
+   *  or nobody knows which machine this is. */
   function clockAheadMs(network: Network, state: NetworkStateDoc | null): number | null {
     if (host === undefined) return null;
-    const isOwn = state?.clockHost === host;
-    if (isOwn && typeof state.clockAheadMs === 'number') return state.clockAheadMs;
-    const bound = boundOf(network).aheadMs(clock.nowMs());
-    const seen = isOwn ? state.seenAt.getTime() - state.latestClosedAt.getTime() : null;
-    return bound !== null && seen !== null ? Math.min(bound, seen) : (bound ?? seen);
+    if (state?.clockHost === host && typeof state.clockAheadMs === 'number') return state.clockAheadMs;
+    return boundOf(network).aheadMs(clock.nowMs(), monotonic.nowMs());
   }
 
   /** Whether this host's clock can be told from the ledger's, or nobody can say just now. */
   const knowsClock = (network: Network, state: NetworkStateDoc): boolean =>
     host === undefined ||
     clockAheadMs(network, state) !== null ||
-    (asked.get(network)?.untilMs ?? 0) > clock.nowMs() - FRESH_MS;
+    (asked.get(network)?.untilMs ?? Number.NEGATIVE_INFINITY) > monotonic.nowMs() - FRESH_MS;
 
   function ask(network: Network): Promise<LedgerTip | null> {
     const known = asked.get(network);
-    if (known && known.untilMs > clock.nowMs()) return known.tip;
+    if (known && known.untilMs > monotonic.nowMs()) return known.tip;
     const ledger = ledgers.get(network);
     if (!ledger) return Promise.resolve(null);
     const tip = ledger
@@ -64,8 +63,8 @@ export function createLedgerStamper(deps: {
     const entry = { tip, untilMs: Number.POSITIVE_INFINITY };
     asked.set(network, entry);
     void tip.then((newest) => {
-      entry.untilMs = clock.nowMs() + (ledger.isFree ? 0 : SHARED_FOR_MS);
-      if (newest && !newest.isBehind) boundOf(network).saw(newest, clock.nowMs());
+      entry.untilMs = monotonic.nowMs() + (ledger.isFree ? 0 : SHARED_FOR_MS);
+      if (newest) boundOf(network).saw(newest, clock.nowMs(), monotonic.nowMs());
     });
     return tip;
   }
@@ -74,8 +73,11 @@ export function createLedgerStamper(deps: {
     // While the watcher cannot reach a source, asking again would only make a merchant wait.
     if (state?.trouble) return state;
     const isFresh = state?.seenAt && clock.nowMs() - state.seenAt.getTime() < FRESH_MS;
+    if (isFresh && host !== undefined) {
+      const isBehind = state.isSourceBehind ?? false;
+      boundOf(network).saw({ ...state, isBehind }, clock.nowMs(), monotonic.nowMs());
+    }
     const isKnown = isFresh && knowsClock(network, state);
-    if (isKnown && host !== undefined) boundOf(network).saw(state, clock.nowMs());
     // A ledger without a budget may close many times a second: there the newest one is worth a question.
     if (isKnown && !ledgers.get(network)?.isFree) return state;
     const answer = await within(clock, PATIENCE_MS, ask(network), () => null);

@@ -2,7 +2,7 @@
  *  streams, stop ended wallets. What a step decides is in the pure functions of `plan.ts`. Rounds are called by `watch.ts`. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
-import type { Clock } from '../clock.js';
+import type { Clock, MonotonicClock } from '../clock.js';
 import { isClockOff } from '../domain/ledger-time.js';
 import { LedgerUnavailable } from '../ledger/errors.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
@@ -43,6 +43,8 @@ export interface WatcherDeps {
   products: Pick<ProductStore, 'forgetLedgers'>;
   paymentLinks: Pick<PaymentLinkStore, 'forgetLedgers'>;
   clock: Clock;
+  /** Tells when the clock was set. Default the clock: it never is. */
+  monotonic?: Pick<MonotonicClock, 'nowMs'>;
   log: Logger;
   metrics: WatcherMetrics;
   /** Called when payments, and with them perhaps deliveries, were stored. */
@@ -63,7 +65,7 @@ interface RoundOptions extends ReadOptions {
 export type Watcher = ReturnType<typeof createWatcher>;
 
 export function createWatcher(deps: WatcherDeps) {
-  const { network, networkStates, clock, log } = deps;
+  const { network, networkStates, clock, monotonic = clock, log } = deps;
   const { pageLimit = PAGE_LIMIT, readOneByOne = READ_ONE_BY_ONE } = deps;
   const knownCloses = createKnownCloses();
   const failures = createStreamFailures();
@@ -120,7 +122,7 @@ export function createWatcher(deps: WatcherDeps) {
         failures.succeeded(stream._id);
       } catch (error) {
         errors.push(error);
-        failures.failed(stream, clock.nowMs());
+        failures.failed(stream, monotonic.nowMs());
         if (error instanceof LedgerUnavailable)
           log.warn({ network, stream: stream._id, reason: error.message }, 'a stream could not be read');
       }
@@ -160,6 +162,7 @@ export function createWatcher(deps: WatcherDeps) {
       clockAheadMs,
       clockHost: deps.host ?? null,
       sourceVersion: version,
+      isSourceBehind: tip.isBehind,
       sourceWarning: warning,
     });
     await resets.keepAnchor(session, tip, state);
@@ -172,9 +175,9 @@ export function createWatcher(deps: WatcherDeps) {
     async round(session: LedgerSession, tip: LedgerTip, signal: AbortSignal): Promise<number> {
       const state = await dealWithReset(session, tip);
       knownCloses.note({ ledger: tip.latestLedger, closedAt: tip.latestClosedAt });
-      clockCheck.saw(tip, clock.nowMs());
+      clockCheck.saw(tip, clock.nowMs(), monotonic.nowMs());
       await startWallets(session, tip, state);
-      const nowMs = clock.nowMs();
+      const nowMs = monotonic.nowMs();
       const prefersFeed = sourceWarning(tip.version) !== null;
       const { feed, streams } = await modes.choose(tip, prefersFeed, failures.waiting(nowMs));
       const options: RoundOptions = {

@@ -185,13 +185,13 @@ function composeServices(
   config: Config,
   deps: { secrets: SecretBox; signers: Keyring['signers']; poster: Poster; worker: Worker | null; tail: EventTail },
 ): Services {
-  const { clock, log, ledgers, stores } = core;
+  const { clock, monotonic, log, ledgers, stores } = core;
   const { secrets, signers, poster, worker, tail } = deps;
   const { networkStates } = stores.system;
   return createServices(core, {
     networks: config.networks,
     secrets,
-    stamper: createLedgerStamper({ ledgers, networkStates, clock, host: hostname() }),
+    stamper: createLedgerStamper({ ledgers, networkStates, clock, monotonic, host: hostname() }),
     tail,
     send: createSend({ poster, secrets, signers, clock, log }),
     eventsStored: () => worker?.sequencer.wake(),

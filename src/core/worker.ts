@@ -138,6 +138,7 @@ function watching(
     products,
     paymentLinks,
     clock,
+    monotonic,
     log,
     metrics: metrics(network),
     paymentsStored: eventsStored,

@@ -24,6 +24,8 @@ export interface NetworkStateDoc {
   clockHost?: string | null;
   /** The version of the source's software; null when it does not say. */
   sourceVersion?: string | null;
+  /** It said itself that its newest ledger is not the network's. */
+  isSourceBehind?: boolean;
   /** Why account histories of the source cannot be relied on; null when they can. */
   sourceWarning?: string | null;
 }
@@ -41,6 +43,7 @@ const networkStateSchema = new mongoose.Schema<NetworkStateDoc>(
     clockAheadMs: { type: Number, default: null },
     clockHost: { type: String, default: null },
     sourceVersion: { type: String, default: null },
+    isSourceBehind: { type: Boolean, default: false },
     sourceWarning: { type: String, default: null },
   },
   { ...SCHEMA_OPTIONS, collection: 'networkStates' },

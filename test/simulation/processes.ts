@@ -171,12 +171,12 @@ export type Api = ReturnType<typeof startApi>;
 
 export function startApi(process: SimulatedProcess, around: Surroundings) {
   const core = coreOf(process, around);
-  const { clock, ledgers, stores } = core;
+  const { clock, monotonic, ledgers, stores } = core;
   const { networkStates } = stores.system;
   const services = createServices(core, {
     networks: ['LOCAL'],
     secrets: createSecretBox(SECRETS_KEY, clock),
-    stamper: createLedgerStamper({ ledgers, networkStates, clock, host: around.settings.host }),
+    stamper: createLedgerStamper({ ledgers, networkStates, clock, monotonic, host: around.settings.host }),
     tail: openEventTail(core, 1).tail,
     send: async () => ({ responseStatus: null, durationMs: 0, error: null }),
     eventsStored: () => undefined,
