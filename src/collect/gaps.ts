@@ -1,7 +1,7 @@
 /** Ledgers that the source dropped before they were read. A gap is believed only when every source has answered that it no longer has them. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
-import type { Clock } from '../clock.js';
+import type { Clock, MonotonicClock } from '../clock.js';
 import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
 import type { LedgerTip } from '../ledger/source.js';
 import { cursorAfter } from '../ledger/toid.js';
@@ -28,14 +28,17 @@ export function createGaps(deps: {
   /** Ids of wallets that miss nothing, and are only still being watched. */
   done: () => Promise<string[]>;
   clock: Clock;
+  monotonic?: Pick<MonotonicClock, 'nowMs'>;
   log: Logger;
 }) {
-  const { network, flagGap, cursors, networkStates, done, clock, log } = deps;
+  const { network, flagGap, cursors, networkStates, done, clock, monotonic = clock, log } = deps;
   let known: { tips: ServerTip[]; untilMs: number } = { tips: [], untilMs: 0 };
 
-  async function tipsOf(session: LedgerSession): Promise<ServerTip[]> {
-    if (known.untilMs <= clock.nowMs()) known = { tips: await session.tips(), untilMs: clock.nowMs() + TIPS_FOR_MS };
-    return known.tips;
+  /** @param tip of the session's own server, which may have dropped more since it was asked last */
+  async function tipsOf(session: LedgerSession, tip: LedgerTip): Promise<ServerTip[]> {
+    const nowMs = monotonic.nowMs();
+    if (known.untilMs <= nowMs) known = { tips: await session.tips(), untilMs: nowMs + TIPS_FOR_MS };
+    return known.tips.map((each) => (each.server === session.server ? { ...each, tip } : each));
   }
 
   /** Since when a gap waits; from now on when none did. */
@@ -73,7 +76,7 @@ export function createGaps(deps: {
     async pass(session: LedgerSession, tip: LedgerTip, cursor: CursorDoc): Promise<Continuation | null> {
       const fromLedger = cursor.shownLedger + 1;
       if (fromLedger >= tip.oldestLedger) return { session, tip, cursor };
-      const tips = await tipsOf(session);
+      const tips = await tipsOf(session, tip);
       let plan = planGap(fromLedger, tip, tips, 0);
       if (plan.kind === 'wait') {
         const waitedMs = clock.nowMs() - (await waitingSince()).getTime();
