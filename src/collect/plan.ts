@@ -56,7 +56,8 @@ export function planMode({ tip, feed, addresses, readOneByOne, prefersFeed, lowe
   const fromLedger = Math.max(tip.oldestLedger - 1, reach, 0);
   if (!feed && addresses > most) return { kind: 'start_feed', fromLedger };
   // What an address lacks from before the feed's beginning cannot be had from its history: the feed begins again.
-  const isLacking = lowestNearLedger !== null && fromLedger < (feed?.fromLedger ?? 0);
+  const isLacking =
+    lowestNearLedger !== null && Math.max(tip.oldestLedger - 1, lowestNearLedger, 0) < (feed?.fromLedger ?? 0);
   if (feed && prefersFeed && isLacking) return { kind: 'start_feed', fromLedger };
   if (feed && addresses <= most / 2 && !prefersFeed) return { kind: 'detach_feed' };
   return { kind: feed ? 'feed' : 'accounts' };

@@ -105,6 +105,11 @@ t.test('the mode of reading', async (t) => {
       { kind: 'feed' },
     ],
     ['a tip that lags is no reason', { feed: feed(990, 1000), prefersFeed: true, tip: tip(980) }, { kind: 'feed' }],
+    [
+      'nor where addresses have cursors of their own',
+      { feed: feed(990, 1000), prefersFeed: true, tip: tip(980), lowestNearLedger: 995 },
+      { kind: 'feed' },
+    ],
     ['histories that are whole are read', { feed: feed(990, 1000), lowestNearLedger: 985 }, { kind: 'feed' }],
   ];
   for (const [name, changes, expected] of cases) t.same(planMode({ ...base, ...changes }), expected, name);
@@ -390,20 +395,43 @@ t.test(
   },
 );
 
-t.test(
-  'a server far behind is no clock that is ahead once a better one was heard, and old answers say nothing',
-  async (t) => {
-    const bound = createClockBound();
-    const nowMs = at(103).getTime();
-    t.equal(bound.aheadMs(nowMs), null);
-    bound.saw(tip(70), at(100, 2000).getTime());
-    t.equal(bound.aheadMs(nowMs), 152_000);
-    bound.saw(tip(101), at(101, 2000).getTime());
-    bound.saw(tip(72), at(102, 2000).getTime());
-    t.equal(bound.aheadMs(nowMs), 2000);
-    t.equal(bound.aheadMs(nowMs + 400_000), null, 'the clock may have been set since');
-  },
-);
+t.test('a server far behind is no clock that is ahead, and old answers say nothing', async (t) => {
+  const bound = createClockBound();
+  const nowMs = at(103).getTime();
+  t.equal(bound.aheadMs(nowMs), null);
+  bound.saw(tip(70), at(100, 2000).getTime());
+  t.equal(bound.aheadMs(nowMs), null, 'a source that is behind and does not say so is likelier');
+  bound.saw({ ...tip(98), isBehind: true }, at(100, 2000).getTime());
+  t.equal(bound.aheadMs(nowMs), null, 'one that says so tells nothing');
+  bound.saw(tip(101), at(101, 2000).getTime());
+  for (let time = 0; time < 50; time += 1) bound.saw(tip(98), at(102, 2000 + time).getTime());
+  t.equal(bound.aheadMs(nowMs), 2000, 'the best answer counts, however many others come after it');
+  t.not(bound.aheadMs(nowMs + 400_000), 2000, 'it is too old');
+});
+
+t.test('what was known of a clock is forgotten when somebody sets it', async (t) => {
+  const [bound, check] = [createClockBound(), createClockCheck()];
+  for (let ledger = 1; ledger <= 5; ledger++) {
+    const steadyMs = ledger * 5000;
+    bound.saw(tip(ledger), at(ledger, 2000).getTime(), steadyMs);
+    check.saw(tip(ledger), at(ledger, 2000).getTime(), steadyMs);
+  }
+  t.equal(bound.aheadMs(at(5, 3000).getTime(), 26_000), 2000);
+  t.equal(check.aheadMs(), 2000);
+  const set = at(5, 3000 - 35_000).getTime();
+  t.equal(bound.aheadMs(set, 26_000), null);
+  check.saw(tip(5), set, 26_000);
+  t.equal(check.aheadMs(), null);
+});
+
+t.test('a source that catches up says nothing of the clock', async (t) => {
+  const check = createClockCheck();
+  for (let ledger = 1; ledger <= 5; ledger++) check.saw(tip(ledger), at(ledger, 1500).getTime());
+  // Away for ten minutes; then a hundred ledgers come within a minute.
+  const backMs = at(125).getTime();
+  for (let ledger = 6; ledger <= 120; ledger++) check.saw(tip(ledger), backMs + (ledger - 6) * 600);
+  t.equal(check.aheadMs(), 1500);
+});
 
 t.test('health warns of a clock that is off and of a source that needs an upgrade, and stays ready', async (t) => {
   const now = new Date(START);
