@@ -132,7 +132,8 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
       const latest = { sequence: latestLedger, closedAt: latestClosedAt };
       return findLedgerAtOrBefore(time, oldestLedger, latest, async (number) => {
         const found = await ledger(number);
-        if (found === null) throw new SourceError('a ledger between its oldest and its newest is missing');
+        if (found === null)
+          throw new SourceError('a ledger between its oldest and its newest is missing', { kind: 'missing' });
         return found === 'gone' ? null : found;
       });
     },

@@ -167,7 +167,8 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
       if (!isMissing(error)) throw error;
     }
     const found = await ledger(sequence);
-    if (found === null) throw new SourceError('a ledger between its oldest and its newest is missing');
+    if (found === null)
+      throw new SourceError('a ledger between its oldest and its newest is missing', { kind: 'missing' });
     return found === 'gone' ? null : found;
   }
 
