@@ -275,7 +275,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/collect/ledger-stamper.ts',
-        'if (newest && !newest.isBehind) boundOf(network).saw(newest, clock.nowMs());',
+        'if (newest) boundOf(network).saw(newest, clock.nowMs(), monotonic.nowMs());',
         '',
       ],
     ],
@@ -471,13 +471,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'ledgers that are missing keep a checkout OPEN',
-    changes: [
-      [
-        'src/domain/checkout.ts',
-        '(gapFoundAt === null || gapFoundAt.getTime() < createdAt.getTime())',
-        'createdAt !== null',
-      ],
-    ],
+    changes: [['src/domain/checkout.ts', '(gapFoundAt === null || isOlder(gapFoundAt, begin))', 'createdAt !== null']],
     elsewhere: 'test/unit/checkout.test.ts',
   },
   {

@@ -66,6 +66,8 @@ const AUDIT_ROUNDS_CRASHING = 3;
 const LATE_CRASH = 0.04;
 /** A failing account is passed over within this many rounds; streams that failed before may pause for half a minute. */
 const BROKEN_ROUNDS = 10;
+/** Where each heavy page costs a time-out on the way, and the pause behind it. */
+const HEAVY_BROKEN_ROUNDS = 25;
 /** Ledgers from before the run, for servers that are far behind. */
 const OLD_LEDGERS = 320;
 
@@ -282,17 +284,18 @@ async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutO
   const roundMs = budget ? BUDGET_ROUND_MS : CALM_ROUND_MS;
   const budgetRounds = rpc ? RPC_BUDGET_ROUNDS : BUDGET_ROUNDS;
   const rounds = budget ? budgetRounds : isSlow ? SLOW_ROUNDS : CALM_ROUNDS;
+  const brokenRounds = heavyPages ? HEAVY_BROKEN_ROUNDS : BROKEN_ROUNDS;
   const faults: string[] = [];
   for (let round = 1; ; round++) {
     const untilMs = scheduler.nowMs() + roundMs;
     await runUntil(run, () => scheduler.nowMs() >= untilMs);
     const stored = await readStored(run.database, Object.keys(COLLECTIONS) as (keyof Stored)[]);
-    if (brokenAccount && round === BROKEN_ROUNDS) {
+    if (brokenAccount && round === brokenRounds) {
       faults.push(...checkOthers(known, chain, stored, network.brokenAccount!));
       network.brokenAccount = null;
       scheduler.log('the broken account is mended');
     }
-    const mayEnd = round > (brokenAccount ? BROKEN_ROUNDS : 1);
+    const mayEnd = round > (brokenAccount ? brokenRounds : 1);
     if (!(mayEnd && isAtRest(known, chain, stored)) && round <= rounds) continue;
     const finals = run.hardships.audits && (await auditAll(run, supervisor));
     const settled = finals ? await readStored(run.database, Object.keys(COLLECTIONS) as (keyof Stored)[]) : stored;

@@ -13,6 +13,7 @@ export interface Migration {
 
 export type MigrationStep = (db: mongo.Db) => Promise<void>;
 
+// biome-ignore lint/suspicious/noExplicitAny: documents have the shapes that older programs gave them.
 export type Doc = { _id: string } & Record<string, any>;
 
 const BATCH = 500;

@@ -113,6 +113,8 @@ function mayConcern(known: Knowledge, wallet: Doc, gap: Doc, hasFeed: boolean): 
   if (gap.toLedger < known.ledgers[0]!.sequence || sharing.length === 0) return true;
   // A feed that begins some ledgers back speaks for every wallet.
   if (hasFeed) return true;
+  // A window begins with the newest ledger that was known then, which may be an older one: what was dropped behind it has no date.
+  if (wallet.windows.some(({ from }: Doc) => from.ledger !== null && from.ledger + 1 === gap.fromLedger)) return true;
   // What closes behind an earlier gap is not dated before the next ledger that is asked for.
   const { fromLedger } = known.gaps.get(wallet._id)![0]!;
   const fromMs = closeOf(known, fromLedger - OVERLAP_LEDGERS);
