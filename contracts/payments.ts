@@ -186,10 +186,12 @@ export const payments = {
     method: 'GET',
     path: '/payments/{id}/refund',
     summary: 'A request that sends the payment back',
-    description: 'No keys are held here: open `uri` in the wallet that received the payment.',
+    description:
+      'No keys are held here: open `uri` in the wallet that received the payment. The amount is what was not sent back yet; once all was, 409.',
     tag,
     params,
     output: refundSchema,
+    errors: ['conflict'],
   }),
   addRefund: operation({
     method: 'POST',

@@ -1250,7 +1250,7 @@ export interface Procedures {
       },
       Payment
     >;
-    /** A request that sends the payment back. No keys are held here: open `uri` in the wallet that received the payment. */
+    /** A request that sends the payment back. No keys are held here: open `uri` in the wallet that received the payment. The amount is what was not sent back yet; once all was, 409. */
     refund: Query<
       {
         /** Id of the payment. */

@@ -3,7 +3,7 @@ import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
 import { PAYMENT_STATUSES } from '../../contracts/payments.js';
 import type { Clock } from '../clock.js';
-import { parseAmount } from '../domain/amount.js';
+import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import { ApiError, conflict, invalid, notFound, rateLimited } from '../domain/api-error.js';
 import { effectsOf } from '../domain/payment-effects.js';
 import { isPayable, payUri } from '../domain/sep7.js';
@@ -234,7 +234,10 @@ export function createPaymentService(deps: {
       const memo = paidFor ? `refund ${paidFor.memo}` : null;
       const destination = payment.senderMuxedAddress ?? payment.senderAddress;
       const asset = { code: payment.assetCode, issuer: payment.assetIssuer };
-      const { amount, network } = payment;
+      const { network } = payment;
+      const left = parseSum(payment.amount) - parseSum(payment.refundedAmount ?? '0');
+      if (left <= 0n) throw conflict('All of this payment was sent back already.');
+      const amount = formatAmount(left);
       return {
         uri: isPayable(destination) ? payUri({ destination, amount, asset, memo, network }) : null,
         destination,

@@ -44,8 +44,12 @@ t.test('by its memo, from any wallet of the account, in as many parts as it was 
   const first = await giveBack('10');
   const one = await shows(payment.id, '10');
   t.match(one.refunds, [{ transactionHash: first.hash, amount: '10', ledger: Number }]);
+  const request = () => service.api('GET', `/payments/${payment.id}/refund`);
+  const rest = (await request()).data;
+  t.match(rest, { amount: '15', uri: /[?&]amount=15&/ }, 'the request is about what is left');
   await giveBack('15', till);
   await shows(payment.id, '25');
+  t.match(await request(), { status: 409, error: { code: 'conflict' } }, 'nothing is sent back twice');
   const events = await eventually(async () => {
     const found = await eventsOf(payment.id);
     return found.length >= 2 && found;
