@@ -24,10 +24,17 @@ function isGenuine(string $body, array $headers, string $secret): bool
     return false;
 }
 
+$secret = getenv('WEBHOOK_SECRET') ?: '';
+// With an empty key anybody could sign.
+if ($secret === '') {
+    error_log('Set WEBHOOK_SECRET to the secret of the webhook, whsec_...');
+    http_response_code(500);
+    exit;
+}
 $body = file_get_contents('php://input');
 // PHP writes names as the web server does: Webhook-Id, for example.
 $headers = array_change_key_case(getallheaders());
-if (!isGenuine($body, $headers, getenv('WEBHOOK_SECRET'))) {
+if (!isGenuine($body, $headers, $secret)) {
     http_response_code(400);
     exit;
 }

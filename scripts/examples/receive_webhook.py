@@ -11,7 +11,9 @@ import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 TOLERANCE_SECONDS = 300
-KEY = base64.b64decode(os.environ["WEBHOOK_SECRET"].removeprefix("whsec_"))
+KEY = base64.b64decode(os.environ.get("WEBHOOK_SECRET", "").removeprefix("whsec_"))
+if not KEY:  # With an empty key anybody could sign.
+    raise SystemExit("Set WEBHOOK_SECRET to the secret of the webhook, whsec_...")
 handled = set()  # Keep them in your database: the same event may come more than once.
 
 
