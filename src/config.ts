@@ -104,6 +104,14 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   const host = raw('HOST') ?? '127.0.0.1';
   if (/[\s/]/.test(host)) throw bad('HOST', `must be a host name or address, not "${host}".`);
   const port = integer('PORT', 3000, 0, 65_535);
+  const localLedgerPort = integer('LOCAL_LEDGER_PORT', 8000, 0, 65_535);
+  const metricsPort = raw('METRICS_PORT') === undefined ? null : integer('METRICS_PORT', 0, 1, 65_535);
+  const ledgerPort = networks.includes('LOCAL') ? localLedgerPort : null;
+  if (metricsPort === port) throw bad('METRICS_PORT', `is ${port}, as PORT is: set one of them to another.`);
+  if (ledgerPort !== null && ledgerPort !== 0 && [port, metricsPort].includes(ledgerPort)) {
+    const other = ledgerPort === port ? 'PORT' : 'METRICS_PORT';
+    throw bad('LOCAL_LEDGER_PORT', `is ${ledgerPort}, as ${other} is: set one of them to another.`);
+  }
   const publicUrl = raw('PUBLIC_URL');
   const mongodbUri = raw('MONGODB_URI') ?? null;
   if (mongodbUri !== null && !/^mongodb(\+srv)?:\/\/./.test(mongodbUri)) {
@@ -122,7 +130,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     rpcUrls,
     horizonRequestsPerHour: integer('HORIZON_REQUESTS_PER_HOUR', 3600, 30, 1_000_000_000),
     pollIntervalMs: integer('POLL_INTERVAL_MS', 1000, 10, 3_600_000),
-    localLedgerPort: integer('LOCAL_LEDGER_PORT', 8000, 0, 65_535),
+    localLedgerPort,
     localLedgerCloseMs: integer('LOCAL_LEDGER_CLOSE_MS', 1000, 10, 3_600_000),
     secretsKeys: secretsKeys(raw('SECRETS_KEY'), mongodbUri),
     webhookAllowPrivate: boolean(
@@ -142,7 +150,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     auditIntervalHours: integer('AUDIT_INTERVAL_HOURS', 24, 0, 8760),
     retentionDays: integer('RETENTION_DAYS', 0, 0, 36_500),
     dustStroops: dust(raw('DUST_AMOUNT')),
-    metricsPort: raw('METRICS_PORT') === undefined ? null : integer('METRICS_PORT', 0, 1, 65_535),
+    metricsPort,
     logLevel: oneOf('LOG_LEVEL', raw('LOG_LEVEL') ?? 'info', LOG_LEVELS),
   };
 }

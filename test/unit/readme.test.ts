@@ -63,6 +63,14 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
       name,
     );
   }
+  for (const [taken, name] of [
+    [{ PORT: '4000', METRICS_PORT: '4000' }, 'METRICS_PORT'],
+    [{ PORT: '4000', LOCAL_LEDGER_PORT: '4000' }, 'LOCAL_LEDGER_PORT'],
+    [{ METRICS_PORT: '8000' }, 'LOCAL_LEDGER_PORT'],
+  ] as const) {
+    t.throws(() => readConfig(taken), { message: new RegExp(`^${name} is \\d+, as [A-Z_]+ is`) });
+  }
+  t.ok(readConfig({ NETWORKS: 'TESTNET', PORT: '8000', SECRETS_KEY: undefined }), 'no ledger, no clash');
   t.throws(() => readConfig({ MONGODB_URI: 'mongodb://h/?replicaSet=r' }), { message: /^SECRETS_KEY is required/ });
   const { horizonUrls, rpcUrls } = readConfig({ RPC_URLS_TESTNET: 'https://a.example/, https://b.example' });
   t.strictSame(rpcUrls.TESTNET, ['https://a.example', 'https://b.example']);
