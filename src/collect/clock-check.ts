@@ -57,6 +57,7 @@ export function createClockCheck(): ClockCheck {
 const BOUND_FOR_MS = 300_000;
 /** A bound beyond this more likely tells of a source that is behind and does not say so. */
 const MOST_AHEAD_MS = 90_000;
+export const likelyBound = (aheadMs: number): number | null => (aheadMs <= MOST_AHEAD_MS ? aheadMs : null);
 
 /** At most so far is the clock ahead, from single answers of sources: no newer ledger had closed then, nor one in the future. */
 export interface ClockBound {
@@ -85,7 +86,7 @@ export function createClockBound(): ClockBound {
     aheadMs(nowMs, steadyMs = nowMs) {
       keepLate(nowMs, steadyMs);
       const [smallest] = samples;
-      return smallest && smallest.aheadMs <= MOST_AHEAD_MS ? smallest.aheadMs : null;
+      return smallest ? likelyBound(smallest.aheadMs) : null;
     },
   };
 }

@@ -7,7 +7,7 @@ import type { LedgerStamp } from '../domain/terms.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import type { LedgerTip } from '../ledger/source.js';
 import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
-import { type ClockBound, createClockBound } from './clock-check.js';
+import { type ClockBound, createClockBound, likelyBound } from './clock-check.js';
 
 const PATIENCE_MS = 1500;
 /** What the watcher saw is taken for the newest ledger so long: on a small request budget its polls are minutes apart. */
@@ -36,12 +36,16 @@ export function createLedgerStamper(deps: {
     return bound;
   }
 
-  /** How far this host's clock is ahead: as the watcher measured it here, else at most, by the newest ledgers that were seen here. Null when nothing tells,
-   *  or nobody knows which machine this is. */
+  /** How far this host's clock is ahead: as the watcher measured it here, else at most, by the newest ledgers that were seen here, also before this process
+   *  began. Null when nothing tells, or nobody knows which machine this is. */
   function clockAheadMs(network: Network, state: NetworkStateDoc | null): number | null {
     if (host === undefined) return null;
-    if (state?.clockHost === host && typeof state.clockAheadMs === 'number') return state.clockAheadMs;
-    return boundOf(network).aheadMs(clock.nowMs(), monotonic.nowMs());
+    const isOwn = state?.clockHost === host;
+    if (isOwn && typeof state.clockAheadMs === 'number') return state.clockAheadMs;
+    const bound = boundOf(network).aheadMs(clock.nowMs(), monotonic.nowMs());
+    const tellsOfClock = isOwn && !state.isSourceBehind;
+    const seen = tellsOfClock ? likelyBound(state.seenAt.getTime() - state.latestClosedAt.getTime()) : null;
+    return bound !== null && seen !== null ? Math.min(bound, seen) : (bound ?? seen);
   }
 
   /** Whether this host's clock can be told from the ledger's, or nobody can say just now. */
