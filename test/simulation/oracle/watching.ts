@@ -113,8 +113,11 @@ function mayConcern(known: Knowledge, wallet: Doc, gap: Doc, hasFeed: boolean): 
   if (gap.toLedger < known.ledgers[0]!.sequence || sharing.length === 0) return true;
   // A feed that begins some ledgers back speaks for every wallet.
   if (hasFeed) return true;
-  // A window begins with the newest ledger that was known then, which may be an older one: what was dropped behind it has no date.
-  if (wallet.windows.some(({ from }: Doc) => from.ledger !== null && from.ledger + 1 === gap.fromLedger)) return true;
+  // A window begins with the newest ledger that was known then, which may be an older one: what was dropped behind it has no date. By a server that is
+  // behind, its reading begins up to 15 s before it.
+  const beginsWithin = ({ ledger }: Doc) =>
+    ledger !== null && ledger + 1 >= gap.fromLedger && ledger - OVERLAP_LEDGERS <= gap.toLedger;
+  if (wallet.windows.some(({ from }: Doc) => beginsWithin(from))) return true;
   // What closes behind an earlier gap is not dated before the next ledger that is asked for.
   const { fromLedger } = known.gaps.get(wallet._id)![0]!;
   const fromMs = closeOf(known, fromLedger - OVERLAP_LEDGERS);
