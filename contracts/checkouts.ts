@@ -152,7 +152,7 @@ export const checkouts = {
     body: {
       productId: idInput('prod', 'product that is bought').nullish(),
       quantity: z
-        .int({ error: 'Must be a whole number.' })
+        .int({ error: 'Must be a whole number from 1 to 10,000.' })
         .min(1)
         .max(MAX_QUANTITY)
         .nullish()

@@ -298,6 +298,8 @@ t.test('an amount redraws link and code; a wrong one is refused beside the field
   t.equal(await seen(page, '#amount-problem'), 'The minimum is 5 XLM.');
   t.equal(await page.getAttribute('#amount', 'aria-invalid'), 'true');
   t.equal(await page.locator('a.button').count(), 0);
+  await page.fill('#amount', '5.12345678');
+  await page.getByText('Use at most 7 decimals.').waitFor();
   await page.fill('#amount', '5');
   await page.press('#amount', 'Tab');
   await page.waitForSelector('a.button');

@@ -30,6 +30,9 @@ const MAY_BE_ABSENT = new Set([
   'networkStates.clockHost',
   'networkStates.sourceVersion',
   'networkStates.sourceWarning',
+  'networkStates.isSourceBehind',
+  'gaps.lostSince',
+  'checkouts.gapBefore',
 ]);
 
 type Test = { teardown(end: () => unknown): void };

@@ -387,7 +387,7 @@ const faults: FaultInput[] = [
 for (const fault of faults) {
   t.test(`recovered without loss: ${JSON.stringify(fault)}`, async (t) => {
     const { credits } = await readAll(openLedger('horizon'), to, start, 200);
-    const { id } = await client.faults.add({ ...fault, probability: 0.1, api: 'rpc' } as FaultInput);
+    const { id } = await client.faults.add({ ...fault, probability: 0.25, api: 'rpc' } as FaultInput);
     const reader = openLedger('rpc', { timeoutMs: 1000 });
     const reading = readAll(reader, to, start, 4);
     const ticking = setInterval(() => clock.advance(fault.kind === 'hang' ? 500 : 0), 20);

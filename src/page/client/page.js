@@ -301,8 +301,8 @@ function redrawOnEntry(address, form) {
       const wrong = answer.status === 422;
       for (const id of ['price', 'details']) byId(id).replaceChildren(...fresh.getElementById(id).childNodes);
       const problem = fresh.getElementById('amount-problem');
-      // Nobody is told off in the middle of a number.
-      if (done || !wrong) {
+      // Nobody is told off in the middle of a number; who was told already learns what is wrong now.
+      if (done || !wrong || field.hasAttribute('aria-invalid')) {
         byId('amount-problem').replaceChildren(...problem.childNodes);
         if (wrong) field.setAttribute('aria-invalid', 'true');
         else field.removeAttribute('aria-invalid');
