@@ -72,9 +72,11 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
   }
   const pages = createPageReaders(deps, save);
 
-  async function firstLedgerOf({ windows }: WalletDoc, session: LedgerSession): Promise<number> {
+  /** Of a number beyond the newest ledger only the time counts: it may be from before the network began anew. */
+  async function firstLedgerOf({ windows }: WalletDoc, session: LedgerSession, latestLedger: number): Promise<number> {
     const { at, ledger }: LedgerStamp = windows[0]!.from;
-    return ledger ?? (await session.ledgerAtOrBefore(at))?.sequence ?? 0;
+    if (ledger !== null && ledger <= latestLedger) return ledger;
+    return (await session.ledgerAtOrBefore(at))?.sequence ?? 0;
   }
 
   /**
@@ -112,7 +114,8 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
       throw new Hopeless('No Horizon is configured for this network, and Stellar RPC shows no histories of accounts.');
     if (servers === 'away') throw new NotYet('No Horizon answers.');
     const { movements } = servers;
-    const firstLedger = last ? 0 : await firstLedgerOf(wallet, ledger.on(movements.server));
+    const { latestLedger } = movements.tip;
+    const firstLedger = last ? 0 : await firstLedgerOf(wallet, ledger.on(movements.server), latestLedger);
     const start = startOf(last?.toLedger ?? null, firstLedger, movements.tip);
     if (!start) throw new NotYet('The Horizon that answers is behind the last audit.');
     const { held, balanceSource } = await readBalances(wallet, ledger, servers, last);
