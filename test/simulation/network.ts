@@ -76,6 +76,11 @@ export class Network {
     return this.servers.flatMap(({ kind }, index) => (kind === wanted ? [`http://base${index}.test`] : []));
   }
 
+  /** Whether a server has the histories of accounts, which audits read, from the beginning. */
+  get hasWholeHistories(): boolean {
+    return this.servers.some(({ kind, keeps }) => kind === 'horizon' && keeps === null);
+  }
+
   /** From now on every request is answered well, by servers that are up to date. */
   endFaults(): void {
     this.#faultsOn = false;

@@ -339,7 +339,7 @@ async function auditAll(run: Run, supervisor: Supervisor): Promise<Map<string, s
     if (finals.size === known.wallets.size && open.length === 0 && isSent(stored)) break;
   }
   run.lateCrash = 0;
-  known.isAudited = network.urls('horizon').length > 0;
+  known.isAudited = network.hasWholeHistories;
   return finals;
 }
 
