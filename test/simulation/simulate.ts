@@ -60,6 +60,8 @@ const RPC_BUDGET_ROUNDS = 180;
 /** Each page that is asked for too large costs a time-out, of every address; a stream that failed for long pauses for a minute; checkouts made by a clock that
  *  is ahead end later. */
 const SLOW_ROUNDS = 60;
+/** Both at once: what is found slow beside the broken account has to grow again. */
+const SLOWEST_ROUNDS = 150;
 const AUDIT_ROUNDS = 40;
 /** While most of the audits run, so that they are cut off between any two steps. */
 const AUDIT_ROUNDS_CRASHING = 3;
@@ -283,7 +285,8 @@ async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutO
   const isSlow = brokenAccount || heavyPages || skewMs;
   const roundMs = budget ? BUDGET_ROUND_MS : CALM_ROUND_MS;
   const budgetRounds = rpc ? RPC_BUDGET_ROUNDS : BUDGET_ROUNDS;
-  const rounds = budget ? budgetRounds : isSlow ? SLOW_ROUNDS : CALM_ROUNDS;
+  const slowRounds = brokenAccount && heavyPages ? SLOWEST_ROUNDS : SLOW_ROUNDS;
+  const rounds = budget ? budgetRounds : isSlow ? slowRounds : CALM_ROUNDS;
   const brokenRounds = heavyPages ? HEAVY_BROKEN_ROUNDS : BROKEN_ROUNDS;
   const faults: string[] = [];
   for (let round = 1; ; round++) {
