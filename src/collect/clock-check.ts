@@ -57,6 +57,7 @@ export function createClockCheck(): ClockCheck {
 const BOUND_FOR_MS = 300_000;
 /** A bound beyond this more likely tells of a source that is behind and does not say so. */
 const MOST_AHEAD_MS = 90_000;
+/** The bound, in milliseconds; null when it is not to be believed. */
 export const likelyBound = (aheadMs: number): number | null => (aheadMs <= MOST_AHEAD_MS ? aheadMs : null);
 
 /** At most so far is the clock ahead, from single answers of sources: no newer ledger had closed then, nor one in the future. */

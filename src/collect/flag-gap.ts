@@ -27,9 +27,9 @@ export function createFlagGap(deps: {
 
   async function flag(batch: readonly WalletDoc[], { gap, lostSince }: GapScope, session: Session): Promise<number> {
     const { fromLedger, toLedger, at } = gap;
-    const isLost = lostSince !== undefined;
+    const reset = { isLost: lostSince !== undefined, lostSince: lostSince ?? null };
     const flagged = batch.filter(({ gap: last }) => last !== null).map(({ _id }) => _id);
-    const known = await gaps.same(flagged, { fromLedger, lostSince: lostSince ?? null }, session);
+    const known = await gaps.same(flagged, { fromLedger, lostSince: reset.lostSince }, session);
     const grown = known.map(({ walletId }) => walletId);
     await gaps.extend(
       known.map(({ _id }) => _id),
@@ -44,7 +44,7 @@ export function createFlagGap(deps: {
         ({ _id: walletId, accountId, network }): GapDoc => ({
           _id: newId('gap'),
           ...{ accountId, walletId, network, fromLedger, toLedger, at, readTo: null, mendedAt: null },
-          ...{ isLost, lostSince: lostSince ?? null },
+          ...reset,
         }),
       ),
       session,

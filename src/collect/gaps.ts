@@ -28,6 +28,7 @@ export function createGaps(deps: {
   /** Ids of wallets that miss nothing, and are only still being watched. */
   done: () => Promise<string[]>;
   clock: Clock;
+  /** What kept answers age by. Default the clock. */
   monotonic?: Pick<MonotonicClock, 'nowMs'>;
   log: Logger;
 }) {

@@ -13,8 +13,8 @@ import type { Job } from './run.js';
 
 /** How often Agenda looks for jobs that are due. */
 const PROCESS_EVERY_MS = 1000;
-/** Agenda looks after a job's lock at half of its life, also once more after its end: a longer one would delay the end of the process. It calls a run that
- *  ends just then a failure; so a minute, which many runs last, is no multiple of it. */
+/** Agenda looks after a job's lock at half of its life, also once more after its end: a longer one would delay the end of the process. It reports
+ *  a run that ends at that moment as failed, so half of this must not divide a minute, which many runs last. */
 const LOCK_LIFETIME_MS = 4100;
 const NO_LIMIT = 1_000_000;
 const TOUCH_EVERY_MS = 1500;

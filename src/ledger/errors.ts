@@ -1,7 +1,7 @@
 /** The ways in which sources of the ledger fail their caller. None of them names a URL beyond its host: keys may stand in the rest. */
 
-/** `server`: the server as a whole is in trouble. `slow`, `too_large` and `missing`: this one answer took too long, was too large or is not to be had; others may be
- *  fine. */
+/** `server`: the server as a whole is in trouble. `slow`, `too_large` and `missing`: this one answer took too long, was too large, or does
+ *  not exist; others may be fine. */
 export type SourceErrorKind = 'server' | 'slow' | 'too_large' | 'missing';
 
 /** One server did not answer, or not with what it should. The reason names neither URL nor content. */

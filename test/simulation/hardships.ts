@@ -180,10 +180,9 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
 
 const NAMES = Object.keys(HARDSHIPS) as HardshipName[];
 
-/** Chance draws only the first of these: pages that are too large are asked for several times, which takes a small budget hours for each address; it
- *  spreads audits over hours as well, as it does the looks at all servers for ledgers that one of them has dropped, and within minutes reads nobody beside a
- *  broken account; Stellar RPC has no histories of accounts of which one
- *  could fail; where servers are hours apart and the host's clock is off, too, nothing tells the time. */
+/** Chance draws only the first of these. A small budget takes hours for pages that are asked for several times because they are too large, for audits, and
+ *  for looking at all servers for ledgers that one of them has dropped; and within minutes it reads nobody beside a broken account. Stellar RPC has no
+ *  histories of accounts of which one could fail; where servers are hours apart and the host's clock is off, too, nothing tells the time. */
 const APART: readonly (readonly [HardshipName, HardshipName])[] = [
   ['heavyPages', 'budget'],
   ['budget', 'audits'],
