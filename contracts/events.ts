@@ -80,12 +80,12 @@ function afterRules(query: RawBody): FieldError[] {
   if (query.after !== undefined) {
     return NOT_WITH_AFTER.filter((name) => query[name] !== undefined).map((path) => ({
       path,
-      message: 'Goes not together with `after`.',
+      message: 'Cannot be combined with `after`.',
       code: 'not_allowed',
     }));
   }
   if (query.wait === undefined) return [];
-  return [{ path: 'wait', message: 'Needs `after`: what to wait for.', code: 'not_allowed' }];
+  return [{ path: 'wait', message: 'Only allowed together with `after`.', code: 'not_allowed' }];
 }
 
 const afterInput = z

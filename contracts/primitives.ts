@@ -58,6 +58,9 @@ export const amount = z.string().meta({
   examples: ['10.5'],
 });
 
+/** Nothing but blanks, controls and characters of no width. */
+const INVISIBLE = /^[\s\p{Z}\p{Cc}\p{Cf}]*$/u;
+
 /** Text whose length is counted in characters (code points). Lone surrogates and NUL are refused: no database or page shows them faithfully. */
 export function text(limits: { min?: number; max: number }) {
   const { min = 0, max } = limits;
@@ -65,7 +68,7 @@ export function text(limits: { min?: number; max: number }) {
     .string()
     .superRefine((value, ctx) => {
       const length = [...value].length;
-      if (min > 0 && value.trim() === '') {
+      if (min > 0 && INVISIBLE.test(value)) {
         ctx.addIssue({ code: 'custom', message: 'Must not be empty or blank.', ...issueCode('too_small') });
       }
       if (length > max) {
@@ -152,7 +155,9 @@ export const idInput = (prefix: string, what: string) => idOf(prefix, what);
 
 /** A moment that a caller sends: ISO 8601 with an offset, or a date (midnight UTC). */
 export const momentInput = z
-  .union([z.iso.datetime({ offset: true }), z.iso.date()], { error: 'Must be an ISO 8601 date or timestamp.' })
+  .union([z.iso.datetime({ offset: true }), z.iso.date()], {
+    error: 'Must be an ISO 8601 timestamp with an offset, such as 2026-11-21T09:30:00Z, or a date.',
+  })
   .meta({
     type: 'string',
     description: 'ISO 8601 with an offset, or a date (midnight UTC).',

@@ -32,7 +32,7 @@ export function createCallerOf(deps: CallerDeps): CallerOf {
     if (caller) return caller;
     throw new ApiError(
       'unauthorized',
-      authorization === undefined
+      token === undefined
         ? 'Send an API key: "Authorization: Bearer sk_…".'
         : 'The API key is unknown, revoked or expired.',
     );

@@ -52,11 +52,18 @@ function fieldErrorsOf(error: z.ZodError): FieldError[] {
   });
 }
 
+const entries = (count: number | bigint) => `${count} ${Number(count) === 1 ? 'entry' : 'entries'}`;
+
 /** Messages where a contract has none of its own. */
 const messageOf: z.core.$ZodErrorMap = (issue) => {
   if (issue.input === undefined) return 'Required.';
   if (issue.code === 'invalid_value') return `Must be one of ${issue.values.join(', ')}.`;
+  // What the contract says of a key stands one level below.
+  if (issue.code === 'invalid_key') return issue.issues[0]?.message;
+  if (issue.code === 'too_small' && issue.origin === 'array') return `Must have at least ${entries(issue.minimum)}.`;
+  if (issue.code === 'too_big' && issue.origin === 'array') return `Must have at most ${entries(issue.maximum)}.`;
   if (issue.code !== 'invalid_type') return undefined;
+  if (issue.expected === 'record') return 'Must be an object.';
   if (issue.expected === 'boolean') return 'Must be true or false.';
   return `Must be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}.`;
 };

@@ -1,0 +1,45 @@
+/** What a caller reads about a fault in what was sent. */
+import t from 'tap';
+import { contract } from '../../contracts/index.js';
+import type { Operation } from '../../contracts/operation.js';
+import { allFieldErrors } from '../../src/api/input.js';
+
+const { checkouts, events, wallets, webhooks } = contract;
+const NOW = new Date('2026-11-23T12:00:00Z');
+const hook = { name: 'shop', url: 'https://shop.example/hook' };
+
+const messagesOf = (operation: Operation, body: object) =>
+  Object.fromEntries(
+    allFieldErrors(operation, body, { now: NOW, networks: ['LOCAL'] }).map(({ path, message }) => [path, message]),
+  );
+
+t.test('each fault is named in words of this service, not in those of a library', async (t) => {
+  const cases: [operation: Operation, body: object, path: string, message: string][] = [
+    [
+      checkouts.create,
+      { productId: 'prod_1', metadata: { 'a b': 'x' } },
+      'metadata.a b',
+      'A key has 1 to 40 letters, digits, _, . and -.',
+    ],
+    [checkouts.create, { productId: 'prod_1', metadata: [] }, 'metadata', 'Must be an object.'],
+    [
+      checkouts.create,
+      { productId: 'prod_1', expiresAt: '2026-12-01T10:00:00' },
+      'expiresAt',
+      'Must be an ISO 8601 timestamp with an offset, such as 2026-11-21T09:30:00Z, or a date.',
+    ],
+    [webhooks.create, { ...hook, events: [] }, 'events', 'Must have at least 1 entry.'],
+    [
+      webhooks.create,
+      { ...hook, events: Array(21).fill('payment.received') },
+      'events',
+      'Must have at most 20 entries.',
+    ],
+    [events.list, { after: 1, page: 2 }, 'page', 'Cannot be combined with `after`.'],
+    [events.list, { wait: 5 }, 'wait', 'Only allowed together with `after`.'],
+    [wallets.create, { name: '\u200b\u2060' }, 'name', 'Must not be empty or blank.'],
+  ];
+  for (const [operation, body, path, message] of cases) {
+    t.equal(messagesOf(operation, body)[path], message, `${operation.path}: ${path}`);
+  }
+});
