@@ -1,7 +1,7 @@
 /** `mcp`: the operations of a running service as tools for assistants. */
-import { createRequire } from 'node:module';
 import type { Command } from 'commander';
 import type { Clock } from '../clock.js';
+import { packageVersion } from './program.js';
 import { toHttpUrl } from './service.js';
 
 interface Options {
@@ -35,9 +35,4 @@ export function registerMcpCommand(program: Command, { clock, given, serviceUrl 
       const { serveMcp } = await import('../mcp/serve.js');
       await serveMcp({ apiKey, url, version: packageVersion() }, clock);
     });
-}
-
-function packageVersion(): string {
-  const { version } = createRequire(import.meta.url)('stellar-collect/package.json') as { version: string };
-  return version;
 }

@@ -1,4 +1,5 @@
 /** What all commands share: how arguments are checked, how results are printed, and that whatever fails is one line on stderr and exit code 1. */
+import { createRequire } from 'node:module';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
 import type { Contract } from '../../contracts/index.js';
@@ -47,8 +48,14 @@ export function createProgram(name: string, description: string): Command {
   return new Command(name)
     .description(description)
     .exitOverride()
-    .configureOutput({ writeErr: () => undefined })
-    .showSuggestionAfterError(false);
+    .version(packageVersion())
+    .configureOutput({ writeErr: () => undefined });
+}
+
+/** That of the package.json. */
+export function packageVersion(): string {
+  const { version } = createRequire(import.meta.url)('stellar-collect/package.json') as { version: string };
+  return version;
 }
 
 /** @param args without node and script. @returns the exit code */

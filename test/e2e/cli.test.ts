@@ -99,6 +99,7 @@ t.test('every command has a help, and those that answer have --json', async (t) 
     t.match(help, /^Usage: npm run cli -- .*\n\n\S/, `${command.parent?.name()} ${command.name()}`);
     if (!['revoke', 'mcp'].includes(command.name())) t.match(help, /--json|JSON/);
   }
+  t.match((await cli('--version').ended).stdout, /^\d+\.\d+\.\d+\n$/);
   const { code, stdout, stderr } = await cli('--help').ended;
   t.equal(code, 0);
   t.equal(stderr, '');
@@ -114,6 +115,8 @@ t.test('a command that cannot be understood is one line', async (t) => {
     ['account create', /required option '--name <name>'/],
     ['account create --name', /'--name <name>' argument missing/],
     ['account create --name x --bogus', /unknown option '--bogus'/],
+    ['acount', /unknown command 'acount' \(Did you mean account\?\)/],
+    ['account create --nme x --name x', /unknown option '--nme' \(Did you mean --name\?\)/],
     ['key create --account a --name n --scope ROOT', /Allowed choices are FULL, READ/],
     ['key create --account a --name n --expires tomorrow', /'--expires <moment>' argument 'tomorrow' is invalid/],
     ['webhook listen --key k --port 99999', /0 to 65535/],
