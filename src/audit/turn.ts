@@ -108,7 +108,9 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
   /** Takes the balances, and settles where the audit begins. */
   async function takeBalances(audit: AuditDoc, wallet: WalletDoc, ledger: AuditLedger): Promise<AuditDoc> {
     const state = await networkStates.byNetwork(wallet.network);
-    const last = await audits.lastEnded(wallet._id, state?.resetAt ?? null);
+    // Read before any server is asked: that the network began anew is known some time later than it did.
+    const resetAt = state?.resetAt ?? null;
+    const last = await audits.lastEnded(wallet._id, resetAt);
     const servers = chooseServers(await ledger.tips(audit.seen.length > 0), last?.toLedger ?? 0);
     if (servers === 'none_configured')
       throw new Hopeless('No Horizon is configured for this network, and Stellar RPC shows no histories of accounts.');
@@ -143,7 +145,7 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     };
     const { fromLedger, openingSource } = start;
     return save(audit, {
-      ...{ fromLedger, openingSource, toLedger: null, progress },
+      ...{ fromLedger, openingSource, toLedger: null, resetAt, progress },
       ...{ balanceSource, movementSource: movements.server },
     });
   }

@@ -81,6 +81,8 @@ export interface AuditDoc {
   movementSource: string | null;
   createdAt: Date;
   finishedAt: Date | null;
+  /** When the network had been reset, as of the balances; null for never. Absent in an audit of an older version. */
+  resetAt?: Date | null;
   /** Null before the balances are taken, and in the end. */
   progress: AuditProgress | null;
   /** While it runs: when it goes on. */
@@ -132,6 +134,7 @@ const auditSchema = new mongoose.Schema<AuditDoc>(
     movementSource: nullable,
     createdAt: Date,
     finishedAt: { type: Date, default: null },
+    resetAt: { type: Date, default: undefined },
     progress: { type: progressSchema, default: null },
     turnAt: { type: Date, default: null },
     revision: Number,
@@ -174,6 +177,11 @@ const newAudit = (fields: NewAudit): AuditDoc => ({
   stuckSince: null,
   seen: [],
 });
+
+function isSinceReset({ resetAt: known, createdAt }: AuditDoc, resetAt: Date | null): boolean {
+  if (resetAt === null) return true;
+  return known === undefined ? createdAt > resetAt : known?.getTime() === resetAt.getTime();
+}
 
 export function createAuditStore(connection: mongoose.Connection) {
   const audits = connection.model<AuditDoc>('Audit', auditSchema);
@@ -221,13 +229,13 @@ export function createAuditStore(connection: mongoose.Connection) {
           (afterAccount === '' ? null : await collection.findOne(due, first))
         );
       },
-      /** The newest that ended with balances, of those that ended after `since`; null when there is none. */
-      async lastEnded(walletId: string, since: Date | null): Promise<AuditDoc | null> {
+      /** The newest that ended with balances, if they are of the network since that reset; null when there is none. */
+      async lastEnded(walletId: string, resetAt: Date | null): Promise<AuditDoc | null> {
         const found = await collection
           .find({ walletId, status: { $in: [...ENDED] } }, { sort: { _id: -1 }, limit: 1 })
           .toArray();
         const [last] = found;
-        return last && (since === null || last.createdAt > since) ? last : null;
+        return last && isSinceReset(last, resetAt) ? last : null;
       },
       /** Saves a step. @returns false when somebody else saved one since it was read, or the wallet is gone */
       async save({ _id, revision }: AuditDoc, changes: Partial<AuditDoc>, session?: Session): Promise<boolean> {

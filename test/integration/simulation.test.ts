@@ -11,7 +11,9 @@ const STARVED_SEED = 20_047;
 /** A stop told by a host's clock, a history that leaves records out, a checkout without an owner, a stamp of another network; two windows of an address
  *  that were found in different ways, a gap just before a reset, a gap found by a clock that is behind, a clock that was set, tips that were kept too
  *  long, an audit that began with a ledger of another network. */
-const ONCE_BROKEN = [32_226, 40_551, 42_102, 42_310, 102_696, 201_697, 203_710, 206_504, 202_963, 204_029, 402_956];
+const ONCE_BROKEN = [
+  32_226, 40_551, 42_102, 42_310, 102_696, 201_697, 203_710, 206_504, 202_963, 204_029, 402_956, 504_825,
+];
 const SEEDS_ON_MONGOD = [1, 2];
 
 t.test(
