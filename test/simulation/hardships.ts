@@ -88,7 +88,7 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
         retention: false,
         reset: false,
       };
-      Object.assign(scenario, rare, { pageLimit: 200, workers: 1, pollMs: 20_000, stalls: false, maxSteps: 40_000 });
+      Object.assign(scenario, rare, { pageLimit: 200, workers: 1, pollMs: 20_000, stalls: false, maxSteps: 70_000 });
       scenario.ledgers = Math.min(scenario.ledgers, 10);
     },
   },
@@ -124,7 +124,8 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
     probability: 0.005,
     draw: (random) => ({ webhooks: random.between(40, 50), payments: random.between(15, 24) }),
     adapt: (scenario) => {
-      Object.assign(scenario, { crash: scenario.crash / 4, merchantActs: 4, maxSteps: 40_000, pageLimit: 200 });
+      Object.assign(scenario, { crash: scenario.crash / 4, merchantActs: 4, pageLimit: 200 });
+      scenario.maxSteps = Math.max(scenario.maxSteps, 40_000);
     },
   },
   walletsAfterReset: {
