@@ -19,17 +19,23 @@ export interface HealDeps {
   clock: Clock;
 }
 
-/** @returns what these operations paid to the wallet while it watched; what cannot be understood is parked. @throws LedgerUnavailable */
+/** @param mayCome whether to ask again later when a machine lacks what a record needs: another may have given the page
+ *  @returns what these operations paid to the wallet while it watched; what cannot be understood is parked
+ *  @throws LedgerUnavailable */
 export async function creditsIn(
   { parkedRecords, isRemoved, clock }: HealDeps,
   wallet: WalletDoc,
   session: Pick<LedgerSession, 'complete'>,
   records: readonly LedgerRecord[],
+  mayCome: () => boolean,
 ): Promise<Credit[]> {
   if (records.length === 0) return [];
   const { network, address, windows } = wallet;
   const isOurs = async () => new Set([address]);
-  const { credits, parked } = await readRecords({ network, session, clock, isOurs, ofOneAddress: true }, records);
+  const { credits, parked } = await readRecords(
+    { network, session, clock, isOurs, ofOneAddress: true, mayCome },
+    records,
+  );
   await parkedRecords.park(parked);
   return credits.filter((credit) => credit.receiver === address && isWatched(windows, credit) && !isRemoved(credit));
 }

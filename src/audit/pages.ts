@@ -17,6 +17,9 @@ import { Hopeless, NotYet, type Save } from './trouble.js';
 /** So much is read of what was before a first audit; beyond that its opening is worked out backwards. */
 const PAGES_BEFORE = 50;
 
+/** So long what a record needs may come. Less than an audit may be stuck, so that a record that stays incomplete is parked and the audit goes on. */
+const LATE_MS = 30_000;
+
 export const FROM_THE_FIRST = { effectsCursor: '0-0', feesCursor: '0' };
 export const cursorsAfter = (ledger: number) => {
   const cursor = cursorAfter(ledger);
@@ -75,7 +78,7 @@ const keyOf = ({ operationId, closedAt }: HealedOperation) => `${operationId}:${
 export type ReadPage = (audit: AuditDoc, wallet: WalletDoc, session: LedgerSession) => Promise<AuditDoc>;
 
 export function createPageReaders(deps: HealDeps & { payments: Pick<PaymentStore, 'ofOperations'> }, save: Save) {
-  const { payments } = deps;
+  const { payments, clock } = deps;
 
   /** What lies before the audit is not known as a whole. */
   const computedBack = (audit: AuditDoc): Promise<AuditDoc> => {
@@ -119,7 +122,8 @@ export function createPageReaders(deps: HealDeps & { payments: Pick<PaymentStore
       if (!isFromBeginning || isLong) return computedBack(audit);
     }
     const isEnd = await isRead(audit, read, session, () => history.effectsEnd(wallet.address));
-    const credits = await creditsIn(deps, wallet, session, read.unpaid);
+    const waitedMs = clock.nowMs() - (audit.stuckSince?.getTime() ?? clock.nowMs());
+    const credits = await creditsIn(deps, wallet, session, read.unpaid, () => waitedMs < LATE_MS);
     const cut = audit.healing ?? [];
     const known = new Set([...(await storedOf(audit, credits)), ...cut.map(keyOf)]);
     const fresh = credits.filter((credit) => !known.has(keyOf(credit)));
