@@ -18,13 +18,16 @@ export interface LedgerClose {
 /** The numbers decide where close times cannot, which have whole seconds and come from another clock. Further from the stamp they say nothing
  *  that the time does not, and would mislead: a test network may have begun anew since, at ledger 1. */
 const NUMBERS_DECIDE_MS = 10_000;
+/** No network closes so many ledgers in that time: a number further ahead is of the network before it began anew. */
+const MOST_LEDGERS_AHEAD = 500;
 
 /** Whether the ledger closed at or after the moment. */
 export function isAtOrAfter(close: LedgerClose, stamp: LedgerStamp): boolean {
   const second = Math.floor(stamp.at.getTime() / 1000) * 1000;
   const sinceMs = close.closedAt.getTime() - second;
   if (sinceMs < 0) return false;
-  return stamp.ledger === null || close.ledger > stamp.ledger || sinceMs > NUMBERS_DECIDE_MS;
+  if (stamp.ledger === null || sinceMs > NUMBERS_DECIDE_MS) return true;
+  return close.ledger > stamp.ledger || stamp.ledger - close.ledger > MOST_LEDGERS_AHEAD;
 }
 
 /** Oldest first, never empty. The first has no beginning: its terms hold from ever. */

@@ -98,23 +98,6 @@ export function possible<T>(changes: readonly Change<T>[], closedMs: number): T[
   return values;
 }
 
-const NOTICED_WITHIN_MS = 20_000;
-/** So long after a stamp ledger numbers decide, with the fraction of a second that close times lack. */
-const NUMBERS_DECIDE_MS = 11_000;
-
-/** Whether a ledger closed just when something changed, and that about the time of a reset. What is stamped before the reset is noticed and stored after
- *  it keeps a ledger number of the old network, which misleads for some seconds, as do older stamps for what an audit records before the reset is dealt
- *  with: a known limit, so the oracle expects nothing of it. */
-export const straddlesReset = (changes: readonly Change<unknown>[], known: Knowledge, closedMs: number): boolean =>
-  changes.some(
-    ({ fromMs, untilMs }) =>
-      known.resetsMs.some(
-        (ms) => untilMs >= ms - (known.isAudited ? NUMBERS_DECIDE_MS : 0) && fromMs <= ms + NOTICED_WITHIN_MS,
-      ) &&
-      closedMs >= fromMs - 1000 &&
-      closedMs <= untilMs + NUMBERS_DECIDE_MS,
-  );
-
 /** When the first ledger of this number or a higher one closed; Infinity when none has. */
 export const closeOf = (known: Knowledge, sequence: number): number =>
   known.ledgers.find((ledger) => ledger.sequence >= sequence)?.closedMs ?? Number.POSITIVE_INFINITY;
@@ -154,9 +137,8 @@ export async function learn(
   const note = <T>(changes: Change<T>[], value: T, stamp: { ledger: number | null } | null | undefined) => {
     if (JSON.stringify(changes.at(-1)!.value) === JSON.stringify(value)) return;
     // Where no source answered, and none had before, nothing but the host's clock can tell the moment.
-    const [early, late] =
-      stamp?.ledger === null ? [Math.min(0, skewMs), Math.max(0, skewMs)] : [-uncertaintyMs(known), 0];
-    changes.push({ value, fromMs: fromMs + early, untilMs: untilMs + late });
+    const [early, late] = stamp?.ledger === null ? [Math.min(0, skewMs), Math.max(0, skewMs)] : [0, 0];
+    changes.push({ value, fromMs: fromMs + early - uncertaintyMs(known), untilMs: untilMs + late });
   };
   for (const { _id, accountId, address, active, windows } of wallets!) {
     const wallet = known.wallets.get(_id) ?? { accountId, address, active: [always(false)] };

@@ -299,6 +299,12 @@ t.test('terms count from the first ledger that closes at or after them', async (
   );
 });
 
+t.test('a number of the network before it began anew misleads nobody', async (t) => {
+  const stamp = at('2026-01-01T00:00:10Z', 1_204_331);
+  t.ok(isAtOrAfter(closed(3, '2026-01-01T00:00:12Z'), stamp));
+  t.notOk(isAtOrAfter(closed(3, '2026-01-01T00:00:09Z'), stamp));
+});
+
 t.test('the terms in force are those of the last version that was reached', async (t) => {
   const history: Versioned<string> = [
     { from: null, terms: 'first' },

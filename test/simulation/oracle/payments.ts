@@ -1,8 +1,8 @@
 /** What must hold of stored payments: none is invented, doubled or misjudged, and each has its events and is counted. */
 import type { Chain } from '../chain.js';
-import { type Doc, type Knowledge, possible, straddlesReset } from '../knowledge.js';
+import { type Doc, type Knowledge, possible } from '../knowledge.js';
 import { checkoutOf } from './checkouts.js';
-import { allowedVerdicts, linkOf, stroops, termsStraddleReset } from './verdicts.js';
+import { allowedVerdicts, linkOf, stroops } from './verdicts.js';
 import { keyOf } from './watching.js';
 
 export interface StoredPayments {
@@ -30,7 +30,6 @@ export function checkPayments(known: Knowledge, chain: Chain, stored: StoredPaym
       faults.push(`${name} is invented`);
       continue;
     }
-    if (straddlesReset(wallet.active, known, paid.closedMs)) continue;
     if (!possible(wallet.active, paid.closedMs).includes(true))
       faults.push(`${name} came while its wallet was not active`);
     const { assetCode, assetIssuer } = doc;
@@ -45,7 +44,6 @@ export function checkPayments(known: Knowledge, chain: Chain, stored: StoredPaym
     }
     const linkId = known.assigned.get(doc._id) ?? linkOf(paid, wallet.accountId, known);
     if (doc.paymentLinkId !== linkId) faults.push(`${name} belongs to ${doc.paymentLinkId}, not to ${linkId}`);
-    else if (linkId !== null && termsStraddleReset(linkId, known, paid.closedMs)) continue;
     // An attempt to accept a payment may have failed.
     else if (!known.accepted.has(doc._id) || doc.status !== 'COMPLETED') {
       const ofCheckout = linkId === null && checkoutOf(paid, wallet.accountId, stored.checkouts);

@@ -1,6 +1,6 @@
 /** What must hold of refunds: what a watched wallet sent back with the memo of a refund is booked once, where it belongs, and told once. */
 import type { Chain, Paid } from '../chain.js';
-import { type Doc, type Knowledge, possible, straddlesReset } from '../knowledge.js';
+import { type Doc, type Knowledge, possible } from '../knowledge.js';
 import { stroops } from './verdicts.js';
 import { isExcused } from './watching.js';
 
@@ -46,7 +46,6 @@ export function unbooked(known: Knowledge, chain: Chain, stored: StoredRefunds):
     const owners = [...known.wallets].filter(
       ([id, { address, active }]) =>
         address === sent.sender &&
-        !straddlesReset(active, known, sent.closedMs) &&
         !possible(active, sent.closedMs).includes(false) &&
         !isExcused(known, chain, id, sent),
     );

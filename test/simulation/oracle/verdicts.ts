@@ -1,6 +1,6 @@
 /** How a payment must be judged: the rules of the service, written a second time and in another way. */
 import type { Paid } from '../chain.js';
-import { type Knowledge, possible, straddlesReset, type Terms } from '../knowledge.js';
+import { type Knowledge, possible, type Terms } from '../knowledge.js';
 
 export const stroops = (text: string | null): bigint | null => {
   if (text === null) return null;
@@ -57,10 +57,4 @@ export function linkOf(paid: Paid, accountId: string, known: Knowledge): string 
   const memo = paid.memo.text!.trim().toUpperCase();
   for (const [id, link] of known.links) if (link.memo === memo && link.accountId === accountId) return id;
   return null;
-}
-
-export function termsStraddleReset(linkId: string, known: Knowledge, closedMs: number): boolean {
-  const link = known.links.get(linkId)!;
-  const { terms } = known.products.get(link.productId)!;
-  return straddlesReset(link.active, known, closedMs) || straddlesReset(terms, known, closedMs);
 }

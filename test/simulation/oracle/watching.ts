@@ -1,15 +1,7 @@
 /** What must hold of watching: no payment is missing, no ledger is claimed that was not read, no gap is flagged that is none. */
 import { syncOf } from '../../../src/services/wallet-sync.js';
 import type { Chain, Paid } from '../chain.js';
-import {
-  type Change,
-  closeOf,
-  type Doc,
-  type Knowledge,
-  possible,
-  straddlesReset,
-  wasActiveBetween,
-} from '../knowledge.js';
+import { type Change, closeOf, type Doc, type Knowledge, possible, wasActiveBetween } from '../knowledge.js';
 
 export interface StoredForWatching {
   wallets: Doc[];
@@ -72,7 +64,6 @@ export function missing(
     for (const paid of chain.payments) {
       if (paid.receiver !== address || paid.ledger > limit) continue;
       if (known.actingSinceMs !== null && paid.closedMs + 1000 > known.actingSinceMs) continue;
-      if (straddlesReset(active, known, paid.closedMs)) continue;
       if (!surelyActive(active, paid.closedMs) || keys.has(keyOf(wallet._id, paid))) continue;
       if (isExcused(known, chain, wallet._id, paid) || isWithheld(known, chain, paid)) continue;
       faults.push(lack(wallet._id, paid, isDropped(chain, paid), limit));
@@ -99,7 +90,7 @@ export function forgotten(
       if (parked.has(`LOCAL:${record.operationId}`)) return false;
       return wallets.some(({ _id, address }) => {
         const active = known.wallets.get(_id)?.active ?? [];
-        if (address !== record.receiver || straddlesReset(active, known, record.closedMs)) return false;
+        if (address !== record.receiver) return false;
         return surelyActive(active, record.closedMs) && !isExcused(known, chain, _id, record);
       });
     })
