@@ -37,8 +37,9 @@ function plant({ changes }: PlantedBug): string {
 }
 
 /** @returns what the first seed that notices says, or null when none does. */
-function run(copy: string, { hardship }: PlantedBug): Promise<{ seed: number; says: string } | null> {
-  const args = ['--import=tsx', 'scripts/simulate.ts', '--seeds', values.seeds, '--processes', '1', '--first'];
+function run(copy: string, { hardship, seed }: PlantedBug): Promise<{ seed: number; says: string } | null> {
+  const which = seed === undefined ? ['--seeds', values.seeds] : ['--from', `${seed}`, '--seeds', '1'];
+  const args = ['--import=tsx', 'scripts/simulate.ts', ...which, '--processes', '1', '--first'];
   if (hardship) args.push('--hardship', hardship);
   const child = spawn(process.execPath, args, { cwd: copy, stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';

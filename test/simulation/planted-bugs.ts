@@ -9,6 +9,8 @@ export interface PlantedBug {
   changes: readonly (readonly [file: string, from: string, to: string])[];
   /** What a run has to have so that the bug can show; seeds with it are too few to wait for. */
   hardship?: HardshipName;
+  /** One that notices, where few do: no other is run. */
+  seed?: number;
   /** What else notices, or why nobody need: seeds that do are rare, or there are none. */
   elsewhere?: string;
 }
@@ -314,6 +316,11 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
+    guard: 'a number stamped before a reset and stored behind it misleads nobody',
+    hardship: 'walletsAfterReset',
+    changes: [['src/domain/terms.ts', ' || stamp.ledger - close.ledger > MOST_LEDGERS_AHEAD', '']],
+  },
+  {
     guard: 'a ledger number of the old network says nothing of the new one',
     hardship: 'walletsAfterReset',
     elsewhere: 'test/unit/watching-plan.test.ts',
@@ -464,7 +471,52 @@ export const plantedBugs: readonly PlantedBug[] = [
       ],
     ],
   },
+  {
+    guard: 'an audit of before a reset is no beginning for one behind it',
+    seed: 504_825,
+    changes: [
+      [
+        'src/stores/audits.ts',
+        'known === undefined ? createdAt > resetAt : known?.getTime() === resetAt.getTime()',
+        'known === undefined || createdAt > resetAt',
+      ],
+    ],
+  },
+  {
+    guard: 'a number beyond the newest ledger is no beginning of an audit',
+    seed: 402_956,
+    changes: [
+      [TURN, 'if (ledger !== null && ledger <= latestLedger) return ledger;', 'if (ledger !== null) return ledger;'],
+    ],
+  },
+  {
+    guard: 'a gap of before a reset is not the one of the reset',
+    changes: [['src/collect/flag-gap.ts', 'lostSince: lostSince ?? null };', 'lostSince: null };']],
+    elsewhere: 'test/integration/wallet-gaps.test.ts',
+  },
+  {
+    guard: 'what a server drops is taken from its newest word',
+    changes: [[GAPS, 'each.server === session.server ? { ...each, tip } : each', 'each']],
+    elsewhere: 'test/integration/wallet-gaps.test.ts',
+  },
   // Checkouts.
+  {
+    guard: 'a checkout is as far as the wallet of its address that is read least',
+    changes: [
+      [
+        'src/collect/wallet-starts.ts',
+        'closedAt: new Date(Math.min(...closes)) };',
+        'closedAt: starts.reduce((a, b) => (b.ledger < a.ledger ? b : a)).closedAt };',
+      ],
+      ['src/collect/wallet-starts.ts', 'const closes = starts.map(({ closedAt }) => closedAt.getTime());', ''],
+    ],
+    elsewhere: 'test/integration/wallet-gaps.test.ts',
+  },
+  {
+    guard: 'a gap is held against a checkout by what was there, not by clocks',
+    changes: [['src/domain/checkout.ts', 'gapBefore === undefined\n', 'gapBefore !== createdAt\n']],
+    elsewhere: 'test/unit/checkout.test.ts',
+  },
   {
     guard: 'EXPIRED is said only when the wallet was read beyond the end',
     changes: [['src/domain/checkout.ts', 'readTo >= expiresAt &&', 'readTo !== expiresAt &&']],
