@@ -12,13 +12,10 @@ import { checkEnd, mustShow } from './ends.js';
 import { creditsIn, type HealDeps, heal } from './heal.js';
 import { type ListRead, type Range, readEffects, readFees } from './read.js';
 import { readAmounts, readBooks, storeBooks } from './stored.js';
-import { Hopeless, NotYet, type Save } from './trouble.js';
+import { Hopeless, isPatient, NotYet, type Save } from './trouble.js';
 
 /** So much is read of what was before a first audit; beyond that its opening is worked out backwards. */
 const PAGES_BEFORE = 50;
-
-/** So long what a record needs may come. Less than an audit may be stuck, so that a record that stays incomplete is parked and the audit goes on. */
-const LATE_MS = 30_000;
 
 export const FROM_THE_FIRST = { effectsCursor: '0-0', feesCursor: '0' };
 export const cursorsAfter = (ledger: number) => {
@@ -122,8 +119,7 @@ export function createPageReaders(deps: HealDeps & { payments: Pick<PaymentStore
       if (!isFromBeginning || isLong) return computedBack(audit);
     }
     const isEnd = await isRead(audit, read, session, () => history.effectsEnd(wallet.address));
-    const waitedMs = clock.nowMs() - (audit.stuckSince?.getTime() ?? clock.nowMs());
-    const credits = await creditsIn(deps, wallet, session, read.unpaid, () => waitedMs < LATE_MS);
+    const credits = await creditsIn(deps, wallet, session, read.unpaid, () => isPatient(audit, clock));
     const cut = audit.healing ?? [];
     const known = new Set([...(await storedOf(audit, credits)), ...cut.map(keyOf)]);
     const fresh = credits.filter((credit) => !known.has(keyOf(credit)));

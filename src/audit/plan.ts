@@ -5,6 +5,8 @@ export interface AuditServers {
   movements: Required<ServerTip> & { tip: NonNullable<ServerTip['tip']> };
   /** Another server where there is one; one that keeps no histories rather than the same. */
   balances: Pick<ServerTip, 'server' | 'hasHistories'>;
+  /** One that keeps histories gives no answer. */
+  isOneAway: boolean;
 }
 
 /** @returns `none_configured` when no server keeps histories, `away` when those that do give no answer */
@@ -20,7 +22,7 @@ export function chooseServers(
   if (!movements) return 'away';
   const isOther = ({ server, tip }: ServerTip) => server !== movements.server && tip !== null;
   const { server, hasHistories } = keepers.find(isOther) ?? tips.find(isOther) ?? movements;
-  return { movements, balances: { server, hasHistories } };
+  return { movements, balances: { server, hasHistories }, isOneAway: open.length < keepers.length };
 }
 
 export interface RangeStart {

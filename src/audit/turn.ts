@@ -20,12 +20,10 @@ import type { HealDeps } from './heal.js';
 import { createPageReaders, cursorsAfter, FROM_THE_FIRST, rangeOf } from './pages.js';
 import { type AuditServers, chooseServers, endOf, startOf } from './plan.js';
 import { closingOf, readAmounts, storeAmounts, storeRows } from './stored.js';
-import { Hopeless, NotYet, Superseded } from './trouble.js';
+import { Hopeless, isPatient, NotYet, STUCK_MS, Superseded } from './trouble.js';
 
 /** Then others have their turn. */
 const PAGES_PER_TURN = 20;
-/** An audit that comes no further for so long has failed. */
-const STUCK_MS = 60_000;
 /** A difference that does not show twice in a row, in so many readings, is none that anybody can tell. */
 const MOST_READINGS = 5;
 
@@ -120,6 +118,11 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     const firstLedger = last ? 0 : await firstLedgerOf(wallet, ledger.on(movements.server), latestLedger);
     const start = startOf(last?.toLedger ?? null, firstLedger, movements.tip);
     if (!start) throw new NotYet('The Horizon that answers is behind the last audit.');
+    const isCutShort = start.fromLedger > (last?.toLedger ?? firstLedger);
+    if (isCutShort && servers.isOneAway && isPatient(audit, clock))
+      throw new NotYet(
+        `What answers begins with ledger ${start.fromLedger + 1}, and a Horizon that may keep more is away.`,
+      );
     const { held, balanceSource } = await readBalances(wallet, ledger, servers, last);
     if (held.balances.length > MOST_BOOKED)
       throw new Hopeless('The ledger shows more assets than an account can hold.');

@@ -143,6 +143,9 @@ t.test('balances and movements come from different servers where there are two',
   t.match(chooseServers([rpc, a], 60), { movements: { server: 'a' }, balances: { server: 'rpc' } }, 'of another kind');
   t.match(chooseServers([rpc, a, b], 60), { movements: { server: 'a' }, balances: { server: 'b' } });
   t.match(chooseServers([{ ...rpc, tip: null }, a], 60), { balances: { server: 'a' } }, 'the one that answers');
+  t.match(chooseServers([a, b], 60), { isOneAway: false });
+  t.match(chooseServers([a, { ...b, tip: null }], 10), { movements: { server: 'a' }, isOneAway: true });
+  t.match(chooseServers([a, { ...rpc, tip: null }], 10), { isOneAway: false }, 'it keeps no histories');
   t.equal(chooseServers([rpc], 60), 'none_configured');
   t.equal(chooseServers([{ ...a, tip: null }, rpc], 60), 'away');
   t.end();
