@@ -212,12 +212,14 @@ async function listOperations(history: AccountHistory, address: string, groups: 
   }
 }
 
+/** Lists are there to save requests. Where their pages are too heavy for a server to answer, what they have shown by then is all. */
 async function listPayments(session: ReadDeps['session'], address: string, groups: readonly Group[]) {
   const wanted = new Set(groups.map(({ id }) => id));
   const last = BigInt(groups.at(-1)!.id);
   const found = new Map<string, LedgerRecord>();
   for (let cursor = `${BigInt(groups[0]!.id) - 1n}`; ; ) {
-    const page = await session.accountPayments(address, cursor, PAGE_LIMIT);
+    const page = await session.accountPayments(address, cursor, PAGE_LIMIT).catch(nullIfUnavailable);
+    if (!page) return found;
     for (const record of page.records) {
       const { pagingToken } = record.outcome;
       if (pagingToken !== null && wanted.has(pagingToken)) found.set(pagingToken, record);
@@ -226,6 +228,11 @@ async function listPayments(session: ReadDeps['session'], address: string, group
     if (BigInt(page.cursor) <= BigInt(cursor)) throw new LedgerUnavailable('it answers a page that leads nowhere', 0);
     cursor = page.cursor;
   }
+}
+
+function nullIfUnavailable(error: unknown): null {
+  if (error instanceof LedgerUnavailable) return null;
+  throw error;
 }
 
 export interface FeesRead extends ListRead {
