@@ -68,6 +68,12 @@ export function createGaps(deps: {
   }
 
   return {
+    /** The oldest ledger that any source keeps, of those that answer. */
+    async oldestKept(session: LedgerSession, tip: LedgerTip): Promise<number> {
+      const tips = await tipsOf(session, tip);
+      return Math.min(tip.oldestLedger, ...tips.flatMap((each) => each.tip?.oldestLedger ?? []));
+    },
+
     /** Nothing waits any more. */
     async endWait(): Promise<void> {
       await networkStates.noteGapWait(network, null);

@@ -82,17 +82,28 @@ export function createModes(deps: {
     detach,
     forgetUnwatched,
 
-    /** Changes the mode when that is due. @param failing ids of streams that wait. @returns what to read in this round */
-    async choose(tip: LedgerTip, prefersFeed: boolean, failing: readonly string[]): Promise<RoundStreams> {
+    /** Changes the mode when that is due.
+     *  @param oldestKept the oldest ledger that any source keeps
+     *  @param failing ids of streams that wait
+     *  @returns what to read in this round */
+    async choose(
+      tip: LedgerTip,
+      { prefersFeed, oldestKept }: { prefersFeed: boolean; oldestKept: () => Promise<number> },
+      failing: readonly string[],
+    ): Promise<RoundStreams> {
       const addresses = await wallets.watchedAddresses(network, { limit: readOneByOne + 1 });
       let feed = await cursors.byId(feedId);
+      const lowestNearLedger = (await cursors.lowestFrom(network, nearFrom(tip)))?.shownLedger ?? null;
+      // What this server has dropped and an address lacks another one may have, in its feed as well.
+      const lacksDropped = prefersFeed && lowestNearLedger !== null && lowestNearLedger + 1 < tip.oldestLedger;
+      const oldestLedger = lacksDropped ? await oldestKept() : tip.oldestLedger;
       const plan = planMode({
-        tip,
+        tip: { ...tip, oldestLedger },
         feed,
         addresses: addresses.length,
         readOneByOne,
         prefersFeed,
-        lowestNearLedger: (await cursors.lowestFrom(network, nearFrom(tip)))?.shownLedger ?? null,
+        lowestNearLedger,
       });
       if (plan.kind === 'start_feed') {
         feed = feedFrom(plan.fromLedger);

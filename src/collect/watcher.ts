@@ -179,7 +179,8 @@ export function createWatcher(deps: WatcherDeps) {
       await startWallets(session, tip, state);
       const nowMs = monotonic.nowMs();
       const prefersFeed = sourceWarning(tip.version) !== null;
-      const { feed, streams } = await modes.choose(tip, prefersFeed, failures.waiting(nowMs));
+      const source = { prefersFeed, oldestKept: () => gaps.oldestKept(session, tip) };
+      const { feed, streams } = await modes.choose(tip, source, failures.waiting(nowMs));
       const options: RoundOptions = {
         session,
         tip,
