@@ -56,7 +56,7 @@ const CALM_ROUNDS = 20;
 const BUDGET_ROUND_MS = 60_000;
 const BUDGET_ROUNDS = 60;
 /** Each transaction is a request of its own there. */
-const RPC_BUDGET_ROUNDS = 180;
+const RPC_BUDGET_ROUNDS = 360;
 /** Each page that is asked for too large costs a time-out, of every address; a stream that failed for long pauses for a minute; checkouts made by a clock that
  *  is ahead end later. */
 const SLOW_ROUNDS = 60;
