@@ -109,6 +109,8 @@ function mayConcern(known: Knowledge, wallet: Doc, gap: Doc, hasFeed: boolean): 
   const beginsWithin = ({ ledger }: Doc) =>
     ledger !== null && ledger + 1 >= gap.fromLedger && ledger - OVERLAP_LEDGERS <= gap.toLedger;
   if (wallet.windows.some(({ from }: Doc) => beginsWithin(from))) return true;
+  // Where no ledger was known then, and the server that is asked has dropped it since, its reading begins with the first of all.
+  if (gap.fromLedger === 1 && wallet.windows.some(({ from }: Doc) => from.ledger === null)) return true;
   // What closes behind an earlier gap is not dated before the next ledger that is asked for.
   const { fromLedger } = known.gaps.get(wallet._id)![0]!;
   const fromMs = closeOf(known, fromLedger - OVERLAP_LEDGERS);
