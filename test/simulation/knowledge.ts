@@ -42,6 +42,8 @@ export interface Knowledge {
   redelivered: { deliveryId: string; atMs: number }[];
   /** When the act that is under way began; null while there is none. */
   actingSinceMs: number | null;
+  /** The merchant's last act that has ended. */
+  lastAct: { sinceMs: number; endedMs: number } | null;
   /** Payments that a merchant tried to accept. */
   accepted: Set<string>;
   /** Link by payment. */
@@ -76,6 +78,7 @@ export const newKnowledge = (
   gaps: new Map(),
   redelivered: [],
   actingSinceMs: null,
+  lastAct: null,
   accepted: new Set(),
   assigned: new Map(),
   assignedToCheckout: new Set(),

@@ -92,6 +92,7 @@ export class Merchant {
     }
     await scheduler.hold(learn(known, database.docs, fromMs, scheduler.nowMs()));
     known.actingSinceMs = null;
+    known.lastAct = { sinceMs: fromMs, endedMs: scheduler.nowMs() };
   }
 
   /** Sometimes clicks twice; one of the two calls may be refused. */

@@ -54,7 +54,9 @@ export class CheckoutObserver {
   /** Looks at what is stored now. @returns what is wrong at once */
   see(known: Knowledge, chain: Chain, stored: { checkouts: readonly Doc[]; payments: readonly Doc[] }, nowMs: number) {
     const faults: string[] = [];
-    const fromMs = known.actingSinceMs ?? nowMs;
+    // An act ends with its process, which may have died of the very commit that is looked at.
+    const ended = known.lastAct?.endedMs === nowMs ? known.lastAct.sinceMs : nowMs;
+    const fromMs = known.actingSinceMs ?? ended;
     const fresh = new Map<string, Transition['came']>();
     const paymentsOf = new Map<string, Doc[]>();
     for (const payment of stored.payments) {
