@@ -12,7 +12,8 @@ const STARVED_SEED = 20_047;
  *  that were found in different ways, a gap just before a reset, a gap found by a clock that is behind, a clock that was set, tips that were kept too
  *  long, an audit that began with a ledger of another network. */
 const ONCE_BROKEN = [
-  32_226, 40_551, 42_102, 42_310, 102_696, 201_697, 203_710, 206_504, 202_963, 204_029, 402_956, 504_825,
+  32_226, 40_551, 42_102, 42_310, 102_696, 201_697, 203_710, 206_504, 202_963, 204_029, 402_956, 504_825, 700_678,
+  701_540, 702_788,
 ];
 const SEEDS_ON_MONGOD = [1, 2];
 
