@@ -86,6 +86,7 @@ export function createPageSource(deps: {
           id: checkout._id,
           status,
           amount,
+          quantity: checkout.quantity,
           received: receivedAmount,
           remaining: remainingAmount,
           excess: excessAmount,

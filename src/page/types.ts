@@ -37,6 +37,8 @@ export interface PageCheckout {
   id: string;
   status: CheckoutStatus;
   amount: string;
+  /** Of the product; null without one. */
+  quantity: number | null;
   received: string;
   remaining: string;
   excess: string | null;

@@ -150,6 +150,7 @@ export const pageCheckout = (
     id: `chk_${slug}`,
     status: 'OPEN',
     amount: '25',
+    quantity: null,
     received: '0',
     remaining: '25',
     excess: null,

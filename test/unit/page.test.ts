@@ -563,10 +563,10 @@ t.test(
       ['open', {}, true, 200, [/Pay 25 XLM/, /59 min \d+ s<\/span> left|1 h 0 min<\/span> left/, /Cancel and go back/]],
       [
         'part',
-        { received: '20', remaining: '5' },
+        { received: '20', remaining: '5', quantity: 3 },
         true,
         200,
-        [/5 XLM still to pay/, /Parts add up/, /Left of/, /amount=5&amp;/],
+        [/5 XLM still to pay/, /For 3 pieces/, /Parts add up/, /Left of/, /amount=5&amp;/],
       ],
       ['checking', { ended: true }, false, 200, [/still checking the ledger/, /in time still counts/]],
       [
