@@ -5,7 +5,12 @@ import express from 'express';
 import { Webhook } from 'standardwebhooks';
 import type { WebhookPayload } from '../../src/index.js'; // from 'stellar-collect' in your project
 
-const webhook = new Webhook(process.env.WEBHOOK_SECRET!);
+const { WEBHOOK_SECRET, PORT = '4000' } = process.env;
+if (!WEBHOOK_SECRET) {
+  console.error('Set WEBHOOK_SECRET to what POST /webhooks answered.');
+  process.exit(1);
+}
+const webhook = new Webhook(WEBHOOK_SECRET);
 /** Keep them in your database: the same event may come more than once. */
 const handled = new Set<string>();
 
@@ -26,4 +31,4 @@ app.post('/hook', express.text({ type: '*/*' }), (request, response) => {
   handled.add(event.id);
   response.sendStatus(204);
 });
-app.listen(Number(process.env.PORT ?? 4000), '127.0.0.1', () => console.log('listening'));
+app.listen(Number(PORT), '127.0.0.1', () => console.log('listening'));

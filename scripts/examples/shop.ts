@@ -6,9 +6,13 @@ import { Webhook } from 'standardwebhooks';
 import { createClient, type WebhookPayload } from '../../src/index.js'; // from 'stellar-collect' in your project
 
 const { COLLECT_URL = 'http://127.0.0.1:3000', API_KEY, PRODUCT, WEBHOOK_SECRET, PORT = '4000' } = process.env;
+if (!API_KEY || !PRODUCT || !WEBHOOK_SECRET) {
+  console.error('Set API_KEY, PRODUCT and WEBHOOK_SECRET.');
+  process.exit(1);
+}
 const shop = `http://127.0.0.1:${PORT}`;
-const collect = createClient({ url: COLLECT_URL, apiKey: API_KEY! });
-const webhook = new Webhook(WEBHOOK_SECRET!);
+const collect = createClient({ url: COLLECT_URL, apiKey: API_KEY });
+const webhook = new Webhook(WEBHOOK_SECRET);
 /** Keep them in your database. */
 const orders = new Map<string, 'waiting' | 'shipped' | 'expired'>();
 
@@ -22,7 +26,7 @@ app.get('/', (_request, response) => {
 app.post('/orders', async (_request, response) => {
   const order = `order-${orders.size + 1}`;
   const checkout = await collect.checkouts.create.mutate({
-    productId: PRODUCT!,
+    productId: PRODUCT,
     reference: order,
     successUrl: `${shop}/orders/${order}`,
     cancelUrl: shop,
