@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noExplicitAny: what an older release answers has no types here.
 /** `node --import=tsx scripts/database-fixture.ts CHECKOUT OUT.json.gz`: lets the service of another checkout (that of a release) fill a database, kills it,
  *  and writes what it left as a fixture for the migration test, together with what its API answered last. */
 import { execFileSync, spawn } from 'node:child_process';

@@ -72,6 +72,6 @@ export function namesAccount({ collection, filter }: Access, accountId: string):
     (part[field] === accountId ||
       (field === 'list' && String(part[field]).endsWith(`:${accountId}`)) ||
       (part.$and ?? []).some(names) ||
-      (part.$or !== undefined && part.$or.every(names)));
+      (part.$or?.every(names) ?? false));
   return names(filter);
 }

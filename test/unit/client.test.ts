@@ -11,6 +11,7 @@ import type * as client from '../../src/client/index.js';
 import { verifyWebhook } from '../../src/client/index.js';
 
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
+// biome-ignore lint/suspicious/noConfusingVoidType: tRPC's input of a procedure without any is void.
 type Given<Input> = Exclude<Input, undefined | void>;
 /** True for each operation whose generated types take and give what Zod's do. */
 type Agreement = {
