@@ -44,7 +44,8 @@ export function createLedgerStamper(deps: {
     if (isOwn && typeof state.clockAheadMs === 'number') return state.clockAheadMs;
     const bound = boundOf(network).aheadMs(clock.nowMs(), monotonic.nowMs());
     const tellsOfClock = isOwn && !state.isSourceBehind;
-    const seen = tellsOfClock ? likelyBound(state.seenAt.getTime() - state.latestClosedAt.getTime()) : null;
+    const seenAt = state?.latestSeenAt ?? state?.seenAt;
+    const seen = tellsOfClock ? likelyBound(seenAt!.getTime() - state.latestClosedAt.getTime()) : null;
     return bound !== null && seen !== null ? Math.min(bound, seen) : (bound ?? seen);
   }
 

@@ -68,7 +68,10 @@ export function createResets(deps: {
         after = addresses.at(-1);
       }
       const { latestLedger, latestClosedAt } = tip;
-      const changes = { anchor: null, resetAt: latestClosedAt, latestLedger, latestClosedAt };
+      const changes = {
+        ...{ anchor: null, resetAt: latestClosedAt },
+        ...{ latestLedger, latestClosedAt, latestSeenAt: clock.now() },
+      };
       await networkStates.save(network, changes);
       return { ...state, ...changes };
     },

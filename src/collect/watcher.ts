@@ -145,22 +145,31 @@ export function createWatcher(deps: WatcherDeps) {
     }
   }
 
-  async function keepState(session: LedgerSession, tip: LedgerTip, state: NetworkStateDoc | null): Promise<void> {
+  /** @param tipAt when the tip was asked: reading up to it may have taken long */
+  async function keepState(
+    session: LedgerSession,
+    tip: LedgerTip,
+    { state, tipAt }: { state: NetworkStateDoc | null; tipAt: Date },
+  ): Promise<void> {
     const { latestLedger, latestClosedAt, version } = tip;
     const answered = { seenAt: clock.now(), trouble: null };
     // A server that lags must not take the newest known ledger back.
-    const isNewest = !state || latestLedger >= state.latestLedger || latestClosedAt > state.latestClosedAt;
+    const isNew = !state || latestLedger > state.latestLedger || latestClosedAt > state.latestClosedAt;
+    const clockHost = deps.host ?? null;
+    // Two machines' clocks are not mixed.
+    const isFirstHere = isNew || state.clockHost !== clockHost;
     const warning = sourceWarning(version);
     // What another machine measured says nothing of this one's clock.
-    const measuredMs = state?.clockHost === (deps.host ?? null) ? state?.clockAheadMs : null;
+    const measuredMs = state?.clockHost === clockHost ? state?.clockAheadMs : null;
     const clockAheadMs = clockCheck.aheadMs() ?? measuredMs ?? null;
     warnOnce(warning, session.server);
     warnOnce(isClockOff(clockAheadMs) ? "this host's clock does not agree with the ledger's close times" : null, null);
     await networkStates.save(network, {
       ...answered,
-      ...(isNewest ? { latestLedger, latestClosedAt } : {}),
+      ...(isNew ? { latestLedger, latestClosedAt } : {}),
+      ...(isFirstHere ? { latestSeenAt: tipAt } : {}),
       clockAheadMs,
-      clockHost: deps.host ?? null,
+      clockHost,
       sourceVersion: version,
       isSourceBehind: tip.isBehind,
       sourceWarning: warning,
@@ -173,6 +182,7 @@ export function createWatcher(deps: WatcherDeps) {
      *  @param tip asked in this session, before. @returns how many pages it read.
      *  @throws LedgerUnavailable, CursorConflict, or what MongoDB rejects with */
     async round(session: LedgerSession, tip: LedgerTip, signal: AbortSignal): Promise<number> {
+      const tipAt = clock.now();
       const state = await dealWithReset(session, tip);
       knownCloses.note({ ledger: tip.latestLedger, closedAt: tip.latestClosedAt });
       clockCheck.saw(tip, clock.nowMs(), monotonic.nowMs());
@@ -195,7 +205,7 @@ export function createWatcher(deps: WatcherDeps) {
       const all = feed ? [feed, ...streams] : streams;
       const pages = await readStreams(options, planStreams(all, failures.all, nowMs));
       await stops.stopAll(options);
-      await keepState(session, tip, state);
+      await keepState(session, tip, { state, tipAt });
       return pages;
     },
   };

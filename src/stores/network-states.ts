@@ -7,6 +7,8 @@ export interface NetworkStateDoc {
   _id: Network;
   latestLedger: number;
   latestClosedAt: Date;
+  /** When it was first seen, by the clock of `clockHost`. */
+  latestSeenAt?: Date | null;
   /** When a source last answered. */
   seenAt: Date;
   /** A ledger and its hash: when the network shows another hash for it, it has begun anew. */
@@ -35,6 +37,7 @@ const networkStateSchema = new mongoose.Schema<NetworkStateDoc>(
     _id: String,
     latestLedger: Number,
     latestClosedAt: Date,
+    latestSeenAt: { type: Date, default: null },
     seenAt: Date,
     anchor: { type: new mongoose.Schema({ ledger: Number, hash: String }, { _id: false }), default: null },
     trouble: { type: new mongoose.Schema({ since: Date, reason: String }, { _id: false }), default: null },

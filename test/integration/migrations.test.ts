@@ -26,6 +26,7 @@ const MAY_BE_ABSENT = new Set([
   'payments.refunds',
   'networkStates.resetAt',
   'networkStates.gapWaitsSince',
+  'networkStates.latestSeenAt',
   'networkStates.clockAheadMs',
   'networkStates.clockHost',
   'networkStates.sourceVersion',

@@ -319,6 +319,19 @@ t.test('how far the clock is off is measured by when ledgers are seen', async (t
   }
 });
 
+t.test('a round that took long does not make a clock look wrong', async (t) => {
+  const seen = { latestLedger: 100, latestClosedAt: at(100), latestSeenAt: at(100, 2000), seenAt: at(100, 30_000) };
+  const state = { ...seen, clockAheadMs: null, clockHost: 'here', trouble: null };
+  const now = at(100, 31_000);
+  const stamper = createLedgerStamper({
+    ledgers: new Map(),
+    networkStates: { byNetwork: async () => state as unknown as NetworkStateDoc },
+    clock: manualClock(now.getTime()),
+    host: 'here',
+  });
+  t.strictSame(await stamper.stamp('TESTNET'), { at: now, ledger: 100 });
+});
+
 t.test('with a clock that is 30 s off no first ledger is lost, and the price of the moment counts', async (t) => {
   for (const offMs of [-30_000, 0, 30_000]) {
     // Ledger 100 closed 2 s ago.
