@@ -41,7 +41,7 @@ export function ApiKeys() {
       ),
     },
     { title: 'Key', cell: ({ keyMasked }) => <code>{keyMasked}</code> },
-    { title: 'May', cell: (key) => <Scope {...key} /> },
+    { title: 'Scope', cell: (key) => <Scope {...key} /> },
     { title: 'Last used', kind: 'wide', cell: ({ lastUsedAt }) => (lastUsedAt ? <Time at={lastUsedAt} /> : 'never') },
     { title: 'Ends', kind: 'wide', cell: ({ expiresAt }) => (expiresAt ? <Time at={expiresAt} /> : 'never') },
     ...(canWrite

@@ -69,7 +69,7 @@ export function Checkouts() {
     >
       <Tabs label="Status" options={TABS} value={known ?? ''} set={setStatus} />
       <div class="grid">
-        <Search name="reference" label="Whole reference" />
+        <Search name="reference" label="Reference (exact)" />
         <ChoiceFilter name="product" label="Product" of="products.list" none="All products" />
       </div>
       <List

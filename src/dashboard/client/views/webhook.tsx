@@ -75,7 +75,7 @@ function WebhookForm({
       <Field name="url" label="Endpoint" inputMode="url" placeholder="https://…" value={webhook?.url ?? ''} />
       <Choice
         name="events"
-        legend="Tell it of"
+        legend="Events"
         type="checkbox"
         value={webhook?.events ?? ['payment.completed']}
         options={EVENT_TYPES.map((type) => ({ value: type, label: type, hint: EVENT_TYPE[type] }))}
