@@ -483,6 +483,22 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
+    guard: 'an audit waits for a Horizon that may keep more before it is cut short',
+    seed: 701_540,
+    changes: [[TURN, 'if (isCutShort && servers.isOneAway &&', 'if (isCutShort && audit.seen.length < 0 &&']],
+  },
+  {
+    guard: 'what is too heavy for a list is audited one by one',
+    seed: 700_678,
+    changes: [
+      [
+        'src/audit/read.ts',
+        'session.accountPayments(address, cursor, PAGE_LIMIT).catch(nullIfUnavailable)',
+        'session.accountPayments(address, cursor, PAGE_LIMIT)',
+      ],
+    ],
+  },
+  {
     guard: 'a number beyond the newest ledger is no beginning of an audit',
     seed: 402_956,
     changes: [
@@ -493,6 +509,23 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'a gap of before a reset is not the one of the reset',
     changes: [['src/collect/flag-gap.ts', 'lostSince: lostSince ?? null };', 'lostSince: null };']],
     elsewhere: 'test/integration/wallet-gaps.test.ts',
+  },
+  {
+    guard: 'the feed begins where any source has what an address lacks',
+    seed: 702_788,
+    changes: [
+      [
+        MODE,
+        'lacksDropped ? await oldestKept() : tip.oldestLedger',
+        'lacksDropped ? tip.oldestLedger : tip.oldestLedger',
+      ],
+    ],
+  },
+  {
+    guard: 'a clock is bounded by when a ledger was first seen, not by when it was read',
+    seed: 804_424,
+    changes: [['src/collect/ledger-stamper.ts', 'state?.latestSeenAt ?? state?.seenAt', 'state?.seenAt']],
+    elsewhere: 'test/unit/watching-plan.test.ts',
   },
   {
     guard: 'what a server drops is taken from its newest word',
