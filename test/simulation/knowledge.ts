@@ -118,7 +118,20 @@ const LEDGER_MS = 4000;
 
 /** How much too early a moment may be stamped: a clock that is off and was seen beside one ledger only is known but for the time that this ledger had
  *  been there. */
-export const uncertaintyMs = ({ skewMs }: Pick<Knowledge, 'skewMs'>): number => (skewMs === 0 ? 0 : LEDGER_MS);
+const uncertaintyMs = ({ skewMs }: Pick<Knowledge, 'skewMs'>): number => (skewMs === 0 ? 0 : LEDGER_MS);
+
+type Stamp = { ledger: number | null } | null | undefined;
+
+/** What an act may be stamped with. Where no source answered, and none had before, nothing but the host's clock can tell the moment. */
+export function stampedWithin(
+  known: Pick<Knowledge, 'skewMs'>,
+  { fromMs, untilMs }: { fromMs: number; untilMs: number },
+  stamp: Stamp,
+): { fromMs: number; untilMs: number } {
+  const { skewMs } = known;
+  const [early, late] = stamp?.ledger === null ? [Math.min(0, skewMs), Math.max(0, skewMs)] : [0, 0];
+  return { fromMs: fromMs + early - uncertaintyMs(known), untilMs: untilMs + late };
+}
 
 const always = <T>(value: T): Change<T> => ({
   value,
@@ -136,12 +149,9 @@ export async function learn(
   const [wallets, products, links, webhooks, payments, checkouts] = await Promise.all(
     ['wallets', 'products', 'paymentLinks', 'webhooks', 'payments', 'checkouts'].map(docs),
   );
-  const { skewMs } = known;
-  const note = <T>(changes: Change<T>[], value: T, stamp: { ledger: number | null } | null | undefined) => {
+  const note = <T>(changes: Change<T>[], value: T, stamp: Stamp) => {
     if (JSON.stringify(changes.at(-1)!.value) === JSON.stringify(value)) return;
-    // Where no source answered, and none had before, nothing but the host's clock can tell the moment.
-    const [early, late] = stamp?.ledger === null ? [Math.min(0, skewMs), Math.max(0, skewMs)] : [0, 0];
-    changes.push({ value, fromMs: fromMs + early - uncertaintyMs(known), untilMs: untilMs + late });
+    changes.push({ value, ...stampedWithin(known, { fromMs, untilMs }, stamp) });
   };
   for (const { _id, accountId, address, active, windows } of wallets!) {
     const wallet = known.wallets.get(_id) ?? { accountId, address, active: [always(false)] };

@@ -3,7 +3,7 @@
  *  against them. */
 import { memoIdOf } from '../../../src/domain/memo.js';
 import type { Chain, Paid } from '../chain.js';
-import { type Change, type Doc, type Knowledge, possible, uncertaintyMs } from '../knowledge.js';
+import { type Change, type Doc, type Knowledge, possible, stampedWithin } from '../knowledge.js';
 import { stroops } from './verdicts.js';
 import { keyOf } from './watching.js';
 
@@ -78,9 +78,10 @@ export class CheckoutObserver {
       if (!before || (before.status === after.status && before.received === after.received && came.length === 0))
         continue;
       this.#transitions.push({ before, after, came, all: paymentsOf.get(after._id) ?? [], fromMs, untilMs: nowMs });
-      const change = { value: true, fromMs: fromMs - uncertaintyMs(known), untilMs: nowMs };
-      if (after.status === 'CANCELLED' && before.status !== 'CANCELLED') this.#cancelled.set(after._id, change);
-      if (after.acceptedFrom && !before.acceptedFrom) this.#accepted.set(after._id, change);
+      const by = (stamp: Doc) => ({ value: true, ...stampedWithin(known, { fromMs, untilMs: nowMs }, stamp as never) });
+      if (after.status === 'CANCELLED' && before.status !== 'CANCELLED')
+        this.#cancelled.set(after._id, by(after.cancelledFrom));
+      if (after.acceptedFrom && !before.acceptedFrom) this.#accepted.set(after._id, by(after.acceptedFrom));
       if (after.status === 'EXPIRED' && before.status !== 'EXPIRED')
         faults.push(...this.#guessed(known, chain, after, stored.payments));
     }
