@@ -17,6 +17,15 @@ export const undelivered = ({ deliveries, webhooks }: Pick<StoredDeliveries, 'de
   return deliveries.filter(({ status, webhookId }) => status === 'PENDING' && active.has(webhookId));
 };
 
+/** Whether there are numbered events of which deliveries still have to be made. */
+export const isUnopened = ({ events, webhooks }: Pick<StoredDeliveries, 'events' | 'webhooks'>): boolean =>
+  webhooks.some((webhook) =>
+    events.some(
+      ({ accountId, type, sequence }) =>
+        accountId === webhook.accountId && webhook.events.includes(type) && sequence > webhook.openedTo,
+    ),
+  );
+
 /** A settled delivery is opened again by the merchant alone. @param settled the status of those that were settled so far, by id; updated. */
 export function checkSettled(known: Knowledge, deliveries: readonly Doc[], settled: Map<string, string>): string[] {
   const faults: string[] = [];

@@ -5,7 +5,7 @@ import type { Doc, Knowledge } from '../knowledge.js';
 import type { Arrival } from '../receiver.js';
 import { checkAudits } from './audits.js';
 import { mustHaveEnded } from './checkouts.js';
-import { checkDeliveries, undelivered } from './deliveries.js';
+import { checkDeliveries, isUnopened, undelivered } from './deliveries.js';
 import { checkPayments } from './payments.js';
 import { checkRefunds, unbooked } from './refunds.js';
 import { checkGapsTold, checkSequences, unnumbered } from './sequences.js';
@@ -45,7 +45,7 @@ export const COLLECTIONS: Readonly<Record<keyof Stored, string>> = {
 const everything = () => Number.POSITIVE_INFINITY;
 
 export const isSent = (stored: Pick<Stored, 'events' | 'deliveries' | 'webhooks'>): boolean =>
-  unnumbered(stored.events).length === 0 && undelivered(stored).length === 0;
+  unnumbered(stored.events).length === 0 && !isUnopened(stored) && undelivered(stored).length === 0;
 
 /** Whether nothing is left to do: everything that must be read is read, and everything that must be sent is sent. */
 export const isAtRest = (known: Knowledge, chain: Chain, stored: Stored): boolean =>
