@@ -182,13 +182,15 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
 const NAMES = Object.keys(HARDSHIPS) as HardshipName[];
 
 /** Chance draws only the first of these. A small budget takes hours for pages that are asked for several times because they are too large, for audits, and
- *  for looking at all servers for ledgers that one of them has dropped; and within minutes it reads nobody beside a broken account. Stellar RPC has no
- *  histories of accounts of which one could fail; where servers are hours apart and the host's clock is off, too, nothing tells the time. */
+ *  for looking at all servers for ledgers that one of them has dropped; within minutes it reads nobody beside a broken account; and beside an old Horizon
+ *  addresses fall so far behind that only their histories can catch up, which leave records out. Stellar RPC has no histories of accounts of which one
+ *  could fail; where servers are hours apart and the host's clock is off, too, nothing tells the time. */
 const APART: readonly (readonly [HardshipName, HardshipName])[] = [
   ['heavyPages', 'budget'],
   ['budget', 'audits'],
   ['budget', 'retentions'],
   ['budget', 'brokenAccount'],
+  ['budget', 'oldVersion'],
   ['brokenAccount', 'rpc'],
   ['divergence', 'skewMs'],
 ];
