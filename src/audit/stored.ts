@@ -3,7 +3,7 @@ import { type Asset, assetName } from '../domain/asset.js';
 import type { Amount, BookRow, Books, Sums } from '../domain/books.js';
 import type { StoredAmount, StoredRow, StoredSums } from '../stores/audits.js';
 
-const assetOf = ({
+export const assetOf = ({
   assetCode: code,
   assetIssuer: issuer,
 }: {
@@ -13,16 +13,16 @@ const assetOf = ({
   code,
   issuer,
 });
-const named = ({ code, issuer }: Asset) => ({ assetCode: code, assetIssuer: issuer });
+export const namedAsset = ({ code, issuer }: Asset) => ({ assetCode: code, assetIssuer: issuer });
 
 export const storeAmounts = (amounts: readonly Amount[]): StoredAmount[] =>
-  amounts.map(({ asset, stroops }) => ({ ...named(asset), stroops: `${stroops}` }));
+  amounts.map(({ asset, stroops }) => ({ ...namedAsset(asset), stroops: `${stroops}` }));
 
 export const readAmounts = (stored: readonly StoredAmount[]): Amount[] =>
   stored.map((amount) => ({ asset: assetOf(amount), stroops: BigInt(amount.stroops) }));
 
 export const storeBooks = (books: Books): StoredSums[] =>
-  [...books.values()].map(({ asset, sums }) => ({ ...named(asset), ...storeSums(sums) }));
+  [...books.values()].map(({ asset, sums }) => ({ ...namedAsset(asset), ...storeSums(sums) }));
 
 export const readBooks = (stored: readonly StoredSums[]): Books =>
   new Map(
@@ -36,7 +36,7 @@ export const readBooks = (stored: readonly StoredSums[]): Books =>
 
 export const storeRows = (rows: readonly BookRow[]): StoredRow[] =>
   rows.map(({ asset, opening, closing, computed, difference, ...sums }) => ({
-    ...named(asset),
+    ...namedAsset(asset),
     ...storeSums(sums),
     ...{ opening: `${opening}`, closing: `${closing}`, computed: `${computed}`, difference: `${difference}` },
   }));

@@ -2,13 +2,11 @@
  *  saved before the next one, so that an audit may be cut off at any moment and goes on where it was, in whichever process. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
-import { type Asset, assetName, NATIVE } from '../domain/asset.js';
-import { type Amount, closeBooks, isBalanced, MOST_BOOKED, netChange } from '../domain/books.js';
+import { closeBooks, isBalanced, MOST_BOOKED, netChange } from '../domain/books.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { Outbox } from '../events/outbox.js';
 import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
-import { type Holdings, MOST_ASSETS } from '../ledger/source.js';
 import { toAuditAssets } from '../resources/audit.js';
 import { toWalletSummary } from '../resources/index.js';
 import type { AuditDoc, AuditProgress, AuditStore } from '../stores/audits.js';
@@ -16,10 +14,11 @@ import type { Database } from '../stores/database.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
 import type { PaymentStore } from '../stores/payments.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import { readBalances, unaskedOf } from './balances.js';
 import type { HealDeps } from './heal.js';
 import { createPageReaders, cursorsAfter, FROM_THE_FIRST, rangeOf } from './pages.js';
-import { type AuditServers, chooseServers, endOf, startOf } from './plan.js';
-import { closingOf, readAmounts, storeAmounts, storeRows } from './stored.js';
+import { chooseServers, endOf, startOf } from './plan.js';
+import { assetOf, closingOf, namedAsset, readAmounts, storeAmounts, storeRows } from './stored.js';
 import { Hopeless, isPatient, NotYet, STUCK_MS, Superseded } from './trouble.js';
 
 /** Then others have their turn. */
@@ -51,13 +50,6 @@ export interface AuditLedger {
   recheckMs: number;
 }
 
-/** All but lumens. */
-function assetsOf(amounts: readonly Amount[]): Map<string, Asset> {
-  const assets = new Map(amounts.map(({ asset }) => [assetName(asset), asset]));
-  assets.delete(assetName(NATIVE));
-  return assets;
-}
-
 export type TakeTurn = (audit: AuditDoc, ledger: AuditLedger, ended: AbortSignal) => Promise<void>;
 
 export function createTakeTurn(deps: TurnDeps): TakeTurn {
@@ -75,32 +67,6 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     const { at, ledger }: LedgerStamp = windows[0]!.from;
     if (ledger !== null && ledger <= latestLedger) return ledger;
     return (await session.ledgerAtOrBefore(at))?.sequence ?? 0;
-  }
-
-  /**
-   * Where the other server cannot list what an account holds, it is asked for what was held before; and for what the first one lists besides, unless
-   * nothing has changed: an account's own entry changes with each trustline.
-   * @param last null for a first audit
-   */
-  async function readBalances(
-    { address }: WalletDoc,
-    ledger: AuditLedger,
-    { movements, balances }: AuditServers,
-    last: Pick<AuditDoc, 'assets' | 'toLedger'> | null,
-  ): Promise<{ held: Holdings; balanceSource: string }> {
-    const ask = async (server: string, assets: ReadonlyMap<string, Asset>) => ({
-      held: await ledger.on(server).holdings(address, [...assets.values()]),
-      balanceSource: server,
-    });
-    const before = last ? closingOf(last.assets) : [];
-    if (balances.hasHistories) return ask(balances.server, new Map());
-    const known = assetsOf(before);
-    const first = last && known.size <= MOST_ASSETS ? await ask(balances.server, known) : null;
-    if (first && first.held.changedLedger > 0 && first.held.changedLedger <= last!.toLedger!) return first;
-    const listed = await ask(movements.server, new Map());
-    const all = assetsOf([...listed.held.balances, ...before]);
-    if (all.size > MOST_ASSETS) return listed;
-    return first && all.size === known.size ? first : ask(balances.server, all);
   }
 
   /** Takes the balances, and settles where the audit begins. */
@@ -123,7 +89,10 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
       throw new NotYet(
         `What answers begins with ledger ${start.fromLedger + 1}, and a Horizon that may keep more is away.`,
       );
-    const { held, balanceSource } = await readBalances(wallet, ledger, servers, last);
+    const { held, balanceSource, asked } = await readBalances(ledger.on, wallet.address, servers, {
+      before: last && { held: closingOf(last.assets), ledger: last.toLedger! },
+      moved: (audit.moved ?? []).map(assetOf),
+    });
     if (held.balances.length > MOST_BOOKED)
       throw new Hopeless('The ledger shows more assets than an account can hold.');
     // What an account held before the audit begins is no closing balance.
@@ -141,6 +110,7 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
       changedLedger: held.changedLedger,
       knownLedger: Math.max(held.latestLedger ?? 0, held.changedLedger),
       closing: storeAmounts(held.balances),
+      asked,
       opening: opening && storeAmounts(opening),
       ...{ before: [], books: [], pagesBefore: 0, firstLedger: null, unknownKind: null, isQuiet },
       // Nothing has changed since: there is nothing to read.
@@ -170,10 +140,15 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
   }
 
   /** Takes the balances anew and reads everything once more. @param seen why */
-  async function readAgain(audit: AuditDoc, ledger: AuditLedger, seen: string): Promise<void> {
+  async function readAgain(
+    audit: AuditDoc,
+    ledger: AuditLedger,
+    seen: string,
+    changes: Pick<AuditDoc, 'moved'> = {},
+  ): Promise<void> {
     if (audit.seen.length >= MOST_READINGS) throw new Hopeless('Balances and movements do not settle.');
     const turnAt = new Date(clock.nowMs() + ledger.recheckMs);
-    await save(audit, { progress: null, turnAt, seen: [...audit.seen, seen] });
+    await save(audit, { ...changes, progress: null, turnAt, seen: [...audit.seen, seen] });
   }
 
   /** Lists begin with what is kept, without a word: nothing else tells that ledgers were dropped before they were read. @returns the oldest ledger
@@ -203,6 +178,11 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     const rows = closeBooks(books, opened, readAmounts(closing));
     const kept = await keptFrom(audit, ledger);
     if (kept !== null) return readAgain(audit, ledger, `dropped before ${kept}`);
+    const unasked = unaskedOf(rows, audit.progress!.asked ?? null, audit.openingSource === 'COMPUTED_BACK');
+    if (unasked.length > 0) {
+      const moved = [...(audit.moved ?? []), ...unasked.map(namedAsset)];
+      return readAgain(audit, ledger, 'assets that nobody had listed', { moved });
+    }
     const assets = storeRows(rows);
     if (isBalanced(rows)) {
       await save(audit, { ...(await endNow(audit)), assets, status: 'PROVEN' });

@@ -38,6 +38,8 @@ export interface AuditProgress {
   knownLedger: number;
   /** What the account held after `toLedger`. */
   closing: StoredAmount[];
+  /** Names of the assets whose balances were asked for. Null, or absent of an older version, where the server lists what an account holds. */
+  asked?: string[] | null;
   /** What it held after `fromLedger`, where a previous audit says so. */
   opening: StoredAmount[] | null;
   /** Of everything up to `fromLedger`, where it is read from the account's creation on. */
@@ -91,6 +93,8 @@ export interface AuditDoc {
   revision: number;
   /** Since when it has come no further; null while it does. */
   stuckSince: Date | null;
+  /** Assets that moved though nobody had listed them: their balances are asked for as well. */
+  moved?: Pick<StoredAmount, 'assetCode' | 'assetIssuer'>[];
   /** The differences that it has seen, each time it was read, oldest first. */
   seen: string[];
 }
@@ -104,6 +108,7 @@ const progressSchema = part({
   changedLedger: Number,
   knownLedger: Number,
   closing: [amountSchema],
+  asked: { type: [String], default: null },
   opening: { type: [amountSchema], default: null },
   before: [sumsSchema],
   books: [sumsSchema],
@@ -139,6 +144,7 @@ const auditSchema = new mongoose.Schema<AuditDoc>(
     turnAt: { type: Date, default: null },
     revision: Number,
     stuckSince: { type: Date, default: null },
+    moved: { type: [part(asset)], default: undefined },
     seen: [String],
   },
   { ...SCHEMA_OPTIONS, collection: 'audits' },

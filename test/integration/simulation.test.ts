@@ -10,11 +10,11 @@ const SEEDS = 15;
 const STARVED_SEED = 20_047;
 /** A stop told by a host's clock, a history that leaves records out, a checkout without an owner, a stamp of another network; two windows of an address
  *  that were found in different ways, a gap just before a reset, a gap found by a clock that is behind, a clock that was set, tips that were kept too
- *  long; audits that began with a ledger of another network or behind one, or where a source was away, or that listed what is too heavy; a feed that
- *  began where its server did. */
+ *  long; audits that began with a ledger of another network or behind one, or where a source was away, that listed what is too heavy, or too early; a feed
+ *  that began where its server did. */
 const ONCE_BROKEN = [
   32_226, 40_551, 42_102, 42_310, 102_696, 201_697, 203_710, 206_504, 202_963, 204_029, 402_956, 504_825, 700_678,
-  701_540, 702_788,
+  701_540, 702_788, 908_285,
 ];
 const SEEDS_ON_MONGOD = [1, 2];
 

@@ -1,5 +1,6 @@
 /** The books explain a balance to the stroop: every kind of movement is counted once, under its name, and what is left is the exact difference. */
 import t from 'tap';
+import { readBalances, unaskedOf } from '../../src/audit/balances.js';
 import { checkEnd, mustShow } from '../../src/audit/ends.js';
 import { chooseServers, endOf, startOf } from '../../src/audit/plan.js';
 import type { ListRead } from '../../src/audit/read.js';
@@ -149,6 +150,35 @@ t.test('balances and movements come from different servers where there are two',
   t.equal(chooseServers([rpc], 60), 'none_configured');
   t.equal(chooseServers([{ ...a, tip: null }, rpc], 60), 'away');
   t.end();
+});
+
+t.test('an asset that moved and was listed by nobody is asked for, before anything is said of it', async (t) => {
+  const asset = { code: 'NEW', issuer: THEY };
+  const sums = { received: 18n, sent: 0n, fees: 0n, traded: 0n, other: 0n };
+  const books: Books = new Map([[`NEW:${THEY}`, { asset, sums }]]);
+  const rowsOf = (opening: { asset: typeof asset; stroops: bigint }[] | null, held: bigint) =>
+    closeBooks(books, opening, held ? [{ asset, stroops: held }] : []);
+  t.same(unaskedOf(rowsOf(null, 0n), [], true), [asset], 'an opening of less than nothing');
+  t.same(unaskedOf(rowsOf([], 0n), [], false), [asset], 'a difference');
+  t.same(unaskedOf(rowsOf([{ asset, stroops: -18n }], 0n), [], false), [], 'what fits');
+  t.same(unaskedOf(rowsOf(null, 18n), [`NEW:${THEY}`], true), [], 'it was asked for');
+  t.same(unaskedOf(rowsOf(null, 0n), null, true), [], 'the server lists all');
+
+  const tip = { oldestLedger: 1, latestLedger: 100 } as never;
+  const servers = {
+    movements: { server: 'horizon', hasHistories: true, tip },
+    balances: { server: 'rpc', hasHistories: false },
+    isOneAway: false,
+  };
+  // The list is of before the asset came.
+  const holdings = async (_address: string, assets: readonly unknown[]) => ({
+    balances: assets.map(() => ({ asset, stroops: 18n })),
+    ...{ changedLedger: 90, latestLedger: 90 },
+  });
+  const read = (moved: (typeof asset)[]) =>
+    readBalances(() => ({ holdings }) as never, ME, servers, { before: null, moved });
+  t.match(await read([]), { held: { balances: [] }, asked: [], balanceSource: 'rpc' });
+  t.match(await read([asset]), { held: { balances: [{ stroops: 18n }] }, asked: [`NEW:${THEY}`] });
 });
 
 t.test('an audit begins where the last one ended, and claims no ledger that nobody keeps', (t) => {
