@@ -19,7 +19,7 @@ export interface HealDeps {
   clock: Clock;
 }
 
-/** @param mayCome whether to ask again later when a machine lacks what a record needs: another may have given the page
+/** @param mayCome asked when a machine lacks what a record needs, which another one gave: false parks the record
  *  @returns what these operations paid to the wallet while it watched; what cannot be understood is parked
  *  @throws LedgerUnavailable */
 export async function creditsIn(

@@ -12,10 +12,15 @@ import { checkEnd, mustShow } from './ends.js';
 import { creditsIn, type HealDeps, heal } from './heal.js';
 import { type ListRead, type Range, readEffects, readFees } from './read.js';
 import { readAmounts, readBooks, storeBooks } from './stored.js';
-import { Hopeless, isPatient, NotYet, type Save } from './trouble.js';
+import { Hopeless, isPatient, Late, NotYet, type Save } from './trouble.js';
 
 /** So much is read of what was before a first audit; beyond that its opening is worked out backwards. */
 const PAGES_BEFORE = 50;
+
+/** After so many failures lists are done without. Each is asked for with half as many records as the one before. */
+const MOST_LISTS_FAILED = 3;
+
+export const readsOneByOne = ({ listsFailed = 0 }: AuditProgress): boolean => listsFailed >= MOST_LISTS_FAILED;
 
 export const FROM_THE_FIRST = { effectsCursor: '0-0', feesCursor: '0' };
 export const cursorsAfter = (ledger: number) => {
@@ -110,7 +115,7 @@ export function createPageReaders(deps: HealDeps & { payments: Pick<PaymentStore
     const range = rangeOf(audit);
     const shouldBePaid: Parameters<typeof readEffects>[0]['shouldBePaid'] = (close) =>
       close.ledger > range.fromLedger && isWatched(wallet.windows, close);
-    const reading = { history, session, payments, shouldBePaid };
+    const reading = { history, session, payments, shouldBePaid, oneByOne: readsOneByOne(progress) };
     const read = await readEffects(reading, { walletId: wallet._id, address: wallet.address }, cursor, range);
     const isFirst = cursor === FROM_THE_FIRST.effectsCursor;
     if (audit.openingSource === 'HISTORY') {
@@ -119,7 +124,11 @@ export function createPageReaders(deps: HealDeps & { payments: Pick<PaymentStore
       if (!isFromBeginning || isLong) return computedBack(audit);
     }
     const isEnd = await isRead(audit, read, session, () => history.effectsEnd(wallet.address));
-    const credits = await creditsIn(deps, wallet, session, read.unpaid, () => isPatient(audit, clock));
+    const mayCome = () => {
+      if (isPatient(audit, clock)) throw new Late('What a payment needs is not there yet.');
+      return false;
+    };
+    const credits = await creditsIn(deps, wallet, session, read.unpaid, mayCome);
     const cut = audit.healing ?? [];
     const known = new Set([...(await storedOf(audit, credits)), ...cut.map(keyOf)]);
     const fresh = credits.filter((credit) => !known.has(keyOf(credit)));

@@ -11,8 +11,11 @@ import type { LedgerSession } from '../ledger/network-ledger.js';
 import type { LedgerRecord } from '../ledger/records.js';
 import { ledgerOfCursor } from '../ledger/toid.js';
 import type { PaymentStore } from '../stores/payments.js';
+import { ListFailed } from './trouble.js';
 
 const PAGE_LIMIT = 200;
+/** So few effects, where each operation is a request of its own. */
+const ONE_BY_ONE_LIMIT = 10;
 /** So many effects of one operation are more than there can be. */
 const MOST_OF_OPERATION = 20_000;
 /** Up to so many operations are asked for one by one. */
@@ -57,6 +60,8 @@ export interface ReadDeps {
   history: AccountHistory;
   session: Pick<LedgerSession, 'accountPayments'>;
   payments: Pick<PaymentStore, 'ofOperations'>;
+  /** Lists of payments are too heavy for the server: every operation is asked for by its id. */
+  oneByOne: boolean;
   /** Whether the wallet should have a payment for a credit in this ledger. */
   shouldBePaid: (close: LedgerClose) => boolean;
 }
@@ -69,7 +74,8 @@ export async function readEffects(
   range: Range,
 ): Promise<EffectsRead> {
   const { history, payments } = deps;
-  const page = await readWholeOperations(history, address, cursor);
+  const limit = deps.oneByOne ? ONE_BY_ONE_LIMIT : PAGE_LIMIT;
+  const page = await readWholeOperations(history, address, cursor, limit);
   const groups = toGroups(page.effects).filter(({ ledger }) => ledger <= range.toLedger);
   const paid = await paidGroups(payments, walletId, groups, address);
   const open = groups.filter((group) => needsOperation(group) && !paid.has(group.id));
@@ -106,10 +112,10 @@ function listRead(items: readonly { pagingToken: string }[], full: boolean, curs
 }
 
 /** Reads on until no operation is cut in two. */
-async function readWholeOperations(history: AccountHistory, address: string, cursor: string) {
+async function readWholeOperations(history: AccountHistory, address: string, cursor: string, limit: number) {
   const effects: AccountEffect[] = [];
   for (let at = cursor; ; ) {
-    const page = await history.effects(address, at, PAGE_LIMIT);
+    const page = await history.effects(address, at, limit);
     effects.push(...page.items);
     const last = effects.at(-1);
     if (!page.full || !last) return { effects, full: false };
@@ -187,7 +193,8 @@ async function factsOf(deps: ReadDeps, address: string, groups: readonly Group[]
   const listed =
     groups.length > FEW ? await listOperations(history, address, groups) : new Map<string, OperationFacts>();
   const unpaid = groups.filter((group) => isUnpaid(group) && mayPay(listed.get(group.id)?.type ?? 'payment'));
-  const records = unpaid.length > FEW ? await listPayments(session, address, unpaid) : new Map<string, LedgerRecord>();
+  const isListed = unpaid.length > FEW && !deps.oneByOne;
+  const records = isListed ? await listPayments(session, address, unpaid) : new Map<string, LedgerRecord>();
   const found = new Map<string, Facts>();
   for (const group of groups) {
     const operation = listed.get(group.id) ?? null;
@@ -212,14 +219,13 @@ async function listOperations(history: AccountHistory, address: string, groups: 
   }
 }
 
-/** Lists are there to save requests. Where their pages are too heavy for a server to answer, what they have shown by then is all. */
+/** @throws ListFailed */
 async function listPayments(session: ReadDeps['session'], address: string, groups: readonly Group[]) {
   const wanted = new Set(groups.map(({ id }) => id));
   const last = BigInt(groups.at(-1)!.id);
   const found = new Map<string, LedgerRecord>();
   for (let cursor = `${BigInt(groups[0]!.id) - 1n}`; ; ) {
-    const page = await session.accountPayments(address, cursor, PAGE_LIMIT).catch(nullIfUnavailable);
-    if (!page) return found;
+    const page = await session.accountPayments(address, cursor, PAGE_LIMIT).catch(listFailed);
     for (const record of page.records) {
       const { pagingToken } = record.outcome;
       if (pagingToken !== null && wanted.has(pagingToken)) found.set(pagingToken, record);
@@ -230,9 +236,8 @@ async function listPayments(session: ReadDeps['session'], address: string, group
   }
 }
 
-function nullIfUnavailable(error: unknown): null {
-  if (error instanceof LedgerUnavailable) return null;
-  throw error;
+function listFailed(error: unknown): never {
+  throw error instanceof LedgerUnavailable ? new ListFailed(error.reason, error.retryAfterMs) : error;
 }
 
 export interface FeesRead extends ListRead {

@@ -16,13 +16,15 @@ import type { PaymentStore } from '../stores/payments.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import { readBalances, unaskedOf } from './balances.js';
 import type { HealDeps } from './heal.js';
-import { createPageReaders, cursorsAfter, FROM_THE_FIRST, rangeOf } from './pages.js';
+import { createPageReaders, cursorsAfter, FROM_THE_FIRST, rangeOf, readsOneByOne } from './pages.js';
 import { chooseServers, endOf, startOf } from './plan.js';
 import { assetOf, closingOf, namedAsset, readAmounts, storeAmounts, storeRows } from './stored.js';
-import { Hopeless, isPatient, NotYet, STUCK_MS, Superseded } from './trouble.js';
+import { Hopeless, isPatient, Late, ListFailed, NotYet, STUCK_MS, Superseded } from './trouble.js';
 
 /** Then others have their turn. */
 const PAGES_PER_TURN = 20;
+/** Where each page is many requests. */
+const PAGES_ONE_BY_ONE = 2;
 /** A difference that does not show twice in a row, in so many readings, is none that anybody can tell. */
 const MOST_READINGS = 5;
 
@@ -50,13 +52,20 @@ export interface AuditLedger {
   recheckMs: number;
 }
 
+const pagesPerTurn = (progress: AuditProgress) => (readsOneByOne(progress) ? PAGES_ONE_BY_ONE : PAGES_PER_TURN);
+
+const withListFailed = (progress: AuditProgress): AuditProgress => ({
+  ...progress,
+  listsFailed: (progress.listsFailed ?? 0) + 1,
+});
+
 export type TakeTurn = (audit: AuditDoc, ledger: AuditLedger, ended: AbortSignal) => Promise<void>;
 
 export function createTakeTurn(deps: TurnDeps): TakeTurn {
   const { audits, wallets, networkStates, outbox, transaction, readToOf, clock, log } = deps;
 
   async function save(audit: AuditDoc, changes: Partial<AuditDoc>): Promise<AuditDoc> {
-    const all = { stuckSince: null, ...changes };
+    const all = { stuckSince: null, lateSince: null, ...changes };
     if (!(await audits.save(audit, all))) throw new Superseded();
     return { ...audit, ...all, revision: audit.revision + 1 };
   }
@@ -75,7 +84,8 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     // Read before any server is asked: that the network began anew is known some time later than it did.
     const resetAt = state?.resetAt ?? null;
     const last = await audits.lastEnded(wallet._id, resetAt);
-    const servers = chooseServers(await ledger.tips(audit.seen.length > 0), last?.toLedger ?? 0);
+    const tips = await ledger.tips(audit.seen.length > 0 || Boolean(audit.lateSince));
+    const servers = chooseServers(tips, last?.toLedger ?? 0);
     if (servers === 'none_configured')
       throw new Hopeless('No Horizon is configured for this network, and Stellar RPC shows no histories of accounts.');
     if (servers === 'away') throw new NotYet('No Horizon answers.');
@@ -86,7 +96,7 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     if (!start) throw new NotYet('The Horizon that answers is behind the last audit.');
     const isCutShort = start.fromLedger > (last?.toLedger ?? firstLedger);
     if (isCutShort && servers.isOneAway && isPatient(audit, clock))
-      throw new NotYet(
+      throw new Late(
         `What answers begins with ledger ${start.fromLedger + 1}, and a Horizon that may keep more is away.`,
       );
     const { held, balanceSource, asked } = await readBalances(ledger.on, wallet.address, servers, {
@@ -217,7 +227,26 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
   async function wait(audit: AuditDoc, reason: string, pauseMs: number): Promise<void> {
     const stuckSince = audit.stuckSince ?? clock.now();
     if (clock.nowMs() - stuckSince.getTime() > STUCK_MS) return fail(audit, reason);
-    await audits.save(audit, { stuckSince, turnAt: new Date(clock.nowMs() + pauseMs) });
+    const { progress } = audit;
+    await audits.save(audit, { stuckSince, progress, turnAt: new Date(clock.nowMs() + pauseMs) });
+  }
+
+  async function waitForLate(audit: AuditDoc, pauseMs: number): Promise<void> {
+    const turnAt = new Date(clock.nowMs() + pauseMs);
+    await audits.save(audit, { stuckSince: null, lateSince: audit.lateSince ?? clock.now(), turnAt });
+  }
+
+  /** What a step that broke off leaves: nobody can tell, or it is tried again. */
+  async function breakOff(audit: AuditDoc, error: unknown, ledger: AuditLedger): Promise<void> {
+    if (error instanceof Hopeless) return fail(audit, error.message);
+    if (error instanceof Late) return waitForLate(audit, ledger.recheckMs);
+    if (error instanceof NotYet || error instanceof UnfitServer) return wait(audit, error.message, ledger.pauseMs);
+    if (error instanceof LedgerUnavailable) {
+      const progress = error instanceof ListFailed ? withListFailed(audit.progress!) : audit.progress;
+      return wait({ ...audit, progress }, error.message, Math.max(ledger.pauseMs, error.retryAfterMs));
+    }
+    log.error({ err: error, audit: audit._id }, 'an audit broke off; trying again');
+    return wait(audit, 'An internal error.', STUCK_MS / 4);
   }
 
   async function steps(audit: AuditDoc, wallet: WalletDoc, ledger: AuditLedger, note: (at: AuditDoc) => void) {
@@ -226,7 +255,7 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     if (current.toLedger === null) current = await settleEnd(current, wallet, ledger);
     note(current);
     const movements = () => ledger.on(current.movementSource!);
-    for (let read = 0; read < PAGES_PER_TURN; read++) {
+    for (let read = 0; read < pagesPerTurn(current.progress!); read++) {
       const { effectsCursor, feesCursor } = current.progress!;
       if (effectsCursor !== null) current = await pages.effectsPage(current, wallet, movements());
       else if (feesCursor !== null) current = await pages.feesPage(current, wallet, movements());
@@ -246,15 +275,7 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
       });
     } catch (error) {
       if (error instanceof Superseded || ended.aborted) return;
-      if (error instanceof Hopeless) await fail(current, error.message);
-      else if (error instanceof NotYet) await wait(current, error.message, ledger.pauseMs);
-      else if (error instanceof LedgerUnavailable)
-        await wait(current, error.message, Math.max(ledger.pauseMs, error.retryAfterMs));
-      else if (error instanceof UnfitServer) await wait(current, error.message, ledger.pauseMs);
-      else {
-        log.error({ err: error, audit: audit._id }, 'an audit broke off; trying again');
-        await wait(current, 'An internal error.', STUCK_MS / 4);
-      }
+      await breakOff(current, error, ledger);
     } finally {
       await audits.prune(audit.walletId);
     }

@@ -57,6 +57,8 @@ export interface AuditProgress {
   pagesBefore: number;
   /** A kind of effect that nobody here knows. */
   unknownKind: string | null;
+  /** How often lists of payments did not come through. */
+  listsFailed?: number;
 }
 
 /** One that paid the wallet. By its close time too: after a reset another network's has the same number. */
@@ -95,6 +97,8 @@ export interface AuditDoc {
   stuckSince: Date | null;
   /** Assets that moved though nobody had listed them: their balances are asked for as well. */
   moved?: Pick<StoredAmount, 'assetCode' | 'assetIssuer'>[];
+  /** Since when it waits for what it can do without. */
+  lateSince?: Date | null;
   /** The differences that it has seen, each time it was read, oldest first. */
   seen: string[];
 }
@@ -118,6 +122,7 @@ const progressSchema = part({
   firstLedger: { type: Number, default: null },
   pagesBefore: Number,
   unknownKind: { type: String, default: null },
+  listsFailed: { type: Number, default: undefined },
 });
 
 const nullable = { type: String, default: null };
@@ -144,6 +149,7 @@ const auditSchema = new mongoose.Schema<AuditDoc>(
     turnAt: { type: Date, default: null },
     revision: Number,
     stuckSince: { type: Date, default: null },
+    lateSince: { type: Date, default: undefined },
     moved: { type: [part(asset)], default: undefined },
     seen: [String],
   },

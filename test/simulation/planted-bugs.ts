@@ -490,13 +490,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'what is too heavy for a list is audited one by one',
     seed: 700_678,
-    changes: [
-      [
-        'src/audit/read.ts',
-        'session.accountPayments(address, cursor, PAGE_LIMIT).catch(nullIfUnavailable)',
-        'session.accountPayments(address, cursor, PAGE_LIMIT)',
-      ],
-    ],
+    changes: [['src/audit/pages.ts', 'listsFailed >= MOST_LISTS_FAILED', 'listsFailed < 0']],
   },
   {
     guard: 'a number beyond the newest ledger is no beginning of an audit',
@@ -516,7 +510,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         MODE,
-        'lacksDropped ? await oldestKept() : tip.oldestLedger',
+        'lacksDropped ? await oldestKept(lowestNearLedger + 1) : tip.oldestLedger',
         'lacksDropped ? tip.oldestLedger : tip.oldestLedger',
       ],
     ],
@@ -524,7 +518,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a clock is bounded by when a ledger was first seen, not by when it was read',
     seed: 804_424,
-    changes: [['src/collect/ledger-stamper.ts', 'state?.latestSeenAt ?? state?.seenAt', 'state?.seenAt']],
+    changes: [['src/collect/ledger-stamper.ts', 'if (latestSeen?.by === host) return latestSeen!.at;', '']],
     elsewhere: 'test/unit/watching-plan.test.ts',
   },
   {
