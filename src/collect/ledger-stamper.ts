@@ -43,10 +43,15 @@ export function createLedgerStamper(deps: {
     const isOwn = state?.clockHost === host;
     if (isOwn && typeof state.clockAheadMs === 'number') return state.clockAheadMs;
     const bound = boundOf(network).aheadMs(clock.nowMs(), monotonic.nowMs());
-    const tellsOfClock = isOwn && !state.isSourceBehind;
-    const seenAt = state?.latestSeenAt ?? state?.seenAt;
-    const seen = tellsOfClock ? likelyBound(seenAt!.getTime() - state.latestClosedAt.getTime()) : null;
+    const seenAt = state && seenHere(state);
+    const seen = seenAt && likelyBound(seenAt.getTime() - state.latestClosedAt.getTime());
     return bound !== null && seen !== null ? Math.min(bound, seen) : (bound ?? seen);
+  }
+
+  /** When this machine saw the newest ledger, or one that was no newer. */
+  function seenHere({ latestSeen, clockHost, isSourceBehind, seenAt }: NetworkStateDoc): Date | null {
+    if (latestSeen?.by === host) return latestSeen!.at;
+    return clockHost === host && !isSourceBehind ? seenAt : null;
   }
 
   /** Whether this host's clock can be told from the ledger's, or nobody can say just now. */

@@ -53,7 +53,11 @@ export function createResets(deps: {
     },
 
     /** May be repeated: that it is dealt with is stored last. @returns the state of the new network */
-    async startAnew(tip: LedgerTip, state: NetworkStateDoc): Promise<NetworkStateDoc> {
+    async startAnew(
+      tip: LedgerTip,
+      state: NetworkStateDoc,
+      latestSeen: NetworkStateDoc['latestSeen'],
+    ): Promise<NetworkStateDoc> {
       const gap = { fromLedger: 1, toLedger: tip.latestLedger, at: clock.now() };
       log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: tip.latestLedger }, 'the network was reset');
       await flagGap(network, { gap, address: null, without: [], lostSince: state.seenAt });
@@ -68,10 +72,7 @@ export function createResets(deps: {
         after = addresses.at(-1);
       }
       const { latestLedger, latestClosedAt } = tip;
-      const changes = {
-        ...{ anchor: null, resetAt: latestClosedAt },
-        ...{ latestLedger, latestClosedAt, latestSeenAt: clock.now() },
-      };
+      const changes = { anchor: null, resetAt: latestClosedAt, latestLedger, latestClosedAt, latestSeen };
       await networkStates.save(network, changes);
       return { ...state, ...changes };
     },

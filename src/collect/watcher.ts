@@ -84,13 +84,15 @@ export function createWatcher(deps: WatcherDeps) {
     log.warn({ network, ...(server ? { server } : {}) }, warning);
   }
 
+  const seenOf = ({ isBehind }: LedgerTip, at: Date) => (isBehind ? null : { at, by: deps.host ?? null });
+
   /** @returns the state to go on with */
-  async function dealWithReset(session: LedgerSession, tip: LedgerTip): Promise<NetworkStateDoc | null> {
+  async function dealWithReset(session: LedgerSession, tip: LedgerTip, tipAt: Date): Promise<NetworkStateDoc | null> {
     const state = await networkStates.byNetwork(network);
     if (!state || !(await resets.happened(session, tip, state))) return state;
     knownCloses.forget();
     clockCheck.forget();
-    return resets.startAnew(tip, state);
+    return resets.startAnew(tip, state, seenOf(tip, tipAt));
   }
 
   /** Reads one stream, after dealing with ledgers that its source has dropped. @returns how many pages it read; null when it has to wait */
@@ -156,8 +158,6 @@ export function createWatcher(deps: WatcherDeps) {
     // A server that lags must not take the newest known ledger back.
     const isNew = !state || latestLedger > state.latestLedger || latestClosedAt > state.latestClosedAt;
     const clockHost = deps.host ?? null;
-    // Two machines' clocks are not mixed.
-    const isFirstHere = isNew || state.clockHost !== clockHost;
     const warning = sourceWarning(version);
     // What another machine measured says nothing of this one's clock.
     const measuredMs = state?.clockHost === clockHost ? state?.clockAheadMs : null;
@@ -166,8 +166,7 @@ export function createWatcher(deps: WatcherDeps) {
     warnOnce(isClockOff(clockAheadMs) ? "this host's clock does not agree with the ledger's close times" : null, null);
     await networkStates.save(network, {
       ...answered,
-      ...(isNew ? { latestLedger, latestClosedAt } : {}),
-      ...(isFirstHere ? { latestSeenAt: tipAt } : {}),
+      ...(isNew ? { latestLedger, latestClosedAt, latestSeen: seenOf(tip, tipAt) } : {}),
       clockAheadMs,
       clockHost,
       sourceVersion: version,
@@ -183,13 +182,13 @@ export function createWatcher(deps: WatcherDeps) {
      *  @throws LedgerUnavailable, CursorConflict, or what MongoDB rejects with */
     async round(session: LedgerSession, tip: LedgerTip, signal: AbortSignal): Promise<number> {
       const tipAt = clock.now();
-      const state = await dealWithReset(session, tip);
+      const state = await dealWithReset(session, tip, tipAt);
       knownCloses.note({ ledger: tip.latestLedger, closedAt: tip.latestClosedAt });
       clockCheck.saw(tip, clock.nowMs(), monotonic.nowMs());
       await startWallets(session, tip, state);
       const nowMs = monotonic.nowMs();
       const prefersFeed = sourceWarning(tip.version) !== null;
-      const source = { prefersFeed, oldestKept: () => gaps.oldestKept(session, tip) };
+      const source = { prefersFeed, oldestKept: (ledger: number) => gaps.oldestKept(session, tip, ledger) };
       const { feed, streams } = await modes.choose(tip, source, failures.waiting(nowMs));
       const options: RoundOptions = {
         session,

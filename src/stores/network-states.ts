@@ -7,8 +7,8 @@ export interface NetworkStateDoc {
   _id: Network;
   latestLedger: number;
   latestClosedAt: Date;
-  /** When it was first seen, by the clock of `clockHost`. */
-  latestSeenAt?: Date | null;
+  /** When it was first seen, and by which machine's clock; null where that says nothing, of a source that was behind. */
+  latestSeen?: { at: Date; by: string | null } | null;
   /** When a source last answered. */
   seenAt: Date;
   /** A ledger and its hash: when the network shows another hash for it, it has begun anew. */
@@ -37,7 +37,7 @@ const networkStateSchema = new mongoose.Schema<NetworkStateDoc>(
     _id: String,
     latestLedger: Number,
     latestClosedAt: Date,
-    latestSeenAt: { type: Date, default: null },
+    latestSeen: { type: new mongoose.Schema({ at: Date, by: String }, { _id: false }), default: null },
     seenAt: Date,
     anchor: { type: new mongoose.Schema({ ledger: Number, hash: String }, { _id: false }), default: null },
     trouble: { type: new mongoose.Schema({ since: Date, reason: String }, { _id: false }), default: null },

@@ -26,7 +26,7 @@ const MAY_BE_ABSENT = new Set([
   'payments.refunds',
   'networkStates.resetAt',
   'networkStates.gapWaitsSince',
-  'networkStates.latestSeenAt',
+  'networkStates.latestSeen',
   'networkStates.clockAheadMs',
   'networkStates.clockHost',
   'networkStates.sourceVersion',

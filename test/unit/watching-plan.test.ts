@@ -320,8 +320,9 @@ t.test('how far the clock is off is measured by when ledgers are seen', async (t
 });
 
 t.test('a round that took long does not make a clock look wrong', async (t) => {
-  const seen = { latestLedger: 100, latestClosedAt: at(100), latestSeenAt: at(100, 2000), seenAt: at(100, 30_000) };
-  const state = { ...seen, clockAheadMs: null, clockHost: 'here', trouble: null };
+  const seen = { latestLedger: 100, latestClosedAt: at(100), seenAt: at(100, 30_000) };
+  const latestSeen = { at: at(100, 2000), by: 'here' };
+  const state = { ...seen, latestSeen, clockAheadMs: null, clockHost: 'here', trouble: null };
   const now = at(100, 31_000);
   const stamper = createLedgerStamper({
     ledgers: new Map(),
