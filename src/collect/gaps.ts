@@ -68,10 +68,11 @@ export function createGaps(deps: {
   }
 
   return {
-    /** The oldest ledger that any source keeps, of those that answer. */
-    async oldestKept(session: LedgerSession, tip: LedgerTip): Promise<number> {
+    /** The oldest ledger of any source that answers and has this one too, or has come beyond it. */
+    async oldestKept(session: LedgerSession, tip: LedgerTip, ledger: number): Promise<number> {
       const tips = await tipsOf(session, tip);
-      return Math.min(tip.oldestLedger, ...tips.flatMap((each) => each.tip?.oldestLedger ?? []));
+      const having = tips.flatMap((each) => (each.tip && each.tip.latestLedger >= ledger ? [each.tip] : []));
+      return Math.min(tip.oldestLedger, ...having.map(({ oldestLedger }) => oldestLedger));
     },
 
     /** Nothing waits any more. */

@@ -83,20 +83,21 @@ export function createModes(deps: {
     forgetUnwatched,
 
     /** Changes the mode when that is due.
-     *  @param oldestKept the oldest ledger that any source keeps
+     *  @param oldestKept the oldest ledger of any source that has this one
      *  @param failing ids of streams that wait
      *  @returns what to read in this round */
     async choose(
       tip: LedgerTip,
-      { prefersFeed, oldestKept }: { prefersFeed: boolean; oldestKept: () => Promise<number> },
+      { prefersFeed, oldestKept }: { prefersFeed: boolean; oldestKept: (ledger: number) => Promise<number> },
       failing: readonly string[],
     ): Promise<RoundStreams> {
       const addresses = await wallets.watchedAddresses(network, { limit: readOneByOne + 1 });
       let feed = await cursors.byId(feedId);
       const lowestNearLedger = (await cursors.lowestFrom(network, nearFrom(tip)))?.shownLedger ?? null;
       // What this server has dropped and an address lacks another one may have, in its feed as well.
-      const lacksDropped = prefersFeed && lowestNearLedger !== null && lowestNearLedger + 1 < tip.oldestLedger;
-      const oldestLedger = lacksDropped ? await oldestKept() : tip.oldestLedger;
+      const isLacking = lowestNearLedger !== null && (feed === null || lowestNearLedger < feed.fromLedger!);
+      const lacksDropped = prefersFeed && isLacking && lowestNearLedger + 1 < tip.oldestLedger;
+      const oldestLedger = lacksDropped ? await oldestKept(lowestNearLedger + 1) : tip.oldestLedger;
       const plan = planMode({
         tip: { ...tip, oldestLedger },
         feed,
