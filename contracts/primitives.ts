@@ -59,7 +59,7 @@ export const amount = z.string().meta({
 });
 
 /** Nothing but blanks, controls and characters of no width. */
-const INVISIBLE = /^[\s\p{Z}\p{Cc}\p{Cf}]*$/u;
+const INVISIBLE = /^[\s\p{Z}\p{Cc}\p{Cf}\p{DI}]*$/u;
 
 /** Text whose length is counted in characters (code points). Lone surrogates and NUL are refused: no database or page shows them faithfully. */
 export function text(limits: { min?: number; max: number }) {

@@ -95,8 +95,8 @@ function price({ link: { product, checkout }, amount: asked, pageState }: PageMo
   const quantity = checkout?.quantity ?? 1;
   return html`
 <p class="price">${amount === null ? html`<span class="open">You choose the amount</span>` : money(amount, assetCode)}</p>
-${quantity > 1 && html`<p class="least">For ${quantity.toLocaleString('en')} pieces</p>`}
 ${checkout && pageState.payable && checkout.received !== '0' && html`<p class="least">Left of ${money(checkout.amount, assetCode)}</p>`}
+${quantity > 1 && html`<p class="least">For ${quantity.toLocaleString('en')} pieces</p>`}
 ${product.priceType === 'CUSTOM' && minAmount !== null && html`<p class="least">At least ${money(minAmount, assetCode)}</p>`}
 ${
   assetIssuer === null

@@ -37,7 +37,7 @@ t.test('each fault is named in words of this service, not in those of a library'
     ],
     [events.list, { after: 1, page: 2 }, 'page', 'Cannot be combined with `after`.'],
     [events.list, { wait: 5 }, 'wait', 'Only allowed together with `after`.'],
-    [wallets.create, { name: '\u200b\u2060' }, 'name', 'Must not be empty or blank.'],
+    [wallets.create, { name: '\u200b\u2060\u3164' }, 'name', 'Must not be empty or blank.'],
   ];
   for (const [operation, body, path, message] of cases) {
     t.equal(messagesOf(operation, body)[path], message, `${operation.path}: ${path}`);
