@@ -19,6 +19,7 @@ import { openAccounts, payEveryKind } from '../helpers/every-kind.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { testDatabase } from '../helpers/mongo.js';
+import { eventually } from '../helpers/service.js';
 import { newId, openStores, walletDoc } from '../helpers/stores.js';
 
 const minimal = sdk().xdr;
@@ -293,6 +294,10 @@ t.test('a payment whose transaction could not be read is parked, and stored when
   const filling = Array.from({ length: 99 }, (_, n) => Operation.manageData({ name: `n${n}`, value: 'x'.repeat(64) }));
   const from = Keypair.fromSecret(payer.secret);
   const { hash } = await client.submit({ from, operations: [payment(shop.address, '5'), ...filling], memo: 'long' });
+  const newest = async () => (await openLedger('horizon').session().tip()).latestLedger;
+  // A server's sight is tested by what is first in its newest ten ledgers, which has to be read as well.
+  const beyond = (await newest()) + 10;
+  await eventually(async () => (await newest()) > beyond, 'ten more ledgers');
   const small = 16_000;
   for (const kind of ['rpc', 'horizon'] as const) {
     const watcher = await openWatcher('rpc', [shop.address], small);
