@@ -10,7 +10,7 @@ import { cursorAfter, ledgerOfCursor } from '../ledger/toid.js';
 import type { CursorDoc, CursorStore } from '../stores/cursors.js';
 import type { WalletStore } from '../stores/wallets.js';
 import type { KnownCloses } from './known-closes.js';
-import { nearFrom, planMode } from './plan.js';
+import { droppedLedger, nearFrom, planMode } from './plan.js';
 
 const BATCH = 1000;
 /** Streams of single addresses that are read in one round besides the feed. */
@@ -94,18 +94,10 @@ export function createModes(deps: {
       const addresses = await wallets.watchedAddresses(network, { limit: readOneByOne + 1 });
       let feed = await cursors.byId(feedId);
       const lowestNearLedger = (await cursors.lowestFrom(network, nearFrom(tip)))?.shownLedger ?? null;
-      // What this server has dropped and an address lacks another one may have, in its feed as well.
-      const isLacking = lowestNearLedger !== null && (feed === null || lowestNearLedger < feed.fromLedger!);
-      const lacksDropped = prefersFeed && isLacking && lowestNearLedger + 1 < tip.oldestLedger;
-      const oldestLedger = lacksDropped ? await oldestKept(lowestNearLedger + 1) : tip.oldestLedger;
-      const plan = planMode({
-        tip: { ...tip, oldestLedger },
-        feed,
-        addresses: addresses.length,
-        readOneByOne,
-        prefersFeed,
-        lowestNearLedger,
-      });
+      const facts = { tip, feed, addresses: addresses.length, readOneByOne, prefersFeed, lowestNearLedger };
+      const dropped = droppedLedger(facts);
+      const oldestLedger = dropped === null ? tip.oldestLedger : await oldestKept(dropped);
+      const plan = planMode({ ...facts, tip: { ...tip, oldestLedger } });
       if (plan.kind === 'start_feed') {
         feed = feedFrom(plan.fromLedger);
         await cursors.save([feed]);

@@ -63,6 +63,19 @@ export function planMode({ tip, feed, addresses, readOneByOne, prefersFeed, lowe
   return { kind: feed ? 'feed' : 'accounts' };
 }
 
+/** The next ledger that an address lacks, where only a feed can be relied on for it and this server has dropped it: another one may have it, in its feed
+ *  as well. Null when there is none. */
+export function droppedLedger({
+  tip,
+  feed,
+  prefersFeed,
+  lowestNearLedger,
+}: Pick<ModeFacts, 'tip' | 'feed' | 'prefersFeed' | 'lowestNearLedger'>): number | null {
+  if (!prefersFeed || lowestNearLedger === null) return null;
+  const isCovered = feed !== null && lowestNearLedger >= feed.fromLedger!;
+  return !isCovered && lowestNearLedger + 1 < tip.oldestLedger ? lowestNearLedger + 1 : null;
+}
+
 /** The oldest ledger that an address's cursor may stand at to count as near. */
 export const nearFrom = (tip: Pick<LedgerTip, 'latestLedger'>): number => tip.latestLedger - NEAR_LEDGERS;
 

@@ -510,8 +510,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         MODE,
-        'lacksDropped ? await oldestKept(lowestNearLedger + 1) : tip.oldestLedger',
-        'lacksDropped ? tip.oldestLedger : tip.oldestLedger',
+        'dropped === null ? tip.oldestLedger : await oldestKept(dropped)',
+        'dropped === null ? tip.oldestLedger : tip.oldestLedger',
       ],
     ],
   },

@@ -4,7 +4,7 @@ import { createClockBound, createClockCheck } from '../../src/collect/clock-chec
 import { createKnownCloses } from '../../src/collect/known-closes.js';
 import { createLedgerStamper } from '../../src/collect/ledger-stamper.js';
 import { retryParked } from '../../src/collect/parked.js';
-import { checkReset, planGap, planMode, planRead, planStreams } from '../../src/collect/plan.js';
+import { checkReset, droppedLedger, planGap, planMode, planRead, planStreams } from '../../src/collect/plan.js';
 import { sourceWarning } from '../../src/collect/source-version.js';
 import { createStreamFailures } from '../../src/collect/stream-failures.js';
 import { knownStart, startOf, unreadWindows } from '../../src/collect/wallet-starts.js';
@@ -317,6 +317,21 @@ t.test('how far the clock is off is measured by when ledgers are seen', async (t
     }
     t.equal(check.aheadMs(), offMs + delayMs);
   }
+});
+
+t.test('other sources are asked only for what an address lacks and the feed does not cover', async (t) => {
+  const tip = { oldestLedger: 60, latestLedger: 100 };
+  const feedFrom = (fromLedger: number) => ({ fromLedger }) as CursorDoc;
+  const cases: [feed: CursorDoc | null, prefersFeed: boolean, lowest: number | null, expected: number | null][] = [
+    [null, true, 50, 51],
+    [null, true, 59, null],
+    [null, true, null, null],
+    [null, false, 50, null],
+    [feedFrom(59), true, 50, 51],
+    [feedFrom(50), true, 50, null],
+  ];
+  for (const [feed, prefersFeed, lowestNearLedger, expected] of cases)
+    t.equal(droppedLedger({ tip, feed, prefersFeed, lowestNearLedger }), expected);
 });
 
 t.test('a round that took long does not make a clock look wrong', async (t) => {
