@@ -21,7 +21,7 @@ export interface HealDeps {
 
 /** @param mayCome asked when a machine lacks what a record needs, which another one gave: false parks the record
  *  @returns what these operations paid to the wallet while it watched; what cannot be understood is parked
- *  @throws LedgerUnavailable */
+ *  @throws LedgerUnavailable, and what `mayCome` throws */
 export async function creditsIn(
   { parkedRecords, isRemoved, clock }: HealDeps,
   wallet: WalletDoc,
