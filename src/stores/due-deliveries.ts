@@ -28,7 +28,15 @@ export interface AttemptRecord {
   nextAttemptAt: Date | null;
 }
 
+/** A webhook, and the deliveries to it that need not be read again. */
+export interface WantedDue {
+  webhookId: string;
+  known: Iterable<string>;
+}
+
 const MAX_ATTEMPTS_KEPT = 50;
+/** So few webhooks are asked for one by one, without what is known of each: it may be half of what is due. With more of them little is known of each. */
+const ASKED_ALONE = 8;
 const MUCH_DUE = 200;
 
 /** A date at all: the condition of the partial index, which every query that uses it has to repeat. */
@@ -69,29 +77,38 @@ export function createDueDeliveries(
       return { due, nextAt: next?.nextAttemptAt ?? null };
     },
 
-    /** What is due for each of these webhooks, at most `limit` each, oldest first. */
-    dueOf: (webhookIds: readonly string[], now: Date, limit: number): Promise<DueDelivery[]> =>
-      connection
+    /** What is due for each of these webhooks, at most `limit` each, oldest first. Of many webhooks it includes what is known. */
+    async dueOf(wanted: readonly WantedDue[], now: Date, limit: number): Promise<DueDelivery[]> {
+      const sort = { nextAttemptAt: 1, _id: 1 } as const;
+      if (wanted.length <= ASKED_ALONE) {
+        const found = await Promise.all(
+          wanted.map(({ webhookId, known }) =>
+            collection
+              .find<DueDelivery>({ webhookId, ...dueBy(now), _id: { $nin: [...known] } }, { projection: DUE_FIELDS })
+              .sort(sort)
+              .limit(limit)
+              .toArray(),
+          ),
+        );
+        return found.flat();
+      }
+      return connection
         .db!.aggregate<DueDelivery>([
-          { $documents: webhookIds.map((_id) => ({ _id })) },
+          { $documents: wanted.map(({ webhookId: _id }) => ({ _id })) },
           {
             $lookup: {
               from: collection.collectionName,
               localField: '_id',
               foreignField: 'webhookId',
-              pipeline: [
-                { $match: dueBy(now) },
-                { $sort: { nextAttemptAt: 1, _id: 1 } },
-                { $limit: limit },
-                { $project: DUE_FIELDS },
-              ],
+              pipeline: [{ $match: dueBy(now) }, { $sort: sort }, { $limit: limit }, { $project: DUE_FIELDS }],
               as: 'due',
             },
           },
           { $unwind: '$due' },
           { $replaceRoot: { newRoot: '$due' } },
         ])
-        .toArray(),
+        .toArray();
+    },
 
     /** Of the deliveries of one kind about these subjects to these webhooks, those that were never attempted. */
     unattempted: (

@@ -113,6 +113,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
     while (!stopping && !queue.stopped && queue.inFlight < slots && queues.mayStart(queue)) {
       const loaded = queue.take(slots);
       if (!loaded) return;
+      askForMore(queue);
       const sent = attempt(queue, loaded, deps).then(({ record, health }) => {
         sending.delete(sent);
         queue.ended(loaded);
@@ -124,13 +125,17 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
     }
   }
 
+  function askForMore(queue: EndpointQueue): void {
+    if (!wantsMore(queue, queues)) return;
+    queue.hasMore = false;
+    wake();
+  }
+
   function settle(queue: EndpointQueue, record: AttemptRecord): void {
     attempts += 1;
     queue.recorded(record.id);
     onAttempt?.(record);
-    if (!wantsMore(queue, queues)) return;
-    queue.hasMore = false;
-    wake();
+    askForMore(queue);
   }
 
   async function rest(): Promise<void> {

@@ -68,8 +68,14 @@ export class EndpointQueue {
     return this.#ready.length + this.#waitingCount;
   }
 
+  /** Their ids. */
+  get held(): ReadonlySet<string> {
+    return this.#held;
+  }
+
   /** Called before the database is asked what is due. */
   look(): void {
+    this.hasMore = false;
     this.#recordedSinceLook.clear();
   }
 

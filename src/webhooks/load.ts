@@ -17,13 +17,15 @@ const MAX_BUFFER = 1000;
 const bufferOf = (queues: EndpointQueues) =>
   Math.max(MIN_BUFFER, Math.min(MAX_BUFFER, Math.floor(BUFFER / queues.count())));
 
-/** True when more is due for the queue than was loaded, and is needed soon. */
+/** True when more is due for the queue than was loaded, and is needed soon. False while it is being loaded. */
 export const wantsMore = (queue: EndpointQueue, queues: EndpointQueues): boolean =>
   queue.hasMore && hasRoom(queue, queues);
 
-/** A queue that holds more than this has enough to send until the next load, and one that stands still is not loaded again and again. */
-const hasRoom = (queue: EndpointQueue, queues: EndpointQueues) =>
-  queue.queued <= Math.max(2 * queues.slots(), bufferOf(queues) / 4);
+/** Whether it would run dry before another load is over. One that stands still is not loaded again and again, nor one whose results cannot be recorded. */
+const hasRoom = (queue: EndpointQueue, queues: EndpointQueues) => {
+  const buffer = bufferOf(queues);
+  return queue.queued <= Math.max(2 * queues.slots(), buffer / 2) && queue.size <= 2 * buffer;
+};
 
 export interface LoadDeps {
   deliveries: Pick<DeliveryStore, 'dueOf' | 'unattempted' | 'record'>;
@@ -45,16 +47,19 @@ export async function loadInto(
   const now = clock.now();
   for (const queue of open) queue.look();
   const due = await deliveries.dueOf(
-    open.map(({ webhook }) => webhook._id),
+    open.map(({ webhook, held }) => ({ webhookId: webhook._id, known: held })),
     now,
     limit,
   );
   const counts = new Map<string, number>();
   for (const { webhookId } of due) counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
-  for (const queue of open) queue.hasMore = counts.get(queue.webhook._id) === limit;
+  // Only at the end: a round that was asked for while this one loads would find the queues full, and forget that there is more.
+  const end = () => {
+    for (const queue of open) queue.hasMore = counts.get(queue.webhook._id) === limit;
+  };
 
   const fresh = due.filter(({ _id, webhookId }) => !queues.of(webhookId)?.holds(_id));
-  if (fresh.length === 0) return;
+  if (fresh.length === 0) return end();
   const ordered = await withPredecessors(fresh, queues, deliveries);
   // The webhooks are read after the deliveries, so that a delivery stored after a rotation, a pause or a new URL is sent by it.
   const [found] = await Promise.all([
@@ -69,6 +74,7 @@ export async function loadInto(
     if (body) queues.of(delivery.webhookId)?.offer({ delivery, body });
     else lost.push(delivery);
   }
+  end();
   if (lost.length === 0) return;
   log.error({ deliveryIds: lost.map(({ _id }) => _id) }, 'deliveries without an event given up');
   const attempt = { at: now, durationMs: 0, responseStatus: null, error: 'event missing' };

@@ -691,6 +691,40 @@ t.test(
   },
 );
 
+t.test('a backlog longer than one load is sent without a wait for the next look', async (t) => {
+  const r = await rig(t);
+  await r.webhook('/');
+  await r.publish(r.eventsOf(payments(2500), ['payment.completed']));
+  // The queue runs low while it is being loaded.
+  const slow = {
+    ...r.events,
+    byIds: async (ids: readonly string[]) => {
+      const found = await r.events.byIds(ids);
+      await systemClock.sleep(150);
+      return found;
+    },
+  };
+  r.dispatch({ pollMs: HOUR_MS }, { events: slow });
+  await r.receiver.until(() => r.receiver.requests.length === 2500, 20_000);
+  t.equal(new Set(r.receiver.requests.map(eventIdOf)).size, 2500, 'each once');
+});
+
+t.test('while no result can be recorded, only so much is sent', async (t) => {
+  const r = await rig(t);
+  await r.webhook('/');
+  await r.publish(r.eventsOf(payments(5000), ['payment.completed']));
+  const away = async () => {
+    throw new Error('the disk is full');
+  };
+  r.dispatch({ graceMs: 0 }, { deliveries: { ...r.deliveries, record: away } });
+  await r.receiver.until(() => r.receiver.requests.length > 500, 20_000);
+  for (let before = 0; before < r.receiver.requests.length; ) {
+    before = r.receiver.requests.length;
+    await systemClock.sleep(1000);
+  }
+  t.ok(r.receiver.requests.length <= 3000, `${r.receiver.requests.length} of 5,000`);
+});
+
 t.test('pausing and a new address count within seconds, in the middle of a backlog', async (t) => {
   const r = await rig(t, () => ({ delayMs: 100 }));
   const webhook = await r.webhook('/old');
