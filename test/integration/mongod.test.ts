@@ -337,7 +337,7 @@ t.test('what keeps mongod from starting is said in one line', async (t) => {
   await t.rejects(
     openEmbedded(file),
     new StartupError(
-      `DATA_DIR cannot be used: ENOTDIR: not a directory, stat '${file}/mongodb'. Set it to a directory that you may write to.`,
+      `DATA_DIR cannot be used: ${file} is not a directory. Set it to a directory that you may write to.`,
     ),
   );
 });
