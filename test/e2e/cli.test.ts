@@ -213,6 +213,10 @@ t.test('what the ledger and the service refuse is one line', async (t) => {
   ];
   for (const [args, says] of cases) await failsHere(t, args, says, settings);
 
+  // It makes the database ready: side by side, each would wait for one of the others and say so.
+  const empty = await cli('parked list', other).ended;
+  t.same(empty, { code: 0, stdout: 'none\n', stderr: '' });
+
   const starts: [Running, RegExp][] = [
     [
       service('', { ...other, NETWORKS: 'TESTNET', HORIZON_URLS_TESTNET: ledger.url }),
@@ -223,8 +227,6 @@ t.test('what the ledger and the service refuse is one line', async (t) => {
   ];
   await Promise.all(starts.map(([program, says]) => fails(t, program, says)));
 
-  const empty = await cli('parked list', other).ended;
-  t.same(empty, { code: 0, stdout: 'none\n', stderr: '' });
   const json = await cli('parked list --json', other).ended;
   t.same(JSON.parse(json.stdout), { parked: [] });
 
