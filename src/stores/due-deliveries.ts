@@ -28,14 +28,14 @@ export interface AttemptRecord {
   nextAttemptAt: Date | null;
 }
 
-/** A webhook, and the deliveries to it that need not be read again. */
+/** A webhook, and the deliveries to it that are not wanted. */
 export interface WantedDue {
   webhookId: string;
-  known: Iterable<string>;
+  known: ReadonlySet<string>;
 }
 
 const MAX_ATTEMPTS_KEPT = 50;
-/** So few webhooks are asked for one by one, without what is known of each: it may be half of what is due. With more of them little is known of each. */
+/** So few webhooks are asked for one by one: MongoDB leaves out what is known, which may be half of what is due. Of many webhooks little is known each. */
 const ASKED_ALONE = 8;
 const MUCH_DUE = 200;
 
@@ -77,7 +77,7 @@ export function createDueDeliveries(
       return { due, nextAt: next?.nextAttemptAt ?? null };
     },
 
-    /** What is due for each of these webhooks, at most `limit` each, oldest first. Of many webhooks it includes what is known. */
+    /** What is due for each of these webhooks and not known, oldest first. Of those for which there is more than `limit` it is at least so much. */
     async dueOf(wanted: readonly WantedDue[], now: Date, limit: number): Promise<DueDelivery[]> {
       const sort = { nextAttemptAt: 1, _id: 1 } as const;
       if (wanted.length <= ASKED_ALONE) {
@@ -92,7 +92,9 @@ export function createDueDeliveries(
         );
         return found.flat();
       }
-      return connection
+      const knownOf = new Map(wanted.map(({ webhookId, known }) => [webhookId, known]));
+      const mostKnown = Math.max(...wanted.map(({ known }) => known.size));
+      const found = await connection
         .db!.aggregate<DueDelivery>([
           { $documents: wanted.map(({ webhookId: _id }) => ({ _id })) },
           {
@@ -100,7 +102,12 @@ export function createDueDeliveries(
               from: collection.collectionName,
               localField: '_id',
               foreignField: 'webhookId',
-              pipeline: [{ $match: dueBy(now) }, { $sort: sort }, { $limit: limit }, { $project: DUE_FIELDS }],
+              pipeline: [
+                { $match: dueBy(now) },
+                { $sort: sort },
+                { $limit: limit + mostKnown },
+                { $project: DUE_FIELDS },
+              ],
               as: 'due',
             },
           },
@@ -108,6 +115,7 @@ export function createDueDeliveries(
           { $replaceRoot: { newRoot: '$due' } },
         ])
         .toArray();
+      return found.filter(({ _id, webhookId }) => !knownOf.get(webhookId)!.has(_id));
     },
 
     /** Of the deliveries of one kind about these subjects to these webhooks, those that were never attempted. */

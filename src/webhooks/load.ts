@@ -55,7 +55,7 @@ export async function loadInto(
   for (const { webhookId } of due) counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
   // Only at the end: a round that was asked for while this one loads would find the queues full, and forget that there is more.
   const end = () => {
-    for (const queue of open) queue.hasMore = counts.get(queue.webhook._id) === limit;
+    for (const queue of open) queue.hasMore = (counts.get(queue.webhook._id) ?? 0) >= limit;
   };
 
   const fresh = due.filter(({ _id, webhookId }) => !queues.of(webhookId)?.holds(_id));
