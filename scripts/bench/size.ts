@@ -11,7 +11,7 @@ import { type Seeded, seed } from './seed.js';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 100);
 const SIZE = Number(process.env.BENCH_SIZE ?? 1_000_000);
-const SMALL = SIZE / 100;
+const SMALL = Number(process.env.BENCH_SMALL ?? SIZE / 100);
 
 /** Paths below /api/v1; `deep` is a page number for lists of that many items. */
 const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => string> = {
