@@ -4,6 +4,7 @@ import type { mongo } from 'mongoose';
 import { systemClock } from '../../src/clock.js';
 import { createIds, type IdPrefix } from '../../src/domain/ids.js';
 import { sampleEvent } from '../../src/services/sample-event.js';
+import { roomOfNext } from '../../src/stores/count-segments.js';
 import type { DeliveryDoc } from '../../src/stores/deliveries.js';
 import type { EventCounterDoc } from '../../src/stores/event-counters.js';
 import type { EventDoc } from '../../src/stores/events.js';
@@ -15,7 +16,6 @@ import { sequence } from './random.js';
 
 const YEAR_MS = 365 * 86_400_000;
 const BATCH = 5000;
-const STRETCH = 2500;
 
 export interface Sizes {
   payments: number;
@@ -267,19 +267,21 @@ async function insertLong<Doc extends { _id: string }>(
   // An index is built at the end at a fraction of what it costs to keep it meanwhile.
   const indexes = (await db.collection(name).indexes()).filter((index) => index.name !== '_id_');
   await db.collection(name).dropIndexes();
-  const starts = [''];
+  const segments = [{ after: '', size: 0, room: roomOfNext(0) }];
   let flying: Promise<unknown> = Promise.resolve();
   for (let from = 0; from < count; from += BATCH) {
     const docs = Array.from({ length: Math.min(BATCH, count - from) }, make);
-    for (let end = STRETCH; end <= docs.length; end += STRETCH) starts.push(docs[end - 1]!._id);
+    for (const { _id } of docs) {
+      const newest = segments.at(-1)!;
+      newest.size += 1;
+      if (newest.size === newest.room) segments.push({ after: _id, size: 0, room: roomOfNext(segments.length) });
+    }
     await flying;
     flying = db.collection(name).insertMany(docs as never[], { ordered: false, writeConcern: { w: 1 } });
     flying.catch(() => undefined);
   }
   await flying;
   await db.collection(name).createIndexes(indexes.map(({ v, ...index }) => index) as never);
-  const countSegments = starts.map((after) => ({ _id: `${list}:${after}`, list, after, size: STRETCH, version: 1 }));
-  await db
-    .collection('countSegments')
-    .insertMany(countSegments.map((each, n) => (n === starts.length - 1 ? { ...each, size: 0 } : each)) as never[]);
+  const countSegments = segments.map((each) => ({ _id: `${list}:${each.after}`, list, ...each, version: 1 }));
+  await db.collection('countSegments').insertMany(countSegments as never[]);
 }

@@ -15,16 +15,21 @@ interface CountSegmentDoc {
   after: string;
   /** Ids that were ever added to it. */
   size: number;
+  /** So many ids are added to it before the next one begins; absent where that is the least room. */
+  room?: number;
   version: number;
 }
 
 const countSegmentSchema = new mongoose.Schema<CountSegmentDoc>(
-  { _id: String, list: String, after: String, size: Number, version: Number },
+  { _id: String, list: String, after: String, size: Number, room: Number, version: Number },
   { ...SCHEMA_OPTIONS, collection: 'countSegments' },
 );
 countSegmentSchema.index({ list: 1, after: 1, version: 1 });
 
-const SEGMENT_SIZE = 2500;
+const LEAST_ROOM = 2500;
+/** A total looks at each segment, and counts those anew that changed: their number and their size both grow with the root of the list. So many have the
+ *  least room, behind them the room grows with their number: 10,000,000 ids are some 1,250 segments, of at most 16,000. */
+const OF_LEAST_ROOM = 200;
 /** Shorter lists are simply counted. */
 const SHORT_LIST = 5000;
 /** Filters whose counts are remembered. */
@@ -54,8 +59,12 @@ interface CountSegment {
 interface Remembered {
   version: number;
   upTo: string | null;
-  count: Promise<number>;
+  /** A promise until it is counted. */
+  count: number | Promise<number>;
 }
+
+/** @param segments that the list has already */
+export const roomOfNext = (segments: number): number => Math.floor(LEAST_ROOM * Math.max(1, segments / OF_LEAST_ROOM));
 
 export type CountSegments = ReturnType<typeof createCountSegments>;
 
@@ -117,9 +126,13 @@ export function createCountSegments(connection: mongoose.Connection) {
         { session },
       );
     }
-    const size = newest?.size ?? 0;
-    if (size < SEGMENT_SIZE && size + added >= SEGMENT_SIZE) {
-      await collection.insertOne({ _id: `${list}:${last}`, list, after: last, size: 0, version: 0 }, { session });
+    const { size = 0, room = LEAST_ROOM } = newest ?? {};
+    if (size < room && size + added >= room) {
+      const next = roomOfNext(await collection.countDocuments({ list }, { session }));
+      await collection.insertOne(
+        { _id: `${list}:${last}`, list, after: last, size: 0, room: next, version: 0 },
+        { session },
+      );
     }
   }
 
@@ -186,7 +199,7 @@ export function createCountSegments(connection: mongoose.Connection) {
       const keyOfParts = `${key} ${ids.from} ${ids.to}`;
       const ofParts = countsOf(keyOfParts) ?? rememberCounts(keyOfParts);
 
-      const countOf = (segment: CountSegment): Promise<number> => {
+      const countOf = (segment: CountSegment): number | Promise<number> => {
         const { after, upTo, version } = segment;
         if (version === UNKNOWN) return model.countDocuments(within(segment), indexed).exec();
         const isWhole =
@@ -195,13 +208,18 @@ export function createCountSegments(connection: mongoose.Connection) {
         const known = counts.get(after);
         if (known?.version === version && known.upTo === upTo) return known.count;
         const count = model.countDocuments(within(segment), indexed).exec();
-        const fresh = { version, upTo, count };
+        const fresh: Remembered = { version, upTo, count };
         counts.set(after, fresh);
-        count.catch(() => counts.get(after) === fresh && counts.delete(after));
+        count.then(
+          (counted) => {
+            fresh.count = counted;
+          },
+          () => counts.get(after) === fresh && counts.delete(after),
+        );
         return count;
       };
 
-      const isShallow = offset <= SEGMENT_SIZE;
+      const isShallow = offset <= LEAST_ROOM;
       const shallow = isShallow ? items({}, offset) : null;
       const parts = (await segmentsOf(list, direction)).filter(
         ({ after, upTo }) =>
@@ -211,7 +229,10 @@ export function createCountSegments(connection: mongoose.Connection) {
       let start: { segment: CountSegment; skip: number } | null = null;
       for (let from = 0; from < parts.length; from += COUNTED_AT_ONCE) {
         const some = parts.slice(from, from + COUNTED_AT_ONCE);
-        for (const [index, count] of (await Promise.all(some.map(countOf))).entries()) {
+        const counted = some.map(countOf);
+        // Thousands of them are known: waiting for each would take longer than adding them up.
+        const counts = counted.every((count) => typeof count === 'number') ? counted : await Promise.all(counted);
+        for (const [index, count] of counts.entries()) {
           if (!start && offset < total + count) start = { segment: some[index]!, skip: offset - total };
           total += count;
         }
