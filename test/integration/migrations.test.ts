@@ -22,6 +22,7 @@ const MAY_BE_ABSENT = new Set([
   'webhooks.lastFailure',
   'wallets.takesCheckouts',
   'wallets.nextAuditAt',
+  'countSegments.room',
   'payments.refundedAmount',
   'payments.refunds',
   'networkStates.resetAt',
