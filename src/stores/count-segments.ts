@@ -27,8 +27,8 @@ const countSegmentSchema = new mongoose.Schema<CountSegmentDoc>(
 countSegmentSchema.index({ list: 1, after: 1, version: 1 });
 
 const LEAST_ROOM = 2500;
-/** A total looks at each segment, and counts those anew that changed: their number and their size both grow with the root of the list. So many have the
- *  least room, behind them the room grows with their number: 10,000,000 ids are some 1,250 segments, of at most 16,000. */
+/** A total looks at each segment, and counts those anew that changed: their number and their size both grow with the square root of the list. So
+ *  many have the least room, behind them the room grows with their number: 10,000,000 ids are some 1,250 segments, of at most 16,000. */
 const OF_LEAST_ROOM = 200;
 /** Shorter lists are simply counted. */
 const SHORT_LIST = 5000;
@@ -59,8 +59,7 @@ interface CountSegment {
 interface Remembered {
   version: number;
   upTo: string | null;
-  /** A promise until it is counted. */
-  count: number | Promise<number>;
+  count: Promise<number>;
 }
 
 /** @param segments that the list has already */
@@ -199,7 +198,7 @@ export function createCountSegments(connection: mongoose.Connection) {
       const keyOfParts = `${key} ${ids.from} ${ids.to}`;
       const ofParts = countsOf(keyOfParts) ?? rememberCounts(keyOfParts);
 
-      const countOf = (segment: CountSegment): number | Promise<number> => {
+      const countOf = (segment: CountSegment): Promise<number> => {
         const { after, upTo, version } = segment;
         if (version === UNKNOWN) return model.countDocuments(within(segment), indexed).exec();
         const isWhole =
@@ -208,14 +207,9 @@ export function createCountSegments(connection: mongoose.Connection) {
         const known = counts.get(after);
         if (known?.version === version && known.upTo === upTo) return known.count;
         const count = model.countDocuments(within(segment), indexed).exec();
-        const fresh: Remembered = { version, upTo, count };
+        const fresh = { version, upTo, count };
         counts.set(after, fresh);
-        count.then(
-          (counted) => {
-            fresh.count = counted;
-          },
-          () => counts.get(after) === fresh && counts.delete(after),
-        );
+        count.catch(() => counts.get(after) === fresh && counts.delete(after));
         return count;
       };
 
@@ -229,10 +223,7 @@ export function createCountSegments(connection: mongoose.Connection) {
       let start: { segment: CountSegment; skip: number } | null = null;
       for (let from = 0; from < parts.length; from += COUNTED_AT_ONCE) {
         const some = parts.slice(from, from + COUNTED_AT_ONCE);
-        const counted = some.map(countOf);
-        // Thousands of them are known: waiting for each would take longer than adding them up.
-        const counts = counted.every((count) => typeof count === 'number') ? counted : await Promise.all(counted);
-        for (const [index, count] of counts.entries()) {
+        for (const [index, count] of (await Promise.all(some.map(countOf))).entries()) {
           if (!start && offset < total + count) start = { segment: some[index]!, skip: offset - total };
           total += count;
         }
