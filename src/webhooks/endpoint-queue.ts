@@ -68,7 +68,7 @@ export class EndpointQueue {
     return this.#ready.length + this.#waitingCount;
   }
 
-  /** Their ids. */
+  /** Ids of the deliveries that `size` counts. */
   get held(): ReadonlySet<string> {
     return this.#held;
   }

@@ -1,4 +1,4 @@
-/** Loads due deliveries into the endpoint queues, each behind its predecessor. The number of queries does not grow with queues or deliveries. */
+/** Loads due deliveries into the endpoint queues, each behind its predecessor. The number of queries is bounded, however many queues or deliveries there are. */
 import type { Logger } from 'pino';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { Clock } from '../clock.js';
@@ -40,7 +40,7 @@ export async function loadInto(
   queues: EndpointQueues,
   deps: LoadDeps,
 ): Promise<void> {
-  const { deliveries, events, clock, log } = deps;
+  const { deliveries, clock } = deps;
   const open = candidates.filter((queue) => !queue.stopped && hasRoom(queue, queues));
   if (open.length === 0) return;
   const limit = bufferOf(queues);
@@ -53,13 +53,18 @@ export async function loadInto(
   );
   const counts = new Map<string, number>();
   for (const { webhookId } of due) counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
-  // Only at the end: a round that was asked for while this one loads would find the queues full, and forget that there is more.
-  const end = () => {
-    for (const queue of open) queue.hasMore = (counts.get(queue.webhook._id) ?? 0) >= limit;
-  };
-
   const fresh = due.filter(({ _id, webhookId }) => !queues.of(webhookId)?.holds(_id));
-  if (fresh.length === 0) return end();
+  if (fresh.length > 0) await offer(fresh, open, queues, deps);
+  // Only now: a round that was asked for while this one loads would find the queues full, and forget that there is more.
+  for (const queue of open) queue.hasMore = (counts.get(queue.webhook._id) ?? 0) >= limit;
+}
+
+async function offer(
+  fresh: readonly DueDelivery[],
+  open: readonly EndpointQueue[],
+  queues: EndpointQueues,
+  { deliveries, events, clock, log }: LoadDeps,
+): Promise<void> {
   const ordered = await withPredecessors(fresh, queues, deliveries);
   // The webhooks are read after the deliveries, so that a delivery stored after a rotation, a pause or a new URL is sent by it.
   const [found] = await Promise.all([
@@ -74,10 +79,9 @@ export async function loadInto(
     if (body) queues.of(delivery.webhookId)?.offer({ delivery, body });
     else lost.push(delivery);
   }
-  end();
   if (lost.length === 0) return;
   log.error({ deliveryIds: lost.map(({ _id }) => _id) }, 'deliveries without an event given up');
-  const attempt = { at: now, durationMs: 0, responseStatus: null, error: 'event missing' };
+  const attempt = { at: clock.now(), durationMs: 0, responseStatus: null, error: 'event missing' };
   await deliveries.record(
     lost.map(({ _id, attemptCount }) => ({ id: _id, attemptCount, attempt, status: 'FAILED', nextAttemptAt: null })),
   );
