@@ -14,7 +14,7 @@ const SIZE = Number(process.env.BENCH_SIZE ?? 1_000_000);
 const SMALL = Number(process.env.BENCH_SMALL ?? SIZE / 100);
 
 /** Paths below /api/v1; `deep` is a page number for lists of that many items. */
-export const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => string> = {
+const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => string> = {
   'payments, newest': () => '/payments?pageSize=20',
   'payments, last page': (_, of) => `/payments?pageSize=20&page=${Math.floor((of(1) * 0.88) / 20)}`,
   'payments, middle page': (_, of) => `/payments?pageSize=20&page=${Math.floor((of(1) * 0.45) / 20)}`,

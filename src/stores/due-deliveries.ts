@@ -35,7 +35,7 @@ export interface WantedDue {
 }
 
 const MAX_ATTEMPTS_KEPT = 50;
-/** So few webhooks are asked for one by one: MongoDB leaves out what is known, which may be half of what is due. Of many webhooks little is known each. */
+/** So few webhooks are asked for one by one: MongoDB leaves out what is known, which may be half of what is due. With more of them little is known of each. */
 const ASKED_ALONE = 8;
 const MUCH_DUE = 200;
 
@@ -77,7 +77,7 @@ export function createDueDeliveries(
       return { due, nextAt: next?.nextAttemptAt ?? null };
     },
 
-    /** What is due for each of these webhooks and not known, oldest first. Of those for which there is more than `limit` it is at least so much. */
+    /** What is due for each of these webhooks and not known, oldest first. Fewer than `limit` of one only where no more is due. */
     async dueOf(wanted: readonly WantedDue[], now: Date, limit: number): Promise<DueDelivery[]> {
       const sort = { nextAttemptAt: 1, _id: 1 } as const;
       if (wanted.length <= ASKED_ALONE) {

@@ -12,7 +12,7 @@ function cut(ids: number): { segments: number; largest: number } {
   return { segments, largest: room };
 }
 
-t.test('segments and their size grow with the root of the list', async (t) => {
+t.test('segments and their size grow with the square root of the list', async (t) => {
   t.same(cut(2499), { segments: 1, largest: 2500 });
   t.same(cut(2500), { segments: 2, largest: 2500 });
   t.same(cut(500_000), { segments: 201, largest: 2500 });
