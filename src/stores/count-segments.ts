@@ -5,7 +5,7 @@
  *  that are remembered, but for the few segments that changed, and a deep page is found by walking the sums and skipping within one segment. */
 import mongoose, { type Model, type QueryFilter } from 'mongoose';
 import { SCHEMA_OPTIONS, type Session } from './database.js';
-import { type Page, toMeta } from './paging.js';
+import { itemsAt, type Page, toMeta } from './paging.js';
 
 interface CountSegmentDoc {
   _id: string;
@@ -176,14 +176,23 @@ export function createCountSegments(connection: mongoose.Connection) {
         return Object.keys(id).length === 0 ? filter : { ...filter, _id: id };
       };
       const indexed = hint ? { hint } : {};
-      const items = (bounds: Partial<CountSegment>, skip: number) =>
-        model
-          .find(within(bounds), null, indexed)
-          .sort({ _id: direction })
-          .skip(skip)
-          .limit(pageSize)
-          .lean<Doc[]>()
-          .exec();
+      const items = (bounds: Partial<CountSegment>, skip: number) => {
+        const window = (fields: { _id: 1 } | null) =>
+          model
+            .find(within(bounds), fields, indexed)
+            .sort({ _id: direction })
+            .skip(skip)
+            .limit(pageSize)
+            .lean<Doc[]>()
+            .exec();
+        const byIds = (ids: string[]) =>
+          model
+            .find({ ...filter, _id: { $in: ids } })
+            .sort({ _id: direction })
+            .lean<Doc[]>()
+            .exec();
+        return itemsAt<Doc>(skip, { documents: () => window(null), ids: () => window({ _id: 1 }), byIds });
+      };
 
       const key = `${list} ${JSON.stringify(filter)}`;
       let ofWhole = countsOf(key);
