@@ -11,6 +11,7 @@ import type { CheckoutFacts } from '../resources/checkout.js';
 import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
 import type { CursorStore } from '../stores/cursors.js';
 import type { Database } from '../stores/database.js';
+import type { ForAccount } from '../stores/index.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
 import type { PaymentStore } from '../stores/payments.js';
 import type { ProductDoc, ProductStore } from '../stores/products.js';
@@ -20,6 +21,8 @@ const BATCH = 200;
 /** More batches than this are left for the next run. */
 const MAX_BATCHES = 10;
 const EXPIRED_AT_ONCE = 20;
+/** Of those that were deleted, in one run. */
+const SWEPT_PRODUCTS = 10;
 /** A checkout whose ledgers are not read yet is looked at again after a tenth of the time since its end, within these. */
 const MIN_WAIT_MS = 1000;
 const MAX_WAIT_MS = 30_000;
@@ -28,6 +31,7 @@ const MAX_WAIT_MS = 30_000;
 const UNREAD: ReadState = { readTo: null, gapFoundAt: null };
 
 export interface CheckoutExpiryDeps {
+  forAccount: ForAccount<'checkouts'>;
   checkouts: CheckoutStore;
   wallets: Pick<WalletStore, 'ofAllAccounts'>;
   products: Pick<ProductStore, 'ofAllAccounts'>;
@@ -43,7 +47,8 @@ export interface CheckoutExpiryDeps {
 }
 
 export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
-  const { checkouts, wallets, products, payments, cursors, outbox, transaction, clock, log, eventsStored } = deps;
+  const { forAccount, checkouts, wallets, products, payments, cursors, outbox, transaction } = deps;
+  const { clock, log, eventsStored } = deps;
 
   /** First how far was read, then what was missing on the way: a gap is flagged before a cursor moves past it. */
   async function readStates(used: readonly WalletDoc[]): Promise<Map<string, ReadState>> {
@@ -68,11 +73,10 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
   /** In one transaction. @returns how many were still OPEN */
   function expire(proven: readonly CheckoutFacts[]): Promise<number> {
     return transaction(async (session) => {
-      const now = clock.now();
+      const factsById = new Map(proven.map((facts) => [facts.checkout._id, facts]));
       const outboxEvents = [];
-      for (const facts of proven) {
-        const checkout = await checkouts.expire(facts.checkout._id, now, session);
-        if (!checkout) continue;
+      for (const checkout of await checkouts.expire([...factsById.keys()], clock.now(), session)) {
+        const facts = factsById.get(checkout._id)!;
         const came = checkout.paymentCount > 0 ? await payments.ofCheckout(checkout, session) : [];
         outboxEvents.push(outbox.ofCheckout('checkout.expired', { ...facts, checkout }, came));
       }
@@ -113,16 +117,20 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
     const productById = new Map<string, ProductDoc>(sold.map((product) => [product._id, product]));
     const proven: CheckoutFacts[] = [];
     const waiting: CheckoutDoc[] = [];
-    const orphans: string[] = [];
+    const orphans = new Map<string, string[]>();
     for (const checkout of due) {
       const wallet = walletById.get(checkout.walletId);
       const product = productById.get(checkout.productId ?? '') ?? null;
-      if (!wallet || (checkout.productId !== null && !product)) orphans.push(checkout._id);
-      else if (isProvenUnpaid(checkout, readByWallet.get(wallet._id) ?? UNREAD))
+      if (!wallet || (checkout.productId !== null && !product)) {
+        const { accountId, _id } = checkout;
+        orphans.set(accountId, [...(orphans.get(accountId) ?? []), _id]);
+      } else if (isProvenUnpaid(checkout, readByWallet.get(wallet._id) ?? UNREAD))
         proven.push({ checkout, product, wallet });
       else waiting.push(checkout);
     }
-    await checkouts.removeOrphans(orphans);
+    for (const [accountId, ids] of orphans) {
+      await transaction((session) => forAccount(accountId).checkouts.removeUnpaid(ids, session));
+    }
     await lookAgain(waiting);
     await expireAll(proven);
   }
@@ -130,7 +138,9 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
   return {
     /** Looks at what is due. What several processes do at once, or after a crash again, is done once. @returns how many it looked at */
     async run(signal: AbortSignal): Promise<number> {
-      await checkouts.sweep();
+      for (const { _id, accountId } of await checkouts.deletedProducts(SWEPT_PRODUCTS)) {
+        await transaction((session) => forAccount(accountId).checkouts.sweepProduct(_id, session));
+      }
       let looked = 0;
       for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
         const due = await checkouts.dueForExpiry(clock.now(), BATCH);

@@ -103,6 +103,7 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
       eventsStored,
     }),
     expiry: createCheckoutExpiry({
+      forAccount: core.stores.forAccount,
       checkouts,
       wallets,
       products,

@@ -1,6 +1,6 @@
 /** What the API does with checkouts.
  *
- *  Creations do not meet in a shared document. A creation inserts the checkout and then reads product and wallet again: if one is gone by then, it
+ *  Creations do not meet in a document of their product or wallet. A creation inserts the checkout and then reads product and wallet again: if one is gone by then, it
  *  takes the checkout back, and nobody has been told of it. Whoever deletes a product removes its checkouts after the product. Whoever deletes a
  *  wallet, or makes it inactive, first clears `takesCheckouts` and then looks for checkouts; a creation that finds it cleared sets it again, which
  *  fails once the wallet is gone or inactive. In any order, one of the two sees the other. */
@@ -24,7 +24,9 @@ import type { PaymentLinkStore } from '../stores/payment-links.js';
 import { toCheckoutState, withState } from '../stores/verdict.js';
 import type { ServiceOf } from './caller.js';
 import { inactiveWallet, termsOf, unknownProduct, unknownWallet } from './checkout-terms.js';
+import { createGroupCommit } from './group-commit.js';
 import type { LedgerStamper } from './ledger-stamper.js';
+import { Taken } from './taken.js';
 
 type ListFilter = Omit<ParsedInputOf<Contract['checkouts']['list']>, 'page' | 'pageSize'>;
 
@@ -92,10 +94,18 @@ export function createCheckoutService(deps: {
     ]);
     const confirmed = wallet?.active && !wallet.takesCheckouts ? await wallets.takeCheckouts(wallet._id) : wallet;
     if (confirmed?.active && (product || checkout.productId === null)) return { checkout, product, wallet: confirmed };
-    await checkouts.withdraw(checkout._id);
+    await transaction((session) => checkouts.removeUnpaid([checkout._id], session));
     if (!product && checkout.productId !== null) throw unknownProduct();
     throw wallet ? inactiveWallet() : unknownWallet();
   }
+
+  /** Checkouts of an account that are made side by side are made together: they meet in the count of their list. */
+  const insert = createGroupCommit<CheckoutDoc, null>((batch) =>
+    transaction(async (session) => {
+      if (!(await forAccount(batch[0]!.accountId).checkouts.insert(batch, session))) throw new Taken();
+      return batch.map(() => null);
+    }),
+  );
 
   async function drawMemo(): Promise<string> {
     for (;;) {
@@ -137,7 +147,13 @@ export function createCheckoutService(deps: {
           closedAt: null,
           createdAt,
         };
-        if (await checkouts.insert(checkout)) return toCheckout(await confirm(checkout), publicUrl);
+        try {
+          await insert(accountId, checkout);
+        } catch (error) {
+          if (error instanceof Taken) continue;
+          throw error;
+        }
+        return toCheckout(await confirm(checkout), publicUrl);
       }
     },
 

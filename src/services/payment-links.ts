@@ -15,9 +15,7 @@ import type { ProductDoc } from '../stores/products.js';
 import type { ServiceOf } from './caller.js';
 import { countBy, createGroupCommit } from './group-commit.js';
 import type { LedgerStamper } from './ledger-stamper.js';
-
-/** Its memo or slug was drawn before. */
-class Taken extends Error {}
+import { Taken } from './taken.js';
 
 export function createPaymentLinkService(deps: {
   forAccount: ForAccount<'paymentLinks' | 'products' | 'wallets'>;

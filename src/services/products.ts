@@ -177,7 +177,7 @@ export function createProductService(deps: {
         await checkouts.forgetProduct(id, session);
         await wallets.countProducts(product.walletId, -1, session);
       });
-      await checkouts.sweepProduct(id);
+      await transaction((session) => checkouts.sweepProduct(id, session));
       return { id, deleted: true };
     },
   };

@@ -8,6 +8,7 @@ import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { firstIdOf } from '../domain/ids.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
+import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { batchesOf } from './snapshot.js';
@@ -107,7 +108,7 @@ checkoutSchema.index(
 );
 
 /** A deleted product whose checkouts may not all be removed yet. */
-interface DeletedProductDoc {
+export interface DeletedProductDoc {
   _id: string;
   accountId: string;
 }
@@ -129,14 +130,23 @@ export interface CheckoutFilter {
   createdTo?: Date;
 }
 
-/** In MongoDB's terms. */
+/** In MongoDB's terms: what is equal, and between which ids. */
 function criteriaOf({ createdFrom, createdTo, ...filter }: CheckoutFilter) {
-  const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
-  const ids = {
-    ...(createdFrom ? { $gte: firstIdOf('chk', createdFrom) } : {}),
-    ...(createdTo ? { $lt: firstIdOf('chk', createdTo) } : {}),
+  return {
+    equal: Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)),
+    ids: {
+      ...(createdFrom ? { from: firstIdOf('chk', createdFrom) } : {}),
+      ...(createdTo ? { to: firstIdOf('chk', createdTo) } : {}),
+    },
   };
-  return { ...given, ...(Object.keys(ids).length > 0 ? { _id: ids } : {}) };
+}
+
+/** The same as one filter. */
+function queryOf(accountId: string, filter: CheckoutFilter) {
+  const { equal, ids } = criteriaOf(filter);
+  const { from, to } = ids;
+  const _id = { ...(from ? { $gte: from } : {}), ...(to ? { $lt: to } : {}) };
+  return { accountId, ...equal, ...(Object.keys(_id).length > 0 ? { _id } : {}) };
 }
 
 /** The fields that payments, cancel, accept and expiry change. */
@@ -168,22 +178,27 @@ export type CheckoutStore = ReturnType<typeof createCheckoutStore>['system'];
 /** One account's view. */
 export type AccountCheckouts = ReturnType<ReturnType<typeof createCheckoutStore>['forAccount']>;
 
-export function createCheckoutStore(connection: mongoose.Connection) {
+export function createCheckoutStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
   const checkouts = connection.model<CheckoutDoc>('Checkout', checkoutSchema);
   const byId = createById(checkouts);
   const deletedProducts = connection.model<DeletedProductDoc>('DeletedProduct', deletedProductSchema);
   const collection = checkouts.collection as unknown as mongoose.mongo.Collection<CheckoutDoc>;
   const deleted = deletedProducts.collection as unknown as mongoose.mongo.Collection<DeletedProductDoc>;
+  const listOf = (accountId: string) => `checkouts:${accountId}`;
+  /** A list of its own for those that are not OPEN: what is made never meets what is closed in one document. */
+  const closedListOf = (accountId: string) => `closedCheckouts:${accountId}`;
 
-  /** Removes checkouts of a deleted product, none of which has payments; those that one batch leaves are for the next time. */
-  async function sweepProduct(accountId: string, productId: string): Promise<void> {
-    const found = await collection
-      .find({ accountId, productId }, { projection: { _id: 1 }, limit: SWEPT_AT_ONCE })
-      .toArray();
-    if (found.length > 0) {
-      await collection.deleteMany({ _id: { $in: found.map(({ _id }) => _id) }, accountId, paymentCount: 0 });
-    }
-    if (found.length < SWEPT_AT_ONCE) await deleted.deleteOne({ _id: productId, accountId });
+  /** Called in the transaction that closes checkouts or changes closed ones. */
+  async function touchClosed(batch: readonly CheckoutDoc[], session: Session): Promise<void> {
+    const closed = batch.filter(({ status }) => status !== 'OPEN');
+    await countSegments.touchAll(closed, ({ accountId }) => closedListOf(accountId), session);
+  }
+
+  async function removeUnpaid(accountId: string, ids: readonly string[], session: Session): Promise<void> {
+    if (ids.length === 0) return;
+    await collection.deleteMany({ _id: { $in: [...ids] }, accountId, paymentCount: 0 }, { session });
+    await countSegments.touch(listOf(accountId), ids, 0, session);
+    await countSegments.touch(closedListOf(accountId), ids, 0, session);
   }
 
   return {
@@ -194,29 +209,44 @@ export function createCheckoutStore(connection: mongoose.Connection) {
     },
 
     forAccount: (accountId: string) => ({
-      /** Stores it as this account's. False when its memo or slug is taken: draw new ones. */
-      async insert(checkout: CheckoutDoc): Promise<boolean> {
+      /** Stores them as this account's, all or none. False when a memo or slug is taken: abort the transaction and draw new ones. */
+      async insert(batch: readonly CheckoutDoc[], session: Session): Promise<boolean> {
         try {
-          await collection.insertOne({ ...checkout, accountId });
+          await collection.insertMany(
+            batch.map((checkout) => ({ ...checkout, accountId })),
+            { session },
+          );
+          const ids = batch.map(({ _id }) => _id);
+          await countSegments.touch(listOf(accountId), ids, ids.length, session);
           return true;
         } catch (error) {
           if (isDuplicateKey(error)) return false;
           throw error;
         }
       },
-      /** Takes a creation back that nobody has been told of. */
-      async withdraw(id: string): Promise<void> {
-        await collection.deleteOne({ _id: id, accountId, paymentCount: 0 });
-      },
+      removeUnpaid: (ids: readonly string[], session: Session) => removeUnpaid(accountId, ids, session),
       byId: (id: string, session?: Session) => byId.one(accountId, id, session),
-      list: (filter: CheckoutFilter, request: PageRequest) =>
-        page<CheckoutDoc>(checkouts, { accountId, ...criteriaOf(filter) }, { ...request, sort: { _id: -1 } }),
+      list(filter: CheckoutFilter, request: PageRequest) {
+        // Few are OPEN, and which ones changes all the time.
+        if (filter.status === 'OPEN') {
+          return page<CheckoutDoc>(checkouts, queryOf(accountId, filter), { ...request, sort: { _id: -1 } });
+        }
+        const { equal, ids } = criteriaOf(filter);
+        const list = filter.status ? closedListOf(accountId) : listOf(accountId);
+        return countSegments.page<CheckoutDoc>(
+          list,
+          checkouts,
+          { accountId, ...equal },
+          { ...request, direction: -1, ids },
+        );
+      },
       /** All that the filter lets through, oldest first. */
       batches: (filter: CheckoutFilter, session: Session) =>
-        batchesOf(collection.find({ accountId, ...criteriaOf(filter) }, { session, sort: { _id: 1 } })),
+        batchesOf(collection.find(queryOf(accountId, filter), { session, sort: { _id: 1 } })),
       /** Stores what became of a checkout, in the transaction that read it. */
       async update(checkout: CheckoutDoc, session: Session): Promise<void> {
         await collection.updateOne({ _id: checkout._id, accountId }, { $set: stateOf(checkout) }, { session });
+        await touchClosed([{ ...checkout, accountId }], session);
       },
       /** Has the payments completed that the acceptance of a checkout leaves, in the transaction that accepts it. */
       async leaveToComplete(id: string, session: Session): Promise<void> {
@@ -231,7 +261,15 @@ export function createCheckoutStore(connection: mongoose.Connection) {
       async forgetProduct(productId: string, session: Session): Promise<void> {
         await deleted.insertOne({ _id: productId, accountId }, { session });
       },
-      sweepProduct: (productId: string) => sweepProduct(accountId, productId),
+      /** Removes checkouts of a deleted product, none of which has payments; those that one batch leaves are for the next time. In a transaction. */
+      async sweepProduct(productId: string, session: Session): Promise<void> {
+        const found = await collection
+          .find({ accountId, productId }, { projection: { _id: 1 }, limit: SWEPT_AT_ONCE, session })
+          .toArray();
+        const ids = found.map(({ _id }) => _id);
+        await removeUnpaid(accountId, ids, session);
+        if (found.length < SWEPT_AT_ONCE) await deleted.deleteOne({ _id: productId, accountId }, { session });
+      },
     }),
 
     system: {
@@ -247,6 +285,7 @@ export function createCheckoutStore(connection: mongoose.Connection) {
           })),
           { session, ordered: false },
         );
+        await touchClosed(batch, session);
       },
       /** OPEN checkouts to look at now, those that have waited longest first. */
       dueForExpiry: (now: Date, limit: number) =>
@@ -262,13 +301,16 @@ export function createCheckoutStore(connection: mongoose.Connection) {
           { ordered: false },
         );
       },
-      /** In a transaction. Null when it is OPEN no longer. */
-      expire: (id: string, closedAt: Date, session: Session) =>
-        collection.findOneAndUpdate(
-          { _id: id, status: 'OPEN' },
-          { $set: { status: 'EXPIRED', closedAt } },
-          { returnDocument: 'after', session },
-        ),
+      /** In a transaction. @returns those that were still OPEN, as they are now */
+      async expire(ids: readonly string[], closedAt: Date, session: Session): Promise<CheckoutDoc[]> {
+        const open = await collection.find({ _id: { $in: [...ids] }, status: 'OPEN' }, { session }).toArray();
+        if (open.length === 0) return [];
+        const change = { status: 'EXPIRED' as const, closedAt };
+        await collection.updateMany({ _id: { $in: open.map(({ _id }) => _id) } }, { $set: change }, { session });
+        const expired = open.map((checkout) => ({ ...checkout, ...change }));
+        await touchClosed(expired, session);
+        return expired;
+      },
       /** Accepted checkouts with payments left to complete. */
       leftToComplete: (limit: number) =>
         collection.find({ completedUpTo: { $exists: true } }, { projection: { _id: 1 }, limit }).toArray(),
@@ -280,16 +322,8 @@ export function createCheckoutStore(connection: mongoose.Connection) {
         const change = upTo === null ? { $unset: { completedUpTo: '' as const } } : { $set: { completedUpTo: upTo } };
         await collection.updateOne({ _id: id }, change, { session });
       },
-      /** Goes on removing the checkouts of deleted products. */
-      async sweep(): Promise<void> {
-        for (const { _id, accountId } of await deleted.find({}, { limit: 10 }).toArray()) {
-          await sweepProduct(accountId, _id);
-        }
-      },
-      /** Removes checkouts whose product or wallet is gone. */
-      async removeOrphans(ids: readonly string[]): Promise<void> {
-        if (ids.length > 0) await collection.deleteMany({ _id: { $in: [...ids] }, paymentCount: 0 });
-      },
+      /** Those whose checkouts may not all be removed yet. */
+      deletedProducts: (limit: number) => deleted.find({}, { limit }).toArray(),
     },
   };
 }

@@ -119,7 +119,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId }: S
     audits: createAuditStore(connection),
     products: createProductStore(connection),
     paymentLinks: createPaymentLinkStore(connection, countSegments),
-    checkouts: createCheckoutStore(connection),
+    checkouts: createCheckoutStore(connection, countSegments),
     payments: createPaymentStore(connection, countSegments),
     refunds: createRefundStore(connection),
     events: createEventStore(connection, countSegments),

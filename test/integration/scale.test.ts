@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { createdAtOf, createIds } from '../../src/domain/ids.js';
+import type { CheckoutDoc, CheckoutFilter } from '../../src/stores/checkouts.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
 import type { PaymentDoc } from '../../src/stores/payments.js';
@@ -263,6 +264,123 @@ t.test('links are counted exactly as they are made, switched and deleted with th
   t.same(await totals(), [6000, 5999, 3001]);
   await transaction((session) => stores.forAccount(accountId).paymentLinks.removeUnpaidOfProduct('prod_0', session));
   t.same(await totals(), [2999, 2999, 0]);
+});
+
+t.test('checkouts are counted and paged exactly as they are made, paid, expired, accepted and removed', async (t) => {
+  const accountId = 'acct_checkouts';
+  const { checkouts } = stores.forAccount(accountId);
+  const other = open().forAccount(accountId).checkouts;
+  const orders = db.collection<CheckoutDoc>('checkouts');
+  let drawn = 0;
+  const checkout = (): CheckoutDoc => {
+    nowMs += 500;
+    drawn += 1;
+    return {
+      _id: newId('chk'),
+      accountId,
+      productId: `prod_${drawn % 3}`,
+      walletId: `wallet_${drawn % 2}`,
+      slug: `c${drawn}`,
+      memo: `C${drawn}`,
+      reference: drawn % 10 ? null : 'often',
+      metadata: '{}',
+      name: 'Thing',
+      description: null,
+      assetCode: 'XLM',
+      assetIssuer: null,
+      amount: '1',
+      quantity: null,
+      successUrl: null,
+      cancelUrl: null,
+      status: 'OPEN',
+      received: '0',
+      paymentCount: 0,
+      expiresAt: new Date(nowMs),
+      expiryCheckAt: new Date(nowMs),
+      cancelledFrom: null,
+      paidAt: null,
+      closedAt: null,
+      createdAt: new Date(nowMs),
+    };
+  };
+  const make = (count: number) =>
+    transaction((session) => checkouts.insert(Array.from({ length: count }, checkout), session));
+  const expire = (ids: string[]) => transaction((session) => stores.system.checkouts.expire(ids, clock.now(), session));
+  const some = async (status: CheckoutDoc['status'], share: number, count: number) => {
+    const filter = { accountId, status };
+    const skip = Math.floor(share * (await orders.countDocuments(filter)));
+    return orders.find(filter).sort({ _id: 1 }).skip(skip).limit(count).toArray();
+  };
+  const change = (found: CheckoutDoc[], status: CheckoutDoc['status']) =>
+    transaction((session) =>
+      stores.system.checkouts.update(
+        found.map((each) => ({ ...each, status, paymentCount: 1 })),
+        session,
+      ),
+    );
+  const QUESTIONS: CheckoutFilter[] = [
+    ...[{}, { productId: 'prod_1' }, { walletId: 'wallet_1' }, { reference: 'often' }],
+    ...(['OPEN', 'PAID', 'EXPIRED', 'CANCELLED'] as const).map((status) => ({ status })),
+    { status: 'PAID', productId: 'prod_2' },
+    { status: 'EXPIRED', createdFrom: new Date(nowMs + 2_000_000), createdTo: new Date(nowMs + 4_000_000) },
+    { createdFrom: new Date(nowMs + 1_000_000) },
+  ];
+  const compare = async (share: number) => {
+    for (const [n, question] of QUESTIONS.entries()) {
+      const { createdFrom, createdTo, ...equal } = question;
+      const between = { ...(createdFrom && { $gte: createdFrom }), ...(createdTo && { $lt: createdTo }) };
+      const plain = { accountId, ...equal, ...(createdFrom || createdTo ? { createdAt: between } : {}) };
+      const total = await orders.countDocuments(plain);
+      const page = 1 + Math.floor((share * total) / 7);
+      const want = await orders
+        .find(plain, { projection: { _id: 1 } })
+        .sort({ _id: -1 })
+        .skip((page - 1) * 7)
+        .limit(7)
+        .toArray();
+      const { items, meta } = await (n % 2 ? other : checkouts).list(question, { page, pageSize: 7 });
+      t.same(
+        [meta.total, items.map(({ _id }) => _id)],
+        [total, want.map(({ _id }) => _id)],
+        `page ${page} of ${JSON.stringify(question)}`,
+      );
+    }
+  };
+  for (let n = 0; n < 16; n++) {
+    await make(1000);
+    if (n > 1) await expire((await some('OPEN', 0, 700)).map(({ _id }) => _id));
+    if (n > 2) await change(await some('EXPIRED', 0.5, 150), 'PAID');
+  }
+  const cutOf = (list: string) => db.collection('countSegments').countDocuments({ list: `${list}:${accountId}` });
+  t.ok((await cutOf('checkouts')) > 4 && (await cutOf('closedCheckouts')) > 2, 'both lists are long');
+  await compare(0.4);
+  await change(await some('EXPIRED', 0.1, 3), 'PAID');
+  await compare(0.9);
+  await change([...(await some('OPEN', 0, 1)), ...(await some('OPEN', 0.9, 1))], 'CANCELLED');
+  await compare(0.5);
+  await change(await some('CANCELLED', 0, 1), 'PAID');
+  await make(20);
+  await compare(0.1);
+  for (const status of ['OPEN', 'EXPIRED'] as const) {
+    const ids = (await some(status, 0.3, 50)).map(({ _id }) => _id);
+    await transaction((session) => checkouts.removeUnpaid(ids, session));
+    t.equal(await orders.countDocuments({ _id: { $in: ids } }), 0);
+    await compare(0.6);
+  }
+  await transaction((session) => checkouts.forgetProduct('prod_0', session));
+  for (let n = 0; n < 10; n++) await transaction((session) => checkouts.sweepProduct('prod_0', session));
+  t.equal(await orders.countDocuments({ accountId, productId: 'prod_0', paymentCount: 0 }), 0);
+  await compare(0.8);
+  const [paid] = await some('PAID', 0.2, 1);
+  await transaction((session) => checkouts.update({ ...paid!, status: 'EXPIRED' }, session));
+  await compare(1);
+  await t.rejects(
+    transaction(async (session) => {
+      await checkouts.insert([checkout()], session);
+      throw new Error('undone');
+    }),
+  );
+  await compare(0);
 });
 
 t.test(

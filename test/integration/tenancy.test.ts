@@ -201,8 +201,8 @@ await own.audits.start(audit);
 await own.webhooks.insert(webhook);
 await own.idempotency.claim(claim);
 await own.replays.insert(replay);
-await own.checkouts.insert(checkout);
 await transaction(async (session) => {
+  await own.checkouts.insert([checkout], session);
   await own.products.insert([product], session);
   await own.paymentLinks.insert([link], session);
   await stores.system.payments.insert([payment], session);
@@ -302,8 +302,11 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     count: (s) => inTransaction((session) => s.paymentLinks.count({ id: link._id, payments: 1, received: 1 }, session)),
   },
   checkouts: {
-    insert: (s) => s.checkouts.insert({ ...checkout, slug: 'x', memo: 'X' }),
-    withdraw: (s) => s.checkouts.withdraw(checkout._id),
+    insert: (s) =>
+      inTransaction(async (session) => {
+        if (!(await s.checkouts.insert([{ ...checkout, slug: 'x', memo: 'X' }], session))) throw new Error('taken');
+      }).catch(() => null),
+    removeUnpaid: (s) => inTransaction((session) => s.checkouts.removeUnpaid([checkout._id], session)),
     byId: (s) => s.checkouts.byId(checkout._id),
     list: (s) => s.checkouts.list({ reference: 'order-1', walletId: wallet._id }, pageOfAll),
     batches: (s) => allOf(database.snapshot((session) => s.checkouts.batches({}, session))),
@@ -311,7 +314,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     leaveToComplete: (s) => inTransaction((session) => s.checkouts.leaveToComplete(checkout._id, session)),
     existsOfWallet: (s) => s.checkouts.existsOfWallet(wallet._id, 'OPEN'),
     forgetProduct: (s) => inTransaction((session) => s.checkouts.forgetProduct(product._id, session)),
-    sweepProduct: (s) => s.checkouts.sweepProduct(product._id),
+    sweepProduct: (s) => inTransaction((session) => s.checkouts.sweepProduct(product._id, session)),
   },
   payments: {
     byId: (s) => s.payments.byId(payment._id),
