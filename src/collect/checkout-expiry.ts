@@ -128,25 +128,26 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
         proven.push({ checkout, product, wallet });
       else waiting.push(checkout);
     }
+    await lookAgain(waiting);
+    await expireAll(proven);
     for (const [accountId, ids] of orphans) {
       await transaction((session) => forAccount(accountId).checkouts.removeUnpaid(ids, session));
     }
-    await lookAgain(waiting);
-    await expireAll(proven);
   }
 
   return {
     /** Looks at what is due. What several processes do at once, or after a crash again, is done once. @returns how many it looked at */
     async run(signal: AbortSignal): Promise<number> {
-      for (const { _id, accountId } of await checkouts.deletedProducts(SWEPT_PRODUCTS)) {
-        await transaction((session) => forAccount(accountId).checkouts.sweepProduct(_id, session));
-      }
       let looked = 0;
       for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
         const due = await checkouts.dueForExpiry(clock.now(), BATCH);
         if (due.length > 0) await runBatch(due);
         looked += due.length;
         if (due.length < BATCH) break;
+      }
+      // Last: nobody waits for it.
+      for (const { _id, accountId } of await checkouts.deletedProducts(SWEPT_PRODUCTS)) {
+        await transaction((session) => forAccount(accountId).checkouts.sweepProduct(_id, session));
       }
       return looked;
     },
