@@ -16,7 +16,7 @@ import { testDatabase } from '../../test/helpers/mongo.js';
 import { walletDoc } from '../../test/helpers/stores.js';
 import { startStandIn } from './horizon.js';
 import type { Section } from './report.js';
-import { createScope, median } from './scope.js';
+import { createScope, median, type Scope, timed } from './scope.js';
 
 const RECORDS = Number(process.env.BENCH_RECORDS ?? 20_000);
 const PAGE = 200;
@@ -53,139 +53,155 @@ export async function catchUp(): Promise<Section> {
   };
 }
 
-async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
+/** A wallet, a product and a link of an account, what watches the wallet, and a stand-in for Horizon that a backlog can be put into.
+ *  @param options.accountId that it is of; by default a new one */
+export async function openBacklog(
+  scope: Scope,
+  uri: string,
+  { memo, webhooks, accountId }: { memo: string; webhooks: number; accountId?: string },
+) {
+  const monitored = new URL(uri);
+  monitored.searchParams.set('monitorCommands', 'true');
+  const database = await connectDatabase(monitored.href);
+  scope.teardown(database.close);
+  const { connection, transaction } = database;
+  const clock = systemClock;
+  const log = pino({ level: 'silent' });
+  const newId = createIds(clock);
+  const stores = createStores(connection, { clock, newId });
+  await stores.ensureIndexes();
+  const owner = accountId ?? newId('acct');
+  const standIn = await startStandIn(scope, {
+    passphrase: networkInfo.LOCAL.passphrase,
+    beatMs: 0,
+    spreadMs: 0,
+    wayMs: 0,
+    noise: 0,
+    addresses: [],
+    memo,
+  });
+  const horizon = createLedger({
+    network: 'LOCAL',
+    horizonUrls: [standIn.url],
+    rpcUrls: [],
+    passphrase: networkInfo.LOCAL.passphrase,
+    budget: null,
+    clock,
+    log,
+  });
+  scope.teardown(() => horizon.close());
+
+  const stamp = { at: clock.now(), ledger: 1000 };
+  const wallet = walletDoc({
+    accountId: owner,
+    address: SHOP,
+    network: 'LOCAL',
+    windows: [{ from: stamp, until: null }],
+    productCount: 1,
+  });
+  await stores.forAccount(owner).wallets.insert(wallet);
+  const terms = {
+    active: true,
+    assetCode: 'XLM',
+    assetIssuer: null,
+    priceType: 'FIXED' as const,
+    price: '10',
+    minAmount: null,
+  };
+  const productId = newId('prod');
+  await transaction(async (session) => {
+    await stores.forAccount(owner).products.insert(
+      [
+        {
+          _id: productId,
+          accountId: owner,
+          name: 'Thing',
+          nameKey: 'thing',
+          description: null,
+          imageUrl: null,
+          walletId: wallet._id,
+          ...terms,
+          history: [{ from: null, terms }],
+          paymentLinkCount: 1,
+          revision: 0,
+          createdAt: clock.now(),
+        },
+      ],
+      session,
+    );
+    await stores.forAccount(owner).paymentLinks.insert(
+      [
+        {
+          _id: newId('link'),
+          accountId: owner,
+          productId,
+          slug: 'thing',
+          memo: memo === 'none' ? MEMO : memo,
+          active: true,
+          history: [{ from: null, terms: { active: true } }],
+          paymentCount: 0,
+          receivedCount: 0,
+          createdAt: clock.now(),
+        },
+      ],
+      session,
+    );
+  });
+  for (let n = 0; n < webhooks; n++) {
+    await stores.forAccount(owner).webhooks.insert({
+      _id: newId('hook'),
+      accountId: owner,
+      name: 'Hook',
+      url: 'https://shop.example/',
+      events: ['payment.received', 'payment.completed'],
+      status: 'PAUSED',
+      secretMasked: '',
+      secrets: [],
+      failingSince: null,
+      openedTo: 0,
+      deliverySequence: 0,
+      lease: null,
+      createdAt: clock.now(),
+    });
+  }
+  const outbox = createOutbox({ ...stores.system, newId, publicUrl: 'https://pay.example' });
+  const watcher = createWatcher({
+    ...stores.system,
+    network: 'LOCAL',
+    flagGap: async () => undefined,
+    recorder: createRecorder({
+      ...stores.system,
+      refundBook: createRefundBook({ ...stores.system, outbox }),
+      outbox,
+      transaction,
+      newId,
+    }),
+    clock,
+    log,
+    metrics: { payments: () => undefined, parked: () => undefined },
+    paymentsStored: () => undefined,
+  });
+  const round = async () => {
+    const session = horizon.session();
+    await watcher.round(session, await session.tip(), new AbortController().signal);
+  };
+  await round();
+  return {
+    connection,
+    /** So many payments into the next ledgers, read and stored. @returns milliseconds of the round */
+    async read(payments: number): Promise<number> {
+      await standIn.add(payments, SHOP);
+      return timed(round);
+    },
+  };
+}
+
+async function run(options: { memo: string; webhooks: number }) {
   const scope = createScope();
   try {
     const { uri, db } = await testDatabase(scope);
-    const monitored = new URL(uri);
-    monitored.searchParams.set('monitorCommands', 'true');
-    const database = await connectDatabase(monitored.href);
-    scope.teardown(database.close);
-    const { connection, transaction } = database;
-    const clock = systemClock;
-    const log = pino({ level: 'silent' });
-    const newId = createIds(clock);
-    const stores = createStores(connection, { clock, newId });
-    await stores.ensureIndexes();
-    const accountId = newId('acct');
-    const standIn = await startStandIn(scope, {
-      passphrase: networkInfo.LOCAL.passphrase,
-      beatMs: 0,
-      spreadMs: 0,
-      wayMs: 0,
-      noise: 0,
-      addresses: [],
-      memo,
-    });
-    const horizon = createLedger({
-      network: 'LOCAL',
-      horizonUrls: [standIn.url],
-      rpcUrls: [],
-      passphrase: networkInfo.LOCAL.passphrase,
-      budget: null,
-      clock,
-      log,
-    });
-    scope.teardown(() => horizon.close());
-
-    const stamp = { at: clock.now(), ledger: 1000 };
-    const wallet = walletDoc({
-      accountId,
-      address: SHOP,
-      network: 'LOCAL',
-      windows: [{ from: stamp, until: null }],
-      productCount: 1,
-    });
-    await stores.forAccount(accountId).wallets.insert(wallet);
-    const terms = {
-      active: true,
-      assetCode: 'XLM',
-      assetIssuer: null,
-      priceType: 'FIXED' as const,
-      price: '10',
-      minAmount: null,
-    };
-    const productId = newId('prod');
-    await transaction(async (session) => {
-      await stores.forAccount(accountId).products.insert(
-        [
-          {
-            _id: productId,
-            accountId,
-            name: 'Thing',
-            nameKey: 'thing',
-            description: null,
-            imageUrl: null,
-            walletId: wallet._id,
-            ...terms,
-            history: [{ from: null, terms }],
-            paymentLinkCount: 1,
-            revision: 0,
-            createdAt: clock.now(),
-          },
-        ],
-        session,
-      );
-      await stores.forAccount(accountId).paymentLinks.insert(
-        [
-          {
-            _id: newId('link'),
-            accountId,
-            productId,
-            slug: 'thing',
-            memo: MEMO,
-            active: true,
-            history: [{ from: null, terms: { active: true } }],
-            paymentCount: 0,
-            receivedCount: 0,
-            createdAt: clock.now(),
-          },
-        ],
-        session,
-      );
-    });
-    for (let n = 0; n < webhooks; n++) {
-      await stores.forAccount(accountId).webhooks.insert({
-        _id: newId('hook'),
-        accountId,
-        name: 'Hook',
-        url: 'https://shop.example/',
-        events: ['payment.received', 'payment.completed'],
-        status: 'PAUSED',
-        secretMasked: '',
-        secrets: [],
-        failingSince: null,
-        openedTo: 0,
-        deliverySequence: 0,
-        lease: null,
-        createdAt: clock.now(),
-      });
-    }
-    const outbox = createOutbox({ ...stores.system, newId, publicUrl: 'https://pay.example' });
-    const watcher = createWatcher({
-      ...stores.system,
-      network: 'LOCAL',
-      flagGap: async () => undefined,
-      recorder: createRecorder({
-        ...stores.system,
-        refundBook: createRefundBook({ ...stores.system, outbox }),
-        outbox,
-        transaction,
-        newId,
-      }),
-      clock,
-      log,
-      metrics: { payments: () => undefined, parked: () => undefined },
-      paymentsStored: () => undefined,
-    });
-    const round = async () => {
-      const session = horizon.session();
-      await watcher.round(session, await session.tip(), new AbortController().signal);
-    };
-    await round();
-    await standIn.add(PAGE * 5, SHOP);
-    await round();
-    await standIn.add(RECORDS, SHOP);
+    const { connection, read } = await openBacklog(scope, uri, options);
+    await read(PAGE * 5);
     let commands = 0;
     const byName: Record<string, number> = {};
     connection.getClient().on('commandStarted', ({ commandName, command }) => {
@@ -193,9 +209,7 @@ async function run({ memo, webhooks }: { memo: string; webhooks: number }) {
       const name = `${commandName} ${command[commandName]}`;
       byName[name] = (byName[name] ?? 0) + 1;
     });
-    const startedMs = performance.now();
-    await round();
-    const tookMs = performance.now() - startedMs;
+    const tookMs = await read(RECORDS);
     if (process.env.BENCH_VERBOSE) console.log(byName);
     const stored = await db.collection('payments').countDocuments();
     if (stored !== RECORDS + PAGE * 5) throw new Error(`${stored} payments instead of ${RECORDS + PAGE * 5}`);

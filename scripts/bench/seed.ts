@@ -3,7 +3,9 @@ import { StrKey } from '@stellar/stellar-sdk';
 import type { mongo } from 'mongoose';
 import { systemClock } from '../../src/clock.js';
 import { createIds, type IdPrefix } from '../../src/domain/ids.js';
+import { createMemo } from '../../src/domain/memo.js';
 import { sampleEvent } from '../../src/services/sample-event.js';
+import type { CheckoutDoc } from '../../src/stores/checkouts.js';
 import { roomOfNext } from '../../src/stores/count-segments.js';
 import type { DeliveryDoc } from '../../src/stores/deliveries.js';
 import type { EventCounterDoc } from '../../src/stores/event-counters.js';
@@ -20,6 +22,8 @@ const BATCH = 5000;
 export interface Sizes {
   payments: number;
   links: number;
+  /** Default 0. */
+  checkouts?: number;
   /** Default 50. */
   products?: number;
   events: number;
@@ -37,6 +41,8 @@ export interface Seeded {
   paymentId: string;
   /** A month in the middle. */
   month: { createdFrom: string; createdTo: string };
+  /** Some time in the middle in which 500 payments came, however many there are. */
+  alike: { from: string; to: string };
 }
 
 export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promise<Seeded> {
@@ -132,6 +138,45 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       createdAt,
     };
   });
+
+  await long('checkouts', 'chk', sizes.checkouts ?? 0, (_id, createdAt): CheckoutDoc => {
+    const luck = random();
+    const end = new Date(createdAt.getTime() + 1_800_000);
+    return {
+      _id,
+      accountId,
+      productId: products[random() < 0.5 ? 0 : Math.floor(random() * productCount)]!._id,
+      walletId: pick(wallets)._id,
+      slug: `c${_id.slice(4)}`,
+      memo: createMemo(systemClock, 'checkout'),
+      reference: `order-${_id.slice(-8)}`,
+      metadata: '{}',
+      name: 'Thing',
+      description: null,
+      assetCode: 'XLM',
+      assetIssuer: null,
+      amount: '25',
+      quantity: null,
+      successUrl: null,
+      cancelUrl: null,
+      status: luck < 0.5 ? 'PAID' : luck < 0.95 ? 'EXPIRED' : 'CANCELLED',
+      received: '0',
+      paymentCount: 0,
+      expiresAt: end,
+      expiryCheckAt: end,
+      cancelledFrom: null,
+      paidAt: null,
+      closedAt: end,
+      createdAt,
+    };
+  });
+  // All of them are closed: both lists hold the same.
+  const made = db.collection<{ _id: string; list: string }>('countSegments').find({ list: `checkouts:${accountId}` });
+  const list = `closedCheckouts:${accountId}`;
+  const closed = await made
+    .map(({ _id, ...each }) => ({ ...each, _id: _id.replace('checkouts:', 'closedCheckouts:'), list }))
+    .toArray();
+  if (closed.length > 0) await db.collection<{ _id: string; list: string }>('countSegments').insertMany(closed);
 
   const exchange = address();
   const senders = Array.from({ length: 5000 }, address);
@@ -251,6 +296,10 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
     month: {
       createdFrom: new Date(startMs + YEAR_MS / 2).toISOString(),
       createdTo: new Date(startMs + YEAR_MS / 2 + YEAR_MS / 12).toISOString(),
+    },
+    alike: {
+      from: new Date(startMs + YEAR_MS / 2).toISOString(),
+      to: new Date(startMs + YEAR_MS / 2 + (YEAR_MS * 0.99 * 500) / sizes.payments).toISOString(),
     },
   };
 }

@@ -2,6 +2,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { mongo } from 'mongoose';
+import { systemClock } from '../../src/clock.js';
+import { createMemo } from '../../src/domain/memo.js';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { startTestService } from '../../test/helpers/service.js';
 import { startProgram } from './program.js';
@@ -12,6 +14,11 @@ import { type Seeded, seed } from './seed.js';
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 100);
 const SIZE = Number(process.env.BENCH_SIZE ?? 1_000_000);
 const SMALL = Number(process.env.BENCH_SMALL ?? SIZE / 100);
+
+const PAGE = 200;
+const RECORDED = 60;
+const WARM = 10;
+const MEMO = createMemo(systemClock, 'link');
 
 /** Paths below /api/v1; `deep` is a page number for lists of that many items. */
 const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => string> = {
@@ -37,6 +44,12 @@ const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => s
   'links of the busiest product': ({ productIds }) => `/payment-links?productId=${productIds[0]}`,
   'links, inactive': () => '/payment-links?active=false',
   'links, search': () => '/payment-links?search=zzz',
+  'checkouts, newest': () => '/checkouts',
+  'checkouts, middle page': (_, of) => `/checkouts?page=${Math.floor(of(0.045) / 20)}`,
+  'checkouts of a status': () => '/checkouts?status=PAID',
+  'checkouts of a status, middle page': (_, of) => `/checkouts?status=PAID&page=${Math.floor(of(0.025) / 20)}`,
+  'checkouts of a wallet': ({ walletIds }) => `/checkouts?walletId=${walletIds[0]}`,
+  'checkouts of a month': ({ month }) => `/checkouts?createdFrom=${month.createdFrom}&createdTo=${month.createdTo}`,
   'events, newest': () => '/events',
   'events, oldest first, deep': (_, of) => `/events?order=asc&page=${Math.floor((of(0.25) * 0.9) / 20)}`,
   'events of a type': () => '/events?type=payment.completed',
@@ -45,6 +58,11 @@ const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => s
   'deliveries of a status': ({ webhookId }) => `/webhooks/${webhookId}/deliveries?status=DELIVERED`,
   products: () => '/products',
   wallets: () => '/wallets',
+  'report by day, same payments': ({ alike }) => `/reports/summary?groupBy=day&from=${alike.from}&to=${alike.to}`,
+  'report by product, same payments': ({ alike }) =>
+    `/reports/summary?groupBy=product&from=${alike.from}&to=${alike.to}`,
+  'payments as CSV, same payments': ({ alike }) =>
+    `/payments/export?format=csv&createdFrom=${alike.from}&createdTo=${alike.to}`,
 };
 
 export async function size(): Promise<Section> {
@@ -60,6 +78,7 @@ export async function size(): Promise<Section> {
     const seeded = await seed(database.db, service.accountId, {
       payments,
       links: payments / 10,
+      checkouts: payments / 10,
       events: payments / 4,
       deliveries: payments / 10,
     });
@@ -74,9 +93,11 @@ export async function size(): Promise<Section> {
       const sides = [small, big].map((side) => {
         const path = pathOf(side.seeded, side.of);
         const get = async () => {
-          const answer = await side.service.api('GET', path);
-          if (answer.status !== 200) throw new Error(`${path}: ${answer.error?.message}`);
-          return answer;
+          const headers = { authorization: `Bearer ${side.service.apiKey}` };
+          const answer = await fetch(`${side.service.url}/api/v1${path}`, { headers });
+          const text = await answer.text();
+          if (answer.status !== 200) throw new Error(`${path}: ${text}`);
+          return text;
         };
         return { get, times: [] as number[], cold: 0 };
       });
@@ -84,7 +105,7 @@ export async function size(): Promise<Section> {
       for (let n = 0; n < 3; n++) for (const side of sides) await side.get();
       for (let n = 0; n < ROUNDS; n++) for (const side of sides) side.times.push(await timed(side.get));
       const [a, b] = sides as [(typeof sides)[0], (typeof sides)[0]];
-      const total = (await b.get()).meta!.total;
+      const total = totalOf(await b.get());
       rows.push({
         name,
         values: {
@@ -99,6 +120,29 @@ export async function size(): Promise<Section> {
       });
       console.log(`  ${name}: ${JSON.stringify(rows.at(-1))}`);
     }
+    const { openBacklog } = await import('./catch-up.js');
+    const recorded = await Promise.all(
+      [small, big].map(async ({ database, service }) => {
+        const options = { memo: MEMO, webhooks: 1, accountId: service.accountId };
+        return { backlog: await openBacklog(scope, database.uri, options), times: [] as number[] };
+      }),
+    );
+    for (let n = 0; n < RECORDED; n++) {
+      for (const { backlog, times } of recorded) times.push(await backlog.read(PAGE));
+    }
+    const [few, many] = recorded.map(({ times }) => times.slice(WARM)) as [number[], number[]];
+    rows.push({
+      name: `a page of ${PAGE} payments recorded`,
+      values: {
+        total: SIZE,
+        'p50 small': quantile(few, 0.5),
+        'p50 big': quantile(many, 0.5),
+        'p99 small': quantile(few, 0.99),
+        'p99 big': quantile(many, 0.99),
+      },
+      ratio: quantile(many, 0.99) / quantile(few, 0.99),
+    });
+    console.log(`  ${JSON.stringify(rows.at(-1))}`);
     const stats = await big.database.db.command({ dbStats: 1, scale: 2 ** 20 });
     const alone = await aProcessOfItsOwn(scope, big.database.uri, async (url) => {
       for (const pathOf of Object.values(LISTS)) {
@@ -122,6 +166,13 @@ export async function size(): Promise<Section> {
   } finally {
     await scope.close();
   }
+}
+
+/** What a list, a report or an export in CSV is of. */
+function totalOf(answer: string): number {
+  if (!answer.startsWith('{')) return answer.trim().split('\n').length - 1;
+  const { data, meta } = JSON.parse(answer) as { data: { count: number }[]; meta?: { total: number } };
+  return meta?.total ?? data.reduce((sum, { count }) => sum + count, 0);
 }
 
 /** Each index of the payments, the heaviest first, and how often the lists looked into it. */
