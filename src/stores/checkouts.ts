@@ -10,7 +10,7 @@ import type { LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, SCHEMA_OPTIONS, type Session } from './database.js';
-import { type PageRequest, page } from './paging.js';
+import { type PageRequest, page, withinIds } from './paging.js';
 import { batchesOf } from './snapshot.js';
 import { stampSchema } from './wallets.js';
 
@@ -132,21 +132,15 @@ export interface CheckoutFilter {
 
 /** In MongoDB's terms: what is equal, and between which ids. */
 function criteriaOf({ createdFrom, createdTo, ...filter }: CheckoutFilter) {
-  return {
-    equal: Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)),
-    ids: {
-      ...(createdFrom ? { from: firstIdOf('chk', createdFrom) } : {}),
-      ...(createdTo ? { to: firstIdOf('chk', createdTo) } : {}),
-    },
-  };
+  const equal = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+  const ids = { from: createdFrom && firstIdOf('chk', createdFrom), to: createdTo && firstIdOf('chk', createdTo) };
+  return { equal, ids };
 }
 
 /** The same as one filter. */
 function queryOf(accountId: string, filter: CheckoutFilter) {
   const { equal, ids } = criteriaOf(filter);
-  const { from, to } = ids;
-  const _id = { ...(from ? { $gte: from } : {}), ...(to ? { $lt: to } : {}) };
-  return { accountId, ...equal, ...(Object.keys(_id).length > 0 ? { _id } : {}) };
+  return { accountId, ...equal, ...withinIds(ids) };
 }
 
 /** The fields that payments, cancel, accept and expiry change. */
@@ -188,7 +182,7 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
   /** A list of its own for those that are not OPEN: what is made never meets what is closed in one document. */
   const closedListOf = (accountId: string) => `closedCheckouts:${accountId}`;
 
-  /** Called in the transaction that closes checkouts or changes closed ones. */
+  /** Called in the transaction that closes checkouts or changes closed ones. One that changes again counts again, which only cuts segments earlier. */
   async function touchClosed(batch: readonly CheckoutDoc[], session: Session): Promise<void> {
     const closed = batch.filter(({ status }) => status !== 'OPEN');
     await countSegments.touchAll(closed, ({ accountId }) => closedListOf(accountId), session);

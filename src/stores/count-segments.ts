@@ -5,7 +5,7 @@
  *  that are remembered, but for the few segments that changed, and a deep page is found by walking the sums and skipping within one segment. */
 import mongoose, { type Model, type QueryFilter } from 'mongoose';
 import { SCHEMA_OPTIONS, type Session } from './database.js';
-import { itemsAt, type Page, toMeta } from './paging.js';
+import { type IdRange, itemsAt, type Page, toMeta, withinIds } from './paging.js';
 
 interface CountSegmentDoc {
   _id: string;
@@ -43,8 +43,7 @@ export interface LongListRequest {
   pageSize: number;
   /** 1: oldest first. */
   direction: 1 | -1;
-  /** Only ids from `from` on and before `to`. */
-  ids?: { from?: string | undefined; to?: string | undefined };
+  ids?: IdRange;
   /** The index to use, where MongoDB may take another one that is worse. */
   hint?: Readonly<Record<string, 1 | -1>>;
 }
@@ -168,8 +167,7 @@ export function createCountSegments(connection: mongoose.Connection) {
       /** `bounds` narrow the ids further. */
       const within = (bounds: Partial<CountSegment> = {}): QueryFilter<Doc> => {
         const id = {
-          ...(ids.from === undefined ? {} : { $gte: ids.from }),
-          ...(ids.to === undefined ? {} : { $lt: ids.to }),
+          ...withinIds(ids)._id,
           ...(bounds.after ? { $gt: bounds.after } : {}),
           ...(bounds.upTo ? { $lte: bounds.upTo } : {}),
         };

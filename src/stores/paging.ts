@@ -15,6 +15,18 @@ export interface Page<Doc> {
   meta: ListMeta;
 }
 
+/** From `from` on and before `to`. */
+export interface IdRange {
+  from?: string | undefined;
+  to?: string | undefined;
+}
+
+/** The same as a condition on `_id`; nothing where there is no bound. */
+export function withinIds({ from, to }: IdRange): { _id?: { $gte?: string; $lt?: string } } {
+  if (from === undefined && to === undefined) return {};
+  return { _id: { ...(from === undefined ? {} : { $gte: from }), ...(to === undefined ? {} : { $lt: to }) } };
+}
+
 /** @param unused what an item is read without: a long field that no list shows */
 export async function page<Doc extends { _id: string }, Unused extends keyof Doc & string = never>(
   model: Model<Doc>,
@@ -35,12 +47,13 @@ export async function pageOfKnown<Doc extends { _id: string }, Unused extends ke
 ): Promise<Page<Omit<Doc, Unused>>> {
   const projection = projectionOf(model, unused);
   const { skip, limit, sort } = windowOf(request);
-  const read = (query: object, options: object) =>
-    model.collection.find<Omit<Doc, Unused>>(query as never, { sort, projection, ...options }).toArray();
-  const items = itemsAt<Omit<Doc, Unused> & { _id: string }>(skip, {
-    documents: () => read(filter, { skip, limit }) as never,
-    ids: () => read(filter, { skip, limit, projection: { _id: 1 } }) as never,
-    byIds: (ids) => read({ ...filter, _id: { $in: ids } }, {}) as never,
+  type Item = Omit<Doc, Unused> & { _id: string };
+  const read = (query: object, options: object): Promise<Item[]> =>
+    model.collection.find(query as never, { sort, projection, ...options }).toArray() as never;
+  const items = itemsAt<Item>(skip, {
+    documents: () => read(filter, { skip, limit }),
+    ids: () => read(filter, { skip, limit, projection: { _id: 1 } }),
+    byIds: (ids) => read({ ...filter, _id: { $in: ids } }, {}),
   });
   // Side by side, which costs MongoDB less than one aggregation of both.
   const [found, total] = await Promise.all([items, count()]);

@@ -8,7 +8,7 @@ import { createById } from './by-id.js';
 import { createCheckoutPayments, type PaidCheckout } from './checkout-payments.js';
 import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
-import type { PageRequest } from './paging.js';
+import { type PageRequest, withinIds } from './paging.js';
 import { createPaymentChanges } from './payment-changes.js';
 import { createPaymentSums, type SummaryFilter } from './payment-sums.js';
 import type { RefundDoc } from './refunds.js';
@@ -219,8 +219,7 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
       /** All that the filter lets through, oldest first. */
       batches: (filter: PaymentFilter, session: Session) => {
         const { fields, ids } = criteriaOf(filter);
-        const id = { ...(ids.from ? { $gte: ids.from } : {}), ...(ids.to ? { $lt: ids.to } : {}) };
-        const listed = { accountId, ...fields, ...(Object.keys(id).length > 0 ? { _id: id } : {}) };
+        const listed = { accountId, ...fields, ...withinIds(ids) };
         return batchesOf(collection.find(listed, { session, sort: { _id: 1 } }));
       },
       /** Only when its status is one of `from`; null otherwise. */
