@@ -2,18 +2,13 @@
 import { pino } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
 import { systemClock } from '../../src/clock.js';
-import { createRecorder } from '../../src/collect/recorder.js';
-import { createRefundBook } from '../../src/collect/refunds.js';
 import { createWatcher } from '../../src/collect/watcher.js';
-import { createIds } from '../../src/domain/ids.js';
 import { createMemo } from '../../src/domain/memo.js';
-import { createOutbox } from '../../src/events/outbox.js';
 import { createLedger } from '../../src/ledger/sources.js';
-import { connectDatabase } from '../../src/stores/database.js';
-import { createStores } from '../../src/stores/index.js';
+import { monitored } from '../../test/helpers/commands.js';
 import { SHOP } from '../../test/helpers/horizon-records.js';
 import { testDatabase } from '../../test/helpers/mongo.js';
-import { walletDoc } from '../../test/helpers/stores.js';
+import { newId, openStoresOn, walletDoc } from '../../test/helpers/stores.js';
 import { startStandIn } from './horizon.js';
 import type { Section } from './report.js';
 import { createScope, median, type Scope, timed } from './scope.js';
@@ -60,16 +55,9 @@ export async function openBacklog(
   uri: string,
   { memo, webhooks, accountId }: { memo: string; webhooks: number; accountId?: string },
 ) {
-  const monitored = new URL(uri);
-  monitored.searchParams.set('monitorCommands', 'true');
-  const database = await connectDatabase(monitored.href);
-  scope.teardown(database.close);
-  const { connection, transaction } = database;
+  const { connection, transaction, stores, recorder } = await openStoresOn(scope, monitored(uri));
   const clock = systemClock;
   const log = pino({ level: 'silent' });
-  const newId = createIds(clock);
-  const stores = createStores(connection, { clock, newId });
-  await stores.ensureIndexes();
   const owner = accountId ?? newId('acct');
   const standIn = await startStandIn(scope, {
     passphrase: networkInfo.LOCAL.passphrase,
@@ -164,18 +152,11 @@ export async function openBacklog(
       createdAt: clock.now(),
     });
   }
-  const outbox = createOutbox({ ...stores.system, newId, publicUrl: 'https://pay.example' });
   const watcher = createWatcher({
     ...stores.system,
     network: 'LOCAL',
     flagGap: async () => undefined,
-    recorder: createRecorder({
-      ...stores.system,
-      refundBook: createRefundBook({ ...stores.system, outbox }),
-      outbox,
-      transaction,
-      newId,
-    }),
+    recorder,
     clock,
     log,
     metrics: { payments: () => undefined, parked: () => undefined },

@@ -1,4 +1,5 @@
-/** Size: every list of an account with a million payments beside the same list of one with a hundredth of them, and what the indexes weigh. */
+/** Size: every list of an account with a million payments, reports, exports and recording beside the same of one with a hundredth of them, and what
+ *  the indexes weigh. */
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { mongo } from 'mongoose';
@@ -6,6 +7,7 @@ import { systemClock } from '../../src/clock.js';
 import { createMemo } from '../../src/domain/memo.js';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { startTestService } from '../../test/helpers/service.js';
+import { openBacklog } from './catch-up.js';
 import { startProgram } from './program.js';
 import type { Section } from './report.js';
 import { createScope, quantile, type Scope, timed } from './scope.js';
@@ -120,7 +122,6 @@ export async function size(): Promise<Section> {
       });
       console.log(`  ${name}: ${JSON.stringify(rows.at(-1))}`);
     }
-    const { openBacklog } = await import('./catch-up.js');
     const recorded = await Promise.all(
       [small, big].map(async ({ database, service }) => {
         const options = { memo: MEMO, webhooks: 1, accountId: service.accountId };

@@ -12,9 +12,18 @@ import { testDatabase } from './mongo.js';
 
 export const newId = createIds(clock);
 
+interface Test {
+  teardown(end: () => unknown): void;
+}
+
 /** With the recorder that stores what the watcher reads. */
-export async function openStores(t: { teardown(end: () => unknown): void }) {
+export async function openStores(t: Test) {
   const { uri, db } = await testDatabase(t);
+  return { uri, db, ...(await openStoresOn(t, uri)) };
+}
+
+/** The same on a database that there is. */
+export async function openStoresOn(t: Test, uri: string) {
   const { connection, transaction, close } = await connectDatabase(uri);
   t.teardown(close);
   const stores = createStores(connection, { clock, newId });
@@ -22,7 +31,7 @@ export async function openStores(t: { teardown(end: () => unknown): void }) {
   const outbox = createOutbox({ ...stores.system, newId, publicUrl: 'https://pay.example' });
   const refundBook = createRefundBook({ ...stores.system, outbox });
   const recorder = createRecorder({ ...stores.system, outbox, refundBook, transaction, newId });
-  return { uri, db, stores, transaction, outbox, recorder };
+  return { connection, stores, transaction, outbox, recorder };
 }
 
 /** An active wallet on TESTNET since `windows`, not taken up yet; `fields` say what is different. */
