@@ -31,6 +31,9 @@ export const SCHEMA_OPTIONS = {
 /** Of documents within documents. */
 export const PART_OPTIONS = { _id: false, strict: 'throw' } as const;
 
+/** For what is read whole: MongoDB would answer with the first 101 documents and wait to be asked for the rest. */
+export const inOneBatch = (wanted: readonly unknown[]) => ({ batchSize: wanted.length + 1 });
+
 /** For reading by the driver itself: leaves out what the schema says is never read, which only mongoose knows. */
 export function projectionOf<Doc>(model: mongoose.Model<Doc>, unused: readonly string[] = []): Record<string, 0> {
   const unselected = Object.values(model.schema.paths).filter(({ options }) => options.select === false);

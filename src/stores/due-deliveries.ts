@@ -37,17 +37,58 @@ export interface WantedDue {
 const MAX_ATTEMPTS_KEPT = 50;
 /** So few webhooks are asked for one by one: MongoDB leaves out what is known, which may be half of what is due. With more of them little is known of each. */
 const ASKED_ALONE = 8;
+/** Many webhooks mostly have little due: one read of so many deliveries brings all of it. */
+const READ_THROUGH = 4096;
 const MUCH_DUE = 200;
 
 /** A date at all: the condition of the partial index, which every query that uses it has to repeat. */
 export const EPOCH = new Date(0);
 
+const OLDEST_FIRST = { nextAttemptAt: 1, _id: 1 } as const;
 const dueBy = (now: Date) => ({ nextAttemptAt: { $gte: EPOCH, $lte: now } });
 
 export function createDueDeliveries(
   connection: mongoose.Connection,
   collection: mongoose.mongo.Collection<DeliveryDoc>,
 ) {
+  /** All that is due for these webhooks, one after the other, as far as one read of the index goes. */
+  const readThrough = (wanted: readonly WantedDue[], now: Date): Promise<DueDelivery[]> =>
+    collection
+      .find<DueDelivery>(
+        { webhookId: { $in: wanted.map(({ webhookId }) => webhookId) }, ...dueBy(now) },
+        { projection: DUE_FIELDS, batchSize: READ_THROUGH + 1 },
+      )
+      .sort({ webhookId: 1, ...OLDEST_FIRST })
+      .limit(READ_THROUGH)
+      .toArray();
+
+  /** Some of what is due for each of these webhooks, however much it is: 0.1 ms each. */
+  async function lookUp(wanted: readonly WantedDue[], now: Date, limit: number): Promise<DueDelivery[]> {
+    if (wanted.length === 0) return [];
+    const mostKnown = Math.max(...wanted.map(({ known }) => known.size));
+    return connection
+      .db!.aggregate<DueDelivery>([
+        { $documents: wanted.map(({ webhookId: _id }) => ({ _id })) },
+        {
+          $lookup: {
+            from: collection.collectionName,
+            localField: '_id',
+            foreignField: 'webhookId',
+            pipeline: [
+              { $match: dueBy(now) },
+              { $sort: OLDEST_FIRST },
+              { $limit: limit + mostKnown },
+              { $project: DUE_FIELDS },
+            ],
+            as: 'due',
+          },
+        },
+        { $unwind: '$due' },
+        { $replaceRoot: { newRoot: '$due' } },
+      ])
+      .toArray();
+  }
+
   return {
     /** How many replayed deliveries to this webhook are due; null when so much is due that it does not matter. */
     async countDueReplays(webhookId: string, now: Date): Promise<number | null> {
@@ -79,43 +120,34 @@ export function createDueDeliveries(
 
     /** What is due for each of these webhooks and not known, oldest first. Fewer than `limit` of one only where no more is due. */
     async dueOf(wanted: readonly WantedDue[], now: Date, limit: number): Promise<DueDelivery[]> {
-      const sort = { nextAttemptAt: 1, _id: 1 } as const;
       if (wanted.length <= ASKED_ALONE) {
         const found = await Promise.all(
           wanted.map(({ webhookId, known }) =>
             collection
-              .find<DueDelivery>({ webhookId, ...dueBy(now), _id: { $nin: [...known] } }, { projection: DUE_FIELDS })
-              .sort(sort)
+              .find<DueDelivery>(
+                { webhookId, ...dueBy(now), _id: { $nin: [...known] } },
+                { projection: DUE_FIELDS, batchSize: limit + 1 },
+              )
+              .sort(OLDEST_FIRST)
               .limit(limit)
               .toArray(),
           ),
         );
         return found.flat();
       }
+      const read = await readThrough(wanted, now);
+      const rest =
+        read.length < READ_THROUGH ? [] : wanted.filter(({ webhookId }) => webhookId >= read.at(-1)!.webhookId);
+      const unread = new Set(rest.map(({ webhookId }) => webhookId));
+      const found = [...read.filter(({ webhookId }) => !unread.has(webhookId)), ...(await lookUp(rest, now, limit))];
       const knownOf = new Map(wanted.map(({ webhookId, known }) => [webhookId, known]));
-      const mostKnown = Math.max(...wanted.map(({ known }) => known.size));
-      const found = await connection
-        .db!.aggregate<DueDelivery>([
-          { $documents: wanted.map(({ webhookId: _id }) => ({ _id })) },
-          {
-            $lookup: {
-              from: collection.collectionName,
-              localField: '_id',
-              foreignField: 'webhookId',
-              pipeline: [
-                { $match: dueBy(now) },
-                { $sort: sort },
-                { $limit: limit + mostKnown },
-                { $project: DUE_FIELDS },
-              ],
-              as: 'due',
-            },
-          },
-          { $unwind: '$due' },
-          { $replaceRoot: { newRoot: '$due' } },
-        ])
-        .toArray();
-      return found.filter(({ _id, webhookId }) => !knownOf.get(webhookId)!.has(_id));
+      const taken = new Map<string, number>();
+      return found.filter(({ _id, webhookId }) => {
+        const count = taken.get(webhookId) ?? 0;
+        if (count >= limit || knownOf.get(webhookId)!.has(_id)) return false;
+        taken.set(webhookId, count + 1);
+        return true;
+      });
     },
 
     /** Of the deliveries of one kind about these subjects to these webhooks, those that were never attempted. */

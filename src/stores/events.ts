@@ -4,7 +4,7 @@ import type { EventType } from '../../contracts/event-kinds.js';
 import { firstIdOf } from '../domain/ids.js';
 import type { NumberedEvent, UnnumberedEvent } from '../domain/sequence.js';
 import { createCountSegments } from './count-segments.js';
-import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { inOneBatch, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PageRequest } from './paging.js';
 import { idRangeOf, type ReplayDoc } from './replays.js';
 
@@ -160,7 +160,8 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
       async insert(batch: readonly EventDoc[], session: Session): Promise<void> {
         await collection.insertMany([...batch], { session });
       },
-      byIds: (ids: readonly string[]): Promise<EventDoc[]> => collection.find({ _id: { $in: [...ids] } }).toArray(),
+      byIds: (ids: readonly string[]): Promise<EventDoc[]> =>
+        collection.find({ _id: { $in: [...ids] } }, inOneBatch(ids)).toArray(),
 
       /** The events that a replay takes next, in the order of their ids; without their data. */
       replayed: (replay: ReplayDoc, limit: number): Promise<NumberedEvent[]> =>
