@@ -2,7 +2,7 @@
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { OpeningPlan, Subscriber } from '../domain/sequence.js';
-import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { inOneBatch, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 
 export interface WebhookDoc {
@@ -26,7 +26,8 @@ export interface WebhookDoc {
   /** Number of its latest delivery. */
   deliverySequence: number;
   /** Which dispatcher sends its deliveries now. */
-  lease: { holder: string; until: Date } | null;
+  /** `askedBy`: another dispatcher, which gets the lease next. */
+  lease: { holder: string; until: Date; askedBy?: string } | null;
   createdAt: Date;
 }
 
@@ -52,7 +53,13 @@ const webhookSchema = new mongoose.Schema<WebhookDoc>(
     lastFailure: { type: new mongoose.Schema({ at: Date, error: String }, PART_OPTIONS), default: null },
     openedTo: Number,
     deliverySequence: Number,
-    lease: { type: new mongoose.Schema({ holder: String, until: Date }, PART_OPTIONS), default: null },
+    lease: {
+      type: new mongoose.Schema(
+        { holder: String, until: Date, askedBy: { type: String, required: false } },
+        PART_OPTIONS,
+      ),
+      default: null,
+    },
     createdAt: Date,
   },
   { ...SCHEMA_OPTIONS, collection: 'webhooks' },
@@ -172,36 +179,65 @@ export function createWebhookStore(connection: mongoose.Connection) {
         return modifiedCount === moves.length;
       },
 
-      /** Takes the leases of those ACTIVE webhooks whose lease nobody holds. `paused`: ids of PAUSED ones. `gone`: ids of no webhook. */
+      /** Takes the leases of those ACTIVE webhooks whose lease nobody holds. `paused`: ids of PAUSED ones. `gone`: ids of no webhook.
+       *  `leased`: ids of those whose leases others hold, by holder. */
       async claimLeases(
         ids: readonly string[],
         holder: string,
         leaseMs: number,
-      ): Promise<{ held: WebhookDoc[]; paused: string[]; gone: string[] }> {
+      ): Promise<{ held: WebhookDoc[]; paused: string[]; gone: string[]; leased: Map<string, string[]> }> {
         await collection.updateMany(
           {
             _id: { $in: [...ids] },
             status: 'ACTIVE',
             $or: [{ 'lease.holder': holder }, { $expr: { $lte: [{ $ifNull: ['$lease.until', LONG_AGO] }, '$$NOW'] } }],
           },
-          [leaseFromNow(holder, leaseMs)],
+          [withLease({ holder: { $literal: holder }, until: fromNow(leaseMs) })],
         );
-        const found = await collection.find({ _id: { $in: [...ids] } }).toArray();
+        const found = await collection.find({ _id: { $in: [...ids] } }, inOneBatch(ids)).toArray();
         const known = new Set(found.map(({ _id }) => _id));
         const held = found.filter(({ lease, status }) => lease?.holder === holder && status === 'ACTIVE');
         const paused = found.filter(({ status }) => status === 'PAUSED').map(({ _id }) => _id);
-        return { held, paused, gone: ids.filter((id) => !known.has(id)) };
+        const leased = new Map<string, string[]>();
+        for (const { _id, lease, status } of found) {
+          if (status !== 'ACTIVE' || !lease || lease.holder === holder) continue;
+          const theirs = leased.get(lease.holder);
+          if (theirs) theirs.push(_id);
+          else leased.set(lease.holder, [_id]);
+        }
+        return { held, paused, gone: ids.filter((id) => !known.has(id)), leased };
       },
       async renewLeases(ids: readonly string[], holder: string, leaseMs: number): Promise<void> {
         await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, [
-          leaseFromNow(holder, leaseMs),
+          withLease({ $mergeObjects: ['$lease', { until: fromNow(leaseMs) }] }),
         ]);
       },
       /** Those of these webhooks whose lease `holder` has, as they are now. */
       heldBy: (holder: string, ids: readonly string[]): Promise<WebhookDoc[]> =>
-        collection.find({ _id: { $in: [...ids] }, 'lease.holder': holder }).toArray(),
+        collection.find({ _id: { $in: [...ids] }, 'lease.holder': holder }, inOneBatch(ids)).toArray(),
+      /** Asks `from` to hand these leases over. */
+      async askForLeases(ids: readonly string[], from: string, holder: string): Promise<void> {
+        await collection.updateMany(
+          { _id: { $in: [...ids] }, 'lease.holder': from },
+          { $set: { 'lease.askedBy': holder } },
+        );
+      },
+      /** Which of these leases of `holder` somebody asks for. */
+      async askedFor(ids: readonly string[], holder: string): Promise<string[]> {
+        const found = await collection
+          .find(
+            { _id: { $in: [...ids] }, 'lease.holder': holder, 'lease.askedBy': { $gt: '' } },
+            { projection: { _id: 1 }, ...inOneBatch(ids) },
+          )
+          .toArray();
+        return found.map(({ _id }) => _id);
+      },
+      /** Gives these leases to who asked for them, for a moment in which they can be taken up, or to anybody. */
       async releaseLeases(ids: readonly string[], holder: string): Promise<void> {
-        await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, { $set: { lease: null } });
+        const handedOver = { holder: '$lease.askedBy', until: fromNow(HANDED_OVER_MS) };
+        await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, [
+          withLease({ $cond: [{ $ifNull: ['$lease.askedBy', false] }, handedOver, null] }),
+        ]);
       },
       /** Each only while `holder` has its lease. */
       async recordHealth(changes: readonly FailureState[], holder: string): Promise<void> {
@@ -247,6 +283,10 @@ export interface WebhookHealth extends FailureState {
 }
 
 /** By the database's clock, because those of several workers differ. */
-const leaseFromNow = (holder: string, leaseMs: number) => ({
-  $set: { lease: { holder: { $literal: holder }, until: { $add: ['$$NOW', leaseMs] } } },
-});
+/** Beyond it, who asked is gone. */
+const HANDED_OVER_MS = 2000;
+
+const fromNow = (ms: number) => ({ $add: ['$$NOW', ms] });
+
+/** $set would leave what was in the old lease in the new one. */
+const withLease = (lease: object) => ({ $replaceWith: { $mergeObjects: ['$$ROOT', { lease }] } });

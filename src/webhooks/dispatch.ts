@@ -49,6 +49,8 @@ const WAIT_AFTER_FAULT_MS = 1000;
 /** Each look goes past the paused webhooks with due deliveries: so many make looks come half as often. */
 const PAUSED_AT_ONCE = 1000;
 const LONGEST_POLL_MS = 2000;
+/** Queues whose leases are worth a round, if others wait for them. */
+const ENOUGH_EMPTIED = 256;
 
 export type Dispatcher = ReturnType<typeof createDispatcher>;
 
@@ -85,6 +87,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
   let stopping = false;
   let again = false;
   let attempts = 0;
+  let emptied = 0;
   let nap: AbortController | null = null;
 
   const wake = () => {
@@ -93,8 +96,10 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
   };
 
   async function round(): Promise<void> {
+    emptied = 0;
     const due = await deliveries.dueWebhooks(clock.now());
     const isDue = new Set(due);
+    await queues.yieldAsked();
     await queues.release(
       queues.all().filter((queue) => queue.size === 0 && (queue.stopped || !isDue.has(queue.webhook._id))),
     );
@@ -136,6 +141,10 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
     queue.recorded(record.id);
     onAttempt?.(record);
     askForMore(queue);
+    if (queue.size > 0) return;
+    emptied += 1;
+    const isWaitedFor = queue.stopped || (emptied >= ENOUGH_EMPTIED && queues.isCrowded());
+    if (isWaitedFor) wake();
   }
 
   async function rest(): Promise<void> {

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { type MonotonicClock, monotonicClock } from '../clock.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
 import type { WebhookStore } from '../stores/webhooks.js';
+import { createBalance } from './balance.js';
 import { EndpointQueue } from './endpoint-queue.js';
 
 /** Leases held at once; other webhooks have their turn when one is free. */
@@ -10,6 +11,8 @@ const MAX_QUEUES = 1024;
 const CLAIM_BATCH = 500;
 /** Deliveries of a paused webhook stay due: whether it is active again is asked so often. */
 const PAUSED_LOOK_MS = 2000;
+/** Between two looks whether another dispatcher asks for a lease. */
+const ASKED_LOOK_MS = 200;
 /** Requests in flight: shared out over the queues, within the bounds for one endpoint. Each endpoint has its own share, so none can use up another's. */
 const SLOTS = 256;
 const MIN_SLOTS = 2;
@@ -19,7 +22,10 @@ export type EndpointQueues = ReturnType<typeof createEndpointQueues>;
 
 /** @param deps.timeoutMs of one attempt; a lease lasts `marginMs` longer */
 export function createEndpointQueues(deps: {
-  webhooks: Pick<WebhookStore, 'claimLeases' | 'renewLeases' | 'releaseLeases' | 'heldBy'>;
+  webhooks: Pick<
+    WebhookStore,
+    'claimLeases' | 'renewLeases' | 'releaseLeases' | 'askForLeases' | 'askedFor' | 'heldBy'
+  >;
   deliveries: Pick<DeliveryStore, 'cancelPending'>;
   holder: string;
   timeoutMs: number;
@@ -32,6 +38,9 @@ export function createEndpointQueues(deps: {
   const leaseMs = timeoutMs + marginMs;
   const queues = new Map<string, EndpointQueue>();
   let lastClaimed = '';
+  let isCrowded = false;
+  let askedLookMs = Number.NEGATIVE_INFINITY;
+  const balance = createBalance({ webhooks, holder, monotonic });
   /** Webhooks that were found paused, and until when nobody asks again. */
   const paused = new Map<string, number>();
 
@@ -54,6 +63,8 @@ export function createEndpointQueues(deps: {
     count: (): number => queues.size,
     /** How many webhooks have due deliveries and were found paused. */
     pausedCount: (): number => paused.size,
+    /** Webhooks with due deliveries were left out, because there was no room for more leases. */
+    isCrowded: (): boolean => isCrowded,
     /** How many requests may be in flight to one endpoint. */
     slots: (): number => Math.max(MIN_SLOTS, Math.min(MAX_SLOTS, Math.floor(SLOTS / queues.size))),
 
@@ -67,19 +78,31 @@ export function createEndpointQueues(deps: {
       const ids = webhookIds.filter((id) => !queues.has(id) && !paused.has(id));
       const next = ids.findIndex((id) => id > lastClaimed);
       const inTurn = next < 0 ? ids : [...ids.slice(next), ...ids.slice(0, next)];
+      const others = new Map<string, string[]>();
       for (let from = 0; from < inTurn.length && queues.size < MAX_QUEUES; from += CLAIM_BATCH) {
         const batch = inTurn.slice(from, from + Math.min(CLAIM_BATCH, MAX_QUEUES - queues.size));
         const askedMs = monotonic.nowMs();
-        const { held, gone, paused: found } = await webhooks.claimLeases(batch, holder, leaseMs);
+        const { held, gone, paused: found, leased } = await webhooks.claimLeases(batch, holder, leaseMs);
         for (const id of found) paused.set(id, askedMs + PAUSED_LOOK_MS);
         for (const webhook of held) queues.set(webhook._id, new EndpointQueue(webhook, askedMs + leaseMs));
         // Deleted after its deliveries were opened.
         if (gone.length > 0) await deliveries.cancelPending(gone);
+        for (const [other, some] of leased) others.set(other, [...(others.get(other) ?? []), ...some]);
         lastClaimed = batch.at(-1)!;
       }
+      isCrowded = queues.size >= MAX_QUEUES;
+      await balance.look(queues.size === 0, others);
     },
 
     refresh,
+
+    /** Stops the queues whose leases another dispatcher asks for: it gets them once what is in flight is recorded. */
+    async yieldAsked(): Promise<void> {
+      const nowMs = monotonic.nowMs();
+      if (queues.size < 2 || nowMs - askedLookMs < ASKED_LOOK_MS) return;
+      askedLookMs = nowMs;
+      for (const id of await webhooks.askedFor([...queues.keys()], holder)) queues.get(id)?.stop();
+    },
 
     async release(done: readonly EndpointQueue[]): Promise<void> {
       if (done.length === 0) return;

@@ -548,6 +548,80 @@ t.test('two dispatchers: nothing is sent twice, and payment.received goes first,
   inOrder(t, r, docs, 20);
 });
 
+t.test('a dispatcher that comes later gets half of the webhooks, in order, and nothing is sent twice', async (t) => {
+  const r = await rig(t, () => ({ delayMs: 200 }));
+  const paths = ['/a', '/b', '/c', '/d', '/e', '/f'];
+  for (const path of paths) await r.webhook(path);
+  const docs = r.eventsOf(payments(250), ['payment.received', 'payment.completed']);
+  await r.publish(docs);
+  const recordedBy = [0, 0];
+  const counted = (nth: number): DeliveryStore => ({
+    ...r.deliveries,
+    async record(records) {
+      recordedBy[nth]! += records.length;
+      return r.deliveries.record(records);
+    },
+  });
+  r.dispatch({}, { deliveries: counted(0) });
+  await r.receiver.until(() => paths.every((path) => r.receiver.at(path).length > 0));
+  r.dispatch({}, { deliveries: counted(1) });
+  await r.settled((all) => all.every(isDelivered));
+  t.equal(r.receiver.requests.length, docs.length * paths.length, 'each exactly once');
+  t.equal(new Set(r.receiver.requests.map((request) => request.path + eventIdOf(request))).size, 3000);
+  inOrder(t, r, docs, 200);
+  const [first, second] = recordedBy as [number, number];
+  t.ok(Math.min(first, second) > 500, `${first} by the first, ${second} by the second`);
+});
+
+t.test('more webhooks than one dispatcher leases at once are sent to without a wait for the next look', async (t) => {
+  const r = await rig(t);
+  for (let n = 0; n < 1500; n++) await r.webhook(`/${n}`);
+  await r.publish(r.eventsOf(['pay_0'], ['payment.completed']));
+  r.dispatch({ pollMs: HOUR_MS });
+  await r.receiver.until(() => r.receiver.requests.length === 1500, 30_000);
+  t.equal(new Set(r.receiver.requests.map(({ path }) => path)).size, 1500, 'each once');
+});
+
+t.test('what is due is found for many webhooks at once, however much is due for one of them', async (t) => {
+  const r = await rig(t);
+  const ids = Array.from({ length: 12 }, () => r.newId('hook'));
+  // The first read ends among those of the second of these.
+  const [busy, next, now] = [ids[5]!, ids[6]!, Date.now()];
+  const counts = new Map([
+    [busy, 4060],
+    [next, 90],
+  ]);
+  const due = ids.flatMap((webhookId) =>
+    Array.from({ length: counts.get(webhookId) ?? 3 }, (_, n) => ({
+      _id: `${webhookId}_${String(n).padStart(4, '0')}`,
+      webhookId,
+      eventId: `evt_${n}`,
+      attemptCount: 0,
+      nextAttemptAt: new Date(now - (n % 100) * 1000),
+    })),
+  );
+  const later = { _id: 'del_later', webhookId: ids[0], attemptCount: 0, nextAttemptAt: new Date(now + HOUR_MS) };
+  await r.database.connection.collection('deliveries').insertMany([...due, later] as never[]);
+  const known = new Set([`${ids[0]}_0001`, `${ids[9]}_0000`, `${busy}_0099`]);
+  const expected = ids.map((webhookId) =>
+    due
+      .filter((each) => each.webhookId === webhookId && !known.has(each._id))
+      .sort((a, b) => a.nextAttemptAt.getTime() - b.nextAttemptAt.getTime() || (a._id < b._id ? -1 : 1))
+      .slice(0, 100)
+      .map(({ _id }) => _id),
+  );
+  const ofEach = async (wanted: readonly string[]) => {
+    const found = await r.deliveries.dueOf(
+      wanted.map((webhookId) => ({ webhookId, known: new Set([...known].filter((id) => id.startsWith(webhookId))) })),
+      new Date(now),
+      100,
+    );
+    return wanted.map((id) => found.filter(({ webhookId }) => webhookId === id).map(({ _id }) => _id));
+  };
+  t.same(await ofEach(ids), expected, 'of all at once');
+  t.same(await ofEach(ids.slice(3, 8)), expected.slice(3, 8), 'of some');
+});
+
 t.test(
   'a dispatcher that cannot keep its queues stops in time: the next one sends the rest, and nothing twice',
   async (t) => {

@@ -15,10 +15,12 @@ t.test(
         // What is asked for at one moment may be answered much later: the lease counts from the question.
         claimLeases: async ([_id]) => {
           nowMs += 700;
-          return { held: [{ _id, status: 'ACTIVE' } as WebhookDoc], paused: [], gone: [] };
+          return { held: [{ _id, status: 'ACTIVE' } as WebhookDoc], paused: [], gone: [], leased: new Map() };
         },
         renewLeases: async () => undefined,
         releaseLeases: async () => undefined,
+        askForLeases: async () => undefined,
+        askedFor: async () => [],
         heldBy: async () => [],
       },
       deliveries: { cancelPending: async () => undefined },
@@ -47,10 +49,12 @@ t.test(
       webhooks: {
         claimLeases: async (ids) => {
           asked.push([...ids]);
-          return { held: [], paused: ids.filter((id) => id === 'hook_paused'), gone: [] };
+          return { held: [], paused: ids.filter((id) => id === 'hook_paused'), gone: [], leased: new Map() };
         },
         renewLeases: async () => undefined,
         releaseLeases: async () => undefined,
+        askForLeases: async () => undefined,
+        askedFor: async () => [],
         heldBy: async () => [],
       },
       deliveries: { cancelPending: async () => undefined },
@@ -64,5 +68,49 @@ t.test(
     );
     t.ok(asked.every((ids) => ids.includes('hook_active')));
     t.equal(queues.pausedCount(), 1);
+  },
+);
+
+t.test(
+  'with nothing to do, half of what the busiest has is asked for, in time, and not again while it answers',
+  async (t) => {
+    let nowMs = 0;
+    const asked: { atMs: number; ids: readonly string[]; from: string }[] = [];
+    let leased = new Map([
+      ['small', ['hook_1', 'hook_2']],
+      ['busy', ['hook_3', 'hook_4', 'hook_5', 'hook_6', 'hook_7']],
+    ]);
+    let held: WebhookDoc[] = [];
+    const queues = createEndpointQueues({
+      webhooks: {
+        claimLeases: async () => ({ held, paused: [], gone: [], leased }),
+        renewLeases: async () => undefined,
+        releaseLeases: async () => undefined,
+        askedFor: async () => [],
+        askForLeases: async (ids, from) => void asked.push({ atMs: nowMs, ids, from }),
+        heldBy: async () => [],
+      },
+      deliveries: { cancelPending: async () => undefined },
+      ...{ holder: 'me', timeoutMs, marginMs, log: pino({ level: 'silent' }) },
+      monotonic: { nowMs: () => nowMs, sleep: async () => undefined },
+    });
+    const look = async (untilMs: number) => {
+      for (; nowMs <= untilMs; nowMs += 50) await queues.claim([...leased.values()].flat());
+    };
+    await look(150);
+    t.same(asked, [], 'what is sent quickly stays where it is');
+    await look(1500);
+    t.same(asked, [{ atMs: 200, ids: ['hook_4', 'hook_6'], from: 'busy' }]);
+    await look(2500);
+    t.equal(asked.length, 2, 'a dead one is asked again');
+
+    leased = new Map([['busy', ['hook_3']]]);
+    await look(6000);
+    t.equal(asked.length, 2, 'the only webhook of another is left to it');
+
+    leased = new Map([['busy', ['hook_3', 'hook_4']]]);
+    held = [{ _id: 'hook_5', status: 'ACTIVE' } as WebhookDoc];
+    await look(9000);
+    t.equal(asked.length, 2, 'nobody asks who has something to send');
   },
 );
