@@ -17,6 +17,8 @@ const DEBIAN_PACKAGES = ['redis-server', 'redis-tools', 'liblzf1', 'libjemalloc2
 export interface Queueing {
   /** The package. */
   bullmq: any;
+  /** Where it is installed. */
+  folder: string;
   connection: { host: string; port: number };
 }
 
@@ -40,7 +42,7 @@ export async function startQueueing(scope: Scope): Promise<Queueing> {
   });
   for await (const [line] of chunks(redis)) if (String(line).includes('Ready to accept connections')) break;
   redis.stdout.resume();
-  return { bullmq, connection: { host: '127.0.0.1', port } };
+  return { bullmq, folder, connection: { host: '127.0.0.1', port } };
 }
 
 async function* chunks(redis: ReturnType<typeof spawn>) {

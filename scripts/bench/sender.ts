@@ -1,0 +1,118 @@
+// biome-ignore-all lint/suspicious/noExplicitAny: BullMQ is not installed, so it has no types here.
+/** What sends waiting deliveries, in a process of its own: prints that it is ready, begins at a message, and answers when it has stopped at another.
+ *  Argument: which of the three it is, and what they share, as JSON. */
+import { createRequire } from 'node:module';
+import { pino } from 'pino';
+import { Agent, request } from 'undici';
+import { systemClock } from '../../src/clock.js';
+import { createIds } from '../../src/domain/ids.js';
+import { createSecretBox } from '../../src/domain/secrets.js';
+import { connectDatabase } from '../../src/stores/database.js';
+import { createStores } from '../../src/stores/index.js';
+import type { WebhookDoc } from '../../src/stores/webhooks.js';
+import { createDispatcher } from '../../src/webhooks/dispatch.js';
+import { createKeyring } from '../../src/webhooks/keyring.js';
+import { createPoster } from '../../src/webhooks/poster.js';
+import { signedHeaders } from '../../src/webhooks/request.js';
+
+export interface SenderPlan {
+  kind: 'ours' | 'bullmq' | 'bare';
+  /** Of MongoDB, where the keys that sign are. */
+  uri: string;
+  /** What seals the endpoints' secrets, in base64. */
+  secretsKey: string;
+  /** That the endpoint's certificate is of. */
+  ca: string;
+  /** What BullMQ and the loop sign for; ours finds its own. */
+  webhook: WebhookDoc;
+  atOnce: number;
+  /** Where the package is, and its Redis. */
+  bullmq: { folder: string; connection: object } | null;
+}
+
+/** What the parent says. */
+export type Order =
+  | { begin: true; queue: string | null; bodies: readonly { id: string; url: string; body: string }[] }
+  | { begin: false };
+
+const plan = JSON.parse(process.argv[2]!) as SenderPlan;
+const clock = systemClock;
+const secrets = createSecretBox(Buffer.from(plan.secretsKey, 'base64'), clock);
+const { connection } = await connectDatabase(plan.uri);
+const stores = createStores(connection, { clock, newId: createIds(clock) }).system;
+const { signers } = createKeyring({ webhookKeys: stores.webhookKeys, secrets, clock });
+const agent = new Agent({ connections: plan.atOnce, connect: { ca: plan.ca } });
+
+type Begin = (order: Extract<Order, { begin: true }>) => () => Promise<unknown>;
+
+function ours(): Begin {
+  const settings = { timeoutMs: 15_000, retryBaseMs: 5000, maxAttempts: 11 };
+  const { timeoutMs } = settings;
+  const poster = createPoster({ allowPrivate: true, timeoutMs, clock, developmentCa: () => plan.ca });
+  const dispatcher = createDispatcher({
+    ...stores,
+    pause: async () => undefined,
+    poster,
+    secrets,
+    signers,
+    clock,
+    log: pino({ level: 'silent' }),
+    settings,
+  });
+  return () => {
+    const stop = new AbortController();
+    const draining = dispatcher.drain(stop.signal);
+    return () => {
+      stop.abort();
+      return draining;
+    };
+  };
+}
+
+async function post(eventId: string, url: string, text: string): Promise<void> {
+  const body = Buffer.from(text);
+  const headers = {
+    ...(await signedHeaders(plan.webhook, secrets, eventId, body, clock.now(), await signers(clock.now()))),
+    'content-type': 'application/json',
+  };
+  const answer = await request(url, { method: 'POST', headers, body, dispatcher: agent });
+  await answer.body.dump();
+  if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}`);
+}
+
+function bullmq(): Begin {
+  const { folder, connection } = plan.bullmq!;
+  const { Worker } = createRequire(`${folder}/any.js`)('bullmq');
+  return ({ queue }) => {
+    const worker = new Worker(queue, ({ data }: any) => post(data.id, data.url, data.body), {
+      connection,
+      concurrency: plan.atOnce,
+    });
+    return () => worker.close();
+  };
+}
+
+/** Records nothing: what signing and sending take alone. */
+const bare = (): Begin => {
+  return ({ bodies }) => {
+    let next = 0;
+    const all = Promise.all(
+      Array.from({ length: plan.atOnce }, async () => {
+        for (let each = bodies[next++]; each; each = bodies[next++]) await post(each.id, each.url, each.body);
+      }),
+    );
+    return () => all;
+  };
+};
+
+const begin = { ours, bullmq, bare }[plan.kind]();
+let end: () => Promise<unknown> = async () => undefined;
+process.on('message', async (order: Order) => {
+  if (order.begin) end = begin(order);
+  else {
+    await end();
+    process.send!('stopped');
+  }
+});
+process.on('disconnect', () => process.exit(0));
+console.log('ready');
