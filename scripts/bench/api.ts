@@ -3,8 +3,9 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { startTestService } from '../../test/helpers/service.js';
+import { confine } from './cpu-share.js';
 import { pathOf, startProgram } from './program.js';
-import type { Section } from './report.js';
+import type { Row, Section } from './report.js';
 import { beside, createScope } from './scope.js';
 import { seed } from './seed.js';
 
@@ -12,6 +13,8 @@ const MS = Number(process.env.BENCH_MS ?? 2000);
 const ROUNDS = Number(process.env.BENCH_API_ROUNDS ?? 5);
 /** As many as a busy shop's servers keep open. */
 const CONNECTIONS = 32;
+/** Of a core, for each of two processes beside one. */
+const SHARE = Number(process.env.BENCH_CPU_SHARE ?? 0.25);
 /** Requests are about one of them each, picked at random: what asks for the same document over and over is easy to answer. */
 const PRODUCTS = 1000;
 
@@ -61,27 +64,66 @@ export async function api(): Promise<Section> {
     for (const name of ['products', 'wallets']) {
       await database.db.collection(name).updateMany({}, { $set: { active: true } });
     }
-    const ours = `${(await startProgram(scope, './service.ts', database.uri)).line}/api/v1`;
+    const processes = [
+      await startProgram(scope, './service.ts', database.uri),
+      await startProgram(scope, './service.ts', database.uri),
+    ];
+    const [ours, second] = processes.map(({ line }) => `${line}/api/v1`) as [string, string];
     const { line: theirs } = await startProgram(scope, './plain-server.ts', database.uri);
     const headers = { authorization: `Bearer ${service.apiKey}`, 'content-type': 'application/json' };
     const [{ _id: newestLink }] = (await database.db
       .collection<{ _id: string }>('paymentLinks')
       .find({}, { sort: { _id: -1 }, limit: 1 })
       .toArray()) as [{ _id: string }];
-    const rows: Section['rows'] = [];
+    const rows: Row[] = [];
     const asked = requestsOf(productIds, walletIds);
-    for (const [name, { path, ...what }] of asked) {
-      const measure = (base: string) => () =>
-        load({ ...what, url: base + path, headers, connections: CONNECTIONS, ms: MS });
-      await measure(ours)();
-      await measure(theirs)();
-      const result = await beside(ROUNDS, measure(ours), measure(theirs));
-      rows.push({ name, values: { 'ours/s': result.ours, 'by hand/s': result.theirs }, ratio: result.ratio });
-      console.log(`  ${name}: ${JSON.stringify(rows.at(-1))}`);
+    const compare = async (
+      { path, ...what }: (typeof asked)[0][1],
+      one: readonly string[],
+      other: readonly string[],
+    ): Promise<Awaited<ReturnType<typeof beside>>> => {
+      /** The same connections, spread over so many processes. */
+      const measure = (bases: readonly string[]) => async () => {
+        const connections = CONNECTIONS / bases.length;
+        const rates = await Promise.all(
+          bases.map((base) => load({ ...what, url: base + path, headers, connections, ms: MS })),
+        );
+        return rates.reduce((sum, rate) => sum + rate);
+      };
+      await measure(one)();
+      await measure(other)();
+      const result = await beside(ROUNDS, measure(one), measure(other));
       // What POST made must not make the lists longer for the next run.
       await database.db.collection('products').deleteMany({ name: 'Another' });
       await database.db.collection<{ _id: string }>('paymentLinks').deleteMany({ _id: { $gt: newestLink } });
       await database.db.collection('checkouts').deleteMany({});
+      return result;
+    };
+    const add = (row: Row) => {
+      rows.push(row);
+      console.log(`  ${JSON.stringify(row)}`);
+    };
+    for (const [name, what] of asked) {
+      const result = await compare(what, [ours], [theirs]);
+      add({ name, values: { 'ours/s': result.ours, 'by hand/s': result.theirs }, ratio: result.ratio });
+    }
+    const notes: string[] = [];
+    try {
+      const shares = processes.map(({ child }) => confine(`api-${child.pid}`, [child.pid!]));
+      for (const each of shares) each.limitTo(SHARE);
+      for (const [name, what] of asked) {
+        const result = await compare(what, [ours, second], [ours]);
+        add({
+          name: `${name}, two processes beside one`,
+          values: { 'of two/s': result.ours, 'of one/s': result.theirs, 'ratio to one': result.ratio },
+          ratio: null,
+        });
+      }
+      notes.push(
+        `Two processes beside one: each with ${SHARE} of a core, so that MongoDB and the client have what they ask for on two cores. All requests are of one account.`,
+      );
+    } catch (error) {
+      notes.push(`Nothing was confined to a share of a core: ${(error as Error).message}`);
     }
     return {
       name: 'api',
@@ -91,6 +133,7 @@ export async function api(): Promise<Section> {
       rows,
       notes: [
         `${CONNECTIONS} connections each, every request about one of ${PRODUCTS.toLocaleString('en')} products picked at random (a list: one of their pages; a new product: one of four wallets). By hand (scripts/bench/plain-server.ts): the key is looked up, one document is read and one is inserted with majority write concern, and the same JSON is answered; nothing keeps a product from being deleted meanwhile, and there is no validation of the whole, no metrics, no request id, no rate limit.`,
+        ...notes,
       ],
     };
   } finally {

@@ -23,7 +23,7 @@ const context = await createContext({
   }),
   role: role as Role,
   clock: systemClock,
-  log: pino({ level: process.env.BENCH_LOG ?? 'silent' }),
+  log: pino({ level: process.env.BENCH_LOG ?? 'silent' }, process.stderr),
 });
 console.log(context.url);
 process.on('disconnect', () => process.exit(0));

@@ -106,12 +106,14 @@ async function startSenders(scope: Scope, count: number, plan: SenderPlan) {
   };
 }
 
-/** What waits: so many deliveries, spread evenly over so many endpoints. */
+/** What waits: so many deliveries, spread evenly over so many endpoints of so many accounts. */
 interface Waiting {
+  accounts: number;
   endpoints: number;
 }
-const ONE_ENDPOINT: Waiting = { endpoints: 1 };
-const EIGHT: Waiting = { endpoints: 8 };
+const ONE_ENDPOINT: Waiting = { accounts: 1, endpoints: 1 };
+const EIGHT: Waiting = { accounts: 8, endpoints: 8 };
+const AN_ENDPOINT_EACH: Waiting = { accounts: DELIVERIES / 100, endpoints: DELIVERIES };
 
 interface Run {
   perSecond: number;
@@ -176,15 +178,20 @@ async function openOurs({ scope, endpoint, db, stores, transaction, plan, send }
     deliveriesOpened: () => undefined,
   });
 
-  /** New endpoints, each of an account of its own, to which their events are to be delivered. */
-  async function happen({ endpoints }: Waiting): Promise<void> {
+  /** New endpoints, and what they are to be told. */
+  async function happen({ accounts, endpoints }: Waiting): Promise<void> {
     await db.collection('webhooks').deleteMany({});
-    const hooks = Array.from({ length: endpoints }, () => makeWebhook(endpoint.url));
+    const accountIds = Array.from({ length: accounts }, () => newId('acct'));
+    const accountIdOf = (n: number) => accountIds[n % accounts]!;
+    const hooks = Array.from({ length: endpoints }, (_, n) => ({
+      ...makeWebhook(endpoint.url),
+      accountId: accountIdOf(n),
+    }));
     await db.collection('webhooks').insertMany(hooks as never[]);
-    const events = Array.from({ length: DELIVERIES }, (_, n): EventDoc => {
-      const { accountId } = hooks[n % endpoints]!;
+    const events = Array.from({ length: (DELIVERIES * accounts) / endpoints }, (_, n): EventDoc => {
       const { _id, type, data, createdAt } = sample();
-      return { _id, accountId, type, subjectId: `pay_${_id}${n}`, occurrence: '', sequence: 0, data, createdAt };
+      const subjectId = `pay_${_id}${n}`;
+      return { _id, accountId: accountIdOf(n), type, subjectId, occurrence: '', sequence: 0, data, createdAt };
     });
     for (let from = 0; from < events.length; from += 500) {
       await transaction(async (session) => stores.events.insert(events.slice(from, from + 500), session));
@@ -293,7 +300,7 @@ export async function webhooks(): Promise<Section> {
 
     if (bullmq) rows.push(await compare('beside BullMQ and Redis', one(ours), one(bullmq)));
     rows.push(await compare('beside a bare loop of undici', one(ours), one(bare), false));
-    const many = () => ours.run(1, { endpoints: DELIVERIES });
+    const many = () => ours.run(1, AN_ENDPOINT_EACH);
     rows.push(await compare('an endpoint for each delivery beside one for all', many, one(ours), false));
     try {
       // The second of each is as warm as the first, before a share of a core is all that it has.
