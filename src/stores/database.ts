@@ -58,8 +58,8 @@ export async function connectDatabase(uri: string): Promise<Database> {
   return {
     connection,
     transaction: (work) =>
-      connection.getClient().withSession((session) => {
-        beginAfterReads(session, connection.getClient());
+      connection.getClient().withSession(async (session) => {
+        await beginAfterReads(session, connection);
         return session.withTransaction(() => work(session), {
           readConcern: { level: 'snapshot' },
           writeConcern: { w: 'majority' },
@@ -74,10 +74,10 @@ export async function connectDatabase(uri: string): Promise<Database> {
 }
 
 /** MongoDB may begin a transaction some milliseconds in the past, before commits that a caller was already shown and acts on. It waits for them when told
- *  the time of the newest answer, which the driver knows but does not publish: should it be missing, the transaction begins where MongoDB chooses. */
-function beginAfterReads(session: Session, client: mongoose.mongo.MongoClient): void {
-  const { topology } = client as { topology?: { clusterTime?: mongoose.mongo.ClusterTime } };
-  if (topology?.clusterTime) session.advanceOperationTime(topology.clusterTime.clusterTime);
+ *  the time of its newest write, which every answer brings to its session. The cluster time, which the driver has at hand, will not do: a write that
+ *  was given up moves it too, and for that one MongoDB waits until there is another write, which may itself be waiting here. */
+async function beginAfterReads(session: Session, { db }: mongoose.Connection): Promise<void> {
+  await db!.command({ ping: 1 }, { session });
 }
 
 const DUPLICATE_KEY = 11_000;

@@ -1,5 +1,6 @@
 /** The connection to MongoDB keeps its promises on a real one. */
 import t from 'tap';
+import { systemClock } from '../../src/clock.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { testDatabase } from '../helpers/mongo.js';
 
@@ -15,4 +16,25 @@ t.test('a transaction begins no earlier than what was read before it', async (t)
       t.equal(await connection.db!.collection('things').countDocuments({}, { session }), round + 1);
     });
   }
+});
+
+t.test('a transaction does not wait for a write that was given up', async (t) => {
+  const { uri } = await testDatabase(t);
+  const { connection, transaction, close } = await connectDatabase(uri);
+  t.teardown(close);
+  const things = connection.db!.collection<{ _id: string; round: number }>('things');
+  await things.insertOne({ _id: 'one', round: 0 });
+  // Of several that write the same, some are in each other's way, and find nothing to write at their second try: the cluster time moved all the same.
+  let isAhead = false;
+  for (let round = 1; round <= 200 && !isAhead; round++) {
+    await Promise.all(Array.from({ length: 24 }, () => things.findOneAndUpdate({ _id: 'one' }, { $set: { round } })));
+    const { operationTime, $clusterTime } = await connection.db!.command({ ping: 1 });
+    isAhead = $clusterTime.clusterTime.greaterThan(operationTime);
+  }
+  t.ok(isAhead, 'the cluster time is ahead of the newest write');
+  const found = transaction((session) => things.findOne({}, { session }));
+  const tooLong = new AbortController();
+  const late = systemClock.sleep(5000, tooLong.signal).then(() => 'it waits');
+  t.match(await Promise.race([found, late]), { _id: 'one' });
+  tooLong.abort();
 });
