@@ -77,7 +77,9 @@ export async function connectDatabase(uri: string): Promise<Database> {
  *  the time of its newest write, which every answer brings to its session. The cluster time, which the driver has at hand, will not do: a write that
  *  was given up moves it too, and for that one MongoDB waits until there is another write, which may itself be waiting here. */
 async function beginAfterReads(session: Session, { db }: mongoose.Connection): Promise<void> {
-  await db!.command({ ping: 1 }, { session });
+  const ask = () => db!.command({ ping: 1 }, { session });
+  // A connection may have ended unnoticed, or its server. The driver tries everything else in a transaction again by itself.
+  await ask().catch(ask);
 }
 
 const DUPLICATE_KEY = 11_000;

@@ -1,4 +1,5 @@
 /** The connection to MongoDB keeps its promises on a real one. */
+import { type AddressInfo, connect, createServer } from 'node:net';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { connectDatabase } from '../../src/stores/database.js';
@@ -37,4 +38,32 @@ t.test('a transaction does not wait for a write that was given up', async (t) =>
   const late = systemClock.sleep(5000, tooLong.signal).then(() => 'it waits');
   t.match(await Promise.race([found, late]), { _id: 'one' });
   tooLong.abort();
+});
+
+t.test('a transaction is not lost with the connection that it would have begun on', async (t) => {
+  const { uri } = await testDatabase(t);
+  const { port, hostname } = new URL(uri);
+  let asked = 0;
+  const proxy = createServer((from) => {
+    const to = connect(Number(port), hostname);
+    for (const each of [from, to]) each.on('error', () => undefined);
+    to.pipe(from);
+    from.on('data', (bytes) => {
+      const isOfSession = bytes.includes('ping') && bytes.includes('lsid');
+      if (isOfSession && asked++ === 0) for (const each of [from, to]) each.destroy();
+      else to.write(bytes);
+    });
+    from.on('close', () => to.destroy());
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => proxy.close());
+  const way = Object.assign(new URL(uri), { hostname: '127.0.0.1', port: (proxy.address() as AddressInfo).port });
+  way.searchParams.delete('replicaSet');
+  way.searchParams.set('directConnection', 'true');
+  const { connection, transaction, close } = await connectDatabase(way.href);
+  t.teardown(close);
+  const things = connection.db!.collection('things');
+  await transaction((session) => things.insertOne({ round: 1 }, { session }));
+  t.equal(asked, 2, 'asked on a connection that was cut, and again');
+  t.equal(await things.countDocuments(), 1);
 });
