@@ -1,4 +1,5 @@
 /** Payment links. Memo and slug are unique over all accounts; a link with payments is never deleted. */
+import DataLoader from 'dataloader';
 import mongoose from 'mongoose';
 import type { LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
@@ -26,6 +27,8 @@ export interface PaymentLinkDoc {
   /** Stored for searches, never read. */
   suffixes?: string[];
 }
+
+const MEMOS_AT_ONCE = 100;
 
 /** Whatever memo and slug contain begins one of these, so that an index finds it. */
 export const suffixesOf = ({ memo, slug }: Pick<PaymentLinkDoc, 'memo' | 'slug'>): string[] => [
@@ -87,6 +90,17 @@ export function createPaymentLinkStore(
 ) {
   const links = connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema);
   const byId = createById(links);
+  /** What is asked in the same turn is one query. */
+  const takenMemos = new DataLoader<string, boolean>(
+    async (memos) => {
+      const found = await links.collection
+        .find({ memo: { $in: [...memos] } }, { projection: { _id: 0, memo: 1 } })
+        .toArray();
+      const taken = new Set(found.map(({ memo }) => memo));
+      return memos.map((memo) => taken.has(memo));
+    },
+    { cache: false, maxBatchSize: MEMOS_AT_ONCE, batchScheduleFn: (dispatch) => setImmediate(dispatch) },
+  );
   const listOf = (accountId: string) => `paymentLinks:${accountId}`;
 
   async function count(
@@ -193,8 +207,7 @@ export function createPaymentLinkStore(
         );
       },
       bySlug: (slug: string) => links.findOne({ slug }).lean<PaymentLinkDoc>().exec(),
-      hasMemo: async (memo: string): Promise<boolean> =>
-        (await links.collection.findOne({ memo }, { projection: { _id: 0, memo: 1 } })) !== null,
+      hasMemo: (memo: string): Promise<boolean> => takenMemos.load(memo),
       byMemos: (memos: readonly string[], session: Session) =>
         links
           .find({ memo: { $in: [...memos] } })

@@ -441,6 +441,14 @@ t.test('what both ask for in the same moment is one query for each, and each is 
   t.equal(await db.collection('system.profile').countDocuments({ 'command.find': 'wallets' }), 2);
 });
 
+t.test('whether memos are taken by links of anybody is one query for all who ask in the same moment', async (t) => {
+  await db.command({ profile: 2 });
+  const taken = await Promise.all(['NOBODYS', link.memo, 'FREE', link.memo].map(stores.system.paymentLinks.hasMemo));
+  await db.command({ profile: 0 });
+  t.same(taken, [false, true, false, true]);
+  t.equal(await db.collection('system.profile').countDocuments({ 'command.find': 'paymentLinks' }), 1);
+});
+
 t.test(
   'every command of an account names the account, so that a database divided by accounts answers it from one part',
   async (t) => {
