@@ -25,8 +25,7 @@ export interface WebhookDoc {
   openedTo: number;
   /** Number of its latest delivery. */
   deliverySequence: number;
-  /** Which dispatcher sends its deliveries now. */
-  /** `askedBy`: another dispatcher, which gets the lease next. */
+  /** Which dispatcher sends its deliveries now. `askedBy`: another one, which gets the lease next. */
   lease: { holder: string; until: Date; askedBy?: string } | null;
   createdAt: Date;
 }
@@ -282,10 +281,10 @@ export interface WebhookHealth extends FailureState {
   pausedBecause?: 'gone' | 'failing';
 }
 
-/** By the database's clock, because those of several workers differ. */
-/** Beyond it, who asked is gone. */
+/** Who asked for a lease and does not take it up for so long is gone. */
 const HANDED_OVER_MS = 2000;
 
+/** By the database's clock, because those of several workers differ. */
 const fromNow = (ms: number) => ({ $add: ['$$NOW', ms] });
 
 /** $set would leave what was in the old lease in the new one. */

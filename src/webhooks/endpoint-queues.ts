@@ -57,6 +57,15 @@ export function createEndpointQueues(deps: {
     });
   }
 
+  /** Those of these webhooks that are neither held nor known to be paused, beginning after the one that was taken last. */
+  function unheldInTurn(webhookIds: readonly string[]): string[] {
+    const nowMs = monotonic.nowMs();
+    for (const [id, untilMs] of paused) if (untilMs <= nowMs) paused.delete(id);
+    const ids = webhookIds.filter((id) => !queues.has(id) && !paused.has(id));
+    const next = ids.findIndex((id) => id > lastClaimed);
+    return next < 0 ? ids : [...ids.slice(next), ...ids.slice(0, next)];
+  }
+
   return {
     all: (): EndpointQueue[] => [...queues.values()],
     of: (webhookId: string): EndpointQueue | undefined => queues.get(webhookId),
@@ -73,11 +82,7 @@ export function createEndpointQueues(deps: {
 
     /** Takes the leases of these webhooks, as far as there is room, beginning after those that it took last. */
     async claim(webhookIds: readonly string[]): Promise<void> {
-      const nowMs = monotonic.nowMs();
-      for (const [id, untilMs] of paused) if (untilMs <= nowMs) paused.delete(id);
-      const ids = webhookIds.filter((id) => !queues.has(id) && !paused.has(id));
-      const next = ids.findIndex((id) => id > lastClaimed);
-      const inTurn = next < 0 ? ids : [...ids.slice(next), ...ids.slice(0, next)];
+      const inTurn = unheldInTurn(webhookIds);
       const others = new Map<string, string[]>();
       for (let from = 0; from < inTurn.length && queues.size < MAX_QUEUES; from += CLAIM_BATCH) {
         const batch = inTurn.slice(from, from + Math.min(CLAIM_BATCH, MAX_QUEUES - queues.size));
