@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { startTestService } from '../../test/helpers/service.js';
 import { confine } from './cpu-share.js';
+import type { LoadPlan } from './load.js';
 import { pathOf, startProgram } from './program.js';
 import type { Row, Section } from './report.js';
 import { beside, createScope } from './scope.js';
@@ -17,8 +18,10 @@ const CONNECTIONS = 32;
 const SHARE = Number(process.env.BENCH_CPU_SHARE ?? 0.25);
 /** Requests are about one of them each, picked at random: what asks for the same document over and over is easy to answer. */
 const PRODUCTS = 1000;
+/** Whose products those are where it is not all of one. */
+const ACCOUNTS = 8;
 
-async function load(plan: object): Promise<number> {
+async function load(plan: LoadPlan): Promise<number> {
   const { stdout } = await promisify(execFile)(process.execPath, [
     '--import=tsx',
     pathOf('./load.ts'),
@@ -27,17 +30,22 @@ async function load(plan: object): Promise<number> {
   return JSON.parse(stdout).perSecond;
 }
 
+type Subjects = LoadPlan['subjects'];
+type Asked = Pick<LoadPlan, 'method' | 'body' | 'subjects'> & { path: string };
+
 /** What is asked for: any of the products, any page of them, and something new for any of them. */
-function requestsOf(products: readonly string[], walletIds: readonly string[]) {
-  const pages = Array.from({ length: PRODUCTS / 20 }, (_, n) => String(n + 1));
+function requestsOf(products: Subjects, wallets: Subjects): [string, Asked][] {
+  const { apiKey } = products[0]!;
+  const pages = Array.from({ length: PRODUCTS / 20 }, (_, n) => ({ id: String(n + 1), apiKey }));
   const product = { name: 'Another', walletId: '{id}', assetCode: 'XLM', priceType: 'FIXED', price: '10' };
-  const post = (path: string, body: object, ids: readonly string[]) => ({
-    ...{ method: 'POST', path, body: JSON.stringify(body), ids },
+  const get = (path: string, subjects: Subjects): Asked => ({ method: 'GET', path, subjects });
+  const post = (path: string, body: object, subjects: Subjects): Asked => ({
+    ...{ method: 'POST', path, body: JSON.stringify(body), subjects },
   });
   return Object.entries({
-    'GET one product': { method: 'GET', path: '/products/{id}', ids: products },
-    'GET a list of 20 products': { method: 'GET', path: '/products?pageSize=20&page={id}', ids: pages },
-    'POST a product': post('/products', product, walletIds),
+    'GET one product': get('/products/{id}', products),
+    'GET a list of 20 products': get('/products?pageSize=20&page={id}', pages),
+    'POST a product': post('/products', product, wallets),
     'POST a payment link': post('/payment-links', { productId: '{id}' }, products),
     'POST a checkout': post('/checkouts', { productId: '{id}', reference: 'order-1042' }, products),
   }).filter(([name]) => name.includes(process.env.BENCH_API ?? ''));
@@ -53,13 +61,15 @@ export async function api(): Promise<Section> {
       database,
       env: { NETWORKS: 'TESTNET', HORIZON_URLS_TESTNET: 'http://127.0.0.1:9' },
     });
-    const { productIds, walletIds } = await seed(database.db, service.accountId, {
-      payments: 100,
-      links: 100,
-      products: PRODUCTS,
-      events: 10,
-      deliveries: 10,
-    });
+    const subjectsIn = async ({ accountId, apiKey }: { accountId: string; apiKey: string }, products: number) => {
+      const sizes = { payments: 100, links: 100, events: 10, deliveries: 10, products };
+      const { productIds, walletIds } = await seed(database.db, accountId, sizes);
+      const subjects = (ids: readonly string[]) => ids.map((id) => ({ id, apiKey }));
+      return { products: subjects(productIds), wallets: subjects(walletIds) };
+    };
+    const mine = await subjectsIn(service, PRODUCTS);
+    const several = [];
+    for (let n = 0; n < ACCOUNTS; n++) several.push(await subjectsIn(await service.openAccount(), PRODUCTS / ACCOUNTS));
     // Nothing is sold of an inactive product or into an inactive wallet. No worker runs that would watch it.
     for (const name of ['products', 'wallets']) {
       await database.db.collection(name).updateMany({}, { $set: { active: true } });
@@ -70,24 +80,25 @@ export async function api(): Promise<Section> {
     ];
     const [ours, second] = processes.map(({ line }) => `${line}/api/v1`) as [string, string];
     const { line: theirs } = await startProgram(scope, './plain-server.ts', database.uri);
-    const headers = { authorization: `Bearer ${service.apiKey}`, 'content-type': 'application/json' };
     const [{ _id: newestLink }] = (await database.db
       .collection<{ _id: string }>('paymentLinks')
       .find({}, { sort: { _id: -1 }, limit: 1 })
       .toArray()) as [{ _id: string }];
     const rows: Row[] = [];
-    const asked = requestsOf(productIds, walletIds);
+    const asked = requestsOf(mine.products, mine.wallets);
+    const ofSeveral = requestsOf(
+      several.flatMap(({ products }) => products),
+      several.flatMap(({ wallets }) => wallets),
+    );
     const compare = async (
-      { path, ...what }: (typeof asked)[0][1],
+      { path, ...what }: Asked,
       one: readonly string[],
       other: readonly string[],
     ): Promise<Awaited<ReturnType<typeof beside>>> => {
       /** The same connections, spread over so many processes. */
       const measure = (bases: readonly string[]) => async () => {
         const connections = CONNECTIONS / bases.length;
-        const rates = await Promise.all(
-          bases.map((base) => load({ ...what, url: base + path, headers, connections, ms: MS })),
-        );
+        const rates = await Promise.all(bases.map((base) => load({ ...what, url: base + path, connections, ms: MS })));
         return rates.reduce((sum, rate) => sum + rate);
       };
       await measure(one)();
@@ -103,7 +114,10 @@ export async function api(): Promise<Section> {
       rows.push(row);
       console.log(`  ${JSON.stringify(row)}`);
     };
-    for (const [name, what] of asked) {
+    const inSeveral = ofSeveral
+      .filter(([name]) => !name.includes('list'))
+      .map(([name, what]): [string, Asked] => [`${name}, in ${ACCOUNTS} accounts`, what]);
+    for (const [name, what] of [...asked, ...inSeveral]) {
       const result = await compare(what, [ours], [theirs]);
       add({ name, values: { 'ours/s': result.ours, 'by hand/s': result.theirs }, ratio: result.ratio });
     }
@@ -111,7 +125,7 @@ export async function api(): Promise<Section> {
     try {
       const shares = processes.map(({ child }) => confine(`api-${child.pid}`, [child.pid!]));
       for (const each of shares) each.limitTo(SHARE);
-      for (const [name, what] of asked) {
+      for (const [name, what] of [...asked, ...inSeveral]) {
         const result = await compare(what, [ours, second], [ours]);
         add({
           name: `${name}, two processes beside one`,
@@ -120,7 +134,7 @@ export async function api(): Promise<Section> {
         });
       }
       notes.push(
-        `Two processes beside one: each with ${SHARE} of a core, so that MongoDB and the client have what they ask for on two cores. All requests are of one account.`,
+        `Two processes beside one: each with ${SHARE} of a core, so that MongoDB and the client have what they ask for on two cores. All requests are of one account, 16 connections to each of two or 32 to one: what is made there meets in the counts of its wallets and lists, and of two transactions one begins anew; what is read by id at once is one query, of 16 or of 32.`,
       );
     } catch (error) {
       notes.push(`Nothing was confined to a share of a core: ${(error as Error).message}`);
@@ -133,6 +147,7 @@ export async function api(): Promise<Section> {
       rows,
       notes: [
         `${CONNECTIONS} connections each, every request about one of ${PRODUCTS.toLocaleString('en')} products picked at random (a list: one of their pages; a new product: one of four wallets). By hand (scripts/bench/plain-server.ts): the key is looked up, one document is read and one is inserted with majority write concern, and the same JSON is answered; nothing keeps a product from being deleted meanwhile, and there is no validation of the whole, no metrics, no request id, no rate limit.`,
+        `In ${ACCOUNTS} accounts: the same requests about as many products of several accounts, of which ours reads and writes each by itself.`,
         ...notes,
       ],
     };

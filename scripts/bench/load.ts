@@ -2,16 +2,17 @@
 import { Agent, request } from 'undici';
 import { sequence } from './random.js';
 
-/** `{id}` stands for one of `ids`. */
-const { url, method, headers, body, ids, connections, ms } = JSON.parse(process.argv[2]!) as {
+export interface LoadPlan {
   url: string;
   method: 'GET' | 'POST';
-  headers: Record<string, string>;
   body?: string;
-  ids: string[];
+  /** `{id}` in the url or the body stands for one of these; the key is of its account. */
+  subjects: readonly { id: string; apiKey: string }[];
   connections: number;
   ms: number;
-};
+}
+
+const { url, method, body, subjects, connections, ms } = JSON.parse(process.argv[2]!) as LoadPlan;
 const random = sequence();
 const dispatcher = new Agent({ connections, pipelining: 1 });
 const endMs = performance.now() + ms;
@@ -19,7 +20,8 @@ const times: number[] = [];
 await Promise.all(
   Array.from({ length: connections }, async () => {
     while (performance.now() < endMs) {
-      const id = ids[Math.floor(random() * ids.length)]!;
+      const { id, apiKey } = subjects[Math.floor(random() * subjects.length)]!;
+      const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
       const sent = body === undefined ? {} : { body: body.replace('{id}', id) };
       const from = performance.now();
       const answer = await request(url.replace('{id}', id), { method, headers, dispatcher, ...sent });
