@@ -26,6 +26,8 @@ export interface DispatchSettings extends RetrySettings {
   leaseMarginMs?: number;
   /** How long an ending dispatcher waits for what is in flight. Default 7000. */
   graceMs?: number;
+  /** Webhooks that one dispatcher sends to at once. Default 1024. */
+  maxQueues?: number | undefined;
 }
 
 export interface DispatcherDeps {
@@ -79,9 +81,9 @@ export function createDispatcher(deps: DispatcherDeps) {
 
 function createRun(deps: DispatcherDeps, throttles: Throttles) {
   const { deliveries, clock, log, settings, onAttempt, monotonic = monotonicClock } = deps;
-  const { timeoutMs, pollMs = 250, leaseMarginMs: marginMs = 3000, graceMs = 7000 } = settings;
+  const { timeoutMs, pollMs = 250, leaseMarginMs: marginMs = 3000, graceMs = 7000, maxQueues } = settings;
   const holder = clock.randomBytes(12).toString('hex');
-  const queues = createEndpointQueues({ ...deps, holder, timeoutMs, marginMs });
+  const queues = createEndpointQueues({ ...deps, holder, timeoutMs, marginMs, maxQueues });
   const recorder = createAttemptRecorder({ ...deps, holder });
   const sending = new Set<Promise<void>>();
   let stopping = false;
@@ -100,6 +102,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
     const due = await deliveries.dueWebhooks(clock.now());
     const isDue = new Set(due);
     await queues.yieldAsked();
+    queues.endTurns();
     await queues.release(
       queues.all().filter((queue) => queue.size === 0 && (queue.stopped || !isDue.has(queue.webhook._id))),
     );

@@ -49,9 +49,11 @@ export class EndpointQueue {
   readonly #held = new Set<string>();
   readonly #recordedSinceLook = new Set<string>();
 
-  /** @param leaseEndsMs by the monotonic clock; earlier than the database's end of the lease */
+  /** @param heldSinceMs by the monotonic clock, as is the next
+   *  @param leaseEndsMs earlier than the database's end of the lease */
   constructor(
     public webhook: WebhookDoc,
+    readonly heldSinceMs: number,
     public leaseEndsMs: number,
   ) {
     const { failingSince: since, failedAttempts: attempts = 0 } = webhook;

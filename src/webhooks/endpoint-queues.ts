@@ -6,9 +6,10 @@ import type { WebhookStore } from '../stores/webhooks.js';
 import { createBalance } from './balance.js';
 import { EndpointQueue } from './endpoint-queue.js';
 
-/** Leases held at once; other webhooks have their turn when one is free. */
 const MAX_QUEUES = 1024;
 const CLAIM_BATCH = 500;
+/** With more webhooks than leases, each of them is sent to for so long before the next one has its turn: slow endpoints do not keep all leases. */
+const TURN_MS = 5000;
 /** Deliveries of a paused webhook stay due: whether it is active again is asked so often. */
 const PAUSED_LOOK_MS = 2000;
 /** Between two looks whether another dispatcher asks for a lease. */
@@ -20,7 +21,8 @@ const MAX_SLOTS = 32;
 
 export type EndpointQueues = ReturnType<typeof createEndpointQueues>;
 
-/** @param deps.timeoutMs of one attempt; a lease lasts `marginMs` longer */
+/** @param deps.timeoutMs of one attempt; a lease lasts `marginMs` longer
+ *  @param deps.maxQueues leases held at once; default 1024 */
 export function createEndpointQueues(deps: {
   webhooks: Pick<
     WebhookStore,
@@ -30,15 +32,19 @@ export function createEndpointQueues(deps: {
   holder: string;
   timeoutMs: number;
   marginMs: number;
+  maxQueues?: number | undefined;
   log: Logger;
   /** Measures leases, whatever the host's clock is set to; simulations pass their own. */
   monotonic?: MonotonicClock;
 }) {
-  const { webhooks, deliveries, holder, timeoutMs, marginMs, log, monotonic = monotonicClock } = deps;
+  const { webhooks, deliveries, holder, timeoutMs, marginMs, log } = deps;
+  const { maxQueues = MAX_QUEUES, monotonic = monotonicClock } = deps;
   const leaseMs = timeoutMs + marginMs;
+  /** Held the longest first. */
   const queues = new Map<string, EndpointQueue>();
   let lastClaimed = '';
-  let isCrowded = false;
+  /** How many webhooks there was no room for. */
+  let leftOut = 0;
   let askedLookMs = Number.NEGATIVE_INFINITY;
   const balance = createBalance({ webhooks, holder, monotonic });
   /** Webhooks that were found paused, and until when nobody asks again. */
@@ -73,7 +79,7 @@ export function createEndpointQueues(deps: {
     /** How many webhooks have due deliveries and were found paused. */
     pausedCount: (): number => paused.size,
     /** Webhooks with due deliveries were left out, because there was no room for more leases. */
-    isCrowded: (): boolean => isCrowded,
+    isCrowded: (): boolean => leftOut > 0,
     /** How many requests may be in flight to one endpoint. */
     slots: (): number => Math.max(MIN_SLOTS, Math.min(MAX_SLOTS, Math.floor(SLOTS / queues.size))),
 
@@ -84,18 +90,18 @@ export function createEndpointQueues(deps: {
     async claim(webhookIds: readonly string[]): Promise<void> {
       const inTurn = unheldInTurn(webhookIds);
       const others = new Map<string, string[]>();
-      for (let from = 0; from < inTurn.length && queues.size < MAX_QUEUES; from += CLAIM_BATCH) {
-        const batch = inTurn.slice(from, from + Math.min(CLAIM_BATCH, MAX_QUEUES - queues.size));
+      while (inTurn.length > 0 && queues.size < maxQueues) {
+        const batch = inTurn.splice(0, Math.min(CLAIM_BATCH, maxQueues - queues.size));
         const askedMs = monotonic.nowMs();
         const { held, gone, paused: found, leased } = await webhooks.claimLeases(batch, holder, leaseMs);
         for (const id of found) paused.set(id, askedMs + PAUSED_LOOK_MS);
-        for (const webhook of held) queues.set(webhook._id, new EndpointQueue(webhook, askedMs + leaseMs));
+        for (const webhook of held) queues.set(webhook._id, new EndpointQueue(webhook, askedMs, askedMs + leaseMs));
         // Deleted after its deliveries were opened.
         if (gone.length > 0) await deliveries.cancelPending(gone);
         for (const [other, some] of leased) others.set(other, [...(others.get(other) ?? []), ...some]);
         lastClaimed = batch.at(-1)!;
       }
-      isCrowded = queues.size >= MAX_QUEUES;
+      leftOut = inTurn.length;
       await balance.look(queues.size === 0, others);
     },
 
@@ -107,6 +113,12 @@ export function createEndpointQueues(deps: {
       if (queues.size < 2 || nowMs - askedLookMs < ASKED_LOOK_MS) return;
       askedLookMs = nowMs;
       for (const id of await webhooks.askedFor([...queues.keys()], holder)) queues.get(id)?.stop();
+    },
+
+    /** Stops as many queues as webhooks are left out, of those that have had their turn: they are released once what is in flight is recorded. */
+    endTurns(): void {
+      const sinceMs = monotonic.nowMs() - TURN_MS;
+      for (const queue of [...queues.values()].slice(0, leftOut)) if (queue.heldSinceMs <= sinceMs) queue.stop();
     },
 
     async release(done: readonly EndpointQueue[]): Promise<void> {

@@ -582,6 +582,24 @@ t.test('more webhooks than one dispatcher leases at once are sent to without a w
   t.equal(new Set(r.receiver.requests.map(({ path }) => path)).size, 1500, 'each once');
 });
 
+t.test('endpoints that are slow with much to take keep no lease from others for long', async (t) => {
+  const r = await rig(t, ({ path }) => (path === '/quick' ? {} : { delayMs: 1000 }));
+  const slow = ['/a', '/b', '/c', '/d'];
+  for (const path of slow) await r.webhook(path);
+  // Leases are taken in the order of ids: this one is the last.
+  const { _id } = await r.webhook('/quick', { accountId: 'acct_quick' });
+  await r.publish(r.eventsOf(payments(1000), ['payment.completed']));
+  await r.publish(r.eventsOf(['pay_quick'], ['payment.completed'], 'acct_quick'));
+  r.dispatch({ maxQueues: 3 });
+  await r.receiver.until(() => r.receiver.at('/quick').length === 1, 15_000);
+  const left = (await r.all()).filter((each) => each.webhookId !== _id && each.status === 'PENDING');
+  t.ok(left.length > 1000, `${left.length} are still due for the others`);
+  t.ok(
+    slow.every((path) => r.receiver.at(path).length > 0),
+    'each of which had a turn or has it now',
+  );
+});
+
 t.test('what is due is found for many webhooks at once, however much is due for one of them', async (t) => {
   const r = await rig(t);
   const ids = Array.from({ length: 12 }, () => r.newId('hook'));

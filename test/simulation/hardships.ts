@@ -40,6 +40,8 @@ export interface Hardships {
     /** So many at once in each worker, as when leases are lost. */
     auditors: number;
   } | null;
+  /** To how many webhooks a worker sends at once: fewer than there are. */
+  fewQueues: number | null;
 }
 
 export type HardshipName = keyof Hardships;
@@ -177,6 +179,7 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
       scenario.maxSteps = Math.max(scenario.maxSteps, 25_000);
     },
   },
+  fewQueues: { isOn: true, probability: 0.1, draw: (random) => random.between(1, 2), adapt: unchanged },
 };
 
 const NAMES = Object.keys(HARDSHIPS) as HardshipName[];

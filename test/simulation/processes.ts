@@ -48,6 +48,7 @@ export interface Surroundings {
     expires: boolean;
     /** Null for none, also on demand. */
     audits: Hardships['audits'];
+    maxQueues: number | undefined;
   };
 }
 

@@ -88,7 +88,8 @@ export async function simulate(
   const expires = hardships.checkouts !== null;
   const host = hardships.skewMs === null ? undefined : 'simulated';
   const { budget: requestsPerHour, audits } = hardships;
-  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour, expires, host, audits };
+  const maxQueues = hardships.fewQueues ?? undefined;
+  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour, expires, host, audits, maxQueues };
   const supervisor = new Supervisor(run, { ...run, settings });
   try {
     await goThroughTurmoil(run, supervisor);

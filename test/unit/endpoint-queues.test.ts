@@ -114,3 +114,48 @@ t.test(
     t.equal(asked.length, 2, 'nobody asks who has something to send');
   },
 );
+
+t.test('with more webhooks than leases, each has its turn, however much is due for those before it', async (t) => {
+  let nowMs = 0;
+  const all = ['hook_1', 'hook_2', 'hook_3', 'hook_4', 'hook_5'];
+  const queues = createEndpointQueues({
+    webhooks: {
+      claimLeases: async (ids) => {
+        const held = ids.map((_id) => ({ _id, status: 'ACTIVE' }) as WebhookDoc);
+        return { held, paused: [], gone: [], leased: new Map() };
+      },
+      renewLeases: async () => undefined,
+      releaseLeases: async () => undefined,
+      askForLeases: async () => undefined,
+      askedFor: async () => [],
+      heldBy: async () => [],
+    },
+    deliveries: { cancelPending: async () => undefined },
+    ...{ holder: 'me', timeoutMs, marginMs, maxQueues: 2, log: pino({ level: 'silent' }) },
+    monotonic: { nowMs: () => nowMs, sleep: async () => undefined },
+  });
+  const held = () => queues.all().map(({ webhook }) => webhook._id);
+  const round = async (due: string[]) => {
+    queues.endTurns();
+    await queues.release(queues.all().filter(({ stopped }) => stopped));
+    await queues.claim(due);
+    return held();
+  };
+  t.same(await round(all), ['hook_1', 'hook_2']);
+  nowMs = 4999;
+  t.same(await round(all), ['hook_1', 'hook_2'], 'not before their time is over');
+  nowMs = 5000;
+  t.same(await round(all), ['hook_3', 'hook_4']);
+  nowMs = 10_000;
+  t.same(await round(all), ['hook_5', 'hook_1'], 'nobody is passed over');
+  nowMs = 15_000;
+  t.same(await round(['hook_1', 'hook_2', 'hook_5']), ['hook_2', 'hook_5']);
+  await round(['hook_2', 'hook_5']);
+  nowMs = 60_000;
+  const kept = queues.all();
+  await round(['hook_2', 'hook_5']);
+  t.ok(
+    queues.all().every((queue, index) => queue === kept[index]),
+    'those that leave nobody out are kept',
+  );
+});

@@ -108,7 +108,7 @@ t.test('only global unicast addresses count as public', (t) => {
 });
 
 t.test('in an endpoint queue payment.completed follows the first attempt of its payment.received', (t) => {
-  const queue = new EndpointQueue({ _id: 'hook_1', failingSince: null } as never, 0);
+  const queue = new EndpointQueue({ _id: 'hook_1', failingSince: null } as never, 0, 0);
   const job = (kind: 'received' | 'completed', subjectId: string, attemptCount = 0) => ({
     delivery: { _id: `${kind} ${subjectId}`, eventType: `payment.${kind}`, subjectId, attemptCount } as never,
     body: Buffer.alloc(0),
