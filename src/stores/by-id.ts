@@ -1,11 +1,7 @@
-/** Documents by id. What requests ask for in the same turn of the event loop is read by one query for each account: under load a round trip
- *  serves several requests. Nothing is remembered, so nobody reads what was true before they asked. */
-import DataLoader from 'dataloader';
+/** Documents by id. What requests ask for in the same turn of the event loop is one query for each account. */
 import type { Model } from 'mongoose';
 import { projectionOf, type Session } from './database.js';
-
-/** Bounds a query. */
-const MAX_IDS = 100;
+import { createTurnLoader } from './turn-loader.js';
 
 interface Key {
   accountId: string;
@@ -23,25 +19,22 @@ export function createById<Doc extends { _id: string; accountId: string }>(model
     return new Map((await find(accountId, ids)).map((doc) => [doc._id, doc]));
   }
 
-  const loader = new DataLoader<Key, Doc | null>(
-    async (keys) => {
-      const idsByAccount = new Map<string, Set<string>>();
-      for (const { accountId, id } of keys) {
-        const ids = idsByAccount.get(accountId) ?? new Set();
-        idsByAccount.set(accountId, ids.add(id));
-      }
-      const found = new Map([...idsByAccount].map(([accountId, ids]) => [accountId, mapOf(accountId, ids)]));
-      return Promise.all(
-        keys.map(({ accountId, id }) =>
-          found.get(accountId)!.then(
-            (docs) => docs.get(id) ?? null,
-            (error: Error) => error,
-          ),
+  const loader = createTurnLoader<Key, Doc | null>(async (keys) => {
+    const idsByAccount = new Map<string, Set<string>>();
+    for (const { accountId, id } of keys) {
+      const ids = idsByAccount.get(accountId) ?? new Set();
+      idsByAccount.set(accountId, ids.add(id));
+    }
+    const found = new Map([...idsByAccount].map(([accountId, ids]) => [accountId, mapOf(accountId, ids)]));
+    return Promise.all(
+      keys.map(({ accountId, id }) =>
+        found.get(accountId)!.then(
+          (docs) => docs.get(id) ?? null,
+          (error: Error) => error,
         ),
-      );
-    },
-    { cache: false, maxBatchSize: MAX_IDS, batchScheduleFn: (dispatch) => setImmediate(dispatch) },
-  );
+      ),
+    );
+  });
   return {
     /** Null when there is none. */
     one: async (accountId: string, id: string, session?: Session): Promise<Doc | null> =>

@@ -1,5 +1,4 @@
 /** Payment links. Memo and slug are unique over all accounts; a link with payments is never deleted. */
-import DataLoader from 'dataloader';
 import mongoose from 'mongoose';
 import type { LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
@@ -7,6 +6,7 @@ import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { startingWith } from './text-search.js';
+import { createTurnLoader } from './turn-loader.js';
 import { stampSchema } from './wallets.js';
 
 export interface PaymentLinkDoc {
@@ -27,8 +27,6 @@ export interface PaymentLinkDoc {
   /** Stored for searches, never read. */
   suffixes?: string[];
 }
-
-const MEMOS_AT_ONCE = 100;
 
 /** Whatever memo and slug contain begins one of these, so that an index finds it. */
 export const suffixesOf = ({ memo, slug }: Pick<PaymentLinkDoc, 'memo' | 'slug'>): string[] => [
@@ -90,17 +88,13 @@ export function createPaymentLinkStore(
 ) {
   const links = connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema);
   const byId = createById(links);
-  /** What is asked in the same turn is one query. */
-  const takenMemos = new DataLoader<string, boolean>(
-    async (memos) => {
-      const found = await links.collection
-        .find({ memo: { $in: [...memos] } }, { projection: { _id: 0, memo: 1 } })
-        .toArray();
-      const taken = new Set(found.map(({ memo }) => memo));
-      return memos.map((memo) => taken.has(memo));
-    },
-    { cache: false, maxBatchSize: MEMOS_AT_ONCE, batchScheduleFn: (dispatch) => setImmediate(dispatch) },
-  );
+  const takenMemos = createTurnLoader<string, boolean>(async (memos) => {
+    const found = await links.collection
+      .find({ memo: { $in: [...memos] } }, { projection: { _id: 0, memo: 1 } })
+      .toArray();
+    const taken = new Set(found.map(({ memo }) => memo));
+    return memos.map((memo) => taken.has(memo));
+  });
   const listOf = (accountId: string) => `paymentLinks:${accountId}`;
 
   async function count(

@@ -1,0 +1,14 @@
+/** What requests ask for in the same turn of the event loop is read at once: under load a round trip serves several requests. Nothing is remembered,
+ *  so nobody reads what was true before they asked. */
+import DataLoader from 'dataloader';
+
+/** Bounds a read. */
+const MAX_KEYS = 100;
+
+/** @param read answers in the order of the keys; an Error rejects that key alone */
+export const createTurnLoader = <Key, Value>(read: DataLoader.BatchLoadFn<Key, Value>): DataLoader<Key, Value> =>
+  new DataLoader(read, {
+    cache: false,
+    maxBatchSize: MAX_KEYS,
+    batchScheduleFn: (dispatch) => setImmediate(dispatch),
+  });
