@@ -78,8 +78,12 @@ export async function connectDatabase(uri: string): Promise<Database> {
  *  was given up moves it too, and for that one MongoDB waits until there is another write, which may itself be waiting here. */
 async function beginAfterReads(session: Session, { db }: mongoose.Connection): Promise<void> {
   const ask = () => db!.command({ ping: 1 }, { session });
-  // A connection may have ended unnoticed, or its server. The driver tries everything else in a transaction again by itself.
-  await ask().catch(ask);
+  await ask().catch((error) => {
+    // There was a wait for a server already.
+    if (error instanceof mongoose.mongo.MongoServerSelectionError) throw error;
+    // A connection may have ended unnoticed. Within a transaction the driver tries again by itself, but not before it.
+    return ask();
+  });
 }
 
 const DUPLICATE_KEY = 11_000;
