@@ -1,6 +1,5 @@
-/** A way to the service that can be cut, as networks do. */
-import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+/** A way to the service, or to MongoDB, that can be cut, as networks do. */
+import { type AddressInfo, connect, createServer } from 'node:net';
 
 export interface CuttableWay {
   url: string;
@@ -8,19 +7,26 @@ export interface CuttableWay {
   cut(): void;
 }
 
-export async function cuttableWay(t: { teardown(end: () => unknown): void }, to: string): Promise<CuttableWay> {
+/** @param isLast told of what goes through: a connection ends by what it answers true for */
+export async function cuttableWay(
+  t: { teardown(end: () => unknown): void },
+  to: string,
+  isLast: (bytes: Buffer) => boolean = () => false,
+): Promise<CuttableWay> {
   const ends = new Set<{ destroy(): void }>();
   const cut = () => {
     for (const each of ends) each.destroy();
     ends.clear();
   };
-  const proxy = createServer().on('connection', (from) => {
+  const proxy = createServer((from) => {
     const target = connect(Number(new URL(to).port), '127.0.0.1');
-    from.pipe(target).pipe(from);
     for (const each of [from, target]) each.on('error', () => undefined);
+    from.on('data', (bytes) => {
+      if (isLast(bytes)) for (const each of [from, target]) each.destroy();
+    });
+    from.pipe(target).pipe(from);
     ends.add(from).add(target);
   });
-  proxy.removeAllListeners('request');
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {
     cut();

@@ -1,8 +1,8 @@
 /** The connection to MongoDB keeps its promises on a real one. */
-import { type AddressInfo, connect, createServer } from 'node:net';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { connectDatabase } from '../../src/stores/database.js';
+import { cuttableWay } from '../helpers/cut.js';
 import { testDatabase } from '../helpers/mongo.js';
 
 t.test('a transaction begins no earlier than what was read before it', async (t) => {
@@ -42,22 +42,10 @@ t.test('a transaction does not wait for a write that was given up', async (t) =>
 
 t.test('a transaction is not lost with the connection that it would have begun on', async (t) => {
   const { uri } = await testDatabase(t);
-  const { port, hostname } = new URL(uri);
   let asked = 0;
-  const proxy = createServer((from) => {
-    const to = connect(Number(port), hostname);
-    for (const each of [from, to]) each.on('error', () => undefined);
-    to.pipe(from);
-    from.on('data', (bytes) => {
-      const isOfSession = bytes.includes('ping') && bytes.includes('lsid');
-      if (isOfSession && asked++ === 0) for (const each of [from, to]) each.destroy();
-      else to.write(bytes);
-    });
-    from.on('close', () => to.destroy());
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => proxy.close());
-  const way = Object.assign(new URL(uri), { hostname: '127.0.0.1', port: (proxy.address() as AddressInfo).port });
+  const isFirstOfSession = (bytes: Buffer) => bytes.includes('ping') && bytes.includes('lsid') && asked++ === 0;
+  const { url } = await cuttableWay(t, uri, isFirstOfSession);
+  const way = Object.assign(new URL(uri), { hostname: '127.0.0.1', port: new URL(url).port });
   way.searchParams.delete('replicaSet');
   way.searchParams.set('directConnection', 'true');
   const { connection, transaction, close } = await connectDatabase(way.href);
