@@ -1,4 +1,4 @@
-/** The time that a queue leaves for attempts, told by a clock that is advanced. */
+/** Which leases a dispatcher asks for and gives back, and the time that they leave for attempts, told by a clock that is advanced. */
 import { pino } from 'pino';
 import t from 'tap';
 import type { WebhookDoc } from '../../src/stores/webhooks.js';
@@ -6,29 +6,38 @@ import { createEndpointQueues } from '../../src/webhooks/endpoint-queues.js';
 
 const [timeoutMs, marginMs] = [3000, 2000];
 
+type Deps = Parameters<typeof createEndpointQueues>[0];
+
+/** Queues by a clock that is advanced, whose leases are given as `webhooks` says. */
+const queuesBy = (
+  nowMs: () => number,
+  webhooks: Pick<Deps['webhooks'], 'claimLeases'> & Partial<Deps['webhooks']>,
+  maxQueues?: number,
+) =>
+  createEndpointQueues({
+    webhooks: {
+      renewLeases: async () => undefined,
+      releaseLeases: async () => undefined,
+      askForLeases: async () => undefined,
+      askedFor: async () => [],
+      heldBy: async () => [],
+      ...webhooks,
+    },
+    deliveries: { cancelPending: async () => undefined },
+    ...{ holder: 'me', timeoutMs, marginMs, maxQueues, log: pino({ level: 'silent' }) },
+    monotonic: { nowMs, sleep: async () => undefined },
+  });
+
 t.test(
   'nothing starts in a queue that could last longer than its lease, however late the database answers',
   async (t) => {
     let nowMs = 0;
-    const queues = createEndpointQueues({
-      webhooks: {
-        // What is asked for at one moment may be answered much later: the lease counts from the question.
-        claimLeases: async ([_id]) => {
-          nowMs += 700;
-          return { held: [{ _id, status: 'ACTIVE' } as WebhookDoc], paused: [], gone: [], leased: new Map() };
-        },
-        renewLeases: async () => undefined,
-        releaseLeases: async () => undefined,
-        askForLeases: async () => undefined,
-        askedFor: async () => [],
-        heldBy: async () => [],
+    const queues = queuesBy(() => nowMs, {
+      // What is asked for at one moment may be answered much later: the lease counts from the question.
+      claimLeases: async ([_id]) => {
+        nowMs += 700;
+        return { held: [{ _id, status: 'ACTIVE' } as WebhookDoc], paused: [], gone: [], leased: new Map() };
       },
-      deliveries: { cancelPending: async () => undefined },
-      holder: 'me',
-      timeoutMs,
-      marginMs,
-      log: pino({ level: 'silent' }),
-      monotonic: { nowMs: () => nowMs, sleep: async () => undefined },
     });
     await queues.claim(['hook_1']);
     const queue = queues.of('hook_1')!;
@@ -45,21 +54,11 @@ t.test(
   async (t) => {
     let nowMs = 0;
     const asked: string[][] = [];
-    const queues = createEndpointQueues({
-      webhooks: {
-        claimLeases: async (ids) => {
-          asked.push([...ids]);
-          return { held: [], paused: ids.filter((id) => id === 'hook_paused'), gone: [], leased: new Map() };
-        },
-        renewLeases: async () => undefined,
-        releaseLeases: async () => undefined,
-        askForLeases: async () => undefined,
-        askedFor: async () => [],
-        heldBy: async () => [],
+    const queues = queuesBy(() => nowMs, {
+      claimLeases: async (ids) => {
+        asked.push([...ids]);
+        return { held: [], paused: ids.filter((id) => id === 'hook_paused'), gone: [], leased: new Map() };
       },
-      deliveries: { cancelPending: async () => undefined },
-      ...{ holder: 'me', timeoutMs, marginMs, log: pino({ level: 'silent' }) },
-      monotonic: { nowMs: () => nowMs, sleep: async () => undefined },
     });
     for (; nowMs <= 2000; nowMs += 500) await queues.claim(['hook_active', 'hook_paused']);
     t.same(
@@ -81,18 +80,9 @@ t.test(
       ['busy', ['hook_3', 'hook_4', 'hook_5', 'hook_6', 'hook_7']],
     ]);
     let held: WebhookDoc[] = [];
-    const queues = createEndpointQueues({
-      webhooks: {
-        claimLeases: async () => ({ held, paused: [], gone: [], leased }),
-        renewLeases: async () => undefined,
-        releaseLeases: async () => undefined,
-        askedFor: async () => [],
-        askForLeases: async (ids, from) => void asked.push({ atMs: nowMs, ids, from }),
-        heldBy: async () => [],
-      },
-      deliveries: { cancelPending: async () => undefined },
-      ...{ holder: 'me', timeoutMs, marginMs, log: pino({ level: 'silent' }) },
-      monotonic: { nowMs: () => nowMs, sleep: async () => undefined },
+    const queues = queuesBy(() => nowMs, {
+      claimLeases: async () => ({ held, paused: [], gone: [], leased }),
+      askForLeases: async (ids, from) => void asked.push({ atMs: nowMs, ids, from }),
     });
     const look = async (untilMs: number) => {
       for (; nowMs <= untilMs; nowMs += 50) await queues.claim([...leased.values()].flat());
@@ -118,22 +108,16 @@ t.test(
 t.test('with more webhooks than leases, each has its turn, however much is due for those before it', async (t) => {
   let nowMs = 0;
   const all = ['hook_1', 'hook_2', 'hook_3', 'hook_4', 'hook_5'];
-  const queues = createEndpointQueues({
-    webhooks: {
+  const queues = queuesBy(
+    () => nowMs,
+    {
       claimLeases: async (ids) => {
         const held = ids.map((_id) => ({ _id, status: 'ACTIVE' }) as WebhookDoc);
         return { held, paused: [], gone: [], leased: new Map() };
       },
-      renewLeases: async () => undefined,
-      releaseLeases: async () => undefined,
-      askForLeases: async () => undefined,
-      askedFor: async () => [],
-      heldBy: async () => [],
     },
-    deliveries: { cancelPending: async () => undefined },
-    ...{ holder: 'me', timeoutMs, marginMs, maxQueues: 2, log: pino({ level: 'silent' }) },
-    monotonic: { nowMs: () => nowMs, sleep: async () => undefined },
-  });
+    2,
+  );
   const held = () => queues.all().map(({ webhook }) => webhook._id);
   const round = async (due: string[]) => {
     queues.endTurns();
