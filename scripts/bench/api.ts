@@ -134,7 +134,7 @@ export async function api(): Promise<Section> {
         });
       }
       notes.push(
-        `Two processes beside one: each with ${SHARE} of a core, so that MongoDB and the client have what they ask for on two cores. All requests are of one account, 16 connections to each of two or 32 to one: what is made there meets in the counts of its wallets and lists, and of two transactions one begins anew; what is read by id at once is one query, of 16 or of 32.`,
+        `Two processes beside one: each with ${SHARE} of a core, so that MongoDB and the client have what they ask for on two cores. There are 16 connections to each of two or 32 to one: what is made in an account meets in the counts of its wallets and lists, and of two transactions one begins anew; what is read by id at once is one query, of 16 or of 32.`,
       );
     } catch (error) {
       notes.push(`Nothing was confined to a share of a core: ${(error as Error).message}`);

@@ -6,6 +6,7 @@ import type { WebhookStore } from '../stores/webhooks.js';
 import { createBalance } from './balance.js';
 import { EndpointQueue } from './endpoint-queue.js';
 
+/** Leases held at once. */
 const MAX_QUEUES = 1024;
 const CLAIM_BATCH = 500;
 /** With more webhooks than leases, each of them is sent to for so long before the next one has its turn: slow endpoints do not keep all leases. */
@@ -43,7 +44,7 @@ export function createEndpointQueues(deps: {
   /** Held the longest first. */
   const queues = new Map<string, EndpointQueue>();
   let lastClaimed = '';
-  /** How many webhooks there was no room for. */
+  /** How many webhooks with due deliveries were not looked at, because there was no room for more leases. */
   let leftOut = 0;
   let askedLookMs = Number.NEGATIVE_INFINITY;
   const balance = createBalance({ webhooks, holder, monotonic });
@@ -78,7 +79,7 @@ export function createEndpointQueues(deps: {
     count: (): number => queues.size,
     /** How many webhooks have due deliveries and were found paused. */
     pausedCount: (): number => paused.size,
-    /** Webhooks with due deliveries were left out, because there was no room for more leases. */
+    /** Whether there was no room for the leases of all webhooks with due deliveries. */
     isCrowded: (): boolean => leftOut > 0,
     /** How many requests may be in flight to one endpoint. */
     slots: (): number => Math.max(MIN_SLOTS, Math.min(MAX_SLOTS, Math.floor(SLOTS / queues.size))),

@@ -67,7 +67,7 @@ const originalCommand = Connection.prototype.command;
 Connection.prototype.command = function (this: any, ns: any, command: Doc, options: Doc, responseType: any) {
   const kind = Object.keys(command)[0]!;
   const session = options?.session;
-  if (kind === 'ping' && session) return newestWriteTold(session, responseType);
+  if (kind === 'ping' && session) return tellNewestWrite(session, responseType);
   if (sessionsOfTheDead.has(session)) return originalCommand.call(this, ns, command, options, responseType);
   const lsid =
     session?.inTransaction() || kind === 'commitTransaction' || kind === 'abortTransaction' ? lsidOf(session) : null;
@@ -79,7 +79,7 @@ Connection.prototype.command = function (this: any, ns: any, command: Doc, optio
 
 /** What asks for it is no process but the driver's connection. It takes no time, or what ran before the answer would be a matter of chance; and all writes
  *  are of this driver, which therefore knows the time of the newest. */
-async function newestWriteTold(session: any, responseType: any): Promise<unknown> {
+async function tellNewestWrite(session: any, responseType: any): Promise<unknown> {
   const { clusterTime } = session.client.topology;
   if (clusterTime) session.advanceOperationTime(clusterTime.clusterTime);
   return replyOf({ ok: 1 }, responseType);

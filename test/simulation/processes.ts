@@ -48,6 +48,7 @@ export interface Surroundings {
     expires: boolean;
     /** Null for none, also on demand. */
     audits: Hardships['audits'];
+    /** Webhooks that a worker sends to at once; undefined for the service's own number. */
     maxQueues: number | undefined;
   };
 }
