@@ -222,6 +222,8 @@ export function createCountSegments(connection: mongoose.Connection) {
 
       const isShallow = offset <= LEAST_ROOM;
       const shallow = isShallow ? items({}, offset) : null;
+      // It is awaited last: should it fail before, the process must not end for that.
+      shallow?.catch(() => undefined);
       const parts = (await segmentsOf(list, direction)).filter(
         ({ after, upTo }) =>
           (ids.from === undefined || upTo === null || upTo >= ids.from) && (ids.to === undefined || after < ids.to),

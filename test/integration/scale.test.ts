@@ -4,6 +4,7 @@ import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { createdAtOf, createIds } from '../../src/domain/ids.js';
 import type { CheckoutDoc, CheckoutFilter } from '../../src/stores/checkouts.js';
+import { createCountSegments } from '../../src/stores/count-segments.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
 import type { PaymentDoc } from '../../src/stores/payments.js';
@@ -185,6 +186,28 @@ t.test('totals and pages of a long list are exact after whatever came, was judge
     }),
     { numRuns: 20, seed: 11 },
   );
+});
+
+t.test('a page that cannot be read fails alone, not the process', async (t) => {
+  const accountId = 'acct_failing';
+  await insert(payments(accountId, 5100, 700));
+  const countSegments = createCountSegments(connection);
+  const model = connection.model<PaymentDoc>('Payment');
+  const read = (hint?: Record<string, 1>) =>
+    countSegments.page(
+      `payments:${accountId}`,
+      model,
+      { accountId },
+      { page: 1, pageSize: 5, direction: -1, ...(hint ? { hint } : {}) },
+    );
+  t.equal((await read()).meta.total, 5100);
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => void unhandled.push(reason);
+  process.prependListener('unhandledRejection', note);
+  t.teardown(() => process.off('unhandledRejection', note));
+  await t.rejects(read({ noSuchIndex: 1 }));
+  await systemClock.sleep(100);
+  t.same(unhandled, []);
 });
 
 t.test('two writers of one list at once lose no change of a stretch', async (t) => {
