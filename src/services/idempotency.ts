@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
+import { AlreadyMade } from '../domain/already-made.js';
 import { ApiError, conflict } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import type { ClaimDoc } from '../stores/idempotency.js';
@@ -74,7 +75,12 @@ export function createIdempotency(deps: {
     const done = new AbortController();
     void prolong(claim, done.signal);
     try {
-      const answer = await execute({ ...caller, reservedId: (prefix) => `${prefix}_${claim.reservedSuffix}` });
+      const run = () => execute({ ...caller, reservedId: (prefix) => `${prefix}_${claim.reservedSuffix}` });
+      const answer = await run().catch((error: unknown) => {
+        if (!(error instanceof AlreadyMade)) throw error;
+        // Another run, which was slow and not dead, made it just now: the next one finds it.
+        return run();
+      });
       if (answer.status < 200 || answer.status > 299) await claims.release(_id, runner);
       else {
         const body = secretField === undefined ? answer.body : leaveOut(answer.body, secretField.split('.'));

@@ -9,7 +9,7 @@ import { firstIdOf } from '../domain/ids.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { createCountSegments } from './count-segments.js';
-import { isDuplicateKey, SCHEMA_OPTIONS, type Session } from './database.js';
+import { isDuplicateKey, orAlreadyMade, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page, withinIds } from './paging.js';
 import { batchesOf } from './snapshot.js';
 import { stampSchema } from './wallets.js';
@@ -203,13 +203,11 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
     },
 
     forAccount: (accountId: string) => ({
-      /** Stores them as this account's, all or none. False when a memo or slug is taken: abort the transaction and draw new ones. */
+      /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and draw new ones. */
       async insert(batch: readonly CheckoutDoc[], session: Session): Promise<boolean> {
         try {
-          await collection.insertMany(
-            batch.map((checkout) => ({ ...checkout, accountId })),
-            { session },
-          );
+          const docs = batch.map((checkout) => ({ ...checkout, accountId }));
+          await orAlreadyMade(collection.insertMany(docs, { session }));
           const ids = batch.map(({ _id }) => _id);
           await countSegments.touch(listOf(accountId), ids, ids.length, session);
           return true;

@@ -1,5 +1,6 @@
 /** The connection to MongoDB, and transactions on it. Writes are acknowledged by a majority before anybody is told of them. */
 import mongoose from 'mongoose';
+import { AlreadyMade } from '../domain/already-made.js';
 import { inSnapshot } from './snapshot.js';
 
 export type Session = mongoose.mongo.ClientSession;
@@ -91,3 +92,9 @@ const DUPLICATE_KEY = 11_000;
 /** True when a unique index refused a write. */
 export const isDuplicateKey = (error: unknown): boolean =>
   error instanceof mongoose.mongo.MongoServerError && error.code === DUPLICATE_KEY;
+
+/** @throws AlreadyMade where the index of `_id` refuses the insert. Of several documents only the message says which index it was. */
+export const orAlreadyMade = <T>(insert: Promise<T>): Promise<T> =>
+  insert.catch((error: unknown) => {
+    throw isDuplicateKey(error) && (error as Error).message.includes(' index: _id_ ') ? new AlreadyMade() : error;
+  });

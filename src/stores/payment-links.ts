@@ -3,7 +3,7 @@ import mongoose from 'mongoose';
 import type { LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { createCountSegments } from './count-segments.js';
-import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { isDuplicateKey, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { startingWith } from './text-search.js';
 import { createTurnLoader } from './turn-loader.js';
@@ -118,11 +118,11 @@ export function createPaymentLinkStore(
     ensureIndexes: () => links.createIndexes(),
 
     forAccount: (accountId: string) => ({
-      /** Stores them as this account's, all or none. False when a memo or slug is taken: abort the transaction and draw new ones. */
+      /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and draw new ones. */
       async insert(batch: readonly PaymentLinkDoc[], session: Session): Promise<boolean> {
         const docs = batch.map((link) => ({ ...link, accountId, suffixes: suffixesOf(link) }));
         try {
-          await links.collection.insertMany(docs as never[], { session });
+          await orAlreadyMade(links.collection.insertMany(docs as never[], { session }));
           const ids = batch.map(({ _id }) => _id);
           await countSegments.touch(listOf(accountId), ids, ids.length, session);
           return true;

@@ -3,7 +3,7 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
-import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { containing } from './text-search.js';
 import { stampSchema } from './wallets.js';
@@ -104,9 +104,8 @@ export function createProductStore(connection: mongoose.Connection) {
     forAccount: (accountId: string) => ({
       /** Stores them as this account's, all or none. */
       async insert(batch: readonly ProductDoc[], session: Session): Promise<void> {
-        await products.collection.insertMany(batch.map((product) => ({ ...product, accountId })) as never[], {
-          session,
-        });
+        const docs = batch.map((product) => ({ ...product, accountId }));
+        await orAlreadyMade(products.collection.insertMany(docs as never[], { session }));
       },
       byId: (id: string, session?: Session) => byId.one(accountId, id, session),
       byIds: (ids: readonly string[], session?: Session) => byId.many(accountId, ids, session),

@@ -4,7 +4,7 @@ import type { Network } from '../../contracts/networks.js';
 import type { ReadTo } from '../domain/coverage.js';
 import type { LedgerStamp, WatchWindow } from '../domain/terms.js';
 import { createById } from './by-id.js';
-import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { isDuplicateKey, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { containing } from './text-search.js';
 import { createWatchedWallets } from './watched-wallets.js';
@@ -95,7 +95,7 @@ export function createWalletStore(connection: mongoose.Connection) {
       /** Stores it as this account's. False when the account has this address on this network already. */
       async insert(wallet: WalletDoc, session?: Session): Promise<boolean> {
         try {
-          await wallets.collection.insertOne({ ...wallet, accountId } as never, { session });
+          await orAlreadyMade(wallets.collection.insertOne({ ...wallet, accountId } as never, { session }));
           return true;
         } catch (error) {
           if (isDuplicateKey(error)) return false;

@@ -2,7 +2,7 @@
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { OpeningPlan, Subscriber } from '../domain/sequence.js';
-import { inOneBatch, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { inOneBatch, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 
 export interface WebhookDoc {
@@ -83,7 +83,7 @@ export function createWebhookStore(connection: mongoose.Connection) {
     forAccount: (accountId: string) => ({
       /** Stores it as this account's. */
       async insert(webhook: WebhookDoc, session?: Session): Promise<void> {
-        await collection.insertOne({ ...webhook, accountId }, { session });
+        await orAlreadyMade(collection.insertOne({ ...webhook, accountId }, { session }));
       },
       count: (session: Session) => webhooks.countDocuments({ accountId }, { session }).exec(),
       byId: (id: string) => webhooks.findOne({ _id: id, accountId }).lean<WebhookDoc>().exec(),

@@ -8,6 +8,7 @@ import { createIdempotency } from '../../src/services/idempotency.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createIdempotencyStore } from '../../src/stores/idempotency.js';
 import { testDatabase } from '../helpers/mongo.js';
+import { startSelling, startTestService } from '../helpers/service.js';
 
 const log = pino({ level: 'silent' });
 const HOUR_MS = 3_600_000;
@@ -166,6 +167,47 @@ t.test('when the first process dies, one other takes over and reserves the same 
   const answers = await waiting;
   t.same(made, [reserved]);
   t.same(answers.map(({ replayed }) => replayed).sort(), [false, true]);
+});
+
+t.test('a creation whose first run was slow, not dead, still makes one thing, and both runs answer it', async (t) => {
+  const service = await startTestService(t);
+  const { accountId, context } = service;
+  const { product, wallet } = await startSelling(service);
+  const contexts = [context, await service.join('api')] as const;
+  const as: Caller = { ...caller, accountId };
+  const { address } = await context.localLedger!.client.fund();
+  const creations: Record<string, (n: 0 | 1, runner: Caller) => Promise<{ id: string }>> = {
+    '/wallets': (n, runner) =>
+      contexts[n].services.wallets.create(runner, { name: 'Second', address, network: 'LOCAL' }),
+    '/products': (n, runner) =>
+      contexts[n].services.products.create(runner, { ...product, price: '1', walletId: wallet.id }),
+    '/payment-links': (n, runner) => contexts[n].services.paymentLinks.create(runner, { productId: product.id }),
+    '/checkouts': (n, runner) => contexts[n].services.checkouts.create(runner, { productId: product.id }),
+    '/webhooks': (n, runner) =>
+      contexts[n].services.webhooks.create(runner, {
+        name: 'Orders',
+        url: 'https://shop.example/hook',
+        events: ['payment.completed'],
+      }),
+    '/api-keys': (n, runner) => contexts[n].services.apiKeys.create(runner, { name: 'Till', scope: 'READ' }),
+  };
+  for (const [path, create] of Object.entries(creations)) {
+    const same = request({ path });
+    let go = (): void => undefined;
+    const both = new Promise<void>((resolve) => (go = resolve));
+    const running = (n: 0 | 1) => async (runner: Caller) => {
+      if (n === 1) go();
+      await both;
+      return { status: 201, body: await create(n, runner) };
+    };
+    const slow = processOf(0, stopped).run(as, same, running(0));
+    while (!(await db.collection('idempotency').findOne({ accountId, answer: null }))) await systemClock.sleep(5);
+    nowMs += 10_001;
+    const answers = await Promise.all([slow, two.run(as, same, running(1))]);
+    const [first, second] = answers.map(({ body }) => (body as { id: string }).id);
+    t.equal(first, second, path);
+    t.match(answers, [{ status: 201 }, { status: 201 }], path);
+  }
 });
 
 t.test('after a fault the next request runs at once and reserves the same id', async (t) => {

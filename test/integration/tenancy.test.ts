@@ -252,7 +252,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     markUsed: (s) => s.apiKeys.markUsed(apiKey._id, now),
   },
   wallets: {
-    insert: (s) => s.wallets.insert({ ...wallet, name: 'stolen' }),
+    insert: (s) => s.wallets.insert({ ...wallet, name: 'stolen' }).catch(() => null),
     count: (s) => inTransaction((session) => s.wallets.count(session)),
     byId: (s) => s.wallets.byId(wallet._id),
     byIds: (s) => s.wallets.byIds([wallet._id, spare._id]),
