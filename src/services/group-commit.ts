@@ -1,5 +1,8 @@
 /** Group commit: writes to the same document that come in side by side are made in one transaction, so that they do not wait for each other or
- *  conflict. While one group is being written the next one gathers, so a single write waits for nothing. */
+ *  conflict. While one group is being written the next one gathers; who comes when none is waits for nobody. */
+import { AlreadyMade } from '../domain/already-made.js';
+import { ApiError } from '../domain/api-error.js';
+import { Taken } from './taken.js';
 
 /** Bounds the transaction. */
 const MAX_GROUP = 100;
@@ -11,8 +14,8 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * @param write makes all writes of a group in one transaction, or none of them, and answers a result for each. When it rejects for a group of
- *   several, each item is written again in a group of its own, so that nobody fails for another's fault.
+ * @param write makes all writes of a group in one transaction, or none of them, and answers a result for each. When it rejects for the fault of
+ *   an item, each is written again in a group of its own, so that nobody fails for another's. Any other error is that of all.
  * @returns what writes one item together with others of the same key, and answers its result
  */
 export function createGroupCommit<Item, Result>(write: (items: readonly Item[]) => Promise<readonly Result[]>) {
@@ -24,8 +27,8 @@ export function createGroupCommit<Item, Result>(write: (items: readonly Item[]) 
       const results = await write(group.map(({ item }) => item));
       for (const [index, { resolve }] of group.entries()) resolve(results[index]!);
     } catch (error) {
-      if (group.length === 1) return group[0]!.reject(error);
-      for (const each of group) await writeGroup([each]);
+      if (group.length > 1 && isOfOneItem(error)) for (const each of group) await writeGroup([each]);
+      else for (const { reject } of group) reject(error);
     }
   }
 
@@ -44,6 +47,10 @@ export function createGroupCommit<Item, Result>(write: (items: readonly Item[]) 
       void writeAll(key, first);
     });
 }
+
+/** When it is not, as while MongoDB is away, each would fail as well, one after the other and after its own time-out. */
+const isOfOneItem = (error: unknown) =>
+  error instanceof ApiError || error instanceof AlreadyMade || error instanceof Taken;
 
 /** How often each of some texts occurs, in the order of their first occurrence. */
 export function countBy(texts: readonly string[]): Map<string, number> {

@@ -10,7 +10,7 @@ import { firstIdOf } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
 import { createQuota } from '../../src/services/quota.js';
 import { createCountSegments } from '../../src/stores/count-segments.js';
-import { connectDatabase } from '../../src/stores/database.js';
+import { connectDatabase, orAlreadyMade } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
 import { removeExpired } from '../../src/stores/retention.js';
 import { sealedValues } from '../../src/stores/sealed-values.js';
@@ -228,7 +228,7 @@ t.test(
     });
     const create = (_id: number) =>
       quota('acct_a', async (session) => {
-        await things.insertOne({ _id }, { session });
+        await orAlreadyMade(things.insertOne({ _id }, { session }));
       });
     // 32 connections, each with its next request as soon as the one before is answered.
     let next = 0;

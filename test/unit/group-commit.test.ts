@@ -1,5 +1,6 @@
 /** Group commit: nothing is written twice or left out, and nobody fails for another's fault. */
 import t from 'tap';
+import { conflict } from '../../src/domain/api-error.js';
 import { createGroupCommit } from '../../src/services/group-commit.js';
 
 /** A writer whose writes end when the test says so. */
@@ -48,11 +49,11 @@ t.test('a group has at most 100 items', async (t) => {
   );
 });
 
-t.test('when a group fails each of it is tried alone, and only the one at fault fails', async (t) => {
+t.test('when a group fails for the fault of an item each is tried alone, and only that one fails', async (t) => {
   const stored: string[] = [];
   const commit = createGroupCommit<string, string>(async (items) => {
     await tick();
-    if (items.includes('bad')) throw new Error('refused');
+    if (items.includes('bad')) throw conflict('refused');
     stored.push(...items);
     return items;
   });
@@ -62,4 +63,19 @@ t.test('when a group fails each of it is tried alone, and only the one at fault 
     ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
   );
   t.strictSame(stored, ['a', 'b', 'c'], 'nothing twice');
+});
+
+t.test('when the database is away a group fails at once: nobody waits for the time-outs of those before', async (t) => {
+  let writes = 0;
+  const commit = createGroupCommit<string, string>(async () => {
+    writes += 1;
+    await tick();
+    throw new Error('MongoDB is away');
+  });
+  const results = await Promise.allSettled(['a', 'b', 'c', 'd'].map((item) => commit('key', item)));
+  t.strictSame(
+    results.map(({ status }) => status),
+    ['rejected', 'rejected', 'rejected', 'rejected'],
+  );
+  t.equal(writes, 2, 'the first alone, and those who came meanwhile together');
 });
