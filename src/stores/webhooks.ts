@@ -19,6 +19,8 @@ export interface WebhookDoc {
   failingSince: Date | null;
   /** Failed attempts since the last delivery; absent for none. */
   failedAttempts?: number;
+  /** How often it was started anew: what failed before the last time does not count. Absent for never. */
+  starts?: number | null;
   /** Of the last attempt that failed; absent when none did. */
   lastFailure?: LastFailure | null;
   /** `sequence` of the last event that was considered for it. */
@@ -49,6 +51,7 @@ const webhookSchema = new mongoose.Schema<WebhookDoc>(
     secrets: [new mongoose.Schema({ sealed: String, until: { type: Date, default: null } }, PART_OPTIONS)],
     failingSince: { type: Date, default: null },
     failedAttempts: Number,
+    starts: Number,
     lastFailure: { type: new mongoose.Schema({ at: Date, error: String }, PART_OPTIONS), default: null },
     openedTo: Number,
     deliverySequence: Number,
@@ -91,13 +94,11 @@ export function createWebhookStore(connection: mongoose.Connection) {
       /** Null when there is no such webhook. One that is made ACTIVE again has its waiting deliveries expedited before. */
       update(id: string, changes: WebhookChanges): Promise<WebhookDoc | null> {
         // A new address or a new start is not blamed for what failed before.
-        const fresh =
-          changes.status === 'ACTIVE' || changes.url !== undefined ? { failingSince: null, failedAttempts: 0 } : {};
-        return collection.findOneAndUpdate(
-          { _id: id, accountId },
-          { $set: { ...changes, ...fresh } },
-          { returnDocument: 'after' },
-        );
+        const update =
+          changes.status === 'ACTIVE' || changes.url !== undefined
+            ? { $set: { ...changes, failingSince: null, failedAttempts: 0 }, $inc: { starts: 1 } }
+            : { $set: changes };
+        return collection.findOneAndUpdate({ _id: id, accountId }, update, { returnDocument: 'after' });
       },
       /** The secrets so far go on signing for 24 h. Null when there is no such webhook. */
       rotate: (id: string, secret: { sealed: string; masked: string }, now: Date) =>
@@ -238,20 +239,20 @@ export function createWebhookStore(connection: mongoose.Connection) {
           withLease({ $cond: [{ $ifNull: ['$lease.askedBy', false] }, handedOver, null] }),
         ]);
       },
-      /** Each only while `holder` has its lease. */
+      /** Each only while `holder` has its lease, and unless it was started anew since. */
       async recordHealth(changes: readonly FailureState[], holder: string): Promise<void> {
         if (changes.length === 0) return;
         await collection.bulkWrite(
           changes.map((change) => ({
-            updateOne: { filter: { _id: change.id, 'lease.holder': holder }, update: { $set: failureFields(change) } },
+            updateOne: { filter: asKnown(change, holder), update: { $set: failureFields(change) } },
           })),
           { ordered: false },
         );
       },
-      /** Only while it is ACTIVE and `holder` has its lease; null otherwise. */
+      /** Only while it is ACTIVE and `holder` has its lease, and unless it was started anew since; null otherwise. */
       pause: (state: FailureState, holder: string, session: Session) =>
         collection.findOneAndUpdate(
-          { _id: state.id, 'lease.holder': holder, status: 'ACTIVE' },
+          { ...asKnown(state, holder), status: 'ACTIVE' },
           { $set: { status: 'PAUSED', ...failureFields(state) } },
           { returnDocument: 'after', session },
         ),
@@ -262,11 +263,19 @@ export function createWebhookStore(connection: mongoose.Connection) {
 /** Failed attempts in a row at a webhook. */
 export interface FailureState {
   id: string;
+  /** Of the webhook when it failed. */
+  starts: number | null | undefined;
   failingSince: Date | null;
   failedAttempts: number;
   /** Absent when it did not fail. */
   lastFailure?: LastFailure;
 }
+
+const asKnown = ({ id, starts }: FailureState, holder: string) => ({
+  _id: id,
+  'lease.holder': holder,
+  starts: starts ?? null,
+});
 
 const failureFields = ({ failingSince, failedAttempts, lastFailure }: FailureState) => ({
   failingSince,

@@ -72,14 +72,16 @@ function healthAfter(
 ): WebhookHealth | null {
   const { webhook, failures } = queue;
   const { delivered, gone, at, error } = result;
+  const { _id: id, starts } = webhook;
   if (delivered) {
     queue.failures = null;
-    return failures && { id: webhook._id, failingSince: null, failedAttempts: 0 };
+    return failures && { id, starts, failingSince: null, failedAttempts: 0 };
   }
   const streak = withFailure(failures, at);
   queue.failures = streak;
   const health = {
-    id: webhook._id,
+    id,
+    starts,
     failingSince: streak.since,
     failedAttempts: streak.attempts,
     lastFailure: { at, error },

@@ -58,7 +58,7 @@ export function createEndpointQueues(deps: {
     return some.filter((queue) => {
       const webhook = byId.get(queue.webhook._id);
       if (webhook?.status !== 'ACTIVE') queue.stop();
-      if (webhook && webhook.url !== queue.webhook.url) queue.failures = null;
+      if (webhook && webhook.starts !== queue.webhook.starts) queue.failures = null;
       if (webhook) queue.webhook = webhook;
       return webhook !== undefined;
     });

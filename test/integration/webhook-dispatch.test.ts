@@ -420,6 +420,20 @@ t.test(
   },
 );
 
+t.test('a webhook that is started anew is not blamed for what failed before, nor for what is under way', async (t) => {
+  const r = await rig(t, () => ({ status: 500, delayMs: 300 }));
+  const failing = { failingSince: new Date(r.clock.nowMs() - 6 * 24 * HOUR_MS), failedAttempts: 20 };
+  const webhook = await r.webhook('/', failing);
+  await r.publish(r.eventsOf(['pay_0'], ['payment.completed']));
+  r.dispatch();
+  while (r.receiver.requests.length === 0) await systemClock.sleep(5);
+  await r.own.webhooks.update(webhook._id, { status: 'ACTIVE' });
+  await r.settled(([one]) => one!.attemptCount === 1);
+  const after = await r.own.webhooks.byId(webhook._id);
+  t.equal(after!.status, 'ACTIVE');
+  t.ok(after!.failedAttempts! <= 1, `${after!.failedAttempts} failed attempts`);
+});
+
 t.test('deleting a webhook cancels what was pending, also what was opened meanwhile', async (t) => {
   const r = await rig(t, () => ({ status: 500 }));
   const webhook = await r.webhook('/');
