@@ -54,7 +54,7 @@ export function createAttemptRecorder(deps: {
         log.error({ err, attempts: batch.length }, 'webhook attempts not recorded yet');
         // A record that is written twice changes nothing: the first write raised the count that the second one expects.
         waiting.unshift(...batch);
-        for (const change of changes) if (!health.has(change.id)) health.set(change.id, change);
+        for (const change of changes) health.set(change.id, withLater(change, health.get(change.id) ?? change));
         await clock.sleep(WAIT_AFTER_FAULT_MS, abandoned.signal);
       }
     }
@@ -71,8 +71,7 @@ export function createAttemptRecorder(deps: {
   return {
     add(result: Result, change: WebhookHealth | null): void {
       waiting.push(result);
-      // The latest state of a webhook counts, but a pause is never undone here.
-      if (change) health.set(change.id, { ...health.get(change.id), ...change });
+      if (change) health.set(change.id, withLater(health.get(change.id) ?? change, change));
       start();
     },
     /** Resolves when everything is written. */
@@ -85,3 +84,7 @@ export function createAttemptRecorder(deps: {
     },
   };
 }
+
+/** Two states of a webhook in one. Only a new start undoes a pause. */
+const withLater = (earlier: WebhookHealth, later: WebhookHealth): WebhookHealth =>
+  earlier.starts === later.starts ? { ...earlier, ...later } : later;

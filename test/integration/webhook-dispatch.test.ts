@@ -420,6 +420,21 @@ t.test(
   },
 );
 
+t.test('a pause that could not be written is written later, whatever another attempt brought meanwhile', async (t) => {
+  const r = await rig(t, ({ body }) => (body.includes('pay_0') ? { status: 410 } : { status: 500, delayMs: 300 }));
+  const webhook = await r.webhook('/');
+  let faults = 1;
+  const recordHealth: typeof r.webhooks.recordHealth = async (...args) => {
+    if (faults-- <= 0) return r.webhooks.recordHealth(...args);
+    await systemClock.sleep(600);
+    throw new Error('the database is away');
+  };
+  await r.publish(r.eventsOf(['pay_0', 'pay_1'], ['payment.completed']));
+  r.dispatch({}, { webhooks: { ...r.webhooks, recordHealth } });
+  await r.settled((all) => all.every(({ attemptCount }) => attemptCount === 1));
+  t.equal((await r.own.webhooks.byId(webhook._id))!.status, 'PAUSED');
+});
+
 t.test('a webhook that is started anew is not blamed for what failed before, nor for what is under way', async (t) => {
   const r = await rig(t, () => ({ status: 500, delayMs: 300 }));
   const failing = { failingSince: new Date(r.clock.nowMs() - 6 * 24 * HOUR_MS), failedAttempts: 20 };
