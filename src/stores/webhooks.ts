@@ -70,6 +70,10 @@ webhookSchema.index({ accountId: 1, _id: -1 });
 
 const ROTATION_MS = 24 * 3_600_000;
 const LONG_AGO = new Date(0);
+/** A lease that nobody holds. */
+const FREE = { $expr: { $lte: [{ $ifNull: ['$lease.until', LONG_AGO] }, '$$NOW'] } };
+/** Bounds a command. */
+const LOOKED_AT_ONCE = 10_000;
 
 /** What works across accounts: for the watcher and the dispatchers. */
 export type WebhookStore = ReturnType<typeof createWebhookStore>['system'];
@@ -190,7 +194,7 @@ export function createWebhookStore(connection: mongoose.Connection) {
           {
             _id: { $in: [...ids] },
             status: 'ACTIVE',
-            $or: [{ 'lease.holder': holder }, { $expr: { $lte: [{ $ifNull: ['$lease.until', LONG_AGO] }, '$$NOW'] } }],
+            $or: [{ 'lease.holder': holder }, FREE],
           },
           [withLease({ holder: { $literal: holder }, until: fromNow(leaseMs) })],
         );
@@ -206,6 +210,18 @@ export function createWebhookStore(connection: mongoose.Connection) {
           else leased.set(lease.holder, [_id]);
         }
         return { held, paused, gone: ids.filter((id) => !known.has(id)), leased };
+      },
+      /** How many of these webhooks are ACTIVE and have a lease that nobody holds, counted up to `limit`. */
+      async countClaimable(ids: readonly string[], limit: number): Promise<number> {
+        let count = 0;
+        for (let from = 0; from < ids.length && count < limit; from += LOOKED_AT_ONCE) {
+          const some = ids.slice(from, from + LOOKED_AT_ONCE);
+          count += await collection.countDocuments(
+            { _id: { $in: some }, status: 'ACTIVE', ...FREE },
+            { limit: limit - count },
+          );
+        }
+        return count;
       },
       async renewLeases(ids: readonly string[], holder: string, leaseMs: number): Promise<void> {
         await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, [

@@ -102,7 +102,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
     const due = await deliveries.dueWebhooks(clock.now());
     const isDue = new Set(due);
     await queues.yieldAsked();
-    queues.endTurns();
+    await queues.endTurns();
     await queues.release(
       queues.all().filter((queue) => queue.size === 0 && (queue.stopped || !isDue.has(queue.webhook._id))),
     );

@@ -11,6 +11,8 @@ const MAX_QUEUES = 1024;
 const CLAIM_BATCH = 500;
 /** With more webhooks than leases, each of them is sent to for so long before the next one has its turn: slow endpoints do not keep all leases. */
 const TURN_MS = 5000;
+/** Between two looks whether anybody has to wait for a turn. */
+const TURN_LOOK_MS = 1000;
 /** Deliveries of a paused webhook stay due: whether it is active again is asked so often. */
 const PAUSED_LOOK_MS = 2000;
 /** Between two looks whether another dispatcher asks for a lease. */
@@ -27,7 +29,7 @@ export type EndpointQueues = ReturnType<typeof createEndpointQueues>;
 export function createEndpointQueues(deps: {
   webhooks: Pick<
     WebhookStore,
-    'claimLeases' | 'renewLeases' | 'releaseLeases' | 'askForLeases' | 'askedFor' | 'heldBy'
+    'claimLeases' | 'countClaimable' | 'renewLeases' | 'releaseLeases' | 'askForLeases' | 'askedFor' | 'heldBy'
   >;
   deliveries: Pick<DeliveryStore, 'cancelPending'>;
   holder: string;
@@ -44,8 +46,9 @@ export function createEndpointQueues(deps: {
   /** Held the longest first. */
   const queues = new Map<string, EndpointQueue>();
   let lastClaimed = '';
-  /** How many webhooks with due deliveries were not looked at, because there was no room for more leases. */
-  let leftOut = 0;
+  /** Webhooks with due deliveries that were not looked at, because there was no room for more leases: in turn. */
+  let leftOut: readonly string[] = [];
+  let turnLookMs = Number.NEGATIVE_INFINITY;
   let askedLookMs = Number.NEGATIVE_INFINITY;
   const balance = createBalance({ webhooks, holder, monotonic });
   /** Webhooks that were found paused, and until when nobody asks again. */
@@ -80,7 +83,7 @@ export function createEndpointQueues(deps: {
     /** How many webhooks have due deliveries and were found paused. */
     pausedCount: (): number => paused.size,
     /** Whether there was no room for the leases of all webhooks with due deliveries. */
-    isCrowded: (): boolean => leftOut > 0,
+    isCrowded: (): boolean => leftOut.length > 0,
     /** How many requests may be in flight to one endpoint. */
     slots: (): number => Math.max(MIN_SLOTS, Math.min(MAX_SLOTS, Math.floor(SLOTS / queues.size))),
 
@@ -102,7 +105,7 @@ export function createEndpointQueues(deps: {
         for (const [other, some] of leased) others.set(other, [...(others.get(other) ?? []), ...some]);
         lastClaimed = batch.at(-1)!;
       }
-      leftOut = inTurn.length;
+      leftOut = inTurn;
       await balance.look(queues.size === 0, others);
     },
 
@@ -116,10 +119,18 @@ export function createEndpointQueues(deps: {
       for (const id of await webhooks.askedFor([...queues.keys()], holder)) queues.get(id)?.stop();
     },
 
-    /** Stops as many queues as webhooks are left out, of those that have had their turn: they are released once what is in flight is recorded. */
-    endTurns(): void {
-      const sinceMs = monotonic.nowMs() - TURN_MS;
-      for (const queue of [...queues.values()].slice(0, leftOut)) if (queue.heldSinceMs <= sinceMs) queue.stop();
+    /** Stops as many queues as webhooks wait for a lease, of those that have had their turn: they are released once what is in flight is recorded. */
+    async endTurns(): Promise<void> {
+      const nowMs = monotonic.nowMs();
+      if (leftOut.length === 0 || nowMs - turnLookMs < TURN_LOOK_MS) return;
+      const all = [...queues.values()];
+      const ending = all.filter(({ stopped }) => stopped).length;
+      const over = all.filter(({ stopped, heldSinceMs }) => !stopped && nowMs - heldSinceMs >= TURN_MS);
+      if (over.length === 0) return;
+      turnLookMs = nowMs;
+      // Many of them may be paused, or in the hands of other dispatchers.
+      const waiting = await webhooks.countClaimable(leftOut, ending + over.length);
+      for (const queue of over.slice(0, Math.max(0, waiting - ending))) queue.stop();
     },
 
     async release(done: readonly EndpointQueue[]): Promise<void> {

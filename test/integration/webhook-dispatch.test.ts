@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { EventType } from '../../contracts/event-kinds.js';
-import { type Clock, systemClock } from '../../src/clock.js';
+import { type Clock, type MonotonicClock, monotonicClock, systemClock } from '../../src/clock.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
 import { mask, newWebhookSecret } from '../../src/domain/signature.js';
@@ -93,7 +93,7 @@ const rig = async (t: Test, behave: Behave = () => ({})) => {
     /** Runs until the test ends or `stop` is called. */
     dispatch(
       changes: Partial<DispatchSettings> = {},
-      deps: Partial<Pick<DispatcherDeps, 'webhooks' | 'deliveries' | 'events'>> = {},
+      deps: Partial<Pick<DispatcherDeps, 'webhooks' | 'deliveries' | 'events' | 'monotonic'>> = {},
     ) {
       const settings = { ...SETTINGS, ...changes };
       const poster = newPoster(settings.timeoutMs);
@@ -627,6 +627,30 @@ t.test('endpoints that are slow with much to take keep no lease from others for 
     slow.every((path) => r.receiver.at(path).length > 0),
     'each of which had a turn or has it now',
   );
+});
+
+t.test('two dispatchers without room for more leases keep those that they have: nobody waits for them', async (t) => {
+  const r = await rig(t, () => ({ delayMs: 1000 }));
+  for (let n = 0; n < 6; n++) await r.webhook(`/${n}`);
+  await r.webhook('/paused', { status: 'PAUSED' });
+  await r.publish(r.eventsOf(payments(1000), ['payment.completed']));
+  const released: string[] = [];
+  const releaseLeases: typeof r.webhooks.releaseLeases = (ids, holder) => {
+    released.push(...ids);
+    return r.webhooks.releaseLeases(ids, holder);
+  };
+  // Ten seconds pass in two: two turns.
+  const monotonic: MonotonicClock = {
+    nowMs: () => 5 * monotonicClock.nowMs(),
+    sleep: (ms, signal) => monotonicClock.sleep(ms / 5, signal),
+  };
+  const deps = { webhooks: { ...r.webhooks, releaseLeases }, monotonic };
+  const dispatchers = [r.dispatch({ maxQueues: 3 }, deps), r.dispatch({ maxQueues: 3 }, deps)];
+  const hasBegun = () => Array.from({ length: 6 }, (_, n) => r.receiver.at(`/${n}`).length).every((count) => count > 0);
+  await r.receiver.until(hasBegun);
+  await systemClock.sleep(2000);
+  t.same(released, []);
+  await Promise.all(dispatchers.map(({ stop }) => stop()));
 });
 
 t.test('what is due is found for many webhooks at once, however much is due for one of them', async (t) => {

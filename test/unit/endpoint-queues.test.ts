@@ -16,6 +16,7 @@ const queuesBy = (
 ) =>
   createEndpointQueues({
     webhooks: {
+      countClaimable: async (ids) => ids.length,
       renewLeases: async () => undefined,
       releaseLeases: async () => undefined,
       askForLeases: async () => undefined,
@@ -120,7 +121,7 @@ t.test('with more webhooks than leases, each has its turn, however much is due f
   );
   const held = () => queues.all().map(({ webhook }) => webhook._id);
   const round = async (due: string[]) => {
-    queues.endTurns();
+    await queues.endTurns();
     await queues.release(queues.all().filter(({ stopped }) => stopped));
     await queues.claim(due);
     return held();
@@ -142,4 +143,42 @@ t.test('with more webhooks than leases, each has its turn, however much is due f
     queues.all().every((queue, index) => queue === kept[index]),
     'those that leave nobody out are kept',
   );
+});
+
+t.test('a turn ends only for a webhook that can take the lease', async (t) => {
+  let nowMs = 0;
+  let claimable = 0;
+  const asked: (readonly string[])[] = [];
+  const queues = queuesBy(
+    () => nowMs,
+    {
+      claimLeases: async (ids) => {
+        const held = ids.map((_id) => ({ _id, status: 'ACTIVE' }) as WebhookDoc);
+        return { held, paused: [], gone: [], leased: new Map() };
+      },
+      countClaimable: async (ids, limit) => {
+        asked.push(ids);
+        return Math.min(claimable, limit);
+      },
+    },
+    3,
+  );
+  const due = ['hook_1', 'hook_2', 'hook_3', 'hook_4', 'hook_5'];
+  await queues.claim(due);
+  const ended = async () => {
+    await queues.endTurns();
+    return queues.all().filter(({ stopped }) => stopped).length;
+  };
+  t.equal(await ended(), 0);
+  t.same(asked, [], 'nobody asks before a turn is over');
+  nowMs = 5000;
+  t.equal(await ended(), 0, 'those that are left out are paused, or held by another dispatcher');
+  t.same(asked, [['hook_4', 'hook_5']]);
+  claimable = 1;
+  nowMs = 5999;
+  t.equal(await ended(), 0, 'nobody asks in each round');
+  nowMs = 6000;
+  t.equal(await ended(), 1);
+  nowMs = 7000;
+  t.equal(await ended(), 1, 'its lease is on the way already');
 });
