@@ -21,8 +21,6 @@ const BATCH = 200;
 /** More batches than this are left for the next run. */
 const MAX_BATCHES = 10;
 const EXPIRED_AT_ONCE = 20;
-/** Of those that were deleted, in one run. */
-const SWEPT_PRODUCTS = 10;
 /** A checkout whose ledgers are not read yet is looked at again after a tenth of the time since its end, within these. */
 const MIN_WAIT_MS = 1000;
 const MAX_WAIT_MS = 30_000;
@@ -144,10 +142,6 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
         if (due.length > 0) await runBatch(due);
         looked += due.length;
         if (due.length < BATCH) break;
-      }
-      // Last: nobody waits for it.
-      for (const { _id, accountId } of await checkouts.deletedProducts(SWEPT_PRODUCTS)) {
-        await transaction((session) => forAccount(accountId).checkouts.sweepProduct(_id, session));
       }
       return looked;
     },

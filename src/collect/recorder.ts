@@ -113,9 +113,9 @@ export function createRecorder(deps: {
     const newWallets = judged.flatMap(({ wallet }) => (wallet.hasPayments ? [] : wallet._id));
     if (newWallets.length > 0) await wallets.noteHasPayments([...new Set(newWallets)], session);
     const newProducts = judged.flatMap(({ target }) =>
-      target?.checkout && target.product && !target.product.hasCheckoutPayments ? target.product._id : [],
+      target?.product && !target.product.hasPayments ? target.product._id : [],
     );
-    if (newProducts.length > 0) await products.noteCheckoutPayments([...new Set(newProducts)], session);
+    if (newProducts.length > 0) await products.notePayments([...new Set(newProducts)], session);
   }
 
   return {

@@ -26,7 +26,7 @@ const RETRIES_COUNTED = 1000;
 /** Starts the jobs of a worker: each part of it runs as the table says. */
 export async function startWorkerJobs(
   core: Core,
-  { sequencer, dispatcher, finisher, expiry, watching }: Worker,
+  { sequencer, dispatcher, finisher, expiry, leftovers, watching }: Worker,
   { db, config, auditor }: { db: mongoose.mongo.Db; config: Config; auditor: Auditor },
 ): Promise<Jobs> {
   const { stores, transaction, processId, clock, log } = core;
@@ -43,10 +43,12 @@ export async function startWorkerJobs(
     'deliver webhooks': () => async (limits) => ({ result: await dispatcher.drain(limits.ended, limits.enough) }),
     'expire checkouts':
       () =>
-      async ({ ended }) => ({
+      async ({ ended }) => {
         // In this order: a payer who sends very much dust delays nobody's expiry.
-        result: { looked: await expiry.run(ended), completed: await finisher.run(ended) },
-      }),
+        const result = { looked: await expiry.run(ended), completed: await finisher.run(ended) };
+        await leftovers.run(ended);
+        return { result };
+      },
     'retry webhooks': () => retryWebhooks({ deliveries, dispatcher, clock }),
     'audit wallets':
       () =>

@@ -1,6 +1,7 @@
 /** The services of the API, composed around the core. */
 import type { Network } from '../../contracts/networks.js';
 import { createReadStatement } from '../audit/statement.js';
+import { createRemoveLeftovers } from '../collect/deleted-products.js';
 import { createBookByHash } from '../collect/refund-by-hash.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { createRateLimit } from '../http/rate-limit.js';
@@ -78,7 +79,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       allowPrivate: namedSources.allowPrivate,
       ledgerLimit,
     }),
-    products: createProductService(common),
+    products: createProductService({ ...common, removeLeftovers: createRemoveLeftovers(common) }),
     paymentLinks: createPaymentLinkService(common),
     checkouts: createCheckoutService({ ...common, paymentLinks, outbox, eventsStored }),
     payments: createPaymentService({

@@ -2,6 +2,7 @@
  *  as the jobs of its table; the simulation runs them by themselves. */
 import type { Network } from '../../contracts/networks.js';
 import { createCheckoutExpiry } from '../collect/checkout-expiry.js';
+import { createLeftoverRemoval } from '../collect/deleted-products.js';
 import { createAcceptanceFinisher } from '../collect/finish-acceptance.js';
 import { createFlagGap } from '../collect/flag-gap.js';
 import type { WatchDeps } from '../collect/watch.js';
@@ -35,6 +36,7 @@ export interface Worker {
   dispatcher: Dispatcher;
   finisher: ReturnType<typeof createAcceptanceFinisher>;
   expiry: ReturnType<typeof createCheckoutExpiry>;
+  leftovers: ReturnType<typeof createLeftoverRemoval>;
   /** With which `watch` keeps reading a network of the core's ledgers. */
   watching: (network: Network) => WatchDeps;
 }
@@ -116,6 +118,7 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
       log,
       eventsStored,
     }),
+    leftovers: createLeftoverRemoval({ forAccount: core.stores.forAccount, products, transaction }),
     watching: (network) => watching(core, options, { network, eventsStored }),
   };
 }

@@ -61,7 +61,7 @@ const OTHERS = [
   {
     name: 'expire checkouts',
     schedule: 'every second',
-    does: 'expires checkouts whose wallet has been read beyond their end without enough money; completes what an acceptance of very many payments left',
+    does: 'expires checkouts whose wallet has been read beyond their end without enough money; completes what an acceptance of very many payments left; removes links and checkouts of deleted products',
     everyMs: SECOND_MS,
     lastsMs: null,
     processes: 'one',

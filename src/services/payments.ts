@@ -83,15 +83,15 @@ export function createPaymentService(deps: {
   ): Promise<void> {
     const { paymentLinks, checkouts, products } = forAccount(after.accountId);
     const { events, counted } = effectsOf(before, after);
+    if (target.product && !target.product.hasPayments) await products.notePayments(target.product._id, session);
     if (target.link) {
       await paymentLinks.count({ id: target.link._id, ...counted }, session);
       const paymentCount = target.link.paymentCount + counted.payments;
       const link = { ...target.link, paymentCount };
       return outbox.publish(outbox.ofPayment(events, { payment: after, ...target, link }), session);
     }
-    const { checkout, product } = target;
+    const { checkout } = target;
     await checkouts.update(checkout, session);
-    if (product && !product.hasCheckoutPayments) await products.noteCheckoutPayments(product._id, session);
     const outboxEvents = outbox.ofPayment(events, { payment: after, ...target });
     if (after.status === 'COMPLETED') {
       const all = await forAccount(after.accountId).payments.ofCheckout(checkout, session);

@@ -39,13 +39,15 @@ const canonical = (amount: string | null | undefined): string | null =>
 const unknownWallet = () => invalid({ path: 'walletId', message: 'There is no such wallet.', code: 'not_found' });
 
 export function createProductService(deps: {
-  forAccount: ForAccount<'products' | 'paymentLinks' | 'checkouts' | 'wallets'>;
+  forAccount: ForAccount<'products' | 'wallets'>;
+  /** Removes links and checkouts of a deleted product, a batch of them. */
+  removeLeftovers: (accountId: string, productId: string) => Promise<unknown>;
   transaction: Database['transaction'];
   stamper: LedgerStamper;
   clock: Clock;
   newId: NewId;
 }): ServiceOf<Contract['products']> {
-  const { forAccount, transaction, stamper, clock, newId } = deps;
+  const { forAccount, removeLeftovers, transaction, stamper, clock, newId } = deps;
 
   const walletOf = async (product: ProductDoc): Promise<WalletDoc> => {
     const wallet = await forAccount(product.accountId).wallets.byId(product.walletId);
@@ -164,20 +166,17 @@ export function createProductService(deps: {
     },
 
     async delete({ accountId }, { id }) {
-      const { products, paymentLinks, checkouts, wallets } = forAccount(accountId);
+      const { products, wallets } = forAccount(accountId);
       await transaction(async (session) => {
         const product = await products.byId(id, session);
         if (!product) throw notFound('product');
-        if (!(await paymentLinks.removeUnpaidOfProduct(id, session))) {
+        if (!(await products.removeUnpaid(id, session))) {
           throw conflict('This product has payments: make it inactive instead.');
         }
-        if (!(await products.remove(id, session))) {
-          throw conflict('A checkout of this product has payments: make the product inactive instead.');
-        }
-        await checkouts.forgetProduct(id, session);
         await wallets.countProducts(product.walletId, -1, session);
       });
-      await transaction((session) => checkouts.sweepProduct(id, session));
+      // The product is gone already, and a job removes what this leaves.
+      await removeLeftovers(accountId, id).catch(() => undefined);
       return { id, deleted: true };
     },
   };

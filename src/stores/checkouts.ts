@@ -107,17 +107,7 @@ checkoutSchema.index(
   { partialFilterExpression: { completedUpTo: { $exists: true } }, name: 'completion' },
 );
 
-/** A deleted product whose checkouts may not all be removed yet. */
-export interface DeletedProductDoc {
-  _id: string;
-  accountId: string;
-}
-const deletedProductSchema = new mongoose.Schema<DeletedProductDoc>(
-  { _id: String, accountId: String },
-  { ...SCHEMA_OPTIONS, collection: 'deletedProducts' },
-);
-
-const SWEPT_AT_ONCE = 1000;
+const REMOVED_AT_ONCE = 1000;
 
 export interface CheckoutFilter {
   status?: CheckoutStatus;
@@ -175,9 +165,7 @@ export type AccountCheckouts = ReturnType<ReturnType<typeof createCheckoutStore>
 export function createCheckoutStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
   const checkouts = connection.model<CheckoutDoc>('Checkout', checkoutSchema);
   const byId = createById(checkouts);
-  const deletedProducts = connection.model<DeletedProductDoc>('DeletedProduct', deletedProductSchema);
   const collection = checkouts.collection as unknown as mongoose.mongo.Collection<CheckoutDoc>;
-  const deleted = deletedProducts.collection as unknown as mongoose.mongo.Collection<DeletedProductDoc>;
   const listOf = (accountId: string) => `checkouts:${accountId}`;
   /** A list of its own for those that are not OPEN: what is made never meets what is closed in one document. */
   const closedListOf = (accountId: string) => `closedCheckouts:${accountId}`;
@@ -196,11 +184,7 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
   }
 
   return {
-    ensureIndexes: async () => {
-      await checkouts.createIndexes();
-      // It has no index of its own, and a transaction had better not make it.
-      await deletedProducts.createCollection();
-    },
+    ensureIndexes: () => checkouts.createIndexes(),
 
     forAccount: (accountId: string) => ({
       /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and draw new ones. */
@@ -249,18 +233,17 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
           { accountId, walletId, ...(status ? { status } : {}) },
           { projection: { _id: 1 } },
         )) !== null,
-      /** Called in the transaction that deletes a product: its checkouts are gone with it, and are swept. */
-      async forgetProduct(productId: string, session: Session): Promise<void> {
-        await deleted.insertOne({ _id: productId, accountId }, { session });
-      },
-      /** Removes checkouts of a deleted product, none of which has payments; those that one batch leaves are for the next time. In a transaction. */
-      async sweepProduct(productId: string, session: Session): Promise<void> {
+      /** Some of the unpaid ones of a deleted product. @returns whether none is left */
+      async removeOfProduct(productId: string, session: Session): Promise<boolean> {
         const found = await collection
-          .find({ accountId, productId }, { projection: { _id: 1 }, limit: SWEPT_AT_ONCE, session })
+          .find(
+            { accountId, productId, paymentCount: 0 },
+            { projection: { _id: 1 }, limit: REMOVED_AT_ONCE, batchSize: REMOVED_AT_ONCE + 1, session },
+          )
           .toArray();
         const ids = found.map(({ _id }) => _id);
         await removeUnpaid(accountId, ids, session);
-        if (found.length < SWEPT_AT_ONCE) await deleted.deleteOne({ _id: productId, accountId }, { session });
+        return found.length < REMOVED_AT_ONCE;
       },
     }),
 
@@ -314,8 +297,6 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
         const change = upTo === null ? { $unset: { completedUpTo: '' as const } } : { $set: { completedUpTo: upTo } };
         await collection.updateOne({ _id: id }, change, { session });
       },
-      /** Those whose checkouts may not all be removed yet. */
-      deletedProducts: (limit: number) => deleted.find({}, { limit }).toArray(),
     },
   };
 }

@@ -64,6 +64,8 @@ paymentLinkSchema.index({ accountId: 1, active: 1, _id: -1 });
 paymentLinkSchema.index({ accountId: 1, productId: 1, _id: -1 });
 paymentLinkSchema.index({ accountId: 1, suffixes: 1 });
 
+const REMOVED_AT_ONCE = 1000;
+
 export interface PaymentLinkFilter {
   productId?: string;
   active?: boolean;
@@ -174,16 +176,18 @@ export function createPaymentLinkStore(
         await countSegments.touch(listOf(accountId), [id], 0, session);
         return deletedCount === 1;
       },
-      /** False when one of them has payments. */
-      async removeUnpaidOfProduct(productId: string, session: Session): Promise<boolean> {
-        const unpaid = await links
-          .find({ accountId, productId, receivedCount: 0 }, { _id: 1 })
-          .session(session)
-          .lean<{ _id: string }[]>();
-        const ids = unpaid.map(({ _id }) => _id);
+      /** Some of the unpaid ones of a deleted product. @returns whether none is left */
+      async removeOfProduct(productId: string, session: Session): Promise<boolean> {
+        const found = await links.collection
+          .find(
+            { accountId, productId, receivedCount: 0 },
+            { projection: { _id: 1 }, limit: REMOVED_AT_ONCE, batchSize: REMOVED_AT_ONCE + 1, session },
+          )
+          .toArray();
+        const ids = found.map(({ _id }) => String(_id));
         await links.deleteMany({ _id: { $in: ids }, accountId, receivedCount: 0 }, { session });
         await countSegments.touch(listOf(accountId), ids, 0, session);
-        return (await links.exists({ accountId, productId }).session(session)) === null;
+        return found.length < REMOVED_AT_ONCE;
       },
       /** Adds to the counts of a link, in the transaction that changes its payment. */
       count: (change: LinkCountChange, session: Session) => count([change], { accountId }, session),

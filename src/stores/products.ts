@@ -1,4 +1,6 @@
-/** Products with the history of their terms. A product is changed only by whoever read its latest `revision`. */
+/** Products with the history of their terms. A product is changed only by whoever read its latest `revision`.
+ *
+ *  Of one that is deleted a note stays until its links and checkouts are removed, too. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { LedgerStamp } from '../domain/terms.js';
@@ -37,8 +39,8 @@ export interface ProductDoc extends StoredTerms {
   /** Oldest first; the first holds from ever, the last is what the fields above say. */
   history: ProductVersion[];
   paymentLinkCount: number;
-  /** A checkout of it has a payment. Missing means false. */
-  hasCheckoutPayments?: boolean;
+  /** A link or checkout of it has a payment. Missing means false. */
+  hasPayments?: boolean;
   revision: number;
   createdAt: Date;
 }
@@ -73,7 +75,7 @@ const productSchema = new mongoose.Schema<ProductDoc>(
       ),
     ],
     paymentLinkCount: Number,
-    hasCheckoutPayments: Boolean,
+    hasPayments: Boolean,
     revision: Number,
     createdAt: Date,
   },
@@ -82,6 +84,16 @@ const productSchema = new mongoose.Schema<ProductDoc>(
 productSchema.index({ accountId: 1, _id: -1 });
 productSchema.index({ accountId: 1, active: 1, _id: -1 });
 productSchema.index({ accountId: 1, nameKey: 1, _id: 1 });
+
+/** A deleted product whose links and checkouts may not all be removed yet. */
+export interface DeletedProductDoc {
+  _id: string;
+  accountId: string;
+}
+const deletedProductSchema = new mongoose.Schema<DeletedProductDoc>(
+  { _id: String, accountId: String },
+  { ...SCHEMA_OPTIONS, collection: 'deletedProducts' },
+);
 
 export interface ProductFilter {
   active?: boolean;
@@ -98,8 +110,14 @@ export type AccountProducts = ReturnType<ReturnType<typeof createProductStore>['
 export function createProductStore(connection: mongoose.Connection) {
   const products = connection.model<ProductDoc>('Product', productSchema);
   const byId = createById(products);
+  const deletedProducts = connection.model<DeletedProductDoc>('DeletedProduct', deletedProductSchema);
+  const deleted = deletedProducts.collection as unknown as mongoose.mongo.Collection<DeletedProductDoc>;
   return {
-    ensureIndexes: () => products.createIndexes(),
+    ensureIndexes: async () => {
+      await products.createIndexes();
+      // It has no index of its own, and a transaction had better not make it.
+      await deletedProducts.createCollection();
+    },
 
     forAccount: (accountId: string) => ({
       /** Stores them as this account's, all or none. */
@@ -139,21 +157,26 @@ export function createProductStore(connection: mongoose.Connection) {
           )
           .lean<ProductDoc>()
           .exec(),
-      /** Called in the transaction that gives a checkout its first payment: it conflicts with the deletion of the product. */
-      async noteCheckoutPayments(id: string, session: Session): Promise<void> {
+      /** Called in the transaction that gives it its first payment: it conflicts with the deletion of the product. */
+      async notePayments(id: string, session: Session): Promise<void> {
         await products.collection.updateOne(
-          { _id: id as never, accountId, hasCheckoutPayments: { $ne: true } },
-          { $set: { hasCheckoutPayments: true } },
+          { _id: id as never, accountId, hasPayments: { $ne: true } },
+          { $set: { hasPayments: true } },
           { session },
         );
       },
-      /** False when a checkout of it has payments. */
-      async remove(id: string, session: Session): Promise<boolean> {
+      /** In a transaction. Its links and checkouts are gone with it, and are to be removed. False when it has payments. */
+      async removeUnpaid(id: string, session: Session): Promise<boolean> {
         const { deletedCount } = await products.deleteOne(
-          { _id: id, accountId, hasCheckoutPayments: { $ne: true } },
+          { _id: id, accountId, hasPayments: { $ne: true } },
           { session },
         );
+        if (deletedCount === 1) await deleted.insertOne({ _id: id, accountId }, { session });
         return deletedCount === 1;
+      },
+      /** No link or checkout is left of a product that was deleted. */
+      async forget(id: string, session: Session): Promise<void> {
+        await deleted.deleteOne({ _id: id, accountId }, { session });
       },
       /** Called in the transaction that makes or deletes links, so that their products cannot vanish meanwhile. One write for all of them.
        *  @param changes by product id
@@ -169,14 +192,16 @@ export function createProductStore(connection: mongoose.Connection) {
     }),
 
     system: {
-      /** Called in the transaction that stores the first payment of a checkout: it conflicts with the deletion of the product. */
-      async noteCheckoutPayments(ids: readonly string[], session: Session): Promise<void> {
+      /** Called in the transaction that stores the first payment of each: it conflicts with the deletion of the product. */
+      async notePayments(ids: readonly string[], session: Session): Promise<void> {
         await products.collection.updateMany(
-          { _id: { $in: [...ids] as never[] }, hasCheckoutPayments: { $ne: true } },
-          { $set: { hasCheckoutPayments: true } },
+          { _id: { $in: [...ids] as never[] }, hasPayments: { $ne: true } },
+          { $set: { hasPayments: true } },
           { session },
         );
       },
+      /** Those whose links and checkouts may not all be removed yet. */
+      deleted: (limit: number) => deleted.find({}, { limit }).toArray(),
       /** The network began anew: only the times of stamps count for these wallets' products. @returns the ids of the products */
       async forgetLedgers(walletIds: readonly string[]): Promise<string[]> {
         const filter = { walletId: { $in: [...walletIds] } };

@@ -18,8 +18,9 @@ const FIXTURE = 'database-v0.json.gz';
 /** Fields that documents of before may lack: their absence has a meaning of its own. */
 const MAY_BE_ABSENT = new Set([
   'accounts.creations',
-  'products.hasCheckoutPayments',
+  'products.hasPayments',
   'webhooks.lastFailure',
+  'webhooks.starts',
   'wallets.takesCheckouts',
   'wallets.nextAuditAt',
   'countSegments.room',

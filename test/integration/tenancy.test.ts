@@ -280,12 +280,13 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     list: (s) => s.products.list({ sortBy: 'name', sortOrder: 'asc' }, pageOfAll),
     idsByName: (s) => s.products.idsByName('tea'),
     change: (s) => inTransaction((session) => s.products.change(product, { name: 'stolen' }, null, session)),
-    remove: (s) => inTransaction((session) => s.products.remove(product._id, session)),
+    removeUnpaid: (s) => inTransaction((session) => s.products.removeUnpaid(product._id, session)),
+    forget: (s) => inTransaction((session) => s.products.forget(product._id, session)),
     countLinks: (s) =>
       inTransaction((session) => s.products.countLinks(new Map([[product._id, 1]]), session)).then((found) => [
         ...found,
       ]),
-    noteCheckoutPayments: (s) => inTransaction((session) => s.products.noteCheckoutPayments(product._id, session)),
+    notePayments: (s) => inTransaction((session) => s.products.notePayments(product._id, session)),
   },
   paymentLinks: {
     insert: (s) =>
@@ -297,8 +298,8 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     list: (s) => s.paymentLinks.list({ search: { text: 'tea', productIds: [product._id] } }, pageOfAll),
     setActive: (s) => inTransaction((session) => s.paymentLinks.setActive(link._id, false, stamp, session)),
     removeUnpaid: (s) => inTransaction((session) => s.paymentLinks.removeUnpaid(link._id, session)),
-    removeUnpaidOfProduct: (s) =>
-      inTransaction((session) => s.paymentLinks.removeUnpaidOfProduct(product._id, session)).then(() => null),
+    removeOfProduct: (s) =>
+      inTransaction((session) => s.paymentLinks.removeOfProduct(product._id, session)).then(() => null),
     count: (s) => inTransaction((session) => s.paymentLinks.count({ id: link._id, payments: 1, received: 1 }, session)),
   },
   checkouts: {
@@ -313,8 +314,8 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     update: (s) => inTransaction((session) => s.checkouts.update({ ...checkout, status: 'CANCELLED' }, session)),
     leaveToComplete: (s) => inTransaction((session) => s.checkouts.leaveToComplete(checkout._id, session)),
     existsOfWallet: (s) => s.checkouts.existsOfWallet(wallet._id, 'OPEN'),
-    forgetProduct: (s) => inTransaction((session) => s.checkouts.forgetProduct(product._id, session)),
-    sweepProduct: (s) => inTransaction((session) => s.checkouts.sweepProduct(product._id, session)),
+    removeOfProduct: (s) =>
+      inTransaction((session) => s.checkouts.removeOfProduct(product._id, session)).then(() => null),
   },
   payments: {
     byId: (s) => s.payments.byId(payment._id),

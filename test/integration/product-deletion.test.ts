@@ -1,0 +1,103 @@
+/** A product is deleted with all that belongs to it, however much that is, and never once anybody has paid for it. */
+import t from 'tap';
+import { systemClock } from '../../src/clock.js';
+import { createIds } from '../../src/domain/ids.js';
+import type { Credit } from '../../src/ledger/records.js';
+import { PAYER, toid } from '../helpers/horizon-records.js';
+import { testDatabase } from '../helpers/mongo.js';
+import { eventually, startSelling, startTestService } from '../helpers/service.js';
+import { openStoresOn } from '../helpers/stores.js';
+
+const { uri, db } = await testDatabase(t);
+const service = await startTestService(t, { database: { uri } });
+const { recorder } = await openStoresOn(t, uri);
+const { wallet } = await startSelling(service);
+const newId = createIds(systemClock);
+
+const makeProduct = async () =>
+  (
+    await service.api('POST', '/products', {
+      ...{ name: 'Tea', walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '1' },
+    })
+  ).data;
+const makeLink = async (productId: string) => (await service.api('POST', '/payment-links', { productId })).data;
+
+let credits = 0;
+const credit = (memo: string): Credit => ({
+  operationId: toid(1_000_000, ++credits),
+  changeIndex: 0,
+  transactionHash: credits.toString(16).padStart(64, '0'),
+  ledger: 1_000_000,
+  closedAt: new Date(),
+  receiver: wallet.address,
+  sender: PAYER,
+  asset: { code: 'XLM', issuer: null },
+  amount: 10_000_000n,
+  memo: { type: 'text', text: memo, valid: true },
+  destinationMuxedId: null,
+  senderMuxedAddress: null,
+});
+const pay = async (memo: string) => (await recorder.record('LOCAL', { credits: [credit(memo)] }, null))[0]!;
+
+t.test('a product with thousands of links and checkouts is gone at once, and they are removed', async (t) => {
+  const product = await makeProduct();
+  const { id: linkId } = await makeLink(product.id);
+  const { data: checkout } = await service.api('POST', '/checkouts', { productId: product.id });
+  for (const [name, prefix, id] of [
+    ['paymentLinks', 'link', linkId],
+    ['checkouts', 'chk', checkout.id],
+  ] as const) {
+    const one = (await db.collection(name).findOne({ _id: id }))!;
+    const copies = Array.from({ length: 2300 }, (_, n) => ({
+      ...one,
+      _id: newId(prefix) as never,
+      memo: `${one.memo}${n}`,
+      slug: `${one.slug}${n}`,
+    }));
+    await db.collection(name).insertMany(copies);
+  }
+  t.equal((await service.api('DELETE', `/products/${product.id}`)).status, 200);
+  t.equal((await service.api('GET', `/payment-links/${linkId}`)).status, 404);
+  t.equal((await service.api('GET', `/checkouts/${checkout.id}`)).status, 404);
+  t.same((await service.api('GET', `/payment-links?productId=${product.id}`)).data, []);
+  t.equal((await pay(`${checkout.memo}1`)).status, 'UNMATCHED');
+  const isEmpty = async () => {
+    const counts = ['paymentLinks', 'checkouts'].map((name) =>
+      db.collection(name).countDocuments({ productId: product.id }),
+    );
+    const left = [...(await Promise.all(counts)), await db.collection('deletedProducts').countDocuments()];
+    return left.every((count) => count === 0);
+  };
+  await eventually(isEmpty, 'nothing is left');
+});
+
+t.test('of a payment and a deletion at once one wins, and the other sees it', async (t) => {
+  const outcomes = new Set<string>();
+  for (let round = 0; round < 30; round++) {
+    const product = await makeProduct();
+    const link = await makeLink(product.id);
+    const [payment, deleted] = await Promise.all([
+      systemClock.sleep(round % 6).then(() => pay(link.memo)),
+      systemClock.sleep(round % 5).then(() => service.api('DELETE', `/products/${product.id}`)),
+    ]);
+    const left = (await service.api('GET', `/products/${product.id}`)).status;
+    const outcome = `${payment.status} ${deleted.status} ${left}`;
+    outcomes.add(outcome);
+    t.ok(['COMPLETED 409 200', 'UNMATCHED 200 404'].includes(outcome), outcome);
+  }
+  t.comment([...outcomes].join(', '));
+});
+
+t.test('a product with payments is not deleted, and keeps all of its links', async (t) => {
+  const product = await makeProduct();
+  const [paid, unpaid] = [await makeLink(product.id), await makeLink(product.id)];
+  t.equal((await pay(paid.memo)).status, 'COMPLETED');
+  t.match((await service.api('DELETE', `/products/${product.id}`)).error, { code: 'conflict', message: /payments/ });
+  t.equal((await service.api('GET', `/payment-links/${unpaid.id}`)).status, 200);
+
+  const other = await makeProduct();
+  const link = await makeLink(other.id);
+  const { _id: id } = await pay('NOBODY');
+  t.equal((await service.api('POST', `/payments/${id}/assign`, { paymentLinkId: link.id })).status, 200);
+  t.equal((await service.api('DELETE', `/products/${other.id}`)).status, 409, 'assigned to it by hand');
+});
