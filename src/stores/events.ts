@@ -57,6 +57,9 @@ export interface EventFilter {
   order: 'asc' | 'desc';
 }
 
+/** Without its data where they are large. */
+export type SizedEvent = Omit<EventDoc, 'data'> & { data: string | null };
+
 export interface AfterOptions {
   type?: EventType;
   subjectId?: string;
@@ -160,8 +163,19 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
       async insert(batch: readonly EventDoc[], session: Session): Promise<void> {
         await collection.insertMany([...batch], { session });
       },
-      byIds: (ids: readonly string[]): Promise<EventDoc[]> =>
-        collection.find({ _id: { $in: [...ids] } }, inOneBatch(ids)).toArray(),
+      byId: (id: string): Promise<EventDoc | null> => collection.findOne({ _id: id }),
+      /** @param maxBytes of the data: an event that has more of them comes with null */
+      async byIds(ids: readonly string[], maxBytes: number): Promise<SizedEvent[]> {
+        const isSmall = { $expr: { $lte: [{ $strLenBytes: '$data' }, maxBytes] } };
+        const small = await collection.find({ _id: { $in: [...ids] }, ...isSmall }, inOneBatch(ids)).toArray();
+        if (small.length === ids.length) return small;
+        const known = new Set(small.map(({ _id }) => _id));
+        const others = ids.filter((id) => !known.has(id));
+        const large = await collection
+          .find({ _id: { $in: others } }, { projection: { data: 0 }, ...inOneBatch(others) })
+          .toArray();
+        return [...small, ...large.map((event) => ({ ...event, data: null }))];
+      },
 
       /** The events that a replay takes next, in the order of their ids; without their data. */
       replayed: (replay: ReplayDoc, limit: number): Promise<NumberedEvent[]> =>

@@ -4,9 +4,9 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { isTimeToPause, judgeAttempt, type RetrySettings, withFailure } from '../domain/retry.js';
 import type { SecretBox } from '../domain/secrets.js';
-import type { AttemptRecord } from '../stores/due-deliveries.js';
+import type { AttemptRecord, DueDelivery } from '../stores/due-deliveries.js';
 import type { WebhookDoc, WebhookHealth } from '../stores/webhooks.js';
-import type { EndpointQueue, LoadedDelivery } from './endpoint-queue.js';
+import type { EndpointQueue } from './endpoint-queue.js';
 import type { Poster, PostResult } from './poster.js';
 import { signedHeaders } from './request.js';
 
@@ -23,13 +23,13 @@ export interface AttemptDeps {
 /** Makes one attempt and judges its answer. @returns what to record; `health` is null when the attempt changes nothing about the webhook */
 export async function attempt(
   queue: EndpointQueue,
-  loaded: LoadedDelivery,
+  { delivery, body }: { delivery: DueDelivery; body: Buffer },
   deps: AttemptDeps,
 ): Promise<{ record: AttemptRecord; health: WebhookHealth | null }> {
   const { clock, settings, log } = deps;
-  const { _id: id, eventId, sequence, attemptCount } = loaded.delivery;
+  const { _id: id, eventId, sequence, attemptCount } = delivery;
   const at = clock.now();
-  const result = await signAndPost(queue.webhook, { eventId, sequence, body: loaded.body, at }, deps);
+  const result = await signAndPost(queue.webhook, { eventId, sequence, body, at }, deps);
   const nowMs = clock.nowMs();
   const { status, nextAttemptAt, gone } = judgeAttempt(result, attemptCount + 1, nowMs, clock.random(), settings);
   const { durationMs, responseStatus, error } = result;

@@ -9,12 +9,13 @@ import type { AttemptRecord } from '../stores/due-deliveries.js';
 import type { EventStore } from '../stores/events.js';
 import type { WebhookStore } from '../stores/webhooks.js';
 import { type AttemptDeps, attempt } from './attempt.js';
-import type { EndpointQueue } from './endpoint-queue.js';
+import type { EndpointQueue, LoadedDelivery } from './endpoint-queue.js';
 import { createEndpointQueues } from './endpoint-queues.js';
 import { loadInto, wantsMore } from './load.js';
 import type { Pause } from './pause.js';
 import type { Poster } from './poster.js';
 import { createAttemptRecorder } from './recorder.js';
+import { toBody } from './request.js';
 import { createThrottles, type Throttles } from './throttles.js';
 
 export interface DispatchSettings extends RetrySettings {
@@ -28,6 +29,8 @@ export interface DispatchSettings extends RetrySettings {
   graceMs?: number;
   /** Webhooks that one dispatcher sends to at once. Default 1024. */
   maxQueues?: number | undefined;
+  /** Bodies up to this size wait in memory, larger ones are read when their attempt begins. Default 8192. */
+  maxBodyBytes?: number | undefined;
 }
 
 export interface DispatcherDeps {
@@ -50,6 +53,8 @@ export interface DispatcherDeps {
 const WAIT_AFTER_FAULT_MS = 1000;
 /** Each look goes past the paused webhooks with due deliveries: so many make looks come half as often. */
 const PAUSED_AT_ONCE = 1000;
+/** Thousands of deliveries may wait in memory. */
+const MAX_BODY_BYTES = 8192;
 const LONGEST_POLL_MS = 2000;
 /** Queues whose leases are worth a round, if others wait for them. */
 const ENOUGH_EMPTIED = 256;
@@ -80,8 +85,9 @@ export function createDispatcher(deps: DispatcherDeps) {
 }
 
 function createRun(deps: DispatcherDeps, throttles: Throttles) {
-  const { deliveries, clock, log, settings, onAttempt, monotonic = monotonicClock } = deps;
+  const { deliveries, events, clock, log, settings, onAttempt, monotonic = monotonicClock } = deps;
   const { timeoutMs, pollMs = 250, leaseMarginMs: marginMs = 3000, graceMs = 7000, maxQueues } = settings;
+  const { maxBodyBytes = MAX_BODY_BYTES } = settings;
   const holder = clock.randomBytes(12).toString('hex');
   const queues = createEndpointQueues({ ...deps, holder, timeoutMs, marginMs, maxQueues });
   const recorder = createAttemptRecorder({ ...deps, holder });
@@ -110,7 +116,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
     await loadInto(
       queues.all().filter((queue) => isDue.has(queue.webhook._id)),
       queues,
-      deps,
+      { ...deps, maxBodyBytes },
     );
     for (const queue of queues.all()) fill(queue);
   }
@@ -122,15 +128,30 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
       const loaded = queue.take(slots);
       if (!loaded) return;
       askForMore(queue);
-      const sent = attempt(queue, loaded, deps).then(({ record, health }) => {
+      const { body } = loaded;
+      const sent = (body ? send(queue, loaded, body) : readAndSend(queue, loaded)).then(() => {
         sending.delete(sent);
-        queue.ended(loaded);
-        throttles.answered(webhookId, record.attempt, queues.slots());
-        recorder.add({ record, onRecorded: () => settle(queue, record) }, health);
         fill(queue);
       });
       sending.add(sent);
     }
+  }
+
+  async function send(queue: EndpointQueue, loaded: LoadedDelivery, body: Buffer): Promise<void> {
+    const { record, health } = await attempt(queue, { ...loaded, body }, deps);
+    queue.ended(loaded);
+    throttles.answered(queue.webhook._id, record.attempt, queues.slots());
+    recorder.add({ record, onRecorded: () => settle(queue, record) }, health);
+  }
+
+  /** Reading may take long, or fail: then it is no attempt, and the endpoint is not blamed. */
+  async function readAndSend(queue: EndpointQueue, loaded: LoadedDelivery): Promise<void> {
+    const event = await events.byId(loaded.delivery.eventId).catch((err) => {
+      log.error({ err, deliveryId: loaded.delivery._id }, 'body of a webhook delivery not read yet');
+      return null;
+    });
+    if (event && !queue.stopped && queues.mayStart(queue)) await send(queue, loaded, toBody(event));
+    else queue.putBack(loaded);
   }
 
   function askForMore(queue: EndpointQueue): void {

@@ -5,11 +5,11 @@ import type { FailureStreak } from '../domain/retry.js';
 import type { DueDelivery } from '../stores/due-deliveries.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 
-/** A due delivery in memory, ready to be sent. */
+/** A due delivery in memory. */
 export interface LoadedDelivery {
   delivery: DueDelivery;
-  /** The same bytes on every attempt. */
-  body: Buffer;
+  /** The same bytes on every attempt. Null for a large one, which is read when the attempt begins. */
+  body: Buffer | null;
 }
 
 const PREDECESSORS: ReadonlySet<EventType | null> = new Set(EVENT_TYPES.map(predecessorOf));
@@ -135,6 +135,13 @@ export class EndpointQueue {
       if (!loaded.delivery.isReplayed) this.#waitingCount -= 1;
       this.#listOf(loaded).unshift(loaded);
     }
+  }
+
+  /** It was taken, and no attempt began. It is loaded again, and what waits for it goes on waiting. */
+  putBack({ delivery }: LoadedDelivery): void {
+    this.inFlight -= 1;
+    if (delivery.isReplayed) this.#replaysInFlight -= 1;
+    this.#held.delete(delivery._id);
   }
 
   /** Its result is in the database: from now on the database's answers about it are up to date. */

@@ -30,6 +30,8 @@ const hasRoom = (queue: EndpointQueue, queues: EndpointQueues) => {
 export interface LoadDeps {
   deliveries: Pick<DeliveryStore, 'dueOf' | 'unattempted' | 'record'>;
   events: Pick<EventStore, 'byIds'>;
+  /** Larger bodies are not loaded. */
+  maxBodyBytes: number;
   clock: Clock;
   log: Logger;
 }
@@ -63,20 +65,22 @@ async function offer(
   fresh: readonly DueDelivery[],
   open: readonly EndpointQueue[],
   queues: EndpointQueues,
-  { deliveries, events, clock, log }: LoadDeps,
+  { deliveries, events, maxBodyBytes, clock, log }: LoadDeps,
 ): Promise<void> {
   const ordered = await withPredecessors(fresh, queues, deliveries);
   // The webhooks are read after the deliveries, so that a delivery stored after a rotation, a pause or a new URL is sent by it.
   const [found] = await Promise.all([
-    events.byIds([...new Set(ordered.map(({ eventId }) => eventId))]),
+    events.byIds([...new Set(ordered.map(({ eventId }) => eventId))], maxBodyBytes),
     queues.refresh(open),
   ]);
-  const bodies = new Map(found.map((event) => [event._id, toBody(event)]));
+  const bodies = new Map(
+    found.map(({ data, ...event }) => [event._id, data === null ? null : toBody({ ...event, data })]),
+  );
 
   const lost: DueDelivery[] = [];
   for (const delivery of ordered) {
     const body = bodies.get(delivery.eventId);
-    if (body) queues.of(delivery.webhookId)?.offer({ delivery, body });
+    if (body !== undefined) queues.of(delivery.webhookId)?.offer({ delivery, body });
     else lost.push(delivery);
   }
   if (lost.length === 0) return;

@@ -843,8 +843,8 @@ t.test('a backlog longer than one load is sent without a wait for the next look'
   // The queue runs low while it is being loaded.
   const slow = {
     ...r.events,
-    byIds: async (ids: readonly string[]) => {
-      const found = await r.events.byIds(ids);
+    byIds: async (ids: readonly string[], maxBytes: number) => {
+      const found = await r.events.byIds(ids, maxBytes);
       await systemClock.sleep(150);
       return found;
     },
@@ -852,6 +852,41 @@ t.test('a backlog longer than one load is sent without a wait for the next look'
   r.dispatch({ pollMs: HOUR_MS }, { events: slow });
   await r.receiver.until(() => r.receiver.requests.length === 2500, 20_000);
   t.equal(new Set(r.receiver.requests.map(eventIdOf)).size, 2500, 'each once');
+});
+
+t.test('large bodies do not wait in memory, and are sent in order like any other', async (t) => {
+  const r = await rig(t);
+  await r.webhook('/');
+  const filling = 'ä'.repeat(50_000);
+  const events = r.eventsOf(payments(60), ['payment.received', 'payment.completed']).map((event) => ({
+    ...event,
+    data: JSON.stringify({ ...JSON.parse(event.data), filling }),
+  }));
+  await r.publish(events);
+  let waitingBytes = 0;
+  let faults = 3;
+  const watched = {
+    ...r.events,
+    byIds: async (...asked: Parameters<typeof r.events.byIds>) => {
+      const found = await r.events.byIds(...asked);
+      for (const { data } of found) waitingBytes += Buffer.byteLength(data ?? '');
+      return found;
+    },
+    byId: async (id: string) => {
+      if (faults-- > 0) throw new Error('the database is away');
+      return r.events.byId(id);
+    },
+  };
+  r.dispatch({}, { events: watched });
+  const all = await r.settled((all) => all.length === 120 && all.every(isDelivered));
+  t.equal(waitingBytes, 0);
+  t.ok(
+    all.every(({ attemptCount }) => attemptCount === 1),
+    'a body that could not be read was no attempt',
+  );
+  t.equal(new Set(r.receiver.requests.map(eventIdOf)).size, 120);
+  inOrder(t, r, events, 0);
+  t.ok(r.receiver.requests.every(({ body }) => JSON.parse(body).data.filling === filling));
 });
 
 t.test('while no result can be recorded, only so much is sent', async (t) => {

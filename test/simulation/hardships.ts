@@ -42,6 +42,8 @@ export interface Hardships {
   } | null;
   /** To how many webhooks a worker sends at once: fewer than there are. */
   fewQueues: number | null;
+  /** Larger bodies do not wait in a worker's memory. */
+  largeBodies: { maxBytes: number } | null;
 }
 
 export type HardshipName = keyof Hardships;
@@ -180,6 +182,12 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
     },
   },
   fewQueues: { isOn: true, probability: 0.1, draw: (random) => random.between(1, 2), adapt: unchanged },
+  largeBodies: {
+    isOn: true,
+    probability: 0.1,
+    draw: (random) => ({ maxBytes: random.pick([0, 1500, 2000]) }),
+    adapt: unchanged,
+  },
 };
 
 const NAMES = Object.keys(HARDSHIPS) as HardshipName[];

@@ -519,6 +519,8 @@ function evaluate(expression: any, doc: Doc, now: Date, variables: Doc = {}): an
       return operand.map((each: any) => value(each)).find((each: any) => each !== null && each !== undefined) ?? null;
     case '$or':
       return operand.some((each: any) => value(each));
+    case '$strLenBytes':
+      return Buffer.byteLength(value(operand));
     case '$eq':
       return equal(value(operand[0]), value(operand[1]));
     case '$cond':

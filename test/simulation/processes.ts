@@ -12,6 +12,7 @@ import { createIds } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
 import { createLedger } from '../../src/ledger/sources.js';
 import { createStores } from '../../src/stores/index.js';
+import type { DispatchSettings } from '../../src/webhooks/dispatch.js';
 import type { SimulatedDatabase } from './database.js';
 import type { Hardships } from './hardships.js';
 import { type Network, PASSPHRASE } from './network.js';
@@ -48,8 +49,8 @@ export interface Surroundings {
     expires: boolean;
     /** Null for none, also on demand. */
     audits: Hardships['audits'];
-    /** Webhooks that a worker sends to at once; undefined for the service's own number. */
-    maxQueues: number | undefined;
+    /** Undefined for the service's own. */
+    delivery: Pick<DispatchSettings, 'maxQueues' | 'maxBodyBytes'>;
   };
 }
 
@@ -114,7 +115,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
   const { sequencer, dispatcher, expiry, watching } = createWorker(core, {
     secrets: createSecretBox(SECRETS_KEY, core.clock),
     poster: receiver.posterOf(process),
-    delivery: { ...settings, leaseMarginMs: 3000, graceMs: 7000 },
+    delivery: { ...settings, ...settings.delivery, leaseMarginMs: 3000, graceMs: 7000 },
     polling: {
       intervalMs: 2000,
       requestsPerHour: () => requestsPerHour,

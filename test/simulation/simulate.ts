@@ -89,7 +89,9 @@ export async function simulate(
   const host = hardships.skewMs === null ? undefined : 'simulated';
   const { budget: requestsPerHour, audits } = hardships;
   const maxQueues = hardships.fewQueues ?? undefined;
-  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour, expires, host, audits, maxQueues };
+  const maxBodyBytes = hardships.largeBodies?.maxBytes;
+  const delivery = { maxQueues, maxBodyBytes };
+  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour, expires, host, audits, delivery };
   const supervisor = new Supervisor(run, { ...run, settings });
   try {
     await goThroughTurmoil(run, supervisor);
