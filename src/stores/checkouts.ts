@@ -170,7 +170,7 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
   /** A list of its own for those that are not OPEN: what is made never meets what is closed in one document. */
   const closedListOf = (accountId: string) => `closedCheckouts:${accountId}`;
 
-  /** Called in the transaction that closes checkouts or changes closed ones. One that changes again counts again, which only cuts segments earlier. */
+  /** Called in the transaction that closes checkouts or changes closed ones. One that changes again counts again: there are some segments more. */
   async function touchClosed(batch: readonly CheckoutDoc[], session: Session): Promise<void> {
     const closed = batch.filter(({ status }) => status !== 'OPEN');
     await countSegments.touchAll(closed, ({ accountId }) => closedListOf(accountId), session);

@@ -32,7 +32,7 @@ const LEAST_ROOM = 2500;
 const OF_LEAST_ROOM = 200;
 /** Shorter lists are simply counted. */
 const SHORT_LIST = 5000;
-/** Filters whose counts are remembered. */
+/** Filters whose counts are remembered, of all lists together. */
 const MAX_FILTERS = 300;
 const COUNTED_AT_ONCE = 8;
 const FIRST = '';
@@ -48,18 +48,21 @@ export interface LongListRequest {
   hint?: Readonly<Record<string, 1 | -1>>;
 }
 
-/** `after < id <= upTo`, as far as the request's own bounds let it. */
+/** `after < id <= upTo`. */
 interface CountSegment {
   after: string;
   upTo: string | null;
   version: number;
 }
 
-interface Remembered {
+interface RememberedCount {
   version: number;
   upTo: string | null;
   count: Promise<number>;
 }
+
+/** Of one filter, by the start of the segment. */
+type RememberedCounts = Map<string, RememberedCount>;
 
 /** @param segments that the list has already */
 export const roomOfNext = (segments: number): number => Math.floor(LEAST_ROOM * Math.max(1, segments / OF_LEAST_ROOM));
@@ -69,10 +72,10 @@ export type CountSegments = ReturnType<typeof createCountSegments>;
 export function createCountSegments(connection: mongoose.Connection) {
   const segments = connection.model<CountSegmentDoc>('CountSegment', countSegmentSchema);
   const collection = segments.collection as unknown as mongoose.mongo.Collection<CountSegmentDoc>;
-  /** By list and filter, least recently used first; within, by the start of the segment. */
-  const remembered = new Map<string, Map<string, Remembered>>();
+  /** By list and filter, least recently used first. */
+  const remembered = new Map<string, RememberedCounts>();
 
-  function countsOf(key: string): Map<string, Remembered> | undefined {
+  function countsOf(key: string): RememberedCounts | undefined {
     const counts = remembered.get(key);
     if (counts) {
       remembered.delete(key);
@@ -81,25 +84,29 @@ export function createCountSegments(connection: mongoose.Connection) {
     return counts;
   }
 
-  function rememberCounts(key: string): Map<string, Remembered> {
-    const counts = new Map<string, Remembered>();
+  function rememberCounts(key: string): RememberedCounts {
+    const counts: RememberedCounts = new Map();
     remembered.set(key, counts);
-    if (remembered.size > MAX_FILTERS) remembered.delete(remembered.keys().next().value!);
+    if (remembered.size > MAX_FILTERS) remembered.delete(keyToForget(remembered.keys()));
     return counts;
   }
 
-  /** In the list's direction. */
-  async function segmentsOf(list: string, direction: 1 | -1): Promise<CountSegment[]> {
+  /** Those that hold ids of this range, in the list's direction. */
+  async function segmentsOf(list: string, direction: 1 | -1, ids: IdRange): Promise<CountSegment[]> {
     const found = await collection
-      .find({ list }, { projection: { _id: 0, after: 1, version: 1 }, sort: { after: 1 }, batchSize: 100_000 })
+      .find(
+        { list },
+        { projection: { _id: 0, after: 1, version: 1 }, sort: { after: 1 }, batchSize: 100_000, ...FOR_REMEMBERING },
+      )
       .toArray();
     // Of a list that nobody ever touched nothing may be remembered.
     if (found.length === 0) return [{ after: FIRST, version: UNKNOWN, upTo: null }];
-    const ascending = found.map(({ after, version }, index) => ({
-      after,
-      version,
-      upTo: found[index + 1]?.after ?? null,
-    }));
+    const ascending = found
+      .map(({ after, version }, index) => ({ after, version, upTo: found[index + 1]?.after ?? null }))
+      .filter(
+        ({ after, upTo }) =>
+          (ids.from === undefined || upTo === null || upTo >= ids.from) && (ids.to === undefined || after < ids.to),
+      );
     return direction === 1 ? ascending : ascending.reverse();
   }
 
@@ -109,29 +116,32 @@ export function createCountSegments(connection: mongoose.Connection) {
     if (ids.length === 0) return;
     const sorted = [...ids].sort();
     const [first, last] = [sorted[0]!, sorted.at(-1)!];
-    const newest = await collection.findOneAndUpdate(
+    const lastTouched = await collection.findOneAndUpdate(
       { list, after: { $lt: last } },
       { $inc: { version: 1, size: added }, $setOnInsert: { _id: `${list}:`, after: FIRST } },
       { sort: { after: -1 }, upsert: true, returnDocument: 'before', session },
     );
-    if (newest && newest.after >= first) {
-      const [oldest] = await collection
+    if (lastTouched && lastTouched.after >= first) {
+      const [firstTouched] = await collection
         .find({ list, after: { $lt: first } }, { sort: { after: -1 }, limit: 1, session })
         .toArray();
       await collection.updateMany(
-        { list, after: { $gte: oldest?.after ?? FIRST, $lt: newest.after } },
+        { list, after: { $gte: firstTouched?.after ?? FIRST, $lt: lastTouched.after } },
         { $inc: { version: 1 } },
         { session },
       );
     }
-    const { size = 0, room = LEAST_ROOM } = newest ?? {};
-    if (size < room && size + added >= room) {
-      const next = roomOfNext(await collection.countDocuments({ list }, { session }));
-      await collection.insertOne(
-        { _id: `${list}:${last}`, list, after: last, size: 0, room: next, version: 0 },
-        { session },
-      );
-    }
+    const { after = FIRST, size = 0, room = LEAST_ROOM } = lastTouched ?? {};
+    // Whenever so many were added again: ids that do not come in their order make a segment grow behind which others begin already.
+    if (Math.floor((size + added) / room) === Math.floor(size / room)) return;
+    const within = sorted.filter((id) => id > after);
+    const middle = within[Math.floor(within.length / 2)]!;
+    const next = roomOfNext(await collection.countDocuments({ list }, { session }));
+    await collection.updateOne(
+      { _id: `${list}:${middle}` },
+      { $setOnInsert: { list, after: middle, size: 0, room: next, version: 0 } },
+      { upsert: true, session },
+    );
   }
 
   return {
@@ -160,87 +170,122 @@ export function createCountSegments(connection: mongoose.Connection) {
       list: string,
       model: Model<Doc>,
       filter: QueryFilter<Doc>,
-      { page, pageSize, direction, ids = {}, hint }: LongListRequest,
+      request: LongListRequest,
     ): Promise<Page<Doc>> {
+      const { page, pageSize, direction, ids = {} } = request;
       const offset = (page - 1) * pageSize;
       const answer = (items: Doc[], total: number): Page<Doc> => ({ items, meta: toMeta({ page, pageSize }, total) });
-      /** `bounds` narrow the ids further. */
-      const within = (bounds: Partial<CountSegment> = {}): QueryFilter<Doc> => {
-        const id = {
-          ...withinIds(ids)._id,
-          ...(bounds.after ? { $gt: bounds.after } : {}),
-          ...(bounds.upTo ? { $lte: bounds.upTo } : {}),
-        };
-        return Object.keys(id).length === 0 ? filter : { ...filter, _id: id };
-      };
-      const indexed = hint ? { hint } : {};
-      const items = (bounds: Partial<CountSegment>, skip: number) => {
-        const window = (fields: { _id: 1 } | null) =>
-          model
-            .find(within(bounds), fields, indexed)
-            .sort({ _id: direction })
-            .skip(skip)
-            .limit(pageSize)
-            .lean<Doc[]>()
-            .exec();
-        const byIds = (ids: string[]) =>
-          model
-            .find({ ...filter, _id: { $in: ids } })
-            .sort({ _id: direction })
-            .lean<Doc[]>()
-            .exec();
-        return itemsAt<Doc>(skip, { documents: () => window(null), ids: () => window({ _id: 1 }), byIds });
-      };
-
+      const { itemsIn, countIn } = createQueries(model, filter, request);
       const key = `${list} ${JSON.stringify(filter)}`;
-      let ofWhole = countsOf(key);
-      if (!ofWhole) {
-        const [found, total] = await Promise.all([
-          offset <= SHORT_LIST ? items({}, offset) : [],
-          model.countDocuments(within(), { ...indexed, limit: SHORT_LIST + 1 }),
+      let known = countsOf(key);
+      if (!known) {
+        const [items, total] = await Promise.all([
+          offset <= SHORT_LIST ? itemsIn({}, offset) : [],
+          countIn({}, { limit: SHORT_LIST + 1 }),
         ]);
-        if (total <= SHORT_LIST) return answer(found, total);
-        ofWhole = countsOf(key) ?? rememberCounts(key);
+        if (total <= SHORT_LIST) return answer(items, total);
+        known = countsOf(key) ?? rememberCounts(key);
       }
-      const keyOfParts = `${key} ${ids.from} ${ids.to}`;
-      const ofParts = countsOf(keyOfParts) ?? rememberCounts(keyOfParts);
-
-      const countOf = (segment: CountSegment): Promise<number> => {
-        const { after, upTo, version } = segment;
-        if (version === UNKNOWN) return model.countDocuments(within(segment), indexed).exec();
-        const isWhole =
-          (ids.from === undefined || after >= ids.from) && (ids.to === undefined || (upTo ?? '~') < ids.to);
-        const counts = isWhole ? ofWhole : ofParts;
-        const known = counts.get(after);
-        if (known?.version === version && known.upTo === upTo) return known.count;
-        const count = model.countDocuments(within(segment), indexed).exec();
-        const fresh = { version, upTo, count };
-        counts.set(after, fresh);
-        count.catch(() => counts.get(after) === fresh && counts.delete(after));
-        return count;
-      };
-
-      const isShallow = offset <= LEAST_ROOM;
-      const shallow = isShallow ? items({}, offset) : null;
+      const shallow = offset <= LEAST_ROOM ? itemsIn({}, offset) : null;
       // It is awaited last: should it fail before, the process must not end for that.
       shallow?.catch(() => undefined);
-      const parts = (await segmentsOf(list, direction)).filter(
-        ({ after, upTo }) =>
-          (ids.from === undefined || upTo === null || upTo >= ids.from) && (ids.to === undefined || after < ids.to),
+      const counts = known;
+      const { total, start } = await addUp(await segmentsOf(list, direction, ids), offset, (segment) =>
+        // Anybody may ask for any range: of the segments at its ends nothing is remembered.
+        segment.version === UNKNOWN || !isWithin(segment, ids)
+          ? countIn(segment)
+          : countOnce(counts, segment, () => countIn(segment, FOR_REMEMBERING)),
       );
-      let total = 0;
-      let start: { segment: CountSegment; skip: number } | null = null;
-      for (let from = 0; from < parts.length; from += COUNTED_AT_ONCE) {
-        const some = parts.slice(from, from + COUNTED_AT_ONCE);
-        for (const [index, count] of (await Promise.all(some.map(countOf))).entries()) {
-          if (!start && offset < total + count) start = { segment: some[index]!, skip: offset - total };
-          total += count;
-        }
-      }
       if (shallow) return answer(await shallow, total);
       if (!start) return answer([], total);
       const { after, upTo } = start.segment;
-      return answer(await items(direction === 1 ? { after } : { upTo }, start.skip), total);
+      return answer(await itemsIn(direction === 1 ? { after } : { upTo }, start.skip), total);
     },
   };
+}
+
+/** What was not acknowledged may be undone, and the version that it brought given to another change. */
+const FOR_REMEMBERING = { readConcern: { level: 'majority' } } as const;
+
+/** The longest unused one of the list that has the most: nobody's filters push out those of others. */
+function keyToForget(keys: Iterable<string>): string {
+  const byList = new Map<string, string[]>();
+  let most: string[] = [];
+  for (const key of keys) {
+    const list = key.slice(0, key.indexOf(' '));
+    const same = byList.get(list) ?? [];
+    same.push(key);
+    byList.set(list, same);
+    if (same.length > most.length) most = same;
+  }
+  return most[0]!;
+}
+
+const isWithin = ({ after, upTo }: CountSegment, { from, to }: IdRange) =>
+  (from === undefined || after >= from) && (to === undefined || (upTo ?? '~') < to);
+
+/** The documents of a list, and how many there are, between further bounds. */
+function createQueries<Doc extends { _id: string }>(
+  model: Model<Doc>,
+  filter: QueryFilter<Doc>,
+  { pageSize, direction, ids = {}, hint }: LongListRequest,
+) {
+  const indexed = hint ? { hint } : {};
+  function within({ after, upTo }: Partial<CountSegment>): QueryFilter<Doc> {
+    const id = { ...withinIds(ids)._id, ...(after ? { $gt: after } : {}), ...(upTo ? { $lte: upTo } : {}) };
+    return Object.keys(id).length === 0 ? filter : { ...filter, _id: id };
+  }
+  return {
+    countIn: (bounds: Partial<CountSegment>, options: object = {}): Promise<number> =>
+      model.countDocuments(within(bounds), { ...indexed, ...options }).exec(),
+    itemsIn(bounds: Partial<CountSegment>, skip: number): Promise<Doc[]> {
+      const read = (fields: { _id: 1 } | null) =>
+        model
+          .find(within(bounds), fields, indexed)
+          .sort({ _id: direction })
+          .skip(skip)
+          .limit(pageSize)
+          .lean<Doc[]>()
+          .exec();
+      const byIds = (found: string[]) =>
+        model
+          .find({ ...filter, _id: { $in: found } })
+          .sort({ _id: direction })
+          .lean<Doc[]>()
+          .exec();
+      return itemsAt<Doc>(skip, { documents: () => read(null), ids: () => read({ _id: 1 }), byIds });
+    },
+  };
+}
+
+/** @returns the sum, and in which segment the item behind `offset` others is */
+async function addUp(
+  segments: readonly CountSegment[],
+  offset: number,
+  count: (segment: CountSegment) => Promise<number>,
+): Promise<{ total: number; start: { segment: CountSegment; skip: number } | null }> {
+  let total = 0;
+  let start: { segment: CountSegment; skip: number } | null = null;
+  for (let from = 0; from < segments.length; from += COUNTED_AT_ONCE) {
+    const some = segments.slice(from, from + COUNTED_AT_ONCE);
+    for (const [index, found] of (await Promise.all(some.map(count))).entries()) {
+      if (!start && offset < total + found) start = { segment: some[index]!, skip: offset - total };
+      total += found;
+    }
+  }
+  return { total, start };
+}
+
+/** Counts a segment unless its count is known, or is being counted. */
+function countOnce(
+  counts: RememberedCounts,
+  { after, upTo, version }: CountSegment,
+  count: () => Promise<number>,
+): Promise<number> {
+  const known = counts.get(after);
+  if (known?.version === version && known.upTo === upTo) return known.count;
+  const fresh = { version, upTo, count: count() };
+  counts.set(after, fresh);
+  fresh.count.catch(() => counts.get(after) === fresh && counts.delete(after));
+  return fresh.count;
 }

@@ -1,4 +1,5 @@
 /** Long lists: their totals and pages are those of a plain count and sort, whatever was added, judged, removed or added late in between. */
+import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
@@ -53,6 +54,8 @@ const payment = (accountId: string, ids = newId, _id = ids('pay')): PaymentDoc =
   productId: `prod_${made % 2}`,
   createdAt: createdAtOf(_id),
 });
+const hashOf = (text: string) => createHash('sha256').update(text).digest().readUInt32BE();
+
 /** One after the other. */
 const payments = (accountId: string, count: number, everyMs: number) =>
   Array.from({ length: count }, () => {
@@ -186,6 +189,60 @@ t.test('totals and pages of a long list are exact after whatever came, was judge
     }),
     { numRuns: 20, seed: 11 },
   );
+});
+
+t.test('a list is cut well in whatever order its ids are added', async (t) => {
+  const { countSegments } = stores.system;
+  const ids = Array.from({ length: 12_000 }, (_, n) => `id_${String(n).padStart(5, '0')}`);
+  const shuffled = ids.toSorted((a, b) => hashOf(a) - hashOf(b));
+  for (const [order, added, batch] of [
+    ['ascending', ids, 500],
+    ['descending', ids.toReversed(), 500],
+    ['shuffled', shuffled, 5],
+  ] as const) {
+    const list = `ordered:${order}`;
+    for (let from = 0; from < added.length; from += batch) {
+      const some = added.slice(from, from + batch);
+      await transaction((session) => countSegments.touch(list, some, some.length, session));
+    }
+    const found = await db.collection('countSegments').find({ list }).sort({ after: 1 }).toArray();
+    const starts = found.map(({ after }) => after as string);
+    const sizes = starts.map((after, n) => ids.filter((id) => id > after && id <= (starts[n + 1] ?? '~')).length);
+    t.ok(Math.max(...sizes) <= 7500 && sizes.length <= 8, `${order}: ${sizes.join(' ')}`);
+    t.comment(`${order}: ${sizes.join(' ')}`);
+  }
+});
+
+t.test('one list’s filters push out no counts of another', async (t) => {
+  const [quiet, busy] = ['acct_quiet', 'acct_busy'];
+  for (const accountId of [quiet, busy]) await insert(payments(accountId, 5100, 700));
+  const own = createCountSegments(connection);
+  const model = connection.model<PaymentDoc>('Payment');
+  const request = { page: 1, pageSize: 5, direction: -1 } as const;
+  const total = async (accountId: string, filter: object = {}, ids = {}) =>
+    (await own.page(`payments:${accountId}`, model, { accountId, ...filter }, { ...request, ids })).meta.total;
+  const counted = async () => {
+    await db.command({ profile: 2 });
+    t.equal(await total(quiet), 5100);
+    await db.command({ profile: 0 });
+    const counts = await db
+      .collection('system.profile')
+      .find({ 'command.aggregate': 'payments', 'command.pipeline.0.$match.accountId': quiet })
+      .toArray();
+    await db.collection('system.profile').drop();
+    return counts;
+  };
+  const first = await counted();
+  t.ok(first.length > 1);
+  t.ok(
+    first.some(({ command }) => command.readConcern?.level === 'majority'),
+    'what is remembered cannot be undone',
+  );
+  for (let n = 0; n < 320; n++) {
+    await total(busy, { amount: { $ne: `0.${n}` } });
+    await total(busy, {}, { from: `pay_${n}` });
+  }
+  t.same(await counted(), [], 'all of it is remembered');
 });
 
 t.test('a page that cannot be read fails alone, not the process', async (t) => {
