@@ -41,7 +41,7 @@ const ASKED_ALONE = 8;
 const READ_THROUGH = 4096;
 const MUCH_DUE = 200;
 
-/** A date at all: the condition of the partial index, which every query that uses it has to repeat. */
+/** Before any date: the condition of the partial index, which every query that uses it has to repeat. */
 export const EPOCH = new Date(0);
 
 const OLDEST_FIRST = { nextAttemptAt: 1, _id: 1 } as const;

@@ -28,9 +28,10 @@ export function createBalance(deps: {
   let idleSinceMs: number | null = null;
   return {
     /** Called after each look for what is due.
+     *  @param hasLeases of its own
      *  @param leased to others */
-    async look(isIdle: boolean, leased: Leased): Promise<void> {
-      const wanted = isIdle ? toAskFor(leased) : null;
+    async look(hasLeases: boolean, leased: Leased): Promise<void> {
+      const wanted = hasLeases ? null : toAskFor(leased);
       const nowMs = monotonic.nowMs();
       if (!wanted) idleSinceMs = null;
       else if (idleSinceMs === null) idleSinceMs = nowMs;

@@ -106,7 +106,7 @@ export function createEndpointQueues(deps: {
         lastClaimed = batch.at(-1)!;
       }
       leftOut = inTurn;
-      await balance.look(queues.size === 0, others);
+      await balance.look(queues.size > 0, others);
     },
 
     refresh,

@@ -1,4 +1,5 @@
-/** Writes the results of attempts in batches: what comes in while a batch is being written is the next batch. Nothing is dropped before it is written. */
+/** Writes the results of attempts in batches: what comes in while a batch is being written is the next batch. A batch that could not be written is written
+ *  again, until the dispatcher ends. */
 import type { Logger } from 'pino';
 import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
