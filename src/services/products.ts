@@ -8,7 +8,7 @@ import type { NewId } from '../domain/ids.js';
 import { toProduct } from '../resources/index.js';
 import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
-import type { ProductDoc, StoredTerms } from '../stores/products.js';
+import type { ProductDoc, ProductVersion, StoredTerms } from '../stores/products.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
 import { countBy, createGroupCommit } from './group-commit.js';
@@ -35,6 +35,18 @@ const termsOf = ({ active, assetCode, assetIssuer, priceType, price, minAmount }
 /** `"10.50"` → `"10.5"`. The contract has checked it. */
 const canonical = (amount: string | null | undefined): string | null =>
   amount === null || amount === undefined ? null : formatAmount(parseAmount(amount)!);
+
+/** @throws ApiError when the changes do not go together with what stays */
+function withChanges(before: ProductDoc, given: Partial<ProductDoc>): ProductDoc {
+  const merged = { ...before, ...given };
+  const faults = productFieldErrors({ ...merged });
+  if (faults.length > 0) throw invalid(faults[0]!, ...faults.slice(1));
+  const { name, price, minAmount } = merged;
+  return { ...merged, nameKey: name.toLowerCase(), price: canonical(price), minAmount: canonical(minAmount) };
+}
+
+const pick = <T extends object>(from: T, names: readonly string[]): Partial<T> =>
+  Object.fromEntries(names.map((name) => [name, from[name as keyof T]])) as Partial<T>;
 
 const unknownWallet = () => invalid({ path: 'walletId', message: 'There is no such wallet.', code: 'not_found' });
 
@@ -76,6 +88,22 @@ export function createProductService(deps: {
       return batch.map(() => null);
     }),
   );
+
+  /** Null when somebody else changed the product since `before` was read: nothing is stored then. */
+  const change = (
+    before: ProductDoc,
+    fields: Partial<ProductDoc>,
+    { version, movesTo }: { version: ProductVersion | null; movesTo: string | null },
+  ): Promise<ProductDoc | null> =>
+    transaction(async (session) => {
+      const { products, wallets } = forAccount(before.accountId);
+      const after = await products.change(before, fields, version, session);
+      if (after && movesTo !== null) {
+        if (!(await wallets.countProducts(movesTo, 1, session))) throw unknownWallet();
+        await wallets.countProducts(before.walletId, -1, session);
+      }
+      return after;
+    });
 
   return {
     async create({ accountId, reservedId }, input) {
@@ -128,6 +156,7 @@ export function createProductService(deps: {
 
     async update({ accountId }, { id, ...changes }) {
       const { products, wallets } = forAccount(accountId);
+      const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
       // Somebody else may change the product meanwhile: then what was validated is no longer what would be stored.
       for (;;) {
         const before = await products.byId(id);
@@ -137,29 +166,12 @@ export function createProductService(deps: {
           if (walletId !== undefined && !(await wallets.byId(walletId))) throw unknownWallet();
           throw notFound('product');
         }
-        const given = Object.fromEntries(
-          Object.entries(changes).filter(([, value]) => value !== undefined),
-        ) as typeof changes;
-        const merged = { ...before, ...given } as ProductDoc;
-        const faults = productFieldErrors({ ...merged });
-        if (faults.length > 0) throw invalid(faults[0]!, ...faults.slice(1));
-
+        const merged = withChanges(before, given);
         const [oldWallet, wallet] = await Promise.all([walletOf(before), wallets.byId(merged.walletId)]);
         if (!wallet) throw unknownWallet();
-        merged.price = canonical(merged.price);
-        merged.minAmount = canonical(merged.minAmount);
-        merged.nameKey = merged.name.toLowerCase();
-        const fields = Object.fromEntries(
-          [...Object.keys(given), 'nameKey'].map((name) => [name, merged[name as keyof ProductDoc]]),
-        ) as Partial<ProductDoc>;
-        const version = await versionOf(before, merged, oldWallet, wallet);
-
-        const after = await transaction(async (session) => {
-          if (wallet._id !== oldWallet._id) {
-            if (!(await wallets.countProducts(wallet._id, 1, session))) throw unknownWallet();
-            await wallets.countProducts(oldWallet._id, -1, session);
-          }
-          return products.change(before, fields, version, session);
+        const after = await change(before, pick(merged, [...Object.keys(given), 'nameKey']), {
+          version: await versionOf(before, merged, oldWallet, wallet),
+          movesTo: wallet._id === oldWallet._id ? null : wallet._id,
         });
         if (after) return toProduct(after, wallet);
       }

@@ -1,4 +1,4 @@
-/** A product is deleted with all that belongs to it, however much that is, and never once anybody has paid for it. */
+/** Products that several change at once, and their deletion: with all that belongs to them, however much that is, and never once anybody has paid. */
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { createIds } from '../../src/domain/ids.js';
@@ -100,4 +100,21 @@ t.test('a product with payments is not deleted, and keeps all of its links', asy
   const { _id: id } = await pay('NOBODY');
   t.equal((await service.api('POST', `/payments/${id}/assign`, { paymentLinkId: link.id })).status, 200);
   t.equal((await service.api('DELETE', `/products/${other.id}`)).status, 409, 'assigned to it by hand');
+});
+
+t.test('a wallet counts its products, however many changes move one at once', async (t) => {
+  const { address } = await service.context.localLedger!.client.fund();
+  const second = (await service.api('POST', '/wallets', { name: 'Second', address, network: 'LOCAL' })).data;
+  const product = await makeProduct();
+  for (let round = 0; round < 5; round++) {
+    const walletIds = [second.id, wallet.id, second.id, wallet.id, second.id, wallet.id];
+    const answers = await Promise.all(
+      walletIds.map((walletId) => service.api('PATCH', `/products/${product.id}`, { walletId })),
+    );
+    t.ok(answers.every(({ status }) => status === 200));
+  }
+  for (const { id } of [wallet, second]) {
+    const { productCount } = (await db.collection('wallets').findOne({ _id: id }))!;
+    t.equal(productCount, await db.collection('products').countDocuments({ walletId: id }));
+  }
 });
