@@ -14,6 +14,7 @@ import { accept, cancel } from '../domain/checkout.js';
 import { createdAtOf, type NewId } from '../domain/ids.js';
 import { createMemo } from '../domain/memo.js';
 import { createSlug } from '../domain/slug.js';
+import type { LedgerStamp } from '../domain/terms.js';
 import type { Outbox } from '../events/outbox.js';
 import { balanceOf, type CheckoutFacts, checkoutUrl, toCheckout } from '../resources/checkout.js';
 import { toInstructions } from '../resources/instructions.js';
@@ -53,6 +54,11 @@ export async function withFacts(
     return wallet && (checkout.productId === null || product) ? [{ checkout, product, wallet }] : [];
   });
 }
+
+const ACCEPT_REFUSALS = {
+  paid: 'This checkout is PAID already.',
+  nothing: 'No money in the right asset has come for this checkout.',
+} as const;
 
 export function createCheckoutService(deps: {
   forAccount: ForAccount<'checkouts' | 'products' | 'wallets' | 'payments'>;
@@ -112,6 +118,29 @@ export function createCheckoutService(deps: {
       const memo = createMemo(clock, 'checkout');
       if (!(await paymentLinks.hasMemo(memo))) return memo;
     }
+  }
+
+  /** What the acceptance of a checkout makes of it and of its payments.
+   *  @returns `isPart`: there are more payments than were looked at */
+  async function acceptanceOf(before: CheckoutDoc, from: LedgerStamp, session: Session) {
+    const { payments } = forAccount(before.accountId);
+    const came = (await payments.ofCheckout(before, session)).map((payment) => ({
+      payment,
+      asset: { code: payment.assetCode, issuer: payment.assetIssuer },
+      amount: parseAmount(payment.amount)!,
+    }));
+    // What is looked at may be a part of very many payments; the sum never is.
+    const isPart = before.paymentCount > came.length;
+    const total = isPart ? await payments.sumOfCheckout(before, session) : null;
+    const now = clock.now();
+    const result = accept(toCheckoutState(before), came, from, now, total);
+    if (result.outcome === 'refused') throw conflict(ACCEPT_REFUSALS[result.because]);
+    const taken = new Set(result.payments.map(({ payment }) => payment._id));
+    const all = came.map(({ payment }) =>
+      taken.has(payment._id) ? { ...payment, status: 'COMPLETED' as const, reason: null } : payment,
+    );
+    const completed = all.filter(({ _id }) => taken.has(_id));
+    return { checkout: withState(before, result.after, now), completed, all, isPart };
   }
 
   return {
@@ -208,40 +237,21 @@ export function createCheckoutService(deps: {
       const accepted = await transaction(async (session) => {
         const before = await checkouts.byId(id, session);
         const facts = before && (await factsOf(before));
-        if (!before || !facts) throw notFound('checkout');
-        const came = (await payments.ofCheckout(before, session)).map((payment) => ({
-          payment,
-          asset: { code: payment.assetCode, issuer: payment.assetIssuer },
-          amount: parseAmount(payment.amount)!,
-        }));
-        const now = clock.now();
-        // What is looked at may be a part of very many payments; the sum never is.
-        const total = before.paymentCount > came.length ? await payments.sumOfCheckout(before, session) : null;
-        const result = accept(toCheckoutState(before), came, from, now, total);
-        if (result.outcome === 'refused') {
-          throw conflict(
-            result.because === 'paid'
-              ? 'This checkout is PAID already.'
-              : 'No money in the right asset has come for this checkout.',
-          );
-        }
-        const checkout = withState(before, result.after, now);
+        if (!facts) throw notFound('checkout');
+        const { checkout, completed, all, isPart } = await acceptanceOf(facts.checkout, from, session);
         await checkouts.update(checkout, session);
-        if (total !== null) await checkouts.leaveToComplete(id, session);
-        const taken = new Set(result.payments.map(({ payment }) => payment._id));
-        await payments.complete([...taken], session);
-        const after = came.map(({ payment }) =>
-          taken.has(payment._id) ? { ...payment, status: 'COMPLETED' as const, reason: null } : payment,
+        if (isPart) await checkouts.leaveToComplete(id, session);
+        await payments.complete(
+          completed.map(({ _id }) => _id),
+          session,
         );
         const { product, wallet } = facts;
         const productWallet = product && (await wallets.byId(product.walletId));
         const target = { link: null, checkout, product, wallet, productWallet };
         await outbox.publish(
           [
-            ...after
-              .filter(({ _id }) => taken.has(_id))
-              .flatMap((payment) => outbox.ofPayment(['payment.completed'], { payment, ...target })),
-            outbox.ofCheckout('checkout.paid', target, after),
+            ...completed.flatMap((payment) => outbox.ofPayment(['payment.completed'], { payment, ...target })),
+            outbox.ofCheckout('checkout.paid', target, all),
           ],
           session,
         );
