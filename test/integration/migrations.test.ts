@@ -171,6 +171,20 @@ t.test('what a migration leaves has the fields and the indexes of today, and no 
   t.notOk('positions' in left || 'stretches' in left);
 });
 
+t.test('products with payments are marked, and wallets count their products right', async (t) => {
+  const { uri, db } = await oldDatabase(t);
+  await db.collection('wallets').updateMany({}, { $inc: { productCount: 3 } });
+  const { _id, ...product } = (await db.collection('products').findOne())!;
+  await db.collection('products').insertOne({ ...product, _id: 'prod_unpaid' as never });
+  await open(t, uri);
+  const products = await db.collection('products').find().toArray();
+  const paid = new Set(await db.collection('payments').distinct('productId', { paymentLinkId: { $ne: null } }));
+  t.ok(paid.size > 0 && paid.size < products.length);
+  for (const { _id, hasPayments = false } of products) t.equal(hasPayments, paid.has(String(_id)));
+  for (const { _id, productCount } of await db.collection('wallets').find().toArray())
+    t.equal(productCount, products.filter(({ walletId }) => walletId === _id).length);
+});
+
 class Killed extends Error {}
 
 /** Dies in the `last` write from now: of a write of many documents only the first is done. */

@@ -3,9 +3,9 @@ import { fieldTerms } from './001-field-terms.js';
 import { replays } from './002-replays.js';
 import { storedGaps } from './003-gaps.js';
 import { networkStates } from './004-network-states.js';
-import { paidProducts } from './005-paid-products.js';
+import { countsOfProducts } from './005-counts-of-products.js';
 import type { Migration } from './migration.js';
 
 export { migrate } from './migrate.js';
 
-export const MIGRATIONS: readonly Migration[] = [fieldTerms, replays, storedGaps, networkStates, paidProducts];
+export const MIGRATIONS: readonly Migration[] = [fieldTerms, replays, storedGaps, networkStates, countsOfProducts];
