@@ -21,6 +21,7 @@ export const createRemoveLeftovers =
       const { products, paymentLinks, checkouts } = forAccount(accountId);
       if (!(await paymentLinks.removeOfProduct(productId, session))) return false;
       if (!(await checkouts.removeOfProduct(productId, session))) return false;
+      if (!(await products.removeVersions(productId, session))) return false;
       await products.forget(productId, session);
       return true;
     });

@@ -24,7 +24,7 @@ export interface MatchDeps {
   wallets: Pick<WalletStore, 'at' | 'ofAllAccounts'>;
   paymentLinks: Pick<PaymentLinkStore, 'byMemos'>;
   checkouts: Pick<CheckoutStore, 'byMemos'>;
-  products: Pick<ProductStore, 'ofAllAccounts'>;
+  products: Pick<ProductStore, 'ofAllAccounts' | 'withVersionsAt'>;
   payments: Pick<PaymentStore, 'known'>;
 }
 
@@ -48,7 +48,7 @@ export async function matchCredits(deps: MatchDeps, batch: CreditBatch, session:
     // A batch may hold a record twice.
     return known.has(key) ? false : known.add(key);
   });
-  const named = fresh.flatMap(({ credit }) => memosNamedBy(credit));
+  const named = fresh.flatMap(({ credit }) => memosNamedBy(credit).map((memo) => ({ memo, at: credit.closedAt })));
   const targets = await targetsOf(deps, named, session);
   return fresh.map(({ wallet, credit }) => {
     const meant = memosNamedBy(credit).map((memo) => targets.get(memo));
@@ -91,18 +91,26 @@ const knownKeys = ({ payments }: MatchDeps, due: readonly Receipt[], session: Se
   );
 
 /** The links and checkouts that the memos name, by memo, with all that they are judged and shown by. Those whose product or wallet is gone are left
- *  out. */
+ *  out.
+ *  @param named with when the ledger closed in which somebody named it */
 export async function targetsOf(
   { paymentLinks, checkouts, products, wallets }: MatchDeps,
-  named: readonly string[],
+  named: readonly { memo: string; at: Date }[],
   session: Session,
 ): Promise<Map<string, PaymentTarget>> {
-  const memos = [...new Set(named)];
+  const memos = [...new Set(named.map(({ memo }) => memo))];
   if (memos.length === 0) return new Map();
   const links = await paymentLinks.byMemos(memos, session);
   const orders = await checkouts.byMemos(memos, session);
-  const productIds = new Set([...links, ...orders].flatMap(({ productId }) => productId ?? []));
+  const paidFor = [...links, ...orders];
+  const productIds = new Set(paidFor.flatMap(({ productId }) => productId ?? []));
   const productById = byId(await products.ofAllAccounts([...productIds], session));
+  for (const [id, product] of productById) {
+    if (!product.archived) continue;
+    const own = new Set(paidFor.flatMap(({ productId, memo }) => (productId === id ? memo : [])));
+    const times = named.flatMap(({ memo, at }) => (own.has(memo) ? at : []));
+    productById.set(id, await products.withVersionsAt(product, times, session));
+  }
   const walletIds = new Set([...productById.values(), ...orders].map(({ walletId }) => walletId));
   const walletById = byId(await wallets.ofAllAccounts([...walletIds], session));
   const targets = new Map<string, PaymentTarget>();

@@ -71,7 +71,10 @@ export function createRefundBook(deps: RefundDeps) {
       const senders = await wallets.at(network, [...new Set(sent.map(({ sender }) => sender))], session);
       const targets = await targetsOf(
         deps,
-        sent.flatMap(({ memo }) => memoRefunded(memo) ?? []),
+        sent.flatMap(({ memo, closedAt }) => {
+          const refunded = memoRefunded(memo);
+          return refunded === null ? [] : { memo: refunded, at: closedAt };
+        }),
         session,
       );
       const due = sent.flatMap((credit) => {

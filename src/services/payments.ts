@@ -118,6 +118,14 @@ export function createPaymentService(deps: {
     return { link: null, checkout, product, wallet, productWallet };
   }
 
+  /** The target with the terms that its product had at this time, however often they were changed since. */
+  async function withTermsAt(target: PaymentTarget, time: Date, session: Session): Promise<PaymentTarget> {
+    const { product } = target;
+    if (!product) return target;
+    const { products } = forAccount(product.accountId);
+    return { ...target, product: await products.withVersionsAt(product, [time], session) } as PaymentTarget;
+  }
+
   function judge(target: PaymentTarget, payment: PaymentDoc): { verdict: StoredVerdict; target: PaymentTarget } {
     const paid = {
       ledger: payment.ledger,
@@ -180,12 +188,13 @@ export function createPaymentService(deps: {
         const before = await payments.byId(id, session);
         if (!before) throw notFound('payment');
         const close = { ledger: before.ledger, closedAt: before.ledgerClosedAt };
-        const network = found.link ? networkInForce(found.product, close, found.wallet) : found.wallet.network;
+        const asOf = await withTermsAt(found, close.closedAt, session);
+        const network = asOf.link ? networkInForce(asOf.product, close, asOf.wallet) : asOf.wallet.network;
         if (network !== before.network) {
           const message = `The ${what} takes payments on ${network}; this payment is on ${before.network}.`;
           throw invalid({ path, message, code: 'not_allowed' });
         }
-        const { verdict, target } = judge(found, before);
+        const { verdict, target } = judge(asOf, before);
         const after = await payments.judge(
           id,
           ['UNMATCHED'],

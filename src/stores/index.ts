@@ -106,9 +106,11 @@ export type ForAccount<Part extends keyof AccountStores = keyof AccountStores> =
 interface StoreDeps {
   clock: Clock;
   newId: NewId;
+  /** In a product's document; simulations keep fewer. */
+  versionsKept?: number;
 }
 
-function createTenantStores(connection: mongoose.Connection, { clock, newId }: StoreDeps) {
+function createTenantStores(connection: mongoose.Connection, { clock, newId, versionsKept }: StoreDeps) {
   const countSegments = createCountSegments(connection);
   return {
     countSegments,
@@ -117,7 +119,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId }: S
     wallets: createWalletStore(connection),
     gaps: createGapStore(connection),
     audits: createAuditStore(connection),
-    products: createProductStore(connection),
+    products: createProductStore(connection, versionsKept),
     paymentLinks: createPaymentLinkStore(connection, countSegments),
     checkouts: createCheckoutStore(connection, countSegments),
     payments: createPaymentStore(connection, countSegments),

@@ -7,6 +7,7 @@ import type { LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
+import { beforeHistory, createProductVersions, toArchive } from './product-versions.js';
 import { containing } from './text-search.js';
 import { stampSchema } from './wallets.js';
 
@@ -36,8 +37,10 @@ export interface ProductDoc extends StoredTerms {
   description: string | null;
   imageUrl: string | null;
   walletId: string;
-  /** Oldest first; the first holds from ever, the last is what the fields above say. */
+  /** Oldest first; the last is what the fields above say. The first holds from ever, unless there are earlier ones in the archive. */
   history: ProductVersion[];
+  /** Of the versions that were moved to the archive: how many there are, and `since` of the last. Missing for none. */
+  archived?: { count: number; since: Date };
   paymentLinkCount: number;
   /** A link or checkout of it has a payment. Missing means false. */
   hasPayments?: boolean;
@@ -74,6 +77,7 @@ const productSchema = new mongoose.Schema<ProductDoc>(
         PART_OPTIONS,
       ),
     ],
+    archived: { type: new mongoose.Schema({ count: Number, since: Date }, PART_OPTIONS), required: false },
     paymentLinkCount: Number,
     hasPayments: Boolean,
     revision: Number,
@@ -84,6 +88,9 @@ const productSchema = new mongoose.Schema<ProductDoc>(
 productSchema.index({ accountId: 1, _id: -1 });
 productSchema.index({ accountId: 1, active: 1, _id: -1 });
 productSchema.index({ accountId: 1, nameKey: 1, _id: 1 });
+
+/** More make each read of a product slower, and are seldom needed. */
+const VERSIONS_KEPT = 50;
 
 /** A deleted product whose links and checkouts may not all be removed yet. */
 export interface DeletedProductDoc {
@@ -107,14 +114,24 @@ export type ProductStore = ReturnType<typeof createProductStore>['system'];
 /** One account's view. */
 export type AccountProducts = ReturnType<ReturnType<typeof createProductStore>['forAccount']>;
 
-export function createProductStore(connection: mongoose.Connection) {
+/** @param versionsKept in a product's document; the earlier ones are archived */
+export function createProductStore(connection: mongoose.Connection, versionsKept = VERSIONS_KEPT) {
   const products = connection.model<ProductDoc>('Product', productSchema);
+  const versions = createProductVersions(connection);
   const byId = createById(products);
   const deletedProducts = connection.model<DeletedProductDoc>('DeletedProduct', deletedProductSchema);
   const deleted = deletedProducts.collection as unknown as mongoose.mongo.Collection<DeletedProductDoc>;
+
+  async function withVersionsAt(product: ProductDoc, times: readonly Date[], session: Session): Promise<ProductDoc> {
+    const early = beforeHistory(product, times);
+    if (early.length === 0) return product;
+    return { ...product, history: [...(await versions.at(product, early, session)), ...product.history] };
+  }
+
   return {
     ensureIndexes: async () => {
       await products.createIndexes();
+      await versions.ensureIndexes();
       // It has no index of its own, and a transaction had better not make it.
       await deletedProducts.createCollection();
     },
@@ -142,21 +159,36 @@ export function createProductStore(connection: mongoose.Connection) {
         (await products.find({ accountId, nameKey: containing(search.toLowerCase()) }, { _id: 1 }).lean()).map(
           ({ _id }) => _id,
         ),
-      /** Null when somebody else changed the product since `revision` was read. `version` opens new terms. */
-      change: (
-        { _id, revision }: Pick<ProductDoc, '_id' | 'revision'>,
+      /** Null when somebody else changed the product since it was read: nothing is stored then. `version` opens new terms. */
+      async change(
+        before: Pick<ProductDoc, '_id' | 'revision' | 'history' | 'archived'>,
         fields: Partial<Omit<ProductDoc, '_id' | 'accountId'>>,
         version: ProductVersion | null,
         session: Session,
-      ) =>
-        products
+      ): Promise<ProductDoc | null> {
+        const { _id, revision, history } = before;
+        const oldest = version ? history.slice(0, Math.max(0, history.length + 1 - versionsKept)) : [];
+        const { docs, archived } = toArchive({ ...before, accountId }, oldest);
+        const after = await products
           .findOneAndUpdate(
             { _id, accountId, revision },
-            { $set: fields, $inc: { revision: 1 }, ...(version ? { $push: { history: version } } : {}) },
+            {
+              $set: { ...fields, ...(docs.length > 0 ? { archived } : {}) },
+              $inc: { revision: 1 },
+              ...(version ? { $push: { history: { $each: [version], $slice: -versionsKept } } } : {}),
+            },
             { returnDocument: 'after', session },
           )
           .lean<ProductDoc>()
-          .exec(),
+          .exec();
+        if (after) await versions.insert(docs, session);
+        return after;
+      },
+      /** The product with whatever of its archived versions may have been in force at one of these times. */
+      withVersionsAt: (product: ProductDoc, times: readonly Date[], session: Session) =>
+        withVersionsAt({ ...product, accountId }, times, session),
+      /** Some of the archived versions of a deleted product. @returns whether none is left */
+      removeVersions: (id: string, session: Session) => versions.removeOf(accountId, id, session),
       /** Called in the transaction that gives it its first payment: it conflicts with the deletion of the product. */
       async notePayments(id: string, session: Session): Promise<void> {
         await products.collection.updateOne(
@@ -210,8 +242,11 @@ export function createProductStore(connection: mongoose.Connection) {
           { $set: { 'history.$[marked].from.ledger': null } },
           { arrayFilters: [{ 'marked.from': { $ne: null } }] },
         );
-        return (await products.find(filter, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
+        const ids = (await products.find(filter, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
+        await versions.forgetLedgers(ids);
+        return ids;
       },
+      withVersionsAt,
       ofAllAccounts: (ids: readonly string[], session?: Session) =>
         products
           .find({ _id: { $in: [...ids] } })

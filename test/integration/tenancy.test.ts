@@ -12,6 +12,7 @@ import type { ClaimDoc } from '../../src/stores/idempotency.js';
 import { AccountStores, createStores } from '../../src/stores/index.js';
 import type { PaymentLinkDoc } from '../../src/stores/payment-links.js';
 import type { PaymentDoc } from '../../src/stores/payments.js';
+import { type ProductVersionDoc, toArchive } from '../../src/stores/product-versions.js';
 import type { ProductDoc } from '../../src/stores/products.js';
 import type { RefundDoc } from '../../src/stores/refunds.js';
 import type { ReplayDoc } from '../../src/stores/replays.js';
@@ -190,6 +191,14 @@ const claim: ClaimDoc = {
   expiresAt: soon,
 };
 
+/** With a version in the archive that was in force until now. */
+const archivedProduct: ProductDoc = {
+  ...product,
+  archived: { count: 1, since: new Date(0) },
+  history: [{ ...product.history[0]!, from: { at: now, ledger: null } }],
+};
+const { docs: versions } = toArchive(product, product.history);
+
 const own = stores.forAccount(OWNER);
 await stores.system.accounts.insert({ _id: OWNER, name: 'Owner', createdAt: now });
 await own.apiKeys.save(apiKey);
@@ -197,6 +206,7 @@ await own.wallets.insert(wallet);
 await own.wallets.insert(spare);
 await db.collection<RefundDoc>('refunds').insertOne(refund);
 await db.collection<GapDoc>('gaps').insertOne(gap);
+await db.collection<ProductVersionDoc>('productVersions').insertMany(versions);
 await own.audits.start(audit);
 await own.webhooks.insert(webhook);
 await own.idempotency.claim(claim);
@@ -280,6 +290,11 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     list: (s) => s.products.list({ sortBy: 'name', sortOrder: 'asc' }, pageOfAll),
     idsByName: (s) => s.products.idsByName('tea'),
     change: (s) => inTransaction((session) => s.products.change(product, { name: 'stolen' }, null, session)),
+    withVersionsAt: (s) =>
+      inTransaction((session) => s.products.withVersionsAt(archivedProduct, [now], session)).then(({ history }) =>
+        history.slice(0, -1),
+      ),
+    removeVersions: (s) => inTransaction((session) => s.products.removeVersions(product._id, session)).then(() => null),
     removeUnpaid: (s) => inTransaction((session) => s.products.removeUnpaid(product._id, session)),
     forget: (s) => inTransaction((session) => s.products.forget(product._id, session)),
     countLinks: (s) =>

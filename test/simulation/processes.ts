@@ -85,7 +85,7 @@ function coreOf(process: SimulatedProcess, { scheduler, database, network, setti
   // What measures how much time has passed runs evenly, wherever the clock is set to.
   const monotonic = { ...clock, nowMs: scheduler.nowMs };
   const newId = createIds(clock);
-  const stores = createStores(database.seat(process, scheduler), { clock, newId });
+  const stores = createStores(database.seat(process, scheduler), { clock, newId, versionsKept: 2 });
   const horizon = createLedger({
     network: 'LOCAL',
     horizonUrls: network.urls('horizon'),

@@ -1,0 +1,118 @@
+/** Earlier versions of products' terms than their documents hold. A product may be changed any number of times, and a payment may be read long after. */
+import mongoose from 'mongoose';
+import type { LedgerStamp } from '../domain/terms.js';
+import { SCHEMA_OPTIONS, type Session } from './database.js';
+import type { ProductDoc, ProductVersion } from './products.js';
+import { stampSchema } from './wallets.js';
+
+/** A version that was moved here from its product's document. */
+export interface ProductVersionDoc {
+  _id: string;
+  accountId: string;
+  productId: string;
+  /** 0, 1, 2 … in the order of the changes. */
+  nth: number;
+  from: LedgerStamp | null;
+  /** When it began, and never before the one before it: clocks differ. */
+  since: Date;
+  terms: ProductVersion['terms'];
+  network?: ProductVersion['network'];
+}
+
+const productVersionSchema = new mongoose.Schema<ProductVersionDoc>(
+  {
+    _id: String,
+    accountId: String,
+    productId: String,
+    nth: Number,
+    from: { type: stampSchema, default: null },
+    since: Date,
+    terms: mongoose.Schema.Types.Mixed,
+    network: String,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'productVersions' },
+);
+productVersionSchema.index({ productId: 1, since: 1, nth: 1 });
+
+/** Clocks of processes and ledgers differ by less. */
+const DOUBT_MS = 60_000;
+const REMOVED_AT_ONCE = 1000;
+
+/** The oldest versions of a product in the form in which they are archived, and what its document says of its archive once they are there. */
+export function toArchive(
+  { _id: productId, accountId, archived }: Pick<ProductDoc, '_id' | 'accountId' | 'archived'>,
+  oldest: readonly ProductVersion[],
+): { docs: ProductVersionDoc[]; archived: NonNullable<ProductDoc['archived']> } {
+  let { count, since } = archived ?? { count: 0, since: new Date(0) };
+  const docs = oldest.map(({ from, ...version }) => {
+    if (from && from.at > since) since = from.at;
+    return { _id: `${productId}:${count}`, accountId, productId, nth: count++, from, since, ...version };
+  });
+  return { docs, archived: { count, since } };
+}
+
+/** Those of these times at which an earlier version may have been in force than the document holds. */
+export function beforeHistory(
+  { archived, history }: Pick<ProductDoc, 'archived' | 'history'>,
+  times: readonly Date[],
+): Date[] {
+  const begin = history[0]?.from?.at;
+  if (!archived || !begin) return [];
+  return times.filter((time) => time.getTime() <= begin.getTime() + DOUBT_MS);
+}
+
+export function createProductVersions(connection: mongoose.Connection) {
+  const versions = connection.model<ProductVersionDoc>('ProductVersion', productVersionSchema);
+  const collection = versions.collection as unknown as mongoose.mongo.Collection<ProductVersionDoc>;
+
+  return {
+    ensureIndexes: () => versions.createIndexes(),
+
+    /** In the transaction that takes them from their product's document. */
+    async insert(docs: readonly ProductVersionDoc[], session: Session): Promise<void> {
+      if (docs.length > 0) await collection.insertMany([...docs], { session });
+    },
+
+    /** Whatever of a product's archived versions may have been in force at one of these times, oldest first. */
+    async at(
+      { _id: productId, accountId }: Pick<ProductDoc, '_id' | 'accountId'>,
+      times: readonly Date[],
+      session: Session,
+    ): Promise<ProductVersionDoc[]> {
+      const found = new Map<number, ProductVersionDoc>();
+      for (const ms of new Set(times.map((time) => time.getTime()))) {
+        const [from, to] = [new Date(ms - DOUBT_MS), new Date(ms + DOUBT_MS)];
+        const near = await collection
+          .find({ productId, accountId, since: { $gte: from, $lte: to } }, { session })
+          .sort({ since: 1, nth: 1 })
+          .toArray();
+        const before = await collection
+          .find({ productId, accountId, since: { $lt: from } }, { session, limit: 1 })
+          .sort({ since: -1, nth: -1 })
+          .toArray();
+        for (const version of [...before, ...near]) found.set(version.nth, version);
+      }
+      return [...found.values()].sort((a, b) => a.nth - b.nth);
+    },
+
+    /** The network began anew: only the times of stamps count for these products. */
+    async forgetLedgers(productIds: readonly string[]): Promise<void> {
+      await collection.updateMany(
+        { productId: { $in: [...productIds] }, from: { $ne: null } },
+        { $set: { 'from.ledger': null } },
+      );
+    },
+
+    /** Some of those of a deleted product. @returns whether none is left */
+    async removeOf(accountId: string, productId: string, session: Session): Promise<boolean> {
+      const found = await collection
+        .find(
+          { productId, accountId },
+          { projection: { _id: 1 }, limit: REMOVED_AT_ONCE, batchSize: REMOVED_AT_ONCE + 1, session },
+        )
+        .toArray();
+      await collection.deleteMany({ _id: { $in: found.map(({ _id }) => _id) }, accountId }, { session });
+      return found.length < REMOVED_AT_ONCE;
+    },
+  };
+}

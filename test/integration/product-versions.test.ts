@@ -1,0 +1,162 @@
+/** A product's terms at any time are found again, however often they were changed since, and what its document holds stays small. */
+import fc from 'fast-check';
+import t from 'tap';
+import { systemClock } from '../../src/clock.js';
+import { createMemo } from '../../src/domain/memo.js';
+import { inForce, type LedgerStamp } from '../../src/domain/terms.js';
+import type { Credit } from '../../src/ledger/records.js';
+import {
+  createProductStore,
+  type ProductDoc,
+  type ProductVersion,
+  type StoredTerms,
+} from '../../src/stores/products.js';
+import { PAYER, SHOP, toid } from '../helpers/horizon-records.js';
+import { startTestService } from '../helpers/service.js';
+import { newId, openStores, walletDoc } from '../helpers/stores.js';
+
+const MINUTE_MS = 60_000;
+const BEGIN_MS = Date.parse('2026-03-01T00:00:00Z');
+
+const termsOf = (price: number): StoredTerms => ({
+  active: true,
+  assetCode: 'XLM',
+  assetIssuer: null,
+  priceType: 'FIXED',
+  price: String(price),
+  minAmount: null,
+});
+const { uri, stores, transaction, recorder, connection, db } = await openStores(t);
+const service = await startTestService(t, { database: { uri }, role: 'api' });
+const ACCOUNT = service.accountId;
+
+const productDoc = (walletId: string): ProductDoc => ({
+  _id: newId('prod'),
+  accountId: ACCOUNT,
+  name: 'Tea',
+  nameKey: 'tea',
+  description: null,
+  imageUrl: null,
+  walletId,
+  ...termsOf(1),
+  history: [{ from: null, terms: termsOf(1), network: 'TESTNET' }],
+  paymentLinkCount: 1,
+  revision: 0,
+  createdAt: new Date(BEGIN_MS),
+});
+
+const own = stores.forAccount(ACCOUNT);
+
+/** The version after so many others. */
+const versionFrom = (from: LedgerStamp, nth: number): ProductVersion => ({
+  from,
+  terms: termsOf(nth + 2),
+  network: 'TESTNET',
+});
+
+t.test('what is in force at any time is the same as by a history that has everything', async (t) => {
+  let checked = 0;
+  const property = fc.asyncProperty(
+    fc.integer({ min: 1, max: 4 }),
+    // Clocks of several processes: a change may seem to be earlier than the one before.
+    fc.array(fc.integer({ min: -4000, max: 200_000 }), { minLength: 1, maxLength: 14 }),
+    fc.array(fc.integer({ min: -300_000, max: 2_000_000 }), { minLength: 1, maxLength: 6 }),
+    async (versionsKept, steps, times) => {
+      const products = createProductStore(connection, versionsKept);
+      const { change, withVersionsAt } = products.forAccount(ACCOUNT);
+      let product = productDoc('wallet_1');
+      const whole = [...product.history];
+      await transaction((session) => products.forAccount(ACCOUNT).insert([product], session));
+      let atMs = BEGIN_MS;
+      for (const [nth, step] of steps.entries()) {
+        atMs += step;
+        const version = versionFrom({ at: new Date(atMs), ledger: null }, nth);
+        whole.push(version);
+        product = (await transaction((session) => change(product, version.terms, version, session)))!;
+      }
+      t.ok(product.history.length <= versionsKept, `${product.history.length} in the document`);
+      const closes = times.map((ms) => ({ ledger: 1, closedAt: new Date(BEGIN_MS + Math.floor(ms / 1000) * 1000) }));
+      const closedAts = closes.map(({ closedAt }) => closedAt);
+      const found = await transaction((session) => withVersionsAt(product, closedAts, session));
+      for (const close of closes) {
+        const [got, want] = [inForce(found.history, close), inForce(whole, close)];
+        if (got.price !== want.price)
+          throw new Error(`${close.closedAt.toISOString()}: ${got.price}, not ${want.price}`);
+        checked += 1;
+      }
+    },
+  );
+  await fc.assert(property, { numRuns: 60 });
+  t.ok(checked > 60);
+});
+
+t.test('a payment that is read or assigned late is judged by the terms of its time, after 200 changes', async (t) => {
+  const wallet = walletDoc({
+    accountId: ACCOUNT,
+    address: SHOP,
+    windows: [{ from: { at: new Date(0), ledger: 1 }, until: null }],
+    watchStarted: true,
+  });
+  await own.wallets.insert(wallet);
+  let product = productDoc(wallet._id);
+  const link = {
+    _id: newId('link'),
+    accountId: ACCOUNT,
+    productId: product._id,
+    slug: 'tea',
+    memo: createMemo(systemClock, 'link'),
+    active: true,
+    history: [{ from: null, terms: { active: true } }],
+    paymentCount: 0,
+    receivedCount: 0,
+    createdAt: new Date(BEGIN_MS),
+  };
+  await transaction(async (session) => {
+    await own.products.insert([product], session);
+    await own.paymentLinks.insert([link], session);
+  });
+  for (let nth = 0; nth < 200; nth++) {
+    const version = versionFrom({ at: new Date(BEGIN_MS + nth * MINUTE_MS), ledger: null }, nth);
+    product = (await transaction((session) => own.products.change(product, version.terms, version, session)))!;
+  }
+  const stored = await own.products.byId(product._id);
+  t.equal(stored!.history.length, 50);
+  t.equal(await db.collection('productVersions').countDocuments({ productId: product._id }), 151);
+  const credit = (nth: number, minutes: number, price: number): Credit => ({
+    operationId: toid(1000, nth),
+    changeIndex: 0,
+    transactionHash: nth.toString(16).padStart(64, '0'),
+    ledger: 1000,
+    closedAt: new Date(BEGIN_MS + minutes * MINUTE_MS),
+    receiver: SHOP,
+    sender: PAYER,
+    asset: { code: 'XLM', issuer: null },
+    amount: BigInt(price) * 10_000_000n,
+    memo: { type: 'text', text: link.memo, valid: true },
+    destinationMuxedId: null,
+    senderMuxedAddress: null,
+  });
+  // After the version from minute n on the price is n + 2.
+  const credits = [
+    credit(1, -5, 1),
+    credit(2, 0.5, 2),
+    credit(3, 77.5, 79),
+    credit(4, 149.5, 151),
+    credit(5, 500, 201),
+  ];
+  const paid = await recorder.record('TESTNET', { credits }, null);
+  t.same(
+    paid.map(({ status, expectedAmount }) => `${status} ${expectedAmount}`),
+    ['COMPLETED 1', 'COMPLETED 2', 'COMPLETED 79', 'COMPLETED 151', 'COMPLETED 201'],
+  );
+  const [late] = await recorder.record('TESTNET', { credits: [credit(6, 20.5, 21)] }, null);
+  t.match(late, { status: 'UNDERPAID', expectedAmount: '22' });
+  const unnamed: Credit = { ...credit(7, 30.5, 32), memo: { type: 'none', text: null } };
+  const [unmatched] = await recorder.record('TESTNET', { credits: [unnamed] }, null);
+  const assigned = await service.api('POST', `/payments/${unmatched!._id}/assign`, { paymentLinkId: link._id });
+  t.match(assigned.data, { status: 'COMPLETED', expectedAmount: '32' });
+
+  await stores.system.products.forgetLedgers([wallet._id]);
+  while (!(await transaction((session) => own.products.removeVersions(product._id, session))));
+  t.equal(await db.collection('productVersions').countDocuments({ productId: product._id }), 0);
+});
