@@ -80,11 +80,12 @@ export const paymentLinks = {
     path: '/payment-links/{id}',
     summary: 'Switch a payment link on or off',
     description:
-      'An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the present state changes nothing.',
+      'An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the present state changes nothing. Refused (409) after 1,000 changes.',
     tag,
     params,
     body: { active: z.boolean().optional() },
     output: paymentLinkSchema,
+    errors: ['conflict'],
     examples: { body: { active: false } },
   }),
   delete: operation({

@@ -1094,7 +1094,7 @@ export interface Procedures {
       },
       Instructions
     >;
-    /** Switch a payment link on or off. An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the present state changes nothing. */
+    /** Switch a payment link on or off. An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the present state changes nothing. Refused (409) after 1,000 changes. */
     update: Mutation<
       {
         /** Id of the payment link. */

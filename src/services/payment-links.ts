@@ -17,6 +17,9 @@ import { countBy, createGroupCommit } from './group-commit.js';
 import type { LedgerStamper } from './ledger-stamper.js';
 import { Taken } from './taken.js';
 
+/** What a link was when is kept in its document, which is read with every payment. */
+const MAX_SWITCHES = 1000;
+
 export function createPaymentLinkService(deps: {
   forAccount: ForAccount<'paymentLinks' | 'products' | 'wallets'>;
   transaction: Database['transaction'];
@@ -130,6 +133,9 @@ export function createPaymentLinkService(deps: {
       if (!before) throw notFound('payment link');
       const product = await productOf(before);
       if (active === undefined || active === before.active) return toPaymentLink(before, product, publicUrl);
+      if (before.history.length > MAX_SWITCHES) {
+        throw conflict(`This payment link was switched on or off ${MAX_SWITCHES} times: make another one.`);
+      }
       const wallet = await wallets.byId(product.walletId);
       if (!wallet) throw new Error(`product ${product._id} has no wallet`);
       const stamp = await stamper.stamp(wallet.network);

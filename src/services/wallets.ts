@@ -55,6 +55,9 @@ const MEND_REFUSALS = {
   busy: 'The gaps of this wallet are being mended already.',
 } as const;
 
+/** When a wallet was active is kept in its document, which is read with every payment. */
+const MAX_WINDOWS = 1000;
+
 export function createWalletService(deps: {
   forAccount: ForAccount<'wallets' | 'gaps' | 'audits' | 'checkouts'>;
   readSync: ReadSync;
@@ -113,6 +116,9 @@ export function createWalletService(deps: {
       if (!before) throw notFound('wallet');
       if (active !== undefined && active !== before.active) {
         const stamp = await stamper.stamp(before.network);
+        if (active && before.windows.length >= MAX_WINDOWS) {
+          throw conflict(`This wallet was made active ${MAX_WINDOWS} times already, which is the most.`);
+        }
         if (active) await wallets.activate(id, stamp);
         else {
           await wallets.refuseCheckouts(id);

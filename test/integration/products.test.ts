@@ -118,3 +118,20 @@ t.test('a wallet counts its products, however many changes move one at once', as
     t.equal(productCount, await db.collection('products').countDocuments({ walletId: id }));
   }
 });
+
+t.test('what is kept of a link or wallet that is switched again and again has a bound', async (t) => {
+  const product = await makeProduct();
+  const link = await makeLink(product.id);
+  const switches = Array.from({ length: 1001 }, () => ({ from: null, terms: { active: true } }));
+  await db.collection('paymentLinks').updateOne({ _id: link.id }, { $set: { history: switches } });
+  t.match((await service.api('PATCH', `/payment-links/${link.id}`, { active: false })).error, { code: 'conflict' });
+
+  const { address } = await service.context.localLedger!.client.fund();
+  const own = (await service.api('POST', '/wallets', { name: 'Own', address, network: 'LOCAL' })).data;
+  await service.api('PATCH', `/wallets/${own.id}`, { active: false });
+  const { windows } = (await db.collection('wallets').findOne({ _id: own.id }))!;
+  await db
+    .collection('wallets')
+    .updateOne({ _id: own.id }, { $set: { windows: Array.from({ length: 1000 }, () => windows[0]) } });
+  t.match((await service.api('PATCH', `/wallets/${own.id}`, { active: true })).error, { code: 'conflict' });
+});
