@@ -21,8 +21,8 @@ export function createPause(deps: {
       if (!webhook) return;
       const { accountId } = webhook;
       const data = { webhook: toWebhook(webhook), reason: health.pausedBecause ?? 'failing' };
-      // Each streak of failures pauses once.
-      const occurrence = `${health.failingSince?.toISOString()} ${health.failedAttempts}`;
+      // Each start is paused once.
+      const occurrence = `start ${health.starts ?? 0}`;
       await outbox.publish([{ type: 'webhook.paused', accountId, data, occurrence }], session);
     });
     eventsStored();

@@ -47,7 +47,7 @@ export function createAttemptRecorder(deps: {
           changes.filter(({ status }) => status !== 'PAUSED'),
           holder,
         );
-        for (const change of paused) await pause(change, holder);
+        for (const change of paused) await pauseAlone(change);
         const written = await deliveries.record(batch.map(({ record }) => record));
         if (written < batch.length) log.debug({ overtaken: batch.length - written }, 'webhook attempts overtaken');
         for (const { onRecorded } of batch) onRecorded();
@@ -58,6 +58,16 @@ export function createAttemptRecorder(deps: {
         for (const change of changes) health.set(change.id, withLater(change, health.get(change.id) ?? change));
         await clock.sleep(WAIT_AFTER_FAULT_MS, abandoned.signal);
       }
+    }
+  }
+
+  /** Whatever is wrong with one webhook: the attempts of all others are recorded. */
+  async function pauseAlone(change: WebhookHealth): Promise<void> {
+    try {
+      await pause(change, holder);
+    } catch (err) {
+      log.error({ err, webhookId: change.id }, 'webhook not paused yet');
+      health.set(change.id, withLater(change, health.get(change.id) ?? change));
     }
   }
 
@@ -87,5 +97,7 @@ export function createAttemptRecorder(deps: {
 }
 
 /** Two states of a webhook in one. Only a new start undoes a pause. */
-const withLater = (earlier: WebhookHealth, later: WebhookHealth): WebhookHealth =>
-  earlier.starts === later.starts ? { ...earlier, ...later } : later;
+function withLater(earlier: WebhookHealth, later: WebhookHealth): WebhookHealth {
+  if (earlier.starts !== later.starts) return later;
+  return earlier.status === 'PAUSED' ? earlier : { ...earlier, ...later };
+}

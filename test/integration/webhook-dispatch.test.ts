@@ -169,6 +169,9 @@ const rig = async (t: Test, behave: Behave = () => ({})) => {
 
 type Rig = Awaited<ReturnType<typeof rig>>;
 
+/** What the recorder gathers, it gathers for longer. */
+const gathering: MonotonicClock['sleep'] = (ms, signal) => monotonicClock.sleep(ms === 10 ? 300 : ms, signal);
+
 const payments = (count: number, name = 'pay') => Array.from({ length: count }, (_, index) => `${name}_${index}`);
 const eventIdOf = (request: Received) => request.headers['webhook-id']!;
 const isDelivered = ({ status }: DeliveryDoc) => status === 'DELIVERED';
@@ -448,6 +451,25 @@ t.test('a webhook that is started anew is not blamed for what failed before, nor
   t.equal(after!.status, 'ACTIVE');
   t.ok(after!.failedAttempts! <= 1, `${after!.failedAttempts} failed attempts`);
 });
+
+t.test(
+  'an endpoint that answers 410 and 200 at once, again and again, keeps nobody’s attempts from being recorded',
+  async (t) => {
+    const r = await rig(t, ({ body, path }) => ({ status: path === '/odd' && body.includes('gone') ? 410 : 200 }));
+    const odd = await r.webhook('/odd');
+    await r.webhook('/other');
+    for (let round = 0; round < 3; round++) {
+      await r.publish(r.eventsOf([`gone_${round}`, `well_${round}`], ['payment.completed']));
+      // Both answers are in one batch.
+      const { stop } = r.dispatch({}, { monotonic: { ...monotonicClock, sleep: gathering } });
+      await r.settled((all) => all.every(({ attemptCount }) => attemptCount >= 1), 5000);
+      await stop();
+      t.equal((await r.own.webhooks.byId(odd._id))!.status, 'PAUSED');
+      await r.own.webhooks.update(odd._id, { status: 'ACTIVE' });
+    }
+    t.equal(await r.database.connection.collection('events').countDocuments({ type: 'webhook.paused' }), 3);
+  },
+);
 
 t.test('deleting a webhook cancels what was pending, also what was opened meanwhile', async (t) => {
   const r = await rig(t, () => ({ status: 500 }));
