@@ -29,11 +29,14 @@ export async function attempt(
   const { clock, settings, log } = deps;
   const { _id: id, eventId, sequence, attemptCount } = delivery;
   const at = clock.now();
-  const result = await signAndPost(queue.webhook, { eventId, sequence, body, at }, deps);
+  const { webhook } = queue;
+  const result = await signAndPost(webhook, { eventId, sequence, body, at }, deps);
   const nowMs = clock.nowMs();
   const { status, nextAttemptAt, gone } = judgeAttempt(result, attemptCount + 1, nowMs, clock.random(), settings);
   const { durationMs, responseStatus, error } = result;
-  const health = healthAfter(queue, { delivered: status === 'DELIVERED', gone, at, error });
+  // A webhook that was started anew meanwhile is neither blamed nor praised for what its old address said.
+  const isSameStart = queue.webhook.starts === webhook.starts;
+  const health = isSameStart ? healthAfter(queue, { delivered: status === 'DELIVERED', gone, at, error }) : null;
   if (health?.status === 'PAUSED') {
     log.warn(
       { webhookId: queue.webhook._id },

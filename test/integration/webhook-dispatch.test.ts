@@ -471,6 +471,18 @@ t.test(
   },
 );
 
+t.test('what an old address answers says nothing about the new one', async (t) => {
+  const r = await rig(t, ({ path }) => (path === '/old' ? { status: 410, delayMs: 1500 } : {}));
+  const webhook = await r.webhook('/old');
+  await r.publish(r.eventsOf(['pay_0'], ['payment.completed']));
+  r.dispatch({ retryBaseMs: 100 });
+  await r.receiver.until(() => r.receiver.requests.length === 1);
+  await r.own.webhooks.update(webhook._id, { url: `${r.receiver.origin}/new` });
+  await r.settled((all) => all.every(isDelivered));
+  t.equal(r.receiver.at('/new').length, 1);
+  t.equal((await r.own.webhooks.byId(webhook._id))!.status, 'ACTIVE');
+});
+
 t.test('deleting a webhook cancels what was pending, also what was opened meanwhile', async (t) => {
   const r = await rig(t, () => ({ status: 500 }));
   const webhook = await r.webhook('/');
