@@ -27,8 +27,8 @@ export interface WebhookDoc {
   openedTo: number;
   /** Number of its latest delivery. */
   deliverySequence: number;
-  /** Which dispatcher sends its deliveries now. `askedBy`: another one, which gets the lease next. */
-  lease: { holder: string; until: Date; askedBy?: string } | null;
+  /** Which dispatcher sends its deliveries now. `lastsMs`: how long the lease lasted when it was taken or renewed. `askedBy`: another one, which gets the lease next. */
+  lease: { holder: string; until: Date; lastsMs?: number; askedBy?: string } | null;
   createdAt: Date;
 }
 
@@ -57,7 +57,12 @@ const webhookSchema = new mongoose.Schema<WebhookDoc>(
     deliverySequence: Number,
     lease: {
       type: new mongoose.Schema(
-        { holder: String, until: Date, askedBy: { type: String, required: false } },
+        {
+          holder: String,
+          until: Date,
+          lastsMs: { type: Number, required: false },
+          askedBy: { type: String, required: false },
+        },
         PART_OPTIONS,
       ),
       default: null,
@@ -70,8 +75,20 @@ webhookSchema.index({ accountId: 1, _id: -1 });
 
 const ROTATION_MS = 24 * 3_600_000;
 const LONG_AGO = new Date(0);
-/** A lease that nobody holds. */
-const FREE = { $expr: { $lte: [{ $ifNull: ['$lease.until', LONG_AGO] }, '$$NOW'] } };
+/** For leases of before there was `lastsMs`: longer than any. */
+const LONGEST_LEASE_MS = 15 * 60_000;
+const CLOCK_DOUBT_MS = 10_000;
+/** A lease that nobody holds: it has ended, or lasts so long that the clock was set back since. */
+const FREE = {
+  $expr: {
+    $or: [
+      { $lte: [{ $ifNull: ['$lease.until', LONG_AGO] }, '$$NOW'] },
+      {
+        $gt: ['$lease.until', { $add: ['$$NOW', { $ifNull: ['$lease.lastsMs', LONGEST_LEASE_MS] }, CLOCK_DOUBT_MS] }],
+      },
+    ],
+  },
+};
 /** Bounds a command. */
 const LOOKED_AT_ONCE = 10_000;
 
@@ -196,7 +213,7 @@ export function createWebhookStore(connection: mongoose.Connection) {
             status: 'ACTIVE',
             $or: [{ 'lease.holder': holder }, FREE],
           },
-          [withLease({ holder: { $literal: holder }, until: fromNow(leaseMs) })],
+          [withLease({ holder: { $literal: holder }, until: fromNow(leaseMs), lastsMs: leaseMs })],
         );
         const found = await collection.find({ _id: { $in: [...ids] } }, inOneBatch(ids)).toArray();
         const known = new Set(found.map(({ _id }) => _id));
@@ -225,7 +242,7 @@ export function createWebhookStore(connection: mongoose.Connection) {
       },
       async renewLeases(ids: readonly string[], holder: string, leaseMs: number): Promise<void> {
         await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, [
-          withLease({ $mergeObjects: ['$lease', { until: fromNow(leaseMs) }] }),
+          withLease({ $mergeObjects: ['$lease', { until: fromNow(leaseMs), lastsMs: leaseMs }] }),
         ]);
       },
       /** Those of these webhooks whose lease `holder` has, as they are now. */
@@ -250,7 +267,7 @@ export function createWebhookStore(connection: mongoose.Connection) {
       },
       /** Gives these leases to who asked for them, for a moment in which they can be taken up, or to anybody. */
       async releaseLeases(ids: readonly string[], holder: string): Promise<void> {
-        const handedOver = { holder: '$lease.askedBy', until: fromNow(HANDED_OVER_MS) };
+        const handedOver = { holder: '$lease.askedBy', until: fromNow(HANDED_OVER_MS), lastsMs: HANDED_OVER_MS };
         await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, [
           withLease({ $cond: [{ $ifNull: ['$lease.askedBy', false] }, handedOver, null] }),
         ]);

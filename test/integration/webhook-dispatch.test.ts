@@ -483,6 +483,19 @@ t.test('what an old address answers says nothing about the new one', async (t) =
   t.equal((await r.own.webhooks.byId(webhook._id))!.status, 'ACTIVE');
 });
 
+t.test('a lease of a worker that died is free although the clock was set back by an hour since', async (t) => {
+  const r = await rig(t);
+  const until = new Date(Date.now() + HOUR_MS);
+  await r.webhook('/known', { lease: { holder: 'dead', until, lastsMs: 18_000 } });
+  await r.webhook('/unknown', { lease: { holder: 'dead', until } });
+  await r.webhook('/held', { lease: { holder: 'alive', until, lastsMs: HOUR_MS } });
+  await r.publish(r.eventsOf(['pay_0'], ['payment.completed']));
+  r.dispatch();
+  await r.receiver.until(() => r.receiver.requests.length === 2, 5000);
+  await systemClock.sleep(500);
+  t.same(r.receiver.requests.map(({ path }) => path).sort(), ['/known', '/unknown']);
+});
+
 t.test('deleting a webhook cancels what was pending, also what was opened meanwhile', async (t) => {
   const r = await rig(t, () => ({ status: 500 }));
   const webhook = await r.webhook('/');
