@@ -77,7 +77,12 @@ export function createSequencer(deps: SequencerDeps) {
   /** Opens one batch of deliveries, then one of replays. */
   async function open(): Promise<ReplayRound> {
     const behind = await nextBehind();
-    if (behind.length > 0 && (await openBatch(deps, behind)) > 0) deps.deliveriesOpened();
+    if (behind.length > 0) {
+      const { opened, cutAt } = await openBatch(deps, behind);
+      // Those after it have had nothing yet.
+      if (cutAt !== null) lastOpened = cutAt;
+      if (opened > 0) deps.deliveriesOpened();
+    }
     const replayed = (await deps.replay?.()) ?? { isOpen: false, isBusy: false };
     return { isOpen: replayed.isOpen || behind.length > 0, isBusy: replayed.isBusy || behind.length > 0 };
   }
@@ -165,8 +170,11 @@ async function numberBatch(deps: SequencerDeps, accountIds: readonly string[]): 
   });
 }
 
-/** @returns how many deliveries were opened */
-async function openBatch(deps: SequencerDeps, behind: readonly EventCounterDoc[]): Promise<number> {
+/** @returns how many deliveries were opened, and the account at which there were too many for one batch */
+async function openBatch(
+  deps: SequencerDeps,
+  behind: readonly EventCounterDoc[],
+): Promise<{ opened: number; cutAt: string | null }> {
   const { events, eventCounters, webhooks, deliveries, transaction } = deps;
   const accountIds = behind.map(({ _id }) => _id);
   return transaction(async (session) => {
@@ -192,6 +200,7 @@ async function openBatch(deps: SequencerDeps, behind: readonly EventCounterDoc[]
       counters.filter(({ _id }) => !waiting.has(_id)),
       session,
     );
-    return plan.deliveries.length;
+    const opened = plan.deliveries.length;
+    return { opened, cutAt: opened < OPENING_LIMITS.inAll ? null : plan.deliveries.at(-1)!.event.accountId };
   });
 }

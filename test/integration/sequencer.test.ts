@@ -88,6 +88,22 @@ t.test('300 webhooks and one transaction of 100 payments are numbered and opened
   t.ok(otherAfter <= 2, `the other account had its deliveries after ${otherAfter} of ${rounds} rounds`);
 });
 
+t.test('two accounts with very much to open keep none of the others waiting', async (t) => {
+  const r = await rig(t);
+  const busy = [newId('acct'), newId('acct')];
+  const quiet = newId('acct');
+  const hooks = busy.flatMap((accountId) => Array.from({ length: 10 }, () => r.webhook({ accountId })));
+  const waiting = r.webhook({ accountId: quiet });
+  await r.db.collection('webhooks').insertMany([...hooks, waiting] as never[]);
+  for (const accountId of [...busy, quiet]) await r.store(r.events(accountId === quiet ? 2 : 400, accountId));
+  const sequencer = r.sequencer();
+  let rounds = 0;
+  while ((await r.numbersOf(waiting._id)).length < 2 && (await sequencer.round())) rounds += 1;
+  t.ok(rounds <= 2, `the third account had its deliveries after ${rounds} rounds`);
+  while (await sequencer.round());
+  t.equal(await r.db.collection('deliveries').countDocuments(), 8002);
+});
+
 t.test('two sequencers at once, with or without the lease, number and open everything once', async (t) => {
   const r = await rig(t);
   const hook = r.webhook();
