@@ -150,7 +150,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
       log.error({ err, deliveryId: loaded.delivery._id }, 'body of a webhook delivery not read yet');
       return null;
     });
-    if (event && !queue.stopped && queues.mayStart(queue)) await send(queue, loaded, toBody(event));
+    if (event && !stopping && !queue.stopped && queues.mayStart(queue)) await send(queue, loaded, toBody(event));
     else queue.putBack(loaded);
   }
 
