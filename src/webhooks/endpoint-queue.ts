@@ -125,6 +125,11 @@ export class EndpointQueue {
   ended({ delivery }: LoadedDelivery): void {
     this.inFlight -= 1;
     if (delivery.isReplayed) this.#replaysInFlight -= 1;
+    this.unblock(delivery);
+  }
+
+  /** What waits for its first attempt may start: that is over, or will never be. */
+  unblock(delivery: DueDelivery): void {
     if (!isPredecessor(delivery)) return;
     const key = keyOf(delivery.subjectId, delivery.eventType);
     this.#awaited.delete(key);

@@ -81,7 +81,10 @@ async function offer(
   for (const delivery of ordered) {
     const body = bodies.get(delivery.eventId);
     if (body !== undefined) queues.of(delivery.webhookId)?.offer({ delivery, body });
-    else lost.push(delivery);
+    else {
+      lost.push(delivery);
+      queues.of(delivery.webhookId)?.unblock(delivery);
+    }
   }
   if (lost.length === 0) return;
   log.error({ deliveryIds: lost.map(({ _id }) => _id) }, 'deliveries without an event given up');
