@@ -84,7 +84,7 @@ export async function startJobs(deps: {
       nameOf(job),
       async (document) => {
         const done = new AbortController();
-        const touching = keepTouching(document, AbortSignal.any([ended.signal, done.signal]));
+        const touching = keepTouching(document, done.signal);
         try {
           const { nextInMs, atOnce } = await runOnce(job);
           const inMs = atOnce ? 0 : nextInMs;

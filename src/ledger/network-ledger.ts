@@ -92,10 +92,12 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
 
   /** @throws LedgerUnavailable */
   async function takeFrom(allowance: RequestBudget | null, patience: AbortSignal | undefined): Promise<void> {
-    const ended = patience ? AbortSignal.any([patience, closing.signal]) : closing.signal;
+    if (!allowance) return;
     const until = patience ? Number.POSITIVE_INFINITY : monotonic.nowMs() + LONGEST_BUDGET_WAIT_MS;
-    for (let waitMs = await allowance?.take(1); waitMs; waitMs = await allowance?.take(1)) {
+    for (let waitMs = await allowance.take(1); waitMs; waitMs = await allowance.take(1)) {
       if (monotonic.nowMs() + waitMs > until) throw new LedgerUnavailable('the request budget is used up', waitMs);
+      // Not before there is something to wait for: Node 20 remembers each joined signal for as long as one of its sources lives.
+      const ended = patience ? AbortSignal.any([patience, closing.signal]) : closing.signal;
       await clock.sleep(waitMs, ended);
       if (ended.aborted) throw new LedgerUnavailable('closed', 0);
     }
