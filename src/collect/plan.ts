@@ -24,8 +24,11 @@ export function checkReset(
   nowMs: number,
 ): ResetCheck {
   if (!state) return 'same_network';
-  if (tip.latestLedger < state.latestLedger)
-    return tip.latestClosedAt > state.latestClosedAt ? 'reset' : 'same_network';
+  if (tip.latestLedger < state.latestLedger) {
+    if (tip.latestClosedAt <= state.latestClosedAt) return 'same_network';
+    // Or the newest ledger that was known was a wrong claim, which nothing has shown.
+    return state.anchor ? 'compare_hash' : 'reset';
+  }
   // During a long silence a new network may have grown past the old one, but not faster than ledgers close.
   const silentMs = nowMs - state.seenAt.getTime();
   const mayHaveOutgrown = silentMs >= HASH_CHECK_AFTER_MS && silentMs >= tip.latestLedger * SHORTEST_LEDGER_MS;

@@ -48,8 +48,11 @@ export function createResets(deps: {
     async happened(session: LedgerSession, tip: LedgerTip, state: NetworkStateDoc | null): Promise<boolean> {
       const check = checkReset(tip, state, clock.nowMs());
       if (check !== 'compare_hash') return check === 'reset';
-      const ledger = await session.ledger(state!.anchor!.ledger);
-      return ledger !== null && ledger !== 'gone' && ledger.hash !== state!.anchor!.hash;
+      const anchor = state!.anchor!;
+      const ledger = await session.ledger(anchor.ledger);
+      // A new network has not come so far yet.
+      if (ledger === null) return tip.latestLedger < anchor.ledger;
+      return ledger !== 'gone' && ledger.hash !== anchor.hash;
     },
 
     /** May be repeated: that it is dealt with is stored last. @returns the state of the new network */

@@ -5,6 +5,7 @@ import { createKnownCloses } from '../../src/collect/known-closes.js';
 import { createLedgerStamper } from '../../src/collect/ledger-stamper.js';
 import { retryParked } from '../../src/collect/parked.js';
 import { checkReset, droppedLedger, planGap, planMode, planRead, planStreams } from '../../src/collect/plan.js';
+import { createResets } from '../../src/collect/reset.js';
 import { sourceWarning } from '../../src/collect/source-version.js';
 import { createStreamFailures } from '../../src/collect/stream-failures.js';
 import { knownStart, startOf, unreadWindows } from '../../src/collect/wallet-starts.js';
@@ -13,6 +14,7 @@ import { covers, effectiveCursor, shownCursor, wasRead } from '../../src/domain/
 import { toLedgerTime } from '../../src/domain/ledger-time.js';
 import { inForce, isWatched } from '../../src/domain/terms.js';
 import { createReadiness } from '../../src/http/readiness.js';
+import type { LedgerSession } from '../../src/ledger/network-ledger.js';
 import type { LedgerTip } from '../../src/ledger/source.js';
 import type { CursorDoc } from '../../src/stores/cursors.js';
 import type { NetworkStateDoc } from '../../src/stores/network-states.js';
@@ -55,13 +57,33 @@ t.test('a reset is told from a server that lags', async (t) => {
     ['the first round', tip(5), null, 0, 'same_network'],
     ['the next ledger', tip(1001), state, 5000, 'same_network'],
     ['a server behind shows an old ledger that closed long ago', tip(600), state, 5000, 'same_network'],
-    ['a young ledger with a low number', tip(5, { latestClosedAt: at(1010) }), state, 50_000, 'reset'],
+    ['a young ledger with a low number', tip(5, { latestClosedAt: at(1010) }), state, 50_000, 'compare_hash'],
+    [
+      'the same without a hash',
+      tip(5, { latestClosedAt: at(1010) }),
+      { ...state, anchor: null as never },
+      50_000,
+      'reset',
+    ],
     ['after a silence in which a new network may have outgrown', tip(1005), state, 60_000, 'compare_hash'],
     ['no network grows to a million in a minute', tip(1_000_000), state, 60_000, 'same_network'],
     ['without a hash', tip(1005), { ...state, anchor: null as never }, 60_000, 'same_network'],
   ];
   for (const [name, newest, before, laterMs, expected] of cases)
     t.equal(checkReset(newest, before, at(1000).getTime() + laterMs), expected, name);
+});
+
+t.test('one wrong claim about the newest ledger is no reset', async (t) => {
+  const anchor = { ledger: 900, hash: 'ab' };
+  const state = { latestLedger: 9_000_000, latestClosedAt: at(1000), seenAt: at(1000), anchor } as NetworkStateDoc;
+  const resets = createResets({ clock: { nowMs: () => at(1010).getTime() } } as Parameters<typeof createResets>[0]);
+  const happened = (newest: number, known: Record<number, string>) => {
+    const ledger = async (sequence: number) => (known[sequence] ? { sequence, hash: known[sequence] } : null);
+    return resets.happened({ ledger } as unknown as LedgerSession, tip(newest, { latestClosedAt: at(1010) }), state);
+  };
+  t.equal(await happened(1002, { 900: 'ab' }), false, 'the network goes on');
+  t.equal(await happened(950, { 900: 'cd' }), true, 'another network has come as far');
+  t.equal(await happened(5, {}), true, 'another one has not');
 });
 
 t.test('the mode of reading', async (t) => {
