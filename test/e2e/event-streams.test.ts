@@ -171,8 +171,11 @@ t.test('a stream tells each event once, in order, and goes on where it was', asy
   ] as const)
     t.equal((await openSse(pathOf(`/stream${query}`), apiKey, headers)).status, 400, query);
   t.equal((await openSse(pathOf('/stream'), 'sk_wrong')).status, 401);
-  const head = await fetch(pathOf('/stream'), { method: 'HEAD', headers: { authorization: `Bearer ${apiKey}` } });
-  t.same([head.status, head.headers.get('content-type')], [200, 'text/event-stream']);
+  // More than an account may have open at once.
+  for (let n = 0; n < 8; n++) {
+    const head = await fetch(pathOf('/stream'), { method: 'HEAD', headers: { authorization: `Bearer ${apiKey}` } });
+    t.same([head.status, head.headers.get('content-type')], [200, 'text/event-stream']);
+  }
 });
 
 t.test('what goes on ends within 5 s of its key, and with its process', async (t) => {
