@@ -58,9 +58,10 @@ export function createReplayedDeliveries(
           { session },
         );
       },
-      /** Of these events, those with a delivery to the webhook that had not ended when the replay was asked for. */
+      /** Of these events, those with a delivery to the webhook that had not ended when the replay was asked for, or that the replay itself has made: a
+       *  request that is repeated may store it again. */
       async unfinished(
-        { webhookId, createdAt: askedAt }: ReplayDoc,
+        { _id: replayId, webhookId, createdAt: askedAt }: ReplayDoc,
         some: readonly { _id: string; subjectId: string }[],
         session: Session,
       ): Promise<Set<string>> {
@@ -72,12 +73,15 @@ export function createReplayedDeliveries(
               eventId: { $in: some.map(({ _id }) => _id) },
               status: { $in: ['PENDING', 'DELIVERED', 'FAILED'] },
             },
-            { session, projection: { eventId: 1, endedAt: 1, createdAt: 1, status: 1 } },
+            { session, projection: { eventId: 1, endedAt: 1, createdAt: 1, status: 1, replayId: 1 } },
           )
           .toArray();
         return new Set(
           found
-            .filter(({ status, endedAt, createdAt }) => status === 'PENDING' || (endedAt ?? createdAt) > askedAt)
+            .filter(
+              (each) =>
+                each.status === 'PENDING' || each.replayId === replayId || (each.endedAt ?? each.createdAt) > askedAt,
+            )
             .map(({ eventId }) => eventId),
         );
       },
