@@ -148,7 +148,11 @@ export function createCheckoutService(deps: {
       const { checkouts } = forAccount(accountId);
       const _id = reservedId?.('chk') ?? newId('chk');
       const made = reservedId && (await checkouts.byId(_id));
-      if (made) return toCheckout(await confirm(made), publicUrl);
+      if (made) {
+        // What was paid or has ended since was confirmed by what became of it.
+        const isFresh = made.status === 'OPEN' && made.paymentCount === 0;
+        return toCheckout(isFresh ? await confirm(made) : await find(accountId, _id), publicUrl);
+      }
       const [fault] = checkoutEndErrors(input, { now: clock.now() });
       if (fault) throw invalid(fault);
       const terms = await termsOf(forAccount(accountId), input);
