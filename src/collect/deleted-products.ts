@@ -26,8 +26,6 @@ export const createRemoveLeftovers =
       return true;
     });
 
-export type RemoveLeftovers = ReturnType<typeof createRemoveLeftovers>;
-
 export function createLeftoverRemoval(deps: DeletedProductsDeps & { products: Pick<ProductStore, 'deleted'> }) {
   const removeLeftovers = createRemoveLeftovers(deps);
   return {

@@ -9,7 +9,7 @@ import { firstIdOf } from '../domain/ids.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { createCountSegments } from './count-segments.js';
-import { isDuplicateKey, orAlreadyMade, SCHEMA_OPTIONS, type Session } from './database.js';
+import { isDuplicateKey, orAlreadyMade, removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page, withinIds } from './paging.js';
 import { batchesOf } from './snapshot.js';
 import { stampSchema } from './wallets.js';
@@ -107,8 +107,6 @@ checkoutSchema.index(
   { partialFilterExpression: { completedUpTo: { $exists: true } }, name: 'completion' },
 );
 
-const REMOVED_AT_ONCE = 1000;
-
 export interface CheckoutFilter {
   status?: CheckoutStatus;
   reference?: string;
@@ -170,7 +168,7 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
   /** A list of its own for those that are not OPEN: what is made never meets what is closed in one document. */
   const closedListOf = (accountId: string) => `closedCheckouts:${accountId}`;
 
-  /** Called in the transaction that closes checkouts or changes closed ones. One that changes again counts again: there are some segments more. */
+  /** Called in the transaction that closes checkouts or changes closed ones. One that changes again counts again, which only makes some more segments. */
   async function touchClosed(batch: readonly CheckoutDoc[], session: Session): Promise<void> {
     const closed = batch.filter(({ status }) => status !== 'OPEN');
     await countSegments.touchAll(closed, ({ accountId }) => closedListOf(accountId), session);
@@ -234,17 +232,10 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
           { projection: { _id: 1 } },
         )) !== null,
       /** Some of the unpaid ones of a deleted product. @returns whether none is left */
-      async removeOfProduct(productId: string, session: Session): Promise<boolean> {
-        const found = await collection
-          .find(
-            { accountId, productId, paymentCount: 0 },
-            { projection: { _id: 1 }, limit: REMOVED_AT_ONCE, batchSize: REMOVED_AT_ONCE + 1, session },
-          )
-          .toArray();
-        const ids = found.map(({ _id }) => _id);
-        await removeUnpaid(accountId, ids, session);
-        return found.length < REMOVED_AT_ONCE;
-      },
+      removeOfProduct: (productId: string, session: Session): Promise<boolean> =>
+        removeSome(collection, { accountId, productId, paymentCount: 0 }, session, (ids) =>
+          removeUnpaid(accountId, ids, session),
+        ),
     }),
 
     system: {

@@ -98,3 +98,24 @@ export const orAlreadyMade = <T>(insert: Promise<T>): Promise<T> =>
   insert.catch((error: unknown) => {
     throw isDuplicateKey(error) && (error as Error).message.includes(' index: _id_ ') ? new AlreadyMade() : error;
   });
+
+const REMOVED_AT_ONCE = 1000;
+
+/** Removes no more of the documents than one transaction should. @returns whether none is left */
+export async function removeSome<Doc extends { _id: string }>(
+  collection: mongoose.mongo.Collection<Doc>,
+  filter: mongoose.mongo.Filter<Doc>,
+  session: Session,
+  remove: (ids: readonly string[]) => Promise<unknown>,
+): Promise<boolean> {
+  const found = await collection
+    .find<{ _id: string }>(filter, {
+      projection: { _id: 1 },
+      limit: REMOVED_AT_ONCE,
+      batchSize: REMOVED_AT_ONCE + 1,
+      session,
+    })
+    .toArray();
+  await remove(found.map(({ _id }) => _id));
+  return found.length < REMOVED_AT_ONCE;
+}

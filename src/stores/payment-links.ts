@@ -3,7 +3,7 @@ import mongoose from 'mongoose';
 import type { LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { createCountSegments } from './count-segments.js';
-import { isDuplicateKey, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { isDuplicateKey, orAlreadyMade, PART_OPTIONS, removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { startingWith } from './text-search.js';
 import { createTurnLoader } from './turn-loader.js';
@@ -64,8 +64,6 @@ paymentLinkSchema.index({ accountId: 1, active: 1, _id: -1 });
 paymentLinkSchema.index({ accountId: 1, productId: 1, _id: -1 });
 paymentLinkSchema.index({ accountId: 1, suffixes: 1 });
 
-const REMOVED_AT_ONCE = 1000;
-
 export interface PaymentLinkFilter {
   productId?: string;
   active?: boolean;
@@ -89,6 +87,7 @@ export function createPaymentLinkStore(
   countSegments = createCountSegments(connection),
 ) {
   const links = connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema);
+  const collection = links.collection as unknown as mongoose.mongo.Collection<PaymentLinkDoc>;
   const byId = createById(links);
   const takenMemos = createTurnLoader<string, boolean>(async (memos) => {
     const found = await links.collection
@@ -177,18 +176,11 @@ export function createPaymentLinkStore(
         return deletedCount === 1;
       },
       /** Some of the unpaid ones of a deleted product. @returns whether none is left */
-      async removeOfProduct(productId: string, session: Session): Promise<boolean> {
-        const found = await links.collection
-          .find(
-            { accountId, productId, receivedCount: 0 },
-            { projection: { _id: 1 }, limit: REMOVED_AT_ONCE, batchSize: REMOVED_AT_ONCE + 1, session },
-          )
-          .toArray();
-        const ids = found.map(({ _id }) => String(_id));
-        await links.deleteMany({ _id: { $in: ids }, accountId, receivedCount: 0 }, { session });
-        await countSegments.touch(listOf(accountId), ids, 0, session);
-        return found.length < REMOVED_AT_ONCE;
-      },
+      removeOfProduct: (productId: string, session: Session): Promise<boolean> =>
+        removeSome(collection, { accountId, productId, receivedCount: 0 }, session, async (ids) => {
+          await collection.deleteMany({ _id: { $in: [...ids] }, accountId, receivedCount: 0 }, { session });
+          await countSegments.touch(listOf(accountId), ids, 0, session);
+        }),
       /** Adds to the counts of a link, in the transaction that changes its payment. */
       count: (change: LinkCountChange, session: Session) => count([change], { accountId }, session),
     }),

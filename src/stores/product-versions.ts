@@ -1,7 +1,7 @@
 /** Earlier versions of products' terms than their documents hold. A product may be changed any number of times, and a payment may be read long after. */
 import mongoose from 'mongoose';
 import type { LedgerStamp } from '../domain/terms.js';
-import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { ProductDoc, ProductVersion } from './products.js';
 import { stampSchema } from './wallets.js';
 
@@ -36,7 +36,6 @@ productVersionSchema.index({ productId: 1, since: 1, nth: 1 });
 
 /** Clocks of processes and ledgers differ by less. */
 const DOUBT_MS = 60_000;
-const REMOVED_AT_ONCE = 1000;
 
 /** The oldest versions of a product in the form in which they are archived, and what its document says of its archive once they are there. */
 export function toArchive(
@@ -104,15 +103,9 @@ export function createProductVersions(connection: mongoose.Connection) {
     },
 
     /** Some of those of a deleted product. @returns whether none is left */
-    async removeOf(accountId: string, productId: string, session: Session): Promise<boolean> {
-      const found = await collection
-        .find(
-          { productId, accountId },
-          { projection: { _id: 1 }, limit: REMOVED_AT_ONCE, batchSize: REMOVED_AT_ONCE + 1, session },
-        )
-        .toArray();
-      await collection.deleteMany({ _id: { $in: found.map(({ _id }) => _id) }, accountId }, { session });
-      return found.length < REMOVED_AT_ONCE;
-    },
+    removeOf: (accountId: string, productId: string, session: Session): Promise<boolean> =>
+      removeSome(collection, { productId, accountId }, session, (ids) =>
+        collection.deleteMany({ _id: { $in: [...ids] }, accountId }, { session }),
+      ),
   };
 }
