@@ -48,7 +48,7 @@ export async function matchCredits(deps: MatchDeps, batch: CreditBatch, session:
     // A batch may hold a record twice.
     return known.has(key) ? false : known.add(key);
   });
-  const named = fresh.flatMap(({ credit }) => memosNamedBy(credit).map((memo) => ({ memo, at: credit.closedAt })));
+  const named = fresh.flatMap(({ credit }) => memosNamedBy(credit).map((memo) => ({ memo, close: credit })));
   const targets = await targetsOf(deps, named, session);
   return fresh.map(({ wallet, credit }) => {
     const meant = memosNamedBy(credit).map((memo) => targets.get(memo));
@@ -92,10 +92,10 @@ const knownKeys = ({ payments }: MatchDeps, due: readonly Receipt[], session: Se
 
 /** The links and checkouts that the memos name, by memo, with all that they are judged and shown by. Those whose product or wallet is gone are left
  *  out.
- *  @param named with when the ledger closed in which somebody named it */
+ *  @param named each with the close of the ledger in which it was named */
 export async function targetsOf(
   { paymentLinks, checkouts, products, wallets }: MatchDeps,
-  named: readonly { memo: string; at: Date }[],
+  named: readonly { memo: string; close: LedgerClose }[],
   session: Session,
 ): Promise<Map<string, PaymentTarget>> {
   const memos = [...new Set(named.map(({ memo }) => memo))];
@@ -108,8 +108,8 @@ export async function targetsOf(
   for (const [id, product] of productById) {
     if (!product.archived) continue;
     const own = new Set(paidFor.flatMap(({ productId, memo }) => (productId === id ? memo : [])));
-    const times = named.flatMap(({ memo, at }) => (own.has(memo) ? at : []));
-    productById.set(id, await products.withVersionsAt(product, times, session));
+    const closes = named.flatMap(({ memo, close }) => (own.has(memo) ? close : []));
+    productById.set(id, await products.withVersionsAt(product, closes, session));
   }
   const walletIds = new Set([...productById.values(), ...orders].map(({ walletId }) => walletId));
   const walletById = byId(await wallets.ofAllAccounts([...walletIds], session));

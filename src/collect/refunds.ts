@@ -71,9 +71,9 @@ export function createRefundBook(deps: RefundDeps) {
       const senders = await wallets.at(network, [...new Set(sent.map(({ sender }) => sender))], session);
       const targets = await targetsOf(
         deps,
-        sent.flatMap(({ memo, closedAt }) => {
-          const refunded = memoRefunded(memo);
-          return refunded === null ? [] : { memo: refunded, at: closedAt };
+        sent.flatMap((close) => {
+          const memo = memoRefunded(close.memo);
+          return memo === null ? [] : { memo, close };
         }),
         session,
       );

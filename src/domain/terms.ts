@@ -30,12 +30,16 @@ export function isAtOrAfter(close: LedgerClose, stamp: LedgerStamp): boolean {
   return close.ledger > stamp.ledger || stamp.ledger - close.ledger > MOST_LEDGERS_AHEAD;
 }
 
+/** Whether what began then holds when the ledger closes. @param from null for ever */
+export const hasBegun = (from: LedgerStamp | null, close: LedgerClose): boolean =>
+  from === null || isAtOrAfter(close, from);
+
 /** Oldest first, never empty. The first has no beginning: its terms hold from ever. */
 export type Versioned<T> = ReadonlyArray<{ from: LedgerStamp | null; terms: T }>;
 
 /** The terms of the last version that the close has reached. */
 export function inForce<T>(history: Versioned<T>, close: LedgerClose): T {
-  const version = history.findLast(({ from }) => from === null || isAtOrAfter(close, from));
+  const version = history.findLast(({ from }) => hasBegun(from, close));
   if (!version) throw new RangeError('a history of terms must begin with terms that hold from ever');
   return version.terms;
 }

@@ -7,6 +7,7 @@ import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import { ApiError, conflict, invalid, notFound, rateLimited } from '../domain/api-error.js';
 import { effectsOf } from '../domain/payment-effects.js';
 import { isPayable, payUri } from '../domain/sep7.js';
+import type { LedgerClose } from '../domain/terms.js';
 import type { Outbox, PaymentTarget } from '../events/outbox.js';
 import { type Payment, toPayment } from '../resources/index.js';
 import type { Database, Session } from '../stores/database.js';
@@ -118,12 +119,12 @@ export function createPaymentService(deps: {
     return { link: null, checkout, product, wallet, productWallet };
   }
 
-  /** The target with the terms that its product had at this time, however often they were changed since. */
-  async function withTermsAt(target: PaymentTarget, time: Date, session: Session): Promise<PaymentTarget> {
+  /** The target with the terms that its product had at this close, however often they were changed since. */
+  async function withTermsAt(target: PaymentTarget, close: LedgerClose, session: Session): Promise<PaymentTarget> {
     const { product } = target;
     if (!product) return target;
     const { products } = forAccount(product.accountId);
-    return { ...target, product: await products.withVersionsAt(product, [time], session) } as PaymentTarget;
+    return { ...target, product: await products.withVersionsAt(product, [close], session) } as PaymentTarget;
   }
 
   function judge(target: PaymentTarget, payment: PaymentDoc): { verdict: StoredVerdict; target: PaymentTarget } {
@@ -188,7 +189,7 @@ export function createPaymentService(deps: {
         const before = await payments.byId(id, session);
         if (!before) throw notFound('payment');
         const close = { ledger: before.ledger, closedAt: before.ledgerClosedAt };
-        const asOf = await withTermsAt(found, close.closedAt, session);
+        const asOf = await withTermsAt(found, close, session);
         const network = asOf.link ? networkInForce(asOf.product, close, asOf.wallet) : asOf.wallet.network;
         if (network !== before.network) {
           const message = `The ${what} takes payments on ${network}; this payment is on ${before.network}.`;

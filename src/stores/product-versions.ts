@@ -1,6 +1,6 @@
 /** Earlier versions of products' terms than their documents hold. A product may be changed any number of times, and a payment may be read long after. */
 import mongoose from 'mongoose';
-import type { LedgerStamp } from '../domain/terms.js';
+import { hasBegun, type LedgerClose, type LedgerStamp } from '../domain/terms.js';
 import { removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { ProductDoc, ProductVersion } from './products.js';
 import { stampSchema } from './wallets.js';
@@ -50,19 +50,31 @@ export function toArchive(
   return { docs, archived: { count, since } };
 }
 
-/** Those of these times at which an earlier version may have been in force than the document holds. */
+/** Those of these closes at which an earlier version may have been in force than the document holds. */
 export function beforeHistory(
   { archived, history }: Pick<ProductDoc, 'archived' | 'history'>,
-  times: readonly Date[],
-): Date[] {
+  closes: readonly LedgerClose[],
+): LedgerClose[] {
   const begin = history[0]?.from?.at;
   if (!archived || !begin) return [];
-  return times.filter((time) => time.getTime() <= begin.getTime() + DOUBT_MS);
+  return closes.filter(({ closedAt }) => closedAt.getTime() <= begin.getTime() + DOUBT_MS);
 }
 
 export function createProductVersions(connection: mongoose.Connection) {
   const versions = connection.model<ProductVersionDoc>('ProductVersion', productVersionSchema);
   const collection = versions.collection as unknown as mongoose.mongo.Collection<ProductVersionDoc>;
+
+  /** Begins with what may have begun by then, whatever the clocks, and goes back to the first that had: a few versions, however many there are. */
+  async function latestBegun(
+    { _id: productId, accountId }: Pick<ProductDoc, '_id' | 'accountId'>,
+    close: LedgerClose,
+    session: Session,
+  ): Promise<ProductVersionDoc | null> {
+    const since = { $lte: new Date(close.closedAt.getTime() + DOUBT_MS) };
+    const found = collection.find({ productId, accountId, since }, { session, sort: { since: -1, nth: -1 } });
+    for await (const version of found) if (hasBegun(version.from, close)) return version;
+    return null;
+  }
 
   return {
     ensureIndexes: () => versions.createIndexes(),
@@ -72,24 +84,17 @@ export function createProductVersions(connection: mongoose.Connection) {
       if (docs.length > 0) await collection.insertMany([...docs], { session });
     },
 
-    /** Whatever of a product's archived versions may have been in force at one of these times, oldest first. */
-    async at(
-      { _id: productId, accountId }: Pick<ProductDoc, '_id' | 'accountId'>,
-      times: readonly Date[],
+    /** A product's archived versions that were in force when these ledgers closed, oldest first. */
+    async inForceAt(
+      product: Pick<ProductDoc, '_id' | 'accountId'>,
+      closes: readonly LedgerClose[],
       session: Session,
     ): Promise<ProductVersionDoc[]> {
       const found = new Map<number, ProductVersionDoc>();
-      for (const ms of new Set(times.map((time) => time.getTime()))) {
-        const [from, to] = [new Date(ms - DOUBT_MS), new Date(ms + DOUBT_MS)];
-        const near = await collection
-          .find({ productId, accountId, since: { $gte: from, $lte: to } }, { session })
-          .sort({ since: 1, nth: 1 })
-          .toArray();
-        const before = await collection
-          .find({ productId, accountId, since: { $lt: from } }, { session, limit: 1 })
-          .sort({ since: -1, nth: -1 })
-          .toArray();
-        for (const version of [...before, ...near]) found.set(version.nth, version);
+      const distinct = new Map(closes.map((close) => [`${close.ledger} ${close.closedAt.getTime()}`, close]));
+      for (const close of distinct.values()) {
+        const version = await latestBegun(product, close, session);
+        if (version) found.set(version.nth, version);
       }
       return [...found.values()].sort((a, b) => a.nth - b.nth);
     },

@@ -3,7 +3,7 @@
  *  Of one that is deleted a note stays until its links and checkouts are removed, too. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
-import type { LedgerStamp } from '../domain/terms.js';
+import type { LedgerClose, LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
@@ -122,10 +122,14 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
   const deletedProducts = connection.model<DeletedProductDoc>('DeletedProduct', deletedProductSchema);
   const deleted = deletedProducts.collection as unknown as mongoose.mongo.Collection<DeletedProductDoc>;
 
-  async function withVersionsAt(product: ProductDoc, times: readonly Date[], session: Session): Promise<ProductDoc> {
-    const early = beforeHistory(product, times);
+  async function withVersionsAt(
+    product: ProductDoc,
+    closes: readonly LedgerClose[],
+    session: Session,
+  ): Promise<ProductDoc> {
+    const early = beforeHistory(product, closes);
     if (early.length === 0) return product;
-    return { ...product, history: [...(await versions.at(product, early, session)), ...product.history] };
+    return { ...product, history: [...(await versions.inForceAt(product, early, session)), ...product.history] };
   }
 
   return {
@@ -184,9 +188,9 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
         if (after) await versions.insert(docs, session);
         return after;
       },
-      /** The product with whatever of its archived versions may have been in force at one of these times. */
-      withVersionsAt: (product: ProductDoc, times: readonly Date[], session: Session) =>
-        withVersionsAt({ ...product, accountId }, times, session),
+      /** The product with those of its archived versions that were in force when these ledgers closed. */
+      withVersionsAt: (product: ProductDoc, closes: readonly LedgerClose[], session: Session) =>
+        withVersionsAt({ ...product, accountId }, closes, session),
       /** Some of the archived versions of a deleted product. @returns whether none is left */
       removeVersions: (id: string, session: Session) => versions.removeOf(accountId, id, session),
       /** Called in the transaction that gives it its first payment: it conflicts with the deletion of the product. */

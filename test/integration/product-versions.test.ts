@@ -76,8 +76,7 @@ t.test('what is in force at any time is the same as by a history that has everyt
       }
       t.ok(product.history.length <= versionsKept, `${product.history.length} in the document`);
       const closes = times.map((ms) => ({ ledger: 1, closedAt: new Date(BEGIN_MS + Math.floor(ms / 1000) * 1000) }));
-      const closedAts = closes.map(({ closedAt }) => closedAt);
-      const found = await transaction((session) => withVersionsAt(product, closedAts, session));
+      const found = await transaction((session) => withVersionsAt(product, closes, session));
       for (const close of closes) {
         const [got, want] = [inForce(found.history, close), inForce(whole, close)];
         if (got.price !== want.price)

@@ -291,9 +291,9 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     idsByName: (s) => s.products.idsByName('tea'),
     change: (s) => inTransaction((session) => s.products.change(product, { name: 'stolen' }, null, session)),
     withVersionsAt: (s) =>
-      inTransaction((session) => s.products.withVersionsAt(archivedProduct, [now], session)).then(({ history }) =>
-        history.slice(0, -1),
-      ),
+      inTransaction((session) =>
+        s.products.withVersionsAt(archivedProduct, [{ ledger: 1, closedAt: now }], session),
+      ).then(({ history }) => history.slice(0, -1)),
     removeVersions: (s) => inTransaction((session) => s.products.removeVersions(product._id, session)).then(() => null),
     removeUnpaid: (s) => inTransaction((session) => s.products.removeUnpaid(product._id, session)),
     forget: (s) => inTransaction((session) => s.products.forget(product._id, session)),
