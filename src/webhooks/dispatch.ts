@@ -140,8 +140,9 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
   async function send(queue: EndpointQueue, loaded: LoadedDelivery, body: Buffer): Promise<void> {
     const { record, health } = await attempt(queue, { ...loaded, body }, deps);
     queue.ended(loaded);
-    throttles.answered(queue.webhook._id, record.attempt, queues.slots());
-    recorder.add({ record, onRecorded: () => settle(queue, record) }, health);
+    const { _id: webhookId } = queue.webhook;
+    throttles.answered(webhookId, record.attempt, queues.slots());
+    recorder.add({ webhookId, record, onRecorded: () => settle(queue, record) }, health);
   }
 
   /** Reading may take long, or fail: then it is no attempt, and the endpoint is not blamed. */

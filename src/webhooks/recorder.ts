@@ -13,6 +13,7 @@ const GATHER_MS = 10;
 const WAIT_AFTER_FAULT_MS = 500;
 
 export interface Result {
+  webhookId: string;
   record: AttemptRecord;
   /** Called once it is written. */
   onRecorded(): void;
@@ -42,33 +43,52 @@ export function createAttemptRecorder(deps: {
       const changes = [...health.values()];
       health.clear();
       try {
-        const paused = changes.filter(({ status }) => status === 'PAUSED');
-        await webhooks.recordHealth(
-          changes.filter(({ status }) => status !== 'PAUSED'),
-          holder,
-        );
-        for (const change of paused) await pauseAlone(change);
-        const written = await deliveries.record(batch.map(({ record }) => record));
-        if (written < batch.length) log.debug({ overtaken: batch.length - written }, 'webhook attempts overtaken');
-        for (const { onRecorded } of batch) onRecorded();
+        await writeBatch(batch, changes);
       } catch (err) {
         log.error({ err, attempts: batch.length }, 'webhook attempts not recorded yet');
         // A record that is written twice changes nothing: the first write raised the count that the second one expects.
         waiting.unshift(...batch);
-        for (const change of changes) health.set(change.id, withLater(change, health.get(change.id) ?? change));
+        for (const change of changes) putBack(change);
         await clock.sleep(WAIT_AFTER_FAULT_MS, abandoned.signal);
       }
     }
   }
 
-  /** Whatever is wrong with one webhook: the attempts of all others are recorded. */
-  async function pauseAlone(change: WebhookHealth): Promise<void> {
-    try {
-      await pause(change, holder);
-    } catch (err) {
-      log.error({ err, webhookId: change.id }, 'webhook not paused yet');
-      health.set(change.id, withLater(change, health.get(change.id) ?? change));
+  async function writeBatch(batch: readonly Result[], changes: readonly WebhookHealth[]): Promise<void> {
+    await webhooks.recordHealth(
+      changes.filter(({ status }) => status !== 'PAUSED'),
+      holder,
+    );
+    const unpaused = await pauseEach(changes.filter(({ status }) => status === 'PAUSED'));
+    const written = batch.filter(({ webhookId }) => !unpaused.has(webhookId));
+    if (written.length > 0) {
+      const count = await deliveries.record(written.map(({ record }) => record));
+      if (count < written.length) log.debug({ overtaken: written.length - count }, 'webhook attempts overtaken');
+      for (const { onRecorded } of written) onRecorded();
     }
+    waiting.push(...batch.filter(({ webhookId }) => unpaused.has(webhookId)));
+    if (written.length === 0) await clock.sleep(WAIT_AFTER_FAULT_MS, abandoned.signal);
+  }
+
+  /** A webhook that cannot be paused keeps its lease, because its attempts wait as well; those of all others are recorded.
+   *  @returns ids of those that are not paused yet */
+  async function pauseEach(changes: readonly WebhookHealth[]): Promise<Set<string>> {
+    const unpaused = new Set<string>();
+    for (const change of changes) {
+      try {
+        await pause(change, holder);
+      } catch (err) {
+        log.error({ err, webhookId: change.id }, 'webhook not paused yet');
+        putBack(change);
+        unpaused.add(change.id);
+      }
+    }
+    return unpaused;
+  }
+
+  /** What could not be written goes before what came since. */
+  function putBack(change: WebhookHealth): void {
+    health.set(change.id, withLater(change, health.get(change.id) ?? change));
   }
 
   function start(): void {

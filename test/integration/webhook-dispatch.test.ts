@@ -86,14 +86,28 @@ const rig = async (t: Test, behave: Behave = () => ({})) => {
   const secretOf = new Map<string, string>();
 
   return {
-    ...{ uri, key, database, clock, newId, webhooks, events, deliveries, secrets, receiver, accountId, secretOf },
+    ...{
+      uri,
+      key,
+      database,
+      clock,
+      newId,
+      webhooks,
+      events,
+      deliveries,
+      pause,
+      secrets,
+      receiver,
+      accountId,
+      secretOf,
+    },
     newPoster,
     forAccount: stores.forAccount,
     own: stores.forAccount(accountId),
     /** Runs until the test ends or `stop` is called. */
     dispatch(
       changes: Partial<DispatchSettings> = {},
-      deps: Partial<Pick<DispatcherDeps, 'webhooks' | 'deliveries' | 'events' | 'monotonic'>> = {},
+      deps: Partial<Pick<DispatcherDeps, 'webhooks' | 'deliveries' | 'events' | 'pause' | 'monotonic'>> = {},
     ) {
       const settings = { ...SETTINGS, ...changes };
       const poster = newPoster(settings.timeoutMs);
@@ -470,6 +484,28 @@ t.test(
     t.equal(await r.database.connection.collection('events').countDocuments({ type: 'webhook.paused' }), 3);
   },
 );
+
+t.test('a webhook that cannot be paused for a while is paused in the end, and others do not wait for it', async (t) => {
+  const r = await rig(t, ({ path }) => ({ status: path === '/gone' ? 410 : 200 }));
+  const gone = await r.webhook('/gone');
+  const well = await r.webhook('/well');
+  let isAway = true;
+  const pause: typeof r.pause = (...args) => (isAway ? Promise.reject(new Error('not now')) : r.pause(...args));
+  await r.publish(r.eventsOf(['pay_0'], ['payment.completed']));
+  r.dispatch({}, { pause });
+  const all = await r.settled((all) => all.some(isDelivered), 5000);
+  t.match(
+    all.find(({ webhookId }) => webhookId === well._id),
+    { attemptCount: 1 },
+  );
+  t.match(
+    all.find(({ webhookId }) => webhookId === gone._id),
+    { attemptCount: 0 },
+  );
+  isAway = false;
+  await r.settled((all) => all.every(({ attemptCount }) => attemptCount === 1), 5000);
+  t.equal((await r.own.webhooks.byId(gone._id))!.status, 'PAUSED');
+});
 
 t.test('what an old address answers says nothing about the new one', async (t) => {
   const r = await rig(t, ({ path }) => (path === '/old' ? { status: 410, delayMs: 1500 } : {}));
