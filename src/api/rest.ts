@@ -49,7 +49,7 @@ export function createRest(deps: RestDeps) {
         await sendDownload(req, res, exportOf(name)(caller, input));
         return name;
       }
-      const signal = operation.readOnly ? hangUpOf(req, res) : undefined;
+      const signal = operation.readOnly ? hangUpOf(res) : undefined;
       const ctx: ApiContext = { caller, requestId, idempotencyKey: idempotencyKeyOf(req), isRest: true };
       const getRawInput = () => readInput(req, res, found.route, found.params, query, validationContext);
       const result = await callTRPCProcedure({
@@ -78,10 +78,10 @@ export function createRest(deps: RestDeps) {
 /** The lines of an operation with a `csvFile`. */
 const CSV_OF: Record<string, (result: never) => string> = { 'wallets.statement': statementCsv };
 
-/** Aborts when the client hangs up before it has its answer, and after any answer to HEAD: its stream goes on for nobody. */
-function hangUpOf(req: IncomingMessage, res: ServerResponse): AbortSignal {
+/** Aborts when nobody waits for the answer any more: the client has hung up or has all of it, as after a HEAD for a stream. */
+function hangUpOf(res: ServerResponse): AbortSignal {
   const hungUp = new AbortController();
-  res.once('close', () => (res.writableFinished && req.method !== 'HEAD') || hungUp.abort());
+  res.once('close', () => hungUp.abort());
   if (res.destroyed) hungUp.abort();
   return hungUp.signal;
 }
