@@ -1,12 +1,12 @@
 /** Removes the links and checkouts of deleted products, batch by batch: a product may have any number of them. Meanwhile they are gone for whoever asks
  *  for one, because their product is. */
+import type { Logger } from 'pino';
 import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { ProductStore } from '../stores/products.js';
 
-const PRODUCTS = 10;
-/** More batches than this are left for the next run. */
-const MAX_BATCHES = 20;
+/** Looked at in one run, for a batch each: the run goes before the next look at what expires. */
+const PRODUCTS = 20;
 
 export interface DeletedProductsDeps {
   forAccount: ForAccount<'products' | 'paymentLinks' | 'checkouts'>;
@@ -26,17 +26,23 @@ export const createRemoveLeftovers =
       return true;
     });
 
-export function createLeftoverRemoval(deps: DeletedProductsDeps & { products: Pick<ProductStore, 'deleted'> }) {
+export function createLeftoverRemoval(
+  deps: DeletedProductsDeps & { products: Pick<ProductStore, 'deleted'>; log: Logger },
+) {
+  const { products, log } = deps;
   const removeLeftovers = createRemoveLeftovers(deps);
   return {
     /** What several processes do at once, or after a crash again, is done once. */
     async run(signal: AbortSignal): Promise<void> {
-      for (let batch = 0; batch < MAX_BATCHES; batch++) {
-        const deleted = await deps.products.deleted(PRODUCTS);
-        if (deleted.length === 0) return;
-        for (const { _id, accountId } of deleted) {
-          if (signal.aborted) return;
+      for (const { _id, accountId } of await products.deleted(PRODUCTS)) {
+        if (signal.aborted) return;
+        try {
           await removeLeftovers(accountId, _id);
+        } catch (err) {
+          log.error(
+            { err, productId: _id },
+            'links and checkouts of a deleted product not removed; trying again later',
+          );
         }
       }
     },

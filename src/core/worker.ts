@@ -118,7 +118,7 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
       log,
       eventsStored,
     }),
-    leftovers: createLeftoverRemoval({ forAccount: core.stores.forAccount, products, transaction }),
+    leftovers: createLeftoverRemoval({ forAccount: core.stores.forAccount, products, transaction, log }),
     watching: (network) => watching(core, options, { network, eventsStored }),
   };
 }
