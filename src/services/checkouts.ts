@@ -149,9 +149,11 @@ export function createCheckoutService(deps: {
       const _id = reservedId?.('chk') ?? newId('chk');
       const made = reservedId && (await checkouts.byId(_id));
       if (made) {
-        // What was paid or has ended since was confirmed by what became of it.
+        // Only one that nobody has paid or ended can still be taken back.
         const isFresh = made.status === 'OPEN' && made.paymentCount === 0;
-        return toCheckout(isFresh ? await confirm(made) : await find(accountId, _id), publicUrl);
+        const facts = isFresh ? await confirm(made) : await factsOf(made);
+        if (!facts) throw notFound('checkout');
+        return toCheckout(facts, publicUrl);
       }
       const [fault] = checkoutEndErrors(input, { now: clock.now() });
       if (fault) throw invalid(fault);
