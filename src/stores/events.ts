@@ -57,8 +57,8 @@ export interface EventFilter {
   order: 'asc' | 'desc';
 }
 
-/** Without its data where they are large. */
-export type SizedEvent = Omit<EventDoc, 'data'> & { data: string | null };
+/** Whose data were not read, because they are large. */
+export type LargeEvent = Omit<EventDoc, 'data'> & { data: null };
 
 export interface AfterOptions {
   type?: EventType;
@@ -165,7 +165,7 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
       },
       byId: (id: string): Promise<EventDoc | null> => collection.findOne({ _id: id }),
       /** @param maxBytes of the data: an event that has more of them comes with null */
-      async byIds(ids: readonly string[], maxBytes: number): Promise<SizedEvent[]> {
+      async byIds(ids: readonly string[], maxBytes: number): Promise<(EventDoc | LargeEvent)[]> {
         const isSmall = { $expr: { $lte: [{ $strLenBytes: '$data' }, maxBytes] } };
         const small = await collection.find({ _id: { $in: [...ids] }, ...isSmall }, inOneBatch(ids)).toArray();
         if (small.length === ids.length) return small;

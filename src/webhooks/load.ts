@@ -73,9 +73,7 @@ async function offer(
     events.byIds([...new Set(ordered.map(({ eventId }) => eventId))], maxBodyBytes),
     queues.refresh(open),
   ]);
-  const bodies = new Map(
-    found.map(({ data, ...event }) => [event._id, data === null ? null : toBody({ ...event, data })]),
-  );
+  const bodies = new Map(found.map((event) => [event._id, event.data === null ? null : toBody(event)]));
 
   const lost: DueDelivery[] = [];
   for (const delivery of ordered) {
