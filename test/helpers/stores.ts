@@ -4,10 +4,12 @@ import { createRecorder } from '../../src/collect/recorder.js';
 import { createRefundBook } from '../../src/collect/refunds.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createOutbox } from '../../src/events/outbox.js';
+import type { Credit } from '../../src/ledger/records.js';
 import { newWallet } from '../../src/services/wallets.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
+import { PAYER, SHOP, toid } from './horizon-records.js';
 import { testDatabase } from './mongo.js';
 
 export const newId = createIds(clock);
@@ -39,5 +41,22 @@ export const walletDoc = (
   fields: Pick<WalletDoc, 'accountId' | 'address' | 'windows'> & Partial<WalletDoc>,
 ): WalletDoc => ({
   ...newWallet({ _id: newId('wallet'), name: 'Shop', network: 'TESTNET', createdAt: clock.now(), ...fields }),
+  ...fields,
+});
+
+/** 10 stroops to SHOP in ledger 1000, as the `nth` operation; `fields` say what is different. */
+export const credit = (nth: number, fields: Partial<Credit> = {}): Credit => ({
+  operationId: toid(1000, nth),
+  changeIndex: 0,
+  transactionHash: nth.toString(16).padStart(64, '0'),
+  ledger: 1000,
+  closedAt: new Date(),
+  receiver: SHOP,
+  sender: PAYER,
+  asset: { code: 'XLM', issuer: null },
+  amount: 10n,
+  memo: { type: 'none', text: null },
+  destinationMuxedId: null,
+  senderMuxedAddress: null,
   ...fields,
 });

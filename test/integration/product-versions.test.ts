@@ -11,9 +11,9 @@ import {
   type ProductVersion,
   type StoredTerms,
 } from '../../src/stores/products.js';
-import { PAYER, SHOP, toid } from '../helpers/horizon-records.js';
+import { SHOP } from '../helpers/horizon-records.js';
 import { startTestService } from '../helpers/service.js';
-import { newId, openStores, walletDoc } from '../helpers/stores.js';
+import { credit, newId, openStores, walletDoc } from '../helpers/stores.js';
 
 const MINUTE_MS = 60_000;
 const BEGIN_MS = Date.parse('2026-03-01T00:00:00Z');
@@ -121,36 +121,23 @@ t.test('a payment that is read or assigned late is judged by the terms of its ti
   const stored = await own.products.byId(product._id);
   t.equal(stored!.history.length, 50);
   t.equal(await db.collection('productVersions').countDocuments({ productId: product._id }), 151);
-  const credit = (nth: number, minutes: number, price: number): Credit => ({
-    operationId: toid(1000, nth),
-    changeIndex: 0,
-    transactionHash: nth.toString(16).padStart(64, '0'),
-    ledger: 1000,
-    closedAt: new Date(BEGIN_MS + minutes * MINUTE_MS),
-    receiver: SHOP,
-    sender: PAYER,
-    asset: { code: 'XLM', issuer: null },
-    amount: BigInt(price) * 10_000_000n,
-    memo: { type: 'text', text: link.memo, valid: true },
-    destinationMuxedId: null,
-    senderMuxedAddress: null,
-  });
+  const paid = (nth: number, minutes: number, price: number, fields: Partial<Credit> = {}): Credit =>
+    credit(nth, {
+      closedAt: new Date(BEGIN_MS + minutes * MINUTE_MS),
+      amount: BigInt(price) * 10_000_000n,
+      memo: { type: 'text', text: link.memo, valid: true },
+      ...fields,
+    });
   // After the version from minute n on the price is n + 2.
-  const credits = [
-    credit(1, -5, 1),
-    credit(2, 0.5, 2),
-    credit(3, 77.5, 79),
-    credit(4, 149.5, 151),
-    credit(5, 500, 201),
-  ];
-  const paid = await recorder.record('TESTNET', { credits }, null);
+  const credits = [paid(1, -5, 1), paid(2, 0.5, 2), paid(3, 77.5, 79), paid(4, 149.5, 151), paid(5, 500, 201)];
+  const recorded = await recorder.record('TESTNET', { credits }, null);
   t.same(
-    paid.map(({ status, expectedAmount }) => `${status} ${expectedAmount}`),
+    recorded.map(({ status, expectedAmount }) => `${status} ${expectedAmount}`),
     ['COMPLETED 1', 'COMPLETED 2', 'COMPLETED 79', 'COMPLETED 151', 'COMPLETED 201'],
   );
-  const [late] = await recorder.record('TESTNET', { credits: [credit(6, 20.5, 21)] }, null);
+  const [late] = await recorder.record('TESTNET', { credits: [paid(6, 20.5, 21)] }, null);
   t.match(late, { status: 'UNDERPAID', expectedAmount: '22' });
-  const unnamed: Credit = { ...credit(7, 30.5, 32), memo: { type: 'none', text: null } };
+  const unnamed = paid(7, 30.5, 32, { memo: { type: 'none', text: null } });
   const [unmatched] = await recorder.record('TESTNET', { credits: [unnamed] }, null);
   const assigned = await service.api('POST', `/payments/${unmatched!._id}/assign`, { paymentLinkId: link._id });
   t.match(assigned.data, { status: 'COMPLETED', expectedAmount: '32' });

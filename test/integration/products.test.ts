@@ -2,11 +2,9 @@
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { createIds } from '../../src/domain/ids.js';
-import type { Credit } from '../../src/ledger/records.js';
-import { PAYER, toid } from '../helpers/horizon-records.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
-import { openStoresOn } from '../helpers/stores.js';
+import { credit, openStoresOn } from '../helpers/stores.js';
 
 const { uri, db } = await testDatabase(t);
 const service = await startTestService(t, { database: { uri } });
@@ -22,22 +20,14 @@ const makeProduct = async () =>
   ).data;
 const makeLink = async (productId: string) => (await service.api('POST', '/payment-links', { productId })).data;
 
-let credits = 0;
-const credit = (memo: string): Credit => ({
-  operationId: toid(1_000_000, ++credits),
-  changeIndex: 0,
-  transactionHash: credits.toString(16).padStart(64, '0'),
-  ledger: 1_000_000,
-  closedAt: new Date(),
-  receiver: wallet.address,
-  sender: PAYER,
-  asset: { code: 'XLM', issuer: null },
-  amount: 10_000_000n,
-  memo: { type: 'text', text: memo, valid: true },
-  destinationMuxedId: null,
-  senderMuxedAddress: null,
-});
-const pay = async (memo: string) => (await recorder.record('LOCAL', { credits: [credit(memo)] }, null))[0]!;
+let payments = 0;
+const pay = async (text: string) => {
+  const paid = credit(++payments, {
+    ...{ ledger: 1_000_000, receiver: wallet.address, amount: 10_000_000n },
+    memo: { type: 'text', text, valid: true },
+  });
+  return (await recorder.record('LOCAL', { credits: [paid] }, null))[0]!;
+};
 
 t.test('a product with thousands of links and checkouts is gone at once, and they are removed', async (t) => {
   const product = await makeProduct();

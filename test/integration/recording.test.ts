@@ -9,8 +9,8 @@ import type { CursorDoc } from '../../src/stores/cursors.js';
 import type { PaymentLinkDoc } from '../../src/stores/payment-links.js';
 import type { ProductDoc } from '../../src/stores/products.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
-import { PAYER, SHOP, toid } from '../helpers/horizon-records.js';
-import { newId, openStores, walletDoc } from '../helpers/stores.js';
+import { PAYER, SHOP } from '../helpers/horizon-records.js';
+import { credit, newId, openStores, walletDoc } from '../helpers/stores.js';
 
 const wallet = (accountId: string, address: string, more: Partial<WalletDoc> = {}): WalletDoc =>
   walletDoc({
@@ -20,21 +20,6 @@ const wallet = (accountId: string, address: string, more: Partial<WalletDoc> = {
     watchStarted: true,
     ...more,
   });
-
-const credit = (nth: number): Credit => ({
-  operationId: toid(1000, nth),
-  changeIndex: 0,
-  transactionHash: nth.toString(16).padStart(64, '0'),
-  ledger: 1000,
-  closedAt: new Date(),
-  receiver: SHOP,
-  sender: PAYER,
-  asset: { code: 'XLM', issuer: null },
-  amount: 10n,
-  memo: { type: 'none', text: null },
-  destinationMuxedId: null,
-  senderMuxedAddress: null,
-});
 
 t.test(
   'of credits of which some are stored already, and one comes twice, the others are stored, once for each wallet',
