@@ -1,5 +1,5 @@
 /** Group commit: writes to the same document that come in side by side are made in one transaction, so that they do not wait for each other or
- *  conflict. While one group is being written the next one gathers; who comes when none is waits for nobody. */
+ *  conflict. While one group is being written the next one gathers; a write that comes alone is made at once. */
 import { AlreadyMade } from '../domain/already-made.js';
 import { ApiError } from '../domain/api-error.js';
 import { Taken } from './taken.js';
@@ -15,7 +15,7 @@ interface Waiting<Item, Result> {
 
 /**
  * @param write makes all writes of a group in one transaction, or none of them, and answers a result for each. When it rejects for the fault of
- *   an item, each is written again in a group of its own, so that nobody fails for another's. Any other error is that of all.
+ *   an item, each is written again in a group of its own, so that nobody fails for another's. Any other error rejects all of them.
  * @returns what writes one item together with others of the same key, and answers its result
  */
 export function createGroupCommit<Item, Result>(write: (items: readonly Item[]) => Promise<readonly Result[]>) {

@@ -17,7 +17,7 @@ import { countBy, createGroupCommit } from './group-commit.js';
 import type { LedgerStamper } from './ledger-stamper.js';
 import { Taken } from './taken.js';
 
-/** What a link was when is kept in its document, which is read with every payment. */
+/** Each switch is kept in the link's document, which is read with every payment. */
 const MAX_SWITCHES = 1000;
 
 export function createPaymentLinkService(deps: {

@@ -55,7 +55,7 @@ const MEND_REFUSALS = {
   busy: 'The gaps of this wallet are being mended already.',
 } as const;
 
-/** When a wallet was active is kept in its document, which is read with every payment. */
+/** Each watch window is kept in the wallet's document, which is read with every payment. */
 const MAX_WINDOWS = 1000;
 
 export function createWalletService(deps: {

@@ -35,6 +35,8 @@ const SHORT_LIST = 5000;
 /** Filters whose counts are remembered, of all lists together. */
 const MAX_FILTERS = 300;
 const COUNTED_AT_ONCE = 8;
+/** What was not acknowledged may be undone, and the version that it brought given to another change. */
+const FOR_REMEMBERING = { readConcern: { level: 'majority' } } as const;
 const FIRST = '';
 const UNKNOWN = -1;
 
@@ -132,7 +134,7 @@ export function createCountSegments(connection: mongoose.Connection) {
       );
     }
     const { after = FIRST, size = 0, room = LEAST_ROOM } = lastTouched ?? {};
-    // Whenever so many were added again: ids that do not come in their order make a segment grow behind which others begin already.
+    // Cut again whenever as many were added again: ids that come out of order go to earlier segments, too.
     if (Math.floor((size + added) / room) === Math.floor(size / room)) return;
     const within = sorted.filter((id) => id > after);
     const middle = within[Math.floor(within.length / 2)]!;
@@ -203,9 +205,6 @@ export function createCountSegments(connection: mongoose.Connection) {
     },
   };
 }
-
-/** What was not acknowledged may be undone, and the version that it brought given to another change. */
-const FOR_REMEMBERING = { readConcern: { level: 'majority' } } as const;
 
 /** The longest unused one of the list that has the most: nobody's filters push out those of others. */
 function keyToForget(keys: Iterable<string>): string {
