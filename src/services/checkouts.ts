@@ -3,7 +3,8 @@
  *  Creations do not meet in a document of their product or wallet. A creation inserts the checkout and then reads product and wallet again: if one is
  *  gone by then, it takes the checkout back, and nobody has been told of it. Whoever deletes a product removes its checkouts after the product. Whoever
  *  deletes a wallet, or makes it inactive, first clears `takesCheckouts` and then looks for checkouts; a creation that finds it cleared sets it again,
- *  which fails once the wallet is gone or inactive. In any order, one of the two sees the other. */
+ *  which fails once the wallet is gone or inactive, and counts up `checkoutEpoch`, without which two deletions at once would hide it from each other.
+ *  In any order, one of the two sees the other. */
 import { checkoutEndErrors, DEFAULT_LIFETIME_MS } from '../../contracts/checkouts.js';
 import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';

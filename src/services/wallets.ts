@@ -121,9 +121,9 @@ export function createWalletService(deps: {
         }
         if (active) await wallets.activate(id, stamp);
         else {
-          await wallets.refuseCheckouts(id);
+          const refusing = await wallets.refuseCheckouts(id);
           const isWaitedFor = await checkouts.existsOfWallet(id, 'OPEN');
-          const stopped = isWaitedFor ? null : await wallets.deactivate(id, stamp);
+          const stopped = refusing && !isWaitedFor ? await wallets.deactivate(refusing, stamp) : null;
           // Null too when somebody else was quicker, or a checkout was made just now.
           if (!stopped && (await wallets.byId(id))?.active) {
             throw conflict('An OPEN checkout uses this wallet: wait for its end, or cancel it first.');
@@ -189,9 +189,9 @@ export function createWalletService(deps: {
 
     async delete({ accountId }, { id }) {
       const { wallets, checkouts, audits } = forAccount(accountId);
-      await wallets.refuseCheckouts(id);
+      const refusing = await wallets.refuseCheckouts(id);
       const isUsed = await checkouts.existsOfWallet(id);
-      if (!isUsed && (await wallets.removeUnused(id))) {
+      if (refusing && !isUsed && (await wallets.removeUnused(refusing))) {
         await audits.removeOf(id);
         return { id, deleted: true };
       }

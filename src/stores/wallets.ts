@@ -38,6 +38,8 @@ export interface WalletDoc {
   hasPayments: boolean;
   /** While true, checkouts are made without a write here. Whoever wants there to be none clears it, and then looks for them. Missing means false. */
   takesCheckouts?: boolean;
+  /** Counts how often `takesCheckouts` was set: where it is still the same, no checkout was made since they were looked for. Missing before the first time. */
+  checkoutEpoch?: number | null;
   /** When its next audit begins. Missing until that is planned. */
   nextAuditAt?: Date;
   createdAt: Date;
@@ -67,6 +69,7 @@ const walletSchema = new mongoose.Schema<WalletDoc>(
     productCount: Number,
     hasPayments: Boolean,
     takesCheckouts: Boolean,
+    checkoutEpoch: Number,
     nextAuditAt: Date,
     createdAt: Date,
   },
@@ -136,33 +139,37 @@ export function createWalletStore(connection: mongoose.Connection) {
         wallets
           .findOneAndUpdate(
             { _id: id, accountId, active: true },
-            { $set: { takesCheckouts: true } },
+            { $set: { takesCheckouts: true }, $inc: { checkoutEpoch: 1 } },
             { returnDocument: 'after' },
           )
           .lean<WalletDoc>()
           .exec(),
-      /** From now on a checkout that is made meanwhile sets `takesCheckouts` again. */
-      async refuseCheckouts(id: string): Promise<void> {
-        await wallets.updateOne({ _id: id, accountId }, { $set: { takesCheckouts: false } });
-      },
-      /** Closes the open window; null when the wallet is inactive already, takes checkouts or is not there. What it holds is still read to its end. */
-      deactivate: (id: string, until: LedgerStamp) =>
+      /** From now on a checkout that is made meanwhile sets `takesCheckouts` again, and begins another epoch. */
+      refuseCheckouts: (id: string) =>
+        wallets
+          .findOneAndUpdate({ _id: id, accountId }, { $set: { takesCheckouts: false } }, { returnDocument: 'after' })
+          .lean<WalletDoc>()
+          .exec(),
+      /** Closes the open window of a wallet that refused checkouts. Null when it is inactive already, takes checkouts again, took some meanwhile, or is
+       *  not there. What the window holds is still read to its end. */
+      deactivate: ({ _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>, until: LedgerStamp) =>
         wallets
           .findOneAndUpdate(
-            { _id: id, accountId, active: true, takesCheckouts: { $ne: true } },
+            { _id, accountId, active: true, takesCheckouts: { $ne: true }, checkoutEpoch },
             { $set: { active: false, 'windows.$[open].until': until } },
             { returnDocument: 'after', arrayFilters: [{ 'open.until': null }] },
           )
           .lean<WalletDoc>()
           .exec(),
-      /** Only while no product uses it, no payment came to it and it takes no checkouts. */
-      async removeUnused(id: string): Promise<boolean> {
+      /** Only one that refused checkouts and took none since, that no product uses and to which no payment came. */
+      async removeUnused({ _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>): Promise<boolean> {
         const { deletedCount } = await wallets.deleteOne({
-          _id: id,
+          _id,
           accountId,
           productCount: 0,
           hasPayments: false,
           takesCheckouts: { $ne: true },
+          checkoutEpoch,
         });
         return deletedCount === 1;
       },

@@ -23,6 +23,7 @@ const MAY_BE_ABSENT = new Set([
   'webhooks.lastFailure',
   'webhooks.starts',
   'wallets.takesCheckouts',
+  'wallets.checkoutEpoch',
   'wallets.nextAuditAt',
   'countSegments.room',
   'payments.refundedAmount',

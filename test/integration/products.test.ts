@@ -8,7 +8,7 @@ import { credit, openStoresOn } from '../helpers/stores.js';
 
 const { uri, db } = await testDatabase(t);
 const service = await startTestService(t, { database: { uri } });
-const { recorder } = await openStoresOn(t, uri);
+const { recorder, stores } = await openStoresOn(t, uri);
 const { wallet } = await startSelling(service);
 const newId = createIds(systemClock);
 
@@ -106,6 +106,22 @@ t.test('a wallet counts its products, however many changes move one at once', as
   for (const { id } of [wallet, second]) {
     const { productCount } = (await db.collection('wallets').findOne({ _id: id }))!;
     t.equal(productCount, await db.collection('products').countDocuments({ walletId: id }));
+  }
+});
+
+t.test('a checkout that a wallet took between two refusals is seen by both', async (t) => {
+  const { address } = await service.context.localLedger!.client.fund();
+  const own = (await service.api('POST', '/wallets', { name: 'Own', address, network: 'LOCAL' })).data;
+  const { accountId } = (await db.collection('wallets').findOne({ _id: own.id }))!;
+  const { wallets } = stores.forAccount(accountId);
+  const stamp = { at: new Date(), ledger: 1_000_000 };
+  for (const isFirst of [true, false]) {
+    const first = (await wallets.refuseCheckouts(own.id))!;
+    t.ok(await wallets.takeCheckouts(own.id));
+    const second = (await wallets.refuseCheckouts(own.id))!;
+    t.equal(await wallets.deactivate(first, stamp), null, 'looked for checkouts before this one was made');
+    t.equal(await wallets.removeUnused(first), false);
+    if (!isFirst) t.ok(await wallets.deactivate(second, stamp), 'looks for it now');
   }
 });
 
