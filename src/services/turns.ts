@@ -1,44 +1,67 @@
 /** Takes turns at what is heavy for the database: one at a time for each account and few in all, so that no account keeps others waiting for long. */
+import { ApiError, rateLimited } from '../domain/api-error.js';
+import type { Caller } from './caller.js';
 
 export interface Turns {
-  /** Waits for a turn, then works. */
-  run<T>(accountId: string, work: () => Promise<T>): Promise<T>;
+  /** Waits for a turn, then works. A caller that hangs up meanwhile leaves the queue.
+   *  @throws ApiError `rate_limited` when the account has too many waiting already; whatever `work` throws */
+  run<T>(caller: Pick<Caller, 'accountId' | 'signal'>, work: () => Promise<T>): Promise<T>;
 }
 
-/** @param most in all */
-export function createTurns(most: number): Turns {
-  const tails = new Map<string, Promise<unknown>>();
-  const waiting: (() => void)[] = [];
-  let free = most;
+interface Waiting {
+  accountId: string;
+  begin(): void;
+}
 
-  async function takeSlot(): Promise<void> {
-    if (free > 0) free -= 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
+/** Nobody reads this. */
+const hungUp = () => new ApiError('unavailable', 'The caller has hung up.');
+const RETRY_AFTER_S = 5;
+
+/** @param most in all. @param mostWaiting of one account */
+export function createTurns({ most, mostWaiting }: { most: number; mostWaiting: number }): Turns {
+  const waiting: Waiting[] = [];
+  /** Accounts whose turn it is. */
+  const working = new Set<string>();
+
+  function beginNext(): void {
+    while (working.size < most) {
+      const index = waiting.findIndex(({ accountId }) => !working.has(accountId));
+      if (index < 0) return;
+      const [next] = waiting.splice(index, 1);
+      working.add(next!.accountId);
+      next!.begin();
+    }
   }
 
-  function giveBack(): void {
-    const next = waiting.shift();
-    if (next) next();
-    else free += 1;
-  }
+  const turnOf = (accountId: string, signal: AbortSignal | undefined) =>
+    new Promise<void>((resolve, reject) => {
+      const leave = () => {
+        waiting.splice(waiting.indexOf(mine), 1);
+        reject(hungUp());
+      };
+      const begin = () => {
+        signal?.removeEventListener('abort', leave);
+        resolve();
+      };
+      const mine = { accountId, begin };
+      signal?.addEventListener('abort', leave, { once: true });
+      waiting.push(mine);
+      beginNext();
+    });
 
   return {
-    async run(accountId, work) {
-      const before = tails.get(accountId);
-      const mine = (async () => {
-        await before?.catch(() => undefined);
-        await takeSlot();
-        try {
-          return await work();
-        } finally {
-          giveBack();
-        }
-      })();
-      tails.set(accountId, mine);
+    async run({ accountId, signal }, work) {
+      if (signal?.aborted) throw hungUp();
+      if (waiting.filter((each) => each.accountId === accountId).length >= mostWaiting)
+        throw rateLimited(RETRY_AFTER_S);
+      await turnOf(accountId, signal);
       try {
-        return await mine;
+        return await work();
+      } catch (error) {
+        throw signal?.aborted ? hungUp() : error;
       } finally {
-        if (tails.get(accountId) === mine) tails.delete(accountId);
+        working.delete(accountId);
+        beginNext();
       }
     },
   };

@@ -63,7 +63,7 @@ export function createPaymentSums(connection: mongoose.Connection, payments: mon
     };
   }
 
-  async function groups(accountId: string, filter: SummaryFilter): Promise<Group[]> {
+  async function groups(accountId: string, filter: SummaryFilter, signal?: AbortSignal): Promise<Group[]> {
     const { groupBy, timezone, status, maxRows } = filter;
     const { within, hasWholeHours } = await meaningOf(filter);
     return payments
@@ -84,16 +84,21 @@ export function createPaymentSums(connection: mongoose.Connection, payments: mon
           { $sort: { key: 1, '_id.assetCode': 1, '_id.assetIssuer': 1 } },
           { $limit: maxRows + 1 },
         ],
-        { hint: 'sums', maxTimeMS: MAX_TIME_MS },
+        { hint: 'sums', maxTimeMS: MAX_TIME_MS, signal },
       )
       .toArray();
   }
 
   return {
-    /** In the order of keys and assets. `too_many`: rows, or payments to be added up in time. */
-    async of(accountId: string, filter: SummaryFilter): Promise<SummaryRow[] | 'too_many' | 'unknown_timezone'> {
+    /** In the order of keys and assets. `too_many`: rows, or payments to be added up in time.
+     *  @param signal ends it, also in MongoDB. @throws its reason */
+    async of(
+      accountId: string,
+      filter: SummaryFilter,
+      signal?: AbortSignal,
+    ): Promise<SummaryRow[] | 'too_many' | 'unknown_timezone'> {
       try {
-        const found = await groups(accountId, filter);
+        const found = await groups(accountId, filter, signal);
         return found.length > filter.maxRows ? 'too_many' : found.map(toRow);
       } catch (error) {
         const code = error instanceof mongoose.mongo.MongoServerError ? error.code : null;

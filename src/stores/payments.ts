@@ -209,7 +209,7 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
       /** A merchant takes payments as they came. */
       complete: (ids: readonly string[], session: Session) => complete(accountId, ids, session),
       /** Counts and exact sums of payments, by group and asset. */
-      sums: (filter: SummaryFilter) => sums.of(accountId, filter),
+      sums: (filter: SummaryFilter, signal?: AbortSignal) => sums.of(accountId, filter, signal),
       byId: (id: string, session?: Session) => byId.one(accountId, id, session),
       list: (filter: PaymentFilter, request: PageRequest) => {
         const { fields, ids } = criteriaOf(filter);

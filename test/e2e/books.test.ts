@@ -50,6 +50,19 @@ t.before(async () => {
   await eventually(async () => (await service.api('GET', '/payments')).data.length === 1, 'the first payment');
 });
 
+t.test('a summary ends with the request that wants it', async (t) => {
+  const { connection, close } = await connectDatabase(uri);
+  t.teardown(close);
+  const { forAccount } = createStores(connection, { clock: systemClock, newId: createIds(systemClock) });
+  const sums = (signal: AbortSignal) =>
+    forAccount(service.accountId).payments.sums(
+      { groupBy: 'day', timezone: 'UTC', status: ['COMPLETED'], maxRows: 10 },
+      signal,
+    );
+  t.equal((await sums(new AbortController().signal)).length, 1);
+  await t.rejects(sums(AbortSignal.abort(new Error('hung up'))), { message: 'hung up' });
+});
+
 t.test('sums are exact beyond 64 bits, and assets are never added up', async (t) => {
   const most = '922337203685.4775807';
   const closedAt = new Date('2026-03-10T12:00:00Z');
