@@ -97,10 +97,8 @@ export function createRecorder(deps: {
         await payments.insert(stored, session);
         await outbox.publish(outboxEvents, session);
         await noteFirstPayments(judged, session);
-        await refundBook.bookWaiting(
-          judged.flatMap(({ target }) => target ?? []),
-          session,
-        );
+        const received = judged.flatMap(({ payment, target }) => (target ? [{ payment, target }] : []));
+        await refundBook.bookWaiting(received, session);
       }
       await refundBook.bookSent(batch, session);
       if (move && !(await cursors.advance(move.from, move.to, session))) throw new CursorConflict();

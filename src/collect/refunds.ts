@@ -6,7 +6,9 @@ import { memoRefunded, paymentRefunded, type Refundable, refundId } from '../dom
 import { isWatched } from '../domain/terms.js';
 import type { Outbox, PaymentTarget } from '../events/outbox.js';
 import type { Credit } from '../ledger/records.js';
+import type { CheckoutStore } from '../stores/checkouts.js';
 import type { Session } from '../stores/database.js';
+import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
 import type { RefundDoc, RefundStore } from '../stores/refunds.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
@@ -14,6 +16,8 @@ import { type MatchDeps, networkOf, targetsOf } from './match.js';
 
 export interface RefundDeps extends MatchDeps {
   wallets: Pick<WalletStore, 'at' | 'ofAllAccounts'>;
+  paymentLinks: Pick<PaymentLinkStore, 'byMemos' | 'countEarlyRefund'>;
+  checkouts: Pick<CheckoutStore, 'byMemos' | 'countEarlyRefund'>;
   payments: Pick<PaymentStore, 'known' | 'ofPayer' | 'addRefund'>;
   refunds: RefundStore;
   outbox: Pick<Outbox, 'ofPayment' | 'ofRefund' | 'publish'>;
@@ -27,10 +31,16 @@ export interface Sent {
   only?: WalletDoc | undefined;
 }
 
+/** A payment that was given to its link or checkout just now. */
+export interface Received {
+  payment: PaymentDoc;
+  target: PaymentTarget;
+}
+
 export type RefundBook = ReturnType<typeof createRefundBook>;
 
 export function createRefundBook(deps: RefundDeps) {
-  const { wallets, payments, refunds, outbox } = deps;
+  const { wallets, paymentLinks, checkouts, payments, refunds, outbox } = deps;
 
   /** @param target null for a payment that belongs to nothing */
   async function book(refund: RefundDoc, paymentId: string, target: PaymentTarget | null, session: Session) {
@@ -42,13 +52,8 @@ export function createRefundBook(deps: RefundDeps) {
     return payment;
   }
 
-  /** Books the refund where it belongs; without such a payment it waits. */
-  async function bookByMemo(
-    refund: RefundDoc,
-    target: PaymentTarget,
-    session: Session,
-    isWaiting = false,
-  ): Promise<void> {
+  /** Books the refund where it belongs. @returns false when there is no such payment */
+  async function bookByMemo(refund: RefundDoc, target: PaymentTarget, session: Session): Promise<boolean> {
     const found = await payments.ofPayer(
       { accountId: refund.accountId, senderAddress: refund.receiver, network: refund.network },
       { paymentLinkId: target.link?._id ?? null, checkoutId: target.checkout?._id ?? null },
@@ -59,7 +64,13 @@ export function createRefundBook(deps: RefundDeps) {
       found.map((each) => ({ ...toRefundable(each), id: each._id })),
     );
     if (payment) await book(refund, payment.id, target, session);
-    else if (!isWaiting) await refunds.save(refund, session);
+    return payment !== null;
+  }
+
+  /** Until a payment comes that it gives back. */
+  async function leaveWaiting(refund: RefundDoc, { link, checkout }: PaymentTarget, session: Session): Promise<void> {
+    await refunds.save(refund, session);
+    await (link ? paymentLinks.countEarlyRefund(link._id, session) : checkouts.countEarlyRefund(checkout._id, session));
   }
 
   return {
@@ -96,17 +107,20 @@ export function createRefundBook(deps: RefundDeps) {
       for (const { refund, target } of due) {
         if (known.has(refund._id)) continue;
         known.add(refund._id);
-        await bookByMemo(refund, target, session);
+        if (!(await bookByMemo(refund, target, session))) await leaveWaiting(refund, target, session);
       }
     },
 
-    /** Books refunds that were read before the payments that they give back. @param targets of the payments that were stored just now */
-    async bookWaiting(targets: readonly PaymentTarget[], session: Session): Promise<void> {
-      const targetById = new Map(targets.map((target) => [targetIdOf(target), target]));
-      if (targetById.size === 0) return;
-      for (const refund of await refunds.waiting([...targetById.keys()], session)) {
-        await bookByMemo(refund, targetById.get(refund.targetId!)!, session, true);
+    /** Books refunds that were read before the payments that they give back. @returns whether there were any */
+    async bookWaiting(received: readonly Received[], session: Session): Promise<boolean> {
+      const waited = received.filter(({ target }) => (target.link ?? target.checkout).earlyRefunds);
+      let isAny = false;
+      for (const { payment, target } of waited) {
+        for (const refund of await refunds.waiting(targetIdOf(target), payment, session)) {
+          if (await bookByMemo(refund, target, session)) isAny = true;
+        }
       }
+      return isAny;
     },
   };
 }

@@ -89,6 +89,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       eventsStored,
       clock,
       bookRefund: createBookByHash({ ledgers, wallets, refunds, refundBook, transaction, clock }),
+      bookWaitingRefunds: refundBook.bookWaiting,
       ledgerLimit,
     }),
     events: createEventService({ forAccount, tail, eventsStored, clock }),

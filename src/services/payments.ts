@@ -57,6 +57,12 @@ export async function withProducts(
   return payments.map((payment) => toPayment(payment, byId.get(payment.productId ?? '') ?? null));
 }
 
+/** Books refunds that were read before a payment became one of its link or checkout. @returns whether there were any */
+export type BookWaitingRefunds = (
+  received: readonly { payment: PaymentDoc; target: PaymentTarget }[],
+  session: Session,
+) => Promise<boolean>;
+
 export function createPaymentService(deps: {
   forAccount: ForAccount<'payments' | 'refunds' | 'paymentLinks' | 'checkouts' | 'products' | 'wallets'>;
   outbox: Outbox;
@@ -65,10 +71,11 @@ export function createPaymentService(deps: {
   eventsStored: () => void;
   clock: Clock;
   bookRefund: BookRefund;
+  bookWaitingRefunds: BookWaitingRefunds;
   /** Counts a look at the ledger for an account. @returns the seconds to wait, 0 when it may look */
   ledgerLimit: (accountId: string) => number;
 }): ServiceOf<Contract['payments']> {
-  const { forAccount, outbox, transaction, eventsStored, clock, bookRefund, ledgerLimit } = deps;
+  const { forAccount, outbox, transaction, eventsStored, clock, bookRefund, bookWaitingRefunds, ledgerLimit } = deps;
 
   const show = async (payment: PaymentDoc) =>
     toPayment(
@@ -209,7 +216,8 @@ export function createPaymentService(deps: {
         );
         if (!after) throw conflict(`Only an UNMATCHED payment can be assigned; this one is ${before.status}.`);
         await applyEffects({ before, after, target }, session);
-        return after;
+        const isBack = await bookWaitingRefunds([{ payment: after, target }], session);
+        return isBack ? (await payments.byId(id, session))! : after;
       });
       eventsStored();
       return show(assigned);

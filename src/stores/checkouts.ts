@@ -52,6 +52,8 @@ export interface CheckoutDoc {
   createdAt: Date;
   /** When the newest gap that its wallet had then was found; null for none. Missing in documents of before there was this. */
   gapBefore?: Date | null;
+  /** Refunds that were read before a payment that they give back. Missing means 0. */
+  earlyRefunds?: number;
 }
 
 const nullable = { type: String, default: null };
@@ -85,6 +87,7 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
     closedAt: { type: Date, default: null },
     createdAt: Date,
     gapBefore: Date,
+    earlyRefunds: Number,
   },
   { ...SCHEMA_OPTIONS, collection: 'checkouts' },
 );
@@ -252,6 +255,10 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
           { session, ordered: false },
         );
         await touchClosed(batch, session);
+      },
+      /** In the transaction that found no payment for the refund: it conflicts with every one that gives the checkout a payment. */
+      async countEarlyRefund(id: string, session: Session): Promise<void> {
+        await collection.updateOne({ _id: id }, { $inc: { earlyRefunds: 1 } }, { session });
       },
       /** OPEN checkouts to look at now, those that have waited longest first. */
       dueForExpiry: (now: Date, limit: number) =>

@@ -24,6 +24,8 @@ export interface PaymentLinkDoc {
   /** All payments. */
   receivedCount: number;
   createdAt: Date;
+  /** Refunds that were read before a payment that they give back. Missing means 0. */
+  earlyRefunds?: number;
   /** Stored for searches, never read. */
   suffixes?: string[];
 }
@@ -53,6 +55,7 @@ const paymentLinkSchema = new mongoose.Schema<PaymentLinkDoc>(
     paymentCount: Number,
     receivedCount: Number,
     createdAt: Date,
+    earlyRefunds: Number,
     suffixes: { type: [String], select: false },
   },
   { ...SCHEMA_OPTIONS, collection: 'paymentLinks' },
@@ -188,6 +191,10 @@ export function createPaymentLinkStore(
     system: {
       /** Adds to the counts of links, in the transaction that stores their payments. It also conflicts with their deletion. */
       count: (changes: readonly LinkCountChange[], session: Session) => count(changes, {}, session),
+      /** In the transaction that found no payment for the refund: it conflicts with every one that gives the link a payment. */
+      async countEarlyRefund(id: string, session: Session): Promise<void> {
+        await collection.updateOne({ _id: id }, { $inc: { earlyRefunds: 1 } }, { session });
+      },
       /** The network began anew: only the times of stamps count for these products' links. */
       async forgetLedgers(productIds: readonly string[]): Promise<void> {
         await links.collection.updateMany(

@@ -2,6 +2,7 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { SCHEMA_OPTIONS, type Session } from './database.js';
+import type { PaymentDoc } from './payments.js';
 
 export interface RefundDoc {
   /** By `refundId` of the domain. */
@@ -46,10 +47,16 @@ const refundSchema = new mongoose.Schema<RefundDoc>(
   { ...SCHEMA_OPTIONS, collection: 'refunds' },
 );
 refundSchema.index({ accountId: 1, transactionHash: 1 });
-refundSchema.index({ targetId: 1 }, { partialFilterExpression: { paymentId: null }, name: 'waiting' });
+refundSchema.index(
+  { targetId: 1, receiver: 1, ledgerClosedAt: 1 },
+  { partialFilterExpression: { paymentId: null }, name: 'waitingOf' },
+);
 
-/** More that wait for one link or checkout are looked at another time. */
-const WAITING_AT_ONCE = 100;
+/** By what a refund is known to belong to a payment. */
+type GivenBack = Pick<PaymentDoc, 'senderAddress' | 'assetCode' | 'assetIssuer' | 'ledgerClosedAt'>;
+
+/** More that wait for payments of one payer to one link or checkout are looked at with the next payment. */
+const WAITING_AT_ONCE = 20;
 
 /** What works across accounts: for the recorder. */
 export type RefundStore = ReturnType<typeof createRefundStore>['system'];
@@ -73,11 +80,16 @@ export function createRefundStore(connection: mongoose.Connection) {
       },
       byIds: (ids: readonly string[], session: Session) =>
         collection.find({ _id: { $in: [...ids] } }, { session }).toArray(),
-      /** Those that wait for a payment of these links and checkouts. */
-      waiting: (targetIds: readonly string[], session: Session) =>
-        collection
-          .find({ targetId: { $in: [...targetIds] }, paymentId: null }, { session, limit: WAITING_AT_ONCE })
-          .toArray(),
+      /** The oldest of those that may give back this payment to a link or checkout, and wait. */
+      waiting(targetId: string, payment: GivenBack, session: Session): Promise<RefundDoc[]> {
+        const { senderAddress: receiver, assetCode, assetIssuer, ledgerClosedAt } = payment;
+        return collection
+          .find(
+            { targetId, paymentId: null, receiver, assetCode, assetIssuer, ledgerClosedAt: { $gte: ledgerClosedAt } },
+            { session, sort: { ledgerClosedAt: 1 }, limit: WAITING_AT_ONCE },
+          )
+          .toArray();
+      },
       async save(refund: RefundDoc, session: Session): Promise<void> {
         await collection.replaceOne({ _id: refund._id }, refund, { session, upsert: true });
       },

@@ -1,9 +1,11 @@
 /** Money that goes back to its payer is seen on the ledger and booked at its payment, once for every operation. */
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import t from 'tap';
+import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startTestService } from '../helpers/service.js';
 
-const service = await startTestService(t);
+const database = await testDatabase(t);
+const service = await startTestService(t, { database });
 const ledger = service.context.localLedger!.client;
 const shop = await ledger.fund();
 const payer = await ledger.fund();
@@ -77,6 +79,26 @@ t.test('two operations of one transaction are two refunds', async (t) => {
     after.refunds.map(({ amount }: any) => amount),
     ['3', '4'],
   );
+});
+
+t.test('one that was sent before its payment was assigned is booked with that', async (t) => {
+  for (const path of ['payment-links', 'checkouts'] as const) {
+    const target = (
+      await service.api('POST', `/${path}`, { productId: product.id, ...(path === 'checkouts' ? { amount: '8' } : {}) })
+    ).data;
+    const payment = await paid('8', 'no memo of ours');
+    const { hash } = await giveBack('8', wallet, `refund ${target.memo}`);
+    const waits = () => database.db.collection('refunds').findOne({ transactionHash: hash, paymentId: null });
+    await eventually(waits, 'the refund is read');
+    const body = path === 'checkouts' ? { checkoutId: target.id } : { paymentLinkId: target.id };
+    const assigned = await service.api('POST', `/payments/${payment.id}/assign`, body);
+    t.match(assigned.data, { status: 'COMPLETED', refundedAmount: '8', refunds: [{ transactionHash: hash }] });
+    const events = await eventually(async () => {
+      const found = await eventsOf(payment.id);
+      return found.length > 0 && found;
+    }, 'the event');
+    t.equal(events.length, 1);
+  }
 });
 
 t.test('by the hash of its transaction, and nothing else', async (t) => {

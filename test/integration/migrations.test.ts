@@ -28,6 +28,8 @@ const MAY_BE_ABSENT = new Set([
   'countSegments.room',
   'payments.refundedAmount',
   'payments.refunds',
+  'paymentLinks.earlyRefunds',
+  'checkouts.earlyRefunds',
   'networkStates.resetAt',
   'networkStates.gapWaitsSince',
   'networkStates.latestSeen',
@@ -185,6 +187,24 @@ t.test('products with payments are marked, and wallets count their products righ
   for (const { _id, hasPayments = false } of products) t.equal(hasPayments, paid.has(String(_id)));
   for (const { _id, productCount } of await db.collection('wallets').find().toArray())
     t.equal(productCount, products.filter(({ walletId }) => walletId === _id).length);
+});
+
+t.test('links and checkouts whose refunds wait are marked, and the index of before is gone', async (t) => {
+  const { uri, db } = await oldDatabase(t);
+  const link = (await db.collection('paymentLinks').findOne())!;
+  const refunds = db.collection('refunds');
+  await refunds.createIndex({ targetId: 1 }, { partialFilterExpression: { paymentId: null }, name: 'waiting' });
+  const targetId = String(link._id);
+  await refunds.insertMany([
+    { _id: 'one' as never, targetId, paymentId: null },
+    { _id: 'two' as never, targetId, paymentId: null },
+    { _id: 'booked' as never, targetId, paymentId: 'pay_1' },
+    { _id: 'by hash' as never, targetId: null, paymentId: 'pay_1' },
+  ]);
+  await open(t, uri);
+  t.match(await db.collection('paymentLinks').findOne({ _id: link._id }), { earlyRefunds: 2 });
+  t.equal(await db.collection('paymentLinks').countDocuments({ earlyRefunds: { $exists: true } }), 1);
+  t.notOk((await refunds.indexes()).some(({ name }) => name === 'waiting'));
 });
 
 class Killed extends Error {}

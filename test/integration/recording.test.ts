@@ -293,4 +293,16 @@ t.test('money sent back is booked once, at the oldest payment with as much left,
   t.equal(await told(), 3);
   const [event] = await db.collection('events').find({ type: 'payment.refunded' }).sort({ _id: -1 }).toArray();
   t.match(JSON.parse(event!.data), { payment: { refundedAmount: '0.000052' }, paymentLink: { id: 'link_1' } });
+
+  const inUsdc = { asset: { code: 'USDC', issuer: SHOP } };
+  const OTHER_PAYER = 'GOTHER';
+  const neverMatch = Array.from({ length: 120 }, (_, n) => back(100 + n, 1n, inUsdc));
+  await recorder.record(
+    'TESTNET',
+    { credits: [], refunds: [...neverMatch, back(300, 4n, { receiver: OTHER_PAYER })] },
+    null,
+  );
+  await recorder.record('TESTNET', { credits: [{ ...paid(3, 4n), sender: OTHER_PAYER }] }, null);
+  t.same((await refundsOf()).at(-1), ['0.0000004', 1], 'what never matches hides nothing');
+  t.equal(await told(), 4);
 });

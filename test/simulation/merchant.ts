@@ -304,7 +304,13 @@ export class Merchant {
       );
       return;
     }
-    const memo = known.links.get(paymentLinkId)?.memo ?? known.checkouts.get(checkoutId)?.memo ?? 'NOBODY';
+    // What is matched to nothing may have been meant for something, and be assigned to it later.
+    const isMatched = paymentLinkId !== null || checkoutId !== null;
+    const own = <Each extends Doc>(docs: ReadonlyMap<string, Each>) =>
+      [...docs].filter(([, each]) => each.accountId === accountId);
+    const meant = isMatched ? null : random.pick([...own(known.links), ...own(known.checkouts)]);
+    const paidFor = known.links.get(paymentLinkId) ?? known.checkouts.get(checkoutId) ?? meant?.[1];
+    const memo = paidFor?.memo ?? 'NOBODY';
     const spelled = random.pick([
       `refund ${memo}`,
       `refund ${memo}`,
@@ -312,8 +318,9 @@ export class Merchant {
       'refund NOBODY',
       null,
     ]);
-    const own = [...known.wallets.values()].filter((wallet) => wallet.accountId === accountId);
-    const from = random.chance(0.8) ? known.wallets.get(payment.walletId)!.address : random.pick(own).address;
+    const from = random.chance(0.8)
+      ? known.wallets.get(payment.walletId)!.address
+      : random.pick(own(known.wallets))[1].address;
     const receiver = random.chance(0.85)
       ? payment.senderAddress
       : random.pick([STRANGER, ...ADDRESSES.filter((each) => !chain.keepsBooks || chain.accounts.isOpen(each))]);
@@ -329,6 +336,17 @@ export class Merchant {
       memo: spelled === null ? { type: 'none', text: null } : { type: 'text', text: spelled.slice(0, MEMO_BYTES) },
       shape: 'payment',
     });
+    if (!meant || random.chance(0.3)) return;
+    await scheduler.sleep(random.between(0, 20_000), null);
+    const [id] = meant;
+    await this.#act('assigns what it sent back', ({ payments }) =>
+      this.#impatiently(() =>
+        payments.assign(callerOf(accountId), {
+          id: payment._id,
+          ...(known.links.has(id) ? { paymentLinkId: id } : { checkoutId: id }),
+        }),
+      ),
+    );
   }
 
   async #changeWebhook(id: string): Promise<void> {

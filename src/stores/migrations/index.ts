@@ -4,8 +4,16 @@ import { replays } from './002-replays.js';
 import { storedGaps } from './003-gaps.js';
 import { networkStates } from './004-network-states.js';
 import { countsOfProducts } from './005-counts-of-products.js';
+import { earlyRefunds } from './006-early-refunds.js';
 import type { Migration } from './migration.js';
 
 export { migrate } from './migrate.js';
 
-export const MIGRATIONS: readonly Migration[] = [fieldTerms, replays, storedGaps, networkStates, countsOfProducts];
+export const MIGRATIONS: readonly Migration[] = [
+  fieldTerms,
+  replays,
+  storedGaps,
+  networkStates,
+  countsOfProducts,
+  earlyRefunds,
+];

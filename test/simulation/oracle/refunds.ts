@@ -51,10 +51,7 @@ export function unbooked(known: Knowledge, chain: Chain, stored: StoredRefunds):
     );
     return [...new Set(owners.map(([, { accountId }]) => accountId))].flatMap((accountId) => {
       const targetId = targetOf(sent, accountId, stored);
-      // What was assigned to the link after the refund was read.
-      const payments = givenBack(sent, accountId, stored, targetId).filter(
-        ({ _id }) => !known.assigned.has(_id) && !known.assignedToCheckout.has(_id),
-      );
+      const payments = givenBack(sent, accountId, stored, targetId);
       if (targetId === null || payments.length === 0 || booked.has(`${accountId}:${placeOf(sent)}`)) return [];
       return [`the refund ${sent.operationId} of ledger ${sent.ledger} is not booked for ${accountId}`];
     });
