@@ -13,6 +13,8 @@ export interface Caller {
   signal?: AbortSignal;
   /** With an Idempotency-Key: the id that a created resource must get, the same if the creation is done again after a crash. */
   reservedId?: (prefix: IdPrefix) => string;
+  /** With an Idempotency-Key: an earlier run of the request did not answer, and may have had its effect. */
+  isRepeated?: boolean;
 }
 
 /** One function per operation of a resource: takes the caller first, returns the resource or `{items, meta}`, throws `ApiError`. */

@@ -145,7 +145,7 @@ export function createCheckoutService(deps: {
   }
 
   return {
-    async create({ accountId, reservedId }, input) {
+    async create({ accountId, reservedId, isRepeated }, input) {
       const { checkouts } = forAccount(accountId);
       const _id = reservedId?.('chk') ?? newId('chk');
       const made = reservedId && (await checkouts.byId(_id));
@@ -160,7 +160,9 @@ export function createCheckoutService(deps: {
       if (fault) throw invalid(fault);
       const terms = await termsOf(forAccount(accountId), input);
       const createdAt = createdAtOf(_id);
-      const expiresAt = new Date(input.expiresAt ?? createdAt.getTime() + DEFAULT_LIFETIME_MS);
+      // Its id is as old as the first run of the request.
+      const begins = isRepeated ? clock.now() : createdAt;
+      const expiresAt = new Date(input.expiresAt ?? begins.getTime() + DEFAULT_LIFETIME_MS);
       for (;;) {
         const checkout: CheckoutDoc = {
           _id,
@@ -236,11 +238,13 @@ export function createCheckoutService(deps: {
       return toCheckout({ ...facts, checkout }, publicUrl);
     },
 
-    async accept({ accountId }, { id }) {
+    async accept({ accountId, isRepeated }, { id }) {
       const { checkouts, payments, wallets } = forAccount(accountId);
-      const { checkout: found, wallet: paidTo } = await find(accountId, id);
+      const found = await find(accountId, id);
+      const isPaid = found.checkout.status === 'PAID';
+      if (isRepeated && isPaid) return toCheckout(found, publicUrl);
       // Before the transaction, which may run more than once.
-      const from = found.status === 'PAID' ? { at: clock.now(), ledger: null } : await stamper.stamp(paidTo.network);
+      const from = isPaid ? { at: clock.now(), ledger: null } : await stamper.stamp(found.wallet.network);
       const accepted = await transaction(async (session) => {
         const before = await checkouts.byId(id, session);
         const facts = before && (await factsOf(before));

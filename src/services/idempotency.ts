@@ -2,7 +2,8 @@
  *
  *  Of the requests with one key, account, method and path one runs at a time, in whatever process. Only a 2xx answer is kept; after a failure
  *  the key is free again. Effect and answer are not stored in one step: if the process dies between the two, the next request runs again.
- *  A creation gets the same `reservedId` then and makes no second thing; what is no creation is done twice. */
+ *  A creation gets the same `reservedId` then and makes no second thing; what can be done once only, such as accepting a payment, finds that it is done;
+ *  anything else is done twice. */
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
@@ -66,7 +67,9 @@ export function createIdempotency(deps: {
     const kept = hasExpired ? {} : { reservedSuffix: seen.reservedSuffix, expiresAt: seen.expiresAt };
     // From now on: the claim was made before the database was asked, and may be over already.
     const next = { ...claim, ...kept, runsUntil: new Date(now.getTime() + LEASE_MS) };
-    return (await claims.replace(seen, next)) ? perform(caller, next, secretField, execute) : null;
+    return (await claims.replace(seen, next))
+      ? perform({ ...caller, isRepeated: !hasExpired }, next, secretField, execute)
+      : null;
   }
 
   async function perform(caller: Caller, claim: ClaimDoc, secretField: string | undefined, execute: Execute) {

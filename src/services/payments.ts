@@ -163,12 +163,13 @@ export function createPaymentService(deps: {
       return show(payment);
     },
 
-    async accept({ accountId }, { id }) {
+    async accept({ accountId, isRepeated }, { id }) {
       const { payments } = forAccount(accountId);
       const accepted = await transaction(async (session) => {
         const before = await payments.byId(id, session);
         if (!before) throw notFound('payment');
         if (before.checkoutId) throw conflict('This payment belongs to a checkout: accept the checkout.');
+        if (isRepeated && before.status === 'COMPLETED') return before;
         const after = await payments.judge(
           id,
           ['UNDERPAID', 'REJECTED'],
@@ -186,7 +187,7 @@ export function createPaymentService(deps: {
       return show(accepted);
     },
 
-    async assign({ accountId }, { id, paymentLinkId, checkoutId }) {
+    async assign({ accountId, isRepeated }, { id, paymentLinkId, checkoutId }) {
       const { payments } = forAccount(accountId);
       const [path, what] = checkoutId ? ['checkoutId', 'checkout'] : ['paymentLinkId', 'payment link'];
       const assigned = await transaction(async (session) => {
@@ -195,6 +196,8 @@ export function createPaymentService(deps: {
         if (!found) throw invalid({ path, message: `There is no such ${what}.`, code: 'not_found' });
         const before = await payments.byId(id, session);
         if (!before) throw notFound('payment');
+        const isTheirs = checkoutId ? before.checkoutId === checkoutId : before.paymentLinkId === paymentLinkId;
+        if (isRepeated && isTheirs) return before;
         const close = { ledger: before.ledger, closedAt: before.ledgerClosedAt };
         const asOf = await withTermsAt(found, close, session);
         const network = asOf.link ? networkInForce(asOf.product, close, asOf.wallet) : asOf.wallet.network;

@@ -53,7 +53,7 @@ refundSchema.index(
 );
 
 /** By what a refund is known to belong to a payment. */
-type GivenBack = Pick<PaymentDoc, 'senderAddress' | 'assetCode' | 'assetIssuer' | 'ledgerClosedAt'>;
+type GivenBack = Pick<PaymentDoc, 'accountId' | 'senderAddress' | 'assetCode' | 'assetIssuer' | 'ledgerClosedAt'>;
 
 /** More that wait for payments of one payer to one link or checkout are looked at with the next payment. */
 const WAITING_AT_ONCE = 20;
@@ -82,10 +82,18 @@ export function createRefundStore(connection: mongoose.Connection) {
         collection.find({ _id: { $in: [...ids] } }, { session }).toArray(),
       /** The oldest of those that may give back this payment to a link or checkout, and wait. */
       waiting(targetId: string, payment: GivenBack, session: Session): Promise<RefundDoc[]> {
-        const { senderAddress: receiver, assetCode, assetIssuer, ledgerClosedAt } = payment;
+        const { accountId, senderAddress: receiver, assetCode, assetIssuer, ledgerClosedAt } = payment;
         return collection
           .find(
-            { targetId, paymentId: null, receiver, assetCode, assetIssuer, ledgerClosedAt: { $gte: ledgerClosedAt } },
+            {
+              accountId,
+              targetId,
+              paymentId: null,
+              receiver,
+              assetCode,
+              assetIssuer,
+              ledgerClosedAt: { $gte: ledgerClosedAt },
+            },
             { session, sort: { ledgerClosedAt: 1 }, limit: WAITING_AT_ONCE },
           )
           .toArray();

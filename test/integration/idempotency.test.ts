@@ -8,7 +8,7 @@ import { createIdempotency } from '../../src/services/idempotency.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createIdempotencyStore } from '../../src/stores/idempotency.js';
 import { testDatabase } from '../helpers/mongo.js';
-import { startSelling, startTestService } from '../helpers/service.js';
+import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
 const log = pino({ level: 'silent' });
 const HOUR_MS = 3_600_000;
@@ -222,6 +222,53 @@ t.test('after a fault the next request runs at once and reserves the same id', a
   t.match(await two.run(caller, same, faulty), { status: 201 });
   t.equal(ids.length, 2);
   t.equal(ids[0], ids[1]);
+});
+
+t.test('what can be done once only is answered, though the run that did it never answered', async (t) => {
+  const service = await startTestService(t);
+  const { context, accountId } = service;
+  const { payments, checkouts } = context.services;
+  const { wallet, product, link } = await startSelling(service);
+  const as: Caller = { ...caller, accountId };
+  const order = (await service.api('POST', '/checkouts', { productId: product.id })).data;
+  const paid = async (memo: string) => {
+    const { hash } = await context.localLedger!.client.pay({ to: wallet.address, amount: '1', memo });
+    const path = `/payments?transactionHash=${hash}&status=UNDERPAID&status=UNMATCHED`;
+    return eventually(async () => (await service.api('GET', path)).data[0], 'the payment');
+  };
+  const [part, lost, forOrder] = [await paid(link.memo), await paid('NOBODY'), await paid('NO ORDER')];
+  await paid(order.memo);
+  const actions: Record<string, (runner: Caller) => Promise<{ id: string }>> = {
+    accept: (runner) => payments.accept(runner, { id: part.id }),
+    'assign to a link': (runner) => payments.assign(runner, { id: lost.id, paymentLinkId: link.id }),
+    'assign to a checkout': (runner) => payments.assign(runner, { id: forOrder.id, checkoutId: order.id }),
+    'accept a checkout': (runner) => checkouts.accept(runner, { id: order.id }),
+  };
+  for (const [path, act] of Object.entries(actions)) {
+    const same = request({ path });
+    let done: unknown = null;
+    const run = async (runner: Caller) => {
+      const answer = { status: 200, body: await act(runner) };
+      if (done !== null) return answer;
+      done = answer.body;
+      throw new Error('the process died');
+    };
+    await t.rejects(one.run(as, same, run), { message: 'the process died' });
+    t.match(await two.run(as, same, run), { status: 200, body: done as object, replayed: false }, path);
+    await t.rejects(two.run(as, request({ path }), run), { code: 'conflict' }, `${path}, as another request`);
+  }
+
+  const same = request();
+  const ends: Date[] = [];
+  const make = async (runner: Caller) => {
+    if (ends.push(new Date()) === 1) throw new Error('the database is away');
+    return { status: 201, body: await checkouts.create(runner, { productId: product.id }) };
+  };
+  await t.rejects(one.run(as, same, make));
+  await systemClock.sleep(100);
+  const { expiresAt, createdAt } = (await two.run(as, same, make)).body as Record<'expiresAt' | 'createdAt', string>;
+  t.ok(Date.parse(expiresAt) - Date.parse(createdAt) >= 24 * HOUR_MS, 'has all of its time');
+  t.ok(Date.parse(expiresAt) >= ends[1]!.getTime() + 24 * HOUR_MS);
 });
 
 t.test('a slow first request is waited for while it lives, but not for ever', async (t) => {
