@@ -96,6 +96,10 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
   let again = false;
   let attempts = 0;
   let emptied = 0;
+  /** The last look failed. */
+  let isAway = false;
+  /** When the database was there again after it had been away. */
+  let backMs = Number.NEGATIVE_INFINITY;
   let nap: AbortController | null = null;
 
   const wake = () => {
@@ -105,20 +109,30 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
 
   async function round(): Promise<void> {
     emptied = 0;
-    const due = await deliveries.dueWebhooks(clock.now());
+    const due = await lookForDue();
     const isDue = new Set(due);
     await queues.yieldAsked();
     await queues.endTurns();
     await queues.release(
       queues.all().filter((queue) => queue.size === 0 && (queue.stopped || !isDue.has(queue.webhook._id))),
     );
-    await queues.claim(due);
+    // Leases may have ended while the database was away: who holds them renews them first, and records what it has sent.
+    if (monotonic.nowMs() - backMs >= marginMs) await queues.claim(due);
     await loadInto(
       queues.all().filter((queue) => isDue.has(queue.webhook._id)),
       queues,
       { ...deps, maxBodyBytes },
     );
     for (const queue of queues.all()) fill(queue);
+  }
+
+  async function lookForDue(): Promise<string[]> {
+    const askedMs = monotonic.nowMs();
+    const due = await deliveries.dueWebhooks(clock.now());
+    const nowMs = monotonic.nowMs();
+    if (isAway || nowMs - askedMs >= marginMs) backMs = nowMs;
+    isAway = false;
+    return due;
   }
 
   function fill(queue: EndpointQueue): void {
@@ -206,6 +220,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
           if (!signal.aborted) await rest();
         } catch (err) {
           log.error({ err }, 'webhook dispatch failed; it goes on');
+          isAway = true;
           await clock.sleep(WAIT_AFTER_FAULT_MS, signal);
         }
       }

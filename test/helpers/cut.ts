@@ -5,6 +5,8 @@ export interface CuttableWay {
   url: string;
   /** Ends every connection of now. */
   cut(): void;
+  /** Ends every connection until it is opened again. */
+  close(isClosed: boolean): void;
 }
 
 /** @param isLast told of what goes through: a connection ends by what it answers true for */
@@ -18,7 +20,12 @@ export async function cuttableWay(
     for (const each of ends) each.destroy();
     ends.clear();
   };
+  let isClosed = false;
   const proxy = createServer((from) => {
+    if (isClosed) {
+      from.destroy();
+      return;
+    }
     const target = connect(Number(new URL(to).port), '127.0.0.1');
     for (const each of [from, target]) each.on('error', () => undefined);
     from.on('data', (bytes) => {
@@ -32,5 +39,17 @@ export async function cuttableWay(
     cut();
     proxy.close();
   });
-  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, cut };
+  const close = (shut: boolean) => {
+    isClosed = shut;
+    if (shut) cut();
+  };
+  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, cut, close };
+}
+
+/** The URI of the same database by this way. */
+export function databaseAt(uri: string, { url }: CuttableWay): string {
+  const way = Object.assign(new URL(uri), { hostname: '127.0.0.1', port: new URL(url).port });
+  way.searchParams.delete('replicaSet');
+  way.searchParams.set('directConnection', 'true');
+  return way.href;
 }

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { connectDatabase } from '../../src/stores/database.js';
-import { cuttableWay } from '../helpers/cut.js';
+import { cuttableWay, databaseAt } from '../helpers/cut.js';
 import { testDatabase } from '../helpers/mongo.js';
 
 t.test('a transaction begins no earlier than what was read before it', async (t) => {
@@ -44,11 +44,8 @@ t.test('a transaction is not lost with the connection that it would have begun o
   const { uri } = await testDatabase(t);
   let asked = 0;
   const isFirstOfSession = (bytes: Buffer) => bytes.includes('ping') && bytes.includes('lsid') && asked++ === 0;
-  const { url } = await cuttableWay(t, uri, isFirstOfSession);
-  const way = Object.assign(new URL(uri), { hostname: '127.0.0.1', port: new URL(url).port });
-  way.searchParams.delete('replicaSet');
-  way.searchParams.set('directConnection', 'true');
-  const { connection, transaction, close } = await connectDatabase(way.href);
+  const way = await cuttableWay(t, uri, isFirstOfSession);
+  const { connection, transaction, close } = await connectDatabase(databaseAt(uri, way));
   t.teardown(close);
   const things = connection.db!.collection('things');
   await transaction((session) => things.insertOne({ round: 1 }, { session }));

@@ -19,6 +19,7 @@ import { createDispatcher, type DispatcherDeps, type DispatchSettings } from '..
 import { createPause } from '../../src/webhooks/pause.js';
 import { createPoster } from '../../src/webhooks/poster.js';
 import { createSend } from '../../src/webhooks/send.js';
+import { cuttableWay, databaseAt } from '../helpers/cut.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { type Behave, type Received, startReceiver, testAuthority, verified } from '../helpers/receiver.js';
 
@@ -658,6 +659,29 @@ t.test('two dispatchers: nothing is sent twice, and payment.received goes first,
   t.equal(r.receiver.requests.length, 240, 'each exactly once');
   t.equal(new Set(r.receiver.requests.map((request) => request.path + eventIdOf(request))).size, 240);
   inOrder(t, r, docs, 20);
+});
+
+t.test('nothing is sent twice when the database was away for longer than a lease', async (t) => {
+  const r = await rig(t, () => ({ delayMs: 100 }));
+  for (let n = 0; n < 20; n++) await r.webhook(`/${n}`);
+  const ways = await Promise.all([1, 2].map(() => cuttableWay(t, r.uri)));
+  for (const way of ways) {
+    const database = await connectDatabase(databaseAt(r.uri, way));
+    t.teardown(() => database.close());
+    const { system } = createStores(database.connection, { newId: r.newId, clock: r.clock });
+    r.dispatch({ timeoutMs: 1000, leaseMarginMs: 3000, graceMs: 0 }, system);
+    if (way === ways[0]) await r.publish(r.eventsOf(payments(2), ['payment.completed']));
+    await r.receiver.until(() => r.receiver.requests.length >= 20);
+  }
+  // What is sent now cannot be recorded, and whoever sent it is the last to find the database again.
+  for (const way of ways) way.close(true);
+  await systemClock.sleep(8000);
+  for (const way of ways.toReversed()) {
+    way.close(false);
+    await systemClock.sleep(1500);
+  }
+  await r.settled((all) => all.length === 40 && all.every(isDelivered));
+  t.equal(r.receiver.requests.length, 40);
 });
 
 t.test('a dispatcher that comes later gets half of the webhooks, in order, and nothing is sent twice', async (t) => {
