@@ -15,22 +15,24 @@ export interface AttemptDeps {
   secrets: SecretBox;
   clock: Clock;
   log: Logger;
-  /** The service's own keys that sign at a moment; absent where there are none. */
-  signers?: (now: Date) => Promise<readonly KeyObject[]>;
   settings: RetrySettings;
 }
 
-/** Makes one attempt and judges its answer. @returns what to record; `health` is null when the attempt changes nothing about the webhook */
+/** The service's own keys that sign at a moment. @throws when they cannot be read */
+export type Signers = (now: Date) => Promise<readonly KeyObject[]>;
+
+/** Makes one attempt and judges its answer. @param keys the service's own that sign
+ *  @returns what to record; `health` is null when the attempt changes nothing about the webhook */
 export async function attempt(
   queue: EndpointQueue,
-  { delivery, body }: { delivery: DueDelivery; body: Buffer },
+  { delivery, body, keys }: { delivery: DueDelivery; body: Buffer; keys: readonly KeyObject[] },
   deps: AttemptDeps,
 ): Promise<{ record: AttemptRecord; health: WebhookHealth | null }> {
   const { clock, settings, log } = deps;
   const { _id: id, eventId, sequence, attemptCount } = delivery;
   const at = clock.now();
   const { webhook } = queue;
-  const result = await signAndPost(webhook, { eventId, sequence, body, at }, deps);
+  const result = await signAndPost(webhook, { eventId, sequence, body, at, keys }, deps);
   const nowMs = clock.nowMs();
   const { status, nextAttemptAt, gone } = judgeAttempt(result, attemptCount + 1, nowMs, clock.random(), settings);
   const { durationMs, responseStatus, error } = result;
@@ -52,14 +54,13 @@ export async function attempt(
  *  @param request.at when it is sent, by which it is signed */
 export async function signAndPost(
   webhook: WebhookDoc,
-  request: { eventId: string; sequence: number | null; body: Buffer; at: Date },
-  deps: Pick<AttemptDeps, 'poster' | 'secrets' | 'signers' | 'log'>,
+  request: { eventId: string; sequence: number | null; body: Buffer; at: Date; keys: readonly KeyObject[] },
+  deps: Pick<AttemptDeps, 'poster' | 'secrets' | 'log'>,
 ): Promise<PostResult> {
-  const { eventId, sequence, body, at } = request;
+  const { eventId, sequence, body, at, keys } = request;
   try {
-    const signers = await deps.signers?.(at);
     const headers = {
-      ...(await signedHeaders(webhook, deps.secrets, eventId, body, at, signers)),
+      ...(await signedHeaders(webhook, deps.secrets, eventId, body, at, keys)),
       ...(sequence === null ? {} : { 'webhook-sequence': String(sequence) }),
     };
     return await deps.poster.post(webhook.url, headers, body);

@@ -1,5 +1,6 @@
 /** The way of a delivery: due → endpoint queue → signed post → record → next. Several dispatchers may run at once; a webhook's lease keeps two of them from
  *  sending the same delivery. Each endpoint has its own queue and its own limit of requests in flight, so that none waits for another. */
+import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
 import type { RetrySettings } from '../domain/retry.js';
@@ -8,7 +9,7 @@ import type { DeliveryStore } from '../stores/deliveries.js';
 import type { AttemptRecord } from '../stores/due-deliveries.js';
 import type { EventStore } from '../stores/events.js';
 import type { WebhookStore } from '../stores/webhooks.js';
-import { type AttemptDeps, attempt } from './attempt.js';
+import { attempt, type Signers } from './attempt.js';
 import type { EndpointQueue, LoadedDelivery } from './endpoint-queue.js';
 import { createEndpointQueues } from './endpoint-queues.js';
 import { loadInto, wantsMore } from './load.js';
@@ -40,7 +41,7 @@ export interface DispatcherDeps {
   pause: Pause;
   poster: Poster;
   secrets: SecretBox;
-  signers?: AttemptDeps['signers'];
+  signers?: Signers;
   clock: Clock;
   log: Logger;
   settings: DispatchSettings;
@@ -58,6 +59,12 @@ const MAX_BODY_BYTES = 8192;
 const LONGEST_POLL_MS = 2000;
 /** Queues whose leases are worth a round, if others wait for them. */
 const ENOUGH_EMPTIED = 256;
+
+/** What an attempt needs besides its delivery. */
+interface Read {
+  keys: readonly KeyObject[];
+  body: Buffer;
+}
 
 export type Dispatcher = ReturnType<typeof createDispatcher>;
 
@@ -85,7 +92,7 @@ export function createDispatcher(deps: DispatcherDeps) {
 }
 
 function createRun(deps: DispatcherDeps, throttles: Throttles) {
-  const { deliveries, events, clock, log, settings, onAttempt, monotonic = monotonicClock } = deps;
+  const { deliveries, events, signers, clock, log, settings, onAttempt, monotonic = monotonicClock } = deps;
   const { timeoutMs, pollMs = 250, leaseMarginMs: marginMs = 3000, graceMs = 7000, maxQueues } = settings;
   const { maxBodyBytes = MAX_BODY_BYTES } = settings;
   const holder = clock.randomBytes(12).toString('hex');
@@ -142,8 +149,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
       const loaded = queue.take(slots);
       if (!loaded) return;
       askForMore(queue);
-      const { body } = loaded;
-      const sent = (body ? send(queue, loaded, body) : readAndSend(queue, loaded)).then(() => {
+      const sent = readAndSend(queue, loaded).then(() => {
         sending.delete(sent);
         fill(queue);
       });
@@ -151,22 +157,30 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
     }
   }
 
-  async function send(queue: EndpointQueue, loaded: LoadedDelivery, body: Buffer): Promise<void> {
-    const { record, health } = await attempt(queue, { ...loaded, body }, deps);
+  /** Reading may take long, or fail: then it is no attempt, and the endpoint is not blamed. */
+  async function readAndSend(queue: EndpointQueue, loaded: LoadedDelivery): Promise<void> {
+    const read = await readFor(loaded).catch((err) => {
+      log.error({ err, deliveryId: loaded.delivery._id }, 'what a webhook delivery needs not read yet');
+      return null;
+    });
+    if (read && !stopping && !queue.stopped && queues.mayStart(queue)) await send(queue, loaded, read);
+    else queue.putBack(loaded);
+  }
+
+  /** Null when its event is gone. */
+  async function readFor({ delivery, body }: LoadedDelivery): Promise<Read | null> {
+    const keys = (await signers?.(clock.now())) ?? [];
+    if (body) return { keys, body };
+    const event = await events.byId(delivery.eventId);
+    return event && { keys, body: toBody(event) };
+  }
+
+  async function send(queue: EndpointQueue, loaded: LoadedDelivery, { keys, body }: Read): Promise<void> {
+    const { record, health } = await attempt(queue, { delivery: loaded.delivery, body, keys }, deps);
     queue.ended(loaded);
     const { _id: webhookId } = queue.webhook;
     throttles.answered(webhookId, record.attempt, queues.slots());
     recorder.add({ webhookId, record, onRecorded: () => settle(queue, record) }, health);
-  }
-
-  /** Reading may take long, or fail: then it is no attempt, and the endpoint is not blamed. */
-  async function readAndSend(queue: EndpointQueue, loaded: LoadedDelivery): Promise<void> {
-    const event = await events.byId(loaded.delivery.eventId).catch((err) => {
-      log.error({ err, deliveryId: loaded.delivery._id }, 'body of a webhook delivery not read yet');
-      return null;
-    });
-    if (event && !stopping && !queue.stopped && queues.mayStart(queue)) await send(queue, loaded, toBody(event));
-    else queue.putBack(loaded);
   }
 
   function askForMore(queue: EndpointQueue): void {

@@ -4,20 +4,16 @@ import type { Clock } from '../clock.js';
 import type { SecretBox } from '../domain/secrets.js';
 import type { SentEvent } from '../resources/event.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
-import { type AttemptDeps, signAndPost } from './attempt.js';
+import { type Signers, signAndPost } from './attempt.js';
 import type { Poster } from './poster.js';
 import { toBody } from './request.js';
 
-/** @returns a function that never rejects: a failure is what it answers. */
-export function createSend(deps: {
-  poster: Poster;
-  secrets: SecretBox;
-  signers?: AttemptDeps['signers'];
-  clock: Clock;
-  log: Logger;
-}) {
+/** @returns a function that answers how it went. It rejects only when the service's keys cannot be read. */
+export function createSend(deps: { poster: Poster; secrets: SecretBox; signers?: Signers; clock: Clock; log: Logger }) {
   return async (webhook: WebhookDoc, event: SentEvent) => {
-    const request = { eventId: event._id, sequence: null, body: toBody(event), at: deps.clock.now() };
+    const at = deps.clock.now();
+    const keys = (await deps.signers?.(at)) ?? [];
+    const request = { eventId: event._id, sequence: null, body: toBody(event), at, keys };
     const { responseStatus, durationMs, error } = await signAndPost(webhook, request, deps);
     return { responseStatus, durationMs, error };
   };

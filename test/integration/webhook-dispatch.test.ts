@@ -108,7 +108,9 @@ const rig = async (t: Test, behave: Behave = () => ({})) => {
     /** Runs until the test ends or `stop` is called. */
     dispatch(
       changes: Partial<DispatchSettings> = {},
-      deps: Partial<Pick<DispatcherDeps, 'webhooks' | 'deliveries' | 'events' | 'pause' | 'monotonic'>> = {},
+      deps: Partial<
+        Pick<DispatcherDeps, 'webhooks' | 'deliveries' | 'events' | 'pause' | 'signers' | 'monotonic'>
+      > = {},
     ) {
       const settings = { ...SETTINGS, ...changes };
       const poster = newPoster(settings.timeoutMs);
@@ -994,6 +996,34 @@ t.test('large bodies do not wait in memory, and are sent in order like any other
   t.equal(new Set(r.receiver.requests.map(eventIdOf)).size, 120);
   inOrder(t, r, events, 0);
   t.ok(r.receiver.requests.every(({ body }) => JSON.parse(body).data.filling === filling));
+});
+
+t.test('keys that cannot be read are no attempt, nor those that come when the lease is over', async (t) => {
+  const r = await rig(t);
+  await r.webhook('/');
+  await r.publish(r.eventsOf(['pay_0'], ['payment.received', 'payment.completed']));
+  let isAway = true;
+  const renewLeases: typeof r.webhooks.renewLeases = (...args) =>
+    isAway ? Promise.reject(new Error('the database is away')) : r.webhooks.renewLeases(...args);
+  const answers = [() => Promise.reject(new Error('the database is away')), () => systemClock.sleep(700)];
+  let late = false;
+  const signers = async () => {
+    const answer = answers.shift();
+    await answer?.();
+    late ||= answer !== undefined && answers.length === 0;
+    return [];
+  };
+  r.dispatch({ timeoutMs: 500 }, { signers, webhooks: { ...r.webhooks, renewLeases } });
+  while (!late) await systemClock.sleep(5);
+  await systemClock.sleep(200);
+  t.equal(r.receiver.requests.length, 0);
+  isAway = false;
+  const all = await r.settled((all) => all.every(isDelivered));
+  t.ok(all.every(({ attemptCount }) => attemptCount === 1));
+  t.same(
+    r.receiver.requests.map(({ body }) => JSON.parse(body).type),
+    ['payment.received', 'payment.completed'],
+  );
 });
 
 t.test('while no result can be recorded, only so much is sent', async (t) => {

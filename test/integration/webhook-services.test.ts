@@ -69,7 +69,7 @@ const webhookDeps = {
   forAccount: stores.forAccount,
   secrets,
   send: async (webhook: WebhookDoc, event: SampleEvent) => {
-    const request = { eventId: event._id, sequence: null, body: toBody(event), at: clock.now() };
+    const request = { eventId: event._id, sequence: null, body: toBody(event), at: clock.now(), keys: [] };
     const { responseStatus, durationMs, error } = await signAndPost(webhook, request, { poster, secrets, log });
     return { responseStatus, durationMs, error };
   },
