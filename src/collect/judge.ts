@@ -7,7 +7,7 @@ import { unmatchedReason } from '../domain/memo.js';
 import type { PaymentTarget } from '../events/outbox.js';
 import type { CheckoutDoc } from '../stores/checkouts.js';
 import type { PaymentDoc } from '../stores/payments.js';
-import { judgeByCheckout, judgeByHistory, type StoredVerdict, toStored } from '../stores/verdict.js';
+import { afterAcceptance, judgeByCheckout, judgeByHistory, type StoredVerdict, toStored } from '../stores/verdict.js';
 import type { Match } from './match.js';
 
 /** A payment as it is stored, and what it belongs to. */
@@ -53,6 +53,7 @@ export function judgeMatches(network: Network, matches: readonly Match[], newId:
       paymentLinkId: target?.link?._id ?? null,
       checkoutId: target?.checkout?._id ?? null,
       productId: target?.product?._id ?? null,
+      ...afterAcceptance(target),
       createdAt,
     };
     const completesCheckout = before?.status !== 'PAID' && target?.checkout?.status === 'PAID';

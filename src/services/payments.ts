@@ -14,7 +14,13 @@ import type { Database, Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { PaymentDoc, PaymentFilter } from '../stores/payments.js';
 import type { AccountProducts } from '../stores/products.js';
-import { judgeByCheckout, judgeByHistory, networkInForce, type StoredVerdict } from '../stores/verdict.js';
+import {
+  afterAcceptance,
+  judgeByCheckout,
+  judgeByHistory,
+  networkInForce,
+  type StoredVerdict,
+} from '../stores/verdict.js';
 import type { ServiceOf } from './caller.js';
 
 /** Looks a transaction up on the ledger and books what it gives back of a payment. @param targetOf what the payment belongs to */
@@ -214,6 +220,7 @@ export function createPaymentService(deps: {
             paymentLinkId: target.link?._id ?? null,
             checkoutId: target.checkout?._id ?? null,
             productId: target.product?._id ?? null,
+            ...afterAcceptance(target),
           },
           session,
         );

@@ -57,7 +57,7 @@ export function createCheckoutPayments(collection: mongoose.mongo.Collection<Pay
     /** What came for an accepted checkout before that and is not COMPLETED yet, oldest first.
      *  @param after the id of the payment to go on behind; empty for the first ones */
     left(
-      { _id: checkoutId, accountId, assetCode, assetIssuer, paidAt }: CheckoutDoc,
+      { _id: checkoutId, accountId, assetCode, assetIssuer }: CheckoutDoc,
       after: string,
       limit: number,
       session: Session,
@@ -67,10 +67,9 @@ export function createCheckoutPayments(collection: mongoose.mongo.Collection<Pay
           {
             ...{ checkoutId, accountId, assetCode, assetIssuer },
             status: { $in: ['UNDERPAID', 'REJECTED'] },
-            // Of what came after the acceptance nothing was due.
-            expectedAmount: { $ne: '0' },
-            createdAt: { ...(after === '' ? {} : { $gte: createdAtOf(after) }), $lte: paidAt! },
-            _id: { $gt: after },
+            // No comparison of times: those of payments are by other clocks than that of the acceptance.
+            afterAcceptance: { $exists: false },
+            ...(after === '' ? {} : { createdAt: { $gte: createdAtOf(after) }, _id: { $gt: after } }),
           },
           { session, sort: { createdAt: 1, _id: 1 }, limit },
         )

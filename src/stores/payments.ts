@@ -58,6 +58,8 @@ export interface PaymentDoc {
   refundedAmount?: string;
   /** Oldest first; of very many the newest. Missing for none. */
   refunds?: PaymentRefund[];
+  /** Came for an accepted checkout while the payments of before were still being completed: it is none of them. Missing otherwise. */
+  afterAcceptance?: true;
   /** The moment in `_id`. */
   createdAt: Date;
 }
@@ -101,6 +103,7 @@ const paymentSchema = new mongoose.Schema<PaymentDoc>(
       ],
       default: undefined,
     },
+    afterAcceptance: Boolean,
     createdAt: Date,
   },
   { ...SCHEMA_OPTIONS, collection: 'payments' },
@@ -163,6 +166,7 @@ export type Judgement = Pick<
   | 'paymentLinkId'
   | 'checkoutId'
   | 'productId'
+  | 'afterAcceptance'
 >;
 
 /** In MongoDB's terms: fields, and the bounds of the ids, which begin with the time of creation. */

@@ -95,6 +95,10 @@ export function judgeByCheckout(
   return { verdict: toStored(judged.verdict), checkout: { ...after, paymentCount: checkout.paymentCount + 1 } };
 }
 
+/** What marks a payment that comes while its accepted checkout has payments of before to complete. */
+export const afterAcceptance = (target: { checkout: CheckoutDoc | null } | null): { afterAcceptance?: true } =>
+  target?.checkout?.completedUpTo === undefined ? {} : { afterAcceptance: true };
+
 export const toStored = (verdict: Verdict): StoredVerdict => ({
   status: verdict.status,
   reason: verdict.reason,

@@ -28,6 +28,7 @@ const MAY_BE_ABSENT = new Set([
   'countSegments.room',
   'payments.refundedAmount',
   'payments.refunds',
+  'payments.afterAcceptance',
   'paymentLinks.earlyRefunds',
   'checkouts.earlyRefunds',
   'networkStates.resetAt',
