@@ -34,6 +34,8 @@ export function createGaps(deps: {
 }) {
   const { network, flagGap, cursors, networkStates, done, clock, monotonic = clock, log } = deps;
   let known: { tips: ServerTip[]; untilMs: number } = { tips: [], untilMs: 0 };
+  /** The wait as this process first saw it. */
+  let wait: { since: number; waitedMs: number; seenAtMs: number } | null = null;
 
   /** @param tip of the session's own server, which may have dropped more since it was asked last */
   async function tipsOf(session: LedgerSession, tip: LedgerTip): Promise<ServerTip[]> {
@@ -42,13 +44,15 @@ export function createGaps(deps: {
     return known.tips.map((each) => (each.server === session.server ? { ...each, tip } : each));
   }
 
-  /** Since when a gap waits; from now on when none did. */
-  async function waitingSince(): Promise<Date> {
-    const since = (await networkStates.byNetwork(network))?.gapWaitsSince;
-    if (since) return since;
+  /** How long a gap has waited; from now on when none did. A clock that is set forward makes it no longer. */
+  async function waited(): Promise<number> {
     const now = clock.now();
-    await networkStates.noteGapWait(network, now);
-    return now;
+    const since = (await networkStates.byNetwork(network))?.gapWaitsSince ?? now;
+    if (since === now) await networkStates.noteGapWait(network, now);
+    const waitedMs = now.getTime() - since.getTime();
+    const nowMs = monotonic.nowMs();
+    if (wait?.since !== since.getTime()) wait = { since: since.getTime(), waitedMs, seenAtMs: nowMs };
+    return Math.min(waitedMs, wait.waitedMs + nowMs - wait.seenAtMs);
   }
 
   async function passOver(cursor: CursorDoc, toLedger: number): Promise<CursorDoc> {
@@ -87,8 +91,7 @@ export function createGaps(deps: {
       const tips = await tipsOf(session, tip);
       let plan = planGap(fromLedger, tip, tips, 0);
       if (plan.kind === 'wait') {
-        const waitedMs = clock.nowMs() - (await waitingSince()).getTime();
-        plan = planGap(fromLedger, tip, tips, waitedMs);
+        plan = planGap(fromLedger, tip, tips, await waited());
       }
       switch (plan.kind) {
         case 'none':

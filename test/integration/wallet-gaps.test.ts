@@ -73,6 +73,33 @@ t.test('a reset leaves a gap of its own, whatever was missing before it', async 
   t.equal(await db.collection('events').countDocuments({ type: 'wallet.gap', subjectId: walletId }), 2);
 });
 
+t.test('a clock that is set forward does not end the wait for a server that is away', async (t) => {
+  const { cursors, networkStates, flagGap, wallet, db } = await rig(t);
+  await db.collection('networkStates').insertOne({ _id: NETWORK as never });
+  await wallet({ at: closeOf(1), ledger: 1 });
+  const tips: ServerTip[] = [
+    { server: 'a', hasHistories: true, tip: null },
+    { server: 'b', hasHistories: true, tip: tipOf(80, 100) },
+  ];
+  const session = { server: 'b', tips: async () => tips } as unknown as LedgerSession;
+  let [aheadMs, passedMs] = [0, 0];
+  const skewed = { ...clock, now: () => new Date(closeOf(100).getTime() + passedMs + aheadMs) };
+  const deps = { network: NETWORK, flagGap, cursors, networkStates, clock, log, done: async () => [] } as const;
+  const gaps = createGaps({ ...deps, clock: skewed, monotonic: { nowMs: () => passedMs } });
+  const cursor: CursorDoc = {
+    ...{ _id: cursorId(NETWORK, ADDRESS), network: NETWORK, address: ADDRESS, cursor: '0', fromLedger: null },
+    ...{ ledger: 49, closedAt: closeOf(49), readAt: closeOf(49), shownLedger: 49, shownClosedAt: closeOf(49) },
+  };
+  const pass = () => gaps.pass(session, tipOf(80, 100), cursor);
+  t.equal(await pass(), null);
+  passedMs += 50 * 60_000;
+  t.equal(await pass(), null);
+  aheadMs = 3_600_000;
+  t.equal(await pass(), null, 'an hour by the clock alone');
+  passedMs += 11 * 60_000;
+  t.match((await pass())?.cursor, { shownLedger: 79 }, 'an hour that passed');
+});
+
 t.test('nobody is sent back to a server that has dropped ledgers since it was asked', async (t) => {
   const { cursors, networkStates, flagGap, wallet } = await rig(t);
   await wallet({ at: closeOf(1), ledger: 1 });
