@@ -45,7 +45,7 @@ const NOT_BUILT = 'The dashboard has not been built: run "npm run build".\n';
 
 /** @returns a router for the root: `/dashboard` and what is below. Errors go on to the app's handler. */
 export function createDashboard(deps: DashboardDeps): Router {
-  const { sessions, addressOf, accountLimit } = deps;
+  const { sessions, addressOf, accountLimit, strangerLimit } = deps;
   const cookie = createSessionCookie(deps.publicUrl, deps.sessionMs);
   const isForeign = createIsForeign(deps.publicUrl);
   const callerOf = createCallerOf(deps, { cookie, isForeign });
@@ -90,6 +90,8 @@ export function createDashboard(deps: DashboardDeps): Router {
   router.post('/dashboard/session', signIn);
   router.get('/dashboard/session', async (req, res) => sendData(res, await describe(await callerOf(req))));
   router.delete('/dashboard/session', async (req, res) => {
+    const waitSeconds = strangerLimit(addressOf(req));
+    if (waitSeconds > 0) throw rateLimited(waitSeconds);
     await sessions.end(cookie.read(req));
     res.setHeader('Set-Cookie', cookie.clear());
     sendData(res, { signedOut: true });

@@ -25,29 +25,39 @@ export function createReadiness(deps: {
   const { database, networkStates, networks, clock } = deps;
   const startedMs = clock.nowMs();
   let stopping = false;
+  let looking: Promise<Readiness> | null = null;
+
+  async function look(): Promise<Readiness> {
+    try {
+      await database.ping();
+      const states = new Map((await networkStates.all()).map((state) => [state._id, state]));
+      const reasons = networks.flatMap((network) => {
+        const state = states.get(network);
+        // A network that was never read is given the same time, from the start of this process.
+        const silentMs = clock.nowMs() - Math.max(state?.seenAt?.getTime() ?? 0, state?.seenAt ? 0 : startedMs);
+        if (silentMs <= LAGGING_AFTER_MS) return [];
+        const why = state?.trouble ? `: ${state.trouble.reason}` : '';
+        return [`${network} has not been read for ${Math.round(silentMs / 1000)} s${why}`];
+      });
+      const watched = networks.flatMap((network) => states.get(network) ?? []);
+      return { reasons, warnings: watched.flatMap(warningsOf) };
+    } catch {
+      return notReady('MongoDB does not answer');
+    }
+  }
+
   return {
     /** From now on the process is not ready: whoever sends it requests is to look elsewhere. */
     stop: () => {
       stopping = true;
     },
+    /** However many ask, and whoever they are, the database is asked once at a time. */
     async check(): Promise<Readiness> {
       if (stopping) return notReady('the process is stopping');
-      try {
-        await database.ping();
-        const states = new Map((await networkStates.all()).map((state) => [state._id, state]));
-        const reasons = networks.flatMap((network) => {
-          const state = states.get(network);
-          // A network that was never read is given the same time, from the start of this process.
-          const silentMs = clock.nowMs() - Math.max(state?.seenAt?.getTime() ?? 0, state?.seenAt ? 0 : startedMs);
-          if (silentMs <= LAGGING_AFTER_MS) return [];
-          const why = state?.trouble ? `: ${state.trouble.reason}` : '';
-          return [`${network} has not been read for ${Math.round(silentMs / 1000)} s${why}`];
-        });
-        const watched = networks.flatMap((network) => states.get(network) ?? []);
-        return { reasons, warnings: watched.flatMap(warningsOf) };
-      } catch {
-        return notReady('MongoDB does not answer');
-      }
+      looking ??= look().finally(() => {
+        looking = null;
+      });
+      return looking;
     },
   };
 }
