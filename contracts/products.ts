@@ -157,8 +157,9 @@ export const products = {
   delete: operation({
     method: 'DELETE',
     path: '/products/{id}',
-    summary: 'Delete a product and its payment links',
-    description: 'Refused (409) when it has payments: make it inactive instead.',
+    summary: 'Delete a product, its payment links and its checkouts',
+    description:
+      'Refused (409) when it has payments: make it inactive instead. Its checkouts go with it, OPEN ones too, without an event.',
     tag,
     params,
     output: deletedSchema,

@@ -208,7 +208,8 @@ export const wallets = {
     method: 'DELETE',
     path: '/wallets/{id}',
     summary: 'Delete a wallet',
-    description: 'Refused (409) while a product uses it, or when it has payments.',
+    description:
+      'Refused (409) while a product uses it, or when it has payments or checkouts, also ended ones: make it inactive instead.',
     tag,
     params,
     output: deletedSchema,

@@ -957,7 +957,7 @@ export interface Procedures {
       },
       Statement
     >;
-    /** Delete a wallet. Refused (409) while a product uses it, or when it has payments. */
+    /** Delete a wallet. Refused (409) while a product uses it, or when it has payments or checkouts, also ended ones: make it inactive instead. */
     delete: Mutation<
       {
         /** Id of the wallet. */
@@ -1041,7 +1041,7 @@ export interface Procedures {
       },
       Product
     >;
-    /** Delete a product and its payment links. Refused (409) when it has payments: make it inactive instead. */
+    /** Delete a product, its payment links and its checkouts. Refused (409) when it has payments: make it inactive instead. Its checkouts go with it, OPEN ones too, without an event. */
     delete: Mutation<
       {
         /** Id of the product. */
