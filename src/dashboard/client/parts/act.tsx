@@ -1,7 +1,7 @@
 /** What changes something: buttons that ask first, switches that show the new state at once and go back when it is refused, and what is
  *  shown once only. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { failureOf, useSession } from '../api.js';
 import { Copy } from './bits.js';
 import { Icon } from './icon.js';
@@ -22,7 +22,7 @@ export function Dialog({
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
       <h2 id={id}>{title}</h2>

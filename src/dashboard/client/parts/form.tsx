@@ -1,6 +1,6 @@
 /** Forms: labelled fields that show what the API says about each, and a button that says what is going on. */
 import { type ComponentChildren, createContext } from 'preact';
-import { useContext, useEffect, useId, useRef } from 'preact/hooks';
+import { useContext, useId, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Failure } from '../api.js';
 import type { Draft } from './draft.js';
 import { Icon } from './icon.js';
@@ -38,7 +38,7 @@ function valuesOf(form: HTMLFormElement): Values {
 export function Form({ onSubmit, submit, isBusy, failure, children, beside, draft }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
   const fields = failure?.fields ?? {};
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (failure) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus();
   }, [failure]);
   return (

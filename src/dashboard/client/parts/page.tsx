@@ -1,7 +1,7 @@
 /** A view: its heading, what can be done, and what stands there while it loads or when it cannot. */
 import type { UseQueryResult } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { failureOf } from '../api.js';
 import { Icon } from './icon.js';
@@ -21,7 +21,8 @@ interface PageProps {
 
 export function Page({ title, badge, actions, back, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
+  // With the view, not a frame behind it: a key pressed at once would go to where the last view was.
+  useLayoutEffect(() => {
     if (hasShown) heading.current?.focus();
     hasShown = true;
   }, []);
