@@ -247,7 +247,7 @@ export function createCheckoutService(deps: {
       const from = isPaid ? { at: clock.now(), ledger: null } : await stamper.stamp(found.wallet.network);
       const accepted = await transaction(async (session) => {
         const before = await checkouts.byId(id, session);
-        const facts = before && (await factsOf(before));
+        const [facts] = before ? await withFacts([before], forAccount(accountId), session) : [];
         if (!facts) throw notFound('checkout');
         const { checkout, completed, all, isPart } = await acceptanceOf(facts.checkout, from, session);
         await checkouts.update(checkout, session);
@@ -257,7 +257,7 @@ export function createCheckoutService(deps: {
           session,
         );
         const { product, wallet } = facts;
-        const productWallet = product && (await wallets.byId(product.walletId));
+        const productWallet = product && (await wallets.byId(product.walletId, session));
         const target = { link: null, checkout, product, wallet, productWallet };
         await outbox.publish(
           [

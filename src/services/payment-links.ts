@@ -15,6 +15,7 @@ import type { ProductDoc } from '../stores/products.js';
 import type { ServiceOf } from './caller.js';
 import { countBy, createGroupCommit } from './group-commit.js';
 import type { LedgerStamper } from './ledger-stamper.js';
+import { withWallet } from './products-with-wallets.js';
 import { Taken } from './taken.js';
 
 /** Each switch is kept in the link's document, which is read with every payment. */
@@ -35,6 +36,13 @@ export function createPaymentLinkService(deps: {
     if (!product) throw notFound('payment link');
     return product;
   };
+
+  /** What the link sells, and the wallet that it is paid to. */
+  async function soldBy(link: PaymentLinkDoc) {
+    const sold = await withWallet(await productOf(link), forAccount(link.accountId));
+    if (!sold) throw notFound('payment link');
+    return sold;
+  }
 
   /** Links of an account that are made side by side are made together: they meet in the product's count. */
   const insert = createGroupCommit<PaymentLinkDoc, ProductDoc>((links) =>
@@ -107,12 +115,10 @@ export function createPaymentLinkService(deps: {
     },
 
     async instructions({ accountId }, { id, amount }) {
-      const { paymentLinks, wallets } = forAccount(accountId);
+      const { paymentLinks } = forAccount(accountId);
       const link = await paymentLinks.byId(id);
       if (!link) throw notFound('payment link');
-      const product = await productOf(link);
-      const wallet = await wallets.byId(product.walletId);
-      if (!wallet) throw new Error(`product ${product._id} has no wallet`);
+      const { product, wallet } = await soldBy(link);
       const asked = amountToPay(product, amount || null);
       if (!link.active) throw conflict('This payment link is inactive.');
       if (!product.active) throw conflict('The product of this payment link is inactive.');
@@ -128,16 +134,14 @@ export function createPaymentLinkService(deps: {
     },
 
     async update({ accountId }, { id, active }) {
-      const { paymentLinks, wallets } = forAccount(accountId);
+      const { paymentLinks } = forAccount(accountId);
       const before = await paymentLinks.byId(id);
       if (!before) throw notFound('payment link');
-      const product = await productOf(before);
+      const { product, wallet } = await soldBy(before);
       if (active === undefined || active === before.active) return toPaymentLink(before, product, publicUrl);
       if (before.history.length > MAX_SWITCHES) {
         throw conflict(`This payment link was switched on or off ${MAX_SWITCHES} times: make another one.`);
       }
-      const wallet = await wallets.byId(product.walletId);
-      if (!wallet) throw new Error(`product ${product._id} has no wallet`);
       const stamp = await stamper.stamp(wallet.network);
       const after =
         (await transaction((session) => paymentLinks.setActive(id, active, stamp, session))) ??

@@ -125,9 +125,9 @@ export function createPaymentService(deps: {
     const checkout = checkoutId ? await checkouts.byId(checkoutId, session) : null;
     const productId = link?.productId ?? checkout?.productId ?? null;
     const product = productId === null ? null : await products.byId(productId, session);
-    const productWallet = product && (await wallets.byId(product.walletId));
+    const productWallet = product && (await wallets.byId(product.walletId, session));
     if (link) return product && productWallet ? { link, checkout: null, product, wallet: productWallet } : null;
-    const wallet = checkout && (await wallets.byId(checkout.walletId));
+    const wallet = checkout && (await wallets.byId(checkout.walletId, session));
     if (!checkout || !wallet || (productId !== null && !product)) return null;
     return { link: null, checkout, product, wallet, productWallet };
   }

@@ -13,6 +13,7 @@ import type { WalletDoc } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
 import { countBy, createGroupCommit } from './group-commit.js';
 import type { LedgerStamper } from './ledger-stamper.js';
+import { withWallet, withWallets } from './products-with-wallets.js';
 
 const TERMS = [
   'active',
@@ -61,11 +62,12 @@ export function createProductService(deps: {
 }): ServiceOf<Contract['products']> {
   const { forAccount, removeLeftovers, transaction, stamper, clock, newId } = deps;
 
-  const walletOf = async (product: ProductDoc): Promise<WalletDoc> => {
-    const wallet = await forAccount(product.accountId).wallets.byId(product.walletId);
-    if (!wallet) throw new Error(`product ${product._id} has no wallet`);
-    return wallet;
-  };
+  /** The product as it is now, with its wallet. Null when it is gone. */
+  async function find(accountId: string, id: string): Promise<{ product: ProductDoc; wallet: WalletDoc } | null> {
+    const stores = forAccount(accountId);
+    const product = await stores.products.byId(id);
+    return product && withWallet(product, stores);
+  }
 
   /** What payments are judged by from now on; null when nothing of it changes. */
   async function versionOf(before: ProductDoc, after: ProductDoc, oldWallet: WalletDoc, wallet: WalletDoc) {
@@ -107,10 +109,10 @@ export function createProductService(deps: {
 
   return {
     async create({ accountId, reservedId }, input) {
-      const { products, wallets } = forAccount(accountId);
+      const { wallets } = forAccount(accountId);
       const _id = reservedId?.('prod') ?? newId('prod');
-      const made = reservedId && (await products.byId(_id));
-      if (made) return toProduct(made, await walletOf(made));
+      const made = reservedId && (await find(accountId, _id));
+      if (made) return toProduct(made.product, made.wallet);
       const wallet = await wallets.byId(input.walletId);
       if (!wallet) throw unknownWallet();
       const terms: StoredTerms = {
@@ -140,34 +142,33 @@ export function createProductService(deps: {
     },
 
     async list({ accountId }, input) {
-      const { products, wallets } = forAccount(accountId);
-      const { items, meta } = await products.list(input, input);
-      const used = await wallets.byIds([...new Set(items.map((product) => product.walletId))]);
-      const walletById = new Map(used.map((wallet) => [wallet._id, wallet]));
-      return { items: items.map((product) => toProduct(product, walletById.get(product.walletId)!)), meta };
+      const stores = forAccount(accountId);
+      const { items, meta } = await stores.products.list(input, input);
+      const found = await withWallets(items, stores);
+      return { items: found.map(({ product, wallet }) => toProduct(product, wallet)), meta };
     },
 
     async get({ accountId }, { id }) {
-      const { products } = forAccount(accountId);
-      const product = await products.byId(id);
-      if (!product) throw notFound('product');
-      return toProduct(product, await walletOf(product));
+      const found = await find(accountId, id);
+      if (!found) throw notFound('product');
+      return toProduct(found.product, found.wallet);
     },
 
     async update({ accountId }, { id, ...changes }) {
-      const { products, wallets } = forAccount(accountId);
+      const { wallets } = forAccount(accountId);
       const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
       // Somebody else may change the product meanwhile: then what was validated is no longer what would be stored.
       for (;;) {
-        const before = await products.byId(id);
-        if (!before) {
+        const found = await find(accountId, id);
+        if (!found) {
           // The body's faults come before what the path points at.
           const { walletId } = changes;
           if (walletId !== undefined && !(await wallets.byId(walletId))) throw unknownWallet();
           throw notFound('product');
         }
+        const { product: before, wallet: oldWallet } = found;
         const merged = withChanges(before, given);
-        const [oldWallet, wallet] = await Promise.all([walletOf(before), wallets.byId(merged.walletId)]);
+        const wallet = merged.walletId === oldWallet._id ? oldWallet : await wallets.byId(merged.walletId);
         if (!wallet) throw unknownWallet();
         const after = await change(before, pick(merged, [...Object.keys(given), 'nameKey']), {
           version: await versionOf(before, merged, oldWallet, wallet),

@@ -106,7 +106,7 @@ export function createWalletStore(connection: mongoose.Connection) {
         }
       },
       count: (session: Session) => wallets.countDocuments({ accountId }, { session }).exec(),
-      byId: (id: string) => byId.one(accountId, id),
+      byId: (id: string, session?: Session) => byId.one(accountId, id, session),
       byIds: (ids: readonly string[], session?: Session) => byId.many(accountId, ids, session),
       /** @param search a part of the name, whatever its case, or the whole address */
       list: ({ search, ...request }: PageRequest & { search?: string | undefined }) => {
