@@ -15,7 +15,7 @@ import type { ProductDoc } from '../stores/products.js';
 import type { ServiceOf } from './caller.js';
 import { countBy, createGroupCommit } from './group-commit.js';
 import type { LedgerStamper } from './ledger-stamper.js';
-import { withWallet } from './products-with-wallets.js';
+import { type WithWallet, withWallet } from './products-with-wallets.js';
 import { Taken } from './taken.js';
 
 /** Each switch is kept in the link's document, which is read with every payment. */
@@ -38,7 +38,7 @@ export function createPaymentLinkService(deps: {
   };
 
   /** What the link sells, and the wallet that it is paid to. */
-  async function soldBy(link: PaymentLinkDoc) {
+  async function soldBy(link: PaymentLinkDoc): Promise<WithWallet> {
     const sold = await withWallet(await productOf(link), forAccount(link.accountId));
     if (!sold) throw notFound('payment link');
     return sold;

@@ -4,37 +4,39 @@ import type { ProductDoc } from '../stores/products.js';
 import type { WalletDoc } from '../stores/wallets.js';
 
 type Listed = Omit<ProductDoc, 'history'>;
+type Stores = ReturnType<ForAccount<'products' | 'wallets'>>;
+
+export interface WithWallet<P extends Listed = ProductDoc> {
+  product: P;
+  wallet: WalletDoc;
+}
 
 /** In the order of the products. One that moved, and whose old wallet was deleted since, is read again; one that was deleted since is missing.
  *  @throws Error for a product that names a wallet that is not there */
 export async function withWallets<P extends Listed>(
   found: readonly P[],
-  { products, wallets }: ReturnType<ForAccount<'products' | 'wallets'>>,
-): Promise<Array<{ product: P | ProductDoc; wallet: WalletDoc }>> {
-  const productById = new Map<string, P | ProductDoc>(found.map((product) => [product._id, product]));
-  const walletById = new Map<string, WalletDoc>();
-  const isMissing = ({ walletId }: Listed) => !walletById.has(walletId);
-  for (;;) {
-    const wanted = new Set([...productById.values()].filter(isMissing).map(({ walletId }) => walletId));
-    if (wanted.size === 0) break;
-    for (const wallet of await wallets.byIds([...wanted])) walletById.set(wallet._id, wallet);
-    const left = [...productById.values()].filter(isMissing);
-    if (left.length === 0) break;
-    const again = new Map((await products.byIds(left.map(({ _id }) => _id))).map((product) => [product._id, product]));
-    for (const { _id, walletId } of left) {
-      const product = again.get(_id);
-      if (!product) productById.delete(_id);
-      else if (product.walletId === walletId) throw new Error(`product ${_id} has no wallet`);
-      else productById.set(_id, product);
-    }
-  }
-  return [...productById.values()].map((product) => ({ product, wallet: walletById.get(product.walletId)! }));
+  stores: Stores,
+): Promise<Array<WithWallet<P | ProductDoc>>> {
+  const used = await stores.wallets.byIds(found.map(({ walletId }) => walletId));
+  const walletById = new Map(used.map((wallet) => [wallet._id, wallet]));
+  const left = found.filter(({ walletId }) => !walletById.has(walletId));
+  const again = left.length === 0 ? [] : await withWallets(await readMoved(left, stores), stores);
+  const againById = new Map(again.map((each) => [each.product._id, each]));
+  return found.flatMap((product) => {
+    const wallet = walletById.get(product.walletId);
+    return wallet ? { product, wallet } : (againById.get(product._id) ?? []);
+  });
+}
+
+async function readMoved(products: readonly Listed[], stores: Stores): Promise<ProductDoc[]> {
+  const walletIdOf = new Map(products.map(({ _id, walletId }) => [_id, walletId]));
+  const now = await stores.products.byIds([...walletIdOf.keys()]);
+  const lost = now.find(({ _id, walletId }) => walletId === walletIdOf.get(_id));
+  if (lost) throw new Error(`product ${lost._id} has no wallet`);
+  return now;
 }
 
 /** Null when the product was deleted since. */
-export async function withWallet(
-  product: ProductDoc,
-  stores: ReturnType<ForAccount<'products' | 'wallets'>>,
-): Promise<{ product: ProductDoc; wallet: WalletDoc } | null> {
+export async function withWallet(product: ProductDoc, stores: Stores): Promise<WithWallet | null> {
   return (await withWallets([product], stores))[0] ?? null;
 }

@@ -13,7 +13,7 @@ import type { WalletDoc } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
 import { countBy, createGroupCommit } from './group-commit.js';
 import type { LedgerStamper } from './ledger-stamper.js';
-import { withWallet, withWallets } from './products-with-wallets.js';
+import { type WithWallet, withWallet, withWallets } from './products-with-wallets.js';
 
 const TERMS = [
   'active',
@@ -63,7 +63,7 @@ export function createProductService(deps: {
   const { forAccount, removeLeftovers, transaction, stamper, clock, newId } = deps;
 
   /** The product as it is now, with its wallet. Null when it is gone. */
-  async function find(accountId: string, id: string): Promise<{ product: ProductDoc; wallet: WalletDoc } | null> {
+  async function find(accountId: string, id: string): Promise<WithWallet | null> {
     const stores = forAccount(accountId);
     const product = await stores.products.byId(id);
     return product && withWallet(product, stores);
