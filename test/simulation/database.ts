@@ -258,9 +258,9 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
         execute,
         isWritten: (collection) => [...open.values()].some(({ written }) => written.has(collection)),
         async abort(lsid) {
-          open.delete(lsid);
-          const call = lastCall.get(lsid);
-          if (!call) return;
+          // Refused at its first command, it began nowhere: what the session ran last is another one, which may be committed.
+          if (!open.delete(lsid)) return;
+          const call = lastCall.get(lsid)!;
           const session = call.options.session;
           const number = session.serverSession.txnNumber;
           if (memory) return memory.abort(`${lsid}:${number}`);
