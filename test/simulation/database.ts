@@ -159,8 +159,8 @@ const serverError = (code: number, errmsg: string, errorLabels: string[] = []) =
 
 interface Internals extends SimulatedDatabase {
   plan(command: string): Plan;
-  /** Sessions with a transaction: whose it is, and the collections that it has written to. */
-  open: Map<string, { process: Process; written: Set<string> }>;
+  /** Sessions with a transaction: whose it is, the driver's session, and the collections that it has written to. */
+  open: Map<string, { process: Process; session: any; written: Set<string> }>;
   /** Whether a transaction that is open has written to this collection. */
   isWritten(collection: string): boolean;
   execute(call: Call, nowMs: number, process: Process): Promise<unknown>;
@@ -212,7 +212,6 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
       if (!memory)
         await Promise.all(collections.map((each) => real.collection(each).deleteMany({}, { writeConcern: { w: 1 } })));
       const open: Internals['open'] = new Map();
-      const lastCall = new Map<string, Call>();
 
       async function execute(call: Call, nowMs: number, process: Process): Promise<unknown> {
         const { connection, ns, options, responseType, kind: command, lsid } = call;
@@ -220,11 +219,10 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
         if (lsid !== null) {
           if (command === 'commitTransaction' || command === 'abortTransaction') open.delete(lsid);
           else {
-            const transaction = open.get(lsid) ?? { process, written: new Set() };
+            const transaction = open.get(lsid) ?? { process, session: options.session, written: new Set() };
             if (WRITES.has(command)) transaction.written.add(call.command[command]);
             open.set(lsid, transaction);
           }
-          lastCall.set(lsid, call);
         }
         if (!memory) {
           const rewritten = withNow(call.command, now);
@@ -258,10 +256,11 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
         execute,
         isWritten: (collection) => [...open.values()].some(({ written }) => written.has(collection)),
         async abort(lsid) {
-          // Refused at its first command, it began nowhere: what the session ran last is another one, which may be committed.
-          if (!open.delete(lsid)) return;
-          const call = lastCall.get(lsid)!;
-          const session = call.options.session;
+          // One that was refused at its first command never began, and the number may still be that of one that is committed.
+          const transaction = open.get(lsid);
+          if (!transaction) return;
+          open.delete(lsid);
+          const { session } = transaction;
           const number = session.serverSession.txnNumber;
           if (memory) return memory.abort(`${lsid}:${number}`);
           // In the name of the session that died: the driver puts its id and number into the command.
