@@ -1,6 +1,6 @@
 /** Accounts: the owners of everything. An account is never deleted. */
 import mongoose from 'mongoose';
-import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 
 export interface AccountDoc {
@@ -25,7 +25,7 @@ export function createAccountStore(connection: mongoose.Connection) {
   const accounts = connection.model<AccountDoc>('Account', accountSchema);
   const byId = (id: string) => accounts.findOne({ _id: id }).lean<AccountDoc>().exec();
   return {
-    ensureIndexes: () => accounts.createIndexes(),
+    ensureIndexes: () => makeIndexes(accounts),
 
     forAccount: (accountId: string) => ({
       get: () => byId(accountId),

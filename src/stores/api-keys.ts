@@ -1,6 +1,6 @@
 /** API keys that work or have expired; a revoked one is gone. The keys themselves are nowhere, only their hashes. */
 import mongoose, { type QueryFilter } from 'mongoose';
-import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 
 export interface ApiKeyDoc {
@@ -49,7 +49,7 @@ export function createApiKeyStore(connection: mongoose.Connection) {
   const working = (now: Date): QueryFilter<ApiKeyDoc> => ({ $or: [{ expiresAt: null }, { expiresAt: { $gt: now } }] });
 
   return {
-    ensureIndexes: () => keys.createIndexes(),
+    ensureIndexes: () => makeIndexes(keys),
 
     forAccount: (accountId: string) => ({
       /** Stores it as this account's, replacing one with the same id, so that a creation that is repeated after a crash returns a key that works. */

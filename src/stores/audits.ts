@@ -2,7 +2,7 @@
 import mongoose from 'mongoose';
 import type { AUDIT_STATUSES, OPENING_SOURCES } from '../../contracts/audits.js';
 import type { Network } from '../../contracts/networks.js';
-import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { isDuplicateKey, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 
 /** Decimal text of stroops, perhaps less than 0. */
@@ -212,7 +212,7 @@ export function createAuditStore(connection: mongoose.Connection) {
   }
 
   return {
-    ensureIndexes: () => audits.createIndexes(),
+    ensureIndexes: () => makeIndexes(audits),
 
     forAccount: (accountId: string) => ({
       start: (fields: Omit<NewAudit, 'accountId'>) => start({ ...fields, accountId }),

@@ -9,7 +9,7 @@ import { firstIdOf } from '../domain/ids.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { createCountSegments } from './count-segments.js';
-import { isDuplicateKey, orAlreadyMade, removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
+import { isDuplicateKey, makeIndexes, orAlreadyMade, removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page, withinIds } from './paging.js';
 import { batchesOf } from './snapshot.js';
 import { stampSchema } from './wallets.js';
@@ -185,7 +185,7 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
   }
 
   return {
-    ensureIndexes: () => checkouts.createIndexes(),
+    ensureIndexes: () => makeIndexes(checkouts),
 
     forAccount: (accountId: string) => ({
       /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and draw new ones. */

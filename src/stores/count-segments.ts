@@ -4,7 +4,7 @@
  *  it what a filter looks at. So a count of a segment stands for as long as its version does, whatever the filter: a total is a sum of counts
  *  that are remembered, but for the few segments that changed, and a deep page is found by walking the sums and skipping within one segment. */
 import mongoose, { type Model, type QueryFilter } from 'mongoose';
-import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type IdRange, itemsAt, type Page, toMeta, withinIds } from './paging.js';
 
 interface CountSegmentDoc {
@@ -147,7 +147,7 @@ export function createCountSegments(connection: mongoose.Connection) {
   }
 
   return {
-    ensureIndexes: () => segments.createIndexes(),
+    ensureIndexes: () => makeIndexes(segments),
 
     touch,
 

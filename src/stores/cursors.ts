@@ -1,7 +1,7 @@
 /** How far each stream of the ledger has been read. A cursor moves only from where its reader found it: two readers never both move it. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
-import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 
 export interface CursorDoc {
   /** `NETWORK:G…` or `NETWORK:feed`. */
@@ -50,7 +50,7 @@ export type CursorStore = ReturnType<typeof createCursorStore>;
 export function createCursorStore(connection: mongoose.Connection) {
   const cursors = connection.model<CursorDoc>('Cursor', cursorSchema);
   return {
-    ensureIndexes: () => cursors.createIndexes(),
+    ensureIndexes: () => makeIndexes(cursors),
 
     byId: (id: string) => cursors.findById(id).lean<CursorDoc>().exec(),
     byIds: (ids: readonly string[]) =>

@@ -32,6 +32,12 @@ export const SCHEMA_OPTIONS = {
 /** Of documents within documents. */
 export const PART_OPTIONS = { _id: false, strict: 'throw' } as const;
 
+/** Makes the indexes of a collection that are missing, all by one command: mongoose would ask for one after the other. */
+export async function makeIndexes<Doc>({ collection, schema }: mongoose.Model<Doc>): Promise<void> {
+  const indexes = schema.indexes().map(([key, options]) => ({ ...options, key }));
+  if (indexes.length > 0) await collection.createIndexes(indexes as mongoose.mongo.IndexDescription[]);
+}
+
 /** For what is read whole: MongoDB would answer with the first 101 documents and wait to be asked for the rest. */
 export const inOneBatch = (wanted: readonly unknown[]) => ({ batchSize: wanted.length + 1 });
 

@@ -6,7 +6,7 @@ import type { Clock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
 import type { OpeningPlan } from '../domain/sequence.js';
 import { createCountSegments } from './count-segments.js';
-import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { readHealth } from './delivery-health.js';
 import { createDueDeliveries, EPOCH } from './due-deliveries.js';
 import { type PageRequest, page, pageOfKnown } from './paging.js';
@@ -117,7 +117,7 @@ export function createDeliveryStore(
   }
 
   return {
-    ensureIndexes: () => deliveries.createIndexes(),
+    ensureIndexes: () => makeIndexes(deliveries),
 
     forAccount: (accountId: string) => ({
       byId: (id: string) => deliveries.findOne({ _id: id, accountId }).lean<DeliveryDoc>().exec(),

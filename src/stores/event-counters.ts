@@ -2,7 +2,7 @@
  *  webhook writes this document in the transaction, so that no two of them overlap. */
 import mongoose from 'mongoose';
 import { CounterConflict } from '../domain/sequence.js';
-import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 
 export interface EventCounterDoc {
   /** The account's id. */
@@ -57,7 +57,7 @@ export function createEventCounterStore(connection: mongoose.Connection) {
   const collection = counters.collection as unknown as mongoose.mongo.Collection<EventCounterDoc>;
 
   return {
-    ensureIndexes: () => counters.createIndexes(),
+    ensureIndexes: () => makeIndexes(counters),
 
     forAccount: (accountId: string) => ({
       /** The number of the account's latest event; 0 when there is none. */

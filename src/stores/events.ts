@@ -4,7 +4,7 @@ import type { EventType } from '../../contracts/event-kinds.js';
 import { firstIdOf } from '../domain/ids.js';
 import type { NumberedEvent, UnnumberedEvent } from '../domain/sequence.js';
 import { createCountSegments } from './count-segments.js';
-import { inOneBatch, SCHEMA_OPTIONS, type Session } from './database.js';
+import { inOneBatch, makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PageRequest } from './paging.js';
 import { idRangeOf, type ReplayDoc } from './replays.js';
 
@@ -77,7 +77,7 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
   const listOf = (accountId: string) => `events:${accountId}`;
 
   return {
-    ensureIndexes: () => events.createIndexes(),
+    ensureIndexes: () => makeIndexes(events),
 
     forAccount: (accountId: string) => ({
       byId: (id: string) =>

@@ -1,7 +1,7 @@
 /** Ledgers that wallets missed: each gap is kept, whether a source turned up that has them or not. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
-import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 
 export interface GapDoc {
@@ -61,7 +61,7 @@ export function createGapStore(connection: mongoose.Connection) {
       .toArray();
 
   return {
-    ensureIndexes: () => gaps.createIndexes(),
+    ensureIndexes: () => makeIndexes(gaps),
 
     forAccount: (accountId: string) => ({
       list: (walletId: string, request: PageRequest) =>

@@ -1,6 +1,6 @@
 /** Claims on Idempotency-Keys: one document for each method, path, account and key; who runs the request, and then its answer. */
 import mongoose from 'mongoose';
-import { isDuplicateKey, SCHEMA_OPTIONS } from './database.js';
+import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
 export interface ClaimDoc {
   /** Names account, method, path and key. */
@@ -40,7 +40,7 @@ export type AccountClaims = ReturnType<ReturnType<typeof createIdempotencyStore>
 export function createIdempotencyStore(connection: mongoose.Connection) {
   const claims = connection.model<ClaimDoc>('IdempotencyClaim', claimSchema);
   return {
-    ensureIndexes: () => claims.createIndexes(),
+    ensureIndexes: () => makeIndexes(claims),
 
     forAccount: (accountId: string) => ({
       /** Stores the claim as this account's and returns null, or returns the one that is there. */

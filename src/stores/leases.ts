@@ -1,7 +1,7 @@
 /** Leases: which process does a piece of work for the next seconds. They only save work; unique keys and conditional updates see to it that nothing is
  *  done twice. They run by the database's clock, because the clocks of processes differ and may be set while they run. */
 import mongoose from 'mongoose';
-import { isDuplicateKey, SCHEMA_OPTIONS } from './database.js';
+import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
 interface LeaseDoc {
   _id: string;
@@ -24,7 +24,7 @@ export function createLeaseStore(connection: mongoose.Connection) {
   const leases = connection.model<LeaseDoc>('Lease', leaseSchema);
   const collection = leases.collection as unknown as mongoose.mongo.Collection<LeaseDoc>;
   return {
-    ensureIndexes: () => leases.createIndexes(),
+    ensureIndexes: () => makeIndexes(leases),
     /** Takes or renews a lease; false while somebody else holds it. */
     async hold(name: string, holder: string, ms: number): Promise<boolean> {
       const latest = { $add: ['$$NOW', ms] };

@@ -1,7 +1,7 @@
 /** What is known of each watched network: its newest ledger as last seen, its source, and what troubles its watcher. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
-import { SCHEMA_OPTIONS } from './database.js';
+import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
 export interface NetworkStateDoc {
   _id: Network;
@@ -57,7 +57,7 @@ export type NetworkStateStore = ReturnType<typeof createNetworkStateStore>;
 export function createNetworkStateStore(connection: mongoose.Connection) {
   const states = connection.model<NetworkStateDoc>('NetworkState', networkStateSchema);
   return {
-    ensureIndexes: () => states.createIndexes(),
+    ensureIndexes: () => makeIndexes(states),
     byNetwork: (network: Network) => states.findById(network).lean<NetworkStateDoc>().exec(),
     all: () => states.find().lean<NetworkStateDoc[]>().exec(),
     async save(network: Network, changes: Partial<Omit<NetworkStateDoc, '_id'>>): Promise<void> {

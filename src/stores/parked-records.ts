@@ -1,7 +1,7 @@
 /** Records of the ledger that could not be understood: kept with their reason until an upgrade can read them. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
-import { SCHEMA_OPTIONS } from './database.js';
+import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
 import { type PageRequest, page } from './paging.js';
 
 export interface ParkedRecordDoc {
@@ -25,7 +25,7 @@ export type ParkedRecordStore = ReturnType<typeof createParkedRecordStore>;
 export function createParkedRecordStore(connection: mongoose.Connection) {
   const records = connection.model<ParkedRecordDoc>('ParkedRecord', parkedRecordSchema);
   return {
-    ensureIndexes: () => records.createIndexes(),
+    ensureIndexes: () => makeIndexes(records),
     /** A record that is parked already stays as it is. */
     async park(batch: readonly ParkedRecordDoc[]): Promise<void> {
       if (batch.length === 0) return;

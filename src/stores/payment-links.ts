@@ -3,7 +3,15 @@ import mongoose from 'mongoose';
 import type { LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { createCountSegments } from './count-segments.js';
-import { isDuplicateKey, orAlreadyMade, PART_OPTIONS, removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
+import {
+  isDuplicateKey,
+  makeIndexes,
+  orAlreadyMade,
+  PART_OPTIONS,
+  removeSome,
+  SCHEMA_OPTIONS,
+  type Session,
+} from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { startingWith } from './text-search.js';
 import { createTurnLoader } from './turn-loader.js';
@@ -119,7 +127,7 @@ export function createPaymentLinkStore(
   }
 
   return {
-    ensureIndexes: () => links.createIndexes(),
+    ensureIndexes: () => makeIndexes(links),
 
     forAccount: (accountId: string) => ({
       /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and draw new ones. */

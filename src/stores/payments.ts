@@ -7,7 +7,7 @@ import { firstIdOf } from '../domain/ids.js';
 import { createById } from './by-id.js';
 import { createCheckoutPayments, type PaidCheckout } from './checkout-payments.js';
 import { createCountSegments } from './count-segments.js';
-import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { isDuplicateKey, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, withinIds } from './paging.js';
 import { createPaymentChanges } from './payment-changes.js';
 import { createPaymentSums, type SummaryFilter } from './payment-sums.js';
@@ -204,7 +204,7 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
   }
 
   return {
-    ensureIndexes: () => payments.createIndexes(),
+    ensureIndexes: () => makeIndexes(payments),
 
     forAccount: (accountId: string) => ({
       ofCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.of(checkout, { accountId }, session),

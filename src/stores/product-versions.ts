@@ -1,7 +1,7 @@
 /** Earlier versions of products' terms than their documents hold. A product may be changed any number of times, and a payment may be read long after. */
 import mongoose from 'mongoose';
 import { hasBegun, type LedgerClose, type LedgerStamp } from '../domain/terms.js';
-import { removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
+import { makeIndexes, removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { ProductDoc, ProductVersion } from './products.js';
 import { stampSchema } from './wallets.js';
 
@@ -77,7 +77,7 @@ export function createProductVersions(connection: mongoose.Connection) {
   }
 
   return {
-    ensureIndexes: () => versions.createIndexes(),
+    ensureIndexes: () => makeIndexes(versions),
 
     /** In the transaction that takes them from their product's document. */
     async insert(docs: readonly ProductVersionDoc[], session: Session): Promise<void> {

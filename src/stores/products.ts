@@ -5,7 +5,7 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { LedgerClose, LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
-import { orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { makeIndexes, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { beforeHistory, createProductVersions, toArchive } from './product-versions.js';
 import { containing } from './text-search.js';
@@ -134,7 +134,7 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
 
   return {
     ensureIndexes: async () => {
-      await products.createIndexes();
+      await makeIndexes(products);
       await versions.ensureIndexes();
       // It has no index of its own, and a transaction had better not make it.
       await deletedProducts.createCollection();

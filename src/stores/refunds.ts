@@ -1,7 +1,7 @@
 /** Refunds as the ledger shows them: each operation that sent money back is here once for an account. One whose payment is not stored yet waits for it. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
-import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PaymentDoc } from './payments.js';
 
 export interface RefundDoc {
@@ -65,7 +65,7 @@ export function createRefundStore(connection: mongoose.Connection) {
   const refunds = connection.model<RefundDoc>('Refund', refundSchema);
   const collection = refunds.collection as unknown as mongoose.mongo.Collection<RefundDoc>;
   return {
-    ensureIndexes: () => refunds.createIndexes(),
+    ensureIndexes: () => makeIndexes(refunds),
 
     forAccount: (accountId: string) => ({
       ofTransaction: (transactionHash: string, session?: Session) =>

@@ -1,7 +1,7 @@
 /** Replays that are not done yet: what an account asked to be sent again, and how far that is. */
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
-import { isDuplicateKey, SCHEMA_OPTIONS, type Session } from './database.js';
+import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 
 export interface ReplayDoc {
   _id: string;
@@ -51,7 +51,7 @@ export function createReplayStore(connection: mongoose.Connection) {
   const collection = replays.collection as unknown as mongoose.mongo.Collection<ReplayDoc>;
 
   return {
-    ensureIndexes: () => replays.createIndexes(),
+    ensureIndexes: () => makeIndexes(replays),
 
     forAccount: (accountId: string) => ({
       /** Stores it as this account's. One that is there already stays as it is. */

@@ -5,7 +5,7 @@
  *  the interval at an hour / (perHour − burst), at most `perHour` in an hour. Processes whose clocks differ by d may add d / interval to that. */
 import mongoose from 'mongoose';
 import type { Clock } from '../clock.js';
-import { SCHEMA_OPTIONS } from './database.js';
+import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
 interface RequestBudgetDoc {
   /** Whatever is budgeted: a network. */
@@ -52,7 +52,7 @@ export function createRequestBudgetStore(connection: mongoose.Connection, clock:
   const budgets = connection.model<RequestBudgetDoc>('RequestBudget', requestBudgetSchema);
 
   return {
-    ensureIndexes: () => budgets.createIndexes(),
+    ensureIndexes: () => makeIndexes(budgets),
 
     of(name: string, perHour: number) {
       const rate = rateOf(perHour);

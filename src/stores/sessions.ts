@@ -1,6 +1,6 @@
 /** Sessions of the dashboard. A session's token is nowhere, only its hash; what the session may do follows from its API key. */
 import mongoose from 'mongoose';
-import { SCHEMA_OPTIONS } from './database.js';
+import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
 export interface SessionDoc {
   /** SHA-256 of the token, hex. */
@@ -26,7 +26,7 @@ export type SessionStore = ReturnType<typeof createSessionStore>;
 export function createSessionStore(connection: mongoose.Connection) {
   const sessions = connection.model<SessionDoc>('Session', sessionSchema);
   return {
-    ensureIndexes: () => sessions.createIndexes(),
+    ensureIndexes: () => makeIndexes(sessions),
     /** Stores the session, and removes the oldest ones of its key beyond `max`. */
     async insert(session: SessionDoc, max: number): Promise<void> {
       await sessions.create([session]);

@@ -4,7 +4,7 @@ import type { Network } from '../../contracts/networks.js';
 import type { ReadTo } from '../domain/coverage.js';
 import type { LedgerStamp, WatchWindow } from '../domain/terms.js';
 import { createById } from './by-id.js';
-import { isDuplicateKey, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { isDuplicateKey, makeIndexes, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 import { containing } from './text-search.js';
 import { createWatchedWallets } from './watched-wallets.js';
@@ -92,7 +92,7 @@ export function createWalletStore(connection: mongoose.Connection) {
   const wallets = connection.model<WalletDoc>('Wallet', walletSchema);
   const byId = createById(wallets);
   return {
-    ensureIndexes: () => wallets.createIndexes(),
+    ensureIndexes: () => makeIndexes(wallets),
 
     forAccount: (accountId: string) => ({
       /** Stores it as this account's. False when the account has this address on this network already. */

@@ -1,6 +1,6 @@
 /** The key pairs that sign deliveries of all accounts. A key is never changed: that a newer one was made, and when, says when it ends. */
 import mongoose from 'mongoose';
-import { isDuplicateKey, SCHEMA_OPTIONS } from './database.js';
+import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
 export interface WebhookKeyDoc {
   /** `whk_` and a number that counts up: two processes that make the next key at once meet in it. */
@@ -24,7 +24,7 @@ export function createWebhookKeyStore(connection: mongoose.Connection) {
   const keys = connection.model<WebhookKeyDoc>('WebhookKey', webhookKeySchema);
   const collection = keys.collection as unknown as mongoose.mongo.Collection<WebhookKeyDoc>;
   return {
-    ensureIndexes: () => keys.createIndexes(),
+    ensureIndexes: () => makeIndexes(keys),
     newest: (limit: number): Promise<WebhookKeyDoc[]> => collection.find().sort({ number: -1 }).limit(limit).toArray(),
     /** @returns false when somebody else made a key with this number meanwhile */
     async insert(key: WebhookKeyDoc): Promise<boolean> {

@@ -2,7 +2,7 @@
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { OpeningPlan, Subscriber } from '../domain/sequence.js';
-import { inOneBatch, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { inOneBatch, makeIndexes, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { type PageRequest, page } from './paging.js';
 
 export interface WebhookDoc {
@@ -102,7 +102,7 @@ export function createWebhookStore(connection: mongoose.Connection) {
   const collection = webhooks.collection as unknown as mongoose.mongo.Collection<WebhookDoc>;
 
   return {
-    ensureIndexes: () => webhooks.createIndexes(),
+    ensureIndexes: () => makeIndexes(webhooks),
 
     forAccount: (accountId: string) => ({
       /** Stores it as this account's. */
