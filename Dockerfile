@@ -13,6 +13,7 @@ WORKDIR /app
 COPY --from=build /app/package.json /app/openapi.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
+COPY --from=build /app/src/page/client src/page/client
 RUN mkdir /data .compile-cache && chown node:node /data .compile-cache
 USER node
 # What V8 makes of the sources, for this user: each start takes a fifth less CPU.

@@ -43,7 +43,7 @@ function build(): boolean {
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
     )
     .filter((path) => !path.startsWith('src/client/dist'));
-  const builtMs = modifiedMs('dist/.tsbuildinfo');
+  const builtMs = modifiedMs('dist/src/main.js');
   if (sources.every((path) => modifiedMs(path) < builtMs)) return true;
   const options = { cwd: root, stdio: 'inherit' } as const;
   return spawnSync('npm', ['run', '--silent', 'build'], options).status === 0;

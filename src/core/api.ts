@@ -8,6 +8,7 @@ import type { Config } from '../config.js';
 import type { HttpApi } from '../http/app.js';
 import { clientAddressOf } from '../http/client-address.js';
 import { createRateLimit } from '../http/rate-limit.js';
+import { PACKAGE_ROOT } from '../package-root.js';
 import { createPageRouter, type PageRouter } from '../page/router.js';
 import { createPageSource, toPagePayment } from '../page/source.js';
 import { createStatusFeed } from '../page/status-feed.js';
@@ -46,7 +47,7 @@ export async function createApi(
   const { forAccount, system } = stores;
   const { apiKeys, checkouts, paymentLinks, payments } = system;
   const { networks, rateLimitPerMinute, publicRateLimitPerMinute } = config;
-  const openapiJson = await readOpenApi();
+  const openapiJson = await readFile(new URL('openapi.json', PACKAGE_ROOT));
   const authentication = createAuthentication({ apiKeys, forAccount, clock, log });
   const status = createStatusFeed({ payments: payments.changes, isResumable, toPagePayment, clock, log });
   const destinationCheck = createDestinationCheck({ ledgers, clock });
@@ -101,13 +102,4 @@ function payersShare(config: Config, clock: Clock): (network: Network) => number
     }),
   );
   return (network) => limits.get(network)!(network);
-}
-
-/** The committed file, whether this runs from the sources or from dist. */
-async function readOpenApi(): Promise<Buffer> {
-  for (const path of ['../../openapi.json', '../../../openapi.json']) {
-    const found = await readFile(new URL(path, import.meta.url)).catch(() => null);
-    if (found) return found;
-  }
-  throw new Error('openapi.json is missing');
 }

@@ -3,11 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { PACKAGE_ROOT } from '../package-root.js';
 
 /** From dist and from the sources: the application itself is always built. */
-const FOLDER = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? '../../dist/src/dashboard/app/' : './app/', import.meta.url),
-);
+const FOLDER = fileURLToPath(new URL('dist/src/dashboard/app/', PACKAGE_ROOT));
 const NAME = /^[\w-]+\.(js|css|svg)$/;
 /** As the build writes them, relative to the page. */
 const ASSETS = /(?<==")\.\/assets\//g;

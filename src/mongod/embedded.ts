@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { systemClock as clock } from '../clock.js';
 import { StartupError } from '../domain/startup-error.js';
+import { PACKAGE_ROOT } from '../package-root.js';
 import { makeDirectory } from './directory.js';
 import { makeReady } from './replica-set.js';
 import { connectTo } from './sockets.js';
@@ -145,7 +146,7 @@ interface Keeper {
 
 function startKeeper(directory: string, port: number, mongod: readonly string[]): Keeper {
   const inSource = import.meta.url.endsWith('.ts');
-  const script = fileURLToPath(new URL(inSource ? 'keeper.ts' : 'keeper.js', import.meta.url));
+  const script = fileURLToPath(new URL(inSource ? 'src/mongod/keeper.ts' : 'dist/src/mongod/keeper.js', PACKAGE_ROOT));
   const loader = inSource ? ['--import', import.meta.resolve('tsx')] : [];
   const startedMs = clock.nowMs();
   // Detached: a Ctrl-C in the terminal is for the service, and the keeper outlives whoever started it.

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { RequestHandler } from 'express';
+import { PACKAGE_ROOT } from '../package-root.js';
 
 const FILES = {
   'page.css': 'text/css',
@@ -22,7 +23,7 @@ const BUTTON = 'button-v1.js';
 const ONE_HOUR = 'public, max-age=3600';
 const ONE_YEAR = 'public, max-age=31536000, immutable';
 
-const read = (file: string) => readFileSync(new URL(`./client/${file}`, import.meta.url));
+const read = (file: string) => readFileSync(new URL(`src/page/client/${file}`, PACKAGE_ROOT));
 
 function bodyOf(file: string): Buffer {
   if (file === 'freighter.js') return readFileSync(FREIGHTER);

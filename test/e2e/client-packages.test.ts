@@ -318,6 +318,7 @@ t.test('the packed package and a generated client compile and run in another fol
   await cp(join(ROOT, 'dist'), join(build, 'dist'), { recursive: true });
   await cp(join(ROOT, 'package.json'), join(build, 'package.json'));
   await cp(join(ROOT, 'openapi.json'), join(build, 'openapi.json'));
+  await cp(join(ROOT, 'src/page/client'), join(build, 'src/page/client'), { recursive: true });
   // No express, no mongoose: with them absent the package's root must still load.
   const { path: consumer, modules } = await project('consumer', [
     '@trpc',
@@ -330,9 +331,12 @@ t.test('the packed package and a generated client compile and run in another fol
   ]);
   const files = await install(build, join(modules, 'stellar-collect'));
   t.notOk(
-    files.find((path) => /^(src|test|scripts)\/|\.map$/.test(path)),
+    files.find((path) => /^(src\/(?!page\/client\/)|test\/|scripts\/)|\.map$/.test(path)),
     'sources stay at home, and maps that would lead nowhere',
   );
+  for (const served of ['src/page/client/page.js', 'dist/src/dashboard/app/index.html', 'openapi.json'])
+    t.ok(files.includes(served), `${served} is served`);
+  t.ok(files.includes('dist/THIRD-PARTY-LICENSES.txt'), 'the licenses of what is bundled');
   await succeeds(bin('openapi-typescript'), ['openapi.json', '-o', join(consumer, 'generated.ts')]);
   await writeFile(join(consumer, 'packed.ts'), PROGRAM_OF_THE_PACKAGE);
   await writeFile(join(consumer, 'third-party.ts'), PROGRAM_OF_A_THIRD_PARTY);

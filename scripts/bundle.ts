@@ -1,0 +1,62 @@
+/** Bundles the programs with the packages that they use, because Node takes longer to find and read a thousand modules than to run them. Part of
+ *  `npm run build`. */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build, type Metafile, type Plugin } from 'esbuild';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const DIST = join(ROOT, 'dist');
+const PROGRAMS = ['src/main.ts', 'src/cli/main.ts', 'src/mongod/keeper.ts', 'src/local-ledger/main.ts'];
+/** One serves files of its own folder; the other calls `new Buffer`, which Node warns of where it is not in node_modules. */
+const NOT_BUNDLED = ['swagger-ui-express', 'base32.js'];
+/** Packages of CommonJS expect it. */
+const REQUIRE = `import { createRequire as $createRequire } from 'node:module'; const require = $createRequire(import.meta.url);`;
+
+/** The bundle's own `require` loads what is in the bundle when it is needed first, as Node's does with what is in node_modules. */
+const lazySdk: Plugin = {
+  name: 'lazy-sdk',
+  setup({ onLoad }) {
+    onLoad({ filter: /src[\\/]domain[\\/]stellar-sdk\.ts$/ }, async ({ path }) => {
+      const source = await readFile(path, 'utf8');
+      return { loader: 'ts', contents: source.replace('const require = createRequire(import.meta.url);', '') };
+    });
+  },
+};
+
+/** Those of all packages with code in the bundles. */
+function licensesOf({ inputs }: Metafile): string {
+  const folders = Object.keys(inputs).flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
+  const texts = [...new Set(folders)].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'));
+    const files = readdirSync(join(ROOT, folder)).filter((file) => /^(licen[cs]e|notice)/i.test(file));
+    return [`${name} ${version} (${license})`, ...files.map((file) => readFileSync(join(ROOT, folder, file), 'utf8'))];
+  });
+  return texts.map((parts) => parts.map((part) => part.trim()).join('\n\n')).join(`\n\n${'-'.repeat(80)}\n\n`);
+}
+
+rmSync(join(DIST, 'src/chunks'), { recursive: true, force: true });
+const { metafile } = await build({
+  absWorkingDir: ROOT,
+  entryPoints: PROGRAMS,
+  outbase: 'src',
+  outdir: join(DIST, 'src'),
+  chunkNames: 'chunks/[name]-[hash]',
+  bundle: true,
+  splitting: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20.19',
+  external: NOT_BUNDLED,
+  plugins: [lazySdk],
+  banner: { js: REQUIRE },
+  // V8 keeps the text of all that was loaded. Names and lines stay, for the stacks of errors.
+  minifySyntax: true,
+  minifyWhitespace: true,
+  lineLimit: 160,
+  legalComments: 'none',
+  metafile: true,
+  logLevel: 'warning',
+});
+writeFileSync(join(DIST, 'THIRD-PARTY-LICENSES.txt'), licensesOf(metafile));

@@ -1,0 +1,102 @@
+/** Starts the service in one role and ends it on a signal: exit code 0 after a graceful stop, 1 with one line when it cannot start. */
+import { parseArgs } from 'node:util';
+import { systemClock } from './clock.js';
+import { readConfig } from './config.js';
+import { createContext, ROLES, type Role } from './core/context.js';
+import { createDemo } from './core/demo.js';
+import { createLog } from './core/log.js';
+import { createIds } from './domain/ids.js';
+import { StartupError } from './domain/startup-error.js';
+
+const USAGE = `Usage: npm start -- [--role ${ROLES.join('|')}]`;
+/** The promise is 10 s; what hangs beyond this is dropped. */
+const STOP_WITHIN_MS = 9500;
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+function readRole(args: readonly string[]): Role | 'help' {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: { role: { type: 'string', default: 'all' }, help: { type: 'boolean', short: 'h' } },
+    });
+    if (values.help) return 'help';
+    const role = ROLES.find((each) => each === values.role);
+    if (role) return role;
+    throw new StartupError(`--role must be one of ${ROLES.join(', ')}, not "${values.role}".`);
+  } catch (error) {
+    if (error instanceof StartupError) throw error;
+    throw new StartupError(`${(error as Error).message.split('\n')[0]} ${USAGE}`);
+  }
+}
+
+async function main(): Promise<void> {
+  const role = readRole(process.argv.slice(2));
+  if (role === 'help') return void say(USAGE);
+  const config = readConfig();
+  const log = createLog(config.logLevel);
+  const clock = systemClock;
+
+  const stopped = new AbortController();
+  let context: Awaited<ReturnType<typeof createContext>> | null = null;
+  const stop = (signal: string) => {
+    if (stopped.signal.aborted) return;
+    stopped.abort();
+    log.info({ signal }, 'stopping');
+    setTimeout(() => process.exit(0), STOP_WITHIN_MS).unref();
+    // Before the start is over, it is the start that notices.
+    if (context) void context.close().then(() => process.exit(0));
+  };
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop(signal));
+
+  context = await createContext({ config, role, clock, log, onProgress: say });
+  if (stopped.signal.aborted) {
+    await context.close();
+    process.exit(0);
+  }
+  const demo = role === 'worker' ? null : await createDemo(context, { clock, newId: createIds(clock) });
+
+  const { url, publicUrl, localLedger } = context;
+  say('');
+  say(`stellar-collect is ready (role ${role}, ${config.networks.join(', ')}).`);
+  say('');
+  if (role !== 'worker') {
+    say(`  Dashboard ${publicUrl}/dashboard`);
+    say(`  API       ${publicUrl}/api/v1`);
+    say(`  Docs      ${publicUrl}/docs`);
+  }
+  if (localLedger) say(`  Ledger    ${localLedger.url}`);
+  say(`  Health    ${url}/health/ready`);
+  if (demo) {
+    say('');
+    say('A demo account was made. Open its payment page, or that of an order, and pay with the button on it.');
+    say('Sign in to the dashboard with the key, and see it arrive:');
+    say('');
+    say(`  Page      ${demo.pageUrl}`);
+    say(`  Order     ${demo.checkoutUrl}`);
+    say(`  API key   ${demo.apiKey}`);
+    say('');
+    say('The key is not shown again. More accounts: npm run cli -- account create --name NAME');
+  } else if (role !== 'worker') {
+    say('');
+    say('Accounts and API keys: npm run cli -- account create --name NAME');
+  }
+  say('');
+}
+
+process.on('unhandledRejection', (error) => fail(error));
+process.on('uncaughtException', (error) => fail(error));
+
+/** An error that nobody caught leaves the process in an unknown state: it ends, and the next start continues what it did not finish. */
+function fail(error: unknown): never {
+  const text =
+    error instanceof StartupError
+      ? error.message
+      : error instanceof Error
+        ? (error.stack ?? error.message)
+        : String(error);
+  process.stderr.write(`${text}\n`);
+  process.exit(1);
+}
+
+main().catch(fail);
