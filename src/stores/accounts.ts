@@ -1,7 +1,7 @@
 /** Accounts: the owners of everything. An account is never deleted. */
 import mongoose from 'mongoose';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
-import { type PageRequest, page } from './paging.js';
+import { createPages, type PageRequest } from './paging.js';
 
 export interface AccountDoc {
   _id: string;
@@ -23,6 +23,7 @@ export type OwnAccount = ReturnType<ReturnType<typeof createAccountStore>['forAc
 
 export function createAccountStore(connection: mongoose.Connection) {
   const accounts = connection.model<AccountDoc>('Account', accountSchema);
+  const page = createPages(accounts);
   const byId = (id: string) => accounts.findOne({ _id: id }).lean<AccountDoc>().exec();
   return {
     ensureIndexes: () => makeIndexes(accounts),
@@ -40,7 +41,7 @@ export function createAccountStore(connection: mongoose.Connection) {
         await accounts.collection.insertOne(account as never);
       },
       byId,
-      list: (request: PageRequest) => page<AccountDoc>(accounts, {}, request),
+      list: (request: PageRequest) => page({}, request),
     },
   };
 }

@@ -1,7 +1,7 @@
 /** API keys that work or have expired; a revoked one is gone. The keys themselves are nowhere, only their hashes. */
 import mongoose, { type QueryFilter } from 'mongoose';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
-import { type PageRequest, page } from './paging.js';
+import { createPages, type PageRequest } from './paging.js';
 
 export interface ApiKeyDoc {
   _id: string;
@@ -46,6 +46,7 @@ export type AccountApiKeys = ReturnType<ReturnType<typeof createApiKeyStore>['fo
 
 export function createApiKeyStore(connection: mongoose.Connection) {
   const keys = connection.model<ApiKeyDoc>('ApiKey', apiKeySchema);
+  const page = createPages(keys);
   const working = (now: Date): QueryFilter<ApiKeyDoc> => ({ $or: [{ expiresAt: null }, { expiresAt: { $gt: now } }] });
 
   return {
@@ -66,7 +67,7 @@ export function createApiKeyStore(connection: mongoose.Connection) {
           .session(session ?? null)
           .lean<ApiKeyDoc>()
           .exec(),
-      list: (request: PageRequest) => page<ApiKeyDoc>(keys, { accountId }, request),
+      list: (request: PageRequest) => page({ accountId }, request),
 
       /** Gives the record another key, which nobody has used yet. The old one is unknown from then on. */
       replaceKey: (id: string, key: Pick<ApiKeyDoc, 'hash' | 'keyMasked'>) =>

@@ -3,7 +3,7 @@ import mongoose from 'mongoose';
 import type { AUDIT_STATUSES, OPENING_SOURCES } from '../../contracts/audits.js';
 import type { Network } from '../../contracts/networks.js';
 import { isDuplicateKey, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
-import { type PageRequest, page } from './paging.js';
+import { createPages, type PageRequest } from './paging.js';
 
 /** Decimal text of stroops, perhaps less than 0. */
 type Stroops = string;
@@ -197,6 +197,7 @@ function isSinceReset({ resetAt: known, createdAt }: AuditDoc, resetAt: Date | n
 
 export function createAuditStore(connection: mongoose.Connection) {
   const audits = connection.model<AuditDoc>('Audit', auditSchema);
+  const page = createPages(audits);
   const collection = audits.collection as unknown as mongoose.mongo.Collection<AuditDoc>;
 
   /** Null while one of the same wallet runs. With the id of one that is there, that one. */
@@ -221,7 +222,7 @@ export function createAuditStore(connection: mongoose.Connection) {
         await collection.deleteMany({ accountId, walletId });
       },
       list: (walletId: string, request: PageRequest) =>
-        page<AuditDoc>(audits, { accountId, walletId }, { ...request, sort: { _id: -1 } }),
+        page({ accountId, walletId }, { ...request, sort: { _id: -1 } }),
     }),
 
     system: {

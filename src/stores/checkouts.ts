@@ -10,7 +10,7 @@ import type { LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, makeIndexes, orAlreadyMade, removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
-import { type PageRequest, page, withinIds } from './paging.js';
+import { createPages, type PageRequest, withinIds } from './paging.js';
 import { batchesOf } from './snapshot.js';
 import { stampSchema } from './wallets.js';
 
@@ -165,6 +165,7 @@ export type AccountCheckouts = ReturnType<ReturnType<typeof createCheckoutStore>
 
 export function createCheckoutStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
   const checkouts = connection.model<CheckoutDoc>('Checkout', checkoutSchema);
+  const page = createPages(checkouts);
   const byId = createById(checkouts);
   const collection = checkouts.collection as unknown as mongoose.mongo.Collection<CheckoutDoc>;
   const listOf = (accountId: string) => `checkouts:${accountId}`;
@@ -206,7 +207,7 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
       list(filter: CheckoutFilter, request: PageRequest) {
         // Few are OPEN, and which ones changes all the time.
         if (filter.status === 'OPEN') {
-          return page<CheckoutDoc>(checkouts, queryOf(accountId, filter), { ...request, sort: { _id: -1 } });
+          return page(queryOf(accountId, filter), { ...request, sort: { _id: -1 } });
         }
         const { equal, ids } = criteriaOf(filter);
         const list = filter.status ? closedListOf(accountId) : listOf(accountId);

@@ -9,7 +9,7 @@ import { createCountSegments } from './count-segments.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { readHealth } from './delivery-health.js';
 import { createDueDeliveries, EPOCH } from './due-deliveries.js';
-import { type PageRequest, page, pageOfKnown } from './paging.js';
+import { createPages, type PageRequest, pageOfKnown } from './paging.js';
 import { createReplayedDeliveries } from './replayed-deliveries.js';
 
 const STATUSES = deliveryStatusSchema.options;
@@ -104,6 +104,7 @@ export function createDeliveryStore(
 ) {
   const { newId, clock } = deps;
   const deliveries = connection.model<DeliveryDoc>('Delivery', deliverySchema);
+  const page = createPages(deliveries);
   const collection = deliveries.collection as unknown as mongoose.mongo.Collection<DeliveryDoc>;
   const replays = createReplayedDeliveries(collection, clock);
   const due = createDueDeliveries(connection, collection);
@@ -142,7 +143,7 @@ export function createDeliveryStore(
         const listed = { ...ofWebhook, status };
         return status === 'DELIVERED'
           ? pageOfKnown<DeliveryDoc>(deliveries, listed, request, allButOthers)
-          : page<DeliveryDoc>(deliveries, listed, request);
+          : page(listed, request);
       },
       /** Due at once, whatever became of it; its attempts go on counting. Null when it was cancelled or does not exist. */
       redeliver: (id: string): Promise<DeliveryDoc | null> =>

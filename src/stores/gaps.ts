@@ -2,7 +2,7 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
-import { type PageRequest, page } from './paging.js';
+import { createPages, type PageRequest } from './paging.js';
 
 export interface GapDoc {
   _id: string;
@@ -51,6 +51,7 @@ export type GapStore = ReturnType<typeof createGapStore>['system'];
 
 export function createGapStore(connection: mongoose.Connection) {
   const gaps = connection.model<GapDoc>('Gap', gapSchema);
+  const page = createPages(gaps);
   const collection = gaps.collection as unknown as mongoose.mongo.Collection<GapDoc>;
   const openOf = (walletId: string, session?: Session) =>
     collection
@@ -65,7 +66,7 @@ export function createGapStore(connection: mongoose.Connection) {
 
     forAccount: (accountId: string) => ({
       list: (walletId: string, request: PageRequest) =>
-        page<GapDoc>(gaps, { accountId, walletId }, { ...request, sort: { _id: -1 } }),
+        page({ accountId, walletId }, { ...request, sort: { _id: -1 } }),
     }),
 
     system: {

@@ -2,6 +2,7 @@
 import type { Model, QueryFilter } from 'mongoose';
 import type { ListMeta } from '../../contracts/primitives.js';
 import { projectionOf } from './database.js';
+import { createTurnCount } from './turn-count.js';
 
 /** `page` counts from 1. Without `sort` the newest come first: ids sort by creation time. */
 export interface PageRequest {
@@ -27,17 +28,17 @@ export function withinIds({ from, to }: IdRange): { _id?: { $gte?: string; $lt?:
   return { _id: { ...(from === undefined ? {} : { $gte: from }), ...(to === undefined ? {} : { $lt: to }) } };
 }
 
-/** @param unused what an item is read without: a long field that no list shows */
-export async function page<Doc extends { _id: string }, Unused extends keyof Doc & string = never>(
-  model: Model<Doc>,
-  filter: QueryFilter<Doc>,
-  request: PageRequest,
-  unused: readonly Unused[] = [],
-): Promise<Page<Omit<Doc, Unused>>> {
-  return pageOfKnown(model, filter, request, () => model.collection.countDocuments(filter as never), unused);
+/** Reads pages of a collection whose totals are counted each time. `unused`: what an item is read without, a long field that no list shows. */
+export function createPages<Doc extends { _id: string }>(model: Model<Doc>) {
+  const count = createTurnCount(model);
+  return <Unused extends keyof Doc & string = never>(
+    filter: QueryFilter<Doc>,
+    request: PageRequest,
+    unused: readonly Unused[] = [],
+  ): Promise<Page<Omit<Doc, Unused>>> => pageOfKnown(model, filter, request, () => count(filter), unused);
 }
 
-/** The same where the total is known without looking at all that is counted. */
+/** A page where the total is known without looking at all that is counted. @param unused as of `createPages` */
 export async function pageOfKnown<Doc extends { _id: string }, Unused extends keyof Doc & string = never>(
   model: Model<Doc>,
   filter: QueryFilter<Doc>,

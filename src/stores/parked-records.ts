@@ -2,7 +2,7 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
-import { type PageRequest, page } from './paging.js';
+import { createPages, type PageRequest } from './paging.js';
 
 export interface ParkedRecordDoc {
   /** `NETWORK:` and the record's paging token, or a hash of it where it has none. */
@@ -24,6 +24,7 @@ export type ParkedRecordStore = ReturnType<typeof createParkedRecordStore>;
 
 export function createParkedRecordStore(connection: mongoose.Connection) {
   const records = connection.model<ParkedRecordDoc>('ParkedRecord', parkedRecordSchema);
+  const page = createPages(records);
   return {
     ensureIndexes: () => makeIndexes(records),
     /** A record that is parked already stays as it is. */
@@ -36,7 +37,7 @@ export function createParkedRecordStore(connection: mongoose.Connection) {
         { ordered: false },
       );
     },
-    list: (request: PageRequest) => page<ParkedRecordDoc>(records, {}, { ...request, sort: { createdAt: 1, _id: 1 } }),
+    list: (request: PageRequest) => page({}, { ...request, sort: { createdAt: 1, _id: 1 } }),
     count: () => records.estimatedDocumentCount().exec(),
     async remove(id: string): Promise<void> {
       await records.deleteOne({ _id: id });

@@ -12,7 +12,7 @@ import {
   SCHEMA_OPTIONS,
   type Session,
 } from './database.js';
-import { type PageRequest, page } from './paging.js';
+import { createPages, type PageRequest } from './paging.js';
 import { startingWith } from './text-search.js';
 import { createTurnLoader } from './turn-loader.js';
 import { stampSchema } from './wallets.js';
@@ -98,6 +98,7 @@ export function createPaymentLinkStore(
   countSegments = createCountSegments(connection),
 ) {
   const links = connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema);
+  const page = createPages(links);
   const collection = links.collection as unknown as mongoose.mongo.Collection<PaymentLinkDoc>;
   const byId = createById(links);
   const takenMemos = createTurnLoader<string, boolean>(async (memos) => {
@@ -157,11 +158,7 @@ export function createPaymentLinkStore(
           ...(search.productIds.length > 0 ? [{ productId: { $in: [...search.productIds] } }] : []),
         ];
         // The filter in each branch, so that each has its index.
-        return page<PaymentLinkDoc>(
-          links,
-          { $or: found.map((each) => ({ $and: [filter, each] })) },
-          { ...request, sort: { _id: -1 } },
-        );
+        return page({ $or: found.map((each) => ({ $and: [filter, each] })) }, { ...request, sort: { _id: -1 } });
       },
       /** Null when the link is `active` already or not there. */
       async setActive(

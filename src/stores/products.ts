@@ -6,7 +6,7 @@ import type { Network } from '../../contracts/networks.js';
 import type { LedgerClose, LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { makeIndexes, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
-import { type PageRequest, page } from './paging.js';
+import { createPages, type PageRequest } from './paging.js';
 import { beforeHistory, createProductVersions, toArchive } from './product-versions.js';
 import { containing } from './text-search.js';
 import { stampSchema } from './wallets.js';
@@ -117,6 +117,7 @@ export type AccountProducts = ReturnType<ReturnType<typeof createProductStore>['
 /** @param versionsKept in a product's document; the earlier ones are archived */
 export function createProductStore(connection: mongoose.Connection, versionsKept = VERSIONS_KEPT) {
   const products = connection.model<ProductDoc>('Product', productSchema);
+  const page = createPages(products);
   const versions = createProductVersions(connection);
   const byId = createById(products);
   const deletedProducts = connection.model<DeletedProductDoc>('DeletedProduct', deletedProductSchema);
@@ -157,7 +158,7 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
         };
         const sort: PageRequest['sort'] =
           filter.sortBy === 'name' ? { nameKey: direction, _id: direction } : { _id: direction };
-        return page<ProductDoc, 'history'>(products, listed, { ...request, sort }, ['history']);
+        return page(listed, { ...request, sort }, ['history']);
       },
       idsByName: async (search: string): Promise<string[]> =>
         (await products.find({ accountId, nameKey: containing(search.toLowerCase()) }, { _id: 1 }).lean()).map(

@@ -5,7 +5,7 @@ import type { ReadTo } from '../domain/coverage.js';
 import type { LedgerStamp, WatchWindow } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { isDuplicateKey, makeIndexes, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
-import { type PageRequest, page } from './paging.js';
+import { createPages, type PageRequest } from './paging.js';
 import { containing } from './text-search.js';
 import { createWatchedWallets } from './watched-wallets.js';
 
@@ -90,6 +90,7 @@ export type AccountWallets = ReturnType<ReturnType<typeof createWalletStore>['fo
 
 export function createWalletStore(connection: mongoose.Connection) {
   const wallets = connection.model<WalletDoc>('Wallet', walletSchema);
+  const page = createPages(wallets);
   const byId = createById(wallets);
   return {
     ensureIndexes: () => makeIndexes(wallets),
@@ -113,7 +114,7 @@ export function createWalletStore(connection: mongoose.Connection) {
         const named = search
           ? { $or: [{ name: { ...containing(search), $options: 'i' } }, { address: search.toUpperCase() }] }
           : {};
-        return page<WalletDoc>(wallets, { accountId, ...named }, { ...request, sort: { _id: -1 } });
+        return page({ accountId, ...named }, { ...request, sort: { _id: -1 } });
       },
 
       rename: (id: string, name: string) =>

@@ -3,7 +3,7 @@ import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { OpeningPlan, Subscriber } from '../domain/sequence.js';
 import { inOneBatch, makeIndexes, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
-import { type PageRequest, page } from './paging.js';
+import { createPages, type PageRequest } from './paging.js';
 
 export interface WebhookDoc {
   _id: string;
@@ -99,6 +99,7 @@ export type AccountWebhooks = ReturnType<ReturnType<typeof createWebhookStore>['
 
 export function createWebhookStore(connection: mongoose.Connection) {
   const webhooks = connection.model<WebhookDoc>('Webhook', webhookSchema);
+  const page = createPages(webhooks);
   const collection = webhooks.collection as unknown as mongoose.mongo.Collection<WebhookDoc>;
 
   return {
@@ -111,7 +112,7 @@ export function createWebhookStore(connection: mongoose.Connection) {
       },
       count: (session: Session) => webhooks.countDocuments({ accountId }, { session }).exec(),
       byId: (id: string) => webhooks.findOne({ _id: id, accountId }).lean<WebhookDoc>().exec(),
-      list: (request: PageRequest) => page<WebhookDoc>(webhooks, { accountId }, request),
+      list: (request: PageRequest) => page({ accountId }, request),
       /** Null when there is no such webhook. One that is made ACTIVE again has its waiting deliveries expedited before. */
       update(id: string, changes: WebhookChanges): Promise<WebhookDoc | null> {
         // A new address or a new start is not blamed for what failed before.

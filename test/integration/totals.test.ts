@@ -1,0 +1,64 @@
+/** Totals of lists that are counted each time, asked for by many at once. */
+import t from 'tap';
+import type { ProductFilter } from '../../src/stores/products.js';
+import { testDatabase } from '../helpers/mongo.js';
+import { newId, openStoresOn } from '../helpers/stores.js';
+
+const { uri, db } = await testDatabase(t);
+const monitored = new URL(uri);
+monitored.searchParams.set('monitorCommands', 'true');
+const { connection, stores } = await openStoresOn(t, monitored.href);
+let counts = 0;
+connection.getClient().on('commandStarted', ({ commandName }) => {
+  if (commandName === 'aggregate') counts += 1;
+});
+
+const [one, other] = [newId('acct'), newId('acct')];
+const productsOf = (accountId: string, count: number) =>
+  Array.from({ length: count }, (_, n) => ({
+    ...{ _id: newId('prod'), accountId, name: `Thing ${n}`, nameKey: `thing ${n}`, active: n % 3 > 0 },
+  }));
+await db.collection<{ _id: string }>('products').insertMany([...productsOf(one, 23), ...productsOf(other, 7)]);
+
+const total = async (accountId: string, filter: Partial<ProductFilter>): Promise<number> => {
+  const { meta } = await stores
+    .forAccount(accountId)
+    .products.list({ sortBy: 'createdAt', sortOrder: 'desc', ...filter } as ProductFilter, { page: 1, pageSize: 5 });
+  return meta.total;
+};
+
+t.test('who asks at the same moment gets the total of their own account and filter, each counted once', async (t) => {
+  const asked: [string, Partial<ProductFilter>, number][] = [
+    [one, {}, 23],
+    [one, { active: true }, 15],
+    [one, { active: false }, 8],
+    [one, { search: 'thing 1' }, 11],
+    [one, { search: 'THING 2' }, 4],
+    [one, { search: '.' }, 0],
+    [other, {}, 7],
+    [other, { active: true }, 4],
+    [other, { search: 'thing 1' }, 1],
+  ];
+  const everybody = Array.from({ length: 5 }, () => asked).flat();
+  counts = 0;
+  const totals = await Promise.all(everybody.map(([accountId, filter]) => total(accountId, filter)));
+  t.same(
+    totals,
+    everybody.map(([, , expected]) => expected),
+  );
+  t.equal(counts, asked.length);
+});
+
+t.test('who asks later is told what is true then', async (t) => {
+  const before = total(one, {});
+  const [added] = productsOf(one, 1);
+  await db.collection<{ _id: string }>('products').insertOne(added!);
+  t.equal(await total(one, {}), 24);
+  t.match(await before, /^2[34]$/);
+});
+
+t.test('a total that cannot be counted fails alone', async (t) => {
+  const [good, bad] = await Promise.allSettled([total(other, {}), total(other, { active: { $wrong: 1 } as never })]);
+  t.match(good, { status: 'fulfilled', value: 7 });
+  t.match(bad, { status: 'rejected', reason: /\$wrong/ });
+});
