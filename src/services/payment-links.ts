@@ -9,7 +9,7 @@ import { createSlug } from '../domain/slug.js';
 import { toPaymentLink } from '../resources/index.js';
 import { toInstructions } from '../resources/instructions.js';
 import type { Database } from '../stores/database.js';
-import type { ForAccount } from '../stores/index.js';
+import type { AccountStores, ForAccount } from '../stores/index.js';
 import type { PaymentLinkDoc } from '../stores/payment-links.js';
 import type { ProductDoc } from '../stores/products.js';
 import type { ServiceOf } from './caller.js';
@@ -20,6 +20,16 @@ import { Taken } from './taken.js';
 
 /** Each switch is kept in the link's document, which is read with every payment. */
 const MAX_SWITCHES = 1000;
+/** Each is named in the query for their links, which MongoDB takes up to 16 MB of. */
+const MAX_PRODUCTS_SEARCHED = 50_000;
+
+/** @throws ApiError when the search says too little */
+async function idsOfNamed(search: string, products: Pick<AccountStores['products'], 'idsByName'>): Promise<string[]> {
+  const ids = await products.idsByName(search, MAX_PRODUCTS_SEARCHED + 1);
+  if (ids.length <= MAX_PRODUCTS_SEARCHED) return ids;
+  const most = MAX_PRODUCTS_SEARCHED.toLocaleString('en');
+  throw badRequest(`search: More than ${most} products have this in their name; search for more of it.`);
+}
 
 export function createPaymentLinkService(deps: {
   forAccount: ForAccount<'paymentLinks' | 'products' | 'wallets'>;
@@ -89,12 +99,8 @@ export function createPaymentLinkService(deps: {
 
     async list({ accountId }, { search, productId, active, ...request }) {
       const { paymentLinks, products } = forAccount(accountId);
-      const filter = {
-        productId,
-        active,
-        ...(search ? { search: { text: search, productIds: await products.idsByName(search) } } : {}),
-      };
-      const { items, meta } = await paymentLinks.list(filter, request);
+      const found = search ? { text: search, productIds: await idsOfNamed(search, products) } : undefined;
+      const { items, meta } = await paymentLinks.list({ productId, active, search: found }, request);
       const used = await products.byIds([...new Set(items.map((link) => link.productId))]);
       const productById = new Map(used.map((product) => [product._id, product]));
       return {

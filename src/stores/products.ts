@@ -160,10 +160,11 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
           filter.sortBy === 'name' ? { nameKey: direction, _id: direction } : { _id: direction };
         return page(listed, { ...request, sort }, ['history']);
       },
-      idsByName: async (search: string): Promise<string[]> =>
-        (await products.find({ accountId, nameKey: containing(search.toLowerCase()) }, { _id: 1 }).lean()).map(
-          ({ _id }) => _id,
-        ),
+      /** Of those products that have this in their name, at most `limit`. */
+      async idsByName(search: string, limit: number): Promise<string[]> {
+        const named = { accountId, nameKey: containing(search.toLowerCase()) };
+        return (await products.find(named, { _id: 1 }).limit(limit).lean()).map(({ _id }) => _id);
+      },
       /** Null when somebody else changed the product since it was read: nothing is stored then. `version` opens new terms. */
       async change(
         before: Pick<ProductDoc, '_id' | 'revision' | 'history' | 'archived'>,

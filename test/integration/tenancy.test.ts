@@ -288,7 +288,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     byId: (s) => s.products.byId(product._id),
     byIds: (s) => s.products.byIds([product._id]),
     list: (s) => s.products.list({ sortBy: 'name', sortOrder: 'asc' }, pageOfAll),
-    idsByName: (s) => s.products.idsByName('tea'),
+    idsByName: (s) => s.products.idsByName('tea', 10),
     change: (s) => inTransaction((session) => s.products.change(product, { name: 'stolen' }, null, session)),
     withVersionsAt: (s) =>
       inTransaction((session) =>

@@ -1,7 +1,8 @@
-/** Totals of lists that are counted each time, asked for by many at once. */
+/** Totals of lists that are counted each time, asked for by many at once, and searches that find very much. */
 import t from 'tap';
 import type { ProductFilter } from '../../src/stores/products.js';
 import { testDatabase } from '../helpers/mongo.js';
+import { startTestService } from '../helpers/service.js';
 import { newId, openStoresOn } from '../helpers/stores.js';
 
 const { uri, db } = await testDatabase(t);
@@ -61,4 +62,18 @@ t.test('a total that cannot be counted fails alone', async (t) => {
   const [good, bad] = await Promise.allSettled([total(other, {}), total(other, { active: { $wrong: 1 } as never })]);
   t.match(good, { status: 'fulfilled', value: 7 });
   t.match(bad, { status: 'rejected', reason: /\$wrong/ });
+});
+
+t.test('a search among links by a name that very many products have is refused with a reason', async (t) => {
+  const database = await testDatabase(t);
+  const service = await startTestService(t, { role: 'api', database });
+  const { data: named } = await service.api('GET', '/payment-links?search=shirt');
+  t.same(named, []);
+  for (const from of [0, 25_000]) {
+    const batch = productsOf(service.accountId, 25_000 + from / 25_000);
+    await database.db.collection<{ _id: string }>('products').insertMany(batch, { ordered: false });
+  }
+  const { status, error } = await service.api('GET', '/payment-links?search=thing');
+  t.match([status, error], [400, { code: 'bad_request', message: /^search: More than 50,000 products/ }]);
+  t.equal((await service.api('GET', '/payment-links?search=thing%2024999')).status, 200);
 });
