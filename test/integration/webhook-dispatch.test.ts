@@ -1058,3 +1058,25 @@ t.test('pausing and a new address count within seconds, in the middle of a backl
   t.ok(r.receiver.at('/old').at(-1)!.at - r.receiver.at('/new')[0]!.at < 1500);
   t.equal((await r.all()).filter(isDelivered).length, sent, 'what was in flight is recorded');
 });
+
+t.test('webhooks with due deliveries are found, however many they are', async (t) => {
+  const { database, deliveries } = await rig(t);
+  // As long as the ids of some 400,000 webhooks.
+  const ids = Array.from({ length: 20 }, (_, n) => `hook_${n % 10}${n}`.padEnd(1_000_000, 'x'));
+  const collection = database.connection.db!.collection<{ _id: string }>('deliveries');
+  for (const [n, webhookId] of ids.entries()) {
+    for (const nth of [1, 2]) {
+      await collection.insertOne({
+        _id: `dlv_${n}_${nth}`,
+        webhookId,
+        subjectId: nth,
+        nextAttemptAt: new Date(n),
+      } as never);
+    }
+  }
+  const due = await deliveries.dueWebhooks(new Date(18));
+  t.ok(
+    due.join() === ids.slice(0, 19).sort().join(),
+    'those of which something is due by then, each once, by their ids',
+  );
+});
