@@ -34,6 +34,8 @@ export class EndpointQueue {
   /** There may be more due than was loaded. */
   hasMore = false;
   inFlight = 0;
+  /** Number of the read that `webhook` is from; 0 when it was claimed. */
+  lastRead = 0;
   /** Failed attempts since the last delivery; in memory first, written with the next records. */
   failures: FailureStreak | null;
 

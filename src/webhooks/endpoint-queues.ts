@@ -50,16 +50,23 @@ export function createEndpointQueues(deps: {
   let leftOut: readonly string[] = [];
   let turnLookMs = Number.NEGATIVE_INFINITY;
   let askedLookMs = Number.NEGATIVE_INFINITY;
+  /** How often webhooks were read anew. */
+  let reads = 0;
   const balance = createBalance({ webhooks, holder, monotonic });
   /** Webhooks that were found paused, and until when nobody asks again. */
   const paused = new Map<string, number>();
 
   /** Reads the webhooks of these queues anew and stops the queues of those that are paused, deleted or lost. @returns those still held */
   async function refresh(some: readonly EndpointQueue[]): Promise<EndpointQueue[]> {
+    reads += 1;
+    const read = reads;
     const found = await webhooks.heldBy(holder, idsOf(some));
     const byId = new Map(found.map((webhook) => [webhook._id, webhook]));
     return some.filter((queue) => {
       const webhook = byId.get(queue.webhook._id);
+      // One that began later has answered before.
+      if (queue.lastRead > read) return webhook !== undefined;
+      queue.lastRead = read;
       if (webhook?.status !== 'ACTIVE') queue.stop();
       if (webhook && webhook.starts !== queue.webhook.starts) queue.failures = null;
       if (webhook) queue.webhook = webhook;

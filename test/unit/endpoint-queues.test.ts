@@ -106,6 +106,29 @@ t.test(
   },
 );
 
+t.test('what was read later stands, in whatever order the database answers', async (t) => {
+  const webhook = (url: string) => ({ _id: 'hook_1', status: 'ACTIVE', url }) as WebhookDoc;
+  const answers: ((found: WebhookDoc[]) => void)[] = [];
+  const queues = queuesBy(() => 0, {
+    claimLeases: async () => ({ held: [webhook('claimed')], paused: [], gone: [], leased: new Map() }),
+    heldBy: () => new Promise((resolve) => answers.push(resolve)),
+  });
+  await queues.claim(['hook_1']);
+  const [queue] = queues.all();
+  const refreshed = [queues.refresh([queue!]), queues.refresh([queue!])];
+  answers[1]!([webhook('rotated')]);
+  await refreshed[1];
+  t.equal(queue!.webhook.url, 'rotated');
+  answers[0]!([webhook('before')]);
+  t.same(await refreshed[0], [queue], 'it is held all the same');
+  t.equal(queue!.webhook.url, 'rotated');
+
+  const paused = queues.refresh([queue!]);
+  answers[2]!([{ ...webhook('rotated'), status: 'PAUSED' }]);
+  await paused;
+  t.ok(queue!.stopped);
+});
+
 t.test('with more webhooks than leases, each has its turn, however much is due for those before it', async (t) => {
   let nowMs = 0;
   const all = ['hook_1', 'hook_2', 'hook_3', 'hook_4', 'hook_5'];
