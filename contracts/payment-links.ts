@@ -49,7 +49,8 @@ export const paymentLinks = {
       productId: z.string().optional(),
       active: z.boolean().optional(),
       search: searchQuery.meta({
-        description: 'Case-insensitive substring of the product’s name, the memo or the slug.',
+        description:
+          'Case-insensitive substring of the product’s name, the memo or the slug. 400 when more than 50,000 products have it in their name.',
       }),
     },
     output: listOf(paymentLinkSchema),

@@ -1068,7 +1068,7 @@ export interface Procedures {
         pageSize?: number | undefined;
         productId?: string | undefined;
         active?: boolean | undefined;
-        /** Case-insensitive substring of the product’s name, the memo or the slug. */
+        /** Case-insensitive substring of the product’s name, the memo or the slug. 400 when more than 50,000 products have it in their name. */
         search?: string | undefined;
       },
       {
