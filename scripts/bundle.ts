@@ -9,19 +9,29 @@ import { build, type Metafile, type Plugin } from 'esbuild';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(ROOT, 'dist');
 const PROGRAMS = ['src/main.ts', 'src/cli/main.ts', 'src/mongod/keeper.ts', 'src/local-ledger/main.ts'];
-/** One serves files of its own folder; the other calls `new Buffer`, which Node warns of where it is not in node_modules. */
-const NOT_BUNDLED = ['swagger-ui-express', 'base32.js'];
+/** Serves files of its own folder. */
+const NOT_BUNDLED = ['swagger-ui-express'];
 /** Packages of CommonJS expect it. */
 const REQUIRE = `import { createRequire as $createRequire } from 'node:module'; const require = $createRequire(import.meta.url);`;
 
-/** The bundle's own `require` loads what is in the bundle when it is needed first, as Node's does with what is in node_modules. */
-const lazySdk: Plugin = {
-  name: 'lazy-sdk',
+/** What has to be another in a bundle. */
+const REPLACED: { file: RegExp; text: string; by: string }[] = [
+  // The bundle's own `require` loads what is in the bundle when it is needed first, as Node's does with what is in node_modules.
+  { file: /src[\\/]domain[\\/]stellar-sdk\.ts$/, text: 'const require = createRequire(import.meta.url);', by: '' },
+  // Of which Node warns, but for what is in node_modules.
+  { file: /base32\.js[\\/]index\.js$/, text: 'new Buffer(', by: 'Buffer.from(' },
+];
+
+const replace: Plugin = {
+  name: 'replace',
   setup({ onLoad }) {
-    onLoad({ filter: /src[\\/]domain[\\/]stellar-sdk\.ts$/ }, async ({ path }) => {
-      const source = await readFile(path, 'utf8');
-      return { loader: 'ts', contents: source.replace('const require = createRequire(import.meta.url);', '') };
-    });
+    for (const { file, text, by } of REPLACED) {
+      onLoad({ filter: file }, async ({ path }) => {
+        const source = await readFile(path, 'utf8');
+        if (!source.includes(text)) throw new Error(`there is no ${text} any more`);
+        return { loader: path.endsWith('.ts') ? 'ts' : 'js', contents: source.replaceAll(text, by) };
+      });
+    }
   },
 };
 
@@ -49,7 +59,7 @@ const { metafile } = await build({
   format: 'esm',
   target: 'node20.19',
   external: NOT_BUNDLED,
-  plugins: [lazySdk],
+  plugins: [replace],
   banner: { js: REQUIRE },
   // V8 keeps the text of all that was loaded. Names and lines stay, for the stacks of errors.
   minifySyntax: true,
