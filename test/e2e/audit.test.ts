@@ -1,5 +1,5 @@
 /** An audit proves that nothing was missed: it finds and records hidden payments, tells a difference to the stroop and once, and raises no false alarm. */
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import t, { type Test } from 'tap';
@@ -267,7 +267,7 @@ async function behindOneUrl(t: Test) {
   const { url: target, ledger, client } = await startTestLedger(t, { uri, closeMs: CLOSE_MS });
   /** By how many ledgers the answer to a path is behind. */
   const routes = { lagOf: (_path: string): number => 0 };
-  const server = createServer(async (req, res) => {
+  async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const lag = routes.lagOf(req.url!);
     const fault = lag > 0 ? ledger.faults.add({ kind: 'lag', ledgers: lag }) : null;
     const { status, headers, body } = await fetch(target + req.url).then(async (answer) => ({
@@ -282,6 +282,11 @@ async function behindOneUrl(t: Test) {
       ...(latest ? { 'latest-ledger': latest } : {}),
     });
     res.end(body);
+  }
+  // One after the other: what the ledger is told for one answer would concern all.
+  let answered = Promise.resolve();
+  const server = createServer((req, res) => {
+    answered = answered.then(() => answer(req, res)).catch(() => void res.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => server.close());
