@@ -14,11 +14,11 @@ const NOT_BUNDLED = ['swagger-ui-express'];
 /** Packages of CommonJS expect it. */
 const REQUIRE = `import { createRequire as $createRequire } from 'node:module'; const require = $createRequire(import.meta.url);`;
 
-/** What has to be another in a bundle. */
+/** What has to read differently in a bundle. */
 const REPLACED: { file: RegExp; text: string; by: string }[] = [
   // The bundle's own `require` loads what is in the bundle when it is needed first, as Node's does with what is in node_modules.
   { file: /src[\\/]domain[\\/]stellar-sdk\.ts$/, text: 'const require = createRequire(import.meta.url);', by: '' },
-  // Of which Node warns, but for what is in node_modules.
+  // Node warns of it outside of node_modules.
   { file: /base32\.js[\\/]index\.js$/, text: 'new Buffer(', by: 'Buffer.from(' },
 ];
 
@@ -28,14 +28,15 @@ const replace: Plugin = {
     for (const { file, text, by } of REPLACED) {
       onLoad({ filter: file }, async ({ path }) => {
         const source = await readFile(path, 'utf8');
-        if (!source.includes(text)) throw new Error(`there is no ${text} any more`);
+        if (!source.includes(text))
+          throw new Error(`there is no "${text}" any more: see REPLACED in scripts/bundle.ts`);
         return { loader: path.endsWith('.ts') ? 'ts' : 'js', contents: source.replaceAll(text, by) };
       });
     }
   },
 };
 
-/** Those of all packages with code in the bundles. */
+/** The licenses of all packages with code in the bundles. */
 function licensesOf({ inputs }: Metafile): string {
   const folders = Object.keys(inputs).flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
   const texts = [...new Set(folders)].sort().map((folder) => {

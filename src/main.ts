@@ -1,4 +1,4 @@
-/** The service's program. What it is made of is imported only once the version of Node is known to do. */
+/** The program of the service. An old Node is refused before anything is imported that it may not understand. */
 import './core/node-version.js';
 
 await import('./start.js');

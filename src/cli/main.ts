@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The program of the commands. What they are made of is imported only once the version of Node is known to do. */
+/** The program of the cli. An old Node is refused before anything is imported that it may not understand. */
 import '../core/node-version.js';
 
 await import('./commands.js');
