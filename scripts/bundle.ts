@@ -41,13 +41,16 @@ function licensesOf({ inputs }: Metafile): string {
   const folders = Object.keys(inputs).flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
   const texts = [...new Set(folders)].sort().map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'));
-    const files = readdirSync(join(ROOT, folder)).filter((file) => /^(licen[cs]e|notice)/i.test(file));
-    return [`${name} ${version} (${license})`, ...files.map((file) => readFileSync(join(ROOT, folder, file), 'utf8'))];
+    const all = readdirSync(join(ROOT, folder));
+    const files = all.filter((file) => /(^|-)(licen[cs]e|copying|notice)/i.test(file));
+    // Some have it in their README only.
+    const found = files.length > 0 ? files : all.filter((file) => /^readme/i.test(file));
+    if (found.length === 0) throw new Error(`${name} has no license to be passed on`);
+    return [`${name} ${version} (${license})`, ...found.map((file) => readFileSync(join(ROOT, folder, file), 'utf8'))];
   });
   return texts.map((parts) => parts.map((part) => part.trim()).join('\n\n')).join(`\n\n${'-'.repeat(80)}\n\n`);
 }
 
-rmSync(join(DIST, 'src/chunks'), { recursive: true, force: true });
 const { metafile } = await build({
   absWorkingDir: ROOT,
   entryPoints: PROGRAMS,
@@ -62,7 +65,7 @@ const { metafile } = await build({
   external: NOT_BUNDLED,
   plugins: [replace],
   banner: { js: REQUIRE },
-  // V8 keeps the text of all that was loaded. Names and lines stay, for the stacks of errors.
+  // V8 keeps the text of all that was loaded. Names stay and lines are short, so that the stack of an error still says where.
   minifySyntax: true,
   minifyWhitespace: true,
   lineLimit: 160,
@@ -70,4 +73,9 @@ const { metafile } = await build({
   metafile: true,
   logLevel: 'warning',
 });
+// Only now: a build that fails leaves what was built before.
+const chunks = join(DIST, 'src/chunks');
+for (const name of readdirSync(chunks)) {
+  if (!(`dist/src/chunks/${name}` in metafile.outputs)) rmSync(join(chunks, name));
+}
 writeFileSync(join(DIST, 'THIRD-PARTY-LICENSES.txt'), licensesOf(metafile));

@@ -42,7 +42,8 @@ function build(): boolean {
     .flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
     )
-    .filter((path) => !path.startsWith('src/client/dist'));
+    .filter((path) => !path.startsWith('src/client/dist'))
+    .concat('scripts/bundle.ts', 'tsconfig.build.json', 'package-lock.json');
   const builtMs = modifiedMs('dist/src/main.js');
   if (sources.every((path) => modifiedMs(path) < builtMs)) return true;
   const options = { cwd: root, stdio: 'inherit' } as const;
