@@ -120,6 +120,10 @@ export function createDueDeliveries(
       }
     },
 
+    /** How many deliveries to these webhooks are due, counted up to `limit`. */
+    countDue: (webhookIds: readonly string[], now: Date, limit: number): Promise<number> =>
+      collection.countDocuments({ webhookId: { $in: [...webhookIds] }, ...dueBy(now) }, { limit }),
+
     /** Deliveries that were attempted before and are to be attempted again.
      *  @returns how many of them are due, counted up to `limit`, and when the next one will be */
     async retries(now: Date, limit: number): Promise<{ due: number; nextAt: Date | null }> {

@@ -1,11 +1,18 @@
 /** Spreads webhooks over dispatchers: one that has nothing to send, while others have much, asks the busiest of them for half of its leases. */
-import { type MonotonicClock, monotonicClock } from '../clock.js';
+import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
+import type { DeliveryStore } from '../stores/deliveries.js';
 import type { WebhookStore } from '../stores/webhooks.js';
 
-/** A webhook that is sent quickly is not worth the move. */
+/** So long nobody asks for webhooks with little due: what is sent quickly is not worth the move. */
 const IDLE_MS = 200;
+/** More than one dispatcher has in flight. */
+const MUCH_DUE = 512;
+/** Bounds the look whether that much is due. */
+const LOOKED_AT = 1000;
 /** For the one that was asked, to record what it has in flight. */
 const ANSWER_MS = 2000;
+/** It mostly answers within this time. */
+const SOON_MS = 500;
 
 /** Ids of webhooks with due deliveries, by who has their leases. */
 export type Leased = ReadonlyMap<string, readonly string[]>;
@@ -20,25 +27,37 @@ export function toAskFor(leased: Leased): { from: string; ids: string[] } | null
 
 export function createBalance(deps: {
   webhooks: Pick<WebhookStore, 'askForLeases'>;
+  deliveries: Pick<DeliveryStore, 'countDue'>;
   holder: string;
+  clock: Clock;
   monotonic?: MonotonicClock;
 }) {
-  const { webhooks, holder, monotonic = monotonicClock } = deps;
-  /** Since when nothing is sent, or it is too early to ask again. */
+  const { webhooks, deliveries, holder, clock, monotonic = monotonicClock } = deps;
+  /** Since when nothing is sent. */
   let idleSinceMs: number | null = null;
+  let askedMs = Number.NEGATIVE_INFINITY;
+  const passedMs = (sinceMs: number) => monotonic.nowMs() - sinceMs;
+  const isMuchDue = async (ids: readonly string[]) =>
+    (await deliveries.countDue(ids.slice(0, LOOKED_AT), clock.now(), MUCH_DUE)) >= MUCH_DUE;
+
   return {
     /** Called after each look for what is due.
      *  @param hasLeases of its own
      *  @param leased to others */
     async look(hasLeases: boolean, leased: Leased): Promise<void> {
       const wanted = hasLeases ? null : toAskFor(leased);
-      const nowMs = monotonic.nowMs();
-      if (!wanted) idleSinceMs = null;
-      else if (idleSinceMs === null) idleSinceMs = nowMs;
-      else if (nowMs - idleSinceMs >= IDLE_MS) {
-        await webhooks.askForLeases(wanted.ids, wanted.from, holder);
-        idleSinceMs = nowMs + ANSWER_MS;
+      if (!wanted) {
+        idleSinceMs = null;
+        askedMs = Number.NEGATIVE_INFINITY;
+        return;
       }
+      idleSinceMs ??= monotonic.nowMs();
+      if (passedMs(askedMs) < ANSWER_MS) return;
+      if (passedMs(idleSinceMs) < IDLE_MS && !(await isMuchDue(wanted.ids))) return;
+      await webhooks.askForLeases(wanted.ids, wanted.from, holder);
+      askedMs = monotonic.nowMs();
     },
+    /** Whether leases were asked for and are likely to come at any moment. */
+    expectsLeases: (): boolean => passedMs(askedMs) < SOON_MS,
   };
 }

@@ -57,6 +57,10 @@ const PAUSED_AT_ONCE = 1000;
 /** Thousands of deliveries may wait in memory. */
 const MAX_BODY_BYTES = 8192;
 const LONGEST_POLL_MS = 2000;
+/** Between two looks whether another dispatcher asks for leases. */
+const ASKED_LOOK_MS = 200;
+/** While another dispatcher is about to hand leases over. */
+const EXPECTANT_POLL_MS = 50;
 /** Queues whose leases are worth a round, if others wait for them. */
 const ENOUGH_EMPTIED = 256;
 
@@ -108,6 +112,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
   /** When the database was there again after it had been away. */
   let backMs = Number.NEGATIVE_INFINITY;
   let nap: AbortController | null = null;
+  let releasing: Promise<void> | null = null;
 
   const wake = () => {
     again = true;
@@ -118,19 +123,22 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
     emptied = 0;
     const due = await lookForDue();
     const isDue = new Set(due);
-    await queues.yieldAsked();
     await queues.endTurns();
     await queues.release(
       queues.all().filter((queue) => queue.size === 0 && (queue.stopped || !isDue.has(queue.webhook._id))),
     );
     // Leases may have ended while the database was away: who holds them renews them first, and records what it has sent.
-    if (monotonic.nowMs() - backMs >= marginMs) await queues.claim(due);
+    const mayClaim = monotonic.nowMs() - backMs >= marginMs;
+    const hasClaimed = mayClaim && (await queues.claim(due));
     await loadInto(
       queues.all().filter((queue) => isDue.has(queue.webhook._id)),
       queues,
       { ...deps, maxBodyBytes },
     );
+    // Who looked for them at the same time has asked by now: it need not wait for what would be in flight.
+    if (hasClaimed) await queues.stopAsked();
     for (const queue of queues.all()) fill(queue);
+    releaseStopped();
   }
 
   async function lookForDue(): Promise<string[]> {
@@ -196,16 +204,44 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
     askForMore(queue);
     if (queue.size > 0) return;
     emptied += 1;
-    const isWaitedFor = queue.stopped || (emptied >= ENOUGH_EMPTIED && queues.isCrowded());
-    if (isWaitedFor) wake();
+    if (queue.stopped) releaseStopped();
+    if (queue.stopped || (emptied >= ENOUGH_EMPTIED && queues.isCrowded())) wake();
+  }
+
+  /** Who asks does not wait for a round, which takes long where much is sent. */
+  async function yieldAsked(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await monotonic.sleep(ASKED_LOOK_MS, signal);
+      await queues.stopAsked().catch((err) => log.error({ err }, 'not known who asks for webhook leases'));
+      releaseStopped();
+    }
+  }
+
+  /** At once, whatever a round waits for; what empties meanwhile goes together. */
+  function releaseStopped(): void {
+    if (releasing) return;
+    const done = queues.all().filter(({ size, stopped }) => stopped && size === 0);
+    if (done.length === 0) return;
+    releasing = queues
+      .release(done)
+      .catch((err) => log.error({ err }, 'webhook leases not released yet'))
+      .finally(() => {
+        releasing = null;
+        releaseStopped();
+      });
   }
 
   async function rest(): Promise<void> {
     if (again) return;
     nap = new AbortController();
-    const slowness = 1 + queues.pausedCount() / PAUSED_AT_ONCE;
-    await clock.sleep(Math.max(pollMs, Math.min(LONGEST_POLL_MS, pollMs * slowness)), nap.signal);
+    await clock.sleep(untilNextLookMs(), nap.signal);
     nap = null;
+  }
+
+  function untilNextLookMs(): number {
+    if (queues.expectsLeases()) return Math.min(pollMs, EXPECTANT_POLL_MS);
+    const slowness = 1 + queues.pausedCount() / PAUSED_AT_ONCE;
+    return Math.max(pollMs, Math.min(LONGEST_POLL_MS, pollMs * slowness));
   }
 
   /** Waits up to `graceMs` for what is in flight: what is not recorded by then is sent again, as after a crash. */
@@ -217,6 +253,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
     enough.abort();
     recorder.abandon();
     await queues.release(queues.all().filter((queue) => queue.inFlight === 0));
+    while (releasing) await releasing;
   }
 
   const isIdle = () => sending.size === 0 && queues.all().every((queue) => queue.size === 0);
@@ -226,7 +263,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
     attempts: () => attempts,
     async until(signal: AbortSignal, enough?: AbortSignal): Promise<void> {
       const keeping = new AbortController();
-      const kept = queues.keep(keeping.signal, fill);
+      const kept = Promise.all([queues.keep(keeping.signal, fill), yieldAsked(keeping.signal)]);
       while (!signal.aborted && !(enough?.aborted && isIdle())) {
         again = false;
         try {

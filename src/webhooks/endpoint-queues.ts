@@ -1,6 +1,6 @@
 /** The endpoint queues of one dispatcher, one for each webhook whose lease it holds. Nothing starts that could outlast the lease. */
 import type { Logger } from 'pino';
-import { type MonotonicClock, monotonicClock } from '../clock.js';
+import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
 import type { WebhookStore } from '../stores/webhooks.js';
 import { createBalance } from './balance.js';
@@ -15,8 +15,6 @@ const TURN_MS = 5000;
 const TURN_LOOK_MS = 1000;
 /** Deliveries of a paused webhook stay due: whether it is active again is asked so often. */
 const PAUSED_LOOK_MS = 2000;
-/** Between two looks whether another dispatcher asks for a lease. */
-const ASKED_LOOK_MS = 200;
 /** Requests in flight: shared out over the queues, within the bounds for one endpoint. Each endpoint has its own share, so none can use up another's. */
 const SLOTS = 256;
 const MIN_SLOTS = 2;
@@ -31,16 +29,17 @@ export function createEndpointQueues(deps: {
     WebhookStore,
     'claimLeases' | 'countClaimable' | 'renewLeases' | 'releaseLeases' | 'askForLeases' | 'askedFor' | 'heldBy'
   >;
-  deliveries: Pick<DeliveryStore, 'cancelPending'>;
+  deliveries: Pick<DeliveryStore, 'cancelPending' | 'countDue'>;
   holder: string;
   timeoutMs: number;
   marginMs: number;
   maxQueues?: number | undefined;
+  clock: Clock;
   log: Logger;
   /** Measures leases, whatever the host's clock is set to; simulations pass their own. */
   monotonic?: MonotonicClock;
 }) {
-  const { webhooks, deliveries, holder, timeoutMs, marginMs, log } = deps;
+  const { webhooks, deliveries, holder, timeoutMs, marginMs, clock, log } = deps;
   const { maxQueues = MAX_QUEUES, monotonic = monotonicClock } = deps;
   const leaseMs = timeoutMs + marginMs;
   /** Held the longest first. */
@@ -49,10 +48,11 @@ export function createEndpointQueues(deps: {
   /** Webhooks with due deliveries that were not looked at, because there was no room for more leases: in turn. */
   let leftOut: readonly string[] = [];
   let turnLookMs = Number.NEGATIVE_INFINITY;
-  let askedLookMs = Number.NEGATIVE_INFINITY;
+  /** Webhooks whose leases are being released: they are not claimed again before that is over. */
+  const releasing = new Set<string>();
   /** How often webhooks were read anew. */
   let reads = 0;
-  const balance = createBalance({ webhooks, holder, monotonic });
+  const balance = createBalance({ webhooks, deliveries, holder, clock, monotonic });
   /** Webhooks that were found paused, and until when nobody asks again. */
   const paused = new Map<string, number>();
 
@@ -74,11 +74,11 @@ export function createEndpointQueues(deps: {
     });
   }
 
-  /** Those of these webhooks that are neither held nor known to be paused, beginning after the one that was taken last. */
+  /** Those of these webhooks that may be claimed, beginning after the one that was taken last. */
   function unheldInTurn(webhookIds: readonly string[]): string[] {
     const nowMs = monotonic.nowMs();
     for (const [id, untilMs] of paused) if (untilMs <= nowMs) paused.delete(id);
-    const ids = webhookIds.filter((id) => !queues.has(id) && !paused.has(id));
+    const ids = webhookIds.filter((id) => !queues.has(id) && !releasing.has(id) && !paused.has(id));
     const next = ids.findIndex((id) => id > lastClaimed);
     return next < 0 ? ids : [...ids.slice(next), ...ids.slice(0, next)];
   }
@@ -91,22 +91,25 @@ export function createEndpointQueues(deps: {
     pausedCount: (): number => paused.size,
     /** Whether there was no room for the leases of all webhooks with due deliveries. */
     isCrowded: (): boolean => leftOut.length > 0,
+    /** Whether leases that others have are likely to come at any moment. */
+    expectsLeases: balance.expectsLeases,
     /** How many requests may be in flight to one endpoint. */
     slots: (): number => Math.max(MIN_SLOTS, Math.min(MAX_SLOTS, Math.floor(SLOTS / queues.size))),
 
     /** True while an attempt that starts now ends before another dispatcher can take the lease. */
     mayStart: (queue: EndpointQueue): boolean => queue.leaseEndsMs - monotonic.nowMs() >= timeoutMs + marginMs / 4,
 
-    /** Takes the leases of these webhooks, as far as there is room, beginning after those that it took last. */
-    async claim(webhookIds: readonly string[]): Promise<void> {
+    /** Takes the leases of these webhooks, as far as there is room, beginning after those that it took last. @returns whether it took any */
+    async claim(webhookIds: readonly string[]): Promise<boolean> {
+      const held = queues.size;
       const inTurn = unheldInTurn(webhookIds);
       const others = new Map<string, string[]>();
       while (inTurn.length > 0 && queues.size < maxQueues) {
         const batch = inTurn.splice(0, Math.min(CLAIM_BATCH, maxQueues - queues.size));
         const askedMs = monotonic.nowMs();
-        const { held, gone, paused: found, leased } = await webhooks.claimLeases(batch, holder, leaseMs);
+        const { held: taken, gone, paused: found, leased } = await webhooks.claimLeases(batch, holder, leaseMs);
         for (const id of found) paused.set(id, askedMs + PAUSED_LOOK_MS);
-        for (const webhook of held) queues.set(webhook._id, new EndpointQueue(webhook, askedMs, askedMs + leaseMs));
+        for (const webhook of taken) queues.set(webhook._id, new EndpointQueue(webhook, askedMs, askedMs + leaseMs));
         // Deleted after its deliveries were opened.
         if (gone.length > 0) await deliveries.cancelPending(gone);
         for (const [other, some] of leased) others.set(other, [...(others.get(other) ?? []), ...some]);
@@ -114,17 +117,10 @@ export function createEndpointQueues(deps: {
       }
       leftOut = inTurn;
       await balance.look(queues.size > 0, others);
+      return queues.size > held;
     },
 
     refresh,
-
-    /** Stops the queues whose leases another dispatcher asks for: it gets them once what is in flight is recorded. */
-    async yieldAsked(): Promise<void> {
-      const nowMs = monotonic.nowMs();
-      if (queues.size < 2 || nowMs - askedLookMs < ASKED_LOOK_MS) return;
-      askedLookMs = nowMs;
-      for (const id of await webhooks.askedFor([...queues.keys()], holder)) queues.get(id)?.stop();
-    },
 
     /** Stops as many queues as webhooks wait for a lease, of those that have had their turn: they are released once what is in flight is recorded. */
     async endTurns(): Promise<void> {
@@ -143,8 +139,21 @@ export function createEndpointQueues(deps: {
     async release(done: readonly EndpointQueue[]): Promise<void> {
       if (done.length === 0) return;
       const ids = idsOf(done);
-      for (const id of ids) queues.delete(id);
-      await webhooks.releaseLeases(ids, holder);
+      for (const id of ids) {
+        queues.delete(id);
+        releasing.add(id);
+      }
+      try {
+        await webhooks.releaseLeases(ids, holder);
+      } finally {
+        for (const id of ids) releasing.delete(id);
+      }
+    },
+
+    /** Stops the queues whose leases other dispatchers ask for: they are to be released once what is in flight is recorded. */
+    async stopAsked(): Promise<void> {
+      if (queues.size < 2) return;
+      for (const id of await webhooks.askedFor([...queues.keys()], holder)) queues.get(id)?.stop();
     },
 
     /** Renews the leases until the signal aborts. */

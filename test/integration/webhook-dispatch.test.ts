@@ -711,6 +711,31 @@ t.test('a dispatcher that comes later gets half of the webhooks, in order, and n
   t.ok(Math.min(first, second) > 500, `${first} by the first, ${second} by the second`);
 });
 
+t.test('who asks for leases does not wait for the one that has them to end its look', async (t) => {
+  const r = await rig(t);
+  const paths = ['/a', '/b', '/c', '/d'];
+  for (const path of paths) await r.webhook(path);
+  await r.publish(r.eventsOf(payments(5), ['payment.completed']));
+  let goOn = (): void => undefined;
+  const gate = new Promise<void>((resolve) => (goOn = resolve));
+  let hasLeases = (): void => undefined;
+  const leased = new Promise<void>((resolve) => (hasLeases = resolve));
+  const dueOf: DeliveryStore['dueOf'] = async (...asked) => {
+    hasLeases();
+    await gate;
+    return r.deliveries.dueOf(...asked);
+  };
+  r.dispatch({}, { deliveries: { ...r.deliveries, dueOf } });
+  t.teardown(goOn);
+  await leased;
+  r.dispatch();
+  await r.receiver.until(() => r.receiver.requests.length === 10);
+  t.equal(new Set(r.receiver.requests.map(({ path }) => path)).size, 2, 'half of the webhooks');
+  goOn();
+  await r.settled((all) => all.every(isDelivered));
+  t.equal(r.receiver.requests.length, 20, 'each exactly once');
+});
+
 t.test('more webhooks than one dispatcher leases at once are sent to without a wait for the next look', async (t) => {
   const r = await rig(t);
   for (let n = 0; n < 1500; n++) await r.webhook(`/${n}`);

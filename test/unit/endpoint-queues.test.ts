@@ -1,6 +1,7 @@
 /** Which leases a dispatcher asks for and gives back, and the time that they leave for attempts, told by a clock that is advanced. */
 import { pino } from 'pino';
 import t from 'tap';
+import { systemClock } from '../../src/clock.js';
 import type { WebhookDoc } from '../../src/stores/webhooks.js';
 import { createEndpointQueues } from '../../src/webhooks/endpoint-queues.js';
 
@@ -12,7 +13,7 @@ type Deps = Parameters<typeof createEndpointQueues>[0];
 const queuesBy = (
   nowMs: () => number,
   webhooks: Pick<Deps['webhooks'], 'claimLeases'> & Partial<Deps['webhooks']>,
-  maxQueues?: number,
+  { maxQueues, due = () => 0 }: { maxQueues?: number; due?: () => number } = {},
 ) =>
   createEndpointQueues({
     webhooks: {
@@ -24,7 +25,8 @@ const queuesBy = (
       heldBy: async () => [],
       ...webhooks,
     },
-    deliveries: { cancelPending: async () => undefined },
+    deliveries: { cancelPending: async () => undefined, countDue: async (_ids, _now, limit) => Math.min(due(), limit) },
+    clock: systemClock,
     ...{ holder: 'me', timeoutMs, marginMs, maxQueues, log: pino({ level: 'silent' }) },
     monotonic: { nowMs, sleep: async () => undefined },
   });
@@ -106,6 +108,50 @@ t.test(
   },
 );
 
+t.test('where much is due, half of it is asked for at the first look', async (t) => {
+  let nowMs = 0;
+  let due = 511;
+  const asked: number[] = [];
+  const queues = queuesBy(
+    () => nowMs,
+    {
+      claimLeases: async (ids) => ({ held: [], paused: [], gone: [], leased: new Map([['busy', [...ids]]]) }),
+      askForLeases: async () => void asked.push(nowMs),
+    },
+    { due: () => due },
+  );
+  const look = () => queues.claim(['hook_1', 'hook_2']);
+  await look();
+  t.same(asked, [], 'others have this much in flight');
+  t.notOk(queues.expectsLeases());
+  due = 512;
+  await look();
+  t.same(asked, [0]);
+  t.ok(queues.expectsLeases(), 'the next look comes soon');
+  nowMs = 500;
+  t.notOk(queues.expectsLeases(), 'but not for ever, when nobody answers');
+});
+
+t.test('a lease that is being released is not claimed before that is over, whether it was done or not', async (t) => {
+  let answer: (error: Error) => void = () => undefined;
+  const claimed: string[] = [];
+  const queues = queuesBy(() => 0, {
+    claimLeases: async (ids) => {
+      claimed.push(...ids);
+      return { held: ids.map((_id) => ({ _id }) as WebhookDoc), paused: [], gone: [], leased: new Map() };
+    },
+    releaseLeases: () => new Promise((_, reject) => (answer = reject)),
+  });
+  await queues.claim(['hook_1']);
+  const released = queues.release(queues.all());
+  await queues.claim(['hook_1', 'hook_2']);
+  t.same(claimed, ['hook_1', 'hook_2']);
+  answer(new Error('away'));
+  await t.rejects(released);
+  await queues.claim(['hook_1']);
+  t.same(claimed, ['hook_1', 'hook_2', 'hook_1']);
+});
+
 t.test('what was read later stands, in whatever order the database answers', async (t) => {
   const webhook = (url: string) => ({ _id: 'hook_1', status: 'ACTIVE', url }) as WebhookDoc;
   const answers: ((found: WebhookDoc[]) => void)[] = [];
@@ -140,7 +186,7 @@ t.test('with more webhooks than leases, each has its turn, however much is due f
         return { held, paused: [], gone: [], leased: new Map() };
       },
     },
-    2,
+    { maxQueues: 2 },
   );
   const held = () => queues.all().map(({ webhook }) => webhook._id);
   const round = async (due: string[]) => {
@@ -184,7 +230,7 @@ t.test('a turn ends only for a webhook that can take the lease', async (t) => {
         return Math.min(claimable, limit);
       },
     },
-    3,
+    { maxQueues: 3 },
   );
   const due = ['hook_1', 'hook_2', 'hook_3', 'hook_4', 'hook_5'];
   await queues.claim(due);
