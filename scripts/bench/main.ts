@@ -4,6 +4,7 @@ import { type Section, writeReport } from './report.js';
 
 const SECTIONS: Record<string, () => Promise<() => Promise<Section>>> = {
   size: async () => (await import('./size.js')).size,
+  accounts: async () => (await import('./accounts.js')).accounts,
   'catch-up': async () => (await import('./catch-up.js')).catchUp,
   watching: async () => (await import('./watching.js')).watching,
   sources: async () => (await import('./sources.js')).sources,

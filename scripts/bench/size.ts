@@ -9,9 +9,9 @@ import { testDatabase } from '../../test/helpers/mongo.js';
 import { startTestService } from '../../test/helpers/service.js';
 import { openBacklog } from './catch-up.js';
 import { startProgram } from './program.js';
-import type { Section } from './report.js';
+import type { Row, Section } from './report.js';
 import { createScope, quantile, type Scope, timed } from './scope.js';
-import { type Seeded, seed } from './seed.js';
+import { type Seeded, type Sizes, seed } from './seed.js';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 100);
 const SIZE = Number(process.env.BENCH_SIZE ?? 1_000_000);
@@ -23,7 +23,7 @@ const WARM = 10;
 const MEMO = createMemo(systemClock, 'link');
 
 /** Paths below /api/v1; `deep` is a page number for lists of that many items. */
-const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => string> = {
+export const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => string> = {
   'payments, newest': () => '/payments?pageSize=20',
   'payments, last page': (_, of) => `/payments?pageSize=20&page=${Math.floor((of(1) * 0.88) / 20)}`,
   'payments, middle page': (_, of) => `/payments?pageSize=20&page=${Math.floor((of(1) * 0.45) / 20)}`,
@@ -67,91 +67,92 @@ const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => s
     `/payments/export?format=csv&createdFrom=${alike.from}&createdTo=${alike.to}`,
 };
 
+/** An account with so many payments, in a database of its own, and a service to ask. */
+export async function openSide(scope: Scope, payments: number) {
+  const database = await testDatabase(scope);
+  const service = await startTestService(scope, {
+    role: 'api',
+    database,
+    env: { NETWORKS: 'TESTNET', HORIZON_URLS_TESTNET: 'http://127.0.0.1:9', WEBHOOK_ALLOW_PRIVATE: 'true' },
+  });
+  const startedMs = performance.now();
+  const seeded = await seed(database.db, service.accountId, sizesOf(payments));
+  console.log(`  seeded ${payments} payments in ${Math.round(performance.now() - startedMs)} ms`);
+  return { database, service, seeded, of: (share: number) => payments * share };
+}
+
+export type Side = Awaited<ReturnType<typeof openSide>>;
+
+/** What comes with so many payments. */
+export const sizesOf = (payments: number): Sizes => ({
+  payments,
+  links: payments / 10,
+  checkouts: payments / 10,
+  events: payments / 4,
+  deliveries: payments / 10,
+});
+
+/** Each list of one account, and what takes up a page of its payments, beside those of another. */
+export async function compareSides(scope: Scope, small: Side, big: Side): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const [name, pathOf] of Object.entries(LISTS)) {
+    const sides = [small, big].map((side) => {
+      const path = pathOf(side.seeded, side.of);
+      const get = async () => {
+        const headers = { authorization: `Bearer ${side.service.apiKey}` };
+        const answer = await fetch(`${side.service.url}/api/v1${path}`, { headers });
+        const text = await answer.text();
+        if (answer.status !== 200) throw new Error(`${path}: ${text}`);
+        return text;
+      };
+      return { get, times: [] as number[], cold: 0 };
+    });
+    for (const side of sides) side.cold = await timed(side.get);
+    for (let n = 0; n < 3; n++) for (const side of sides) await side.get();
+    for (let n = 0; n < ROUNDS; n++) for (const side of sides) side.times.push(await timed(side.get));
+    const [a, b] = sides as [(typeof sides)[0], (typeof sides)[0]];
+    rows.push(rowOf(name, totalOf(await b.get()), { few: a.times, many: b.times, 'first big': b.cold }));
+  }
+  const recorded = await Promise.all(
+    [small, big].map(async ({ database, service }) => {
+      const options = { memo: MEMO, webhooks: 1, accountId: service.accountId };
+      return { backlog: await openBacklog(scope, database.uri, options), times: [] as number[] };
+    }),
+  );
+  for (let n = 0; n < RECORDED; n++) {
+    for (const { backlog, times } of recorded) times.push(await backlog.read(PAGE));
+  }
+  const [few, many] = recorded.map(({ times }) => times.slice(WARM)) as [number[], number[]];
+  rows.push(rowOf(`a page of ${PAGE} payments recorded`, big.of(1), { few, many }));
+  return rows;
+}
+
+function rowOf(name: string, total: number, times: { few: number[]; many: number[]; 'first big'?: number }): Row {
+  const { few, many, ...first } = times;
+  const row = {
+    name,
+    values: {
+      total,
+      'p50 small': quantile(few, 0.5),
+      'p50 big': quantile(many, 0.5),
+      'p99 small': quantile(few, 0.99),
+      'p99 big': quantile(many, 0.99),
+      ...first,
+    },
+    ratio: quantile(many, 0.99) / quantile(few, 0.99),
+  };
+  console.log(`  ${JSON.stringify(row)}`);
+  return row;
+}
+
 export async function size(): Promise<Section> {
   const scope = createScope();
-  const open = async (payments: number) => {
-    const database = await testDatabase(scope);
-    const service = await startTestService(scope, {
-      role: 'api',
-      database,
-      env: { NETWORKS: 'TESTNET', HORIZON_URLS_TESTNET: 'http://127.0.0.1:9', WEBHOOK_ALLOW_PRIVATE: 'true' },
-    });
-    const startedMs = performance.now();
-    const seeded = await seed(database.db, service.accountId, {
-      payments,
-      links: payments / 10,
-      checkouts: payments / 10,
-      events: payments / 4,
-      deliveries: payments / 10,
-    });
-    console.log(`  seeded ${payments} payments in ${Math.round(performance.now() - startedMs)} ms`);
-    return { database, service, seeded, of: (share: number) => payments * share };
-  };
   try {
-    const small = await open(SMALL);
-    const big = await open(SIZE);
-    const rows: Section['rows'] = [];
-    for (const [name, pathOf] of Object.entries(LISTS)) {
-      const sides = [small, big].map((side) => {
-        const path = pathOf(side.seeded, side.of);
-        const get = async () => {
-          const headers = { authorization: `Bearer ${side.service.apiKey}` };
-          const answer = await fetch(`${side.service.url}/api/v1${path}`, { headers });
-          const text = await answer.text();
-          if (answer.status !== 200) throw new Error(`${path}: ${text}`);
-          return text;
-        };
-        return { get, times: [] as number[], cold: 0 };
-      });
-      for (const side of sides) side.cold = await timed(side.get);
-      for (let n = 0; n < 3; n++) for (const side of sides) await side.get();
-      for (let n = 0; n < ROUNDS; n++) for (const side of sides) side.times.push(await timed(side.get));
-      const [a, b] = sides as [(typeof sides)[0], (typeof sides)[0]];
-      const total = totalOf(await b.get());
-      rows.push({
-        name,
-        values: {
-          total,
-          'p50 small': quantile(a.times, 0.5),
-          'p50 big': quantile(b.times, 0.5),
-          'p99 small': quantile(a.times, 0.99),
-          'p99 big': quantile(b.times, 0.99),
-          'first big': b.cold,
-        },
-        ratio: quantile(b.times, 0.99) / quantile(a.times, 0.99),
-      });
-      console.log(`  ${name}: ${JSON.stringify(rows.at(-1))}`);
-    }
-    const recorded = await Promise.all(
-      [small, big].map(async ({ database, service }) => {
-        const options = { memo: MEMO, webhooks: 1, accountId: service.accountId };
-        return { backlog: await openBacklog(scope, database.uri, options), times: [] as number[] };
-      }),
-    );
-    for (let n = 0; n < RECORDED; n++) {
-      for (const { backlog, times } of recorded) times.push(await backlog.read(PAGE));
-    }
-    const [few, many] = recorded.map(({ times }) => times.slice(WARM)) as [number[], number[]];
-    rows.push({
-      name: `a page of ${PAGE} payments recorded`,
-      values: {
-        total: SIZE,
-        'p50 small': quantile(few, 0.5),
-        'p50 big': quantile(many, 0.5),
-        'p99 small': quantile(few, 0.99),
-        'p99 big': quantile(many, 0.99),
-      },
-      ratio: quantile(many, 0.99) / quantile(few, 0.99),
-    });
-    console.log(`  ${JSON.stringify(rows.at(-1))}`);
+    const small = await openSide(scope, SMALL);
+    const big = await openSide(scope, SIZE);
+    const rows = await compareSides(scope, small, big);
     const stats = await big.database.db.command({ dbStats: 1, scale: 2 ** 20 });
-    const alone = await aProcessOfItsOwn(scope, big.database.uri, async (url) => {
-      for (const pathOf of Object.values(LISTS)) {
-        const headers = { authorization: `Bearer ${big.service.apiKey}` };
-        const { status } = await fetch(`${url}/api/v1${pathOf(big.seeded, big.of)}`, { headers });
-        if (status !== 200) throw new Error(`${pathOf(big.seeded, big.of)}: ${status}`);
-      }
-    });
+    const alone = await aProcessOfItsOwn(scope, big);
     return {
       name: 'size',
       title: `Lists at ${SIZE.toLocaleString('en')} payments and ${(SIZE / 10).toLocaleString('en')} links, beside ${SMALL.toLocaleString('en')} and ${(SMALL / 10).toLocaleString('en')}`,
@@ -159,7 +160,7 @@ export async function size(): Promise<Section> {
       bound: { most: 3 },
       rows,
       notes: [
-        `A process of its own (API and worker) at that size: ready after ${Math.round(alone.startMs)} ms (${Math.round(alone.emptyMs)} ms on an empty database, both from the sources, which takes most of it), ${Math.round(alone.startMb)} MB; after each list once ${Math.round(alone.usedMb)} MB.`,
+        alone,
         `Indexes of payments, bytes a payment: ${await weights(big.database.db, SIZE)}.`,
         `Data ${Math.round(stats.dataSize)} MB, indexes ${Math.round(stats.indexSize)} MB.`,
       ],
@@ -188,8 +189,8 @@ async function weights(db: mongo.Db, payments: number): Promise<string> {
     .join(', ');
 }
 
-/** Started on a database, used, and started on an empty one to compare with. */
-async function aProcessOfItsOwn(scope: Scope, uri: string, use: (url: string) => Promise<void>) {
+/** Tells of a process that is started on a database and used, beside one on an empty database. */
+export async function aProcessOfItsOwn(scope: Scope, { database, service, seeded, of }: Side): Promise<string> {
   const start = async (on: string) => {
     const startedMs = performance.now();
     const { child, line } = await startProgram(scope, './service.ts', on, '{}', 'all');
@@ -199,10 +200,18 @@ async function aProcessOfItsOwn(scope: Scope, uri: string, use: (url: string) =>
     Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
   const empty = await start((await testDatabase(scope)).uri);
   empty.child.kill();
-  const { child, url, tookMs } = await start(uri);
+  const { child, url, tookMs } = await start(database.uri);
   const startMb = megabytes(child);
-  await use(url);
+  const headers = { authorization: `Bearer ${service.apiKey}` };
+  for (const pathOf of Object.values(LISTS)) {
+    const path = pathOf(seeded, of);
+    const { status } = await fetch(`${url}/api/v1${path}`, { headers });
+    if (status !== 200) throw new Error(`${path}: ${status}`);
+  }
   const usedMb = megabytes(child);
   child.kill();
-  return { startMs: tookMs, emptyMs: empty.tookMs, startMb, usedMb };
+  return (
+    `A process of its own (API and worker) at that size: ready after ${Math.round(tookMs)} ms (${Math.round(empty.tookMs)} ms on an empty database, ` +
+    `both from the sources, which takes most of it), ${Math.round(startMb)} MB; after each list once ${Math.round(usedMb)} MB.`
+  );
 }
