@@ -3,7 +3,7 @@ import { testDatabase } from '../../test/helpers/mongo.js';
 import { newId, openStoresOn } from '../../test/helpers/stores.js';
 import type { Section } from './report.js';
 import { createScope, type Scope } from './scope.js';
-import { seed } from './seed.js';
+import { seed, withoutIndexes } from './seed.js';
 import { aProcessOfItsOwn, compareSides, openSide, type Side, sizesOf } from './size.js';
 
 const OWN = 10_000;
@@ -35,20 +35,14 @@ async function addOthers(scope: Scope, { database }: Side): Promise<void> {
     const one = await template.db.collection(name).findOne();
     if (!one) continue;
     const names = NAMES.filter((each) => each in one);
-    const into = database.db.collection(name);
-    const indexes = (await into.indexes()).filter((index) => index.name !== '_id_');
-    await into.dropIndexes();
-    await template.db
-      .collection(name)
-      .aggregate([
-        { $project: { _id: 0, one: '$$ROOT' } },
-        { $set: { n: { $range: [0, ACCOUNTS] } } },
-        { $unwind: '$n' },
-        { $replaceWith: { $mergeObjects: ['$one', Object.fromEntries(names.map((each) => [each, renamed(each)]))] } },
-        { $merge: { into: { db: database.name, coll: name }, whenMatched: 'fail' } },
-      ])
-      .toArray();
-    if (indexes.length > 0) await into.createIndexes(indexes.map(({ v, ...index }) => index) as never);
+    const copies = [
+      { $project: { _id: 0, one: '$$ROOT' } },
+      { $set: { n: { $range: [0, ACCOUNTS] } } },
+      { $unwind: '$n' },
+      { $replaceWith: { $mergeObjects: ['$one', Object.fromEntries(names.map((each) => [each, renamed(each)]))] } },
+      { $merge: { into: { db: database.name, coll: name }, whenMatched: 'fail' } },
+    ];
+    await withoutIndexes(database.db.collection(name), () => template.db.collection(name).aggregate(copies).toArray());
   }
   console.log(`  ${ACCOUNTS} other accounts`);
 }

@@ -313,24 +313,30 @@ async function insertLong<Doc extends { _id: string }>(
   make: () => Doc,
 ): Promise<void> {
   const list = `${name}:${accountId}`;
-  // An index is built at the end at a fraction of what it costs to keep it meanwhile.
-  const indexes = (await db.collection(name).indexes()).filter((index) => index.name !== '_id_');
-  await db.collection(name).dropIndexes();
   const segments = [{ after: '', size: 0, room: roomOfNext(0) }];
-  let flying: Promise<unknown> = Promise.resolve();
-  for (let from = 0; from < count; from += BATCH) {
-    const docs = Array.from({ length: Math.min(BATCH, count - from) }, make);
-    for (const { _id } of docs) {
-      const newest = segments.at(-1)!;
-      newest.size += 1;
-      if (newest.size === newest.room) segments.push({ after: _id, size: 0, room: roomOfNext(segments.length) });
+  await withoutIndexes(db.collection(name), async () => {
+    let flying: Promise<unknown> = Promise.resolve();
+    for (let from = 0; from < count; from += BATCH) {
+      const docs = Array.from({ length: Math.min(BATCH, count - from) }, make);
+      for (const { _id } of docs) {
+        const newest = segments.at(-1)!;
+        newest.size += 1;
+        if (newest.size === newest.room) segments.push({ after: _id, size: 0, room: roomOfNext(segments.length) });
+      }
+      await flying;
+      flying = db.collection(name).insertMany(docs as never[], { ordered: false, writeConcern: { w: 1 } });
+      flying.catch(() => undefined);
     }
     await flying;
-    flying = db.collection(name).insertMany(docs as never[], { ordered: false, writeConcern: { w: 1 } });
-    flying.catch(() => undefined);
-  }
-  await flying;
-  await db.collection(name).createIndexes(indexes.map(({ v, ...index }) => index) as never);
+  });
   const countSegments = segments.map((each) => ({ _id: `${list}:${each.after}`, list, ...each, version: 1 }));
   await db.collection('countSegments').insertMany(countSegments as never[]);
+}
+
+/** An index is built at the end at a fraction of what it costs to keep it meanwhile. */
+export async function withoutIndexes(collection: mongo.Collection, fill: () => Promise<unknown>): Promise<void> {
+  const indexes = (await collection.indexes()).filter((index) => index.name !== '_id_');
+  await collection.dropIndexes();
+  await fill();
+  if (indexes.length > 0) await collection.createIndexes(indexes.map(({ v, ...index }) => index) as never);
 }

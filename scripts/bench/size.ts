@@ -23,7 +23,7 @@ const WARM = 10;
 const MEMO = createMemo(systemClock, 'link');
 
 /** Paths below /api/v1; `deep` is a page number for lists of that many items. */
-export const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => string> = {
+const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => string> = {
   'payments, newest': () => '/payments?pageSize=20',
   'payments, last page': (_, of) => `/payments?pageSize=20&page=${Math.floor((of(1) * 0.88) / 20)}`,
   'payments, middle page': (_, of) => `/payments?pageSize=20&page=${Math.floor((of(1) * 0.45) / 20)}`,
@@ -92,7 +92,7 @@ export const sizesOf = (payments: number): Sizes => ({
   deliveries: payments / 10,
 });
 
-/** Each list of one account, and what takes up a page of its payments, beside those of another. */
+/** Each list of one account, and recording a page of its payments, beside the same of another. */
 export async function compareSides(scope: Scope, small: Side, big: Side): Promise<Row[]> {
   const rows: Row[] = [];
   for (const [name, pathOf] of Object.entries(LISTS)) {

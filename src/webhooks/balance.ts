@@ -5,13 +5,13 @@ import type { WebhookStore } from '../stores/webhooks.js';
 
 /** So long nobody asks for webhooks with little due: what is sent quickly is not worth the move. */
 const IDLE_MS = 200;
-/** More than one dispatcher has in flight. */
-const MUCH_DUE = 512;
+/** With so much due nobody waits: it is more than a dispatcher has in flight to a few endpoints. */
+const ASKED_FOR_AT_ONCE = 512;
 /** Bounds the look whether that much is due. */
 const LOOKED_AT = 1000;
 /** For the one that was asked, to record what it has in flight. */
 const ANSWER_MS = 2000;
-/** It mostly answers within this time. */
+/** Mostly it answers within this time. */
 const SOON_MS = 500;
 
 /** Ids of webhooks with due deliveries, by who has their leases. */
@@ -38,7 +38,7 @@ export function createBalance(deps: {
   let askedMs = Number.NEGATIVE_INFINITY;
   const passedMs = (sinceMs: number) => monotonic.nowMs() - sinceMs;
   const isMuchDue = async (ids: readonly string[]) =>
-    (await deliveries.countDue(ids.slice(0, LOOKED_AT), clock.now(), MUCH_DUE)) >= MUCH_DUE;
+    (await deliveries.countDue(ids.slice(0, LOOKED_AT), clock.now(), ASKED_FOR_AT_ONCE)) >= ASKED_FOR_AT_ONCE;
 
   return {
     /** Called after each look for what is due.

@@ -60,7 +60,7 @@ const LONGEST_POLL_MS = 2000;
 /** Between two looks whether another dispatcher asks for leases. */
 const ASKED_LOOK_MS = 200;
 /** While another dispatcher is about to hand leases over. */
-const EXPECTANT_POLL_MS = 50;
+const HANDOVER_POLL_MS = 50;
 /** Queues whose leases are worth a round, if others wait for them. */
 const ENOUGH_EMPTIED = 256;
 
@@ -239,7 +239,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
   }
 
   function untilNextLookMs(): number {
-    if (queues.expectsLeases()) return Math.min(pollMs, EXPECTANT_POLL_MS);
+    if (queues.expectsLeases()) return Math.min(pollMs, HANDOVER_POLL_MS);
     const slowness = 1 + queues.pausedCount() / PAUSED_AT_ONCE;
     return Math.max(pollMs, Math.min(LONGEST_POLL_MS, pollMs * slowness));
   }
