@@ -4,6 +4,8 @@ export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
 export type CsvValue = string | number | boolean | null;
 
+/** Most cells: one look instead of two. */
+const PLAIN_TEXT = /^[A-Za-z0-9][^",\r\n]*$/;
 const PLAIN_NUMBER = /^-?\d+(\.\d+)?$/;
 /** What spreadsheets begin a formula with, in full width too, perhaps behind blanks; and control characters that they drop. */
 const FORMULA = /^(?:[\s\u00a0\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])/;
@@ -14,6 +16,7 @@ export const csvLine = (values: readonly CsvValue[]): string => `${values.map(ce
 function cell(value: CsvValue): string {
   if (value === null) return '';
   const text = String(value);
+  if (PLAIN_TEXT.test(text)) return text;
   const harmless = FORMULA.test(text) && !PLAIN_NUMBER.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }

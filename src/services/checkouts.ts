@@ -23,7 +23,9 @@ import type { CheckoutDoc, CheckoutFilter } from '../stores/checkouts.js';
 import type { Database, Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';
+import type { AccountProducts } from '../stores/products.js';
 import { toCheckoutState, withState } from '../stores/verdict.js';
+import type { AccountWallets } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
 import { inactiveWallet, termsOf, unknownProduct, unknownWallet } from './checkout-terms.js';
 import { createGroupCommit } from './group-commit.js';
@@ -42,7 +44,7 @@ export const filterOf = ({ createdFrom, createdTo, ...filter }: ListFilter): Che
 /** Checkouts with their products and wallets, in the same order. One whose product was deleted since is gone as well. */
 export async function withFacts(
   checkouts: readonly CheckoutDoc[],
-  { products, wallets }: ReturnType<ForAccount<'products' | 'wallets'>>,
+  { products, wallets }: { products: Pick<AccountProducts, 'byIds'>; wallets: Pick<AccountWallets, 'byIds'> },
   session?: Session,
 ): Promise<CheckoutFacts[]> {
   const sold = await products.byIds([...new Set(checkouts.flatMap(({ productId }) => productId ?? []))], session);

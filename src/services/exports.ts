@@ -4,7 +4,7 @@ import type { ParsedInputOf } from '../../contracts/operation.js';
 import { rateLimited } from '../domain/api-error.js';
 import { toCheckout } from '../resources/checkout.js';
 import { checkoutLines, type Lines, paymentLines } from '../resources/export.js';
-import type { Database } from '../stores/database.js';
+import type { Database, Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { Caller } from './caller.js';
 import { filterOf as checkoutFilterOf, withFacts } from './checkouts.js';
@@ -34,6 +34,7 @@ export interface ExportService {
 const MOST_OF_ACCOUNT = 2;
 const MOST_IN_ALL = 50;
 const RETRY_AFTER_S = 5;
+const MOST_REMEMBERED = 500;
 
 export function createExportService(deps: {
   forAccount: ForAccount<'payments' | 'checkouts' | 'products' | 'wallets'>;
@@ -63,8 +64,9 @@ export function createExportService(deps: {
   return {
     payments: {
       export({ accountId }, { format, ...filter }) {
-        const { payments, products } = forAccount(accountId);
+        const { payments, products: stored } = forAccount(accountId);
         const lines = paymentLines(format);
+        const products = remembering(stored);
         const batches = snapshot(async function* (session) {
           for await (const batch of payments.batches(paymentFilterOf(filter), session)) {
             yield await withProducts(batch, products, session);
@@ -77,13 +79,30 @@ export function createExportService(deps: {
       export({ accountId }, { format, ...filter }) {
         const stores = forAccount(accountId);
         const lines = checkoutLines(format);
+        const facts = { products: remembering(stores.products), wallets: remembering(stores.wallets) };
         const batches = snapshot(async function* (session) {
           for await (const batch of stores.checkouts.batches(checkoutFilterOf(filter), session)) {
-            yield (await withFacts(batch, stores, session)).map((facts) => toCheckout(facts, publicUrl));
+            yield (await withFacts(batch, facts, session)).map((each) => toCheckout(each, publicUrl));
           }
         });
         return toDownload(`checkouts.${format}`, lines, counted(accountId, chunksOf(batches, lines)));
       },
+    },
+  };
+}
+
+type ById<Doc> = { byIds(ids: readonly string[], session?: Session): Promise<Doc[]> };
+
+/** Reads a document once, not for each batch: at one moment of the database it is always the same. */
+function remembering<Doc extends { _id: string }>(stored: ById<Doc>): ById<Doc> {
+  const known = new Map<string, Doc | null>();
+  return {
+    async byIds(ids, session) {
+      if (known.size > MOST_REMEMBERED) known.clear();
+      const unknown = ids.filter((id) => !known.has(id));
+      for (const id of unknown) known.set(id, null);
+      if (unknown.length > 0) for (const doc of await stored.byIds(unknown, session)) known.set(doc._id, doc);
+      return ids.flatMap((id) => known.get(id) ?? []);
     },
   };
 }

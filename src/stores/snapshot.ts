@@ -4,6 +4,7 @@ import type mongoose from 'mongoose';
 
 type Session = mongoose.mongo.ClientSession;
 
+/** What MongoDB answers with at once. */
 const BATCH = 500;
 
 /** Runs `read` with a session for its reads, which ends when its caller takes no more. */
@@ -19,11 +20,18 @@ export async function* inSnapshot<T>(
   }
 }
 
-/** In batches, of which one is in memory. */
-export async function* batchesOf<Doc extends object>(found: mongoose.mongo.FindCursor<Doc>): AsyncGenerator<Doc[]> {
+/** Of documents that are made into lines: the fewer of them live while garbage is collected, the less that takes (100 instead of 500: a sixth of all). */
+export const FEW = 100;
+
+/** In batches, of which one is in memory.
+ *  @param size of a batch at most; what MongoDB answered with beyond that waits as bytes */
+export async function* batchesOf<Doc extends object>(
+  found: mongoose.mongo.FindCursor<Doc>,
+  size = BATCH,
+): AsyncGenerator<Doc[]> {
   try {
     found.batchSize(BATCH);
-    while (await found.hasNext()) yield found.readBufferedDocuments();
+    while (await found.hasNext()) yield found.readBufferedDocuments(size);
   } finally {
     await found.close();
   }

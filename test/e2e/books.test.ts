@@ -249,7 +249,10 @@ t.test('checkouts are exported with what the list shows of them', async (t) => {
 const many = await service.openAccount();
 t.test('a long export is of the moment of its request, whatever is paid and decided while it is read', async (t) => {
   const { apiKey, accountId } = many;
-  await seed(db, accountId, { payments: 20_000, links: 50, events: 0, deliveries: 0 });
+  // More products than an export remembers.
+  await seed(db, accountId, { payments: 20_000, links: 50, products: 1500, events: 0, deliveries: 0 });
+  const products = await db.collection<{ _id: string }>('products').find({ accountId }).toArray();
+  const nameOf = new Map(products.map(({ _id, name }) => [_id, name]));
   const before = await payments.countDocuments({ accountId, status: { $ne: 'UNMATCHED' } });
   // Read slowly: the answer is far longer than what fits between server and client.
   const rows = await new Promise<any[]>((resolve, reject) => {
@@ -273,6 +276,8 @@ t.test('a long export is of the moment of its request, whatever is paid and deci
   t.equal(rows.length, before);
   t.ok(rows.every(({ amount }) => amount === '25'));
   t.ok(rows.some(({ status }) => status === 'COMPLETED'));
+  t.ok(new Set(rows.map(({ product }) => product.id)).size > 1200);
+  t.ok(rows.every(({ product }) => product.name === nameOf.get(product.id)));
   t.same(
     rows.map(({ id }) => id),
     rows.map(({ id }) => id).toSorted(),
