@@ -60,7 +60,7 @@ interface CountSegment {
 interface RememberedCount {
   version: number;
   upTo: string | null;
-  count: Promise<number>;
+  count: number | Promise<number>;
 }
 
 /** Of one filter, by the start of the segment. */
@@ -95,16 +95,21 @@ export function createCountSegments(connection: mongoose.Connection) {
 
   /** Those that hold ids of this range, in the list's direction. */
   async function segmentsOf(list: string, direction: 1 | -1, ids: IdRange): Promise<CountSegment[]> {
-    const found = await collection
-      .find(
-        { list },
-        { projection: { _id: 0, after: 1, version: 1 }, sort: { after: 1 }, batchSize: 100_000, ...FOR_REMEMBERING },
+    // As one document, which takes the driver an eighth of what as many documents do.
+    const [found] = await collection
+      .aggregate<{ after: string[]; version: number[] }>(
+        [
+          { $match: { list } },
+          { $sort: { after: 1 } },
+          { $group: { _id: null, after: { $push: '$after' }, version: { $push: '$version' } } },
+        ],
+        FOR_REMEMBERING,
       )
       .toArray();
     // Of a list that nobody ever touched nothing may be remembered.
-    if (found.length === 0) return [{ after: FIRST, version: UNKNOWN, upTo: null }];
-    const ascending = found
-      .map(({ after, version }, index) => ({ after, version, upTo: found[index + 1]?.after ?? null }))
+    if (!found) return [{ after: FIRST, version: UNKNOWN, upTo: null }];
+    const ascending = found.after
+      .map((after, index) => ({ after, version: found.version[index]!, upTo: found.after[index + 1] ?? null }))
       .filter(
         ({ after, upTo }) =>
           (ids.from === undefined || upTo === null || upTo >= ids.from) && (ids.to === undefined || after < ids.to),
@@ -261,13 +266,16 @@ function createQueries<Doc extends { _id: string }>(
 async function addUp(
   segments: readonly CountSegment[],
   offset: number,
-  count: (segment: CountSegment) => Promise<number>,
+  count: (segment: CountSegment) => number | Promise<number>,
 ): Promise<{ total: number; start: { segment: CountSegment; skip: number } | null }> {
   let total = 0;
   let start: { segment: CountSegment; skip: number } | null = null;
   for (let from = 0; from < segments.length; from += COUNTED_AT_ONCE) {
     const some = segments.slice(from, from + COUNTED_AT_ONCE);
-    for (const [index, found] of (await Promise.all(some.map(count))).entries()) {
+    const counted = some.map(count);
+    // Of a thousand segments most are known: to wait for each of them takes as long as all else.
+    const isKnown = counted.every((found) => typeof found === 'number');
+    for (const [index, found] of (isKnown ? counted : await Promise.all(counted)).entries()) {
       if (!start && offset < total + found) start = { segment: some[index]!, skip: offset - total };
       total += found;
     }
@@ -280,11 +288,17 @@ function countOnce(
   counts: RememberedCounts,
   { after, upTo, version }: CountSegment,
   count: () => Promise<number>,
-): Promise<number> {
+): number | Promise<number> {
   const known = counts.get(after);
   if (known?.version === version && known.upTo === upTo) return known.count;
-  const fresh = { version, upTo, count: count() };
+  const counting = count();
+  const fresh: RememberedCount = { version, upTo, count: counting };
   counts.set(after, fresh);
-  fresh.count.catch(() => counts.get(after) === fresh && counts.delete(after));
-  return fresh.count;
+  counting.then(
+    (found) => {
+      fresh.count = found;
+    },
+    () => counts.get(after) === fresh && counts.delete(after),
+  );
+  return counting;
 }

@@ -251,7 +251,7 @@ t.test('a long export is of the moment of its request, whatever is paid and deci
   const { apiKey, accountId } = many;
   // More products than an export remembers.
   await seed(db, accountId, { payments: 20_000, links: 50, products: 1500, events: 0, deliveries: 0 });
-  const products = await db.collection<{ _id: string }>('products').find({ accountId }).toArray();
+  const products = await db.collection<{ _id: string; name: string }>('products').find({ accountId }).toArray();
   const nameOf = new Map(products.map(({ _id, name }) => [_id, name]));
   const before = await payments.countDocuments({ accountId, status: { $ne: 'UNMATCHED' } });
   // Read slowly: the answer is far longer than what fits between server and client.
