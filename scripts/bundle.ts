@@ -9,8 +9,8 @@ import { build, type Metafile, type Plugin } from 'esbuild';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(ROOT, 'dist');
 const PROGRAMS = ['src/main.ts', 'src/cli/main.ts', 'src/mongod/keeper.ts', 'src/local-ledger/main.ts'];
-/** Serves files of its own folder. */
-const NOT_BUNDLED = ['swagger-ui-express'];
+/** Tells the folder that its files lie in. */
+const NOT_BUNDLED = ['swagger-ui-dist'];
 /** Packages of CommonJS expect it. */
 const REQUIRE = `import { createRequire as $createRequire } from 'node:module'; const require = $createRequire(import.meta.url);`;
 
