@@ -79,10 +79,10 @@ export function createExportService(deps: {
       export({ accountId }, { format, ...filter }) {
         const stores = forAccount(accountId);
         const lines = checkoutLines(format);
-        const facts = { products: remembering(stores.products), wallets: remembering(stores.wallets) };
+        const remembered = { products: remembering(stores.products), wallets: remembering(stores.wallets) };
         const batches = snapshot(async function* (session) {
           for await (const batch of stores.checkouts.batches(checkoutFilterOf(filter), session)) {
-            yield (await withFacts(batch, facts, session)).map((each) => toCheckout(each, publicUrl));
+            yield (await withFacts(batch, remembered, session)).map((facts) => toCheckout(facts, publicUrl));
           }
         });
         return toDownload(`checkouts.${format}`, lines, counted(accountId, chunksOf(batches, lines)));

@@ -11,7 +11,7 @@ import { createById } from './by-id.js';
 import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, makeIndexes, orAlreadyMade, removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
 import { createPages, type PageRequest, withinIds } from './paging.js';
-import { batchesOf, FEW } from './snapshot.js';
+import { batchesOf, LINES_AT_ONCE } from './snapshot.js';
 import { stampSchema } from './wallets.js';
 
 export interface CheckoutDoc {
@@ -220,7 +220,7 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
       },
       /** All that the filter lets through, oldest first. */
       batches: (filter: CheckoutFilter, session: Session) =>
-        batchesOf(collection.find(queryOf(accountId, filter), { session, sort: { _id: 1 } }), FEW),
+        batchesOf(collection.find(queryOf(accountId, filter), { session, sort: { _id: 1 } }), LINES_AT_ONCE),
       /** Stores what became of a checkout, in the transaction that read it. */
       async update(checkout: CheckoutDoc, session: Session): Promise<void> {
         await collection.updateOne({ _id: checkout._id, accountId }, { $set: stateOf(checkout) }, { session });

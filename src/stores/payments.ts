@@ -12,7 +12,7 @@ import { type PageRequest, withinIds } from './paging.js';
 import { createPaymentChanges } from './payment-changes.js';
 import { createPaymentSums, type SummaryFilter } from './payment-sums.js';
 import type { RefundDoc } from './refunds.js';
-import { batchesOf, FEW } from './snapshot.js';
+import { batchesOf, LINES_AT_ONCE } from './snapshot.js';
 
 /** Money sent back, as its payment shows it. */
 export interface PaymentRefund {
@@ -224,7 +224,7 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
       batches: (filter: PaymentFilter, session: Session) => {
         const { fields, ids } = criteriaOf(filter);
         const listed = { accountId, ...fields, ...withinIds(ids) };
-        return batchesOf(collection.find(listed, { session, sort: { _id: 1 } }), FEW);
+        return batchesOf(collection.find(listed, { session, sort: { _id: 1 } }), LINES_AT_ONCE);
       },
       /** Only when its status is one of `from`; null otherwise. */
       async judge(
