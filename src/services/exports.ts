@@ -34,6 +34,7 @@ export interface ExportService {
 const MOST_OF_ACCOUNT = 2;
 const MOST_IN_ALL = 50;
 const RETRY_AFTER_S = 5;
+/** Products of one export, and as many wallets. */
 const MOST_REMEMBERED = 500;
 
 export function createExportService(deps: {

@@ -20,7 +20,7 @@ export async function* inSnapshot<T>(
   }
 }
 
-/** Of documents that are made into lines. What lives while garbage is collected costs time: with 500 an export takes a sixth longer. */
+/** Of documents that are made into lines. What lives while garbage is collected costs time: with 500 an export takes a tenth longer. */
 export const LINES_AT_ONCE = 100;
 
 /** In batches, of which one is in memory.
