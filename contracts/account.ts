@@ -2,10 +2,57 @@
 import { z } from 'zod';
 import { accountExample } from './examples.js';
 import { operation } from './operation.js';
-import { idOf, timestamp } from './primitives.js';
+import { colorInput, emailInput, httpsUrlInput, idOf, nameInput, timestamp } from './primitives.js';
+import { currencyInput } from './rates.js';
+import { ROLES } from './roles.js';
+
+const brandSchema = z
+  .object({
+    name: z.string().nullable().meta({ description: 'What payers know the shop by.' }),
+    logoUrl: z.string().nullable(),
+    color: z
+      .string()
+      .nullable()
+      .meta({ description: 'Color of the main button.', examples: ['#1b6e4b'] }),
+    supportUrl: z.string().nullable().meta({ description: 'Where a payer who was refused can ask.' }),
+    supportEmail: z.string().nullable(),
+  })
+  .meta({ id: 'Brand', description: 'How the shop shows itself to payers, each field null where it is not set.' });
+
+const brandInput = z.strictObject({
+  name: nameInput.nullish().meta({ description: 'Shown on payment pages, receipts and posters.' }),
+  logoUrl: httpsUrlInput.nullish().meta({ description: 'https image; payers’ browsers load it from there.' }),
+  color: colorInput.nullish(),
+  supportUrl: httpsUrlInput.nullish(),
+  supportEmail: emailInput.nullish(),
+});
+
+const percentInput = z
+  .string({
+    error: (issue) => (issue.input === undefined ? undefined : 'A percentage is a decimal string, such as "1.5".'),
+  })
+  .refine((text) => /^(?:\d|1\d)(?:\.\d{1,4})?$|^20(?:\.0{1,4})?$/.test(text), {
+    message: 'Must be a decimal from "0" to "20" with at most 4 decimals.',
+    params: { code: 'invalid_format' },
+  })
+  .meta({ description: '`0` to `20`.', examples: ['1.5'] });
 
 export const accountSchema = z
-  .object({ id: idOf('acct', 'account'), name: z.string(), createdAt: timestamp })
+  .object({
+    id: idOf('acct', 'account'),
+    name: z.string(),
+    brand: brandSchema,
+    rateMarkupPercent: z
+      .string()
+      .default('0')
+      .meta({ description: 'By how many percent the account’s rates are lower.' }),
+    booksCurrency: z
+      .string()
+      .nullable()
+      .default(null)
+      .meta({ description: 'In which payments get a `value` that have none by their price; null for none.' }),
+    createdAt: timestamp,
+  })
   .meta({ id: 'Account', examples: [accountExample] });
 
 const tag = 'Account';
@@ -14,9 +61,32 @@ export const account = {
   get: operation({
     method: 'GET',
     path: '/account',
+    effect: 'reads',
+    roles: ROLES,
     summary: "The caller's account",
     description: 'Returns the account that the API key belongs to.',
     tag,
     output: accountSchema,
+  }),
+  update: operation({
+    method: 'PATCH',
+    path: '/account',
+    effect: 'changes',
+    summary: 'Change the account',
+    description:
+      'Says who sells: `brand` is what payers see on pages, receipts and posters. A `brand` changes the fields that it names; null takes one away. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Rates of its own stay as they are. With a currency for its books every later payment gets a `value` in it, by the newest rate when its ledger closed, which no markup lowers.',
+    tag,
+    body: {
+      brand: brandInput.optional(),
+      rateMarkupPercent: percentInput.optional(),
+      booksCurrency: currencyInput.nullish(),
+    },
+    output: accountSchema,
+    examples: {
+      body: {
+        brand: { name: 'Bean & Leaf', color: '#1b6e4b', supportEmail: 'help@shop.example' },
+        ...{ rateMarkupPercent: '1.5', booksCurrency: 'EUR' },
+      },
+    },
   }),
 };

@@ -1,26 +1,37 @@
-/** Checks a G… account address (strkey, SEP-23) without a library, so that contracts depend on nothing but Zod. */
-const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
-const ACCOUNT_VERSION_BYTE = 6 << 3;
+/** Addresses as text (strkey, SEP-23), read without a library, so that contracts depend on nothing but Zod. */
+export const STRKEY_ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+const ACCOUNT_SIZE = 32;
 
-export function isAccountAddress(text: string): boolean {
-  if (!/^G[A-Z2-7]{55}$/.test(text)) return false;
-  const bytes: number[] = [];
-  let buffer = 0;
-  let bits = 0;
+/** Whether it is a G… address. */
+export const isAccountAddress = (text: string): boolean => strkeyBytes(text, 'G')?.length === ACCOUNT_SIZE;
+
+/** What a strkey of this kind holds; null for anything else. @param kind its first letter, which tells its version */
+export function strkeyBytes(text: string, kind: string): Uint8Array | null {
+  const bytes = text.startsWith(kind) ? fromBase32(text) : null;
+  if (bytes === null || bytes.length < 3 || bytes[0] !== STRKEY_ALPHABET.indexOf(kind) << 3) return null;
+  const end = bytes.length - 2;
+  const checksum = bytes[end]! | (bytes[end + 1]! << 8);
+  return checksum === crc16(bytes.subarray(0, end)) ? bytes.subarray(1, end) : null;
+}
+
+/** Null for other symbols, and for bits that are left over and not 0: each address has one spelling. */
+function fromBase32(text: string): Uint8Array | null {
+  const bytes = new Uint8Array(Math.floor((text.length * 5) / 8));
+  let [buffer, bits, at] = [0, 0, 0];
   for (const symbol of text) {
-    buffer = ((buffer << 5) | ALPHABET.indexOf(symbol)) & 0xfff;
+    const value = STRKEY_ALPHABET.indexOf(symbol);
+    if (value === -1) return null;
+    buffer = ((buffer << 5) | value) & 0xfff;
     bits += 5;
-    if (bits >= 8) {
-      bits -= 8;
-      bytes.push((buffer >> bits) & 0xff);
-    }
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes[at++] = buffer >> bits;
   }
-  const checksum = bytes[33]! | (bytes[34]! << 8);
-  return bytes[0] === ACCOUNT_VERSION_BYTE && crc16(bytes.slice(0, 33)) === checksum;
+  return bits < 5 && (buffer & ((1 << bits) - 1)) === 0 ? bytes : null;
 }
 
 /** CRC-16/XMODEM. */
-function crc16(bytes: readonly number[]): number {
+export function crc16(bytes: Uint8Array): number {
   let crc = 0;
   for (const byte of bytes) {
     crc ^= byte << 8;

@@ -5,6 +5,7 @@ import type { FieldError } from './errors.js';
 import { apiKeyExample } from './examples.js';
 import { operation, type RawBody, type ValidationContext } from './operation.js';
 import { idInput, idOf, momentInput, nameInput, pageQuery, timestamp } from './primitives.js';
+import { OWNERS } from './roles.js';
 
 export const scopeSchema = z
   .enum(['FULL', 'READ'])
@@ -42,6 +43,8 @@ export const apiKeys = {
   create: operation({
     method: 'POST',
     path: '/api-keys',
+    effect: 'adds',
+    roles: OWNERS,
     summary: 'Create an API key',
     description: 'The answer carries the full `key`, once.',
     tag,
@@ -49,7 +52,9 @@ export const apiKeys = {
     body: {
       name: nameInput.meta({ description: 'Label.' }),
       scope: scopeSchema.default('FULL'),
-      expiresAt: momentInput.nullish().meta({ description: 'When the key stops working; in the future.' }),
+      expiresAt: momentInput.nullish().meta({
+        description: 'When the key stops working; in the future. No later than the key that makes it, in any case.',
+      }),
     },
     contextRules: apiKeyFieldErrors,
     output: apiKeyWithSecretSchema,
@@ -59,6 +64,8 @@ export const apiKeys = {
   list: operation({
     method: 'GET',
     path: '/api-keys',
+    effect: 'reads',
+    roles: OWNERS,
     summary: 'List API keys',
     description: 'Lists the keys of the account, newest first, expired ones included. The full keys are not returned.',
     tag,
@@ -68,8 +75,11 @@ export const apiKeys = {
   rotate: operation({
     method: 'POST',
     path: '/api-keys/{id}/rotate',
+    effect: 'changes',
+    roles: OWNERS,
     summary: 'Replace the key',
-    description: 'The old key stops working at once; the answer carries the new `key`, once.',
+    description:
+      'The old key stops working at once; the answer carries the new `key`, once. It ends no later than the key that makes it.',
     tag,
     params,
     output: apiKeyWithSecretSchema,
@@ -78,6 +88,8 @@ export const apiKeys = {
   delete: operation({
     method: 'DELETE',
     path: '/api-keys/{id}',
+    effect: 'changes',
+    roles: OWNERS,
     summary: 'Revoke an API key',
     description: 'It gets 401 at once, in every process. The last FULL key cannot be revoked (409).',
     tag,

@@ -16,10 +16,14 @@ import {
   nameInput,
   pageQuery,
   pageUrlInput,
+  referenceInput,
   text,
   timestamp,
+  wordsQuery,
 } from './primitives.js';
 import { productSummarySchema } from './products.js';
+import { currencyInput, minorDigitErrors, quoteSchema } from './rates.js';
+import { ROLES, SELLERS } from './roles.js';
 import { walletSummarySchema } from './wallets.js';
 
 export const CHECKOUT_STATUSES = ['OPEN', 'PAID', 'EXPIRED', 'CANCELLED'] as const;
@@ -50,11 +54,27 @@ export const checkoutSchema = z
     description: z.string().nullable(),
     assetCode: z.string().meta({ description: '`XLM` for the native asset.' }),
     assetIssuer: z.string().nullable().meta({ description: 'Null for the native asset.' }),
-    amount: amount.meta({ description: 'What the order costs. It never changes.' }),
+    amount: amount
+      .nullable()
+      .meta({ description: 'What the order costs. It never changes. Null where it is priced in a currency.' }),
+    currency: z
+      .string()
+      .nullable()
+      .default(null)
+      .meta({ description: 'The currency of `price`; null where it is priced in its asset.' }),
+    price: amount.nullable().default(null).meta({ description: 'What the order costs, in the currency.' }),
+    quote: quoteSchema.nullable().default(null).meta({
+      description:
+        'What is asked now for what remains. Null without a currency, without a fresh rate, once closed, and in events.',
+    }),
     quantity: z.int().nullable().meta({ description: 'Of a FIXED product: `amount` is its price times this.' }),
     receivedAmount: amount.meta({ description: 'Payments in time and in the right asset. They add up.' }),
-    remainingAmount: amount.meta({ description: 'Still due; `0` once the checkout is PAID.' }),
-    excessAmount: amount.nullable().meta({ description: 'Paid beyond `amount`.' }),
+    receivedValue: amount.nullable().default(null).meta({ description: 'The same in the currency.' }),
+    remainingAmount: amount.nullable().meta({
+      description: 'Still due; `0` once the checkout is PAID. In a currency by `quote`, and null without one.',
+    }),
+    remainingValue: amount.nullable().default(null).meta({ description: 'Still due, in the currency.' }),
+    excessAmount: amount.nullable().meta({ description: 'Paid beyond what was asked for.' }),
     product: productSummarySchema.nullable(),
     wallet: walletSummarySchema,
     slug: z.string().meta({ description: 'Last part of the page’s URL.' }),
@@ -79,7 +99,7 @@ export const checkoutSchema = z
 const given = (value: unknown) => value !== undefined && value !== null;
 
 /** Fields that a product answers for. */
-const WALLET_FIELDS = ['name', 'assetCode', 'assetIssuer', 'description'] as const;
+const WALLET_FIELDS = ['name', 'assetCode', 'assetIssuer', 'description', 'currency'] as const;
 
 /** The rules between the fields of a new checkout. What depends on the product is checked once it is known. */
 export function checkoutFieldErrors(body: RawBody): FieldError[] {
@@ -88,18 +108,24 @@ export function checkoutFieldErrors(body: RawBody): FieldError[] {
     const message = 'Give exactly one of productId and walletId.';
     return [{ path: 'productId', message, code: ofProduct ? 'not_allowed' : 'required' }, ...metadataErrors(body)];
   }
+  const digits = minorDigitErrors(body.currency, { price: body.price });
   const fields = ofProduct
     ? WALLET_FIELDS.filter((name) => given(body[name])).map((name) => notAllowed(name, 'The product says this.'))
     : walletFieldErrors(body);
-  return [...fields, ...metadataErrors(body)];
+  return [...fields, ...digits, ...metadataErrors(body)];
 }
 
 const notAllowed = (path: string, message: string): FieldError => ({ path, message, code: 'not_allowed' });
 
 function walletFieldErrors(body: RawBody): FieldError[] {
-  const faults = (['name', 'assetCode', 'amount'] as const)
-    .filter((name) => body[name] === undefined)
+  const inCurrency = given(body.currency) || given(body.price);
+  const required = inCurrency
+    ? (['name', 'assetCode', 'currency', 'price'] as const)
+    : (['name', 'assetCode', 'amount'] as const);
+  const faults = required
+    .filter((name) => !given(body[name]))
     .map((path): FieldError => ({ path, message: 'Required without a product.', code: 'required' }));
+  if (inCurrency && given(body.amount)) faults.push(notAllowed('amount', 'Give either amount, or currency and price.'));
   if (given(body.quantity)) faults.push(notAllowed('quantity', 'Only a FIXED product has a quantity.'));
   const { assetCode } = body;
   if (assetCode === 'XLM' && given(body.assetIssuer)) {
@@ -111,11 +137,18 @@ function walletFieldErrors(body: RawBody): FieldError[] {
   return faults;
 }
 
-/** The schema of a record leaves this key out without a word. */
-const metadataErrors = ({ metadata }: RawBody): FieldError[] =>
-  typeof metadata === 'object' && metadata !== null && Object.hasOwn(metadata, '__proto__')
-    ? [{ path: 'metadata.__proto__', message: 'This key cannot be kept.', code: 'invalid_key' }]
-    : [];
+/** What the schema of a record does not say: it leaves `__proto__` out without a word, and counts only where every entry is valid. */
+function metadataErrors({ metadata }: RawBody): FieldError[] {
+  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return [];
+  const faults: FieldError[] = [];
+  if (Object.hasOwn(metadata, '__proto__')) {
+    faults.push({ path: 'metadata.__proto__', message: 'This key cannot be kept.', code: 'invalid_key' });
+  }
+  if (Object.keys(metadata).length > MAX_METADATA_ENTRIES) {
+    faults.push({ path: 'metadata', message: `Must have at most ${MAX_METADATA_ENTRIES} entries.`, code: 'too_big' });
+  }
+  return faults;
+}
 
 /** Whether the end lies 1 minute to 90 days ahead. */
 export function checkoutEndErrors({ expiresAt }: RawBody, { now }: Pick<ValidationContext, 'now'>): FieldError[] {
@@ -131,10 +164,6 @@ const metadataInput = z
     z.string().regex(/^[A-Za-z0-9_.-]{1,40}$/, 'A key has 1 to 40 letters, digits, _, . and -.'),
     text({ max: 500 }),
   )
-  .refine((entries) => Object.keys(entries).length <= MAX_METADATA_ENTRIES, {
-    message: `Must have at most ${MAX_METADATA_ENTRIES} entries.`,
-    params: { code: 'too_big' },
-  })
   .meta({ description: 'At most 20 entries; keys `[A-Za-z0-9_.-]{1,40}`, values strings of at most 500 characters.' });
 
 const tag = 'Checkouts';
@@ -144,13 +173,15 @@ export const checkouts = {
   create: operation({
     method: 'POST',
     path: '/checkouts',
+    effect: 'adds',
+    roles: SELLERS,
     summary: 'Create a checkout',
     description:
-      'For one order: from a product (`productId`, with `quantity` for a FIXED or `amount` for a CUSTOM one), or without (`walletId`, `name`, `assetCode`, `assetIssuer`, `amount`). Its terms are frozen. Send the payer to `url`. Refused (409) while the product or wallet is inactive.',
+      'For one order: from a product (`productId`, with `quantity` for a FIXED or `amount` for a CUSTOM one), or without (`walletId`, `name`, `assetCode`, `assetIssuer`, and `amount` or `currency` and `price`). Its terms are frozen. Send the payer to `url`. Refused (409) while the product or wallet is inactive, and in a currency without a fresh rate.',
     tag,
     status: 201,
     body: {
-      productId: idInput('prod', 'product that is bought').nullish(),
+      productId: referenceInput('prod', 'product', 'product that is bought').nullish(),
       quantity: z
         .int({ error: 'Must be a whole number from 1 to 10,000.' })
         .min(1)
@@ -160,7 +191,12 @@ export const checkouts = {
       amount: amountInput
         .optional()
         .meta({ description: 'Required for a CUSTOM product and without a product; refused for a FIXED product.' }),
-      walletId: idInput('wallet', 'wallet that receives the money, in place of `productId`').nullish(),
+      currency: currencyInput.nullish().meta({ description: 'With `walletId` and `price`: what the price is in.' }),
+      price: amountInput.nullish().meta({
+        description:
+          'In a currency, in place of `amount`: with `walletId` in the one that `currency` names, or of a CUSTOM product that is priced in one.',
+      }),
+      walletId: referenceInput('wallet', 'wallet', 'wallet that receives the money, in place of `productId`').nullish(),
       name: nameInput.optional().meta({ description: 'What the payer buys. Required with `walletId`.' }),
       description: text({ max: 2000 }).nullish(),
       assetCode: assetCodeInput.optional(),
@@ -193,6 +229,8 @@ export const checkouts = {
   list: operation({
     method: 'GET',
     path: '/checkouts',
+    effect: 'reads',
+    roles: ROLES,
     summary: 'List checkouts',
     description: 'Lists checkouts, newest first.',
     tag,
@@ -200,6 +238,10 @@ export const checkouts = {
       ...pageQuery,
       status: checkoutStatusSchema.optional(),
       reference: z.string().optional().meta({ description: 'Exactly this reference.' }),
+      search: wordsQuery.meta({
+        description:
+          'Words, compared without case and marks: each begins a word of the reference, the memo, the name or a metadata value, or begins the id.',
+      }),
       productId: z.string().optional(),
       walletId: z.string().optional(),
       createdFrom: momentInput
@@ -212,6 +254,8 @@ export const checkouts = {
   get: operation({
     method: 'GET',
     path: '/checkouts/{id}',
+    effect: 'reads',
+    roles: ROLES,
     summary: 'One checkout',
     description: 'Returns a checkout: where it stands, and how much has come.',
     tag,
@@ -221,6 +265,8 @@ export const checkouts = {
   instructions: operation({
     method: 'GET',
     path: '/checkouts/{id}/instructions',
+    effect: 'reads',
+    roles: ROLES,
     summary: 'How to pay a checkout',
     description:
       'Address, memo, payment request and QR code for a page or receipt of your own; `amount` is what remains. Refused (409) unless the checkout is OPEN and before its end.',
@@ -232,6 +278,8 @@ export const checkouts = {
   cancel: operation({
     method: 'POST',
     path: '/checkouts/{id}/cancel',
+    effect: 'changes',
+    roles: SELLERS,
     summary: 'Cancel a checkout',
     description:
       'An OPEN checkout becomes CANCELLED; cancelling it again changes nothing. A payment that closed before the cancellation counts even when it is read after it, and may make the checkout PAID.',
@@ -243,6 +291,7 @@ export const checkouts = {
   accept: operation({
     method: 'POST',
     path: '/checkouts/{id}/accept',
+    effect: 'changes',
     summary: 'Take what has come as enough',
     description:
       'When money in the right asset has come, too little or after the end: the checkout becomes PAID with it, and those payments COMPLETED. Refused (409) when it is PAID already or nothing has come.',

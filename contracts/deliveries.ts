@@ -47,6 +47,7 @@ export const deliveries = {
   get: operation({
     method: 'GET',
     path: '/deliveries/{id}',
+    effect: 'reads',
     summary: 'One delivery',
     description: 'Returns a delivery with its latest 50 attempts.',
     tag,
@@ -56,6 +57,7 @@ export const deliveries = {
   redeliver: operation({
     method: 'POST',
     path: '/deliveries/{id}/redeliver',
+    effect: 'adds',
     summary: 'Send a delivery again',
     description: 'The same delivery, with the same event id; its attempts go on counting.',
     tag,

@@ -12,7 +12,11 @@ export const ERRORS = {
     trpc: 'UNAUTHORIZED',
     description: 'The API key is missing, unknown, revoked or expired.',
   },
-  forbidden: { status: 403, trpc: 'FORBIDDEN', description: 'The API key has scope READ and the operation writes.' },
+  forbidden: {
+    status: 403,
+    trpc: 'FORBIDDEN',
+    description: 'The API key has scope READ and the operation writes, or the role of the user may not do it.',
+  },
   not_found: {
     status: 404,
     trpc: 'NOT_FOUND',
@@ -33,7 +37,8 @@ export const ERRORS = {
   unavailable: {
     status: 503,
     trpc: 'SERVICE_UNAVAILABLE',
-    description: 'The ledger cannot be reached at the moment: try again.',
+    description:
+      'The database or the ledger does not answer at the moment; `Retry-After` says for how many seconds to wait. A change may have been made: repeat it with the same Idempotency-Key.',
   },
   internal: {
     status: 500,

@@ -61,6 +61,11 @@ export const EVENT_KINDS = {
     subject: ({ payment }) => payment.id,
     after: 'payment.received',
   }),
+  'payment.unmatched': kind({
+    description: 'once for every payment to a wallet that belongs to no link or checkout when it is recorded',
+    data: paymentEventData,
+    subject: ({ payment }) => payment.id,
+  }),
   'payment.refunded': kind({
     description: 'once for every operation on the ledger that sent money of a payment back',
     data: paymentEventData,

@@ -98,6 +98,7 @@ export const events = {
   list: operation({
     method: 'GET',
     path: '/events',
+    effect: 'reads',
     summary: 'List events',
     description:
       'Newest first. For a consumer that reads instead of being called: `after` answers the events after that `sequence`, oldest first, with `meta` `{after, hasMore}`; with `wait` it answers as soon as there is one.',
@@ -133,6 +134,7 @@ export const events = {
   stream: streamOperation({
     method: 'GET',
     path: '/events/stream',
+    effect: 'reads',
     summary: 'Follow events',
     description:
       'A stream of server-sent events: `id` is the `sequence`, `event` the type, `data` the body that webhooks get. Without `after` it begins now. After a break, `Last-Event-ID` (which wins over `after`) goes on without a hole. Comments come at least every 30 s. The stream ends when its API key does. Over tRPC it is a subscription.',
@@ -150,6 +152,7 @@ export const events = {
   get: operation({
     method: 'GET',
     path: '/events/{id}',
+    effect: 'reads',
     summary: 'One event',
     description: 'Returns an event with the resources as they were when it happened.',
     tag,

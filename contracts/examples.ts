@@ -6,7 +6,29 @@ const memo = '73K9QX2RTF4T';
 const muxedAddress = 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUA4ONG7ULDJ4TJZYY';
 const memoId = '256258499033250970';
 
-export const accountExample = { id: 'acct_01jd3k5v9ye6rbh2x7q0w4tzaa', name: 'T-shirt shop', createdAt };
+export const accountExample = {
+  id: 'acct_01jd3k5v9ye6rbh2x7q0w4tzaa',
+  name: 'T-shirt shop',
+  brand: {
+    name: 'Bean & Leaf',
+    logoUrl: 'https://shop.example/logo.png',
+    color: '#1b6e4b',
+    supportUrl: 'https://shop.example/help',
+    supportEmail: null,
+  },
+  rateMarkupPercent: '0',
+  booksCurrency: null,
+  createdAt,
+};
+
+export const userExample = {
+  id: 'user_01jd3k5v9ye6rbh2x7q0w4tzas',
+  name: 'Ana',
+  role: 'CASHIER' as const,
+  email: null,
+  status: 'ACTIVE' as const,
+  createdAt,
+};
 
 export const apiKeyExample = {
   id: 'key_01jd3k5v9ye6rbh2x7q0w4tzab',
@@ -23,7 +45,7 @@ const walletSummary = { id: 'wallet_01jd3k5v9ye6rbh2x7q0w4tzac', name: 'Shop', a
 export const walletExample = {
   ...walletSummary,
   active: true,
-  sync: { ledger: 61234567, at: '2026-11-21T10:05:00.000Z', state: 'OK' as const },
+  sync: { ledger: 61234567, at: '2026-11-21T10:05:00.000Z', state: 'OK' as const, parked: 0 },
   createdAt,
 };
 
@@ -33,6 +55,8 @@ const productSummary = {
   assetCode: 'XLM',
   priceType: 'FIXED' as const,
   price: '25',
+  currency: null,
+  quote: null,
 };
 
 export const productExample = {
@@ -49,6 +73,7 @@ export const productExample = {
 
 export const paymentLinkExample = {
   id: 'link_01jd3k5v9ye6rbh2x7q0w4tzae',
+  name: 'Counter',
   slug: 'h2x7q0w4tz',
   memo,
   url: 'https://pay.example/p/h2x7q0w4tz',
@@ -83,9 +108,14 @@ export const checkoutExample = {
   assetCode: 'XLM',
   assetIssuer: null,
   amount: '50',
+  currency: null,
+  price: null,
+  quote: null,
   quantity: 2,
   receivedAmount: '20',
+  receivedValue: null,
   remainingAmount: '30',
+  remainingValue: null,
   excessAmount: null,
   product: productSummary,
   wallet: walletSummary,
@@ -118,6 +148,8 @@ export const paymentExample = {
   senderMuxedAddress: null,
   senderAddress: 'GAAZI4TCR3TY5OJHCTJC2A4QSY6CJWJH5IAJTGKIN2ER7LBNVKOCCWN7',
   receiverAddress: address,
+  needsDecision: false,
+  decisionNote: null,
   network: 'LOCAL' as const,
   transactionHash: '3389e9f0f1a65f19736cacf544c2e825313e8447f569233bb8db39aa607c8889',
   operationId: '263000455919345665',
@@ -127,6 +159,7 @@ export const paymentExample = {
   checkoutId: null,
   product: productSummary,
   walletId: walletSummary.id,
+  value: null,
   refundedAmount: '0',
   refunds: [],
   explorerUrl: null,

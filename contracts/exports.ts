@@ -24,6 +24,7 @@ export const downloads = {
     export: operation({
       method: 'GET',
       path: '/payments/export',
+      effect: 'reads',
       summary: 'Export payments',
       description: `With the filters of the list. ${WHAT_HOLDS} In CSV the product is \`productId\` and \`productName\`, and a text that a spreadsheet would take for a formula has a \`'\` before it.`,
       tag: 'Payments',
@@ -35,6 +36,7 @@ export const downloads = {
     export: operation({
       method: 'GET',
       path: '/checkouts/export',
+      effect: 'reads',
       summary: 'Export checkouts',
       description: `With the filters of the list. ${WHAT_HOLDS} In CSV the product is \`productId\` and \`productName\`, the wallet \`walletId\`, \`walletName\`, \`walletAddress\` and \`network\`, and \`metadata\` is JSON.`,
       tag: 'Checkouts',

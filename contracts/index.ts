@@ -7,7 +7,9 @@ import { events } from './events.js';
 import { paymentLinks } from './payment-links.js';
 import { payments } from './payments.js';
 import { products } from './products.js';
+import { rates } from './rates.js';
 import { reports } from './reports.js';
+import { users } from './users.js';
 import { wallets } from './wallets.js';
 import { webhooks } from './webhooks.js';
 
@@ -15,11 +17,13 @@ import { webhooks } from './webhooks.js';
 export const contract = {
   account,
   apiKeys,
+  users,
   wallets,
   products,
   paymentLinks,
   checkouts,
   payments,
+  rates,
   events,
   webhooks,
   deliveries,

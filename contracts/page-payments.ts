@@ -13,6 +13,7 @@ export const pagePayments = {
   transaction: operation({
     method: 'POST',
     path: '/{slug}/transaction',
+    effect: 'reads',
     summary: 'An unsigned payment',
     description: 'A transaction with one payment and the memo, valid for 5 minutes, for the wallet to sign.',
     tag,
@@ -25,6 +26,7 @@ export const pagePayments = {
   submit: operation({
     method: 'POST',
     path: '/{slug}/submit',
+    effect: 'adds',
     summary: 'Hand a signed payment to the network',
     description: 'The transaction as the wallet signed it: one payment to this page’s wallet with its memo.',
     tag,

@@ -4,12 +4,13 @@ import { deletedSchema, listOf } from './envelope.js';
 import { paymentLinkExample } from './examples.js';
 import { amountQuery, instructionsSchema } from './instructions.js';
 import { operation } from './operation.js';
-import { idInput, idOf, pageQuery, searchQuery, timestamp } from './primitives.js';
+import { idInput, idOf, nameInput, pageQuery, referenceInput, searchQuery, timestamp } from './primitives.js';
 import { productSummarySchema } from './products.js';
 
 export const paymentLinkSchema = z
   .object({
     id: idOf('link', 'payment link'),
+    name: z.string().nullable().default(null).meta({ description: 'Your name for the link; payers do not see it.' }),
     slug: z.string().meta({ description: 'Last part of the hosted page’s URL.' }),
     memo: z.string().meta({
       description: 'Text memo that a payment must carry; no two links share one.',
@@ -30,17 +31,22 @@ export const paymentLinks = {
   create: operation({
     method: 'POST',
     path: '/payment-links',
+    effect: 'adds',
     summary: 'Create a payment link',
     description: 'Creates an active link with a memo, a slug and a hosted page of its own.',
     tag,
     status: 201,
-    body: { productId: idInput('prod', 'product to pay for') },
+    body: {
+      productId: referenceInput('prod', 'product', 'product to pay for'),
+      name: nameInput.nullish().meta({ description: 'Your name for the link; payers do not see it.' }),
+    },
     output: paymentLinkSchema,
     examples: { body: { productId: 'prod_01jd3k5v9ye6rbh2x7q0w4tznc' } },
   }),
   list: operation({
     method: 'GET',
     path: '/payment-links',
+    effect: 'reads',
     summary: 'List payment links',
     description: 'Lists links, newest first.',
     tag,
@@ -50,7 +56,7 @@ export const paymentLinks = {
       active: z.boolean().optional(),
       search: searchQuery.meta({
         description:
-          'Case-insensitive substring of the product’s name, the memo or the slug. 400 when more than 50,000 products have it in their name.',
+          'Substring, compared without case and marks, of the link’s name, the product’s name, the memo or the slug; or several words, each of them in the link’s name, memo or slug; or the beginning of the id. 400 when more than 50,000 products have it in their name.',
       }),
     },
     output: listOf(paymentLinkSchema),
@@ -58,6 +64,7 @@ export const paymentLinks = {
   get: operation({
     method: 'GET',
     path: '/payment-links/{id}',
+    effect: 'reads',
     summary: 'One payment link',
     description: 'Returns a link by its id.',
     tag,
@@ -67,6 +74,7 @@ export const paymentLinks = {
   instructions: operation({
     method: 'GET',
     path: '/payment-links/{id}/instructions',
+    effect: 'reads',
     summary: 'How to pay a payment link',
     description:
       'Address, memo, amount, payment request and QR code, for a page or receipt of your own. `amount` is the price of a FIXED product, or the one asked for with `?amount=`. Refused (409) while the link, its product or its wallet is inactive.',
@@ -79,12 +87,16 @@ export const paymentLinks = {
   update: operation({
     method: 'PATCH',
     path: '/payment-links/{id}',
-    summary: 'Switch a payment link on or off',
+    effect: 'changes',
+    summary: 'Change a payment link',
     description:
-      'An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the present state changes nothing. Refused (409) after 1,000 changes.',
+      'Names it, or switches it on or off. An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the present state changes nothing. Refused (409) after 1,000 switches.',
     tag,
     params,
-    body: { active: z.boolean().optional() },
+    body: {
+      active: z.boolean().optional(),
+      name: nameInput.nullish().meta({ description: 'Null takes the name away.' }),
+    },
     output: paymentLinkSchema,
     errors: ['conflict'],
     examples: { body: { active: false } },
@@ -92,6 +104,7 @@ export const paymentLinks = {
   delete: operation({
     method: 'DELETE',
     path: '/payment-links/{id}',
+    effect: 'changes',
     summary: 'Delete a payment link',
     description: 'Refused (409) when it has payments: make it inactive instead.',
     tag,

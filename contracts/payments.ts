@@ -5,8 +5,21 @@ import type { FieldError } from './errors.js';
 import { paymentExample } from './examples.js';
 import { networkSchema } from './networks.js';
 import { operation, type RawBody } from './operation.js';
-import { amount, idInput, idOf, momentInput, pageQuery, timestamp } from './primitives.js';
+import {
+  amount,
+  amountInput,
+  idInput,
+  idOf,
+  momentInput,
+  pageQuery,
+  referenceInput,
+  text,
+  timestamp,
+  wordsQuery,
+} from './primitives.js';
 import { productSummarySchema } from './products.js';
+import { valueSchema } from './rates.js';
+import { ROLES } from './roles.js';
 
 export const PAYMENT_STATUSES = ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'] as const;
 export const PAYMENT_REASONS = [
@@ -20,6 +33,7 @@ export const PAYMENT_REASONS = [
   'checkout_expired',
   'checkout_paid',
   'partial',
+  'no_rate',
   'no_memo',
   'unknown_memo',
   'unsupported_memo',
@@ -86,6 +100,15 @@ export const paymentSchema = z
     checkoutId: z.string().nullable(),
     product: productSummarySchema.nullable(),
     walletId: idOf('wallet', 'wallet'),
+    needsDecision: z.boolean().default(false).meta({
+      description:
+        'True for what is UNDERPAID, REJECTED or UNMATCHED until it is accepted, assigned, refunded in full, dismissed, or part of a checkout that became PAID.',
+    }),
+    decisionNote: z.string().nullable().default(null).meta({ description: 'The note of its dismissal.' }),
+    value: valueSchema
+      .nullable()
+      .default(null)
+      .meta({ description: 'What it counted for. Null without a currency, without a known rate, and of REJECTED.' }),
     refundedAmount: amount.default('0').meta({ description: 'What was sent back of it, as the ledger shows it.' }),
     refunds: z
       .array(paymentRefundSchema)
@@ -108,6 +131,11 @@ const refundSchema = z
     assetIssuer: z.string().nullable(),
     memo: z.string().nullable(),
     memoType: z.enum(['MEMO_TEXT']).nullable(),
+    excessAmount: amount.nullable().meta({
+      description:
+        'What is left of the excess of an overpaid payment. Null for any other, and when an amount is given.',
+    }),
+    excessUri: z.string().nullable().meta({ description: 'Request that sends `excessAmount` back.' }),
   })
   .meta({ id: 'Refund' });
 
@@ -125,12 +153,22 @@ export const payments = {
   list: operation({
     method: 'GET',
     path: '/payments',
+    effect: 'reads',
+    roles: ROLES,
     summary: 'List payments',
-    description: 'Newest first. Unmatched payments are listed only when asked for with `status=UNMATCHED`.',
+    description:
+      'Newest first. Unmatched payments are listed only when asked for with `status=UNMATCHED` or `needsDecision=true`.',
     tag,
     query: {
       ...pageQuery,
       status: z.array(paymentStatusSchema).optional().meta({ description: 'Repeatable.' }),
+      needsDecision: z.boolean().optional().meta({
+        description: 'With `true` only those that a merchant has to decide about, whatever their status.',
+      }),
+      search: wordsQuery.meta({
+        description:
+          'Words, compared without case and marks: each begins a word of the memo, of the name of its link, product or checkout, of the reference or a metadata value, or begins the transaction hash or the id.',
+      }),
       productId: z.string().optional(),
       paymentLinkId: z.string().optional(),
       checkoutId: z.string().optional(),
@@ -148,6 +186,8 @@ export const payments = {
   get: operation({
     method: 'GET',
     path: '/payments/{id}',
+    effect: 'reads',
+    roles: ROLES,
     summary: 'One payment',
     description: 'Returns a payment by its id, matched or not.',
     tag,
@@ -157,9 +197,10 @@ export const payments = {
   accept: operation({
     method: 'POST',
     path: '/payments/{id}/accept',
+    effect: 'changes',
     summary: 'Take an UNDERPAID or REJECTED payment after all',
     description:
-      'It becomes COMPLETED and `payment.completed` fires. Refused (409) for a payment of a checkout: accept the checkout.',
+      'It becomes COMPLETED and `payment.completed` fires. Refused (409) for a payment of a checkout: accept the checkout. One that closed after the end of a PAID checkout is accepted by itself.',
     tag,
     params,
     output: paymentSchema,
@@ -168,34 +209,62 @@ export const payments = {
   assign: operation({
     method: 'POST',
     path: '/payments/{id}/assign',
+    effect: 'changes',
     summary: 'Give an UNMATCHED payment to a link or checkout',
     description:
       'It is judged by the terms of when its ledger closed, for a checkout with what is due now, and its events fire. Give exactly one of `paymentLinkId` and `checkoutId`.',
     tag,
     params,
     body: {
-      paymentLinkId: idInput('link', 'payment link').nullish(),
-      checkoutId: idInput('chk', 'checkout').nullish(),
+      paymentLinkId: referenceInput('link', 'payment link', 'payment link').nullish(),
+      checkoutId: referenceInput('chk', 'checkout', 'checkout').nullish(),
     },
     rules: assignFieldErrors,
     output: paymentSchema,
     errors: ['conflict'],
     examples: { body: { paymentLinkId: 'link_01jd3k5v9ye6rbh2x7q0w4tznc' } },
   }),
+  dismiss: operation({
+    method: 'POST',
+    path: '/payments/{id}/dismiss',
+    effect: 'changes',
+    summary: 'Leave a payment as it is',
+    description:
+      'It keeps its status and needs no decision any more, until it is assigned. A dismissed one stays as it is; where nothing is to be decided, 409.',
+    tag,
+    params,
+    body: { note: text({ min: 1, max: 500 }).nullish().meta({ description: 'Shown as `decisionNote`.' }) },
+    bodyOptional: true,
+    output: paymentSchema,
+    errors: ['conflict'],
+    examples: { body: { note: 'A tip.' } },
+  }),
   refund: operation({
     method: 'GET',
     path: '/payments/{id}/refund',
+    effect: 'reads',
     summary: 'A request that sends the payment back',
     description:
-      'No keys are held here: open `uri` in the wallet that received the payment. The amount is what was not sent back yet; once all was, 409.',
+      'No keys are held here: open `uri` in the wallet that received the payment. The amount is what was not sent back yet, or `amount` of it; once all was, 409. An overpaid payment offers its excess beside the whole. With `value` the amount is what that much of the currency is worth now, of a payment that has a `value`; 409 without a fresh rate. More than what is left is 400.',
     tag,
     params,
+    query: {
+      amount: amountInput.optional().meta({ description: 'A part of what is left.', examples: ['10.5'] }),
+      value: amountInput
+        .optional()
+        .meta({ description: 'The same in the currency of the payment’s `value`; one of the two at most.' }),
+    },
+    rules: ({ amount: part, value }) =>
+      part === undefined || value === undefined
+        ? []
+        : [{ path: 'value', message: 'Give either amount or value.', code: 'not_allowed' }],
     output: refundSchema,
     errors: ['conflict'],
   }),
   addRefund: operation({
     method: 'POST',
     path: '/payments/{id}/refunds',
+    effect: 'adds',
     summary: 'Book a refund by its transaction',
     description:
       'For money that was sent back without the memo `refund <memo>`, by which refunds are booked by themselves. The transaction must hold a payment from a wallet of the account to the sender, in the same asset and after the payment (409 otherwise, and when it is booked for another payment). The same again changes nothing.',
@@ -208,7 +277,7 @@ export const payments = {
         .toLowerCase(),
     },
     output: paymentSchema,
-    errors: ['conflict', 'unavailable'],
+    errors: ['conflict'],
     examples: { body: { transactionHash: '3389e9f0f1a65f19736cacf544c2e825313e8447f569233bb8db39aa607c8889' } },
   }),
 };

@@ -89,17 +89,24 @@ export const nameInput = text({ min: 1, max: 120 });
 
 /** Names of this machine: what is under development may be reached there without TLS. */
 const LOCALHOST = ['localhost', '127.0.0.1', '[::1]'];
+/** Whatever leads to this machine, or to the one around a container. */
+const isLocal = (hostname: string) =>
+  /^127\.|\.localhost$|\.local$/.test(hostname) || [...LOCALHOST, '0.0.0.0', 'host.docker.internal'].includes(hostname);
 
 /** A URL of at most 2,048 characters, without credentials. */
-const urlInput = (isAllowed: (url: URL) => boolean, refusal: string) =>
+const urlInput = (isAllowed: (url: URL) => boolean, refusal: string | ((url: URL) => string)) =>
   text({ max: 2048 }).superRefine((value, ctx) => {
     const url = URL.canParse(value) ? new URL(value) : null;
     // The WHATWG parser drops tabs, line ends and surrounding blanks; what is stored must be what was meant.
     if (!url || /[\s\\]/.test(value)) {
       ctx.addIssue({ code: 'custom', message: 'Must be a URL.', ...issueCode('invalid_format') });
+      // It also takes `https:host` and `https:///host`, which a browser on a page takes for a path.
+    } else if (/^https?:/i.test(value) && !/^https?:\/\/[^/?#]/i.test(value)) {
+      ctx.addIssue({ code: 'custom', message: 'Must have `//` and a host.', ...issueCode('invalid_format') });
     } else if (!isAllowed(url)) {
-      ctx.addIssue({ code: 'custom', message: refusal, ...issueCode('invalid_format') });
-    } else if (url.username !== '' || url.password !== '') {
+      const message = typeof refusal === 'string' ? refusal : refusal(url);
+      ctx.addIssue({ code: 'custom', message, ...issueCode('invalid_format') });
+    } else if (/^[^/]*\/\/[^/?#]*@/.test(value)) {
       ctx.addIssue({ code: 'custom', message: 'Must not contain credentials.', ...issueCode('invalid_format') });
     }
   });
@@ -109,6 +116,17 @@ export const httpsUrlInput = urlInput(({ protocol }) => protocol === 'https:', '
   format: 'uri',
   examples: ['https://shop.example/hook'],
 });
+
+const NOT_HTTPS = 'Must be an https URL.';
+
+/** Where deliveries go: https. Who names an endpoint of this machine is told how it gets them. */
+export const endpointUrlInput = urlInput(
+  ({ protocol }) => protocol === 'https:',
+  ({ protocol, hostname }) =>
+    protocol === 'http:' && isLocal(hostname)
+      ? `${NOT_HTTPS} For an endpoint on your machine run \`webhook listen --forward <url>\`, which registers a webhook and passes deliveries on.`
+      : NOT_HTTPS,
+).meta({ format: 'uri', examples: ['https://shop.example/hook'] });
 
 /** An http or https URL; whether http is allowed depends on the service. */
 export const httpUrlInput = urlInput(
@@ -121,6 +139,28 @@ export const pageUrlInput = urlInput(
   ({ protocol, hostname }) => protocol === 'https:' || (protocol === 'http:' && LOCALHOST.includes(hostname)),
   'Must be an https URL, or an http URL of localhost.',
 ).meta({ format: 'uri', examples: ['https://shop.example/thanks'] });
+
+/** `#rrggbb`. */
+export const colorInput = z
+  .string()
+  .refine((color) => /^#[0-9a-fA-F]{6}$/.test(color), {
+    message: 'A color is # and six hexadecimal digits, such as #1b6e4b.',
+    ...issueCode('invalid_format'),
+  })
+  .meta({ pattern: '^#[0-9a-fA-F]{6}$', examples: ['#1b6e4b'] });
+
+/** An address that stands in a `mailto:` link as it is. */
+export const emailInput = z
+  .string()
+  .refine(
+    (address) =>
+      address.length <= 254 && /^[A-Za-z0-9._%+'-]{1,64}@(?:[A-Za-z0-9-]+\.)+[A-Za-z0-9-]{2,63}$/.test(address),
+    {
+      message: 'Must be an e-mail address.',
+      ...issueCode('invalid_format'),
+    },
+  )
+  .meta({ format: 'email', maxLength: 254, examples: ['help@shop.example'] });
 
 export const accountAddress = z
   .string()
@@ -150,8 +190,22 @@ export const timestamp = z.iso
 export const idOf = (prefix: string, what: string) =>
   z.string().meta({ description: `Id of the ${what}.`, examples: [`${prefix}_01jd3k5v9ye6rbh2x7q0w4tznc`] });
 
-/** An id that a caller sends. Its form is not checked: an id of the wrong form is answered like an unknown one. */
+/** An id in a path. Its form is not checked: an id of the wrong form is answered like an unknown one. */
 export const idInput = (prefix: string, what: string) => idOf(prefix, what);
+
+/** The form of every id: a prefix, and a UUIDv7 in base32. */
+export const idPattern = (prefix: string): RegExp => new RegExp(`^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`);
+
+/** An id in a body, of something that must be there. Text that is no such id is answered like an unknown one, but together with the body's other
+ *  faults, before anything is looked up.
+ *  @param noun as in "There is no such wallet." */
+export function referenceInput(prefix: string, noun: string, what: string) {
+  const pattern = idPattern(prefix);
+  return z
+    .string()
+    .refine((id) => pattern.test(id), { message: `There is no such ${noun}.`, ...issueCode('not_found') })
+    .meta(idOf(prefix, what).meta()!);
+}
 
 /** A moment that a caller sends: ISO 8601 with an offset, or a date (midnight UTC). */
 export const momentInput = z
@@ -179,9 +233,14 @@ export const pageQuery = {
     .meta({ description: 'Items per page, at most 100.' }),
 };
 
-export const searchQuery = text({ max: 200 })
-  .optional()
-  .meta({ description: 'Case-insensitive substring; no character has a special meaning.' });
+export const searchQuery = text({ max: 200 }).optional().meta({
+  description:
+    'Substring, compared without case and marks (`strasse` finds `Straße`, `cafe` finds `Café`); no character has a special meaning.',
+});
+
+export const wordsQuery = text({ min: 1, max: 200 }).optional().meta({
+  description: 'Words, compared without case and marks: each must begin a word there.',
+});
 
 export const metaSchema = z
   .object({

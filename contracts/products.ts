@@ -14,10 +14,13 @@ import {
   idOf,
   nameInput,
   pageQuery,
+  referenceInput,
   searchQuery,
   text,
   timestamp,
 } from './primitives.js';
+import { currencyInput, minorDigitErrors, quoteSchema } from './rates.js';
+import { ROLES } from './roles.js';
 import { walletSummarySchema } from './wallets.js';
 
 export const priceTypeSchema = z.enum(['FIXED', 'CUSTOM']).meta({
@@ -32,6 +35,15 @@ export const productSummarySchema = z
     assetCode: z.string(),
     priceType: priceTypeSchema,
     price: amount.nullable(),
+    currency: z
+      .string()
+      .nullable()
+      .default(null)
+      .meta({ description: 'The currency of the price; null where it is in the asset.' }),
+    quote: quoteSchema.nullable().default(null).meta({
+      description:
+        'What a payment link asks now in the asset. Null in payments, checkouts and events, and without a fresh rate.',
+    }),
   })
   .meta({ id: 'ProductSummary' });
 
@@ -46,6 +58,15 @@ export const productSchema = z
     priceType: priceTypeSchema,
     price: amount.nullable().meta({ description: 'Of a FIXED product.' }),
     minAmount: amount.nullable().meta({ description: 'Of a CUSTOM product.' }),
+    currency: z
+      .string()
+      .nullable()
+      .default(null)
+      .meta({ description: 'ISO 4217 code: price and minimum are in it. Null where they are in the asset.' }),
+    quote: quoteSchema
+      .nullable()
+      .default(null)
+      .meta({ description: 'What is asked now. Null without a currency, without a fresh rate, and in events.' }),
     active: z.boolean().meta({ description: 'An inactive product rejects payments.' }),
     wallet: walletSummarySchema,
     paymentLinkCount: z.int(),
@@ -55,11 +76,14 @@ export const productSchema = z
 
 const productFields = {
   name: nameInput.meta({ description: 'Display name.' }),
-  walletId: idInput('wallet', 'wallet that receives the payments'),
+  walletId: referenceInput('wallet', 'wallet', 'wallet that receives the payments'),
   assetCode: assetCodeInput,
   priceType: priceTypeSchema,
   price: amountInput.nullish().meta({ description: 'Required for FIXED, refused for CUSTOM.' }),
   minAmount: amountInput.nullish().meta({ description: 'Optional for CUSTOM, refused for FIXED.' }),
+  currency: currencyInput
+    .nullish()
+    .meta({ description: 'Price and minimum are in it, with at most its decimals; they are paid in the asset.' }),
   assetIssuer: accountAddress.nullish().meta({ description: 'Required for every asset but XLM, refused for XLM.' }),
   description: text({ max: 2000 }).nullish(),
   imageUrl: httpsUrlInput.nullish().meta({ description: 'https URL.' }),
@@ -69,7 +93,7 @@ const productFields = {
 /** The rules between a product's fields. It takes a body to create one, or a product with a PATCH merged in. */
 export function productFieldErrors(product: Readonly<Record<string, unknown>>): FieldError[] {
   const faults: FieldError[] = [];
-  const { priceType, price, minAmount, assetCode, assetIssuer } = product;
+  const { priceType, price, minAmount, assetCode, assetIssuer, currency } = product;
   const given = (value: unknown) => value !== undefined && value !== null;
   if (priceType === 'FIXED') {
     if (!given(price))
@@ -90,7 +114,7 @@ export function productFieldErrors(product: Readonly<Record<string, unknown>>): 
   if (typeof assetCode === 'string' && assetCode !== 'XLM' && !given(assetIssuer)) {
     faults.push({ path: 'assetIssuer', message: 'Every asset but XLM needs its issuer.', code: 'required' });
   }
-  return faults;
+  return [...faults, ...minorDigitErrors(currency, { price, minAmount })];
 }
 
 const tag = 'Products';
@@ -100,6 +124,7 @@ export const products = {
   create: operation({
     method: 'POST',
     path: '/products',
+    effect: 'adds',
     summary: 'Create a product',
     description:
       'Creates a product that is paid to one wallet, in one asset. A FIXED product has a price; a CUSTOM one lets the customer choose, from an optional minimum.',
@@ -121,13 +146,15 @@ export const products = {
   list: operation({
     method: 'GET',
     path: '/products',
+    effect: 'reads',
+    roles: ROLES,
     summary: 'List products',
     description: 'Lists products, newest first unless sorted otherwise.',
     tag,
     query: {
       ...pageQuery,
       active: z.boolean().optional(),
-      search: searchQuery.meta({ description: 'Case-insensitive substring of the name.' }),
+      search: searchQuery.meta({ description: 'Substring, compared without case and marks, of the name.' }),
       sortBy: z.enum(['createdAt', 'name']).default('createdAt'),
       sortOrder: z.enum(['asc', 'desc']).default('desc'),
     },
@@ -136,6 +163,8 @@ export const products = {
   get: operation({
     method: 'GET',
     path: '/products/{id}',
+    effect: 'reads',
+    roles: ROLES,
     summary: 'One product',
     description: 'Returns a product by its id.',
     tag,
@@ -145,6 +174,7 @@ export const products = {
   update: operation({
     method: 'PATCH',
     path: '/products/{id}',
+    effect: 'changes',
     summary: 'Change a product',
     description:
       'The product with the changes merged in must be valid. Null clears a field. New terms count from the first ledger that closes after the change; payments before it are judged by the old ones.',
@@ -157,6 +187,7 @@ export const products = {
   delete: operation({
     method: 'DELETE',
     path: '/products/{id}',
+    effect: 'changes',
     summary: 'Delete a product, its payment links and its checkouts',
     description:
       'Refused (409) when it has payments: make it inactive instead. Its checkouts go with it, OPEN ones too, without an event.',

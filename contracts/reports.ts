@@ -4,6 +4,7 @@ import { summaryRowExample } from './examples.js';
 import { operation } from './operation.js';
 import { paymentStatusSchema } from './payments.js';
 import { amount, momentInput } from './primitives.js';
+import { currencyInput } from './rates.js';
 
 export const SUMMARY_GROUPS = ['day', 'month', 'product', 'paymentLink', 'asset', 'status'] as const;
 /** What the rows of a summary are made by, besides the asset. */
@@ -23,11 +24,14 @@ const summaryRowSchema = z
     count: z.int().meta({ description: 'Payments.' }),
     amount: amount.meta({ description: 'Their exact sum.' }),
     refundedAmount: amount.meta({ description: 'What was sent back of these payments, whenever that was.' }),
+    value: amount.optional().meta({ description: 'With `currency`: the exact sum of their values in it.' }),
+    valued: z.int().optional().meta({ description: 'With `currency`: payments that have a value in it.' }),
   })
   .meta({ id: 'SummaryRow', examples: [summaryRowExample] });
 
 const momentInTimezone = momentInput.meta({
-  description: 'ISO 8601 with an offset, or a date: midnight in `timezone`.',
+  description:
+    'ISO 8601 with an offset, or a date: the beginning of that day in `timezone`, which is its first midnight.',
   examples: ['2026-11-01'],
 });
 
@@ -37,6 +41,7 @@ export const reports = {
   summary: operation({
     method: 'GET',
     path: '/reports/summary',
+    effect: 'reads',
     summary: 'Sums of payments',
     description:
       'Counts and exact sums of the payments whose ledger closed from `from` until before `to`. Each row is of one asset: different assets are never added up. Unmatched payments are counted only when asked for with `status=UNMATCHED`. Rows are in the order of their keys; more than 10,000 are refused (400).',
@@ -49,8 +54,12 @@ export const reports = {
         .string()
         .regex(/^[A-Za-z0-9_+:/-]{1,64}$/, 'Must be a time zone, such as Europe/Berlin or +02:00.')
         .default('UTC')
-        .meta({ description: 'Where days and months begin: a name such as `Europe/Berlin`, or an offset.' }),
+        .meta({
+          description:
+            'Where days and months begin: a name such as `Europe/Berlin`, `UTC`, or an offset of at most 14 h such as `+05:30`.',
+        }),
       status: z.array(paymentStatusSchema).optional().meta({ description: 'Repeatable.' }),
+      currency: currencyInput.optional().meta({ description: 'Adds up values in this currency as well.' }),
     },
     output: z.array(summaryRowSchema).meta({ id: 'Summary' }),
   }),

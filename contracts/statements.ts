@@ -1,6 +1,7 @@
 /** Statements: what a wallet held, everything that moved it in a time, and what it held then. */
 import { z } from 'zod';
 import { idOf, signedAmount, timestamp } from './primitives.js';
+import { valueSchema } from './rates.js';
 
 export const MOVEMENT_KINDS = ['received', 'sent', 'fee', 'traded', 'other'] as const;
 export type MovementKind = (typeof MOVEMENT_KINDS)[number];
@@ -19,6 +20,7 @@ const movementSchema = z
     counterparty: z.string().nullable().meta({ description: 'The other party, where there is one.' }),
     memo: z.string().nullable().meta({ description: 'Of the transaction.' }),
     paymentId: idOf('pay', 'payment').nullable().meta({ description: 'The payment that was recorded of it.' }),
+    value: valueSchema.nullable().default(null).meta({ description: 'What that payment counted for in a currency.' }),
   })
   .meta({ id: 'Movement' });
 

@@ -8,6 +8,7 @@ import { networkSchema } from './networks.js';
 import { operation, type RawBody, type ValidationContext } from './operation.js';
 import {
   accountAddress,
+  amount,
   httpUrlInput,
   idInput,
   idOf,
@@ -17,6 +18,7 @@ import {
   searchQuery,
   timestamp,
 } from './primitives.js';
+import { ROLES } from './roles.js';
 import { statementSchema } from './statements.js';
 
 export const SYNC_STATES = ['SYNCING', 'OK', 'LAGGING', 'GAP'] as const;
@@ -31,6 +33,10 @@ const syncSchema = z
     state: z.enum(SYNC_STATES).meta({
       description:
         'SYNCING: first reading under way. LAGGING: more than 60 s behind the newest ledger. GAP: no source has ledgers any more that were missed; mend it, or make the wallet inactive and active again to acknowledge it.',
+    }),
+    parked: z.int().meta({
+      description:
+        'Ledger records that may have paid this wallet and cannot be recorded yet. While there is one, no checkout that it may have paid becomes EXPIRED.',
     }),
   })
   .meta({ id: 'WalletSync', description: 'How far the ledger has been read for this wallet.' });
@@ -64,6 +70,19 @@ const mendedSchema = z
   })
   .meta({ id: 'MendedGaps' });
 
+const walletAssetSchema = z
+  .object({
+    assetCode: z.string(),
+    assetIssuer: z.string().nullable(),
+    balance: amount,
+    authorized: z.boolean().meta({ description: 'False where the issuer does not let the wallet receive it.' }),
+    known: z
+      .object({ name: z.string(), domain: z.string() })
+      .nullable()
+      .meta({ description: 'What a well-known asset is called, and the domain of its issuer; null for all others.' }),
+  })
+  .meta({ id: 'WalletAsset' });
+
 /** A wallet that nobody would watch. */
 export const walletFieldErrors = (
   { network }: RawBody,
@@ -82,6 +101,7 @@ export const wallets = {
   create: operation({
     method: 'POST',
     path: '/wallets',
+    effect: 'adds',
     summary: 'Register a wallet',
     description:
       'The address is watched from the first ledger that closes after this; history before it is never replayed. An address can be registered once per account and network (409).',
@@ -102,27 +122,47 @@ export const wallets = {
   list: operation({
     method: 'GET',
     path: '/wallets',
+    effect: 'reads',
+    roles: ROLES,
     summary: 'List wallets',
     description: 'Lists wallets, newest first, each with how far the ledger has been read for it.',
     tag,
     query: {
       ...pageQuery,
-      search: searchQuery.meta({ description: 'Case-insensitive substring of the name, or the whole address.' }),
+      search: searchQuery.meta({
+        description: 'Substring, compared without case and marks, of the name, or the whole address.',
+      }),
     },
     output: listOf(walletSchema),
   }),
   get: operation({
     method: 'GET',
     path: '/wallets/{id}',
+    effect: 'reads',
+    roles: ROLES,
     summary: 'One wallet',
     description: 'Returns a wallet, with how far the ledger has been read for it.',
     tag,
     params,
     output: walletSchema,
   }),
+  assets: operation({
+    method: 'GET',
+    path: '/wallets/{id}/assets',
+    effect: 'reads',
+    roles: ROLES,
+    summary: 'What a wallet holds and can receive',
+    description:
+      'Asks the ledger now: lumens first, then its trustlines by code. Empty for an account that is not on the ledger. Stellar RPC alone tells of lumens, known assets and those of the wallet’s products.',
+    tag,
+    params,
+    output: z.array(walletAssetSchema),
+    errors: ['unavailable'],
+  }),
   update: operation({
     method: 'PATCH',
     path: '/wallets/{id}',
+    effect: 'changes',
     summary: 'Rename a wallet, or stop and start watching it',
     description:
       'What came while a wallet was inactive is not replayed. A wallet with an OPEN checkout cannot be made inactive (409).',
@@ -136,6 +176,7 @@ export const wallets = {
   gaps: operation({
     method: 'GET',
     path: '/wallets/{id}/gaps',
+    effect: 'reads',
     summary: 'Ledgers that a wallet missed',
     description:
       'Newest first, mended ones too. A gap that goes on where an open one ends makes that one longer, without another event. A gap of a test network that began anew cannot be mended.',
@@ -147,6 +188,7 @@ export const wallets = {
   mendGaps: operation({
     method: 'POST',
     path: '/wallets/{id}/gaps/mend',
+    effect: 'adds',
     summary: 'Read missed ledgers after all',
     description:
       'Asks the configured sources, or the Horizon that you name, for the ledgers of every open gap, and records what is there: matched and judged as of its ledger, with its events. Refused (409) while no source has them. What a named server says is recorded for this wallet only.',
@@ -158,6 +200,10 @@ export const wallets = {
         .meta({ description: 'A Horizon of the wallet’s network: https, on a public address.' }),
     },
     bodyOptional: true,
+    contextRules: ({ horizonUrl }, { allowPrivate }) =>
+      typeof horizonUrl === 'string' && /^http:/i.test(horizonUrl) && !allowPrivate
+        ? [{ path: 'horizonUrl', message: 'Must be an https URL.', code: 'invalid_format' }]
+        : [],
     output: mendedSchema,
     errors: ['conflict'],
     examples: { body: { horizonUrl: 'https://horizon.example' } },
@@ -165,6 +211,7 @@ export const wallets = {
   audits: operation({
     method: 'GET',
     path: '/wallets/{id}/audits',
+    effect: 'reads',
     summary: 'Audits of a wallet',
     description: 'Newest first. The newest 100 are kept.',
     tag,
@@ -175,6 +222,7 @@ export const wallets = {
   startAudit: operation({
     method: 'POST',
     path: '/wallets/{id}/audits',
+    effect: 'adds',
     summary: 'Audit a wallet',
     description:
       'Compares the balances on the ledger with everything that moved them since the last audit, and records payments that were missed. It runs in the background: look at the list for its end. Refused (409) while one runs.',
@@ -190,23 +238,27 @@ export const wallets = {
   statement: operation({
     method: 'GET',
     path: '/wallets/{id}/statement',
+    effect: 'reads',
     summary: 'Statement of a wallet',
     description:
       'What it held, every movement on the ledger in a time, payments or not, and what it held then. Worked back from what it holds now, so everything since `from` is read: at most 10,000 movements (409 beyond). In CSV the balances are rows of the kinds `opening` and `closing`.',
     tag,
     params,
     query: {
-      from: momentInput.optional().meta({ description: 'Included; the wallet’s creation without it.' }),
+      from: momentInput
+        .optional()
+        .meta({ description: 'Included, and not after now; the wallet’s creation without it.' }),
       to: momentInput.optional().meta({ description: 'Not included; now without it.' }),
       format: z.enum(['json', 'csv']).default('json').meta({ description: '`csv` over REST only.' }),
     },
     output: statementSchema,
     csvFile: 'statement.csv',
-    errors: ['conflict', 'unavailable'],
+    errors: ['conflict'],
   }),
   delete: operation({
     method: 'DELETE',
     path: '/wallets/{id}',
+    effect: 'changes',
     summary: 'Delete a wallet',
     description:
       'Refused (409) while a product uses it, or when it has payments or checkouts, also ended ones: make it inactive instead.',

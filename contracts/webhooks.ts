@@ -5,7 +5,8 @@ import { deletedSchema, listOf } from './envelope.js';
 import { eventTypeSchema } from './event-kinds.js';
 import { webhookExample } from './examples.js';
 import { operation } from './operation.js';
-import { httpsUrlInput, idInput, momentInput, nameInput, pageQuery, timestamp } from './primitives.js';
+import { endpointUrlInput, idInput, momentInput, nameInput, pageQuery, timestamp } from './primitives.js';
+import { OWNERS } from './roles.js';
 import { webhookShape, webhookStatusSchema } from './webhook-shape.js';
 
 const webhookFieldsShown = { ...webhookShape, events: z.array(eventTypeSchema) };
@@ -36,8 +37,8 @@ const healthSchema = z
       description:
         'FAILING: since its last success an attempt has failed. IDLE: nothing was delivered in the last 24 h, and nothing failed since.',
     }),
-    pending: z.int().meta({ description: 'Deliveries that are to be tried (again).' }),
-    oldestPendingAt: timestamp.nullable().meta({ description: 'When the oldest of them was made.' }),
+    pending: z.int().meta({ description: 'Deliveries that are to be tried (again), those of replays included.' }),
+    oldestPendingAt: timestamp.nullable().meta({ description: 'When the oldest of them was made or asked for.' }),
     delivered24h: z.int().meta({ description: 'Deliveries that ended as DELIVERED in the last 24 h.' }),
     failed24h: z.int().meta({ description: 'Deliveries that ended as FAILED in the last 24 h.' }),
     lastDeliveredAt: timestamp.nullable(),
@@ -61,7 +62,7 @@ const replayFields = {
 
 const webhookFields = {
   name: nameInput.meta({ description: 'Label.' }),
-  url: httpsUrlInput.meta({ description: 'https endpoint to deliver to.' }),
+  url: endpointUrlInput.meta({ description: 'https endpoint to deliver to.' }),
   events: z.array(eventTypeSchema).min(1).max(20).meta({ description: 'Event kinds to deliver.' }),
 };
 
@@ -72,6 +73,8 @@ export const webhooks = {
   create: operation({
     method: 'POST',
     path: '/webhooks',
+    effect: 'adds',
+    roles: OWNERS,
     summary: 'Create a webhook',
     description: 'The answer carries the signing `secret`, once.',
     tag,
@@ -84,6 +87,7 @@ export const webhooks = {
   list: operation({
     method: 'GET',
     path: '/webhooks',
+    effect: 'reads',
     summary: 'List webhooks',
     description: 'Lists webhooks, newest first. Signing secrets are masked.',
     tag,
@@ -93,6 +97,7 @@ export const webhooks = {
   get: operation({
     method: 'GET',
     path: '/webhooks/{id}',
+    effect: 'reads',
     summary: 'One webhook',
     description: 'Returns a webhook. Its signing secret is masked.',
     tag,
@@ -102,6 +107,7 @@ export const webhooks = {
   update: operation({
     method: 'PATCH',
     path: '/webhooks/{id}',
+    effect: 'changes',
     summary: 'Change a webhook',
     description:
       'A webhook made ACTIVE again gets all deliveries that waited for it. A PAUSED one gets none until then.',
@@ -114,6 +120,7 @@ export const webhooks = {
   delete: operation({
     method: 'DELETE',
     path: '/webhooks/{id}',
+    effect: 'changes',
     summary: 'Delete a webhook',
     description: 'Its pending deliveries are cancelled; all stay readable by id.',
     tag,
@@ -123,6 +130,7 @@ export const webhooks = {
   deliveries: operation({
     method: 'GET',
     path: '/webhooks/{id}/deliveries',
+    effect: 'reads',
     summary: "List a webhook's deliveries",
     description: 'Lists deliveries to the webhook, newest first, each with its latest attempts.',
     tag,
@@ -133,6 +141,7 @@ export const webhooks = {
   health: operation({
     method: 'GET',
     path: '/webhooks/{id}/health',
+    effect: 'reads',
     summary: "A webhook's health",
     description: 'Whether deliveries arrive, how many wait, and how fast the endpoint answers.',
     tag,
@@ -142,9 +151,10 @@ export const webhooks = {
   replay: operation({
     method: 'POST',
     path: '/webhooks/{id}/replay',
+    effect: 'adds',
     summary: 'Send events again',
     description:
-      'Sends again what failed, or every event of a time that the webhook takes, also from before it existed. Fresh events go first. What is still to be tried is left alone. For a PAUSED webhook it waits.',
+      'Sends again what failed, or every event of a time that the webhook takes, also from before it existed. Fresh events go first. What is still to be tried is left alone, and not counted. For a PAUSED webhook it waits. 409 while a large replay of the webhook that was asked for before is still being prepared.',
     tag,
     params,
     body: replayFields,
@@ -158,6 +168,7 @@ export const webhooks = {
   test: operation({
     method: 'POST',
     path: '/webhooks/{id}/test',
+    effect: 'adds',
     summary: 'Send a signed sample event now',
     description: 'A sample `payment.completed`; works while PAUSED, makes no delivery.',
     tag,
@@ -167,6 +178,8 @@ export const webhooks = {
   rotateSecret: operation({
     method: 'POST',
     path: '/webhooks/{id}/rotate-secret',
+    effect: 'changes',
+    roles: OWNERS,
     summary: 'Replace the signing secret',
     description:
       'The answer carries the new `secret`, once. For 24 h deliveries carry signatures of both; at most 20 secrets are valid at once.',
@@ -179,6 +192,7 @@ export const webhooks = {
   deletePreviousSecret: operation({
     method: 'DELETE',
     path: '/webhooks/{id}/previous-secret',
+    effect: 'changes',
     summary: 'End older signing secrets',
     description:
       'Ends the overlap of rotations at once: only the newest secret signs. For a secret that leaked. Also when there is no older secret.',

@@ -5,6 +5,11 @@ export type Account = {
   /** Id of the account. */
   id: string;
   name: string;
+  brand: Brand;
+  /** By how many percent the account’s rates are lower. */
+  rateMarkupPercent: string;
+  /** In which payments get a `value` that have none by their price; null for none. */
+  booksCurrency: string | null;
   /** ISO 8601, UTC. */
   createdAt: string;
 };
@@ -107,6 +112,18 @@ export type AuditAsset = {
   };
 };
 
+/** How the shop shows itself to payers, each field null where it is not set. */
+export type Brand = {
+  /** What payers know the shop by. */
+  name: string | null;
+  logoUrl: string | null;
+  /** Color of the main button. */
+  color: string | null;
+  /** Where a payer who was refused can ask. */
+  supportUrl: string | null;
+  supportEmail: string | null;
+};
+
 export type Checkout = {
   /** Id of the checkout. */
   id: string;
@@ -121,15 +138,25 @@ export type Checkout = {
   assetCode: string;
   /** Null for the native asset. */
   assetIssuer: string | null;
-  /** What the order costs. It never changes. */
-  amount: Amount;
+  /** What the order costs. It never changes. Null where it is priced in a currency. */
+  amount: Amount | null;
+  /** The currency of `price`; null where it is priced in its asset. */
+  currency: string | null;
+  /** What the order costs, in the currency. */
+  price: Amount | null;
+  /** What is asked now for what remains. Null without a currency, without a fresh rate, once closed, and in events. */
+  quote: Quote | null;
   /** Of a FIXED product: `amount` is its price times this. */
   quantity: number | null;
   /** Payments in time and in the right asset. They add up. */
   receivedAmount: Amount;
-  /** Still due; `0` once the checkout is PAID. */
-  remainingAmount: Amount;
-  /** Paid beyond `amount`. */
+  /** The same in the currency. */
+  receivedValue: Amount | null;
+  /** Still due; `0` once the checkout is PAID. In a currency by `quote`, and null without one. */
+  remainingAmount: Amount | null;
+  /** Still due, in the currency. */
+  remainingValue: Amount | null;
+  /** Paid beyond what was asked for. */
   excessAmount: Amount | null;
   product: ProductSummary | null;
   wallet: WalletSummary;
@@ -245,6 +272,16 @@ export type Event =
   | {
       /** Id of the event. */
       id: string;
+      type: 'payment.unmatched';
+      /** The account's events are numbered 1, 2, 3 … without holes, in an order that never changes. Null in the sample event of a test. */
+      sequence: number;
+      /** ISO 8601, UTC. */
+      createdAt: string;
+      data: PaymentEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
       type: 'payment.refunded';
       /** The account's events are numbered 1, 2, 3 … without holes, in an order that never changes. Null in the sample event of a test. */
       sequence: number;
@@ -303,10 +340,11 @@ export type Event =
       data: WebhookPausedEventData;
     };
 
-/** `payment.received`: once for every payment that belongs to a link or checkout, whatever its status. `payment.completed`: once when a payment becomes COMPLETED. `payment.refunded`: once for every operation on the ledger that sent money of a payment back. `checkout.paid`: once when a checkout becomes PAID. `checkout.expired`: once when a checkout becomes EXPIRED: the ledger was read beyond its end, and it is proven that the money did not come in time. `wallet.gap`: a wallet misses ledgers that no ledger server has any more. `wallet.difference`: an audit found balances of a wallet that nothing on the ledger explains. `webhook.paused`: the service paused a webhook because its endpoint failed for days or answered 410; sent to the others. */
+/** `payment.received`: once for every payment that belongs to a link or checkout, whatever its status. `payment.completed`: once when a payment becomes COMPLETED. `payment.unmatched`: once for every payment to a wallet that belongs to no link or checkout when it is recorded. `payment.refunded`: once for every operation on the ledger that sent money of a payment back. `checkout.paid`: once when a checkout becomes PAID. `checkout.expired`: once when a checkout becomes EXPIRED: the ledger was read beyond its end, and it is proven that the money did not come in time. `wallet.gap`: a wallet misses ledgers that no ledger server has any more. `wallet.difference`: an audit found balances of a wallet that nothing on the ledger explains. `webhook.paused`: the service paused a webhook because its endpoint failed for days or answered 410; sent to the others. */
 export type EventType =
   | 'payment.received'
   | 'payment.completed'
+  | 'payment.unmatched'
   | 'payment.refunded'
   | 'checkout.paid'
   | 'checkout.expired'
@@ -364,6 +402,22 @@ export type Instructions = {
   pageUrl: string;
 };
 
+/** The user with their invitation, which is shown once. */
+export type InvitedUser = {
+  /** Id of the user. */
+  id: string;
+  name: string;
+  role: Role;
+  email: string | null;
+  status: UserStatus;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+  /** The invitation, for one use. Returned in this answer only. */
+  url: string;
+  /** When the invitation ends. */
+  expiresAt: string;
+};
+
 export type ListMeta = {
   page: number;
   pageSize: number;
@@ -397,6 +451,8 @@ export type Movement = {
   memo: string | null;
   /** The payment that was recorded of it. */
   paymentId: string | null;
+  /** What that payment counted for in a currency. */
+  value: PaymentValue | null;
 };
 
 /** Stellar network. LOCAL is the built-in development ledger. */
@@ -454,6 +510,12 @@ export type Payment = {
   product: ProductSummary | null;
   /** Id of the wallet. */
   walletId: string;
+  /** True for what is UNDERPAID, REJECTED or UNMATCHED until it is accepted, assigned, refunded in full, dismissed, or part of a checkout that became PAID. */
+  needsDecision: boolean;
+  /** The note of its dismissal. */
+  decisionNote: string | null;
+  /** What it counted for. Null without a currency, without a known rate, and of REJECTED. */
+  value: PaymentValue | null;
   /** What was sent back of it, as the ledger shows it. */
   refundedAmount: Amount;
   /** Each operation that sent money back, oldest first; of more than 100 the newest. */
@@ -478,6 +540,8 @@ export type PaymentEventData = {
 export type PaymentLink = {
   /** Id of the payment link. */
   id: string;
+  /** Your name for the link; payers do not see it. */
+  name: string | null;
   /** Last part of the hosted page’s URL. */
   slug: string;
   /** Text memo that a payment must carry; no two links share one. */
@@ -505,6 +569,7 @@ export type PaymentReason =
   | 'checkout_expired'
   | 'checkout_paid'
   | 'partial'
+  | 'no_rate'
   | 'no_memo'
   | 'unknown_memo'
   | 'unsupported_memo';
@@ -520,6 +585,19 @@ export type PaymentRefund = {
 
 /** COMPLETED: enough, in the right asset. UNDERPAID: less than the price, the minimum or what a checkout still needs. REJECTED: the link, checkout, product or asset was wrong. UNMATCHED: belongs to no link or checkout. */
 export type PaymentStatus = 'COMPLETED' | 'UNDERPAID' | 'REJECTED' | 'UNMATCHED';
+
+/** What a payment counted for in a currency. */
+export type PaymentValue = {
+  currency: string;
+  /** In the currency. */
+  amount: Amount;
+  /** What one unit of the asset is worth in the currency: decimal string of at most 12 significant digits. */
+  rate: string;
+  /** ISO 8601, UTC. */
+  rateAt: string;
+  /** `own`, or the sources of the sample. */
+  source: string;
+};
 
 /** FIXED: `price`. CUSTOM: the customer chooses, at least `minAmount` if there is one. */
 export type PriceType = 'FIXED' | 'CUSTOM';
@@ -539,6 +617,10 @@ export type Product = {
   price: Amount | null;
   /** Of a CUSTOM product. */
   minAmount: Amount | null;
+  /** ISO 4217 code: price and minimum are in it. Null where they are in the asset. */
+  currency: string | null;
+  /** What is asked now. Null without a currency, without a fresh rate, and in events. */
+  quote: Quote | null;
   /** An inactive product rejects payments. */
   active: boolean;
   wallet: WalletSummary;
@@ -554,7 +636,43 @@ export type ProductSummary = {
   assetCode: string;
   priceType: PriceType;
   price: Amount | null;
+  /** The currency of the price; null where it is in the asset. */
+  currency: string | null;
+  /** What a payment link asks now in the asset. Null in payments, checkouts and events, and without a fresh rate. */
+  quote: Quote | null;
 };
+
+export type Quote = {
+  /** What is asked in the asset. Null where the payer chooses. */
+  amount: Amount | null;
+  /** What one unit of the asset is worth in the currency: decimal string of at most 12 significant digits. */
+  rate: string;
+  /** `own`, or the sources of the sample. */
+  source: string;
+  /** When the rate was sampled or set. */
+  at: string;
+  /** A payment whose ledger closes until then pays at least by this rate. */
+  validUntil: string;
+};
+
+export type Rate = {
+  currency: string;
+  assetCode: string;
+  assetIssuer: string | null;
+  network: Network;
+  /** Null where there was no sample yet. */
+  rate: string | null;
+  source: string | null;
+  at: string | null;
+  /** Too old to be shown: there is no price at the moment. */
+  stale: boolean;
+};
+
+export type RateDeleted = {
+  deleted: true;
+};
+
+export type Rates = Array<Rate>;
 
 export type Refund = {
   /** SEP-7 `web+stellar:pay` request that any wallet can open. Null when a contract paid: no such request can pay one. */
@@ -566,7 +684,14 @@ export type Refund = {
   assetIssuer: string | null;
   memo: string | null;
   memoType: 'MEMO_TEXT' | null;
+  /** What is left of the excess of an overpaid payment. Null for any other, and when an amount is given. */
+  excessAmount: Amount | null;
+  /** Request that sends `excessAmount` back. */
+  excessUri: string | null;
 };
+
+/** OWNER: everything. MANAGER: everything but users, API keys and what shows a secret of a webhook. CASHIER: makes, reads and cancels checkouts of their own and reads their payments, the account, wallets and products. VIEWER: reads everything but users and API keys. */
+export type Role = 'OWNER' | 'MANAGER' | 'CASHIER' | 'VIEWER';
 
 /** Decimal string in canonical form, at most 7 decimals, with a `-` where it is less than 0. */
 export type SignedAmount = string;
@@ -608,7 +733,25 @@ export type SummaryRow = {
   amount: Amount;
   /** What was sent back of these payments, whenever that was. */
   refundedAmount: Amount;
+  /** With `currency`: the exact sum of their values in it. */
+  value?: Amount | undefined;
+  /** With `currency`: payments that have a value in it. */
+  valued?: number | undefined;
 };
+
+export type User = {
+  /** Id of the user. */
+  id: string;
+  name: string;
+  role: Role;
+  email: string | null;
+  status: UserStatus;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+};
+
+/** INVITED until they have signed in for the first time. */
+export type UserStatus = 'INVITED' | 'ACTIVE';
 
 export type Wallet = {
   /** Id of the wallet. */
@@ -621,6 +764,19 @@ export type Wallet = {
   sync: WalletSync;
   /** ISO 8601, UTC. */
   createdAt: string;
+};
+
+export type WalletAsset = {
+  assetCode: string;
+  assetIssuer: string | null;
+  balance: Amount;
+  /** False where the issuer does not let the wallet receive it. */
+  authorized: boolean;
+  /** What a well-known asset is called, and the domain of its issuer; null for all others. */
+  known: {
+    name: string;
+    domain: string;
+  } | null;
 };
 
 /** All assets of the audit, also those without a difference. */
@@ -652,6 +808,8 @@ export type WalletSync = {
   at: string | null;
   /** SYNCING: first reading under way. LAGGING: more than 60 s behind the newest ledger. GAP: no source has ledgers any more that were missed; mend it, or make the wallet inactive and active again to acknowledge it. */
   state: 'SYNCING' | 'OK' | 'LAGGING' | 'GAP';
+  /** Ledger records that may have paid this wallet and cannot be recorded yet. While there is one, no checkout that it may have paid becomes EXPIRED. */
+  parked: number;
 };
 
 export type Webhook = {
@@ -670,9 +828,9 @@ export type Webhook = {
 export type WebhookHealth = {
   /** FAILING: since its last success an attempt has failed. IDLE: nothing was delivered in the last 24 h, and nothing failed since. */
   state: 'HEALTHY' | 'FAILING' | 'PAUSED' | 'IDLE';
-  /** Deliveries that are to be tried (again). */
+  /** Deliveries that are to be tried (again), those of replays included. */
   pending: number;
-  /** When the oldest of them was made. */
+  /** When the oldest of them was made or asked for. */
   oldestPendingAt: string | null;
   /** Deliveries that ended as DELIVERED in the last 24 h. */
   delivered24h: number;
@@ -711,6 +869,15 @@ export type WebhookPayload =
       /** Id of the event. */
       id: string;
       type: 'payment.completed';
+      sequence: number | null;
+      /** ISO 8601, UTC. */
+      timestamp: string;
+      data: PaymentEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'payment.unmatched';
       sequence: number | null;
       /** ISO 8601, UTC. */
       timestamp: string;
@@ -807,6 +974,26 @@ export interface Procedures {
   account: {
     /** The caller's account. Returns the account that the API key belongs to. */
     get: Query<Record<string, never>, Account>;
+    /** Change the account. Says who sells: `brand` is what payers see on pages, receipts and posters. A `brand` changes the fields that it names; null takes one away. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Rates of its own stay as they are. With a currency for its books every later payment gets a `value` in it, by the newest rate when its ledger closed, which no markup lowers. */
+    update: Mutation<
+      {
+        brand?:
+          | {
+              /** Shown on payment pages, receipts and posters. */
+              name?: string | null | undefined;
+              /** https image; payers’ browsers load it from there. */
+              logoUrl?: string | null | undefined;
+              color?: string | null | undefined;
+              supportUrl?: string | null | undefined;
+              supportEmail?: string | null | undefined;
+            }
+          | undefined;
+        /** `0` to `20`. */
+        rateMarkupPercent?: string | undefined;
+        booksCurrency?: string | null | undefined;
+      },
+      Account
+    >;
   };
   apiKeys: {
     /** Create an API key. The answer carries the full `key`, once. */
@@ -815,7 +1002,7 @@ export interface Procedures {
         /** Label. */
         name: string;
         scope?: ApiKeyScope | undefined;
-        /** When the key stops working; in the future. */
+        /** When the key stops working; in the future. No later than the key that makes it, in any case. */
         expiresAt?: string | null | undefined;
       },
       ApiKeyWithKey
@@ -833,7 +1020,7 @@ export interface Procedures {
         meta: ListMeta;
       }
     >;
-    /** Replace the key. The old key stops working at once; the answer carries the new `key`, once. */
+    /** Replace the key. The old key stops working at once; the answer carries the new `key`, once. It ends no later than the key that makes it. */
     rotate: Mutation<
       {
         /** Id of the API key. */
@@ -845,6 +1032,49 @@ export interface Procedures {
     delete: Mutation<
       {
         /** Id of the API key. */
+        id: string;
+      },
+      Deleted
+    >;
+  };
+  users: {
+    /** Invite a user. The answer carries a link, `url`, with which they sign in for the first time: once, within 72 h. */
+    create: Mutation<
+      {
+        name: string;
+        role: Role;
+        email?: string | null | undefined;
+      },
+      InvitedUser
+    >;
+    /** List users. Lists users, newest first, invited ones too. */
+    list: Query<
+      {
+        /** Page, from 1. */
+        page?: number | undefined;
+        /** Items per page, at most 100. */
+        pageSize?: number | undefined;
+      },
+      {
+        items: Array<User>;
+        meta: ListMeta;
+      }
+    >;
+    /** Change a user. Their sessions end at once. The last OWNER keeps that role (409). */
+    update: Mutation<
+      {
+        /** Id of the user. */
+        id: string;
+        name?: string | undefined;
+        role?: Role | undefined;
+        email?: string | null | undefined;
+      },
+      User
+    >;
+    /** Remove a user. Their sessions end at once, and their invitation no longer works. The last OWNER stays (409). */
+    delete: Mutation<
+      {
+        /** Id of the user. */
         id: string;
       },
       Deleted
@@ -869,7 +1099,7 @@ export interface Procedures {
         page?: number | undefined;
         /** Items per page, at most 100. */
         pageSize?: number | undefined;
-        /** Case-insensitive substring of the name, or the whole address. */
+        /** Substring, compared without case and marks, of the name, or the whole address. */
         search?: string | undefined;
       },
       {
@@ -884,6 +1114,14 @@ export interface Procedures {
         id: string;
       },
       Wallet
+    >;
+    /** What a wallet holds and can receive. Asks the ledger now: lumens first, then its trustlines by code. Empty for an account that is not on the ledger. Stellar RPC alone tells of lumens, known assets and those of the wallet’s products. */
+    assets: Query<
+      {
+        /** Id of the wallet. */
+        id: string;
+      },
+      Array<WalletAsset>
     >;
     /** Rename a wallet, or stop and start watching it. What came while a wallet was inactive is not replayed. A wallet with an OPEN checkout cannot be made inactive (409). */
     update: Mutation<
@@ -948,7 +1186,7 @@ export interface Procedures {
       {
         /** Id of the wallet. */
         id: string;
-        /** Included; the wallet’s creation without it. */
+        /** Included, and not after now; the wallet’s creation without it. */
         from?: string | undefined;
         /** Not included; now without it. */
         to?: string | undefined;
@@ -981,6 +1219,8 @@ export interface Procedures {
         price?: AmountInput | null | undefined;
         /** Optional for CUSTOM, refused for FIXED. */
         minAmount?: AmountInput | null | undefined;
+        /** Price and minimum are in it, with at most its decimals; they are paid in the asset. */
+        currency?: string | null | undefined;
         /** Required for every asset but XLM, refused for XLM. */
         assetIssuer?: AccountAddress | null | undefined;
         description?: string | null | undefined;
@@ -998,7 +1238,7 @@ export interface Procedures {
         /** Items per page, at most 100. */
         pageSize?: number | undefined;
         active?: boolean | undefined;
-        /** Case-insensitive substring of the name. */
+        /** Substring, compared without case and marks, of the name. */
         search?: string | undefined;
         sortBy?: 'createdAt' | 'name' | undefined;
         sortOrder?: 'asc' | 'desc' | undefined;
@@ -1032,6 +1272,8 @@ export interface Procedures {
         price?: AmountInput | null | undefined;
         /** Optional for CUSTOM, refused for FIXED. */
         minAmount?: AmountInput | null | undefined;
+        /** Price and minimum are in it, with at most its decimals; they are paid in the asset. */
+        currency?: string | null | undefined;
         /** Required for every asset but XLM, refused for XLM. */
         assetIssuer?: AccountAddress | null | undefined;
         description?: string | null | undefined;
@@ -1056,6 +1298,8 @@ export interface Procedures {
       {
         /** Id of the product to pay for. */
         productId: string;
+        /** Your name for the link; payers do not see it. */
+        name?: string | null | undefined;
       },
       PaymentLink
     >;
@@ -1068,7 +1312,7 @@ export interface Procedures {
         pageSize?: number | undefined;
         productId?: string | undefined;
         active?: boolean | undefined;
-        /** Case-insensitive substring of the product’s name, the memo or the slug. 400 when more than 50,000 products have it in their name. */
+        /** Substring, compared without case and marks, of the link’s name, the product’s name, the memo or the slug; or several words, each of them in the link’s name, memo or slug; or the beginning of the id. 400 when more than 50,000 products have it in their name. */
         search?: string | undefined;
       },
       {
@@ -1094,12 +1338,14 @@ export interface Procedures {
       },
       Instructions
     >;
-    /** Switch a payment link on or off. An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the present state changes nothing. Refused (409) after 1,000 changes. */
+    /** Change a payment link. Names it, or switches it on or off. An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the present state changes nothing. Refused (409) after 1,000 switches. */
     update: Mutation<
       {
         /** Id of the payment link. */
         id: string;
         active?: boolean | undefined;
+        /** Null takes the name away. */
+        name?: string | null | undefined;
       },
       PaymentLink
     >;
@@ -1113,7 +1359,7 @@ export interface Procedures {
     >;
   };
   checkouts: {
-    /** Create a checkout. For one order: from a product (`productId`, with `quantity` for a FIXED or `amount` for a CUSTOM one), or without (`walletId`, `name`, `assetCode`, `assetIssuer`, `amount`). Its terms are frozen. Send the payer to `url`. Refused (409) while the product or wallet is inactive. */
+    /** Create a checkout. For one order: from a product (`productId`, with `quantity` for a FIXED or `amount` for a CUSTOM one), or without (`walletId`, `name`, `assetCode`, `assetIssuer`, and `amount` or `currency` and `price`). Its terms are frozen. Send the payer to `url`. Refused (409) while the product or wallet is inactive, and in a currency without a fresh rate. */
     create: Mutation<
       {
         productId?: string | null | undefined;
@@ -1121,6 +1367,10 @@ export interface Procedures {
         quantity?: number | null | undefined;
         /** Required for a CUSTOM product and without a product; refused for a FIXED product. */
         amount?: AmountInput | undefined;
+        /** With `walletId` and `price`: what the price is in. */
+        currency?: string | null | undefined;
+        /** In a currency, in place of `amount`: with `walletId` in the one that `currency` names, or of a CUSTOM product that is priced in one. */
+        price?: AmountInput | null | undefined;
         walletId?: string | null | undefined;
         /** What the payer buys. Required with `walletId`. */
         name?: string | undefined;
@@ -1152,6 +1402,8 @@ export interface Procedures {
         status?: CheckoutStatus | undefined;
         /** Exactly this reference. */
         reference?: string | undefined;
+        /** Words, compared without case and marks: each begins a word of the reference, the memo, the name or a metadata value, or begins the id. */
+        search?: string | undefined;
         productId?: string | undefined;
         walletId?: string | undefined;
         /** Made at or after: ISO 8601 with an offset, or a date (midnight UTC). */
@@ -1198,7 +1450,7 @@ export interface Procedures {
     >;
   };
   payments: {
-    /** List payments. Newest first. Unmatched payments are listed only when asked for with `status=UNMATCHED`. */
+    /** List payments. Newest first. Unmatched payments are listed only when asked for with `status=UNMATCHED` or `needsDecision=true`. */
     list: Query<
       {
         /** Page, from 1. */
@@ -1207,6 +1459,10 @@ export interface Procedures {
         pageSize?: number | undefined;
         /** Repeatable. */
         status?: Array<PaymentStatus> | undefined;
+        /** With `true` only those that a merchant has to decide about, whatever their status. */
+        needsDecision?: boolean | undefined;
+        /** Words, compared without case and marks: each begins a word of the memo, of the name of its link, product or checkout, of the reference or a metadata value, or begins the transaction hash or the id. */
+        search?: string | undefined;
         productId?: string | undefined;
         paymentLinkId?: string | undefined;
         checkoutId?: string | undefined;
@@ -1232,7 +1488,7 @@ export interface Procedures {
       },
       Payment
     >;
-    /** Take an UNDERPAID or REJECTED payment after all. It becomes COMPLETED and `payment.completed` fires. Refused (409) for a payment of a checkout: accept the checkout. */
+    /** Take an UNDERPAID or REJECTED payment after all. It becomes COMPLETED and `payment.completed` fires. Refused (409) for a payment of a checkout: accept the checkout. One that closed after the end of a PAID checkout is accepted by itself. */
     accept: Mutation<
       {
         /** Id of the payment. */
@@ -1250,11 +1506,25 @@ export interface Procedures {
       },
       Payment
     >;
-    /** A request that sends the payment back. No keys are held here: open `uri` in the wallet that received the payment. The amount is what was not sent back yet; once all was, 409. */
+    /** Leave a payment as it is. It keeps its status and needs no decision any more, until it is assigned. A dismissed one stays as it is; where nothing is to be decided, 409. */
+    dismiss: Mutation<
+      {
+        /** Id of the payment. */
+        id: string;
+        /** Shown as `decisionNote`. */
+        note?: string | null | undefined;
+      },
+      Payment
+    >;
+    /** A request that sends the payment back. No keys are held here: open `uri` in the wallet that received the payment. The amount is what was not sent back yet, or `amount` of it; once all was, 409. An overpaid payment offers its excess beside the whole. With `value` the amount is what that much of the currency is worth now, of a payment that has a `value`; 409 without a fresh rate. More than what is left is 400. */
     refund: Query<
       {
         /** Id of the payment. */
         id: string;
+        /** A part of what is left. */
+        amount?: AmountInput | undefined;
+        /** The same in the currency of the payment’s `value`; one of the two at most. */
+        value?: AmountInput | undefined;
       },
       Refund
     >;
@@ -1266,6 +1536,54 @@ export interface Procedures {
         transactionHash: string;
       },
       Payment
+    >;
+  };
+  rates: {
+    /** List rates. The rates that the account uses: of its products and open checkouts that are priced in a currency, of what its books value, and those that it set itself. */
+    list: Query<Record<string, never>, Rates>;
+    /** Set a rate of your own. It holds from now on in place of what the sources say, until `expiresAt` or until it is ended. It does not get stale, and the markup does not lower it. */
+    set: Mutation<
+      {
+        /** ISO 4217 code of a currency. */
+        currency: string;
+        /** `XLM` for the native asset. */
+        assetCode: string;
+        /** Required for every asset but XLM, refused for XLM. */
+        assetIssuer?: AccountAddress | null | undefined;
+        network: Network;
+        /** What one unit of the asset is worth: at most 12 significant digits. */
+        rate: string;
+        /** Without it, it holds until it is ended. */
+        expiresAt?: string | null | undefined;
+      },
+      Rate
+    >;
+    /** End a rate of your own. From now on the sources say what the asset is worth. Payments of before are judged by what held then. */
+    delete: Mutation<
+      {
+        /** ISO 4217 code of a currency. */
+        currency: string;
+        /** `XLM` for the native asset. */
+        assetCode: string;
+        /** Required for every asset but XLM, refused for XLM. */
+        assetIssuer?: AccountAddress | null | undefined;
+        network: Network;
+      },
+      RateDeleted
+    >;
+    /** What a price is in an asset. What is asked now for a price. Refused (409) where there is no fresh rate. */
+    quote: Query<
+      {
+        price: AmountInput;
+        /** ISO 4217 code of a currency. */
+        currency: string;
+        /** `XLM` for the native asset. */
+        assetCode: string;
+        /** Required for every asset but XLM, refused for XLM. */
+        assetIssuer?: AccountAddress | null | undefined;
+        network: Network;
+      },
+      Quote
     >;
   };
   events: {
@@ -1394,7 +1712,7 @@ export interface Procedures {
       },
       WebhookHealth
     >;
-    /** Send events again. Sends again what failed, or every event of a time that the webhook takes, also from before it existed. Fresh events go first. What is still to be tried is left alone. For a PAUSED webhook it waits. */
+    /** Send events again. Sends again what failed, or every event of a time that the webhook takes, also from before it existed. Fresh events go first. What is still to be tried is left alone, and not counted. For a PAUSED webhook it waits. 409 while a large replay of the webhook that was asked for before is still being prepared. */
     replay: Mutation<
       {
         /** Id of the webhook. */
@@ -1457,15 +1775,17 @@ export interface Procedures {
     /** Sums of payments. Counts and exact sums of the payments whose ledger closed from `from` until before `to`. Each row is of one asset: different assets are never added up. Unmatched payments are counted only when asked for with `status=UNMATCHED`. Rows are in the order of their keys; more than 10,000 are refused (400). */
     summary: Query<
       {
-        /** ISO 8601 with an offset, or a date: midnight in `timezone`. */
+        /** ISO 8601 with an offset, or a date: the beginning of that day in `timezone`, which is its first midnight. */
         from?: string | undefined;
-        /** ISO 8601 with an offset, or a date: midnight in `timezone`. */
+        /** ISO 8601 with an offset, or a date: the beginning of that day in `timezone`, which is its first midnight. */
         to?: string | undefined;
         groupBy?: 'day' | 'month' | 'product' | 'paymentLink' | 'asset' | 'status' | undefined;
-        /** Where days and months begin: a name such as `Europe/Berlin`, or an offset. */
+        /** Where days and months begin: a name such as `Europe/Berlin`, `UTC`, or an offset of at most 14 h such as `+05:30`. */
         timezone?: string | undefined;
         /** Repeatable. */
         status?: Array<PaymentStatus> | undefined;
+        /** Adds up values in this currency as well. */
+        currency?: string | undefined;
       },
       Summary
     >;

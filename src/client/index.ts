@@ -3,8 +3,8 @@ import type { ErrorBody } from './contract.js';
 
 /** What went wrong, for a program. */
 export type ErrorCode = ErrorBody['code'];
-/** What a call throws: `data.error` is REST's error object. */
 export { TRPCClientError } from '@trpc/client';
+export { CallError } from './call-error.js';
 export type * from './contract.js';
 export { type ClientOptions, createClient } from './create-client.js';
 export { type FollowOptions, followEvents, type StreamedEvent, StreamRefusedError } from './follow-events.js';

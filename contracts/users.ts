@@ -1,0 +1,93 @@
+/** Users: people of an account, who sign in to the dashboard with a passkey. */
+import { z } from 'zod';
+import { deletedSchema, listOf } from './envelope.js';
+import { userExample } from './examples.js';
+import { operation } from './operation.js';
+import { emailInput, idInput, idOf, nameInput, pageQuery, timestamp } from './primitives.js';
+import { OWNERS, ROLES } from './roles.js';
+
+export const roleSchema = z.enum(ROLES).meta({
+  id: 'Role',
+  description:
+    'OWNER: everything. MANAGER: everything but users, API keys and what shows a secret of a webhook. CASHIER: makes, reads and cancels checkouts of their own and reads their payments, the account, wallets and products. VIEWER: reads everything but users and API keys.',
+});
+
+const userShape = {
+  id: idOf('user', 'user'),
+  name: z.string(),
+  role: roleSchema,
+  email: z.string().nullable(),
+  status: z
+    .enum(['INVITED', 'ACTIVE'])
+    .meta({ id: 'UserStatus', description: 'INVITED until they have signed in for the first time.' }),
+  createdAt: timestamp,
+};
+
+export const userSchema = z.object(userShape).meta({ id: 'User', examples: [userExample] });
+
+const invitedUserSchema = z
+  .object({
+    ...userShape,
+    url: z.string().meta({ description: 'The invitation, for one use. Returned in this answer only.' }),
+    expiresAt: timestamp.meta({ description: 'When the invitation ends.' }),
+  })
+  .meta({ id: 'InvitedUser', description: 'The user with their invitation, which is shown once.' });
+
+const tag = 'Users';
+const params = { id: idInput('user', 'user') };
+const roles = OWNERS;
+
+export const users = {
+  create: operation({
+    method: 'POST',
+    path: '/users',
+    effect: 'adds',
+    roles,
+    summary: 'Invite a user',
+    description: 'The answer carries a link, `url`, with which they sign in for the first time: once, within 72 h.',
+    tag,
+    status: 201,
+    body: { name: nameInput, role: roleSchema, email: emailInput.nullish() },
+    output: invitedUserSchema,
+    secretField: 'url',
+    errors: ['conflict'],
+    examples: { body: { name: 'Ana', role: 'CASHIER' } },
+  }),
+  list: operation({
+    method: 'GET',
+    path: '/users',
+    effect: 'reads',
+    roles,
+    summary: 'List users',
+    description: 'Lists users, newest first, invited ones too.',
+    tag,
+    query: pageQuery,
+    output: listOf(userSchema),
+  }),
+  update: operation({
+    method: 'PATCH',
+    path: '/users/{id}',
+    effect: 'changes',
+    roles,
+    summary: 'Change a user',
+    description: 'Their sessions end at once. The last OWNER keeps that role (409).',
+    tag,
+    params,
+    body: { name: nameInput.optional(), role: roleSchema.optional(), email: emailInput.nullish() },
+    output: userSchema,
+    errors: ['conflict'],
+    examples: { body: { role: 'MANAGER' } },
+  }),
+  delete: operation({
+    method: 'DELETE',
+    path: '/users/{id}',
+    effect: 'changes',
+    roles,
+    summary: 'Remove a user',
+    description: 'Their sessions end at once, and their invitation no longer works. The last OWNER stays (409).',
+    tag,
+    params,
+    output: deletedSchema,
+    errors: ['conflict'],
+  }),
+};
