@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { NETWORKS, type Network, networkInfo } from '../contracts/networks.js';
 import { parseAmount } from './domain/amount.js';
+import { type Peg, parseRatePegs, parseRateSources, type RateSourceSetting } from './domain/rate-settings.js';
 import { StartupError } from './domain/startup-error.js';
 import { LOG_LEVELS, type LogLevel, type SETTINGS } from './settings.js';
 
@@ -34,12 +35,15 @@ export interface Config {
   rateLimitPerMinute: number;
   /** Of a client address without a key; 0 turns the limit off. */
   publicRateLimitPerMinute: number;
+  /** Running at a time in one process. */
+  maxExportsPerAccount: number;
   maxWebhooksPerAccount: number;
   maxStreamsPerAccount: number;
   maxApiKeysPerAccount: number;
+  maxUsersPerAccount: number;
   maxWalletsPerAccount: number;
   /** Express's `trust proxy`. */
-  trustProxy: boolean | number | string;
+  trustProxy: false | number | string;
   /** Null: metrics and details of readiness are served on `port`, to local addresses. */
   metricsPort: number | null;
   /** From one audit of a wallet to the next; 0 for none by themselves. */
@@ -48,7 +52,20 @@ export interface Config {
   retentionDays: number;
   /** 0 keeps all unmatched payments. */
   dustStroops: bigint;
+  rates: RateSettings;
   logLevel: LogLevel;
+}
+
+export interface RateSettings {
+  /** In the order of the settings. */
+  sources: readonly RateSourceSetting[];
+  pegs: readonly Peg[];
+  /** Null without the source that needs it. */
+  coingeckoApiKey: string | null;
+  /** Between two samples of a pair. */
+  intervalMs: number;
+  lockMs: number;
+  maxAgeMs: number;
 }
 
 /** @throws StartupError naming the setting and what is wrong with it. */
@@ -79,7 +96,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   const httpUrl = (name: string, value: string) => {
     const url = URL.canParse(value) ? new URL(value) : null;
     // The value itself is not repeated: it may carry an access key.
-    if (!url || !/^https?:$/.test(url.protocol)) throw bad(name, 'must hold http or https URLs only.');
+    // The parser takes `https:host` and `https:///host` as well, and whatever reads the text again does not.
+    if (!url || !/^https?:\/\/[^/?#\\\s]/i.test(value))
+      throw bad(name, 'must hold http or https URLs with a host only.');
     if (/%(?![0-9A-Fa-f]{2})/.test(value)) throw bad(name, 'holds a URL with a broken percent-encoding.');
     return value.replace(/\/+$/, '');
   };
@@ -113,6 +132,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     throw bad('LOCAL_LEDGER_PORT', `is ${ledgerPort}, as ${other} is: set one of them to another.`);
   }
   const publicUrl = raw('PUBLIC_URL');
+  if (publicUrl !== undefined && /[?#@\\\s]/.test(publicUrl)) {
+    throw bad('PUBLIC_URL', 'must be an address and perhaps a path, without credentials, query or fragment.');
+  }
   const mongodbUri = raw('MONGODB_URI') ?? null;
   if (mongodbUri !== null && !/^mongodb(\+srv)?:\/\/./.test(mongodbUri)) {
     throw bad('MONGODB_URI', 'must begin with mongodb:// or mongodb+srv://.');
@@ -143,14 +165,23 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 1200, 0, 1_000_000_000),
     publicRateLimitPerMinute: integer('PUBLIC_RATE_LIMIT_PER_MINUTE', 600, 0, 1_000_000_000),
     maxStreamsPerAccount: integer('MAX_STREAMS_PER_ACCOUNT', 2000, 1, 20_000),
+    maxExportsPerAccount: integer('MAX_EXPORTS_PER_ACCOUNT', 4, 1, 50),
     maxWebhooksPerAccount: integer('MAX_WEBHOOKS_PER_ACCOUNT', 50, 1, 1_000_000),
     maxApiKeysPerAccount: integer('MAX_API_KEYS_PER_ACCOUNT', 100, 1, 1_000_000),
+    maxUsersPerAccount: integer('MAX_USERS_PER_ACCOUNT', 200, 1, 1_000_000),
     maxWalletsPerAccount: integer('MAX_WALLETS_PER_ACCOUNT', 10_000, 1, 1_000_000),
     trustProxy: trustProxy(raw('TRUST_PROXY')),
     auditIntervalHours: integer('AUDIT_INTERVAL_HOURS', 24, 0, 8760),
     retentionDays: integer('RETENTION_DAYS', 0, 0, 36_500),
     dustStroops: dust(raw('DUST_AMOUNT')),
     metricsPort,
+    rates: {
+      ...rateSources(raw('RATE_SOURCES'), raw('COINGECKO_API_KEY')),
+      pegs: listed('RATE_PEGS', raw('RATE_PEGS'), parseRatePegs),
+      intervalMs: integer('RATE_INTERVAL_SECONDS', 60, 1, 86_400) * 1000,
+      lockMs: integer('RATE_LOCK_MINUTES', 15, 1, 1440) * 60_000,
+      maxAgeMs: integer('RATE_MAX_AGE_SECONDS', 600, 1, 86_400) * 1000,
+    },
     logLevel: oneOf('LOG_LEVEL', raw('LOG_LEVEL') ?? 'info', LOG_LEVELS),
   };
 }
@@ -159,7 +190,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
  *  @throws StartupError naming the setting and what is wrong with it. */
 export function readClientSettings(env: Readonly<Record<string, string | undefined>> = process.env) {
   const url = env.STELLAR_COLLECT_URL?.trim() || null;
-  if (url !== null && !(/^https?:\/\//.test(url) && URL.canParse(url)))
+  if (url !== null && !(/^https?:\/\/[^/]/.test(url) && URL.canParse(url)))
     throw new StartupError('STELLAR_COLLECT_URL must begin with http:// or https://.');
   return { apiKey: env.STELLAR_COLLECT_API_KEY?.trim() || null, url };
 }
@@ -184,6 +215,26 @@ function secretsKeys(value: string | undefined, mongodbUri: string | null): read
   });
 }
 
+/** @param parse throws a RangeError whose message says what is wrong */
+function listed<T>(name: string, value: string | undefined, parse: (value: string) => T[]): T[] {
+  try {
+    return parse(value ?? '');
+  } catch (error) {
+    if (error instanceof RangeError) throw new StartupError(`${name} ${error.message}`);
+    throw error;
+  }
+}
+
+function rateSources(value: string | undefined, apiKey: string | undefined) {
+  const sources = listed('RATE_SOURCES', value, parseRateSources);
+  const needsKey = sources.some(({ name }) => name === 'coingecko');
+  if (needsKey && apiKey === undefined)
+    throw new StartupError('COINGECKO_API_KEY is required with the source coingecko of RATE_SOURCES.');
+  if (apiKey !== undefined && !/^[\x21-\x7e]{1,200}$/.test(apiKey))
+    throw new StartupError('COINGECKO_API_KEY must be the key as CoinGecko shows it.');
+  return { sources, coingeckoApiKey: needsKey ? apiKey! : null };
+}
+
 function dust(value = '0'): bigint {
   const stroops = parseAmount(value);
   if (stroops === null) throw new StartupError(`DUST_AMOUNT must be an amount such as 0.01, not "${value}".`);
@@ -193,14 +244,18 @@ function dust(value = '0'): bigint {
 /** The names that Express knows for ranges of addresses. */
 const PROXY_RANGES = ['loopback', 'linklocal', 'uniquelocal'];
 
-function trustProxy(value: string | undefined): boolean | number | string {
+function trustProxy(value: string | undefined): false | number | string {
   if (value === undefined || value === 'false') return false;
-  if (value === 'true') return true;
+  if (value === 'true') {
+    throw new StartupError(
+      'TRUST_PROXY true would believe whatever a visitor sends: set it to the number of proxies, or to their addresses.',
+    );
+  }
   if (/^\d{1,2}$/.test(value)) return Number(value) === 0 ? false : Number(value);
   for (const item of value.split(',').map((each) => each.trim())) {
     if (PROXY_RANGES.includes(item) || ipaddr.isValid(item) || ipaddr.isValidCIDR(item)) continue;
     throw new StartupError(
-      `TRUST_PROXY must be true, false, a number of proxies, or a comma list of addresses, networks, ${PROXY_RANGES.join(', ')}: "${item}" is none of them.`,
+      `TRUST_PROXY must be false, a number of proxies, or a comma list of addresses, networks, ${PROXY_RANGES.join(', ')}: "${item}" is none of them.`,
     );
   }
   return value;

@@ -1,4 +1,4 @@
-/** Name, default and meaning of every setting, as the README has them: a test compares its table with this one. */
+/** Name, default and meaning of every setting, as docs/reference/settings.md lists them: a test compares the two. */
 import { networkInfo } from '../contracts/networks.js';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -8,7 +8,11 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export const SETTINGS: Readonly<Record<string, { default: string; meaning: string }>> = {
   HOST: { default: '127.0.0.1', meaning: 'Address the API listens on' },
   PORT: { default: '3000', meaning: 'Port the API listens on' },
-  PUBLIC_URL: { default: 'http://HOST:PORT', meaning: "Base of the links' `url`" },
+  PUBLIC_URL: {
+    default: 'http://HOST:PORT',
+    meaning:
+      "Base of the links' `url`. Where it is https on a plain name (no port, no path, no address), payment requests are signed for that domain",
+  },
   MONGODB_URI: {
     default: 'none',
     meaning: 'A MongoDB to use: version 7 or newer, a replica set. Without it an embedded one runs in `DATA_DIR`',
@@ -67,21 +71,26 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
     default: '2000',
     meaning: 'Open event streams, and requests that wait for events, of an account in one process; beyond it 429',
   },
+  MAX_EXPORTS_PER_ACCOUNT: {
+    default: '4',
+    meaning: 'Exports of an account that run at a time in one process; beyond it 429',
+  },
   MAX_WEBHOOKS_PER_ACCOUNT: { default: '50', meaning: 'Beyond it, creating a webhook is a 409 `conflict`' },
   MAX_API_KEYS_PER_ACCOUNT: {
     default: '100',
     meaning: 'The same for API keys, expired ones too; the cli is not limited',
   },
+  MAX_USERS_PER_ACCOUNT: { default: '200', meaning: 'The same for users, invited ones too; the cli is not limited' },
   MAX_WALLETS_PER_ACCOUNT: { default: '10000', meaning: 'The same for wallets, inactive ones too' },
   TRUST_PROXY: {
     default: 'false',
     meaning:
-      "Whose `X-Forwarded-For` names the client address, as Express's `trust proxy`: `true`, a number of proxies, or a comma list of addresses, networks, `loopback`, `linklocal`, `uniquelocal`",
+      "Whose `X-Forwarded-For` names the client address, as Express's `trust proxy`: a number of proxies, or a comma list of addresses, networks, `loopback`, `linklocal`, `uniquelocal`",
   },
   METRICS_PORT: {
     default: 'none',
     meaning:
-      'Serves `/metrics`, and the reasons of `/health/ready`, on this port only. Without it, `PORT` serves them to loopback and private addresses',
+      'Serves `/metrics`, and the reasons of `/health/ready`, on this port only. Without it, `PORT` serves them to loopback and private addresses that connect directly, without a proxy',
   },
   AUDIT_INTERVAL_HOURS: {
     default: '24',
@@ -91,12 +100,37 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   RETENTION_DAYS: {
     default: '0',
     meaning:
-      'Removes deliveries that ended and events when they are so old, and dust (below). `0` keeps everything. Payments of links are always kept',
+      'Removes deliveries so long after they ended, events that are so old once none of their deliveries is left and no replay needs them, and dust (below). `0` keeps everything. Payments of links are always kept',
   },
   DUST_AMOUNT: {
     default: '0',
     meaning:
       'UNMATCHED payments below this amount, of whatever asset, are dust, which `RETENTION_DAYS` removes; `0`: none is',
+  },
+  RATE_SOURCES: {
+    default: 'none; an invented demo source when only LOCAL is watched',
+    meaning:
+      'Comma list of the sources of rates for prices in a currency: `kraken`, `coinbase`, `coingecko`, `ecb` (to cross currencies), `ledger` (the market of the network, for `RATE_PEGS`), `custom` (your own), each with an optional `@base-url`',
+  },
+  RATE_PEGS: {
+    default: 'none',
+    meaning: 'Comma list of assets that are worth exactly one unit of a currency: `USDC:G…=USD,EURC:G…=EUR`',
+  },
+  COINGECKO_API_KEY: {
+    default: 'none',
+    meaning: 'Key of the source `coingecko`, which needs one',
+  },
+  RATE_INTERVAL_SECONDS: {
+    default: '60',
+    meaning: 'Time between two samples of a pair of currency and asset',
+  },
+  RATE_LOCK_MINUTES: {
+    default: '15',
+    meaning: 'How long the price of a sample holds for who was shown it',
+  },
+  RATE_MAX_AGE_SECONDS: {
+    default: '600',
+    meaning: 'A sample that is older is not shown: there is no price until there is a newer one',
   },
   LOG_LEVEL: { default: 'info', meaning: `One of ${LOG_LEVELS.map((level) => `\`${level}\``).join(', ')}` },
 };

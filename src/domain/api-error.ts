@@ -15,8 +15,14 @@ export class ApiError extends Error {
 
 export const notFound = (what: string) => new ApiError('not_found', `There is no such ${what}.`);
 export const badRequest = (message: string) => new ApiError('bad_request', message);
+/** Details are for bodies. */
+export const badRequestOf = (faults: readonly FieldError[]) =>
+  badRequest(faults.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join(' '));
 export const rateLimited = (waitSeconds: number) =>
   new ApiError('rate_limited', `Too many requests: try again in ${waitSeconds} s.`, undefined, waitSeconds);
+/** In seconds: what is away is often back as soon. */
+const AWAY_RETRY_SECONDS = 5;
+export const unavailable = (message: string) => new ApiError('unavailable', message, undefined, AWAY_RETRY_SECONDS);
 export const conflict = (message: string) => new ApiError('conflict', message);
 /** What is wrong with the body, or with what it points at: one entry per field. */
 export const invalid = (...errors: [FieldError, ...FieldError[]]) =>

@@ -19,12 +19,17 @@ export interface OperationFacts {
   /** G… */
   source: string;
   /** What a contract moved. */
-  contractChanges: {
-    kind: 'transfer' | 'clawback' | 'other';
-    from: string | null;
-    to: string | null;
-    amount: Amount;
-  }[];
+  contractChanges: ContractChange[];
+}
+
+export interface ContractChange {
+  kind: 'transfer' | 'clawback' | 'other';
+  /** Where it stands among the operation's balance changes. */
+  changeIndex: number;
+  /** G…, or another holder's address. */
+  from: string | null;
+  to: string | null;
+  amount: Amount;
 }
 
 /** Stroops; `received`, `sent` and `fees` are never less than 0. */

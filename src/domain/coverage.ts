@@ -1,7 +1,10 @@
 /** What has been read of the ledger for whom: which cursor covers an address, and whether a window of watching has been read to its end. Whatever
  *  leaves ledgers unread for good is decided here, by what servers have shown. */
 import type { Network } from '../../contracts/networks.js';
-import { isAtOrAfter, type LedgerStamp, type WatchWindow } from './terms.js';
+import { isAfter, type LedgerStamp, type WatchWindow } from './terms.js';
+
+/** A network whose source answers nothing newer for so long, or a wallet that is so far behind, lags. */
+export const LAGGING_AFTER_MS = 60_000;
 
 /** A stream is what a cursor reads: one address's payments, or the feed, which is all payments of the network. */
 export const FEED = 'feed';
@@ -38,10 +41,10 @@ export function shownCursor<Cursor extends Reach>(
   return own && feed && covers(feed, own) && feed.shownLedger > own.shownLedger ? feed : own;
 }
 
-/** Whether everything that closed before the moment was shown. The stamp's ledger is a lower bound, so the close time has to be past it too. */
+/** Whether everything that may have closed before the moment was shown. The stamp's ledger is a lower bound, so the close time has to be past it too. */
 export const isShownPast = ({ shownLedger, shownClosedAt }: Reach, stamp: LedgerStamp): boolean =>
   (stamp.ledger === null || shownLedger > stamp.ledger) &&
-  isAtOrAfter({ ledger: shownLedger, closedAt: shownClosedAt }, stamp);
+  isAfter({ ledger: shownLedger, closedAt: shownClosedAt }, stamp);
 
 /** When a wallet's newest gap was last found, which tells it from any other; null for none. */
 export const gapFoundAt = (gap: { at: Date; lastAt?: Date } | null): Date | null => gap?.lastAt ?? gap?.at ?? null;
@@ -62,5 +65,8 @@ export function wasRead({ from, until }: WatchWindow, own: Reach | undefined, re
   if (readTo === null) return false;
   const closedAt = readTo.closedAt ?? readTo.at;
   if (from.at > closedAt) return false;
-  return until.at <= closedAt || (until.ledger !== null && until.ledger <= readTo.ledger);
+  if (until.at <= closedAt) return true;
+  // Where the stamp's ledger was not the newest one, others may have closed before the end and were not read.
+  const isExact = until.isNewest === true || readTo.closedAt === null;
+  return isExact && until.ledger !== null && until.ledger <= readTo.ledger;
 }

@@ -6,6 +6,7 @@ import type { Clock } from '../clock.js';
 export const ID_PREFIXES = [
   'acct',
   'key',
+  'user',
   'wallet',
   'prod',
   'link',
@@ -64,5 +65,3 @@ export function firstIdOf(prefix: IdPrefix, moment: Date): string {
   first.writeUIntBE(Math.min(MAX_MS, Math.max(0, moment.getTime())), 0, MOMENT_BYTES);
   return fromUUIDBytes(prefix, first);
 }
-
-export const idPattern = (prefix: IdPrefix): RegExp => new RegExp(`^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`);

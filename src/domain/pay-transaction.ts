@@ -1,5 +1,5 @@
 /** The transaction by which a payer's wallet pays a link or checkout: made unsigned, and checked once it is signed. Pure. */
-import type { FeeBumpTransaction, Asset as StellarAsset, Transaction } from '@stellar/stellar-sdk/minimal';
+import type { FeeBumpTransaction, Asset as StellarAsset, Transaction } from '@stellar/stellar-sdk/base';
 import { type Asset, NATIVE, sameAsset } from './asset.js';
 import { type CreditMemo, memosNamedBy } from './memo.js';
 import { parseMuxed } from './muxed.js';
@@ -81,14 +81,15 @@ export function faultOf(signed: SignedTransaction, payable: Payable, now: Date):
 }
 
 const assetOf = (asset: StellarAsset): Asset =>
-  asset.isNative() ? NATIVE : { code: asset.getCode(), issuer: asset.getIssuer() };
+  asset.isNative() ? NATIVE : { code: asset.getCode(), issuer: asset.getIssuer() ?? null };
 
 /** As a source of the ledger would show it. */
 function memoOf({ memo }: Transaction): CreditMemo {
   const { type, value } = memo;
   if (type === 'none' || value === null) return { type: 'none', text: null };
   if (type === 'id') return { type, text: String(value) };
-  const bytes = typeof value === 'string' ? Buffer.from(value) : value;
+  // The SDK's bytes are no Buffer, whatever its types say: their `toString` knows no encodings.
+  const bytes = Buffer.from(value as string);
   if (type !== 'text') return { type, text: bytes.toString('base64') };
   const text = bytes.toString('utf8');
   return { type, text, valid: Buffer.from(text).equals(bytes) };

@@ -1,4 +1,5 @@
 /** Refunds: which payment money that left a wallet gives back. Pure. Amounts are stroops. */
+import type { Network } from '../../contracts/networks.js';
 import { type Asset, sameAsset } from './asset.js';
 import { type CreditMemo, normalizeMemo } from './memo.js';
 
@@ -9,16 +10,27 @@ export function memoRefunded(memo: CreditMemo): string | null {
   return named === undefined ? null : normalizeMemo(named);
 }
 
-/** What makes a refund the same refund for an account, however often it is read. */
+/** What makes a refund the same refund for an account, however often it is read and whichever hash its transaction is asked by: its place on the
+ *  ledger. The close is a part of it, because operation ids begin anew when a test network is reset.
+ *  @param part of an operation that gives back several payments: 0 for the first */
 export const refundId = (
-  accountId: string,
-  refund: { operationId: string; changeIndex: number; transactionHash: string },
-): string => `${accountId}:${refund.operationId}:${refund.changeIndex}:${refund.transactionHash}`;
+  { accountId, network }: { accountId: string; network: Network },
+  { operationId, changeIndex, closedAt }: { operationId: string; changeIndex: number; closedAt: Date },
+  part = 0,
+): string =>
+  `${accountId}:${network}:${operationId}:${changeIndex}:${closedAt.getTime() / 1000}${part === 0 ? '' : `/${part}`}`;
+
+/** Who paid, or got money back: two muxed accounts of one base account are two payers. */
+export interface Payer {
+  /** Base account or contract. */
+  address: string;
+  /** M…; null when it is not muxed. */
+  muxedAddress: string | null;
+}
 
 /** Money that a wallet sent to a payer. */
 export interface MoneyBack {
-  /** Who got it: base account or contract. */
-  receiver: string;
+  receiver: Payer;
   asset: Asset;
   /** What arrived. */
   amount: bigint;
@@ -27,17 +39,19 @@ export interface MoneyBack {
 }
 
 export interface Refundable {
-  senderAddress: string;
+  sender: Payer;
   asset: Asset;
-  amount: bigint;
-  refunded: bigint;
   ledgerClosedAt: Date;
   operationId: string;
 }
 
-/** Whether it can give back this payment: it went to its sender, in its asset, after it. */
+/** Whether money of that kind, named as the refund of this payment, gives it back: it went to its sender, in its asset, after it. Money to the bare
+ *  base account may be that of any of its muxed accounts. */
 export const givesBack = (back: MoneyBack, payment: Refundable): boolean =>
-  back.receiver === payment.senderAddress && sameAsset(back.asset, payment.asset) && comesBefore(payment, back);
+  back.receiver.address === payment.sender.address &&
+  (back.receiver.muxedAddress === null || back.receiver.muxedAddress === payment.sender.muxedAddress) &&
+  sameAsset(back.asset, payment.asset) &&
+  comesBefore(payment, back);
 
 /** Operations of one ledger are in the order of their ids. */
 function comesBefore(payment: Refundable, back: MoneyBack): boolean {
@@ -45,17 +59,15 @@ function comesBefore(payment: Refundable, back: MoneyBack): boolean {
   return ms > 0 || (ms === 0 && BigInt(payment.operationId) < BigInt(back.operationId));
 }
 
-/** The oldest of the payments with as much left, else the oldest: more than was paid is booked as it happened. Null when it gives back none. */
-export function paymentRefunded<Payment extends Refundable>(
-  back: MoneyBack,
-  payments: readonly Payment[],
-): Payment | null {
-  const oldestFirst = payments
-    .filter((payment) => givesBack(back, payment))
-    .toSorted(
-      (a, b) =>
-        a.ledgerClosedAt.getTime() - b.ledgerClosedAt.getTime() ||
-        (BigInt(a.operationId) < BigInt(b.operationId) ? -1 : 1),
-    );
-  return oldestFirst.find(({ amount, refunded }) => amount - refunded >= back.amount) ?? oldestFirst[0] ?? null;
+/** Shares out what was sent back over payments, none of which has as much left.
+ *  @param left of each payment; perhaps less than 0
+ *  @returns as many amounts; what is more than all have left stays with the first payment */
+export function shareOut(amount: bigint, left: readonly bigint[]): bigint[] {
+  let rest = amount;
+  const shares = left.map((each) => {
+    const share = each <= 0n ? 0n : each < rest ? each : rest;
+    rest -= share;
+    return share;
+  });
+  return shares.map((share, index) => (index === 0 ? share + rest : share));
 }

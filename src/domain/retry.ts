@@ -13,7 +13,7 @@ export interface RetrySettings {
   maxAttempts: number;
 }
 
-/** What came of one attempt. `error` is null for a complete 2xx answer, else a short reason. */
+/** What came of one attempt. `error` is null for a 2xx status, else a short reason. */
 export interface AttemptResult {
   responseStatus: number | null;
   error: string | null;

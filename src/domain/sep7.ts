@@ -1,4 +1,7 @@
-/** SEP-7 requests: the `web+stellar:pay` URI that a wallet opens or scans. Every value is percent-encoded; a memo never goes without its type. */
+/** SEP-7 requests: the `web+stellar:pay` URI that a wallet opens or scans, and its signature. Every value is percent-encoded; a memo never goes without
+ *  its type. */
+import { type KeyObject, sign } from 'node:crypto';
+import { isIP } from 'node:net';
 import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { Asset } from './asset.js';
 
@@ -21,6 +24,9 @@ const MEMO_TYPES = { text: 'MEMO_TEXT', id: 'MEMO_ID', hash: 'MEMO_HASH', return
 /** Whether a payment request can pay this address: an account, G… or M…, but no contract. */
 export const isPayable = (address: string): boolean => /^[GM]/.test(address);
 
+/** Writes a request. */
+export type PayUri = (request: PayRequest) => string;
+
 /** The wallet signs and submits by itself: there is no `callback`. */
 export function payUri({ destination, amount, asset, memo, network }: PayRequest): string {
   const { type, value } = typeof memo === 'string' ? { type: 'text' as const, value: memo } : (memo ?? {});
@@ -42,3 +48,23 @@ export function payUri({ destination, amount, asset, memo, network }: PayRequest
 /** As `encodeURIComponent`, and the five marks that RFC 3986 reserves besides. */
 const percentEncode = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
+
+/** 36 bytes, of which the last is 4, tell the signature of a request from that of anything else. */
+const SIGNED_HEAD = Buffer.concat([Buffer.alloc(35), Buffer.from([4]), Buffer.from('stellar.sep.7 - URI Scheme')]);
+
+/** What is signed of a request. @param uri without `signature` */
+export const signedBytes = (uri: string): Buffer => Buffer.concat([SIGNED_HEAD, Buffer.from(uri)]);
+
+/** The request with the domain that vouches for it and, last, its signature. @param key Ed25519 */
+export function signedUri(uri: string, domain: string, key: KeyObject): string {
+  const unsigned = `${uri}&origin_domain=${percentEncode(domain)}`;
+  return `${unsigned}&signature=${percentEncode(sign(null, signedBytes(unsigned), key).toString('base64'))}`;
+}
+
+/** The domain whose `/.well-known/stellar.toml` is this service's: null unless the URL is https on a plain name, without port and path. Wallets refuse a
+ *  request whose domain does not vouch for it, so that no domain is better than one that they cannot ask. */
+export function originDomainOf(publicUrl: string): string | null {
+  const { protocol, hostname, host, pathname } = new URL(publicUrl);
+  const isName = hostname.includes('.') && !hostname.endsWith('.') && isIP(hostname) === 0 && !hostname.startsWith('[');
+  return protocol === 'https:' && host === hostname && pathname === '/' && isName ? hostname : null;
+}

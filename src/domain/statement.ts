@@ -1,6 +1,14 @@
 /** A wallet's statement, worked back from what the wallet holds now. Pure; amounts are stroops of any size. */
 import { type Asset, assetName, NATIVE } from './asset.js';
-import { type Amount, type BalanceEffect, type Books, foldOperation, type OperationFacts, type Sums } from './books.js';
+import {
+  type Amount,
+  type BalanceEffect,
+  type Books,
+  type ContractChange,
+  foldOperation,
+  type OperationFacts,
+  type Sums,
+} from './books.js';
 
 export interface Movement {
   at: Date;
@@ -14,6 +22,8 @@ export interface Movement {
   stroops: bigint;
   counterparty: string | null;
   memo: string | null;
+  /** Which balance change of a contract call; null for what is told as a whole. */
+  changeIndex: number | null;
 }
 
 export interface StatementRow {
@@ -23,10 +33,13 @@ export interface StatementRow {
   movements: Movement[];
 }
 
-/** Each movement with the payment that was recorded of it. */
-export type StatementRead = (Omit<StatementRow, 'movements'> & {
-  movements: (Movement & { paymentId: string | null })[];
-})[];
+/** The payment that was recorded of a movement, and what it counted for in a currency. */
+export interface RecordedPayment {
+  paymentId: string | null;
+  value: { currency: string; amount: string; rate: string; rateAt: Date; source: string } | null;
+}
+
+export type StatementRead = (Omit<StatementRow, 'movements'> & { movements: (Movement & RecordedPayment)[] })[];
 /** `no_histories`: no source keeps histories of accounts. `not_kept`: they no longer reach back so far. `away`: nobody can tell at the moment. */
 export type StatementRefusal = 'no_histories' | 'not_kept' | 'too_long' | 'away';
 
@@ -37,26 +50,62 @@ const SIGNED: readonly (readonly [Exclude<Movement['kind'], 'fee'>, (sums: Sums)
   ['other', ({ other }) => other],
 ];
 
-/** What one operation moved: each asset and kind for itself. */
+/** A part of what one operation moved, as far as the operation tells. */
+export type Moved = Pick<Movement, 'kind' | 'asset' | 'stroops'> & {
+  /** Which balance change of a contract call it is; null for what is told as a whole. */
+  changeIndex: number | null;
+  /** The other party of a balance change; null for what is told as a whole. */
+  counterparty: string | null;
+};
+
+/** What one operation moved: each asset and kind for itself, and each balance change of a contract call. */
 export function movementsOf(
   address: string,
   effects: readonly BalanceEffect[],
   operation: OperationFacts | null,
-): Pick<Movement, 'kind' | 'asset' | 'stroops'>[] {
+): Moved[] {
   const books: Books = new Map();
   foldOperation(books, address, effects, operation);
   return [...books.values()].flatMap(({ asset, sums }) =>
-    SIGNED.map(([kind, of]) => ({ kind, asset, stroops: of(sums) })).filter(({ stroops }) => stroops !== 0n),
+    SIGNED.flatMap(([kind, of]) => {
+      const stroops = of(sums);
+      if (stroops === 0n) return [];
+      const changes = (operation?.contractChanges ?? [])
+        .filter((change) => assetName(change.amount.asset) === assetName(asset))
+        .flatMap((change) => movedBy(address, change))
+        .filter((moved) => moved.kind === kind);
+      // Where the changes do not fit the effects, the effects count.
+      return changes.length > 0 && sumOf(changes) === stroops
+        ? changes
+        : [{ kind, asset, stroops, changeIndex: null, counterparty: null }];
+    }),
   );
+}
+
+/** What a balance change did to an account; empty for what it did to others, or moved within it. */
+function movedBy(address: string, { kind, changeIndex, from, to, amount }: ContractChange): Moved[] {
+  const { asset, stroops } = amount;
+  if (from === to) return [];
+  if (kind === 'clawback')
+    return from === address ? [{ kind: 'other', asset, stroops: -stroops, changeIndex, counterparty: null }] : [];
+  // A mint and a burn do not name the issuer.
+  if (to === address) return [{ kind: 'received', asset, stroops, changeIndex, counterparty: from ?? asset.issuer }];
+  if (from === address)
+    return [{ kind: 'sent', asset, stroops: -stroops, changeIndex, counterparty: to ?? asset.issuer }];
+  return [];
 }
 
 /**
  * @param now what the wallet holds after all of the movements
- * @param movements oldest first, none left out from `from` on
- * @param to not included; null for all
+ * @param movements oldest first, none left out from `from` on; those before it do not count
+ * @param period `to` is not included; null for all
  * @returns lumens first; only assets that were held or moved
  */
-export function statementOf(now: readonly Amount[], movements: readonly Movement[], to: Date | null): StatementRow[] {
+export function statementOf(
+  now: readonly Amount[],
+  movements: readonly Movement[],
+  { from, to }: { from: Date; to: Date | null },
+): StatementRow[] {
   const byName = new Map<string, { asset: Asset; held: bigint; own: Movement[] }>();
   const entryOf = (asset: Asset) => {
     const name = assetName(asset);
@@ -70,11 +119,13 @@ export function statementOf(now: readonly Amount[], movements: readonly Movement
   const others = [...byName.values()].slice(1).sort((a, b) => (assetName(a.asset) < assetName(b.asset) ? -1 : 1));
   return [native, ...others]
     .map(({ asset, held, own }) => {
-      const within = own.filter(({ at }) => to === null || at < to);
-      const closing = held - sumOf(own.slice(within.length));
+      const since = own.filter(({ at }) => at >= from);
+      const within = since.filter(({ at }) => to === null || at < to);
+      const closing = held - sumOf(since.slice(within.length));
       return { asset, opening: closing - sumOf(within), closing, movements: within };
     })
     .filter(({ asset, opening, closing, movements }) => asset === NATIVE || opening || closing || movements.length > 0);
 }
 
-const sumOf = (movements: readonly Movement[]): bigint => movements.reduce((sum, { stroops }) => sum + stroops, 0n);
+const sumOf = (movements: readonly Pick<Movement, 'stroops'>[]): bigint =>
+  movements.reduce((sum, { stroops }) => sum + stroops, 0n);

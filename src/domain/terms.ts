@@ -1,5 +1,6 @@
-/** When something holds, as the ledger sees it: stamps in time, versions of terms, windows of watching. Ledgers are compared first, because
- *  their order is certain while two clocks never quite agree. */
+/** When something holds, as the ledger sees it: stamps in time, versions of terms, windows of watching. The order of ledgers is certain, while two clocks
+ *  never quite agree and close times are rounded down to whole seconds: where nothing tells on which side of a moment a ledger lies, the payer has the
+ *  benefit. */
 import type { Asset } from './asset.js';
 
 /** A moment. */
@@ -7,6 +8,8 @@ export interface LedgerStamp {
   at: Date;
   /** The newest ledger known to have closed before the moment: a lower bound. Null when none is known. */
   ledger: number | null;
+  /** It was the newest one of all then: the next one closed after the moment. Missing where that is not certain. */
+  isNewest?: boolean;
 }
 
 /** A ledger and when it closed. */
@@ -15,33 +18,51 @@ export interface LedgerClose {
   closedAt: Date;
 }
 
+/** On which side of a moment a ledger lies. */
+export type Side = 'before' | 'either' | 'after';
+
+const SECOND_MS = 1000;
 /** The numbers decide where close times cannot, which have whole seconds and come from another clock. Further from the stamp they say nothing
  *  that the time does not, and would mislead: a test network may have begun anew since, at ledger 1. */
 const NUMBERS_DECIDE_MS = 10_000;
 /** No network closes so many ledgers in that time: a number further ahead is of the network before it began anew. */
 const MOST_LEDGERS_AHEAD = 500;
 
-/** Whether the ledger closed at or after the moment. */
-export function isAtOrAfter(close: LedgerClose, stamp: LedgerStamp): boolean {
-  const second = Math.floor(stamp.at.getTime() / 1000) * 1000;
-  const sinceMs = close.closedAt.getTime() - second;
-  if (sinceMs < 0) return false;
-  if (stamp.ledger === null || sinceMs > NUMBERS_DECIDE_MS) return true;
-  return close.ledger > stamp.ledger || stamp.ledger - close.ledger > MOST_LEDGERS_AHEAD;
+/** When ledgers closed, as they tell it, that closed in the second of a moment. */
+export const secondOf = (at: Date): Date => new Date(Math.floor(at.getTime() / SECOND_MS) * SECOND_MS);
+
+/** The last moment of which every ledger certainly closed before this one. */
+export const secondBefore = (at: Date): Date => new Date(secondOf(at).getTime() - 1);
+
+/** Ledgers of one second may have closed before or after a moment in it. */
+export function sideOf(close: LedgerClose, { at, ledger, isNewest = false }: LedgerStamp): Side {
+  const sinceMs = close.closedAt.getTime() - secondOf(at).getTime();
+  if (ledger !== null && Math.abs(sinceMs) <= NUMBERS_DECIDE_MS && ledger - close.ledger <= MOST_LEDGERS_AHEAD) {
+    if (close.ledger <= ledger) return 'before';
+    if (isNewest) return 'after';
+  }
+  if (sinceMs < 0) return 'before';
+  return sinceMs < SECOND_MS ? 'either' : 'after';
 }
 
-/** Whether what began then holds when the ledger closes. @param from null for ever */
-export const hasBegun = (from: LedgerStamp | null, close: LedgerClose): boolean =>
-  from === null || isAtOrAfter(close, from);
+/** Whether the ledger certainly closed after the moment: what ends a payer's chance counts from there on. */
+export const isAfter = (close: LedgerClose, stamp: LedgerStamp): boolean => sideOf(close, stamp) === 'after';
 
 /** Oldest first, never empty. The first has no beginning: its terms hold from ever. */
 export type Versioned<T> = ReadonlyArray<{ from: LedgerStamp | null; terms: T }>;
 
-/** The terms of the last version that the close has reached. */
-export function inForce<T>(history: Versioned<T>, close: LedgerClose): T {
-  const version = history.findLast(({ from }) => hasBegun(from, close));
-  if (!version) throw new RangeError('a history of terms must begin with terms that hold from ever');
-  return version.terms;
+/** Whether what began then holds when the ledger closes. @param from null for ever */
+export const sideOfBegin = (from: LedgerStamp | null, close: LedgerClose): Side =>
+  from === null ? 'after' : sideOf(close, from);
+
+/** The terms that may be in force at the close, oldest first: those of the last version that has certainly begun, and of those that may have begun since. */
+export function mayBeInForce<T>(history: Versioned<T>, close: LedgerClose): T[] {
+  const sides = history.map(({ from }) => sideOfBegin(from, close));
+  const certain = sides.lastIndexOf('after');
+  if (certain < 0) throw new RangeError('a history of terms must begin with terms that hold from ever');
+  return history
+    .filter((_, index) => index === certain || (index > certain && sides[index] === 'either'))
+    .map(({ terms }) => terms);
 }
 
 export interface LinkTerms {
@@ -65,6 +86,6 @@ export interface WatchWindow {
   until: LedgerStamp | null;
 }
 
-/** Whether a payment in this ledger counts: a window has begun and not ended. */
+/** Whether a payment in this ledger counts: a window may have begun, and has not certainly ended. */
 export const isWatched = (windows: readonly WatchWindow[], close: LedgerClose): boolean =>
-  windows.some(({ from, until }) => isAtOrAfter(close, from) && (until === null || !isAtOrAfter(close, until)));
+  windows.some(({ from, until }) => sideOf(close, from) !== 'before' && (until === null || !isAfter(close, until)));

@@ -16,11 +16,13 @@ export const newKeySeed = (clock: Pick<Clock, 'randomBytes'>): string =>
 export const privateKeyOf = (seed: string): KeyObject =>
   createPrivateKey({ key: Buffer.concat([PKCS8_HEAD, Buffer.from(seed, 'base64')]), format: 'der', type: 'pkcs8' });
 
+/** The 32 bytes of the public key. */
+export const publicBytesOf = (privateKey: KeyObject): Buffer =>
+  createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(SPKI_HEAD.length);
+
 /** `whpk_` + base64 of the 32 bytes. */
-export function publicKeyOf(privateKey: KeyObject): string {
-  const spki = createPublicKey(privateKey).export({ format: 'der', type: 'spki' });
-  return PUBLIC_PREFIX + spki.subarray(SPKI_HEAD.length).toString('base64');
-}
+export const publicKeyOf = (privateKey: KeyObject): string =>
+  PUBLIC_PREFIX + publicBytesOf(privateKey).toString('base64');
 
 const signed = (id: string, timestamp: string, body: Buffer | string): Buffer =>
   Buffer.concat([Buffer.from(`${id}.${timestamp}.`), Buffer.from(body)]);

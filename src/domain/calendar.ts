@@ -1,0 +1,132 @@
+/** Days by the calendar of a time zone, as Node's ICU knows it: one calendar for where a report begins and for what its rows are of. A day begins at its
+ *  first midnight, or where the clock leaps over midnight, with the first moment after it. */
+
+const SECOND_MS = 1000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** The largest offset of a zone in use, Kiribati's. */
+const MAX_OFFSET_MS = 14 * HOUR_MS;
+/** What a local time is looked for within: offsets have been up to 16 h, and a clock was set by 24 h. */
+const WINDOW_MS = 2 * DAY_MS;
+const WINDOW_STEP_MS = 12 * HOUR_MS;
+/** The years that ledgers may be of. */
+const FIRST_MS = Date.UTC(2015);
+const LAST_MS = Date.UTC(2065);
+/** No zone sets its clock twice in it in those years: a test says so. */
+const STEP_MS = 3 * DAY_MS;
+/** Before standard time, and before what ICU's dates can be trusted with. */
+const STANDARD_TIME_MS = Date.UTC(1850);
+
+/** From `fromMs` on (milliseconds since the epoch) a day is that of UTC plus `offsetMs`. */
+export interface OffsetSpan {
+  fromMs: number;
+  offsetMs: number;
+}
+
+export interface Calendar {
+  /** When `2026-11-21` begins, in milliseconds since the epoch. A day that the zone left out begins with the next one. */
+  startOf(day: string): number;
+  /** For the years of ledgers, oldest first: never empty, and the first holds for whatever was before, too. */
+  readonly offsets: readonly OffsetSpan[];
+}
+
+type OffsetAt = (ms: number) => number;
+
+/** By the canonical name of the zone, of which ICU knows some hundred. */
+const known = new Map<string, readonly OffsetSpan[]>();
+
+/** @param timezone a name such as `Europe/Berlin`, `UTC`, `Z`, or an offset such as `+05:30`. @returns null for what is no time zone */
+export function calendarOf(timezone: string): Calendar | null {
+  const fixedMs = fixedOffsetOf(timezone);
+  if (fixedMs !== null) return fixedCalendar(fixedMs);
+  const format = formatOf(timezone);
+  if (!format) return null;
+  const offsetAt = offsetBy(format);
+  const name = format.resolvedOptions().timeZone;
+  return {
+    startOf(day) {
+      const midnightMs = Date.parse(day);
+      return firstAt(midnightMs, spansOf(offsetAt, midnightMs - WINDOW_MS, midnightMs + WINDOW_MS, WINDOW_STEP_MS));
+    },
+    get offsets() {
+      const offsets = known.get(name) ?? spansOf(offsetAt, FIRST_MS, LAST_MS, STEP_MS);
+      known.set(name, offsets);
+      return offsets;
+    },
+  };
+}
+
+const fixedCalendar = (offsetMs: number): Calendar => ({
+  startOf: (day) => Date.parse(day) - offsetMs,
+  offsets: [{ fromMs: FIRST_MS, offsetMs }],
+});
+
+/** Milliseconds; null for what is no offset, or more than any zone has. */
+function fixedOffsetOf(timezone: string): number | null {
+  if (/^(?:utc|z)$/i.test(timezone)) return 0;
+  const [, sign, hours, minutes = '00'] = /^([+-])(\d\d)(?::?([0-5]\d))?$/.exec(timezone) ?? [];
+  if (sign === undefined) return null;
+  const offsetMs = Number(hours) * HOUR_MS + Number(minutes) * 60 * SECOND_MS;
+  if (offsetMs > MAX_OFFSET_MS) return null;
+  return sign === '-' ? -offsetMs : offsetMs;
+}
+
+function formatOf(timeZone: string): Intl.DateTimeFormat | null {
+  // Newer versions of Node take offsets, of up to 24 h, for names.
+  if (/^[+-]/.test(timeZone)) return null;
+  const parts = ['year', 'month', 'day', 'hour', 'minute', 'second'].map((part) => [part, 'numeric']);
+  try {
+    return new Intl.DateTimeFormat('en-US', { timeZone, hourCycle: 'h23', ...Object.fromEntries(parts) });
+  } catch {
+    return null;
+  }
+}
+
+/** What a clock of the zone shows beside one of UTC. */
+const offsetBy =
+  (format: Intl.DateTimeFormat): OffsetAt =>
+  (ms) => {
+    const wholeMs = Math.floor(Math.max(ms, STANDARD_TIME_MS) / SECOND_MS) * SECOND_MS;
+    const [month, day, year, hour, minute, second] = format.format(wholeMs).match(/\d+/g)!.map(Number);
+    return Date.UTC(year!, month! - 1, day, hour, minute, second) - wholeMs;
+  };
+
+function spansOf(offsetAt: OffsetAt, fromMs: number, toMs: number, stepMs: number): OffsetSpan[] {
+  const spans = [{ fromMs, offsetMs: offsetAt(fromMs) }];
+  for (let ms = fromMs; ms < toMs; ms += stepMs) {
+    const [before, after] = [spans.at(-1)!.offsetMs, offsetAt(ms + stepMs)];
+    if (before === after) continue;
+    const changeMs = changeBetween(offsetAt, ms, ms + stepMs);
+    spans.push({ fromMs: withoutReturn(changeMs, before, after), offsetMs: after });
+  }
+  return spans;
+}
+
+/** The second at which the clock was set. */
+function changeBetween(offsetAt: OffsetAt, fromMs: number, toMs: number): number {
+  const before = offsetAt(fromMs);
+  let [low, high] = [fromMs / SECOND_MS, toMs / SECOND_MS];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (offsetAt(middle * SECOND_MS) === before) low = middle;
+    else high = middle;
+  }
+  return high * SECOND_MS;
+}
+
+/** A clock that is set back over midnight would return to the day before: its change counts from the second midnight on, so that the day began at the
+ *  first. */
+function withoutReturn(changeMs: number, before: number, after: number): number {
+  const dayBefore = Math.floor((changeMs - 1 + before) / DAY_MS);
+  const dayAfter = Math.floor((changeMs + after) / DAY_MS);
+  return dayAfter < dayBefore ? dayBefore * DAY_MS - after : changeMs;
+}
+
+/** The first moment at which the clock shows the local time or a later one. */
+function firstAt(localMs: number, spans: readonly OffsetSpan[]): number {
+  for (const [index, { fromMs, offsetMs }] of spans.entries()) {
+    const ms = Math.max(fromMs, localMs - offsetMs);
+    if (ms < (spans[index + 1]?.fromMs ?? Number.POSITIVE_INFINITY)) return ms;
+  }
+  throw new RangeError(`no moment shows ${localMs}`);
+}

@@ -1,0 +1,106 @@
+/** Which rates a page may have shown: those that an account's prices went by at some time. A payment is judged by all that were shown within the lock
+ *  before its ledger closed, so that it does not matter which of them the payer saw, who reads the ledger, or when. Pure. */
+import { lowerRate, type Rate } from './rate.js';
+import { type LedgerClose, type LedgerStamp, sideOf } from './terms.js';
+
+/** A rate as it was shown. */
+export interface ShownRate {
+  rate: Rate;
+  /** When it was sampled or set. */
+  at: Date;
+  source: string;
+}
+
+interface Begun {
+  /** Since when it holds, as the ledger sees it. */
+  from: LedgerStamp;
+}
+
+/** Each list oldest first. */
+export interface WorthHistory {
+  samples: readonly (Begun & ShownRate)[];
+  /** What the account set itself. `rate` is null where it ended; `until` is null without an end. */
+  own: readonly (Begun & { rate: Rate | null; at: Date; until: Date | null })[];
+}
+
+/** Each list oldest first. */
+export interface RateHistory extends WorthHistory {
+  /** By how many percent the account's rates are lower; null for none. */
+  markups: readonly { from: Date; percent: Rate | null }[];
+}
+
+/** By `PUT /rates`. */
+export const OWN_SOURCE = 'own';
+
+/** Clocks that are compared differ by at most so much. */
+export const CLOCKS_MS = 60_000;
+/** An older sample says nothing of a payment. */
+const OLDEST_MS = 24 * 3_600_000;
+
+const lastBefore = <T>(list: readonly T[], isBefore: (each: T) => boolean): T | undefined => list.findLast(isBefore);
+
+/** What held at the moment, and what has begun since. @param list oldest first */
+function heldFrom<T extends Begun>(list: readonly T[], ms: number): readonly T[] {
+  const held = list.findLastIndex(({ from }) => from.at.getTime() <= ms);
+  return held > 0 ? list.slice(held) : list;
+}
+
+/** What was shown at a moment.
+ *  @param atMs of the ledger's time
+ *  @param clockMs the same moment by the clock that ends own rates and begins markups
+ *  @param notBefore samples of before do not count */
+function shownAt(
+  { samples, own, markups }: RateHistory,
+  { atMs, clockMs }: { atMs: number; clockMs: number },
+  notBefore: number,
+): ShownRate | null {
+  const hasBegun = ({ from }: Begun) => from.at.getTime() <= atMs;
+  const set = lastBefore(own, hasBegun);
+  if (set?.rate && (set.until === null || set.until.getTime() > clockMs))
+    return { rate: set.rate, at: set.at, source: OWN_SOURCE };
+  const sample = lastBefore(samples, hasBegun);
+  if (!sample || sample.from.at.getTime() < notBefore) return null;
+  const percent = lastBefore(markups, ({ from }) => from.getTime() <= clockMs)?.percent ?? null;
+  const rate = lowerRate(sample.rate, percent);
+  return rate && { rate, at: sample.at, source: sample.source };
+}
+
+/** All that were shown at some time of the lock before the ledger closed, each once, oldest first. Empty where nothing was, and nothing had been for a
+ *  day. */
+export function shownWithin(history: RateHistory, close: LedgerClose, lockMs: number): ShownRate[] {
+  const closedMs = close.closedAt.getTime();
+  const beginMs = closedMs - lockMs - CLOCKS_MS;
+  // Ledgers of one second may have closed before or after a moment in it: then the payer may have seen it.
+  const mayHaveBegun = ({ from }: Begun) => sideOf(close, from) !== 'before';
+  const begun: RateHistory = {
+    samples: heldFrom(history.samples, beginMs).filter(mayHaveBegun),
+    own: heldFrom(history.own, beginMs).filter(mayHaveBegun),
+    markups: history.markups,
+  };
+  const byClock = [
+    ...begun.own.flatMap(({ until }) => until?.getTime() ?? []),
+    ...begun.markups.map(({ from }) => from.getTime()),
+  ];
+  // The window is a minute longer for a clock that is behind the ledger's; one that is ahead changes a minute before it says so.
+  const changes = byClock.flatMap((ms) => [ms - CLOCKS_MS, ms]).filter((ms) => ms <= closedMs);
+  const begins = [...begun.samples, ...begun.own].map(({ from }) => from.at.getTime());
+  const moments = [beginMs, ...[...begins, ...changes].filter((ms) => ms > beginMs).sort((a, b) => a - b)];
+  const shown = moments.flatMap((atMs) =>
+    [atMs, atMs + CLOCKS_MS].flatMap((clockMs) => shownAt(begun, { atMs, clockMs }, closedMs - OLDEST_MS) ?? []),
+  );
+  const keyOf = ({ at, rate, source }: ShownRate) => `${at.getTime()} ${rate.units} ${rate.scale} ${source}`;
+  return [...new Map(shown.map((each) => [keyOf(each), each])).values()];
+}
+
+/** By which books value a payment: the rate that the account had set when the ledger closed, else the newest sample, of the last day. No markup lowers it:
+ *  it says what the money was worth. */
+export function worthAt({ samples, own }: WorthHistory, close: LedgerClose): ShownRate | null {
+  const hasBegun = ({ from }: Begun) => sideOf(close, from) !== 'before';
+  const set = lastBefore(own, hasBegun);
+  if (set?.rate && (set.until === null || set.until > close.closedAt))
+    return { rate: set.rate, at: set.at, source: OWN_SOURCE };
+  const sample = lastBefore(samples, hasBegun);
+  if (!sample || sample.from.at.getTime() < close.closedAt.getTime() - OLDEST_MS) return null;
+  const { rate, at, source } = sample;
+  return { rate, at, source };
+}

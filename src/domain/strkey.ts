@@ -1,0 +1,36 @@
+/** Whatever can hold or receive a balance, as text (SEP-23, CAP-84): G… accounts, M… muxed accounts, C… contracts, W… muxed contracts, B… claimable
+ *  balances, L… liquidity pools. Needs no XDR, which is loaded later than this. */
+import { crc16, STRKEY_ALPHABET, strkeyBytes } from '../../contracts/address.js';
+
+/** Bytes of each; a muxed one ends in its id of 64 bits, and a claimable balance begins with its type. */
+const SIZES = { G: 32, M: 40, C: 32, W: 40, B: 33, L: 32 } as const;
+const BALANCE_TYPE = 0;
+
+export type StrkeyKind = keyof typeof SIZES;
+
+export interface Strkey {
+  kind: StrkeyKind;
+  bytes: Buffer;
+}
+
+/** Null for what is none of these. */
+export function parseStrkey(text: string): Strkey | null {
+  const kind = text.charAt(0) as StrkeyKind;
+  const bytes = Object.hasOwn(SIZES, kind) ? strkeyBytes(text, kind) : null;
+  if (bytes === null || bytes.length !== SIZES[kind]) return null;
+  if (kind === 'B' && bytes[0] !== BALANCE_TYPE) return null;
+  return { kind, bytes: Buffer.from(bytes) };
+}
+
+/** @throws RangeError for bytes of another size */
+export function strkeyOf(kind: StrkeyKind, bytes: Uint8Array): string {
+  if (bytes.length !== SIZES[kind]) throw new RangeError(`no ${kind}… address has ${bytes.length} bytes`);
+  const versioned = Uint8Array.of(STRKEY_ALPHABET.indexOf(kind) << 3, ...bytes);
+  const checksum = crc16(versioned);
+  let [text, buffer, bits] = ['', 0, 0];
+  for (const byte of [...versioned, checksum & 0xff, checksum >> 8]) {
+    buffer = ((buffer << 8) | byte) & 0xfff;
+    for (bits += 8; bits >= 5; bits -= 5) text += STRKEY_ALPHABET[(buffer >> (bits - 5)) & 31];
+  }
+  return bits === 0 ? text : text + STRKEY_ALPHABET[(buffer << (5 - bits)) & 31];
+}
