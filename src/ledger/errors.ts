@@ -27,8 +27,29 @@ export class LedgerUnavailable extends Error {
     /** One short line. */
     readonly reason: string,
     readonly retryAfterMs: number,
+    /** Only this one answer could not be had: others may be fine. */
+    readonly isOfOne = false,
   ) {
     super(`the ledger cannot be read: ${reason}`);
+  }
+}
+
+/** A server knows nothing of an account whose records were read before and must still be kept: what it says of it is not to be believed, while it may be
+ *  right about everything else. */
+export class UnsureHistory extends LedgerUnavailable {
+  constructor() {
+    super('it no longer knows the history of an account that has one', 0);
+  }
+}
+
+/** No request may be sent now: a share of the budget, or all of it, is used up. */
+export class BudgetUsedUp extends LedgerUnavailable {
+  constructor(waitMs: number) {
+    super('the request budget is used up', waitMs);
+  }
+  /** Whole, at least 1. */
+  get retryAfterSeconds(): number {
+    return Math.max(1, Math.ceil(this.retryAfterMs / 1000));
   }
 }
 

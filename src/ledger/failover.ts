@@ -24,6 +24,8 @@ export interface SourceCall<T> {
   run(source: LedgerSource, tip: LedgerTip | null, withinMs: number): Promise<T>;
   /** A server that failed has recovered when it answers this; a tip alone proves little. */
   provesHealthy: boolean;
+  /** One request may take so long, where that is less than it may otherwise. */
+  withinMs?: number | undefined;
 }
 
 const TIMEOUT_MS = 10_000;
@@ -65,12 +67,12 @@ export function createFailover(options: {
     }
   }
 
-  function unavailable(blamed: readonly Server[]): LedgerUnavailable | UnfitServer {
+  function unavailable(blamed: readonly Server[], isOfOne = false): LedgerUnavailable | UnfitServer {
     const errors = blamed.map((server) => server.lastError);
     const wrong = errors.find((error) => error instanceof UnfitServer);
     if (wrong && errors.every((error) => error instanceof UnfitServer)) return wrong;
     const reasons = blamed.map(({ label, lastError }) => `${label}: ${lastError?.message ?? 'no answer'}`);
-    return new LedgerUnavailable(reasons.join('; '), pauseMs(servers, monotonic.nowMs()));
+    return new LedgerUnavailable(reasons.join('; '), pauseMs(servers, monotonic.nowMs()), isOfOne);
   }
 
   /** Along the list, until one answers. */
@@ -90,9 +92,9 @@ export function createFailover(options: {
   async function runOn<T>(server: Server, call: SourceCall<T>, spend: Spend): Promise<T> {
     if (server.barredUntil > monotonic.nowMs()) throw unavailable([server]);
     try {
-      return await run(server, call, spend, timeoutMs);
+      return await run(server, call, spend, Math.min(timeoutMs, call.withinMs ?? timeoutMs));
     } catch (error) {
-      throw error instanceof SourceError ? unavailable([server]) : error;
+      throw error instanceof SourceError ? unavailable([server], error.kind !== 'server') : error;
     }
   }
 

@@ -38,6 +38,8 @@ export interface HistoryPage<Item> {
   items: Item[];
   /** As many as were asked for: there may be more. */
   full: boolean;
+  /** The server says that it has never heard of the account. */
+  isUnknown?: true;
 }
 
 /** Where a list of an account ends, in one answer of the server. */

@@ -1,8 +1,9 @@
 /** A network's ledger, read from a list of servers that are tried in order, asked within the request budget and never trusted. */
 import type { Logger } from 'pino';
 import type { Clock, MonotonicClock } from '../clock.js';
-import type { RequestBudget } from './budget.js';
-import { LedgerUnavailable, SourceError, UnfitServer } from './errors.js';
+import { protocolWarning } from '../domain/stellar-sdk.js';
+import type { Asker, LedgerBudget, RequestBudget } from './budget.js';
+import { BudgetUsedUp, LedgerUnavailable, SourceError, UnfitServer } from './errors.js';
 import { createFailover, type LedgerServer, type Server, type SourceCall } from './failover.js';
 import type { AccountHistory } from './history.js';
 import { createPageSizes } from './page-sizes.js';
@@ -16,7 +17,7 @@ export interface LedgerSession extends Required<LedgerSource> {
   readonly requests: number;
   /** It stays with a server that is not the first of the list, for so long that the first should be tried again. */
   isStale(): boolean;
-  /** Asks every server of the network how much of the ledger it has. Null for one that does not answer. */
+  /** Asks every server of the network how much of the ledger it has. Null for one that does not answer. @throws BudgetUsedUp */
   tips(): Promise<ServerTip[]>;
   /** A session with this server only. */
   on(server: string): LedgerSession;
@@ -28,20 +29,21 @@ export interface ServerTip {
   tip: LedgerTip | null;
 }
 
-export interface SessionOptions {
-  /** Waits for the budget however long it takes, until the signal aborts. Without it a longer wait is an error, which names the wait. */
-  patience?: AbortSignal;
-  /** A part of the budget that the session's requests must have as well; null for no limit of its own. */
-  share?: RequestBudget | null;
-}
-
 export interface NetworkLedger {
   /** No budget limits its requests. */
   readonly isFree: boolean;
+  /** The installation closes its ledgers itself: what it says is the newest one is. */
+  readonly isOwn: boolean;
+  /** Names of its servers, in the order in which they are tried. */
+  readonly servers: readonly string[];
   /** The first request goes along the list until a server answers; all that follow go to that server, so that a tip and pages belong together.
-   *  A session is for one piece of work: when it fails, the next one finds the next server. */
-  session(options?: SessionOptions): LedgerSession;
-  /** Asks every server. @throws UnfitServer when one that answers must not be read; those that do not answer are passed over. */
+   *  A session is for one piece of work: when it fails, the next one finds the next server.
+   *  @param asker whose share of the budget its requests are taken from
+   *  @param patience waits for the budget however long it takes, until it aborts. Without it a longer wait is `BudgetUsedUp`. */
+  session(asker: Asker, patience?: AbortSignal): LedgerSession;
+  /** Requests that others have sent since this was last called, as the watcher's sessions find them in the budget they share. */
+  othersSpent(): number;
+  /** Asks every server, and warns of a protocol that is too new to be decoded. @throws UnfitServer when one that answers must not be read; those that do not answer are passed over. */
   checkNetwork(): Promise<void>;
   /** Ends what is in flight: it rejects with `LedgerUnavailable`. */
   close(): Promise<void>;
@@ -50,7 +52,9 @@ export interface NetworkLedger {
 export interface NetworkLedgerOptions {
   servers: readonly LedgerServer[];
   /** Null for no limit. */
-  budget: RequestBudget | null;
+  budget: LedgerBudget | null;
+  /** Default false. */
+  isOwn?: boolean;
   clock: Clock;
   /** Pauses go by the time that passed, wherever the clock is set to meanwhile. Default the clock. */
   monotonic?: MonotonicClock;
@@ -62,6 +66,10 @@ export interface NetworkLedgerOptions {
 
 /** Longer waits for the budget are the caller's. */
 const LONGEST_BUDGET_WAIT_MS = 5_000;
+/** What one record lacks may keep the watcher waiting so long: the record is set aside then, and tried again by itself. */
+const WATCHED_RECORD_MS = 2_000;
+/** A page is shown without what it asked by then. */
+const LONGEST_PAGE_WAIT_MS = 500;
 /** The first server of the list is tried again after this. */
 const FIRST_AGAIN_MS = 60_000;
 
@@ -90,16 +98,15 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
   });
   const sizes = createPageSizes();
 
-  /** @throws LedgerUnavailable */
-  async function takeFrom(allowance: RequestBudget | null, patience: AbortSignal | undefined): Promise<void> {
-    if (!allowance) return;
-    const until = patience ? Number.POSITIVE_INFINITY : monotonic.nowMs() + LONGEST_BUDGET_WAIT_MS;
-    for (let waitMs = await allowance.take(1); waitMs; waitMs = await allowance.take(1)) {
-      if (monotonic.nowMs() + waitMs > until) throw new LedgerUnavailable('the request budget is used up', waitMs);
+  /** @param untilMs of the monotonic clock. @throws BudgetUsedUp, also when the patience is over; LedgerUnavailable when the ledger is closed */
+  async function takeFrom(allowance: RequestBudget, untilMs: number, patience: AbortSignal | undefined): Promise<void> {
+    for (let waitMs = await allowance.take(); waitMs; waitMs = await allowance.take()) {
+      if (monotonic.nowMs() + waitMs > untilMs) throw new BudgetUsedUp(waitMs);
       // Not before there is something to wait for: Node 20 remembers each joined signal for as long as one of its sources lives.
       const ended = patience ? AbortSignal.any([patience, closing.signal]) : closing.signal;
       await clock.sleep(waitMs, ended);
-      if (ended.aborted) throw new LedgerUnavailable('closed', 0);
+      if (closing.signal.aborted) throw new LedgerUnavailable('closed', 0);
+      if (ended.aborted) throw new BudgetUsedUp(waitMs);
     }
   }
 
@@ -131,19 +138,21 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
   }
 
   /** @param only the server to ask; null goes along the list. */
-  function sessionWith(only: Server | null, sessionOptions: SessionOptions): LedgerSession {
-    const { patience, share = null } = sessionOptions;
+  function sessionWith(only: Server | null, asker: Asker, patience?: AbortSignal): LedgerSession {
+    const allowances = budget?.allowancesOf(asker) ?? [];
+    const longestMs = asker.purpose === 'pages' ? LONGEST_PAGE_WAIT_MS : LONGEST_BUDGET_WAIT_MS;
+    const withinMs = asker.purpose === 'watching' ? WATCHED_RECORD_MS : undefined;
     let pinned: Promise<Server> | null = only && Promise.resolve(only);
     let answering: Server | null = only;
     let sinceMs = monotonic.nowMs();
     let requests = 0;
     const spend = async () => {
-      await takeFrom(share, patience);
-      await takeFrom(budget, patience);
+      const untilMs = patience ? Number.POSITIVE_INFINITY : monotonic.nowMs() + longestMs;
+      for (const allowance of allowances) await takeFrom(allowance, untilMs, patience);
       requests += 1;
     };
     const on = (server: Server) => {
-      const other = sessionWith(server, sessionOptions);
+      const other = sessionWith(server, asker, patience);
       others.push(other);
       return other;
     };
@@ -182,7 +191,7 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
       payments: (cursor, limit, pageOptions) =>
         askPage(null, limit, (source, size, lean) => source.payments(cursor, size, { ...pageOptions, lean })),
       quietCheck: (...args) => ask(callOf((source) => source.quietCheck(...args))),
-      complete: (...args) => ask(callOf((source) => source.complete(...args))),
+      complete: (...args) => ask({ ...callOf((source) => source.complete(...args)), withinMs }),
       transactionRecords: (...args) => ask(callOf((source) => source.transactionRecords(...args))),
       ledger: (...args) => ask(callOf((source) => source.ledger(...args))),
       ledgerAtOrBefore: (...args) => ask(callOf((source) => source.ledgerAtOrBefore(...args))),
@@ -204,7 +213,8 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
             try {
               return { server: server.label, hasHistories: server.hasHistories, tip: await on(server).tip() };
             } catch (error) {
-              if (!(error instanceof LedgerUnavailable || error instanceof UnfitServer)) throw error;
+              const isAway = error instanceof LedgerUnavailable || error instanceof UnfitServer;
+              if (!isAway || error instanceof BudgetUsedUp) throw error;
               return { server: server.label, hasHistories: server.hasHistories, tip: null };
             }
           }),
@@ -219,13 +229,21 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
 
   return {
     isFree: budget === null,
+    isOwn: options.isOwn ?? false,
+    servers: servers.map(({ label }) => label),
 
-    session: (sessionOptions = {}) => sessionWith(null, sessionOptions),
+    session: (asker, patience) => sessionWith(null, asker, patience),
+
+    othersSpent: () => budget?.othersSpent() ?? 0,
 
     async checkNetwork() {
       for (const server of servers) {
-        await sessionWith(server, {})
+        await sessionWith(server, { purpose: 'watching' })
           .tip()
+          .then(({ protocol }) => {
+            const warning = protocolWarning(protocol);
+            if (warning) log.warn({ server: server.label }, warning);
+          })
           .catch((error) => {
             if (!(error instanceof LedgerUnavailable)) throw error;
           });

@@ -2,7 +2,7 @@
 import type { Asset } from '../domain/asset.js';
 import type { CreditMemo } from '../domain/memo.js';
 
-/** Money that came to an account. */
+/** Money that came to an account, or left one for a contract. */
 export interface Credit {
   /** TOID in decimal text, the same as the paging token. */
   operationId: string;
@@ -12,7 +12,7 @@ export interface Credit {
   transactionHash: string;
   ledger: number;
   closedAt: Date;
-  /** Base account, G…, also where a muxed account of it was paid. */
+  /** Base account, G…, also where a muxed account of it was paid; or contract, C…. */
   receiver: string;
   /** Base account, G…, or contract, C…. Of a mint the issuer. */
   sender: string;
@@ -33,7 +33,7 @@ export interface NotUnderstood {
   fault: RecordFault;
   /** One short line, without any of the record's content. */
   reason: string;
-  /** Whom it may have paid: G addresses; of an `unknown_type` all that it names. Null when that cannot be told, so that it may concern anybody. */
+  /** Whom it may have paid, or who a contract: G addresses; of an `unknown_type` all that it names. Null when that cannot be told, so that it may concern anybody. */
   receivers: readonly string[] | null;
 }
 

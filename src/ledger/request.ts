@@ -21,7 +21,7 @@ export type Fetch = (
 
 export interface Response {
   status: number;
-  /** Undefined for a body that is no JSON. */
+  /** What `parse` makes of it: by default its JSON, undefined for a body that is none. */
   body: unknown;
   /** What `Retry-After` asks for; null without it. */
   retryAfterMs: number | null;
@@ -39,12 +39,17 @@ export interface Requester {
 /** 200 joined records take about 1 MB; those with large Soroban results some ten times that. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
-/** @param options.fetch to use in place of undici's */
+/** @param options.fetch to use in place of undici's
+ *  @param options.parse of a body, in place of `JSON.parse`; undefined for one that it cannot take */
 export function createRequester(
   clock: Clock,
-  options: { fetch?: Fetch | undefined; maxBodyBytes?: number | undefined } = {},
+  options: {
+    fetch?: Fetch | undefined;
+    maxBodyBytes?: number | undefined;
+    parse?: ((text: string) => unknown) | undefined;
+  } = {},
 ): Requester {
-  const { fetch, maxBodyBytes = MAX_BODY_BYTES } = options;
+  const { fetch, maxBodyBytes = MAX_BODY_BYTES, parse = parseJson } = options;
   const agent = fetch ? null : new Agent({ connections: 16 });
   const send: Fetch = fetch ?? ((url, init) => undiciFetch(url, { ...init, dispatcher: agent! }));
   const inFlight = new Set<AbortController>();
@@ -64,7 +69,7 @@ export function createRequester(
           redirect: 'manual',
           signal: request.signal,
         });
-        const answer = await readJson(response.body, maxBodyBytes);
+        const answer = parse(await readText(response.body, maxBodyBytes));
         return {
           status: response.status,
           body: answer,
@@ -89,7 +94,7 @@ export function createRequester(
   };
 }
 
-async function readJson(body: AsyncIterable<Uint8Array> | null, maxBytes: number): Promise<unknown> {
+async function readText(body: AsyncIterable<Uint8Array> | null, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   // Leaving the loop early cancels the body.
@@ -98,8 +103,12 @@ async function readJson(body: AsyncIterable<Uint8Array> | null, maxBytes: number
     if (size > maxBytes) throw new SourceError(`an answer of more than ${maxBytes} bytes`, { kind: 'too_large' });
     chunks.push(chunk);
   }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parseJson(text: string): unknown {
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -14,6 +14,8 @@ export interface LedgerTip {
   passphrase: string;
   /** Of the server's software, such as `28.0.0`; null when the server does not say. */
   version: string | null;
+  /** The network's, as the server knows it; null when it does not say. */
+  protocol: number | null;
   /** The server says itself that it is behind the network. */
   isBehind: boolean;
 }
@@ -52,6 +54,8 @@ export interface PageOptions {
   lean?: boolean;
   /** Everything up to this ledger has been dealt with, also where the cursor lies before it: a source may begin behind it. */
   shownLedger?: number;
+  /** Records of the address were shown in ledgers that are kept. Default false. */
+  hasRecords?: boolean;
   /** The only addresses that matter, where they are few; null when they are many. A source that can read less for them asks, just before it reads. */
   among?(): Promise<readonly string[] | null>;
 }
@@ -69,10 +73,15 @@ export interface LedgerAccount {
   trusts: boolean;
 }
 
+export interface Holding extends Amount {
+  /** The issuer lets the account receive it. */
+  authorized: boolean;
+}
+
 /** What an account holds. */
 export interface Holdings {
   /** Empty for an account that is not on the ledger. */
-  balances: Amount[];
+  balances: Holding[];
   /** The newest ledger in which the account or one of its trustlines changed; 0 for an account that is not on the ledger. */
   changedLedger: number;
   /** A ledger that the answer was certainly made after; null when the answer does not tell. */
@@ -88,7 +97,7 @@ export type Submission =
   /** The codes are Horizon's, such as `tx_failed` with `op_underfunded`, or `tx_bad_seq` with null. */
   | { state: 'refused'; transactionCode: string; operationCode: string | null };
 
-/** One server. Every call throws `SourceError`, or an `UnfitServer` when the server must not be read. */
+/** One server. Every call throws `SourceError`, an `UnfitServer` when the server must not be read, or `UnsureHistory`. */
 export interface LedgerSource {
   tip(): Promise<LedgerTip>;
   /** The payments of one address; an account that the server has never seen has an empty page.

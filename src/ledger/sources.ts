@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
-import type { RequestBudget } from './budget.js';
+import type { LedgerBudget } from './budget.js';
 import { labelsOf } from './endpoint.js';
 import { horizonServer } from './horizon/source.js';
 import { createNetworkLedger, type NetworkLedger } from './network-ledger.js';
@@ -17,7 +17,9 @@ export interface SourcesOptions {
   rpcUrls: readonly string[];
   passphrase: string;
   /** One for all of them. Null for no limit. */
-  budget: RequestBudget | null;
+  budget: LedgerBudget | null;
+  /** The installation closes its ledgers itself. Default false. */
+  isOwn?: boolean;
   clock: Clock;
   /** Pauses go by the time that passed, wherever the clock is set to meanwhile. Default the clock. */
   monotonic?: MonotonicClock;
@@ -38,7 +40,9 @@ export function createLedger(options: SourcesOptions): NetworkLedger {
     ...rest,
     log: log.child({ network }),
     servers: [
-      ...horizonUrls.map((url, index) => horizonServer(url, labels[index]!, passphrase, requester)),
+      ...horizonUrls.map((url, index) =>
+        horizonServer(url, { label: labels[index]!, passphrase, requester, monotonic }),
+      ),
       ...rpcUrls.map((url, index) =>
         rpcServer(url, { label: labels[horizonUrls.length + index]!, passphrase, requester, monotonic }),
       ),

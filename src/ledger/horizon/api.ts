@@ -1,7 +1,7 @@
 /** One Horizon as a source of the ledger: its requests, and what its answers must look like. An answer that looks otherwise is an error of the
  *  server, never data. */
 import { z } from 'zod';
-import { SourceError, WrongNetwork } from '../errors.js';
+import { SourceError, UnsureHistory, WrongNetwork } from '../errors.js';
 import { findLedgerAtOrBefore } from '../ledger-search.js';
 import type { Response } from '../request.js';
 import type { LedgerSource, LedgerTip, Page } from '../source.js';
@@ -14,7 +14,7 @@ import { createSupplements } from './supplement.js';
 
 /** Body null for 404 (nothing there) and 410 (no longer kept). */
 export type Answer =
-  | { status: 200; body: Record<string, unknown>; latestLedger: number | null }
+  | { status: 200; body: Record<string, unknown>; latestLedger: number | null; tookMs: number }
   | { status: 404 | 410; body: null; latestLedger: number | null };
 /** Sends one GET. @throws SourceError */
 export type Get = (path: string, query?: Record<string, string>) => Promise<Answer>;
@@ -32,6 +32,7 @@ const tipSchema = z.object({
   core_latest_ledger: z.int().optional().catch(undefined),
   horizon_version: z.string().optional().catch(undefined),
   network_passphrase: z.string(),
+  current_protocol_version: z.int().optional().catch(undefined),
 });
 const accountSchema = z.object({
   balances: z.array(z.object({ asset_code: z.string().optional(), asset_issuer: z.string().optional() })),
@@ -58,6 +59,7 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
       oldestLedger: root.history_elder_ledger,
       passphrase,
       version: /^\d+\.\d+\.\d+/.exec(root.horizon_version ?? '')?.[0] ?? null,
+      protocol: root.current_protocol_version ?? null,
       isBehind: (root.core_latest_ledger ?? 0) - latestLedger > USUAL_CORE_LEAD,
     };
   }
@@ -77,13 +79,11 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
     return found;
   }
 
-  /** @param path of a list of payments. @param mayBeMissing 404 means that there are none. */
+  /** @param notFound what 404 means. @throws UnsureHistory */
   async function page(
     path: string,
-    cursor: string,
-    limit: number,
-    lean: boolean,
-    mayBeMissing: boolean,
+    { cursor, limit, lean = false }: { cursor: string; limit: number; lean?: boolean | undefined },
+    notFound: 'no_records' | 'unsure' | 'no_answer',
   ): Promise<Page> {
     const { status, body, latestLedger } = await get(path, {
       cursor,
@@ -93,13 +93,15 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
     });
     const empty = { records: [], cursor: null, full: false, shownLedger: latestLedger, among: null };
     if (status === 410) return { ...empty, gone: true };
-    if (status === 404 && mayBeMissing) return { ...empty, gone: false };
+    if (status === 404 && notFound === 'unsure') throw new UnsureHistory();
+    if (status === 404 && notFound === 'no_records') return { ...empty, gone: false };
     const parsed = parsePage(body);
     if (!parsed) throw new SourceError('invalid page response');
-    if (!isAfter(cursor, parsed)) throw new SourceError('a page that does not follow its cursor');
+    const records = eachOnce(cursor, parsed.records);
+    if (!isAfter(cursor, { ...parsed, records })) throw new SourceError('a page that does not follow its cursor');
     const lastLedger = parsed.cursor === null ? null : ledgerOfCursor(parsed.cursor);
     const shownLedger = Math.max(lastLedger ?? 0, latestLedger ?? 0) || null;
-    return { ...parsed, full: parsed.records.length >= limit, gone: false, shownLedger, among: null };
+    return { ...parsed, records, full: parsed.records.length >= limit, gone: false, shownLedger, among: null };
   }
 
   const pathOf = (address: string | null) => (address === null ? '/payments' : `/accounts/${address}/payments`);
@@ -109,19 +111,21 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
     ledger,
     history: createHorizonHistory(get),
     holdings: (address) => readHoldings(get, address),
-    accountPayments: (address, cursor, limit, { lean = false } = {}) =>
-      page(pathOf(address), cursor, limit, lean, true),
-    payments: (cursor, limit, { lean = false } = {}) => page(pathOf(null), cursor, limit, lean, false),
+    accountPayments: (address, cursor, limit, { lean, hasRecords } = {}) =>
+      page(pathOf(address), { cursor, limit, lean }, hasRecords ? 'unsure' : 'no_records'),
+    payments: (cursor, limit, { lean } = {}) => page(pathOf(null), { cursor, limit, lean }, 'no_answer'),
 
-    async quietCheck(address, cursor) {
-      const { status, body, latestLedger } = await get(pathOf(address), { cursor: 'now', limit: '1', order: 'desc' });
+    async quietCheck(address, cursor, { hasRecords = false } = {}) {
+      const answer = await get(pathOf(address), { cursor: 'now', limit: '1', order: 'desc' });
+      const { status, latestLedger } = answer;
+      if (status === 404 && hasRecords) throw new UnsureHistory();
       // Of an account that its history does not know Horizon says no more than that.
       if (status !== 200) return { isQuiet: true, shownLedger: latestLedger };
-      const newest = parsePage(body);
+      const newest = parsePage(answer.body);
       if (!newest) throw new SourceError('invalid page response');
       const isUnreadable = newest.cursor === null && newest.records.length > 0;
       const isQuiet = !isUnreadable && (newest.cursor === null || BigInt(newest.cursor) <= BigInt(cursor));
-      return { isQuiet, shownLedger: latestLedger ?? shownByNow(body) };
+      return { isQuiet, shownLedger: latestLedger ?? shownByNow(answer) };
     },
 
     complete: supplements.complete,
@@ -169,6 +173,18 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
   };
 }
 
+/** Without records that come again, and those up to the cursor, which are known, where others follow. */
+function eachOnce(cursor: string, records: ParsedPage['records']): ParsedPage['records'] {
+  const known = new Set<string>();
+  const fresh = records.filter(({ outcome: { pagingToken } }) => {
+    if (pagingToken === null) return true;
+    const isKnown = known.has(pagingToken) || BigInt(pagingToken) <= BigInt(cursor);
+    known.add(pagingToken);
+    return !isKnown;
+  });
+  return fresh.some(({ outcome }) => outcome.pagingToken !== null) ? fresh : records;
+}
+
 /** A cached or reversed page would move a cursor to where nothing was read. */
 function isAfter(cursor: string, { records, cursor: end }: ParsedPage): boolean {
   const tokens = records.flatMap(({ outcome }) => (outcome.pagingToken === null ? [] : [BigInt(outcome.pagingToken)]));
@@ -179,17 +195,12 @@ function isAfter(cursor: string, { records, cursor: end }: ParsedPage): boolean 
 /** Only a 429 may ask for more: a proxy's guess at the end of an outage must not prolong it. */
 const LONGEST_PAUSE_MS = 60_000;
 
-/** What a response means. @throws SourceError for what no Horizon that works would answer. */
-export function toAnswer(response: {
-  status: number;
-  body: unknown;
-  retryAfterMs: number | null;
-  latestLedger: number | null;
-}): Answer {
+/** What a response means. @param tookMs how long it took. @throws SourceError for what no Horizon that works would answer. */
+export function toAnswer(response: Response, tookMs: number): Answer {
   const { status, body, retryAfterMs, latestLedger } = response;
   // A proxy's 404 or 200 may be HTML: only JSON counts as Horizon's word.
   if (isObject(body)) {
-    if (status === 200) return { status, body, latestLedger };
+    if (status === 200) return { status, body, latestLedger, tookMs };
     if (status === 404 || status === 410) return { status, body: null, latestLedger };
   }
   const pauseMs = retryAfterMs !== null && status !== 429 ? Math.min(retryAfterMs, LONGEST_PAUSE_MS) : retryAfterMs;

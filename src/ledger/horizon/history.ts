@@ -4,7 +4,7 @@ import { isAccountAddress } from '../../../contracts/address.js';
 import type { Asset } from '../../domain/asset.js';
 import { NATIVE } from '../../domain/asset.js';
 import type { Amount, BalanceEffect } from '../../domain/books.js';
-import { accountOf } from '../address.js';
+import { accountOf, isOtherHolder } from '../address.js';
 import { LedgerUnavailable, SourceError } from '../errors.js';
 import type { AccountEffect, AccountFee, AccountHistory, AccountOperation, HistoryPage, ListEnd } from '../history.js';
 import type { Holdings } from '../source.js';
@@ -18,7 +18,12 @@ const ledgerNumber = z.int().nonnegative();
 const holdingsSchema = z.object({
   last_modified_ledger: ledgerNumber,
   balances: z.array(
-    z.looseObject({ asset_type: z.string(), balance: amount, last_modified_ledger: ledgerNumber.optional() }),
+    z.looseObject({
+      asset_type: z.string(),
+      balance: amount,
+      last_modified_ledger: ledgerNumber.optional(),
+      is_authorized: z.boolean().default(true),
+    }),
   ),
 });
 const pageSchema = z.object({ _embedded: z.object({ records: z.array(z.unknown()) }) });
@@ -66,7 +71,7 @@ export function createHorizonHistory(get: Get): AccountHistory {
     placed: (item: Item) => readonly [bigint, bigint],
   ): Promise<HistoryPage<Item>> {
     const answer = await get(path, { ...query, order: 'asc' });
-    if (answer.status === 404) return { items: [], full: false };
+    if (answer.status === 404) return { items: [], full: false, isUnknown: true };
     const page = pageSchema.safeParse(answer.body).data;
     if (!page) throw new SourceError('invalid page response');
     const items = page._embedded.records.map(read);
@@ -85,14 +90,15 @@ export function createHorizonHistory(get: Get): AccountHistory {
     query: Record<string, string>,
     placed: (raw: unknown) => { pagingToken: string },
   ): Promise<ListEnd> {
-    const { status, body, latestLedger } = await get(path, { ...query, cursor: 'now', limit: '1', order: 'desc' });
-    if (status !== 200) return { newest: null, shownLedger: latestLedger, isUnknown: true };
-    const page = pageSchema.safeParse(body).data;
+    const answer = await get(path, { ...query, cursor: 'now', limit: '1', order: 'desc' });
+    const { latestLedger } = answer;
+    if (answer.status !== 200) return { newest: null, shownLedger: latestLedger, isUnknown: true };
+    const page = pageSchema.safeParse(answer.body).data;
     if (!page) throw new SourceError('invalid page response');
     const [newest] = page._embedded.records.map(placed);
     return {
       newest: newest?.pagingToken ?? null,
-      shownLedger: latestLedger ?? shownByNow(body),
+      shownLedger: latestLedger ?? shownByNow(answer),
       isUnknown: false,
     };
   }
@@ -161,7 +167,7 @@ function toHoldings({ status, body, latestLedger }: Answer): Holdings {
   if (!found) throw new SourceError('invalid account response');
   // What an account holds of a pool are shares: no asset.
   const held = found.balances.filter(({ asset_type: type }) => type !== 'liquidity_pool_shares');
-  const balances = held.map((raw) => ({ asset: assetIn(raw), stroops: raw.balance }));
+  const balances = held.map((raw) => ({ asset: assetIn(raw), stroops: raw.balance, authorized: raw.is_authorized }));
   const changes = [found, ...held].map(({ last_modified_ledger: ledger }) => ledger ?? 0);
   return { balances, changedLedger: Math.max(...changes), latestLedger };
 }
@@ -235,7 +241,7 @@ function readOperation(raw: unknown): AccountOperation {
   const { data } = operationSchema.safeParse(raw);
   if (!data) throw new SourceError('invalid operation');
   const changes = Array.isArray(data.asset_balance_changes) ? data.asset_balance_changes : [];
-  const contractChanges = changes.flatMap((change) => readContractChange(change) ?? []);
+  const contractChanges = changes.flatMap((change, index) => readContractChange(change, index) ?? []);
   const named = PARTIES.map((name) => data[name]).filter((value) => typeof value === 'string');
   const ofContract = contractChanges.flatMap(({ from, to }) => [from, to].filter((party) => party !== null));
   return {
@@ -252,14 +258,21 @@ function readOperation(raw: unknown): AccountOperation {
 const PARTIES = ['from', 'to', 'funder', 'account', 'into'] as const;
 
 /** Null for what only a contract can hold, which says nothing of an account. */
-function readContractChange(raw: unknown): AccountOperation['contractChanges'][number] | null {
+function readContractChange(raw: unknown, changeIndex: number): AccountOperation['contractChanges'][number] | null {
   const { data } = changeSchema.safeParse(raw);
   const what = asset.safeParse(raw).data;
   if (!data || !what) return null;
   const { type } = data;
   const kind = type === 'transfer' || type === 'clawback' ? type : 'other';
-  const party = (text: string | undefined) => (text === undefined ? null : accountOf(text));
-  return { kind, from: party(data.from), to: party(data.to), amount: { asset: what, stroops: data.amount } };
+  const party = (text: string | undefined) =>
+    text === undefined ? null : (accountOf(text) ?? (isOtherHolder(text) ? text : null));
+  return {
+    kind,
+    changeIndex,
+    from: party(data.from),
+    to: party(data.to),
+    amount: { asset: what, stroops: data.amount },
+  };
 }
 
 function readFee(raw: unknown, address: string): AccountFee {

@@ -1,14 +1,15 @@
-/** What a payment-class operation moved, by its type: the table of all ways in which money comes to an account through Horizon's payments. */
+/** What a payment-class operation moved, by its type: the table of all ways in which money comes to an account, or leaves one, through Horizon's
+ *  payments. */
 import { z } from 'zod';
 import { type Asset, NATIVE } from '../../domain/asset.js';
 import type { Muxed } from '../../domain/muxed.js';
-import { accountOf } from '../address.js';
+import { accountOf, contractOf } from '../address.js';
 import { account, amount, asset, type FieldFault, faultOf, holder, muxedAddress, uint64 } from './fields.js';
 
 export interface Movement {
   /** Which balance change of a Soroban operation; 0 for all others. */
   changeIndex: number;
-  /** G… */
+  /** G…, or C… where an account paid a contract. */
   receiver: string;
   /** G… or another holder's address. */
   sender: string;
@@ -133,9 +134,11 @@ const sentSchema = z.object({
   destination_muxed_id: uint64.optional(),
 });
 const burntSchema = z.object({ type: z.literal('burn'), from: holder, amount });
+const senderSchema = z.object({ from: z.string() });
+const amountSchema = z.object({ amount });
 const mintedSchema = z.object({ type: z.literal('mint'), amount, destination_muxed_id: uint64.optional() });
 
-/** One entry of `asset_balance_changes`; null when it credits no account. */
+/** One entry of `asset_balance_changes`; null when it credits no account, and no account pays a contract by it. */
 function readChange(raw: unknown): Change | null {
   const kind = changeTypeSchema.safeParse(raw);
   if (!kind.success) return { ...faultOf(kind.error), receivers: null };
@@ -146,8 +149,7 @@ function readChange(raw: unknown): Change | null {
   const whom = receiverSchema.safeParse(raw);
   if (!whom.success) return { ...faultOf(whom.error), receivers: null };
   const receiver = accountOf(whom.data.to);
-  // Before the amount is looked at: what a contract holds may exceed int64.
-  if (receiver === null) return null;
+  if (receiver === null) return readChangeToContract(whom.data.to, type, raw);
   if (type !== 'transfer' && type !== 'mint') {
     return { fault: 'unknown_type', reason: 'is a balance change of an unknown type', receivers: [receiver] };
   }
@@ -164,6 +166,21 @@ function readChange(raw: unknown): Change | null {
   const { data, error } = sentSchema.safeParse(raw);
   if (error) return { ...faultOf(error), receivers: [receiver] };
   return { receiver, sender: data.from, asset: what.data, amount: data.amount, ...contractMuxed(data) };
+}
+
+/** Money that an account sent to a contract, perhaps back to it. What a contract holds may exceed int64, but nobody here can have been paid so much. */
+function readChangeToContract(to: string, type: string, raw: unknown): Change | null {
+  const receiver = contractOf(to);
+  if (receiver === null || (type !== 'transfer' && type !== 'mint')) return null;
+  const what = asset.safeParse(raw);
+  const sender =
+    type === 'mint' ? (what.data?.issuer ?? null) : accountOf(senderSchema.safeParse(raw).data?.from ?? '');
+  if (sender === null) return null;
+  if (!what.success) return { ...faultOf(what.error), receivers: [sender] };
+  const { data, error } = amountSchema.safeParse(raw);
+  if (data) return { receiver, sender, asset: what.data, amount: data.amount, ...contractMuxed({}) };
+  const fault = faultOf(error);
+  return fault.fault === 'out_of_range' ? null : { ...fault, receivers: [sender] };
 }
 
 type Change = Omit<Movement, 'changeIndex'> | Omit<ChangeFault, 'changeIndex'>;

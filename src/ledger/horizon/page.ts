@@ -28,14 +28,17 @@ export function parsePage(body: unknown): ParsedPage | null {
 /** For a page of which no record can be read: only the server's own link leads past it. */
 const nextCursor = (links: unknown): string | null => cursorIn(links, 'next');
 
-/** `now` is looked up once for the query and again for the link that names it, by when a server that catches up may have taken in more ledgers. */
-const NOW_MAY_MOVE_LEDGERS = 5;
+/** `now` is looked up once for the query and again for the link that names it. In between the server takes in what closes, ten ledgers a second or
+ *  less, and one that catches up takes in some at once: twice as many, and a few more. */
+const TAKEN_IN_PER_SECOND = 20;
+const TAKEN_IN_AT_ONCE = 5;
 
 /** A ledger that the server certainly had which answered a query from `now` on: an answer's link to itself names the cursor that was used.
  *  Null when the link does not tell. */
-export function shownByNow(body: unknown): number | null {
+export function shownByNow({ body, tookMs }: { body: unknown; tookMs: number }): number | null {
   const cursor = cursorIn(pageSchema.safeParse(body).data?._links, 'self');
-  return cursor === null ? null : ledgerOf(BigInt(cursor)) - NOW_MAY_MOVE_LEDGERS;
+  if (cursor === null) return null;
+  return ledgerOf(BigInt(cursor)) - TAKEN_IN_AT_ONCE - Math.ceil((tookMs / 1000) * TAKEN_IN_PER_SECOND);
 }
 
 const linkSchema = z.object({ href: z.string() });

@@ -1,4 +1,6 @@
 /** Horizons as servers of a network's ledger. */
+
+import type { MonotonicClock } from '../../clock.js';
 import { endpointOf } from '../endpoint.js';
 import { LedgerUnavailable } from '../errors.js';
 import type { LedgerServer } from '../failover.js';
@@ -8,7 +10,15 @@ import { createHorizonSource, toAnswer } from './api.js';
 /** A request that Horizon calls bad will not get better soon. */
 const REFUSED_RETRY_MS = 60_000;
 
-export function horizonServer(url: string, label: string, passphrase: string, requester: Requester): LedgerServer {
+export function horizonServer(
+  url: string,
+  {
+    label,
+    passphrase,
+    requester,
+    monotonic,
+  }: { label: string; passphrase: string; requester: Requester; monotonic: MonotonicClock },
+): LedgerServer {
   const { headers, urlOf } = endpointOf(url);
   const accepted = { accept: 'application/hal+json, application/json', ...headers };
   return {
@@ -18,9 +28,10 @@ export function horizonServer(url: string, label: string, passphrase: string, re
       createHorizonSource(
         async (path, query) => {
           await spend();
+          const startedMs = monotonic.nowMs();
           const response = await requester.send({ url: urlOf(path, query), headers: accepted }, timeoutMs);
           if (response.status === 400) throw new LedgerUnavailable(`${label}: refused the request`, REFUSED_RETRY_MS);
-          return toAnswer(response);
+          return toAnswer(response, monotonic.nowMs() - startedMs);
         },
         async (path, form) => {
           await spend();

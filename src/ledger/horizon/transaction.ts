@@ -64,10 +64,10 @@ function textMemo(shown: string | undefined, bytes: Buffer | undefined): CreditM
 export function mergedByResult(resultXdr: string | undefined, operationOrder: number): bigint | null {
   if (resultXdr === undefined) return null;
   try {
-    const merge = operationResultsIn(resultXdr)[operationOrder - 1]?.tr().accountMergeResult();
-    return merge === undefined ? null : inRange(BigInt(merge.sourceAccountBalance().toString()));
+    const result = operationResultsIn(resultXdr)[operationOrder - 1];
+    const merge = result?.type === 'opInner' && result.tr.type === 'accountMerge' && result.tr.accountMergeResult;
+    return merge && merge.type === 'accountMergeSuccess' ? inRange(merge.sourceAccountBalance) : null;
   } catch {
-    // The accessors of the SDK's unions throw where another arm is set.
     return null;
   }
 }

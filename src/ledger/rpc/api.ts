@@ -1,4 +1,5 @@
 /** One Stellar RPC server as a source of the ledger. An answer that looks otherwise than it must is an error of the server, never data. */
+import type { xdr } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
 import type { MonotonicClock } from '../../clock.js';
 import { type Asset, NATIVE } from '../../domain/asset.js';
@@ -7,13 +8,13 @@ import { BlindServer, SourceError, WrongNetwork } from '../errors.js';
 import { hash } from '../horizon/fields.js';
 import { findLedgerAtOrBefore } from '../ledger-search.js';
 import { type LedgerRecord, partiesOf } from '../records.js';
-import { type Ledger, type LedgerSource, type LedgerTip, MOST_ASSETS, type Page } from '../source.js';
+import { type Holding, type Ledger, type LedgerSource, type LedgerTip, MOST_ASSETS, type Page } from '../source.js';
 import { type Call, INVALID_PARAMS, OUT_OF_RANGE, RpcError } from './call.js';
 import { getEvents } from './events.js';
 import { ledgerNumber, moment } from './fields.js';
 import { parseOperation } from './operation.js';
-import { firstLedgerOf, type PageRequest, readEventsPage } from './page.js';
-import { probeSight } from './sight.js';
+import { type PageRequest, rangeOf, readEventsPage } from './page.js';
+import { newWitnesses, probeSight, UnseenLedger, type Witnesses } from './sight.js';
 import { submitTransaction } from './submission.js';
 import type { ContractIdOf } from './token-event.js';
 import { type FoundOperation, getOperation, getOperations, type Transactions } from './transaction.js';
@@ -24,15 +25,17 @@ export interface ServerMemory {
   checkedUntilMs: number;
   /** and after that many more calls. */
   uncheckedCalls: number;
-  /** The oldest ledger from which on it is known to show events of classic payments; null when that is not known of any. */
-  seesFrom: number | null;
+  witnesses: Witnesses;
+  /** As it said when it was last checked. */
+  protocol: number | null;
   transactions: Transactions;
 }
 
 export const newMemory = (): ServerMemory => ({
   checkedUntilMs: 0,
   uncheckedCalls: 0,
-  seesFrom: null,
+  witnesses: newWitnesses(),
+  protocol: null,
   transactions: new Map(),
 });
 
@@ -51,7 +54,7 @@ const healthSchema = z.object({
   // Since 27.1.
   latestLedgerCloseTime: moment.optional().catch(undefined),
 });
-const networkSchema = z.object({ passphrase: z.string() });
+const networkSchema = z.object({ passphrase: z.string(), protocolVersion: z.int().optional().catch(undefined) });
 const ledgersSchema = z.object({
   ledgers: z.array(z.object({ hash, sequence: ledgerNumber, ledgerCloseTime: moment })),
 });
@@ -73,6 +76,7 @@ export interface RpcSourceDeps {
 
 export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
   const { call, memory, passphrase, contractIdOf, label, clock } = deps;
+  const asking = () => ({ call, remembered: memory.transactions, passphrase, contractIdOf });
 
   async function tip(): Promise<LedgerTip> {
     const { latestLedger, oldestLedger, latestLedgerCloseTime } = await call('getHealth', null, healthSchema);
@@ -80,7 +84,7 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
       throw new SourceError('invalid answer to getHealth: its oldest ledger is newer than its newest');
     const isDue = clock.nowMs() >= memory.checkedUntilMs && memory.uncheckedCalls <= 0;
     if (isDue) await check(latestLedger, oldestLedger);
-    const told = { oldestLedger, passphrase, version: null, isBehind: false };
+    const told = { oldestLedger, passphrase, version: null, protocol: memory.protocol, isBehind: false };
     if (latestLedgerCloseTime) return { ...told, latestLedger, latestClosedAt: latestLedgerCloseTime };
     const answer = await getEvents(call, { startLedger: latestLedger }, [], 1);
     if (!answer.latestClosedAt) throw new SourceError('it does not tell when its newest ledger closed');
@@ -91,21 +95,14 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
   async function check(latestLedger: number, oldestLedger: number): Promise<void> {
     const found = await call('getNetwork', null, networkSchema);
     if (found.passphrase !== passphrase) throw new WrongNetwork(label, passphrase, found.passphrase);
+    memory.protocol = found.protocolVersion ?? null;
     for (const ledgers of LOOKED_AT) {
-      const isEmpty = (await see(Math.max(oldestLedger, latestLedger - ledgers + 1))) !== null;
-      if (!isEmpty) break;
+      const sight = await probeSight(call, Math.max(oldestLedger, latestLedger - ledgers + 1));
+      if (sight === 'blind') throw new BlindServer(label);
+      if (sight === 'sees') break;
     }
     memory.checkedUntilMs = clock.nowMs() + CHECK_AGAIN_MS;
     memory.uncheckedCalls = CHECK_AGAIN_CALLS;
-  }
-
-  /** @returns the newest ledger up to which there is no transaction; null when there are some, and their events are shown. @throws BlindServer */
-  async function see(fromLedger: number): Promise<number | null> {
-    const sight = await probeSight(call, fromLedger);
-    if (sight.kind === 'blind') throw new BlindServer(label);
-    if (sight.kind === 'nothing') return sight.latestLedger;
-    memory.seesFrom = Math.min(memory.seesFrom ?? fromLedger, fromLedger);
-    return null;
   }
 
   /** Whether a ledger is too old for the server, or too new. @throws SourceError when it is neither: then something else was refused */
@@ -123,7 +120,7 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
     error instanceof RpcError && (error.code === OUT_OF_RANGE || error.code === INVALID_PARAMS);
 
   async function page(request: PageRequest): Promise<Page> {
-    const from = firstLedgerOf(request);
+    const from = rangeOf(request).startLedger;
     const empty: Page = {
       records: [],
       cursor: null,
@@ -133,12 +130,10 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
       among: request.addresses,
     };
     try {
-      if (memory.seesFrom === null || from < memory.seesFrom) {
-        const emptyUpTo = await see(from);
-        if (emptyUpTo !== null) return { ...empty, shownLedger: emptyUpTo };
-      }
-      return await readEventsPage(call, request, contractIdOf);
+      return await readEventsPage({ call, witnesses: memory.witnesses, contractIdOf }, request);
     } catch (error) {
+      // The next check tells whether it is blind as a whole.
+      if (error instanceof UnseenLedger) Object.assign(memory, { checkedUntilMs: 0, uncheckedCalls: 0 });
       if (!isMissing(error)) throw error;
       const { isGone, latestLedger } = await missing(from, error.code);
       return { ...empty, gone: isGone, shownLedger: latestLedger };
@@ -196,8 +191,8 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
       const { outcome } = record;
       if (outcome.kind !== 'incomplete' || !concernsUs(partiesOf(outcome))) return record;
       try {
-        const found = await getOperation(call, outcome, memory.transactions);
-        if (found) return toLedgerRecord(found);
+        const found = await getOperation(asking(), outcome);
+        if (found) return withReceivers(toLedgerRecord(found), outcome.receivers);
         return { raw: record.raw, outcome: { kind: 'ignored', reason: 'failed', pagingToken: outcome.pagingToken } };
       } catch (error) {
         // One that is too large ever to be read is set aside.
@@ -208,7 +203,7 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
     },
 
     async transactionRecords(transactionHash) {
-      const operations = await getOperations(call, transactionHash, memory.transactions);
+      const operations = await getOperations(asking(), transactionHash);
       return operations?.map(toLedgerRecord) ?? null;
     },
 
@@ -239,7 +234,7 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
       return {
         balances: [{ asset: NATIVE, entry: account }, ...trustlines].map(({ asset, entry }) => ({
           asset,
-          stroops: balanceIn(entry.xdr),
+          ...balanceIn(entry.xdr),
         })),
         changedLedger: Math.max(
           ...[account, ...trustlines.map(({ entry }) => entry)].map((each) => each.lastModifiedLedgerSeq),
@@ -258,22 +253,39 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
   };
 }
 
-/** @throws SourceError */
-function sequenceIn(entryXdr: string): string {
-  try {
-    return sdk().xdr.LedgerEntryData.fromXDR(entryXdr, 'base64').account().seqNum().toString();
-  } catch {
-    throw new SourceError('invalid answer to getLedgerEntries');
-  }
+/** What cannot be read may have paid only those whom its event names. */
+function withReceivers({ raw, outcome }: LedgerRecord, receivers: readonly string[]): LedgerRecord {
+  return {
+    raw,
+    outcome: outcome.kind === 'parked' ? { ...outcome, receivers: outcome.receivers ?? receivers } : outcome,
+  };
 }
 
+/** @throws SourceError */
+function sequenceIn(entryXdr: string): string {
+  const entry = entryIn(entryXdr);
+  if (entry.type !== 'account') throw new SourceError('invalid answer to getLedgerEntries');
+  return entry.account.seqNum.toString();
+}
+
+/** Flag of a trustline. */
+const AUTHORIZED = 1;
+
 /** Of an account or a trustline. @throws SourceError */
-function balanceIn(entryXdr: string): bigint {
+function balanceIn(entryXdr: string): Omit<Holding, 'asset'> {
+  const entry = entryIn(entryXdr);
+  if (entry.type === 'account') return { stroops: entry.account.balance, authorized: true };
+  if (entry.type === 'trustline') {
+    const { balance: stroops, flags } = entry.trustLine;
+    return { stroops, authorized: (flags & AUTHORIZED) !== 0 };
+  }
+  throw new SourceError('invalid answer to getLedgerEntries');
+}
+
+/** @throws SourceError */
+function entryIn(entryXdr: string): xdr.LedgerEntryData {
   try {
-    const { xdr } = sdk();
-    const entry = xdr.LedgerEntryData.fromXDR(entryXdr, 'base64');
-    const held = entry.switch() === xdr.LedgerEntryType.account() ? entry.account() : entry.trustLine();
-    return BigInt(held.balance().toString());
+    return sdk().xdr.LedgerEntryData.fromXdr(entryXdr, 'base64');
   } catch {
     throw new SourceError('invalid answer to getLedgerEntries');
   }

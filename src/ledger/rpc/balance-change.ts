@@ -1,54 +1,60 @@
-/** Events of asset contracts as entries of Horizon's `asset_balance_changes`: what a Soroban operation moved. */
-import type { xdr } from '@stellar/stellar-sdk/minimal';
-import { StrKey, sdk } from '../../domain/stellar-sdk.js';
+/** Events of asset contracts as entries of Horizon's `asset_balance_changes`: what an operation moved, in the order in which Horizon counts it. */
+import { z } from 'zod';
 import { assetFields, type Fields, toAmount } from './horizon-form.js';
 import { type ContractIdOf, readTokenEvent, type TokenEvent } from './token-event.js';
+import { eventAsJson, inArm, integer, integer128 } from './xdr-json.js';
 
-/** An event of an asset's own contract, and the amount that it moved, not decoded yet. */
+/** An event of an asset's own contract. */
 export interface BalanceChangeEvent {
   event: TokenEvent;
-  value: xdr.ScVal;
+  /** Stroops; null where it cannot be read. */
+  amount: bigint | null;
+  /** What it names as `to_muxed_id`: an ScVal as JSON. */
+  toMuxedId: unknown;
 }
 
-/** Null for anything but an event of an asset's own contract. */
-export function readBalanceChange(base64: string, contractIdOf: ContractIdOf): BalanceChangeEvent | null {
-  try {
-    const emitted = sdk().xdr.ContractEvent.fromXDR(base64, 'base64');
-    const id = emitted.contractId();
-    if (emitted.type().name !== 'contract' || !id) return null;
-    const body = emitted.body().v0();
-    const contract = StrKey.encodeContract(id as unknown as Buffer);
-    const event = readTokenEvent(contract, body.topics(), contractIdOf);
-    return event && { event, value: body.data() };
-  } catch {
-    return null;
-  }
+const contractEventSchema = z.object({
+  contract_id: z.string().nullish(),
+  // Older servers keep the escape of Rust's keyword.
+  type: z.string().optional(),
+  type_: z.string().optional(),
+  body: z.object({ v0: z.object({ topics: z.array(z.unknown()), data: z.unknown() }) }),
+});
+
+/** Null for anything but an event of an asset's own contract; `unreadable` for what can be read neither as XDR nor as the server's JSON. */
+export function readBalanceChange(
+  base64: string,
+  json: unknown,
+  contractIdOf: ContractIdOf,
+): BalanceChangeEvent | 'unreadable' | null {
+  const { data } = contractEventSchema.safeParse(eventAsJson(base64) ?? json);
+  if (!data) return 'unreadable';
+  if ((data.type ?? data.type_) !== 'contract') return null;
+  const { topics, data: value } = data.body.v0;
+  const event = readTokenEvent(data.contract_id ?? null, topics, contractIdOf);
+  return event && { event, ...movedBy(value) };
 }
 
-/** An entry of Horizon's `asset_balance_changes`. */
-export function changeOf(change: BalanceChangeEvent | null): Fields | null {
-  if (!change) return null;
-  const { type, from, to, asset } = change.event;
+const entriesSchema = z.array(z.object({ key: z.unknown(), val: z.unknown() }));
+
+/** The amount alone, or a map with what names the destination besides. */
+function movedBy(value: unknown): Pick<BalanceChangeEvent, 'amount' | 'toMuxedId'> {
+  const entries = entriesSchema.safeParse(inArm(value, 'map')).data ?? [];
+  const byKey = new Map(entries.map(({ key, val }) => [inArm(key, 'symbol'), val]));
+  const amount = integer128.safeParse(inArm(byKey.get('amount') ?? value, 'i128')).data ?? null;
+  return { amount, toMuxedId: byKey.get('to_muxed_id') };
+}
+
+/** An entry of Horizon's `asset_balance_changes`. Without an amount it is set aside as malformed. */
+export function changeOf({ event, amount, toMuxedId }: BalanceChangeEvent): Fields {
+  const { type, from, to, asset } = event;
+  const muxedId = integer.safeParse(inArm(toMuxedId, 'u64')).data;
   return {
     ...assetFields(asset),
     type,
     ...(from === null ? {} : { from }),
     ...(to === null ? {} : { to }),
-    ...movedBy(change.value),
+    ...(amount === null ? {} : { amount: toAmount(amount) }),
+    ...(muxedId === undefined ? {} : { destination_muxed_id: muxedId.toString() }),
   };
-}
-
-/** The amount alone, or a map with the id of a muxed destination. Without an amount the change is set aside as malformed. */
-function movedBy(value: xdr.ScVal): Fields {
-  try {
-    if (value.switch().name !== 'scvMap') return { amount: toAmount(sdk().scValToBigInt(value)) };
-    const entries = new Map((value.map() ?? []).map((entry) => [entry.key().sym().toString(), entry.val()]));
-    const muxedId = entries.get('to_muxed_id');
-    return {
-      amount: toAmount(sdk().scValToBigInt(entries.get('amount')!)),
-      ...(muxedId?.switch().name === 'scvU64' ? { destination_muxed_id: muxedId.u64().toString() } : {}),
-    };
-  } catch {
-    return {};
-  }
 }

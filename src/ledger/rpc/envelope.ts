@@ -1,56 +1,94 @@
-/** Envelope and result of a transaction as Stellar RPC gives them, decoded. */
-import type { xdr } from '@stellar/stellar-sdk/minimal';
-import { StrKey, sdk } from '../../domain/stellar-sdk.js';
-import { operationResultsIn } from '../operation-results.js';
-import { addressOf } from './horizon-form.js';
+/** Envelope and result of a transaction as Stellar RPC gives them, read. */
+import { z } from 'zod';
+import { strkeyOf } from '../../domain/strkey.js';
+import { type Fields, memoFields } from './horizon-form.js';
 import type { RpcOperation } from './operation.js';
+import { armOf, envelopeAsJson, resultAsJson } from './xdr-json.js';
 
 export interface TransactionParts {
   /** G…, or M… where it is muxed. */
   source: string;
-  memo: xdr.Memo;
-  operations: xdr.Operation[];
+  /** Horizon's fields of the memo. */
+  memo: Fields;
+  operations: readonly OperationParts[];
 }
 
-/** Envelope and result of a transaction, which its operations share: each is decoded once, when it is first asked for. Both throw where they cannot be
- *  decoded. */
+export interface OperationParts {
+  /** Null for the transaction's. */
+  source: string | null;
+  /** XDR as JSON: an arm named after the kind of operation. */
+  body: unknown;
+}
+
+/** Envelope and result of a transaction, which its operations share: each is read once, when it is first asked for. Both throw where they can be read
+ *  neither as XDR nor as JSON. */
 export interface DecodedTransaction {
   envelope(): TransactionParts;
-  /** A result for each operation. */
-  results(): xdr.OperationResult[];
+  /** A result for each operation, XDR as JSON. */
+  results(): readonly unknown[];
 }
 
 export function decodeLazily({
   envelopeXdr,
   resultXdr,
-}: Pick<RpcOperation, 'envelopeXdr' | 'resultXdr'>): DecodedTransaction {
+  json,
+}: Pick<RpcOperation, 'envelopeXdr' | 'resultXdr' | 'json'>): DecodedTransaction {
   let envelope: TransactionParts | undefined;
-  let results: xdr.OperationResult[] | undefined;
+  let results: readonly unknown[] | undefined;
   return {
-    envelope: () => (envelope ??= transactionIn(sdk().xdr.TransactionEnvelope.fromXDR(envelopeXdr, 'base64'))),
-    results: () => (results ??= operationResultsIn(resultXdr)),
+    envelope: () => (envelope ??= either(envelopeAsJson, envelopeXdr, json?.envelope, partsIn)),
+    results: () => (results ??= either(resultAsJson, resultXdr, json?.result, resultsIn)),
   };
 }
 
-function transactionIn(envelope: xdr.TransactionEnvelope): TransactionParts {
-  switch (envelope.switch().name) {
-    case 'envelopeTypeTxV0': {
-      const tx = envelope.v0().tx();
-      return {
-        source: StrKey.encodeEd25519PublicKey(tx.sourceAccountEd25519()),
-        memo: tx.memo(),
-        operations: tx.operations(),
-      };
-    }
-    case 'envelopeTypeTxFeeBump':
-      return partsOf(envelope.feeBump().tx().innerTx().v1().tx());
-    default:
-      return partsOf(envelope.v1().tx());
+/** What the XDR tells, or else the server's JSON. */
+function either<T>(decode: (base64: string) => unknown, base64: string, json: unknown, read: (json: unknown) => T): T {
+  try {
+    return read(decode(base64));
+  } catch (error) {
+    if (json === undefined) throw error;
+    return read(json);
   }
 }
 
-const partsOf = (tx: xdr.Transaction): TransactionParts => ({
-  source: addressOf(tx.sourceAccount()),
-  memo: tx.memo(),
-  operations: tx.operations(),
+const operationSchema = z.object({ source_account: z.string().nullish(), body: z.unknown() });
+const transactionSchema = z.object({
+  source_account: z.string(),
+  memo: z.unknown(),
+  operations: z.array(operationSchema),
 });
+const oldTransactionSchema = transactionSchema.omit({ source_account: true }).extend({
+  source_account_ed25519: z.string().regex(/^[0-9a-f]{64}$/),
+});
+const envelopeSchema = z.union([
+  z.object({ tx: z.object({ tx: transactionSchema }) }).transform(({ tx: { tx } }) => tx),
+  z
+    .object({
+      tx_fee_bump: z.object({ tx: z.object({ inner_tx: z.object({ tx: z.object({ tx: transactionSchema }) }) }) }),
+    })
+    .transform(({ tx_fee_bump: { tx } }) => tx.inner_tx.tx.tx),
+  z.object({ tx_v0: z.object({ tx: oldTransactionSchema }) }).transform(({ tx_v0: { tx } }) => ({
+    ...tx,
+    source_account: strkeyOf('G', Buffer.from(tx.source_account_ed25519, 'hex')),
+  })),
+]);
+
+function partsIn(json: unknown): TransactionParts {
+  const { source_account, memo, operations } = envelopeSchema.parse(json);
+  return {
+    source: source_account,
+    memo: memoFields(memo),
+    operations: operations.map((each) => ({ source: each.source_account ?? null, body: each.body })),
+  };
+}
+
+const resultSchema = z.object({ result: z.unknown() });
+const pairSchema = z.object({ result: resultSchema });
+
+/** The results of a transaction's operations; for a fee bump those of the transaction inside. */
+function resultsIn(json: unknown): readonly unknown[] {
+  const outer = armOf(resultSchema.parse(json).result);
+  const inner =
+    outer?.name === 'tx_fee_bump_inner_success' ? armOf(pairSchema.parse(outer.value).result.result) : outer;
+  return z.array(z.unknown()).parse(inner?.value);
+}

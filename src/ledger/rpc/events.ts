@@ -1,17 +1,19 @@
 /** Reads events that may be payments: which to ask for, and what an answer shows. */
 import { z } from 'zod';
-import { sdk } from '../../domain/stellar-sdk.js';
 import { SourceError } from '../errors.js';
 import { hash } from '../horizon/fields.js';
 import { ledgerOf } from '../toid.js';
 import type { Call } from './call.js';
 import { base64, ledgerNumber, moment } from './fields.js';
 import { accountTopic, type ContractIdOf, readTokenEvent, receiverOf, senderOf, symbol } from './token-event.js';
+import { scValAsJson } from './xdr-json.js';
 
 /** Of one filter; a request takes five filters. */
 const TOPICS_EACH = 5;
-/** Three topics each, and one for burns. */
+/** Two topics each, one for mints and one for burns. */
 export const MOST_NAMED = 8;
+/** What is left of a request's topics. */
+export const MOST_WITNESSES = 7;
 
 export interface EventFilter {
   type: 'contract';
@@ -22,33 +24,35 @@ const ANY = '*';
 /** The first topics of what may be a payment. */
 const MOVES = ['transfer', 'mint', 'burn'] as const;
 
-/** What was paid to these accounts, and by them, which may be a refund. A mint and a burn name only the other party: an issuer's payments are
- *  found where another address takes part.
+/** What was paid to these accounts, and by them, which may be a refund. A mint and a burn name their issuer inside the asset alone, which no filter
+ *  looks into: all of them are asked for, so that what an issuer's own wallet pays and is paid is found.
  *  @param addresses at most `MOST_NAMED`; null asks for all that moved. */
-export function paymentFilters(addresses: readonly string[] | null): EventFilter[] {
+export function paymentTopics(addresses: readonly string[] | null): string[][] {
   const [transfer, mint, burn] = [symbol('transfer'), symbol('mint'), symbol('burn')];
-  // A burn names its issuer inside the asset, which no filter looks into.
-  const burns = [burn, ANY, ANY];
-  const topics =
-    addresses === null
-      ? [[transfer, ANY, ANY, ANY], [mint, ANY, ANY], burns]
-      : [
-          ...addresses.map(accountTopic).flatMap((topic) => [
-            [transfer, ANY, topic, ANY],
-            [transfer, topic, ANY, ANY],
-            [mint, topic, ANY],
-          ]),
-          burns,
-        ];
-  // All of one form: versions before 27.1.1 miss events where one filter has what another lacks.
-  return Array.from({ length: Math.ceil(topics.length / TOPICS_EACH) }, (_, index) => ({
+  const transfers = addresses?.map(accountTopic).flatMap((topic) => [
+    [transfer, ANY, topic, ANY],
+    [transfer, topic, ANY, ANY],
+  ]);
+  return [...(transfers ?? [[transfer, ANY, ANY, ANY]]), [mint, ANY, ANY], [burn, ANY, ANY]];
+}
+
+/** Fees: every transaction has one, a failed one too.
+ *  @param payers at most `MOST_WITNESSES`, as topics; null asks for everybody's */
+export const feeTopics = (payers: readonly string[] | null): string[][] =>
+  (payers ?? [ANY]).map((payer) => [symbol('fee'), payer]);
+
+/** All of one form: versions before 27.1.1 miss events where one filter has what another lacks. */
+export const filtersFor = (topics: readonly string[][]): EventFilter[] =>
+  Array.from({ length: Math.ceil(topics.length / TOPICS_EACH) }, (_, index) => ({
     type: 'contract',
     topics: topics.slice(index * TOPICS_EACH, (index + 1) * TOPICS_EACH),
   }));
-}
 
-/** Every transaction has one, a failed one too. */
-export const feeFilters = (): EventFilter[] => [{ type: 'contract', topics: [[symbol('fee'), ANY]] }];
+/** The account that paid the fee, as a topic; null for what is no event of a fee. A server without events of classic payments has none of those either. */
+export function feePayerOf({ contractId, topic }: RpcEvent, contractIdOf: ContractIdOf): string | null {
+  const isFee = topic.length === 2 && topic[0] === symbol('fee') && contractId === contractIdOf('native');
+  return isFee ? topic[1]! : null;
+}
 
 /** `<TOID>-<index>`; the TOID counts operations from 0. */
 const eventId = z.string().regex(/^\d{19}-\d{10}$/);
@@ -63,7 +67,7 @@ const eventSchema = z.object({
 });
 
 const answerSchema = z.object({
-  events: z.array(eventSchema).nullish(),
+  events: z.array(z.unknown()).nullish(),
   cursor: eventId,
   latestLedger: ledgerNumber,
   latestLedgerCloseTime: moment.optional().catch(undefined),
@@ -71,11 +75,17 @@ const answerSchema = z.object({
 
 export type RpcEvent = z.output<typeof eventSchema>;
 
-/** An event that was set aside as it is; null for anything else. */
-export const readEvent = (raw: unknown): RpcEvent | null => eventSchema.safeParse(raw).data ?? null;
+/** An event as a server gave it, perhaps long ago; null for anything else. */
+export function readEvent(raw: unknown): RpcEvent | null {
+  const { data } = eventSchema.safeParse(raw);
+  return data && ledgerOf(toidOf(data.id)) === data.ledger ? data : null;
+}
 
 export interface EventsAnswer {
+  /** In their order, each once. */
   events: RpcEvent[];
+  /** Entries that are no events. */
+  odd: unknown[];
   /** Of the last event, or the end of the last ledger that was looked through. */
   cursor: string;
   /** As many events as were asked for. */
@@ -97,28 +107,33 @@ export async function getEvents(
   const { cursor: after, ...range } = 'cursor' in from ? from : { ...from, cursor: null };
   const pagination = { limit, ...(after === null ? {} : { cursor: after }) };
   const answer = await call('getEvents', { ...range, filters, pagination }, answerSchema);
-  const events = answer.events ?? [];
-  const ids = events.map(({ id }) => id);
-  const start =
-    after ?? `${(BigInt('startLedger' in from ? from.startLedger : 0) << 32n).toString().padStart(19, '0')}`;
+  const entries = answer.events ?? [];
+  const read = entries.map((raw) => ({ raw, event: readEvent(raw) }));
+  const odd = read.flatMap(({ raw, event }) => (event === null ? [raw] : []));
+  const found = read.flatMap(({ event }) => event ?? []);
+  const start = after ?? toidText(BigInt('startLedger' in from ? from.startLedger : 0) << 32n);
+  // What comes twice is one event, and what came before is known.
+  const events = [...new Map(found.map((event) => [event.id, event])).values()].filter(({ id }) => id > start);
   // A cached or reversed answer would move a cursor to where nothing was read.
-  if (ids.some((id, index) => id <= (ids[index - 1] ?? start)))
+  const isOther = events.length === 0 && found.length > 0;
+  if (isOther || events.some(({ id }, index) => index > 0 && id < events[index - 1]!.id))
     throw new SourceError('events that do not follow their cursor');
-  if (events.some(({ id, ledger }) => ledgerOf(toidOf(id)) !== ledger))
-    throw new SourceError('an event outside its ledger');
   const { latestLedgerCloseTime: latestClosedAt = null, latestLedger, cursor } = answer;
-  return { events, cursor, isFull: events.length >= limit, latestLedger, latestClosedAt };
+  return { events, odd, cursor, isFull: entries.length >= limit, latestLedger, latestClosedAt };
 }
 
 /** The TOID of an event's operation, or of a cursor; operations count from 0. */
 export const toidOf = (id: string): bigint => BigInt(id.slice(0, 19));
 
-/** Behind the last event of this operation, which counts from 1 as Horizon counts it. */
-export const afterOperation = (operationId: bigint): string =>
-  `${(operationId - 1n).toString().padStart(19, '0')}-4294967295`;
+const toidText = (place: bigint): string => place.toString().padStart(19, '0');
 
-/** Events of a transaction as a whole stand under this. */
-const NO_OPERATION = 0xfffn;
+export const eventIdOf = (place: bigint, index: number): string =>
+  `${toidText(place)}-${index.toString().padStart(10, '0')}`;
+
+export const LAST_INDEX = 0xffff_ffff;
+
+/** The bits of an operation; events of a transaction as a whole stand under this number. */
+export const NO_OPERATION = 0xfffn;
 
 /** The id that Horizon gives the event's operation; null for one of the transaction as a whole. */
 export function operationIdOf({ id }: RpcEvent): bigint | null {
@@ -126,18 +141,14 @@ export function operationIdOf({ id }: RpcEvent): bigint | null {
   return (place & NO_OPERATION) === NO_OPERATION ? null : place + 1n;
 }
 
-/** Whose accounts the event pays and is paid by; nobody's when it is not told by the asset's own contract. */
+/** The accounts that the event pays and is paid by; null when it is not told by the asset's own contract. */
 export function partiesOfEvent(
   { contractId = null, topic }: RpcEvent,
   contractIdOf: ContractIdOf,
 ): { receiver: string | null; sender: string | null } {
-  const nobody = { receiver: null, sender: null };
-  if (!MOVES.some((word) => symbol(word) === topic[0])) return nobody;
-  try {
-    const topics = topic.map((each) => sdk().xdr.ScVal.fromXDR(each, 'base64'));
-    const event = readTokenEvent(contractId, topics, contractIdOf);
-    return event ? { receiver: receiverOf(event), sender: senderOf(event) } : nobody;
-  } catch {
-    return nobody;
-  }
+  const unknown = { receiver: null, sender: null };
+  if (!MOVES.some((word) => symbol(word) === topic[0])) return unknown;
+  // A party that cannot be read does not hide the other one.
+  const event = readTokenEvent(contractId, topic.map(scValAsJson), contractIdOf);
+  return event ? { receiver: receiverOf(event), sender: senderOf(event) } : unknown;
 }

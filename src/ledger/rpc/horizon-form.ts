@@ -1,15 +1,12 @@
-/** Writes decoded XDR in the form in which Horizon's records show it: addresses, assets, amounts and memos. */
+/** Writes XDR that was read as JSON in the form in which Horizon's records show it: addresses, assets, amounts and memos. */
 import { isUtf8 } from 'node:buffer';
-import type { xdr } from '@stellar/stellar-sdk/minimal';
-import type { Asset } from '../../domain/asset.js';
-import { sdk } from '../../domain/stellar-sdk.js';
+import { z } from 'zod';
+import { type Asset, NATIVE } from '../../domain/asset.js';
 import { accountOf } from '../address.js';
+import { armOf, bytesOfText, integer } from './xdr-json.js';
 
 /** Fields of a record of Horizon. */
 export type Fields = Record<string, unknown>;
-
-/** G…, or M… where it is muxed. */
-export const addressOf = (account: xdr.MuxedAccount): string => sdk().encodeMuxedAccountToAddress(account, true);
 
 /** An address under Horizon's name of the field, and the muxed address beside it where there is one. */
 export function party(field: string, address: string): Fields {
@@ -17,16 +14,21 @@ export function party(field: string, address: string): Fields {
   return { [field]: account, ...(account === address ? {} : { [`${field}_muxed`]: address }) };
 }
 
-export const transferFields = (from: string, to: xdr.MuxedAccount, asset: xdr.Asset, amount: xdr.Int64): Fields => ({
+export const transferFields = (from: string, to: string, asset: unknown, amount: bigint): Fields => ({
   ...party('from', from),
-  ...party('to', addressOf(to)),
-  ...assetFields(fromXdr(asset)),
-  amount: toAmount(BigInt(amount.toString())),
+  ...party('to', to),
+  ...assetFields(assetIn(asset)),
+  amount: toAmount(amount),
 });
 
-function fromXdr(asset: xdr.Asset): Asset {
-  const { code, issuer } = sdk().Asset.fromOperation(asset);
-  return { code, issuer: issuer ?? null };
+const issuedSchema = z.object({ asset_code: z.string(), issuer: z.string() });
+
+/** @throws for what is no asset of an account */
+function assetIn(json: unknown): Asset {
+  const arm = armOf(json);
+  if (arm?.name === 'native') return NATIVE;
+  const { asset_code, issuer } = issuedSchema.parse(arm?.value);
+  return { code: asset_code, issuer };
 }
 
 export const assetFields = ({ code, issuer }: Asset): Fields =>
@@ -44,21 +46,35 @@ export function toAmount(stroops: bigint): string {
   return `${stroops < 0n ? '-' : ''}${digits.slice(0, -7)}.${digits.slice(-7)}`;
 }
 
-export function memoFields(memo: xdr.Memo): Fields {
-  switch (memo.switch().name) {
-    case 'memoNone':
+/** @throws for what is no memo */
+export function memoFields(json: unknown): Fields {
+  const arm = armOf(json);
+  switch (arm?.name) {
+    case 'none':
       return { memo_type: 'none' };
-    case 'memoText': {
-      const bytes = Buffer.from(memo.text());
-      return { memo_type: 'text', memo: textAsShown(bytes), memo_bytes: bytes.toString('base64') };
-    }
-    case 'memoId':
-      return { memo_type: 'id', memo: memo.id().toString() };
-    case 'memoHash':
-      return { memo_type: 'hash', memo: memo.hash().toString('base64') };
+    case 'text':
+      return textMemo(bytesOfText(z.string().parse(arm.value)));
+    case 'id':
+      return { memo_type: 'id', memo: integer.parse(arm.value).toString() };
+    case 'hash':
+    case 'return':
+      return { memo_type: arm.name, memo: Buffer.from(z.hex().parse(arm.value), 'hex').toString('base64') };
     default:
-      return { memo_type: 'return', memo: memo.retHash().toString('base64') };
+      throw new TypeError('no memo');
   }
+}
+
+const textMemo = (bytes: Buffer): Fields => ({
+  memo_type: 'text',
+  memo: textAsShown(bytes),
+  memo_bytes: bytes.toString('base64'),
+});
+
+/** The memo that an event names as `to_muxed_id`, where that is no number: a text, or the bytes of a hash. */
+export function memoOfEvent(value: unknown): Fields {
+  const arm = armOf(value);
+  if (arm?.name === 'string') return textMemo(bytesOfText(z.string().parse(arm.value)));
+  return arm?.name === 'bytes' ? memoFields({ hash: arm.value }) : memoFields('none');
 }
 
 /** As Horizon shows a text memo: U+FFFD for each byte that is no UTF-8, and no NUL. */

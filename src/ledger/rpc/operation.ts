@@ -1,16 +1,15 @@
-/** One operation of a transaction, from envelope, result and events: the record that Horizon would show of it, so that one code judges both. Only
- *  ScVal, envelope and result are decoded: they hardly change with the protocol. */
-import type { xdr } from '@stellar/stellar-sdk/minimal';
+/** One operation of a transaction, from envelope, result and events: the record that Horizon would show of it, so that one code judges both. What the SDK
+ *  cannot decode is read from the server's JSON, and where there is none from the events. */
 import { z } from 'zod';
-import { StrKey } from '../../domain/stellar-sdk.js';
 import { hash, toid } from '../horizon/fields.js';
 import { parseRecord } from '../horizon/record.js';
 import type { RecordOutcome } from '../records.js';
 import { operationOrderOf } from '../toid.js';
 import { type BalanceChangeEvent, changeOf, readBalanceChange } from './balance-change.js';
-import { type DecodedTransaction, decodeLazily } from './envelope.js';
-import { addressOf, type Fields, memoFields, party, toAmount, transferFields } from './horizon-form.js';
+import { type DecodedTransaction, decodeLazily, type TransactionParts } from './envelope.js';
+import { type Fields, memoOfEvent, party, toAmount, transferFields } from './horizon-form.js';
 import { type ContractIdOf, receiverOf } from './token-event.js';
+import { armOf, inArm, integer } from './xdr-json.js';
 
 /** What is kept of a transaction for one of its operations: all that judging needs, as the server gave it. */
 export interface RpcOperation {
@@ -23,6 +22,14 @@ export interface RpcOperation {
   resultXdr: string;
   /** ContractEvents of this operation. */
   eventsXdr: string[];
+  /** The same as the server decodes it, where the SDK cannot: XDR as JSON. */
+  json?: OperationJson | undefined;
+}
+
+export interface OperationJson {
+  envelope?: unknown;
+  result?: unknown;
+  events?: unknown[] | undefined;
 }
 
 const operationSchema = z.object({
@@ -32,38 +39,91 @@ const operationSchema = z.object({
   envelopeXdr: z.string(),
   resultXdr: z.string(),
   eventsXdr: z.array(z.string()),
+  json: z
+    .object({
+      envelope: z.unknown().optional(),
+      result: z.unknown().optional(),
+      events: z.array(z.unknown()).optional(),
+    })
+    .optional()
+    .catch(undefined),
 });
 
 /** Whether a raw record came from Stellar RPC. */
 export const isRpcOperation = (raw: unknown): boolean =>
   typeof raw === 'object' && raw !== null && 'envelopeXdr' in raw;
 
+/** Events of an operation; null for those that move nothing. */
+type Told = readonly (BalanceChangeEvent | 'unreadable' | null)[];
+
+const toldBy = ({ eventsXdr, json }: Pick<RpcOperation, 'eventsXdr' | 'json'>, contractIdOf: ContractIdOf): Told =>
+  eventsXdr.map((event, index) => readBalanceChange(event, json?.events?.[index], contractIdOf));
+
+/** Whether the SDK can decode all that the operation is read from. */
+export function isReadable(
+  operation: Pick<RpcOperation, 'eventsXdr'>,
+  decoded: DecodedTransaction,
+  contractIdOf: ContractIdOf,
+): boolean {
+  try {
+    decoded.envelope();
+    decoded.results();
+  } catch {
+    return false;
+  }
+  return !toldBy(operation, contractIdOf).includes('unreadable');
+}
+
 /** Nothing that it holds makes the parser throw.
  *  @param decoded of its transaction, where several operations of it are parsed */
 export function parseOperation(raw: unknown, contractIdOf: ContractIdOf, decoded?: DecodedTransaction): RecordOutcome {
   const { data } = operationSchema.safeParse(raw);
   if (!data) return parked(Object(raw), 'is no operation of Stellar RPC', null);
-  const operation = raw as RpcOperation;
-  const events = data.eventsXdr.map((event) => readBalanceChange(event, contractIdOf));
+  const told = toldBy(data, contractIdOf);
+  const known = told.flatMap((each) => (each && each !== 'unreadable' ? [each] : []));
+  const receivers = known.flatMap(({ event }) => receiverOf(event) ?? []);
+  const index = operationOrderOf(data.operationId) - 1;
+  const parts = decoded ?? decodeLazily(data);
   let fields: Fields | null;
   try {
-    const index = operationOrderOf(data.operationId) - 1;
-    fields = toFields(operation, decoded ?? decodeLazily(operation), index, events);
+    fields = toFields(data, parts, index, told);
   } catch {
-    const receivers = events.flatMap((each) => (each ? (receiverOf(each.event) ?? []) : []));
-    return parked(operation, 'envelope or result cannot be decoded', receivers.length > 0 ? receivers : null);
+    return parked(raw as RpcOperation, 'cannot be decoded', receivers.length > 0 ? receivers : null);
   }
+  const operationId = data.operationId.toString();
   // Trades, claims and the like move money and are no payments.
-  if (fields === null) return { kind: 'ignored', reason: 'no_account_credited', pagingToken: operation.operationId };
-  return parseRecord({
-    id: operation.operationId,
-    paging_token: operation.operationId,
-    transaction_hash: operation.transactionHash,
+  if (fields === null) return { kind: 'ignored', reason: 'no_account_credited', pagingToken: operationId };
+  const record = {
+    id: operationId,
+    paging_token: operationId,
+    transaction_hash: data.transactionHash,
     transaction_successful: true,
-    created_at: operation.closedAt,
+    created_at: data.closedAt,
     ...fields,
-  });
+  };
+  if (fields.type !== 'account_merge') return parseRecord(record);
+  const merged = mergedBy(readOr(() => parts.results()[index]));
+  const credited = merged === null ? creditsIn(known) : [{ to: String(fields.into), amount: merged }];
+  return parseRecord(record, { effects: effectsOf(credited) });
 }
+
+/** What a merge moved; null where the result does not tell. */
+const mergedBy = (result: unknown): bigint | null =>
+  integer.safeParse(inArm(inArm(inArm(result, 'op_inner'), 'account_merge'), 'success')).data ?? null;
+
+const creditsIn = (changes: readonly BalanceChangeEvent[]) =>
+  changes.flatMap(({ event: { to, asset }, amount }) =>
+    asset.issuer === null && to !== null && amount !== null ? [{ to, amount }] : [],
+  );
+
+/** Horizon's effects of a merge, for a result whose XDR cannot be decoded. */
+const effectsOf = (credited: readonly { to: string; amount: bigint }[]): unknown => ({
+  _embedded: {
+    records: credited.map(({ to, amount }) => ({
+      ...{ type: 'account_credited', asset_type: 'native', account: to, amount: toAmount(amount) },
+    })),
+  },
+});
 
 const parked = (
   { operationId, transactionHash }: Partial<RpcOperation>,
@@ -79,73 +139,152 @@ const parked = (
   receivers,
 });
 
-/** Horizon's fields of the operation and its transaction; null for a kind of operation that pays nobody. */
+/** Horizon's fields of the operation and its transaction; null for a kind of operation that pays no account. @throws where neither way tells them */
 function toFields(
-  operation: RpcOperation,
+  operation: Pick<RpcOperation, 'transactionHash' | 'resultXdr'>,
   decoded: DecodedTransaction,
   index: number,
-  events: readonly (BalanceChangeEvent | null)[],
+  told: Told,
 ): Fields | null {
-  const { source, memo, operations } = decoded.envelope();
-  const found = operations[index];
-  if (!found) throw new RangeError('the transaction has no such operation');
-  const ownSource = found.sourceAccount();
-  const by = ownSource ? addressOf(ownSource) : source;
-  const moved = operationFields(found.body(), by, () => decoded.results()[index]!.tr(), events);
+  const parts = readOr(() => decoded.envelope());
+  const moved = parts
+    ? byEnvelope(parts, index, () => decoded.results()[index], told)
+    : byEvents(kindIn(decoded, index), told);
   if (moved === null) return null;
+  const { memo, ...fields } = moved;
   return {
-    ...moved,
+    ...fields,
     transaction: {
       hash: operation.transactionHash,
       successful: true,
       result_xdr: operation.resultXdr,
-      ...memoFields(memo),
+      ...memo,
     },
   };
 }
 
-function operationFields(
-  body: xdr.OperationBody,
-  source: string,
-  result: () => xdr.OperationResultTr,
-  events: readonly (BalanceChangeEvent | null)[],
-): Fields | null {
-  switch (body.switch().name) {
+type Moved = Fields & { memo: Fields };
+
+function readOr<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}
+
+/** The kind of operation that the result names; null where that cannot be read. */
+const kindIn = (decoded: DecodedTransaction, index: number): string | null =>
+  armOf(
+    inArm(
+      readOr(() => decoded.results()[index]),
+      'op_inner',
+    ),
+  )?.name ?? null;
+
+/** What the events alone tell. They count as Horizon counts them in a contract call only; elsewhere one event is the payment, and several are not told
+ *  apart. */
+function byEvents(kind: string | null, told: Told): Moved {
+  const changes = changesIn(told);
+  const [change] = changes;
+  if (kind !== HOST_FUNCTION && changes.length !== 1) throw new TypeError('cannot be read from its events');
+  return { ...hostFunction(changes), memo: memoOfEvent(change?.toMuxedId) };
+}
+
+/** @throws where one cannot be read: those behind it would be counted wrong */
+function changesIn(told: Told): BalanceChangeEvent[] {
+  return told.flatMap((each) => {
+    if (each === 'unreadable') throw new TypeError('an event that cannot be read');
+    return each ?? [];
+  });
+}
+
+const HOST_FUNCTION = 'invoke_host_function';
+
+const hostFunction = (changes: readonly BalanceChangeEvent[]): Fields => ({
+  type: HOST_FUNCTION,
+  asset_balance_changes: changes.map(changeOf),
+});
+
+function byEnvelope(
+  { source, memo, operations }: TransactionParts,
+  index: number,
+  result: () => unknown,
+  told: Told,
+): Moved | null {
+  const found = operations[index];
+  if (!found) throw new RangeError('the transaction has no such operation');
+  const moved = operationFields(found.body, found.source ?? source, result, told);
+  return moved && { ...moved, memo };
+}
+
+const paymentSchema = z.object({ destination: z.string(), asset: z.unknown(), amount: integer });
+const receiveSchema = z.object({ destination: z.string(), dest_asset: z.unknown(), dest_amount: integer });
+const sendSchema = receiveSchema.omit({ dest_amount: true });
+const creationSchema = z.object({ destination: z.string(), starting_balance: integer });
+const mergeSchema = z.string();
+
+/** Kinds of operations that pay no account. */
+const PAY_NOBODY = new Set([
+  'manage_sell_offer',
+  'create_passive_sell_offer',
+  'manage_buy_offer',
+  'set_options',
+  'change_trust',
+  'allow_trust',
+  'set_trust_line_flags',
+  'inflation',
+  'manage_data',
+  'bump_sequence',
+  'create_claimable_balance',
+  'claim_claimable_balance',
+  'begin_sponsoring_future_reserves',
+  'end_sponsoring_future_reserves',
+  'revoke_sponsorship',
+  'clawback',
+  'clawback_claimable_balance',
+  'liquidity_pool_deposit',
+  'liquidity_pool_withdraw',
+  'extend_footprint_ttl',
+  'restore_footprint',
+]);
+
+function operationFields(body: unknown, source: string, result: () => unknown, told: Told): Fields | null {
+  const arm = armOf(body);
+  switch (arm?.name) {
     case 'payment': {
-      const payment = body.paymentOp();
-      return { type: 'payment', ...transferFields(source, payment.destination(), payment.asset(), payment.amount()) };
+      const { destination, asset, amount } = paymentSchema.parse(arm.value);
+      return { type: 'payment', ...transferFields(source, destination, asset, amount) };
     }
-    case 'pathPaymentStrictReceive': {
-      const path = body.pathPaymentStrictReceiveOp();
-      const moved = transferFields(source, path.destination(), path.destAsset(), path.destAmount());
-      return { type: 'path_payment_strict_receive', ...moved };
+    case 'path_payment_strict_receive': {
+      const { destination, dest_asset, dest_amount } = receiveSchema.parse(arm.value);
+      return { type: arm.name, ...transferFields(source, destination, dest_asset, dest_amount) };
     }
-    case 'pathPaymentStrictSend': {
-      const path = body.pathPaymentStrictSendOp();
-      const amount = result().pathPaymentStrictSendResult().success().last().amount();
-      return {
-        type: 'path_payment_strict_send',
-        ...transferFields(source, path.destination(), path.destAsset(), amount),
-      };
+    case 'path_payment_strict_send': {
+      const { destination, dest_asset } = sendSchema.parse(arm.value);
+      return { type: arm.name, ...transferFields(source, destination, dest_asset, arrivedBy(result())) };
     }
-    case 'createAccount': {
-      const creation = body.createAccountOp();
+    case 'create_account': {
+      const { destination: account, starting_balance } = creationSchema.parse(arm.value);
       return {
         type: 'create_account',
         ...party('funder', source),
-        account: StrKey.encodeEd25519PublicKey(creation.destination().ed25519()),
-        starting_balance: toAmount(BigInt(creation.startingBalance().toString())),
+        account,
+        starting_balance: toAmount(starting_balance),
       };
     }
-    case 'accountMerge':
-      return {
-        type: 'account_merge',
-        ...party('account', source),
-        ...party('into', addressOf(body.destination())),
-      };
-    case 'invokeHostFunction':
-      return { type: 'invoke_host_function', asset_balance_changes: events.flatMap((each) => changeOf(each) ?? []) };
+    case 'account_merge':
+      return { type: 'account_merge', ...party('account', source), ...party('into', mergeSchema.parse(arm.value)) };
     default:
-      return null;
+      // A kind that is not known yet says by its events what it moved, as a contract call does.
+      return arm && PAY_NOBODY.has(arm.name) ? null : hostFunction(changesIn(told));
   }
+}
+
+const arrivedSchema = z.object({ last: z.object({ amount: integer }) });
+
+/** What a path payment that sends a fixed amount delivered. @throws for any other result */
+function arrivedBy(result: unknown): bigint {
+  const outcome = inArm(inArm(result, 'op_inner'), 'path_payment_strict_send');
+  return arrivedSchema.parse(inArm(outcome, 'success')).last.amount;
 }

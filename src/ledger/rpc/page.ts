@@ -1,24 +1,11 @@
 /** A page of payments from events. Each operation that may pay somebody is one incomplete record; its transaction says what was paid, and is fetched
  *  only if the operation concerns a wallet of ours. */
-import { SourceError } from '../errors.js';
 import type { LedgerRecord, RecordOutcome } from '../records.js';
 import type { Page } from '../source.js';
 import { cursorAfter, ledgerOf, ledgerOfCursor } from '../toid.js';
-import type { Call } from './call.js';
-import {
-  afterOperation,
-  type EventFilter,
-  type EventsAnswer,
-  type EventsFrom,
-  getEvents,
-  MOST_NAMED,
-  operationIdOf,
-  partiesOfEvent,
-  paymentFilters,
-  type RpcEvent,
-  readEvent,
-  toidOf,
-} from './events.js';
+import { MOST_NAMED, operationIdOf, partiesOfEvent, paymentTopics, type RpcEvent, readEvent } from './events.js';
+import type { LedgerRange, WholeLedgers } from './ledgers.js';
+import { type Looking, readSeenLedgers } from './sight.js';
 import type { ContractIdOf } from './token-event.js';
 
 export interface PageRequest {
@@ -31,39 +18,30 @@ export interface PageRequest {
   limit: number;
 }
 
-/** Events of others come between those of one address (burns), and those of nobody here between those of all. */
-const EVENTS_PER_RECORD = { named: 5, all: 10 };
+/** Other events come between: mints, burns and fees between those of one address, and payments of accounts that are not watched between those of all. */
+const EVENTS_PER_RECORD = { named: 20, all: 10 };
 const MOST_EVENTS = 10_000;
-const MOST_OF_OPERATION = 100_000;
 /** How many ledgers a request may search for each record that it asks for. The search takes the time, so a request for fewer records searches less. */
 const LEDGERS_PER_RECORD = 50;
 const USUAL_LIMIT = 200;
 
-/** Where to read on. A cursor within a ledger begins after its operation, every other one at a ledger. */
-function startOf({ cursor, shownLedger, limit }: PageRequest): EventsFrom {
-  const at = BigInt(cursor);
-  const ledger = ledgerOf(at);
-  const isWithin = ledger > shownLedger && cursor !== cursorAfter(ledger) && (at & 0xfffn) > 0n;
-  if (isWithin) return { cursor: afterOperation(at) };
+/** A ledger is read whole, also where the cursor lies within it: what comes before the cursor is passed over. */
+export function rangeOf({ cursor, shownLedger, limit }: PageRequest): LedgerRange {
+  const ledger = ledgerOf(BigInt(cursor));
   const startLedger = Math.max(cursor === cursorAfter(ledger) ? ledger + 1 : ledger, shownLedger + 1, 1);
   return { startLedger, ...(limit < USUAL_LIMIT ? { endLedger: startLedger + limit * LEDGERS_PER_RECORD } : {}) };
 }
 
-/** The first ledger that a request looks at. */
-export const firstLedgerOf = (request: PageRequest): number => {
-  const from = startOf(request);
-  return 'cursor' in from ? ledgerOf(toidOf(from.cursor)) : from.startLedger;
-};
-
 /** @throws SourceError */
-export async function readEventsPage(call: Call, request: PageRequest, contractIdOf: ContractIdOf): Promise<Page> {
+export async function readEventsPage(looking: Looking, request: PageRequest): Promise<Page> {
   const { addresses, cursor, limit } = request;
-  const answers = await Promise.all(
-    groupsOf(addresses).map((group) =>
-      readWholeOperations(call, startOf(request), paymentFilters(group), eventsLimit(request)),
+  const { contractIdOf } = looking;
+  const range = rangeOf(request);
+  const answer = joined(
+    await Promise.all(
+      groupsOf(addresses).map((group) => readSeenLedgers(looking, range, paymentTopics(group), eventsLimit(request))),
     ),
   );
-  const answer = joined(answers);
   const wanted = addresses && new Set(addresses);
   const found = new Map<bigint, Found>();
   for (const event of answer.events) {
@@ -78,8 +56,19 @@ export async function readEventsPage(call: Call, request: PageRequest, contractI
   }
   const all = [...found].map(([operationId, each]) => toRecord(operationId, each));
   const records = wanted ? all.slice(0, limit) : all;
-  return { records, ...endOf(answer, records, records.length < all.length), gone: false, among: addresses };
+  const end = endOf(answer, range, records, records.length < all.length);
+  return { records: [...records, ...answer.odd.map(setAside)], ...end, gone: false, among: addresses };
 }
+
+/** Nothing tells whom it concerns. */
+const setAside = (raw: unknown): LedgerRecord => ({
+  raw,
+  outcome: {
+    kind: 'parked',
+    ...{ pagingToken: null, operationId: null, transactionHash: null },
+    ...{ fault: 'not_a_record', reason: 'is no event', receivers: null },
+  },
+});
 
 interface Found {
   /** The operation's first. */
@@ -97,58 +86,32 @@ function groupsOf(addresses: readonly string[] | null): (readonly string[] | nul
   );
 }
 
-/** Answers to requests that began at the same place, as far as the one that looked through least. */
-function joined(answers: readonly EventsAnswer[]): EventsAnswer {
-  const [least, ...others] = [...answers].sort((a, b) => (shownUpTo(a) < shownUpTo(b) ? -1 : 1));
+/** Answers of ledgers from the same one on, as far as the one that tells least. */
+function joined(answers: readonly WholeLedgers[]): WholeLedgers {
+  const [least, ...others] = [...answers].sort((a, b) => a.upTo - b.upTo);
   if (others.length === 0) return least!;
-  const end = shownUpTo(least!);
   const byId = new Map(answers.flatMap(({ events }) => events).map((event) => [event.id, event]));
-  const events = [...byId.values()].filter(({ id }) => toidOf(id) <= end).sort((a, b) => (a.id < b.id ? -1 : 1));
-  return { ...least!, events };
+  const events = [...byId.values()]
+    .filter(({ ledger }) => ledger <= least!.upTo)
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  return { ...least!, events, odd: answers.flatMap(({ odd }) => odd) };
 }
-
-/** The place up to which an answer of whole operations shows everything. */
-const shownUpTo = ({ events, cursor, isFull, latestLedger }: EventsAnswer): bigint =>
-  isFull ? toidOf(events.at(-1)!.id) : BigInt(cursorAfter(Math.min(ledgerOf(toidOf(cursor)), latestLedger)));
 
 const eventsLimit = ({ addresses, limit }: PageRequest): number =>
   Math.min(MOST_EVENTS, limit * (addresses ? EVENTS_PER_RECORD.named : EVENTS_PER_RECORD.all));
 
-/** Reads on until no operation is cut in two: a cursor stands only behind whole operations. */
-async function readWholeOperations(
-  call: Call,
-  from: EventsFrom,
-  filters: readonly EventFilter[],
-  limit: number,
-): Promise<EventsAnswer> {
-  let answer = await getEvents(call, from, filters, limit);
-  const events = [...answer.events];
-  while (answer.isFull && toidOf(events[0]!.id) === toidOf(events.at(-1)!.id)) {
-    answer = await getEvents(call, { cursor: answer.events.at(-1)!.id }, filters, limit);
-    events.push(...answer.events);
-    if (events.length > MOST_OF_OPERATION) throw new SourceError('more events of one operation than there can be');
-  }
-  if (!answer.isFull) return { ...answer, events };
-  const cut = toidOf(events.at(-1)!.id);
-  return { ...answer, events: events.filter(({ id }) => toidOf(id) !== cut) };
-}
-
 /** @param isCut more records were found than are given. */
 function endOf(
-  { events, cursor, isFull, latestLedger }: EventsAnswer,
+  { upTo, latestLedger }: WholeLedgers,
+  { startLedger }: LedgerRange,
   records: readonly LedgerRecord[],
   isCut: boolean,
 ): Pick<Page, 'cursor' | 'full' | 'shownLedger'> {
   const last = records.at(-1)?.outcome.pagingToken ?? null;
   if (isCut) return { cursor: last, full: true, shownLedger: null };
-  if (isFull) {
-    const end = toidOf(events.at(-1)!.id);
-    const isOfOperation = operationIdOf(events.at(-1)!) !== null;
-    return { cursor: (isOfOperation ? end + 1n : end).toString(), full: true, shownLedger: null };
-  }
-  const lookedThrough = Math.min(ledgerOf(toidOf(cursor)), latestLedger);
-  if (lookedThrough < latestLedger) return { cursor: cursorAfter(lookedThrough), full: true, shownLedger: null };
-  return { cursor: last, full: false, shownLedger: lookedThrough };
+  const isOnTheWay = startLedger <= upTo && upTo < latestLedger;
+  if (isOnTheWay) return { cursor: cursorAfter(upTo), full: true, shownLedger: null };
+  return { cursor: last, full: false, shownLedger: upTo };
 }
 
 const toRecord = (operationId: bigint, { event, receivers, senders }: Found): LedgerRecord => ({

@@ -1,27 +1,180 @@
 /** Whether a server shows events of classic payments. A stellar-core that does not emit them is no error to anybody: payments are just missing. Every
- *  transaction has an event of its fee, so one ledger with a transaction and without such an event tells. */
+ *  transaction has an event of its fee, so a ledger is seen where the very answer that gave its payments has such an event, too, or where there is no
+ *  transaction in it. Each answer may come from another machine: what one showed says nothing of the next. */
 import { z } from 'zod';
-import type { Call } from './call.js';
-import { feeFilters, getEvents } from './events.js';
+import { SourceError } from '../errors.js';
+import { type Call, INVALID_PARAMS, OUT_OF_RANGE, RpcError } from './call.js';
+import { feePayerOf, feeTopics, filtersFor, getEvents, MOST_WITNESSES } from './events.js';
 import { ledgerNumber } from './fields.js';
+import { type LedgerRange, readWholeLedgers, type WholeLedgers } from './ledgers.js';
+import type { ContractIdOf } from './token-event.js';
 
-/** `nothing`: there is no transaction either, up to `latestLedger`. */
-export type Sight = { kind: 'sees' | 'blind' } | { kind: 'nothing'; latestLedger: number };
+/** Accounts that pay fees in most ledgers: theirs are asked for, where everybody's are many. */
+export interface Witnesses {
+  /** As topics. Null asks for everybody's fees. */
+  payers: readonly string[] | null;
+  /** In how many of the ledgers that were looked at each paid one, later ones counting for more. */
+  known: Map<string, number>;
+}
+
+export const newWitnesses = (): Witnesses => ({ payers: null, known: new Map() });
+
+/** A ledger that its server shows without its classic events. */
+export class UnseenLedger extends SourceError {
+  constructor(ledger: number) {
+    super(`it shows no events of classic payments in ledger ${ledger}: it needs EMIT_CLASSIC_EVENTS=true`);
+  }
+}
+
+export interface Looking {
+  call: Call;
+  witnesses: Witnesses;
+  contractIdOf: ContractIdOf;
+}
+
+/** So few fees in a ledger are all asked for. */
+const FEW_FEES = 8;
+const MOST_KNOWN = 1000;
+const FADING = 0.9;
+/** One of several machines behind a URL may see. */
+const PROBES = 3;
+/** Each comes with its meta data, several kB. */
+const TRANSACTIONS_AT_ONCE = 50;
 
 const transactionsSchema = z.object({
   transactions: z.array(z.object({ ledger: ledgerNumber })).nullish(),
   latestLedger: ledgerNumber,
 });
 
-/** Looks at the first transaction from a ledger on. @throws SourceError, an `RpcError` for a ledger that the server does not have */
-export async function probeSight(call: Call, startLedger: number): Promise<Sight> {
-  const here = await getEvents(call, { startLedger, endLedger: startLedger + 1 }, feeFilters(), 1);
-  if (here.events.length > 0) return { kind: 'sees' };
+/** Reads whole ledgers as far as they are shown to be seen; perhaps none. @throws UnseenLedger for the first one */
+export async function readSeenLedgers(
+  looking: Looking,
+  range: LedgerRange,
+  topics: readonly string[][],
+  limit: number,
+): Promise<WholeLedgers> {
+  const { witnesses } = looking;
+  const { startLedger } = range;
+  if (witnesses.payers !== null) {
+    const { read, seen } = await look(looking, range, topics, limit);
+    const end = runOf(seen, startLedger, read.upTo);
+    if (end >= startLedger || read.upTo < startLedger) return upTo(read, end);
+    // None of them paid here, or nothing is shown: everybody's fees tell.
+    witnesses.payers = null;
+    return readSeenLedgers(looking, { startLedger, endLedger: startLedger + 1 }, topics, limit);
+  }
+  const { read, seen } = await look(looking, range, topics, limit);
+  const end = await lastSeen(looking.call, seen, startLedger, read.upTo);
+  if (end !== 'unseen') return upTo(read, end);
+  for (let probe = 1; probe < PROBES; probe++) {
+    const again = await look(looking, range, topics, limit);
+    const seenTo = runOf(again.seen, startLedger, again.read.upTo);
+    if (seenTo >= startLedger) return upTo(again.read, seenTo);
+  }
+  throw new UnseenLedger(startLedger);
+}
+
+/** @returns the ledgers, and which of them show a fee */
+async function look(
+  looking: Looking,
+  range: LedgerRange,
+  topics: readonly string[][],
+  limit: number,
+): Promise<{ read: WholeLedgers; seen: ReadonlySet<number> }> {
+  const { call, witnesses, contractIdOf } = looking;
+  const { payers } = witnesses;
+  const read = await readWholeLedgers(call, range, filtersFor([...topics, ...feeTopics(payers)]), limit);
+  const paid = read.events.flatMap((event) => {
+    const payer = feePayerOf(event, contractIdOf);
+    return payer === null ? [] : [{ payer, ledger: event.ledger }];
+  });
+  if (payers === null) chooseWitnesses(witnesses, paid, read.upTo - range.startLedger + 1);
+  return { read, seen: new Set(paid.map(({ ledger }) => ledger)) };
+}
+
+/** The last ledger of a row that all show a fee; the one before the first when that does not. */
+function runOf(seen: ReadonlySet<number>, from: number, end: number): number {
+  let at = from;
+  while (at <= end && seen.has(at)) at += 1;
+  return at - 1;
+}
+
+const upTo = (read: WholeLedgers, ledger: number): WholeLedgers => ({
+  ...read,
+  events: read.events.filter((event) => event.ledger <= ledger),
+  upTo: Math.min(read.upTo, ledger),
+});
+
+interface PaidFee {
+  payer: string;
+  ledger: number;
+}
+
+/** @param paid everybody's fees in so many ledgers */
+function chooseWitnesses(witnesses: Witnesses, paid: readonly PaidFee[], ledgers: number): void {
+  if (paid.length <= FEW_FEES * Math.max(1, ledgers)) return;
+  const { known } = witnesses;
+  for (const [payer, count] of known) known.set(payer, count * FADING);
+  for (const key of new Set(paid.map(({ payer, ledger }) => `${ledger} ${payer}`))) {
+    const payer = key.split(' ')[1]!;
+    known.set(payer, (known.get(payer) ?? 0) + 1);
+  }
+  // Between equals the one with more fees is likelier to pay one in the next ledger, too.
+  const counts = new Map<string, number>();
+  for (const { payer } of paid) counts.set(payer, (counts.get(payer) ?? 0) + 1);
+  const ranked = [...known].sort(([a, one], [b, other]) => other - one || (counts.get(b) ?? 0) - (counts.get(a) ?? 0));
+  witnesses.known = new Map(ranked.slice(0, MOST_KNOWN));
+  witnesses.payers = ranked.slice(0, MOST_WITNESSES).map(([payer]) => payer);
+}
+
+/** The last of the ledgers of which each shows a fee, or has no transaction. `unseen`: the first one has some, and shows none. */
+async function lastSeen(call: Call, seen: ReadonlySet<number>, from: number, end: number): Promise<number | 'unseen'> {
+  let at = runOf(seen, from, end) + 1;
+  while (at <= end) {
+    const { used, knownTo } = await usedLedgers(call, at, at === end ? 1 : TRANSACTIONS_AT_ONCE);
+    const first = at;
+    while (at <= Math.min(end, knownTo) && (seen.has(at) || !used.has(at))) at += 1;
+    if (at <= end && used.has(at) && !seen.has(at)) return at === from ? 'unseen' : at - 1;
+    if (at === first) return at - 1;
+    at = runOf(seen, at, end) + 1;
+  }
+  return end;
+}
+
+interface Used {
+  used: ReadonlySet<number>;
+  /** The other ledgers up to this one have no transaction. */
+  knownTo: number;
+}
+
+/** The ledgers from this one on that have a transaction. */
+async function usedLedgers(call: Call, startLedger: number, limit: number): Promise<Used> {
+  try {
+    const params = { startLedger, pagination: { limit } };
+    const answer = await call('getTransactions', params, transactionsSchema);
+    const ledgers = (answer.transactions ?? []).map(({ ledger }) => ledger).filter((ledger) => ledger >= startLedger);
+    // A server may give fewer than were asked for: only none at all means that there are no more.
+    return { used: new Set(ledgers), knownTo: ledgers.length > 0 ? Math.max(...ledgers) : answer.latestLedger };
+  } catch (error) {
+    // Another machine that is behind.
+    const isBehind = error instanceof RpcError && (error.code === OUT_OF_RANGE || error.code === INVALID_PARAMS);
+    if (isBehind) return { used: new Set(), knownTo: startLedger - 1 };
+    const isTooMuch = error instanceof SourceError && (error.kind === 'too_large' || error.kind === 'slow');
+    if (isTooMuch && limit > 1) return usedLedgers(call, startLedger, 1);
+    throw error;
+  }
+}
+
+/** `nothing`: there is no transaction from this ledger on. @throws SourceError, an `RpcError` for a ledger that the server does not have */
+export async function probeSight(call: Call, startLedger: number): Promise<'sees' | 'blind' | 'nothing'> {
   const params = { startLedger, pagination: { limit: 1 } };
-  const { transactions, latestLedger } = await call('getTransactions', params, transactionsSchema);
+  const { transactions } = await call('getTransactions', params, transactionsSchema);
   const first = transactions?.[0];
-  if (!first) return { kind: 'nothing', latestLedger };
+  if (!first) return 'nothing';
   const there = { startLedger: first.ledger, endLedger: first.ledger + 1 };
-  const { events } = await getEvents(call, there, feeFilters(), 1);
-  return { kind: events.length > 0 ? 'sees' : 'blind' };
+  for (let probe = 0; probe < PROBES; probe++) {
+    const { events } = await getEvents(call, there, filtersFor(feeTopics(null)), 1);
+    if (events.length > 0) return 'sees';
+  }
+  return 'blind';
 }

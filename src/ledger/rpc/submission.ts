@@ -1,6 +1,6 @@
 /** Hands a transaction to the network by Stellar RPC, which answers at once: what becomes of it is asked for until a ledger tells. The codes of a
  *  refusal are Horizon's. */
-import type { xdr } from '@stellar/stellar-sdk/minimal';
+import type { xdr } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
 import type { MonotonicClock } from '../../clock.js';
 import { sdk } from '../../domain/stellar-sdk.js';
@@ -17,11 +17,11 @@ const LATER_MS = 5000;
 const sentSchema = z.object({
   status: z.enum(['PENDING', 'DUPLICATE', 'TRY_AGAIN_LATER', 'ERROR']),
   hash,
-  errorResultXdr: z.string().optional(),
+  errorResultXdr: z.string().nullish(),
 });
 const outcomeSchema = z.discriminatedUnion('status', [
   z.object({ status: z.enum(['NOT_FOUND', 'SUCCESS']) }),
-  z.object({ status: z.literal('FAILED'), resultXdr: z.string().optional() }),
+  z.object({ status: z.literal('FAILED'), resultXdr: z.string().nullish() }),
 ]);
 
 /** @param envelope base64 of a TransactionEnvelope. @throws SourceError only when the network did not take it */
@@ -55,13 +55,14 @@ async function send(call: Call, envelope: string): Promise<z.output<typeof sentS
   }
 }
 
-/** One that is in a ledger already is rejected for its sequence number. As long as that may be so, the payer must not be asked to pay again. */
+/** One that is in a ledger already is rejected for its sequence number. As long as that may be so, the payer must not be asked to pay again: nor where
+ *  the reason cannot be decoded. */
 async function rejected(
   call: Call,
-  { hash, errorResultXdr = '' }: Pick<z.output<typeof sentSchema>, 'hash' | 'errorResultXdr'>,
+  { hash, errorResultXdr }: Pick<z.output<typeof sentSchema>, 'hash' | 'errorResultXdr'>,
 ): Promise<Submission> {
-  const refused = refusalIn(errorResultXdr);
-  if (refused.transactionCode !== 'tx_bad_seq') return refused;
+  const refused = refusalIn(errorResultXdr ?? '');
+  if (refused.transactionCode !== 'tx_bad_seq' && !isUntold(refused)) return refused;
   const found = await outcomeOf(call, hash);
   if (found === 'not_found') return refused;
   return found === 'unknown' ? { state: 'pending' } : found;
@@ -79,16 +80,20 @@ async function outcomeOf(call: Call, hash: string): Promise<Submission | 'not_fo
   }
 }
 
-/** The codes of a TransactionResult in base64. */
+const UNTOLD = { state: 'refused', transactionCode: 'tx_failed', operationCode: null } as const;
+const isUntold = ({ transactionCode, operationCode }: Extract<Submission, { state: 'refused' }>): boolean =>
+  transactionCode === UNTOLD.transactionCode && operationCode === null;
+
+/** The codes of a TransactionResult in base64; `UNTOLD` for one that cannot be decoded. */
 function refusalIn(resultXdr: string): Extract<Submission, { state: 'refused' }> {
   try {
-    const result = sdk().xdr.TransactionResult.fromXDR(resultXdr, 'base64').result();
-    const transactionCode = transactionCodeOf(result.switch().name);
-    const operations = transactionCode === 'tx_failed' ? result.results() : [];
+    const result = sdk().xdr.TransactionResult.fromXDR(resultXdr, 'base64').result;
+    const transactionCode = transactionCodeOf(result.type);
+    const operations = result.type === 'txFailed' ? result.results : [];
     const operationCode = operations.map(operationCodeOf).find((code) => code !== 'op_success') ?? null;
     return { state: 'refused', transactionCode, operationCode };
   } catch {
-    return { state: 'refused', transactionCode: 'tx_failed', operationCode: null };
+    return UNTOLD;
   }
 }
 
@@ -105,9 +110,7 @@ const transactionCodeOf = (name: string): string => OTHERWISE[name] ?? inSnakeCa
 
 /** `paymentUnderfunded` of a payment is `op_underfunded`. */
 function operationCodeOf(result: xdr.OperationResult): string {
-  const outer = result.switch().name;
+  const outer = result.type;
   if (outer !== 'opInner') return OTHERWISE[outer] ?? inSnakeCase(outer);
-  const inner = result.tr();
-  const told = inner.value() as { switch(): { name: string } };
-  return `op${inSnakeCase(told.switch().name.slice(inner.switch().name.length))}`;
+  return `op${inSnakeCase(result.tr.value.type.slice(result.tr.type.length))}`;
 }

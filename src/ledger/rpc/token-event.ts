@@ -1,12 +1,13 @@
 /** Events of assets (CAP-67): what moved, told by the asset's own contract. Any contract can emit an event that looks the same; only the contract's id
  *  tells them apart. */
-import type { Asset as SdkAsset, xdr } from '@stellar/stellar-sdk/minimal';
+import type { Asset as SdkAsset } from '@stellar/stellar-sdk/base';
 import { type Asset, NATIVE } from '../../domain/asset.js';
 import { sdk } from '../../domain/stellar-sdk.js';
+import { inArm } from './xdr-json.js';
 
 export interface TokenEvent {
   type: 'transfer' | 'mint' | 'burn' | 'clawback';
-  /** G…, C…, B… or L…; null where the type has none. */
+  /** G…, C…, B…, L… or W…; null where the type has none, or where it cannot be read. */
   from: string | null;
   to: string | null;
   asset: Asset;
@@ -57,35 +58,31 @@ export function symbol(word: TokenEvent['type'] | 'fee'): string {
 export const accountTopic = (address: string): string => sdk().Address.fromString(address).toScVal().toXDR('base64');
 
 /** Where the parties stand among the topics, by the first topic. The asset is the last one. */
-const PARTIES: Readonly<Record<string, readonly ('from' | 'to')[]>> = {
+const PARTIES: Readonly<Record<TokenEvent['type'], readonly ('from' | 'to')[]>> = {
   transfer: ['from', 'to'],
   mint: ['to'],
   burn: ['from'],
   clawback: ['from'],
 };
 
-/** The event of an asset's own contract; null for every other event. */
+const isType = (word: unknown): word is TokenEvent['type'] => typeof word === 'string' && Object.hasOwn(PARTIES, word);
+
+/** The event of an asset's own contract; null for every other event. @param topics ScVals as JSON, null where one cannot be read */
 export function readTokenEvent(
   contractId: string | null,
-  topics: readonly xdr.ScVal[],
+  topics: readonly unknown[],
   contractIdOf: ContractIdOf,
 ): TokenEvent | null {
-  try {
-    const type = topics[0]?.sym().toString() ?? '';
-    const parties = Object.hasOwn(PARTIES, type) ? PARTIES[type]! : null;
-    if (!parties || topics.length !== parties.length + 2) return null;
-    const name = topics.at(-1)!.str().toString();
-    if (contractId === null || contractIdOf(name) !== contractId) return null;
-    const event: TokenEvent = { type: type as TokenEvent['type'], from: null, to: null, asset: parseAsset(name)! };
-    for (const [index, party] of parties.entries())
-      event[party] = sdk()
-        .Address.fromScVal(topics[index + 1]!)
-        .toString();
-    return event;
-  } catch {
-    // The accessors of the SDK's unions throw where another arm is set: no asset's contract emits such topics.
-    return null;
+  const [type, name] = [inArm(topics[0], 'symbol'), inArm(topics.at(-1), 'string')];
+  const parties = isType(type) ? PARTIES[type] : null;
+  if (!parties || topics.length !== parties.length + 2 || typeof name !== 'string') return null;
+  if (contractId === null || contractIdOf(name) !== contractId) return null;
+  const event: TokenEvent = { type: type as TokenEvent['type'], from: null, to: null, asset: parseAsset(name)! };
+  for (const [index, party] of parties.entries()) {
+    const address = inArm(topics[index + 1], 'address');
+    event[party] = typeof address === 'string' ? address : null;
   }
+  return event;
 }
 
 /** Whose account the money comes from; null when it is no account's. The issuer's shows as a mint, which does not name it among the parties. */
@@ -94,8 +91,8 @@ export function senderOf({ type, from, asset }: TokenEvent): string | null {
   return sender?.startsWith('G') ? sender : null;
 }
 
-/** Whose account the event pays; null when it pays none. A transfer to the asset's issuer shows as a burn. */
+/** Whose account the event pays, or which contract; null when it pays neither. A transfer to the asset's issuer shows as a burn. */
 export function receiverOf({ type, to, asset }: TokenEvent): string | null {
   const receiver = type === 'burn' ? asset.issuer : to;
-  return receiver?.startsWith('G') ? receiver : null;
+  return receiver && /^[GCW]/.test(receiver) ? receiver : null;
 }

@@ -3,12 +3,16 @@ import { z } from 'zod';
 import { SourceError } from '../errors.js';
 import type { Place } from '../records.js';
 import { operationOrderOf } from '../toid.js';
-import type { Call } from './call.js';
+import { type Call, RpcError } from './call.js';
 import { type DecodedTransaction, decodeLazily } from './envelope.js';
+import { eventIdOf, getEvents, LAST_INDEX, NO_OPERATION, toidOf } from './events.js';
 import { ledgerNumber, moment } from './fields.js';
-import type { RpcOperation } from './operation.js';
+import { isReadable, type RpcOperation } from './operation.js';
+import type { ContractIdOf } from './token-event.js';
+import { transactionHashOf } from './transaction-hash.js';
 
 const MAX_REMEMBERED = 16;
+const OF_ONE = { kind: 'missing' } as const;
 
 const transactionSchema = z.discriminatedUnion('status', [
   z.object({ status: z.literal('NOT_FOUND') }),
@@ -24,8 +28,34 @@ const transactionSchema = z.discriminatedUnion('status', [
   }),
 ]);
 
+/** XDR as JSON, decoded by the server. */
+interface TransactionJson {
+  envelope: unknown;
+  result: unknown;
+  /** One list an operation. */
+  events: unknown[][];
+}
+
+const jsonSchema = z.object({
+  status: z.literal('SUCCESS'),
+  envelopeJson: z.unknown().optional(),
+  resultJson: z.unknown().optional(),
+  events: z
+    .object({
+      contractEventsJson: z
+        .array(
+          z
+            .array(z.unknown())
+            .nullable()
+            .transform((each) => each ?? []),
+        )
+        .nullish(),
+    })
+    .nullish(),
+});
+
 type Answer = z.output<typeof transactionSchema>;
-type Applied = Extract<Answer, { status: 'SUCCESS' }> & { decoded: DecodedTransaction };
+type Applied = Extract<Answer, { status: 'SUCCESS' }> & { decoded: DecodedTransaction; json?: TransactionJson };
 type Transaction = Exclude<Answer, { status: 'SUCCESS' }> | Applied;
 
 /** What is kept of an operation, and its transaction, decoded for all of its operations. */
@@ -34,48 +64,100 @@ export interface FoundOperation {
   decoded: DecodedTransaction;
 }
 
+/** What to ask by. */
+export interface Asking {
+  call: Call;
+  remembered: Transactions;
+  /** Of the network. */
+  passphrase: string;
+  contractIdOf: ContractIdOf;
+}
+
 /** By hash, each with the promise of its answer. */
 export type Transactions = Map<string, Promise<Transaction>>;
 
 /** What is known of one operation; null when its transaction failed.
  *  @throws SourceError also when the server does not have the transaction (yet), or has another one in its place */
 export async function getOperation(
-  call: Call,
+  asking: Asking,
   { operationId, transactionHash, ledger }: Place,
-  remembered: Transactions,
 ): Promise<FoundOperation | null> {
-  const transaction = await getTransaction(call, transactionHash, remembered);
+  const transaction = await getTransaction(asking, transactionHash);
   if (transaction.status === 'NOT_FOUND')
-    throw new SourceError('it does not have a transaction of which it showed an event');
+    throw new SourceError('it does not have a transaction of which it showed an event', OF_ONE);
   if (transaction.status === 'FAILED') return null;
   const id = BigInt(operationId);
   const order = Number((id >> 12n) & 0xf_ffffn);
   if (transaction.ledger !== ledger || transaction.applicationOrder !== order)
-    throw new SourceError('a transaction stands elsewhere than its event');
-  return toOperation(transaction, transactionHash, id);
+    throw new SourceError('a transaction stands elsewhere than its event', OF_ONE);
+  // Where the envelope is none, the event names the hash, and not the caller.
+  const hash = transactionHashOf(transaction.envelopeXdr, asking.passphrase) ?? transactionHash;
+  const found = toOperation(transaction, hash, id);
+  if (isReadable(found.raw, found.decoded, asking.contractIdOf)) return found;
+  return toOperation(await withJson(asking, transaction, hash), hash, id);
 }
 
-/** The operations of one transaction, none of a failed one; null for a transaction that the server does not know (any more). @throws SourceError */
-export async function getOperations(
-  call: Call,
-  transactionHash: string,
-  remembered: Transactions,
-): Promise<FoundOperation[] | null> {
-  const transaction = await getTransaction(call, transactionHash, remembered);
+/** The operations of one transaction, none of a failed one; null for a transaction that the server does not know (any more).
+ *  @param hash of the transaction; of a fee bump the inner one finds it, too. @throws SourceError */
+export async function getOperations(asking: Asking, hash: string): Promise<FoundOperation[] | null> {
+  const transaction = await getTransaction(asking, hash);
   if (transaction.status === 'NOT_FOUND') return null;
   if (transaction.status === 'FAILED') return [];
   const first = (BigInt(transaction.ledger) << 32n) | (BigInt(transaction.applicationOrder) << 12n);
-  return Array.from({ length: countIn(transaction) }, (_, index) =>
-    toOperation(transaction, transactionHash, first + BigInt(index + 1)),
-  );
+  const transactionHash =
+    transactionHashOf(transaction.envelopeXdr, asking.passphrase) ?? (await hashByEvent(asking.call, first));
+  const operationsOf = (from: Applied) =>
+    Array.from({ length: countIn(from) ?? 0 }, (_, index) =>
+      toOperation(from, transactionHash, first + BigInt(index + 1)),
+    );
+  const found = countIn(transaction) === null ? null : operationsOf(transaction);
+  if (found?.every(({ raw, decoded }) => isReadable(raw, decoded, asking.contractIdOf))) return found;
+  const whole = await withJson(asking, transaction, transactionHash);
+  if (countIn(whole) === null) throw new SourceError('invalid answer to getTransaction: it cannot be decoded', OF_ONE);
+  return operationsOf(whole);
 }
 
-function countIn({ decoded }: Applied): number {
+/** The hash of a transaction whose kind of envelope is not known: its events name the ledger's. @param place its TOID. @throws SourceError */
+async function hashByEvent(call: Call, place: bigint): Promise<string> {
+  const cursor = eventIdOf(place - 1n, LAST_INDEX);
+  const [event] = (await getEvents(call, { cursor }, [], 1)).events;
+  if (!event || (toidOf(event.id) & ~NO_OPERATION) !== place)
+    throw new SourceError('invalid answer to getTransaction: its envelope and its events cannot be read', OF_ONE);
+  return event.txHash;
+}
+
+/** The transaction with what the server decodes, where it offers that. @throws SourceError */
+async function withJson({ call }: Asking, transaction: Applied, hash: string): Promise<Applied> {
+  if (transaction.json) return transaction;
+  const json = await decodedByServer(call, hash);
+  if (!json) return transaction;
+  // Remembered for the other operations of the transaction.
+  return Object.assign(transaction, { json, decoded: decodeLazily({ ...transaction, json }) });
+}
+
+async function decodedByServer(call: Call, hash: string): Promise<TransactionJson | null> {
   try {
-    return decoded.envelope().operations.length;
-  } catch {
-    throw new SourceError('invalid answer to getTransaction: its envelope cannot be decoded');
+    const answer = await call('getTransaction', { hash, xdrFormat: 'json' }, jsonSchema);
+    return {
+      envelope: answer.envelopeJson,
+      result: answer.resultJson,
+      events: answer.events?.contractEventsJson ?? [],
+    };
+  } catch (error) {
+    // Old servers know no such format, and one that cannot decode it either says so.
+    if (error instanceof RpcError && error.kind === 'server') return null;
+    throw error;
   }
+}
+
+/** As many as the envelope has, or else the result; null where neither can be read. */
+function countIn({ decoded }: Applied): number | null {
+  for (const count of [() => decoded.envelope().operations.length, () => decoded.results().length]) {
+    try {
+      return count();
+    } catch {}
+  }
+  return null;
 }
 
 const toOperation = (transaction: Applied, transactionHash: string, id: bigint): FoundOperation => ({
@@ -87,16 +169,29 @@ const toOperation = (transaction: Applied, transactionHash: string, id: bigint):
     envelopeXdr: transaction.envelopeXdr,
     resultXdr: transaction.resultXdr,
     eventsXdr: transaction.events?.contractEventsXdr?.[operationOrderOf(id) - 1] ?? [],
+    ...(transaction.json && {
+      json: { ...transaction.json, events: transaction.json.events[operationOrderOf(id) - 1] ?? [] },
+    }),
   },
 });
 
 const withDecoded = (answer: Answer): Transaction =>
   answer.status === 'SUCCESS' ? { ...answer, decoded: decodeLazily(answer) } : answer;
 
-async function getTransaction(call: Call, hash: string, remembered: Transactions): Promise<Transaction> {
+/** Whatever is wrong with the answer is wrong with this transaction: the server may be fine. */
+async function ask(call: Call, hash: string): Promise<Answer> {
+  const answer = await call('getTransaction', { hash }, z.unknown()).catch((error: unknown) => {
+    throw error instanceof RpcError && error.kind === 'server' ? new SourceError(error.reason, OF_ONE) : error;
+  });
+  const transaction = transactionSchema.safeParse(answer).data;
+  if (!transaction) throw new SourceError('invalid answer to getTransaction', OF_ONE);
+  return transaction;
+}
+
+async function getTransaction({ call, remembered }: Asking, hash: string): Promise<Transaction> {
   const known = remembered.get(hash);
   if (known) return known;
-  const asked = call('getTransaction', { hash }, transactionSchema).then(withDecoded);
+  const asked = ask(call, hash).then(withDecoded);
   const [oldest] = remembered.keys();
   if (oldest !== undefined && remembered.size >= MAX_REMEMBERED) remembered.delete(oldest);
   remembered.set(hash, asked);

@@ -1,0 +1,44 @@
+/** The hash of a transaction, from the bytes of its envelope: nothing of the transaction itself has to be understood for it. */
+import { createHash } from 'node:crypto';
+
+const int32 = (value: number): Buffer => Buffer.from([0, 0, 0, value]);
+
+/** How each kind of envelope is signed: its EnvelopeType in the signature payload, and what a transaction of version 0 lacks of one of version 1. */
+const KINDS: ReadonlyMap<number, readonly [tag: Buffer, before: Buffer]> = new Map([
+  [0, [int32(2), int32(0)]],
+  [2, [int32(2), Buffer.alloc(0)]],
+  [5, [int32(5), Buffer.alloc(0)]],
+]);
+
+/** The transaction's hash; for a fee bump the outer one. @returns lower-case hex; null for what is no envelope */
+export function transactionHashOf(envelopeXdr: string, passphrase: string): string | null {
+  const bytes = Buffer.from(envelopeXdr, 'base64');
+  const end = signaturesIn(bytes);
+  const kind = end === null ? undefined : KINDS.get(bytes.readUInt32BE(0));
+  if (end === null || !kind) return null;
+  const networkId = createHash('sha256').update(passphrase).digest();
+  const signed = [networkId, ...kind, bytes.subarray(4, end)];
+  return createHash('sha256').update(Buffer.concat(signed)).digest('hex');
+}
+
+const MOST_SIGNATURES = 20;
+/** Hint, length and 64 bytes. */
+const LONGEST_SIGNATURE = 72;
+
+/** Where the list of signatures begins, which ends the envelope; null where there is none. */
+function signaturesIn(bytes: Buffer): number | null {
+  const earliest = Math.max(4, bytes.length - 4 - MOST_SIGNATURES * LONGEST_SIGNATURE);
+  for (let at = bytes.length - 4; at >= earliest; at -= 4) if (areSignatures(bytes, at)) return at;
+  return null;
+}
+
+function areSignatures(bytes: Buffer, start: number): boolean {
+  const count = bytes.readUInt32BE(start);
+  let at = start + 4;
+  for (let index = 0; index < count && count <= MOST_SIGNATURES; index++) {
+    const length = at + 8 <= bytes.length ? bytes.readUInt32BE(at + 4) : 0;
+    if (length === 0 || length > 64) return false;
+    at += 8 + Math.ceil(length / 4) * 4;
+  }
+  return count <= MOST_SIGNATURES && at === bytes.length;
+}
