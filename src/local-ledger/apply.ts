@@ -1,5 +1,5 @@
 /** Core's order of checks and the application of a transaction to a view of the ledger: all or nothing. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { type AccountEntry, accountKey, availableBalance, type View } from './entries.js';
 import type { Envelope, InnerTransaction, Preconditions } from './envelope.js';
 import type { Movement } from './movements.js';

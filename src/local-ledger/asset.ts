@@ -1,5 +1,6 @@
 /** Assets by code and issuer; the native one is null. */
-import { StrKey, type xdr } from '@stellar/stellar-sdk/minimal';
+import { StrKey, type xdr } from '@stellar/stellar-sdk/base';
+import { toAddress } from './party.js';
 
 export interface IssuedAsset {
   code: string;
@@ -11,21 +12,21 @@ type XdrAsset = xdr.Asset | xdr.ChangeTrustAsset | xdr.TrustLineAsset;
 
 /** An asset as an operation names it, or undefined where core would call it invalid (bad code, pool shares). */
 export function fromXdrAsset(asset: XdrAsset): LedgerAsset | undefined {
-  switch (asset.switch().name) {
+  switch (asset.type) {
     case 'assetTypeNative':
       return null;
     case 'assetTypeCreditAlphanum4':
-      return issued(asset.alphaNum4(), /^[A-Za-z0-9]{1,4}$/);
+      return issued(asset.alphaNum4, /^[A-Za-z0-9]{1,4}$/);
     case 'assetTypeCreditAlphanum12':
-      return issued(asset.alphaNum12(), /^[A-Za-z0-9]{5,12}$/);
+      return issued(asset.alphaNum12, /^[A-Za-z0-9]{5,12}$/);
     default:
       return undefined;
   }
 }
 
 function issued(asset: xdr.AlphaNum4 | xdr.AlphaNum12, pattern: RegExp): IssuedAsset | undefined {
-  const code = asset.assetCode().toString('latin1').replace(/\0+$/, '');
-  return pattern.test(code) ? { code, issuer: StrKey.encodeEd25519PublicKey(asset.issuer().ed25519()) } : undefined;
+  const code = Buffer.from(asset.assetCode.value).toString('latin1').replace(/\0+$/, '');
+  return pattern.test(code) ? { code, issuer: toAddress(asset.issuer) } : undefined;
 }
 
 /** Reads `native` or `CODE:ISSUER`; undefined for anything else. */

@@ -1,13 +1,17 @@
 /** What a contract call moved: Horizon's `asset_balance_changes` of a made-up record, as events, effects and balances. */
-import { StrKey } from '@stellar/stellar-sdk/minimal';
+import { StrKey } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
+import type { LedgerMoment } from './apply.js';
 import { assetFields, type LedgerAsset } from './asset.js';
 import { type AccountEntry, accountKey, type TrustlineEntry, trustlineKey, type View } from './entries.js';
+import { muxedContract, parseMuxedContract } from './muxed-contract.js';
+import { newAccount } from './operations/create-account.js';
 import { type Effect, effects } from './operations/kind.js';
 import { type ContractIdOf, contractEvent, type EventBody } from './rpc/events.js';
-import { MAX_UINT64 } from './stroops.js';
+import { BASE_RESERVE, MAX_UINT64, toAmount } from './stroops.js';
 
 const address = z.string().refine((text) => isAccount(text) || StrKey.isValidContract(text));
+const destination = z.union([address, z.string().refine((text) => parseMuxedContract(text) !== null)]);
 const code = z.string().regex(/^[A-Za-z0-9]{1,12}$/);
 const change = z.object({
   asset_type: z.enum(['native', 'credit_alphanum4', 'credit_alphanum12']),
@@ -15,7 +19,7 @@ const change = z.object({
   asset_issuer: z.string().refine(isAccount).optional(),
   type: z.enum(['transfer', 'mint', 'burn', 'clawback']),
   from: address.optional(),
-  to: address.optional(),
+  to: destination.optional(),
   amount: z.string().regex(/^\d{1,32}(\.\d{1,7})?$/),
   destination_muxed_id: z
     .string()
@@ -24,11 +28,15 @@ const change = z.object({
     .optional(),
 });
 
+/** Stroops: what an account itself has to keep. */
+const LEAST_TO_CREATE = 2n * BASE_RESERVE;
+
 export interface BalanceChange {
   type: 'transfer' | 'mint' | 'burn' | 'clawback';
   asset: LedgerAsset;
   /** G… or C…; null where the type has none. */
   from: string | null;
+  /** As above, or W…: the asset's own contract names a contract and the id apart, others need not. */
   to: string | null;
   /** May be more than 64 bits hold. */
   amount: bigint;
@@ -71,16 +79,25 @@ function toChange(fields: z.output<typeof change>): BalanceChange | null {
 export const changeEvent = ({ type, asset, from, to, amount, toMuxedId }: BalanceChange, of: ContractIdOf): EventBody =>
   contractEvent({ contractId: of(asset), name: type, addresses: [from, to], asset, amount, toMuxedId });
 
-/** Horizon's effects on the accounts among the parties. */
-export function changeEffects(
-  { asset, from, to, amount }: BalanceChange,
-  toAmount: (stroops: bigint) => string,
-): Effect[] {
-  const fields = assetFields(asset);
-  return [
-    ...(from !== null && isAccount(from) ? [effects.debited(from, fields, toAmount(amount))] : []),
-    ...(to !== null && isAccount(to) ? [effects.credited(to, fields, toAmount(amount))] : []),
-  ];
+/** Horizon's effects on the parties. A contract has no history of its own: what it moved stands in that of the operation's source. */
+export function changeEffects({ asset, from, to, amount, toMuxedId }: BalanceChange, source: string): Effect[] {
+  const [fields, moved] = [assetFields(asset), toAmount(amount)];
+  const debit = (party: string): Effect =>
+    isAccount(party)
+      ? effects.debited(party, fields, moved)
+      : effects.contractDebited(source, { ...fields, contract: party, amount: moved });
+  const credit = (party: string): Effect =>
+    isAccount(party)
+      ? effects.credited(party, fields, moved)
+      : effects.contractCredited(source, { ...fields, ...contractFields(party, toMuxedId), amount: moved });
+  return [...(from === null ? [] : [debit(from)]), ...(to === null ? [] : [credit(to)])];
+}
+
+/** @param party C… or W… */
+function contractFields(party: string, id: string | null): Record<string, string> {
+  const muxed = parseMuxedContract(party) ?? (id === null ? null : { contract: party, id });
+  if (muxed === null) return { contract: party };
+  return { contract: muxed.contract, contract_muxed: muxedContract(muxed), contract_muxed_id: muxed.id };
 }
 
 const partiesOf = ({ from, to, asset }: BalanceChange): string[] =>
@@ -90,12 +107,15 @@ const partiesOf = ({ from, to, asset }: BalanceChange): string[] =>
 export const keysOfChange = (changed: BalanceChange): string[] =>
   partiesOf(changed).map((party) => (changed.asset === null ? accountKey(party) : trustlineKey(party, changed.asset)));
 
-/** Moves the balances, where the parties have them. */
-export function applyChange(view: View, changed: BalanceChange): void {
+/** Moves the balances, where the parties have them. Lumens for an account that is not there create it (CAP-73). */
+export function applyChange(view: View, changed: BalanceChange, at: LedgerMoment): void {
   const { asset, from, amount } = changed;
   for (const party of partiesOf(changed)) {
     const entry = asset === null ? view.account(party) : view.trustline(party, asset);
-    if (entry === null) continue;
+    if (entry === null) {
+      if (asset === null && party === changed.to && amount >= LEAST_TO_CREATE) view.put(newAccount(party, amount, at));
+      continue;
+    }
     // A change from a party to itself moves nothing.
     const difference = changed.from === changed.to ? 0n : party === from ? -amount : amount;
     view.update<AccountEntry | TrustlineEntry>(entry, (copy) => {

@@ -1,5 +1,5 @@
 /** Horizon's record of a claimable balance, without links. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { canonicalAsset } from './asset.js';
 import type { ClaimableBalanceEntry } from './entries.js';
 import { toTimestamp } from './headers.js';
@@ -18,7 +18,7 @@ export function claimableBalanceRecord(
     last_modified_time: toTimestamp(entry.modified.time),
     claimants: entry.claimants.map(({ destination, predicate }) => ({
       destination,
-      predicate: predicateRecord(xdr.ClaimPredicate.fromXDR(predicate, 'base64')),
+      predicate: predicateRecord(xdr.ClaimPredicate.fromXdr(predicate, 'base64')),
     })),
     flags: { clawback_enabled: entry.isClawbackEnabled },
     paging_token: `${entry.modified.ledger}-${entry.owner}`,

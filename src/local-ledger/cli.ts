@@ -1,10 +1,9 @@
 /** `ledger …`: play the local ledger from a shell. Every command talks to a running ledger over HTTP and throws a one-line error. */
-import type { Memo } from '@stellar/stellar-sdk/minimal';
+import { Memo, StrKey } from '@stellar/stellar-sdk/base';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { networkInfo } from '../../contracts/networks.js';
-import { StrKey, sdk } from '../domain/stellar-sdk.js';
-import type { LedgerClient } from './client.js';
+import { createLedgerClient, type LedgerClient } from './client.js';
 import { type FaultInput, faultSchema } from './faults.js';
+import { parseMuxedContract } from './muxed-contract.js';
 import { fromAmount, MAX_INT64, MAX_UINT64 } from './stroops.js';
 
 const MEMO_TYPES = ['text', 'id', 'hash', 'return'] as const;
@@ -24,19 +23,16 @@ const memoId = () =>
 const memoType = () =>
   new Option('--memo-type <type>', 'kind of memo; hash and return are hex').choices(MEMO_TYPES).default('text');
 
-/** Adds `ledger` to the program; `deps` tells where the ledger is, and is asked only when a command runs. */
-export function registerLedgerCommands(program: Command, deps: () => Where | Promise<Where>): void {
-  const ledger = program
-    .command('ledger')
-    .description('test accounts, assets and payments on the local ledger, and its faults on demand')
+/** Adds the commands to `ledger`; `deps` tells where the ledger is, and is asked only when a command runs. */
+export function registerLedgerCommands(ledger: Command, deps: () => Where | Promise<Where>): void {
+  ledger
     .option('--url <url>', 'where the ledger is served; the configured one by default')
     .option('--rpc', 'read accounts and submit transactions by Stellar RPC instead of Horizon');
 
   const connect: Connect = async () => {
     const { url, rpc } = ledger.opts<{ url?: string; rpc?: true }>();
     const found = url === undefined ? await deps() : { url };
-    const { createLedgerClient } = await import('./client.js');
-    return createLedgerClient({ passphrase: networkInfo.LOCAL.passphrase, ...found, api: rpc ? 'rpc' : 'horizon' });
+    return createLedgerClient({ ...found, api: rpc ? 'rpc' : 'horizon' });
   };
   addAccountCommands(ledger, connect);
   addPaymentCommands(ledger, connect);
@@ -110,7 +106,7 @@ function addPaymentCommands(ledger: Command, connect: Connect): void {
     ledger
       .command(name)
       .description(description)
-      .requiredOption('--to <address>', 'receiver, G... or C...', toParty)
+      .requiredOption('--to <address>', 'receiver, G..., C... or W...', toContractDestination)
       .requiredOption('--amount <amount>', 'amount, at most 7 decimals', toPositiveAmount)
       .option('--asset <CODE:ISSUER>', 'asset; XLM without it', toAsset)
       .option('--muxed-id <id>', 'id of the receiver, as smart wallets send it', toMuxedId)
@@ -190,7 +186,7 @@ function toFaultKind(text: string): string {
 
 function toAsset(text: string): { assetCode: string; assetIssuer: string } {
   const [assetCode = '', assetIssuer = '', more] = text.split(':');
-  const isAsset = isCode(assetCode) && StrKey.isValidEd25519PublicKey(assetIssuer) && more === undefined;
+  const isAsset = isCode(assetCode) && isAccount(assetIssuer) && more === undefined;
   if (isAsset) return { assetCode, assetIssuer };
   throw new InvalidArgumentError('Give it as CODE:ISSUER, the issuer as a G... address.');
 }
@@ -220,14 +216,19 @@ const toPositiveAmount = textThat(
   'An amount is a decimal greater than 0 with at most 7 decimals, such as 10.5.',
 );
 const toLimit = textThat((text) => isAmount(text, 0n), 'A limit is a decimal with at most 7 decimals, such as 1000.');
-const toAddress = textThat(StrKey.isValidEd25519PublicKey, 'An account is a G... address with a valid checksum.');
+const isAccount = StrKey.isValidEd25519PublicKey;
+const toAddress = textThat(isAccount, 'An account is a G... address with a valid checksum.');
 const toDestination = textThat(
-  (text) => StrKey.isValidEd25519PublicKey(text) || StrKey.isValidMed25519PublicKey(text),
+  (text) => isAccount(text) || StrKey.isValidMed25519PublicKey(text),
   'A receiver is a G... or M... address with a valid checksum.',
 );
 const toParty = textThat(
-  (text) => StrKey.isValidEd25519PublicKey(text) || StrKey.isValidContract(text),
+  (text) => isAccount(text) || StrKey.isValidContract(text),
   'A party of a contract call is a G... or C... address with a valid checksum.',
+);
+const toContractDestination = textThat(
+  (text) => isAccount(text) || StrKey.isValidContract(text) || parseMuxedContract(text) !== null,
+  'A receiver of a contract call is a G..., C... or W... address with a valid checksum.',
 );
 const toMuxedId = textThat(
   (text) => /^\d{1,20}$/.test(text) && BigInt(text) <= MAX_UINT64,
@@ -240,7 +241,6 @@ const toCount = numberThat((number) => Number.isSafeInteger(number) && number > 
 const toShare = numberThat((number) => number > 0 && number <= 1, 'It is a share above 0, at most 1.');
 
 function toMemo({ memo, memoId, memoType }: MemoOptions): Memo | null {
-  const { Memo } = sdk();
   if (memoId !== undefined) return Memo.id(memoId);
   if (memo === undefined) return null;
   try {

@@ -1,5 +1,5 @@
 /** Uses a local ledger from outside, over HTTP with the official SDK: test accounts, test assets, real signed payments, faults. */
-import { Asset, Horizon, Keypair, type Memo, Operation, rpc } from '@stellar/stellar-sdk/minimal';
+import { Asset, Horizon, Keypair, type Memo, Operation, rpc } from '@stellar/stellar-sdk';
 import { horizonAccess, rpcAccess, type Submitted } from './client/access.js';
 import { createControl, TIMEOUT_MS } from './client/control.js';
 import { type ContractPayment, contractPayment, createPay } from './client/payments.js';
@@ -7,6 +7,7 @@ import { createSubmitter } from './client/submitter.js';
 import { createTestAccounts } from './client/test-accounts.js';
 import type { ActiveFault, Api, FaultInput } from './faults.js';
 import type { Injection } from './injection.js';
+import { PASSPHRASE } from './passphrase.js';
 
 export type { Submitted } from './client/access.js';
 export type { LedgerStatus } from './client/control.js';
@@ -18,12 +19,12 @@ export type LedgerClient = ReturnType<typeof createLedgerClient>;
 export interface LedgerClientOptions {
   /** Where the ledger is served. */
   url: string;
-  passphrase: string;
+  passphrase?: string;
   /** By which of its interfaces accounts are read and transactions submitted: Horizon by default. */
   api?: Api;
 }
 
-export function createLedgerClient({ url, passphrase, api = 'horizon' }: LedgerClientOptions) {
+export function createLedgerClient({ url, passphrase = PASSPHRASE, api = 'horizon' }: LedgerClientOptions) {
   const server = new Horizon.Server(url, { allowHttp: true });
   server.httpClient.defaults.timeout = TIMEOUT_MS;
   const rpcUrl = `${url}/rpc`;

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
+import type { Clock } from './clock.js';
 import { prepareClose } from './close.js';
 import type { Faults } from './faults.js';
 import { type Injection, injectedId, type Network } from './injection.js';

@@ -1,9 +1,8 @@
 /** A submitted envelope, decoded: everything that the ledger checks, and the hashes that are signed. */
 import { createHash } from 'node:crypto';
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { type BoundOperation, bindOperation } from './operations/index.js';
 import { type Party, toParty } from './party.js';
-import { toBigInt } from './stroops.js';
 
 export interface Signature {
   hint: Buffer;
@@ -50,34 +49,34 @@ export interface Envelope {
   feeBump: { source: Party; fee: bigint; signatures: Signature[] } | null;
 }
 
-const sha256 = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest();
+const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
 
 /** Null for anything that is not the base64 of exactly one transaction envelope. */
 export function decodeEnvelope(base64: string, passphrase: string): Envelope | null {
   if (base64 === '' || base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return null;
   const networkId = sha256(Buffer.from(passphrase));
   try {
-    const envelope = xdr.TransactionEnvelope.fromXDR(base64, 'base64');
-    switch (envelope.switch().name) {
+    const envelope = xdr.TransactionEnvelope.fromXdr(base64, 'base64');
+    switch (envelope.type) {
       case 'envelopeTypeTxV0': {
-        const inner = decodeVersion0(envelope.v0(), networkId);
+        const inner = decodeVersion0(envelope.v0, networkId);
         return { xdr: base64, hash: inner.hash, inner, feeBump: null };
       }
       case 'envelopeTypeTx': {
-        const inner = decodeVersion1(envelope.v1(), networkId);
+        const inner = decodeVersion1(envelope.v1, networkId);
         return { xdr: base64, hash: inner.hash, inner, feeBump: null };
       }
       default: {
-        const bump = envelope.feeBump();
-        const tagged = xdr.TransactionSignaturePayloadTaggedTransaction.envelopeTypeTxFeeBump(bump.tx());
+        const bump = envelope.feeBump;
+        const tagged = xdr.TransactionSignaturePayloadTaggedTransaction.envelopeTypeTxFeeBump(bump.tx);
         return {
           xdr: base64,
           hash: hashOf(tagged, networkId),
-          inner: decodeVersion1(bump.tx().innerTx().v1(), networkId),
+          inner: decodeVersion1(bump.tx.innerTx.v1, networkId),
           feeBump: {
-            source: toParty(bump.tx().feeSource()),
-            fee: toBigInt(bump.tx().fee()),
-            signatures: bump.signatures().map(toSignature),
+            source: toParty(bump.tx.feeSource),
+            fee: bump.tx.fee,
+            signatures: bump.signatures.map(toSignature),
           },
         };
       }
@@ -89,34 +88,34 @@ export function decodeEnvelope(base64: string, passphrase: string): Envelope | n
 }
 
 function decodeVersion1(envelope: xdr.TransactionV1Envelope, networkId: Buffer): InnerTransaction {
-  const transaction = envelope.tx();
+  const transaction = envelope.tx;
   return {
     hash: hashOf(xdr.TransactionSignaturePayloadTaggedTransaction.envelopeTypeTx(transaction), networkId),
     version: 1,
-    source: toParty(transaction.sourceAccount()),
-    sequence: toBigInt(transaction.seqNum()),
-    fee: BigInt(transaction.fee()),
-    preconditions: toPreconditions(transaction.cond()),
-    memo: transaction.memo(),
-    operations: transaction.operations().map(bindOperation),
-    signatures: envelope.signatures().map(toSignature),
+    source: toParty(transaction.sourceAccount),
+    sequence: transaction.seqNum,
+    fee: BigInt(transaction.fee),
+    preconditions: toPreconditions(transaction.cond),
+    memo: transaction.memo,
+    operations: transaction.operations.map(bindOperation),
+    signatures: envelope.signatures.map(toSignature),
   };
 }
 
 function decodeVersion0(envelope: xdr.TransactionV0Envelope, networkId: Buffer): InnerTransaction {
-  const transaction = envelope.tx();
-  const bounds = transaction.timeBounds();
+  const transaction = envelope.tx;
+  const bounds = transaction.timeBounds;
   // The signature of a version 0 transaction covers its version 1 equivalent.
   const sameInVersion1 = new xdr.Transaction({
-    sourceAccount: xdr.MuxedAccount.keyTypeEd25519(transaction.sourceAccountEd25519()),
-    fee: transaction.fee(),
-    seqNum: transaction.seqNum(),
+    sourceAccount: xdr.MuxedAccount.keyTypeEd25519(transaction.sourceAccountEd25519),
+    fee: transaction.fee,
+    seqNum: transaction.seqNum,
     cond: bounds ? xdr.Preconditions.precondTime(bounds) : xdr.Preconditions.precondNone(),
-    memo: transaction.memo(),
-    operations: transaction.operations(),
-    ext: new xdr.TransactionExt(0),
+    memo: transaction.memo,
+    operations: transaction.operations,
+    ext: xdr.TransactionExt.v0(),
   });
-  const signatures = envelope.signatures();
+  const signatures = envelope.signatures;
   return {
     ...decodeVersion1(new xdr.TransactionV1Envelope({ tx: sameInVersion1, signatures }), networkId),
     version: 0,
@@ -124,18 +123,18 @@ function decodeVersion0(envelope: xdr.TransactionV0Envelope, networkId: Buffer):
 }
 
 function hashOf(tagged: xdr.TransactionSignaturePayloadTaggedTransaction, networkId: Buffer): Buffer {
-  return sha256(new xdr.TransactionSignaturePayload({ networkId, taggedTransaction: tagged }).toXDR());
+  return sha256(new xdr.TransactionSignaturePayload({ networkId, taggedTransaction: tagged }).toXdr());
 }
 
 const toSignature = (signature: xdr.DecoratedSignature): Signature => ({
-  hint: Buffer.from(signature.hint()),
-  bytes: Buffer.from(signature.signature()),
+  hint: Buffer.from(signature.hint.value),
+  bytes: Buffer.from(signature.signature.value),
   tried: new Map(),
 });
 
 const toTimeBounds = (bounds: xdr.TimeBounds): Bounds => ({
-  min: toBigInt(bounds.minTime()),
-  max: toBigInt(bounds.maxTime()),
+  min: bounds.minTime,
+  max: bounds.maxTime,
 });
 
 function toPreconditions(condition: xdr.Preconditions): Preconditions {
@@ -147,19 +146,19 @@ function toPreconditions(condition: xdr.Preconditions): Preconditions {
     minimumSequenceLedgerGap: 0,
     extraSigners: [],
   };
-  switch (condition.switch().name) {
+  switch (condition.type) {
     case 'precondTime':
-      return { ...none, time: toTimeBounds(condition.timeBounds()) };
+      return { ...none, time: toTimeBounds(condition.timeBounds) };
     case 'precondV2': {
-      const v2 = condition.v2();
-      const [time, ledgers, sequence] = [v2.timeBounds(), v2.ledgerBounds(), v2.minSeqNum()];
+      const v2 = condition.v2;
+      const [time, ledgers, sequence] = [v2.timeBounds, v2.ledgerBounds, v2.minSeqNum];
       return {
         time: time ? toTimeBounds(time) : null,
-        ledgers: ledgers ? { min: BigInt(ledgers.minLedger()), max: BigInt(ledgers.maxLedger()) } : null,
-        minimumSequence: sequence ? toBigInt(sequence) : null,
-        minimumSequenceAge: toBigInt(v2.minSeqAge()),
-        minimumSequenceLedgerGap: v2.minSeqLedgerGap(),
-        extraSigners: v2.extraSigners(),
+        ledgers: ledgers ? { min: BigInt(ledgers.minLedger), max: BigInt(ledgers.maxLedger) } : null,
+        minimumSequence: sequence,
+        minimumSequenceAge: v2.minSeqAge,
+        minimumSequenceLedgerGap: v2.minSeqLedgerGap,
+        extraSigners: v2.extraSigners,
       };
     }
     default:

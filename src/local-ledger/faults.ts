@@ -1,9 +1,11 @@
 /** Misbehaviour on demand: which faults are in force, for which requests, and for how long. They end with the process. */
+import { StrKey } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
-import type { Clock } from '../clock.js';
-import { StrKey } from '../domain/stellar-sdk.js';
+import type { Clock } from './clock.js';
+import { PROTOCOL_VERSION } from './headers.js';
 import { createHiding, type HiddenIds, type ListKind, type Place } from './hiding.js';
 import type { LedgerDocuments } from './records.js';
+import { createUndecodable, PARTS, type Undecodable } from './undecodable.js';
 
 /** The two interfaces of the ledger. */
 export type Api = 'horizon' | 'rpc';
@@ -37,13 +39,15 @@ const listOf = <const Value extends string>(values: Value[]) => {
   ]);
 };
 
+const account = z.string().refine(StrKey.isValidEd25519PublicKey, 'a G... address').optional();
+
 const hideSchema = z
   .strictObject({
     kind: z.literal('hide'),
     /** The id of one operation, as Horizon writes it. */
     operation: z.union([z.string().regex(/^\d+$/), z.int().positive().transform(String)]).optional(),
     /** Instead of `operation`: the next `count` payments to this account (all without a count). */
-    account: z.string().refine(StrKey.isValidEd25519PublicKey, 'a G... address').optional(),
+    account,
     count,
     /** Histories of accounts, lists of the whole network, Stellar RPC's events. */
     from: listOf(['accounts', 'feed', 'rpc']).default(['accounts', 'feed']),
@@ -54,11 +58,28 @@ const hideSchema = z
     message: 'give either an operation or an account',
   });
 
+const undecodableSchema = z.strictObject({
+  kind: z.literal('undecodable'),
+  api,
+  /** Only the transactions of this account, or this one by its hash; all without. */
+  account,
+  transaction: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .optional(),
+  parts: listOf([...PARTS]).default([...PARTS]),
+  /** Whether a call that asks for JSON gets it, or an internal error. */
+  decodedByServer: z.boolean().default(true),
+  durationMs,
+});
+
 export const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('rate_limited'), retryAfterSeconds: z.number().int().min(0).default(1), ...scope }),
   z.strictObject({ kind: z.literal('unavailable'), retryAfterSeconds: z.number().int().min(0).optional(), ...scope }),
   z.strictObject({ kind: z.literal('stale_history'), ...scope }),
   z.strictObject({ kind: z.literal('server_error'), ...scope }),
+  /** Horizon says of what it has that it has not. */
+  z.strictObject({ kind: z.literal('not_found'), ...scope }),
   z.strictObject({ kind: z.literal('timeout'), emptyBody: z.boolean().default(false), ...scope }),
   z.strictObject({ kind: z.literal('html'), ...scope }),
   z.strictObject({ kind: z.literal('bad_gateway'), ...scope }),
@@ -87,16 +108,22 @@ export const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('retention'), elderLedger: z.number().int().positive(), api, durationMs }),
   /** Stellar RPC has no events of classic operations and fees, like a server without EMIT_CLASSIC_EVENTS. */
   z.strictObject({ kind: z.literal('blind'), durationMs }),
+  /** Servers say that the network has this protocol. */
+  z.strictObject({ kind: z.literal('protocol'), protocol: z.number().int().positive(), api, durationMs }),
   /** Lists leave operations out, while balances and the operations' own addresses show them. */
   hideSchema,
+  /** Envelopes, results and events hold an arm that no client knows. */
+  undecodableSchema,
 ]);
 
 export type InjectedFault = z.output<typeof faultSchema>;
 export type FaultInput = z.input<typeof faultSchema>;
 export type FaultKind = InjectedFault['kind'];
 
+const CHANGES_ANSWERS = ['lag', 'retention', 'blind', 'protocol', 'hide', 'undecodable'] as const;
+
 /** Faults that hit single requests. The others change what every answer shows. */
-export type RequestFault = Exclude<InjectedFault, { kind: 'lag' | 'retention' | 'blind' | 'hide' }>;
+export type RequestFault = Exclude<InjectedFault, { kind: (typeof CHANGES_ANSWERS)[number] }>;
 
 export interface ActiveFault {
   id: number;
@@ -120,8 +147,12 @@ export interface Faults {
   /** The retention edge, or null for full history. */
   elder(api: Api): number | null;
   isBlind(): boolean;
+  /** The protocol that servers name. */
+  protocol(api: Api): number;
   /** Ids of the operations that such a list leaves out. */
   hidden(place: Place, list: ListKind): HiddenIds;
+  /** Closed transactions and events as these faults show them. */
+  undecodable: Undecodable;
   /** Tells the faults what the next ledger will hold. Safe to repeat for the same ledger. */
   noteLedger(sequence: number, documents: LedgerDocuments[]): void;
 }
@@ -129,7 +160,7 @@ export interface Faults {
 const apiOf = (path: string): Api => (path === '/rpc' || path.startsWith('/rpc/') ? 'rpc' : 'horizon');
 
 const changesAnswers = (fault: InjectedFault): fault is Exclude<InjectedFault, RequestFault> =>
-  fault.kind === 'lag' || fault.kind === 'retention' || fault.kind === 'blind' || fault.kind === 'hide';
+  (CHANGES_ANSWERS as readonly string[]).includes(fault.kind);
 
 type Active = ActiveFault & { untilMs: number };
 
@@ -197,8 +228,15 @@ export function createFaults(clock: Clock): Faults {
       );
       return edges.length === 0 ? null : Math.max(...edges);
     },
+    protocol: (asked) =>
+      inForce().flatMap(({ fault }) =>
+        fault.kind === 'protocol' && appliesTo(fault, asked) ? [fault.protocol] : [],
+      )[0] ?? PROTOCOL_VERSION,
     isBlind: () => inForce().some(({ fault }) => fault.kind === 'blind'),
     hidden: hiding.hidden,
+    undecodable: createUndecodable(() =>
+      inForce().flatMap(({ fault }) => (fault.kind === 'undecodable' ? [fault] : [])),
+    ),
     noteLedger: hiding.note,
   };
 }

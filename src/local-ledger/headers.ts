@@ -1,7 +1,7 @@
 /** Compact ledger headers. A run of empty ledgers at a steady interval is one document, a span; a ledger with transactions is a span of
  *  its own. Every header can be derived from its span. */
 import { createHash } from 'node:crypto';
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { BASE_FEE, BASE_RESERVE, TOTAL_COINS, toAmount } from './stroops.js';
 import { ledgerStart } from './toid.js';
 
@@ -38,8 +38,8 @@ export function extendSpan(span: Span, last: number, atMs: number): Span | null 
 
 export const closedAtMs = (span: Span, sequence: number): number => span.atMs + (sequence - span._id) * span.stepMs;
 
-/** Whole seconds, rounded up, so that a ledger never closes before what happened in it. */
-export const toCloseTime = (atMs: number): number => Math.ceil(atMs / 1000);
+/** Whole seconds, rounded down, as validators do: ledgers that follow each other quickly share one. */
+export const toCloseTime = (atMs: number): number => Math.floor(atMs / 1000);
 
 /** Seconds since the epoch in Horizon's form, `2025-12-01T08:35:09Z`. */
 export const toTimestamp = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
@@ -81,21 +81,21 @@ function headerXdr(chain: string, sequence: number, closeTime: number, feePool: 
     previousLedgerHash: ledgerHash(chain, sequence - 1),
     scpValue: new xdr.StellarValue({
       txSetHash: nothing,
-      closeTime: xdr.Uint64.fromString(closeTime.toString()),
+      closeTime: BigInt(closeTime),
       upgrades: [],
       ext: xdr.StellarValueExt.stellarValueBasic(),
     }),
     txSetResultHash: nothing,
     bucketListHash: nothing,
     ledgerSeq: sequence,
-    totalCoins: xdr.Int64.fromString(TOTAL_COINS.toString()),
-    feePool: xdr.Int64.fromString(feePool.toString()),
+    totalCoins: TOTAL_COINS,
+    feePool,
     inflationSeq: 0,
-    idPool: xdr.Uint64.fromString('0'),
+    idPool: 0n,
     baseFee: Number(BASE_FEE),
     baseReserve: Number(BASE_RESERVE),
     maxTxSetSize: MAX_OPERATIONS,
     skipList: [nothing, nothing, nothing, nothing],
-    ext: new xdr.LedgerHeaderExt(0),
-  }).toXDR('base64');
+    ext: xdr.LedgerHeaderExt.v0(),
+  }).toXdr('base64');
 }

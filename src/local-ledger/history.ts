@@ -1,6 +1,6 @@
 /** Pages of closed operations, transactions and effects, after or before a cursor, within the visible ledgers. */
-import type { mongo } from 'mongoose';
-import type { Faults } from './faults.js';
+import type { Filter } from 'mongodb';
+import type { Api, Faults } from './faults.js';
 import type { ListKind } from './hiding.js';
 import { createLedgerHistory } from './ledger-history.js';
 import type { OperationDocument, TransactionDocument } from './records.js';
@@ -42,6 +42,8 @@ export interface EffectRow {
 
 /** What the parts of a history read from. */
 interface HistoryDeps {
+  /** Which interface shows it. */
+  api: Api;
   store: Store;
   visible(): Visible;
   faults: Faults;
@@ -85,7 +87,7 @@ function operationQuery(
   { visible, faults }: HistoryDeps,
   filter: OperationFilter,
   range: Range,
-): mongo.Filter<OperationDocument> {
+): Filter<OperationDocument> {
   const { operation, transaction } = filter;
   const within = operation ?? transaction;
   const ledger = filter.ledger ?? (within === undefined ? undefined : ledgerOf(within));
@@ -127,10 +129,17 @@ function createOperationHistory(deps: HistoryDeps) {
   };
 }
 
-function createTransactionHistory({ store, visible }: HistoryDeps) {
+function createTransactionHistory({ api, store, visible, faults }: HistoryDeps) {
+  const shown = (document: TransactionDocument) => faults.undecodable.transaction(document, api);
+  const closed = async (hash: string): Promise<TransactionDocument | null> => {
+    const { elder, latest } = visible();
+    const found =
+      (await store.transactions.findOne({ hash })) ?? (await store.transactions.findOne({ innerHash: hash }));
+    return found !== null && found.ledger >= elder && found.ledger <= latest ? found : null;
+  };
   return {
     async transactions(filter: TransactionFilter, range: Range): Promise<TransactionDocument[]> {
-      return await store.transactions
+      const found = await store.transactions
         .find({
           ...boundsOf(visible(), range, filter.ledger),
           ...(filter.account === undefined ? {} : { accounts: filter.account }),
@@ -139,22 +148,24 @@ function createTransactionHistory({ store, visible }: HistoryDeps) {
         .sort(sorting(range))
         .limit(range.limit)
         .toArray();
+      return found.map(shown);
     },
 
     /** Records of the transactions of these operations, by TOID. */
     async transactionsOf(rows: OperationDocument[]): Promise<Map<bigint, Record<string, unknown>>> {
       const ids = [...new Set(rows.map(({ transaction }) => transaction))];
       const found = await store.transactions.find({ _id: { $in: ids } }).toArray();
-      return new Map(found.map(({ _id, record }) => [_id, record]));
+      return new Map(found.map(shown).map(({ _id, record }) => [_id, record]));
     },
 
     /** By its hash, or by the hash of the transaction inside a fee bump. */
     async transactionByHash(hash: string): Promise<TransactionDocument | null> {
-      const { elder, latest } = visible();
-      const found =
-        (await store.transactions.findOne({ hash })) ?? (await store.transactions.findOne({ innerHash: hash }));
-      return found !== null && found.ledger >= elder && found.ledger <= latest ? found : null;
+      const found = await closed(hash);
+      return found && shown(found);
     },
+
+    /** As its sender knows it: no fault changes what it is. */
+    ownTransaction: closed,
 
     /** Bids and charges, in stroops per operation, of the transactions of the newest five ledgers. */
     async recentFees(latest: number): Promise<{ charged: number; bid: number; operations: number; ledger: number }[]> {

@@ -1,7 +1,7 @@
 /** Records that no transaction made: whatever a test wants a reader of payments to meet (types of tomorrow, missing fields, contract
  *  transfers, forged events), put into a real ledger at a real id. */
 import { createHash } from 'node:crypto';
-import { Memo, StrKey } from '@stellar/stellar-sdk/minimal';
+import { Memo, StrKey } from '@stellar/stellar-sdk/base';
 import type { LedgerMoment } from './apply.js';
 import {
   applyChange,
@@ -11,12 +11,18 @@ import {
   keysOfChange,
   readBalanceChanges,
 } from './balance-change.js';
-import { type MadeTransaction, madeUpContract, makeContractCall, transferArguments } from './contract-call.js';
+import {
+  type Credentials,
+  type MadeTransaction,
+  madeUpContract,
+  makeContractCall,
+  transferArguments,
+} from './contract-call.js';
 import type { View } from './entries.js';
 import { toTimestamp } from './headers.js';
 import type { LedgerDocuments } from './records.js';
 import { type ContractIdOf, contractEvent, type EventBody, toEventDocuments } from './rpc/events.js';
-import { BASE_FEE, fromAmount, toAmount } from './stroops.js';
+import { BASE_FEE, fromAmount } from './stroops.js';
 import { toid } from './toid.js';
 
 export interface Injection {
@@ -34,6 +40,8 @@ export interface Injection {
   moves?: boolean;
   /** A transfer that a contract without the asset claims in an event; nothing else shows it. */
   forgery?: Forgery;
+  /** How a contract call is authorized, by newer protocols; not at all where it is left out. */
+  signedBy?: Credentials | undefined;
 }
 
 export interface Forgery {
@@ -113,7 +121,7 @@ export function applyInjection(
   const transaction = transactionRecord(injection, at, transactionId, made);
   const successful = record.transaction_successful !== false;
   const changes = successful ? changesOf(injection) : [];
-  if (moves) for (const change of changes) applyChange(view, change);
+  if (moves) for (const change of changes) applyChange(view, change, at);
   const payer = String(transaction.fee_account);
   const events = StrKey.isValidEd25519PublicKey(payer)
     ? toEventDocuments(
@@ -138,6 +146,7 @@ export function applyInjection(
       successful,
       resultCodes: { transaction: successful ? 'tx_success' : 'tx_failed' },
       record: transaction,
+      ...(made.envelopeJson === undefined ? {} : { envelopeJson: made.envelopeJson }),
     },
     operations: [
       {
@@ -147,7 +156,7 @@ export function applyInjection(
         successful,
         isPayment,
         record,
-        effects: moves ? changes.flatMap((change) => changeEffects(change, toAmount)) : [],
+        effects: moves ? changes.flatMap((change) => changeEffects(change, sourceOf(injection))) : [],
       },
     ],
     events,
@@ -173,15 +182,16 @@ function makeTransaction(injection: Injection, at: LedgerMoment, order: number, 
     return { hash, envelopeXdr: '', resultXdr: '' };
   }
   const contract = madeUpContract('caller');
-  const [from, to] = [told.from ?? contract, told.to ?? contract];
+  const { from, to, toMuxedId } = { ...told, from: told.from ?? contract, to: told.to ?? contract };
   return makeContractCall(
     {
       contract: injection.forgery === undefined ? contract : madeUpContract('forger'),
       method: 'transfer',
-      arguments: transferArguments(from, to, told.amount),
+      ...transferArguments(from, { to, toMuxedId }, told.amount),
       source,
       sequence,
       memo: memoOf(injection.transaction ?? {}),
+      signedBy: injection.signedBy,
     },
     passphrase,
   );

@@ -1,8 +1,8 @@
 /** The ledger without HTTP: submissions, state, history, and the closer. */
-import { Keypair } from '@stellar/stellar-sdk/minimal';
-import type { mongo } from 'mongoose';
+import { Keypair } from '@stellar/stellar-sdk/base';
+import type { Db } from 'mongodb';
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
+import type { Clock } from './clock.js';
 import { createCloser } from './closer.js';
 import { decodeEnvelope, type Envelope } from './envelope.js';
 import { type Api, createFaults } from './faults.js';
@@ -17,7 +17,7 @@ import { openStore } from './store.js';
 import { createSubmissions } from './submissions.js';
 
 export interface LedgerDeps {
-  db: mongo.Db;
+  db: Db;
   clock: Clock;
   log: Logger;
   /** Time between two ledgers, in milliseconds. */
@@ -50,9 +50,9 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
     faults,
     rateLimiter: createRateLimiter(faults, clock),
     closer,
-    history: createHistory({ store, visible, faults, head }),
+    history: createHistory({ api: 'horizon', store, visible, faults, head }),
     /** What Stellar RPC shows of the same ledgers. */
-    rpcHistory: createHistory({ store, visible: () => visible('rpc'), faults, head }),
+    rpcHistory: createHistory({ api: 'rpc', store, visible: () => visible('rpc'), faults, head }),
     events: createEventReader(store, faults),
     head,
     visible,

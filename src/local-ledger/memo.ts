@@ -1,5 +1,5 @@
 /** Memos as Horizon shows them. Text is scrubbed the way Go does it, so that `memo` loses here what it loses in Horizon. */
-import type { xdr } from '@stellar/stellar-sdk/minimal';
+import type { xdr } from '@stellar/stellar-sdk/base';
 
 export interface MemoFields {
   memo?: string;
@@ -8,17 +8,17 @@ export interface MemoFields {
 }
 
 export function memoFields(memo: xdr.Memo): MemoFields {
-  switch (memo.switch().name) {
+  switch (memo.type) {
     case 'memoText': {
-      const bytes = Buffer.from(memo.text());
+      const bytes = Buffer.from(memo.text.bytes);
       return { memo: scrub(bytes), memo_bytes: bytes.toString('base64'), memo_type: 'text' };
     }
     case 'memoId':
-      return { memo: memo.id().toString(), memo_type: 'id' };
+      return { memo: memo.id.toString(), memo_type: 'id' };
     case 'memoHash':
-      return { memo: memo.hash().toString('base64'), memo_type: 'hash' };
+      return { memo: memo.hash.toXdr('base64'), memo_type: 'hash' };
     case 'memoReturn':
-      return { memo: memo.retHash().toString('base64'), memo_type: 'return' };
+      return { memo: memo.retHash.toXdr('base64'), memo_type: 'return' };
     default:
       return { memo_type: 'none' };
   }

@@ -1,5 +1,5 @@
 /** An account as a transaction names it: the base address, and the muxed one where it was used. */
-import { encodeMuxedAccountToAddress, StrKey, type xdr } from '@stellar/stellar-sdk/minimal';
+import { encodeMuxedAccountToAddress, StrKey, type xdr } from '@stellar/stellar-sdk/base';
 
 export interface Party {
   id: string;
@@ -7,17 +7,17 @@ export interface Party {
 }
 
 export function toParty(account: xdr.MuxedAccount): Party {
-  if (account.switch().name === 'keyTypeEd25519') {
-    return { id: StrKey.encodeEd25519PublicKey(account.ed25519()), muxed: null };
-  }
-  const { ed25519, id } = { ed25519: account.med25519().ed25519(), id: account.med25519().id().toString() };
+  if (account.type === 'keyTypeEd25519') return { id: accountAddress(account.ed25519), muxed: null };
+  const { ed25519, id } = account.med25519;
   return {
-    id: StrKey.encodeEd25519PublicKey(ed25519),
-    muxed: { address: encodeMuxedAccountToAddress(account, true), id },
+    id: accountAddress(ed25519),
+    muxed: { address: encodeMuxedAccountToAddress(account), id: id.toString() },
   };
 }
 
-export const toAddress = (account: xdr.AccountId): string => StrKey.encodeEd25519PublicKey(account.ed25519());
+export const toAddress = (account: xdr.AccountId): string => accountAddress(account.ed25519);
+
+export const accountAddress = (key: xdr.Uint256Bytes): string => StrKey.encodeEd25519PublicKey(key.value);
 
 /** `name`, and for a muxed party `name_muxed` and `name_muxed_id`, which Horizon leaves out when the id is 0. */
 export function partyFields(name: string, party: Party, muxedName = name): Record<string, string> {

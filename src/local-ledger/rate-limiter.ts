@@ -1,5 +1,5 @@
 /** Horizon's rate limit (GCRA per address), in force while a `rate_limit` fault orders it. */
-import type { Clock } from '../clock.js';
+import type { Clock } from './clock.js';
 import type { Faults } from './faults.js';
 
 /** Horizon's default: a burst of 100 beyond the steady rate. */

@@ -1,5 +1,5 @@
 /** Stored transactions and operations: Horizon's records without links, and the fields that queries use. */
-import { StrKey, type xdr } from '@stellar/stellar-sdk/minimal';
+import { StrKey, type xdr } from '@stellar/stellar-sdk/base';
 import type { Applied, LedgerMoment } from './apply.js';
 import type { Envelope, Preconditions, Signature } from './envelope.js';
 import { toTimestamp } from './headers.js';
@@ -22,6 +22,11 @@ export interface TransactionDocument {
   successful: boolean;
   resultCodes: ResultCodes;
   record: Record<string, unknown>;
+  /** Where the SDK cannot decode them: how a server of their protocol shows them. */
+  envelopeJson?: unknown;
+  resultJson?: unknown;
+  /** The server cannot decode them either. */
+  isServerLost?: true;
 }
 
 export interface OperationDocument {
@@ -199,14 +204,14 @@ function preconditionFields(conditions: Preconditions): Record<string, unknown> 
 }
 
 function signerAddress(key: xdr.SignerKey): string {
-  switch (key.switch().name) {
+  switch (key.type) {
     case 'signerKeyTypeEd25519':
-      return StrKey.encodeEd25519PublicKey(key.ed25519());
+      return StrKey.encodeEd25519PublicKey(key.ed25519.value);
     case 'signerKeyTypeHashX':
-      return StrKey.encodeSha256Hash(key.hashX());
+      return StrKey.encodeSha256Hash(key.hashX.value);
     case 'signerKeyTypePreAuthTx':
-      return StrKey.encodePreAuthTx(key.preAuthTx());
+      return StrKey.encodePreAuthTx(key.preAuthTx.value);
     default:
-      return StrKey.encodeSignedPayload(key.ed25519SignedPayload().toXDR());
+      return StrKey.encodeSignedPayload(key.ed25519SignedPayload.toXdr());
   }
 }

@@ -1,5 +1,5 @@
 /** Results of transactions, as XDR and in Horizon's words. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { codeOf } from './operations/kind.js';
 import { BASE_FEE } from './stroops.js';
 
@@ -37,12 +37,12 @@ export interface TransactionOutcome {
 }
 
 export function resultXdr({ verdict, feeCharged, innerHash }: TransactionOutcome): string {
-  const ext = new xdr.TransactionResultExt(0);
-  const fee = xdr.Int64.fromString(feeCharged.toString());
+  const ext = xdr.TransactionResultExt.v0();
+  const fee = feeCharged;
   if (innerHash === null) {
     const { TransactionResultResult: Result } = xdr;
     const result = 'operations' in verdict ? Result[verdict.code](verdict.operations) : Result[verdict.code]();
-    return new xdr.TransactionResult({ feeCharged: fee, result, ext }).toXDR('base64');
+    return new xdr.TransactionResult({ feeCharged: fee, result, ext }).toXdr('base64');
   }
   const { InnerTransactionResultResult: Result } = xdr;
   const inner = 'operations' in verdict ? Result[verdict.code](verdict.operations) : Result[verdict.code]();
@@ -50,16 +50,16 @@ export function resultXdr({ verdict, feeCharged, innerHash }: TransactionOutcome
     transactionHash: innerHash,
     result: new xdr.InnerTransactionResult({
       // The fee bump itself costs one operation more than what is inside.
-      feeCharged: xdr.Int64.fromString((feeCharged === 0n ? 0n : feeCharged - BASE_FEE).toString()),
+      feeCharged: feeCharged === 0n ? 0n : feeCharged - BASE_FEE,
       result: inner,
-      ext: new xdr.InnerTransactionResultExt(0),
+      ext: xdr.InnerTransactionResultExt.v0(),
     }),
   });
   const result =
     verdict.code === 'txSuccess'
       ? xdr.TransactionResultResult.txFeeBumpInnerSuccess(pair)
       : xdr.TransactionResultResult.txFeeBumpInnerFailed(pair);
-  return new xdr.TransactionResult({ feeCharged: fee, result, ext }).toXDR('base64');
+  return new xdr.TransactionResult({ feeCharged: fee, result, ext }).toXdr('base64');
 }
 
 export function resultCodes({ verdict, innerHash }: TransactionOutcome): ResultCodes {
@@ -72,17 +72,15 @@ export function resultCodes({ verdict, innerHash }: TransactionOutcome): ResultC
 
 /** Horizon's codes of a result, the transaction's first. */
 export function codesOfResult(result: xdr.TransactionResult): string[] {
-  const code = result.result().switch().name;
-  if (code === 'txFeeBumpInnerSuccess' || code === 'txFeeBumpInnerFailed') {
-    const inside = result.result().innerResultPair().result().result();
-    const operations = hasOperations(inside.switch().name) ? inside.results().map(operationCode) : [];
-    return [transactionCode(code), transactionCode(inside.switch().name), ...operations];
+  const outer = result.result;
+  if ('innerResultPair' in outer) {
+    const inside = outer.innerResultPair.result.result;
+    const operations = 'results' in inside ? inside.results.map(operationCode) : [];
+    return [transactionCode(outer.type), transactionCode(inside.type), ...operations];
   }
-  const operations = hasOperations(code) ? result.result().results().map(operationCode) : [];
-  return [transactionCode(code), ...operations];
+  const operations = 'results' in outer ? outer.results.map(operationCode) : [];
+  return [transactionCode(outer.type), ...operations];
 }
-
-const hasOperations = (code: string): boolean => code === 'txSuccess' || code === 'txFailed';
 
 /** Horizon's codes that are not the XDR name in snake case. */
 const SPECIAL: Record<string, string> = {
@@ -105,6 +103,6 @@ const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `
 const transactionCode = (name: string): string => SPECIAL[name] ?? snakeCase(name);
 
 function operationCode(result: xdr.OperationResult): string {
-  const { name } = codeOf(result);
+  const name = codeOf(result);
   return SPECIAL[name] ?? `op${snakeCase(name.replace(OPERATION_NAME, ''))}`;
 }

@@ -4,11 +4,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
-import type { mongo } from 'mongoose';
+import type { Db } from 'mongodb';
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
-import { StartupError } from '../domain/startup-error.js';
-import { createLocalLedger, type LocalLedger } from './index.js';
+import type { Clock } from './clock.js';
+import { createLocalLedger, type LocalLedger } from './local-ledger.js';
 
 export interface ServedLedger {
   /** Where the ledger is served now; changes only if processes on one database are given different ports. */
@@ -17,13 +16,19 @@ export interface ServedLedger {
 }
 
 export interface ServeDeps {
-  db: mongo.Db;
+  db: Db;
   clock: Clock;
   log: Logger;
   host: string;
   /** 0 takes any free port. */
   port: number;
   closeMs: number;
+  passphrase?: string;
+}
+
+/** The ledger cannot be served at its address. The message is one line without an end, for a hint on what sets the address. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError';
 }
 
 /** How often a follower checks whether the ledger is still served. */
@@ -36,12 +41,27 @@ const PROBE_ATTEMPTS = 3;
 
 type Probe = 'ours' | 'dead' | 'foreign' | 'silent';
 
+const TAKEN = (port: number) => `Port ${port} is taken by something else`;
+
+/** Looks before anything is opened. A local ledger that has the port is let be: whose it is, only the database says.
+ *  @throws ListenError when something else has the port, or the host is none of this machine */
+export async function checkAddress({ host, port }: Pick<ServeDeps, 'host' | 'port'>): Promise<void> {
+  for (let left = PROBE_ATTEMPTS; left > 0; left--) {
+    const bound = await bind(host, port);
+    if (bound !== null) return closeServer(bound.server);
+    const probe = await probeLedger(urlOf(host, port), null);
+    if (probe === 'ours') return;
+    if (probe === 'foreign') break;
+  }
+  throw new ListenError(TAKEN(port));
+}
+
 /** Resolves once the ledger is served, here or by another process.
- *  @throws StartupError when the port belongs to something else */
+ *  @throws ListenError when the port belongs to something else */
 export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
-  const { db, clock, log, host, port, closeMs } = deps;
+  const { clock, log, host, port, closeMs } = deps;
   const ended = new AbortController();
-  let local: LocalLedger = await createLocalLedger({ db, clock, log, closeMs });
+  let local: LocalLedger = await createLocalLedger(deps);
   const { databaseId } = local.ledger.head();
   let url = '';
   let lost: Promise<void> | null = null;
@@ -101,7 +121,7 @@ export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
       await clock.sleep(RETRY_MS, ended.signal);
       if (ended.signal.aborted) return;
       try {
-        if (isStale) local = await createLocalLedger({ db, clock, log, closeMs });
+        if (isStale) local = await createLocalLedger(deps);
         isStale = false;
         url = (await attempt()) ?? url;
       } catch (error) {
@@ -113,7 +133,7 @@ export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
   try {
     const first = await attempt();
     if (first === null) {
-      throw new StartupError(`Port ${port} is taken by something else: choose another with LOCAL_LEDGER_PORT.`);
+      throw new ListenError(TAKEN(port));
     }
     url = first;
   } catch (error) {
@@ -158,9 +178,7 @@ async function bind(host: string, port: number): Promise<Bound | null> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE') return null;
-    throw new StartupError(
-      `The local ledger cannot listen on ${host} port ${port} (${code}): check HOST and LOCAL_LEDGER_PORT.`,
-    );
+    throw new ListenError(`The local ledger cannot listen on ${host} port ${port} (${code})`);
   }
 }
 
@@ -171,12 +189,13 @@ async function closeServer(server: Server): Promise<void> {
   await closed;
 }
 
-/** Which kind of server answers at `url`. */
-async function probeLedger(url: string, databaseId: string): Promise<Probe> {
+/** Which kind of server answers at `url`. @param databaseId null takes every local ledger for ours */
+async function probeLedger(url: string, databaseId: string | null): Promise<Probe> {
   try {
     const response = await fetch(new URL('/local-ledger', url), { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
     const answer = (await response.json()) as { databaseId?: unknown };
-    return answer.databaseId === databaseId ? 'ours' : 'foreign';
+    const isOurs = databaseId === null ? typeof answer.databaseId === 'string' : answer.databaseId === databaseId;
+    return isOurs ? 'ours' : 'foreign';
   } catch (error) {
     const { name, cause } = error as Error & { cause?: NodeJS.ErrnoException };
     if (name === 'TimeoutError') return 'silent';

@@ -1,6 +1,6 @@
 /** Checks who signed a transaction, and whether every signature was needed. */
 import { createHash, verify } from 'node:crypto';
-import { StrKey, type xdr } from '@stellar/stellar-sdk/minimal';
+import { StrKey, type xdr } from '@stellar/stellar-sdk/base';
 import type { AccountEntry, Signer } from './entries.js';
 import type { Signature } from './envelope.js';
 import type { Level } from './operations/kind.js';
@@ -56,21 +56,21 @@ function isMadeBy(key: string, signature: Signature, hash: Buffer): boolean {
 
 function verifies(key: string, { hint, bytes }: Signature, hash: Buffer): boolean {
   if (key.startsWith('X')) {
-    const digest = StrKey.decodeSha256Hash(key);
+    const digest = Buffer.from(StrKey.decodeSha256Hash(key));
     return digest.subarray(-4).equals(hint) && createHash('sha256').update(bytes).digest().equals(digest);
   }
-  const publicKey = StrKey.decodeEd25519PublicKey(key);
+  const publicKey = Buffer.from(StrKey.decodeEd25519PublicKey(key));
   if (!publicKey.subarray(-4).equals(hint)) return false;
   const der = Buffer.concat([ED25519_SPKI, publicKey]);
   return verify(null, hash, { key: der, format: 'der', type: 'spki' }, bytes);
 }
 
 function extraSignerKey(signer: xdr.SignerKey): string | null {
-  switch (signer.switch().name) {
+  switch (signer.type) {
     case 'signerKeyTypeEd25519':
-      return StrKey.encodeEd25519PublicKey(signer.ed25519());
+      return StrKey.encodeEd25519PublicKey(signer.ed25519.value);
     case 'signerKeyTypeHashX':
-      return StrKey.encodeSha256Hash(signer.hashX());
+      return StrKey.encodeSha256Hash(signer.hashX.value);
     default:
       return null;
   }

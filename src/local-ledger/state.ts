@@ -1,5 +1,5 @@
 /** What accounts and claimable balances hold, as of the newest ledger that shows. */
-import type { mongo } from 'mongoose';
+import type { Filter } from 'mongodb';
 import { isSameAsset, type LedgerAsset } from './asset.js';
 import { type AccountEntry, type ClaimableBalanceEntry, claimableBalanceKey, type Entry } from './entries.js';
 import type { Api } from './faults.js';
@@ -45,7 +45,7 @@ export function createState(deps: { store: Store; past: Past; visible(api?: Api)
     async claimableBalances(filter: ClaimableBalanceFilter): Promise<ClaimableBalanceEntry[]> {
       const { claimant, ...fields } = filter;
       const wanted = { kind: 'claimable_balance', ...fields, ...(claimant && { 'claimants.destination': claimant }) };
-      const newest = await store.entries.find(wanted as mongo.Filter<Entry>).toArray();
+      const newest = await store.entries.find(wanted as Filter<Entry>).toArray();
       const found = past.asOf(visible().latest, (entry) => matchesBalance(entry, filter), newest);
       return (found as ClaimableBalanceEntry[]).sort(byChange);
     },

@@ -1,7 +1,7 @@
 /** The ledger's state in MongoDB. The head says which ledger is the newest and who may close the next; every close is one atomic write
  *  that moves the head from the ledger before, so a crash leaves a whole ledger or none, and a process that lost the head closes nothing. */
-import { mongo } from 'mongoose';
-import type { Clock } from '../clock.js';
+import { type Binary, type ClientSession, type Db, MongoServerError } from 'mongodb';
+import type { Clock } from './clock.js';
 import { accountKey, type Entry } from './entries.js';
 import { extendSpan, type LedgerCounts, type Span } from './headers.js';
 import { newAccount } from './operations/create-account.js';
@@ -14,7 +14,7 @@ export interface Owner {
   host: string;
   url: string;
   /** The session of its transactions. */
-  session: mongo.Binary;
+  session: Binary;
   /** By MongoDB's clock. */
   renewedAt: Date;
 }
@@ -54,7 +54,7 @@ export type Store = Awaited<ReturnType<typeof openStore>>;
 
 const COLLECTIONS = ['entries', 'transactions', 'operations', 'events', 'spans'] as const;
 
-export async function openStore(db: mongo.Db, clock: Clock, root: string) {
+export async function openStore(db: Db, clock: Clock, root: string) {
   // 64-bit integers stay exact: amounts, sequence numbers and ids pass 2^53.
   const exact = { useBigInt64: true };
   const heads = db.collection<Head>('ledger_head', exact);
@@ -81,7 +81,7 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
   }
 
   function firstSpan(): Span {
-    return { _id: 1, atMs: Math.ceil(clock.nowMs() / 1000) * 1000, stepMs: 0, feePool: 0n, counts: null };
+    return { _id: 1, atMs: Math.floor(clock.nowMs() / 1000) * 1000, stepMs: 0, feePool: 0n, counts: null };
   }
 
   /** The state of ledger 1: every lumen on the root account. */
@@ -112,7 +112,7 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
   }
 
   /** Throws LostLedgerError unless the stored head still has the ledger and the fence of `head`. */
-  async function moveHead(head: Head, change: Partial<Head>, within?: mongo.ClientSession): Promise<void> {
+  async function moveHead(head: Head, change: Partial<Head>, within?: ClientSession): Promise<void> {
     const { fence, chain, sequence } = head;
     const moved = await heads.updateOne(
       { _id: 'head', fence, chain, sequence },
@@ -153,7 +153,7 @@ export async function openStore(db: mongo.Db, clock: Clock, root: string) {
     };
     await heads.insertOne(first).catch((error: unknown) => {
       // Another process was faster; its genesis is the same.
-      if (!(error instanceof mongo.MongoServerError && error.code === 11000)) throw error;
+      if (!(error instanceof MongoServerError && error.code === 11000)) throw error;
     });
   }
 

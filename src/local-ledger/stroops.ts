@@ -23,6 +23,3 @@ export function fromAmount(text: string): bigint | null {
   const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d{1,7}))?$/.exec(text) ?? [];
   return whole === undefined ? null : BigInt(whole + fraction.padEnd(7, '0'));
 }
-
-/** Any 64-bit integer of the SDK's XDR types. */
-export const toBigInt = (integer: { toString(): string }): bigint => BigInt(integer.toString());

@@ -1,6 +1,7 @@
 /** Takes transactions for the next ledger. */
-import type { Clock } from '../clock.js';
+
 import { check, checkedAccounts, type LedgerMoment } from './apply.js';
+import type { Clock } from './clock.js';
 import { type AccountEntry, accountKey } from './entries.js';
 import type { Envelope } from './envelope.js';
 import { toCloseTime } from './headers.js';

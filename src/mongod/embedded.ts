@@ -1,22 +1,23 @@
 /** Membership in the embedded MongoDB of a data directory: from `join` to `close` this process has a mongod, whoever started it. */
 import { spawn } from 'node:child_process';
-import { createHmac } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join as joinPath, resolve as resolvePath } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import { systemClock as clock } from '../clock.js';
-import { StartupError } from '../domain/startup-error.js';
-import { PACKAGE_ROOT } from '../package-root.js';
 import { makeDirectory } from './directory.js';
+import { MongoUnavailableError } from './error.js';
 import { makeReady } from './replica-set.js';
 import { connectTo } from './sockets.js';
+import { sleep } from './time.js';
 
 /** From the start of a keeper until its mongod listens; longer than the keeper itself tries. */
 const JOIN_TIMEOUT_MS = 90_000;
 const LEAVE_TIMEOUT_MS = 8_000;
+/** The program of the keeper, built. */
+const KEEPER = new URL('./keeper.js', import.meta.url);
 
 export interface EmbeddedMongo {
   uri: string;
@@ -30,7 +31,7 @@ interface Member {
 }
 
 /** @param deps.findMongod the command line of a mongod; asked only when none runs for this directory.
- *  @throws StartupError with the reason when mongod cannot run. */
+ *  @throws MongoUnavailableError with the reason when mongod cannot run. */
 export async function joinEmbeddedMongo(deps: {
   dataDir: string;
   findMongod: () => Promise<readonly string[]>;
@@ -65,7 +66,7 @@ export async function joinEmbeddedMongo(deps: {
       }
       if (keeper?.hasLeft()) keeper = null;
       else keeper ??= startKeeper(directory, port, await findMongod());
-      await clock.sleep(25);
+      await sleep(25);
     }
   }
 
@@ -83,7 +84,7 @@ export async function joinEmbeddedMongo(deps: {
       } catch (error) {
         if (leaving.signal.aborted) return;
         log.error({ reason: (error as Error).message }, 'The embedded MongoDB is down; trying again.');
-        await clock.sleep(1000, leaving.signal);
+        await sleep(1000, leaving.signal);
       }
     }
   }
@@ -95,7 +96,7 @@ export async function joinEmbeddedMongo(deps: {
     const left = new AbortController();
     socket.once('close', () => left.abort());
     socket.end();
-    await clock.sleep(LEAVE_TIMEOUT_MS, left.signal);
+    await sleep(LEAVE_TIMEOUT_MS, left.signal);
     socket.destroy();
   }
 }
@@ -108,8 +109,8 @@ function prepare(directory: string): string {
     chmodSync(directory, 0o700);
     const path = joinPath(directory, 'keyfile');
     if (existsSync(path)) return readFileSync(path, 'utf8');
-    const draft = `${path}.${clock.randomBytes(6).toString('hex')}`;
-    writeFileSync(draft, clock.randomBytes(72).toString('base64'), { mode: 0o400 });
+    const draft = `${path}.${randomBytes(6).toString('hex')}`;
+    writeFileSync(draft, randomBytes(72).toString('base64'), { mode: 0o400 });
     try {
       linkSync(draft, path);
     } catch (error) {
@@ -120,7 +121,7 @@ function prepare(directory: string): string {
     }
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new StartupError(
+    throw new MongoUnavailableError(
       `DATA_DIR cannot be used: ${(error as Error).message}. Set it to a directory that you may write to.`,
     );
   }
@@ -140,15 +141,15 @@ function greeting(socket: Socket): Promise<number | null> {
 }
 
 interface Keeper {
-  /** True when it found another one at work. @throws StartupError with its last words when it failed. */
+  /** True when it found another one at work. @throws MongoUnavailableError with its last words when it failed. */
   hasLeft(): boolean;
 }
 
 function startKeeper(directory: string, port: number, mongod: readonly string[]): Keeper {
   const inSource = import.meta.url.endsWith('.ts');
-  const script = fileURLToPath(new URL(inSource ? 'src/mongod/keeper.ts' : 'dist/src/mongod/keeper.js', PACKAGE_ROOT));
+  const script = fileURLToPath(inSource ? new URL('./keeper.ts', import.meta.url) : KEEPER);
   const loader = inSource ? ['--import', import.meta.resolve('tsx')] : [];
-  const startedMs = clock.nowMs();
+  const startedMs = Date.now();
   // Detached: a Ctrl-C in the terminal is for the service, and the keeper outlives whoever started it.
   const child = spawn(process.execPath, [...loader, script, `${port}`, ...mongod], {
     cwd: directory,
@@ -165,14 +166,14 @@ function startKeeper(directory: string, port: number, mongod: readonly string[])
   child.unref();
   (child.stderr as Socket).unref();
   const failed = (reason: string) =>
-    new StartupError(`The embedded MongoDB cannot start: ${reason} (its log: ${directory}/mongod.log)`);
+    new MongoUnavailableError(`The embedded MongoDB cannot start: ${reason} (its log: ${directory}/mongod.log)`);
   return {
     hasLeft() {
       if (child.exitCode === 0) return true;
       if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) {
         throw failed(words.trim().split('\n').at(-1) || 'its keeper was killed');
       }
-      if (clock.nowMs() > startedMs + JOIN_TIMEOUT_MS) throw failed(`nothing within ${JOIN_TIMEOUT_MS / 1000} s`);
+      if (Date.now() > startedMs + JOIN_TIMEOUT_MS) throw failed(`nothing within ${JOIN_TIMEOUT_MS / 1000} s`);
       return false;
     },
   };

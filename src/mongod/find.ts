@@ -4,9 +4,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
-import { StartupError } from '../domain/startup-error.js';
 import { fetchMissing, fetchNewerLibc, fetchOlderOpenssl } from './debian.js';
 import { makeDirectory } from './directory.js';
+import { MongoUnavailableError } from './error.js';
 import { fetchMongod, INSTEAD, type OnProgress, onceInPlace, UBUNTU_20, UBUNTU_24 } from './fetch.js';
 import { isPatched, PATCHED_VERSIONS } from './version.js';
 
@@ -36,7 +36,7 @@ export function thisSystem(): System {
   return { platform: process.platform, arch: process.arch, glibc: header.glibcVersionRuntime ?? null };
 }
 
-/** @returns a command line, program first. @throws StartupError when there is none for this system, with what to do. */
+/** @returns a command line, program first. @throws MongoUnavailableError when there is none for this system, with what to do. */
 export async function findMongod(deps: {
   cacheDir: string;
   log: Logger;
@@ -53,14 +53,14 @@ export async function findMongod(deps: {
     );
   }
   if (system.platform !== 'linux' || system.arch !== 'x64' || system.glibc === null) {
-    throw new StartupError(
+    throw new MongoUnavailableError(
       `There is no embedded MongoDB for this system, only for Linux on x64 with glibc. ${INSTEAD}`,
     );
   }
   try {
     makeDirectory(cacheDir);
   } catch (error) {
-    throw new StartupError(
+    throw new MongoUnavailableError(
       `MongoDB cannot be cached: ${(error as Error).message}. Set XDG_CACHE_HOME to a directory that you may write to. ${INSTEAD}`,
     );
   }
@@ -102,11 +102,11 @@ async function ownBuild(cacheDir: string, glibc: string, onProgress: OnProgress)
       return await way();
     } catch (error) {
       // Without the download there is no second way.
-      if (error instanceof StartupError) throw error;
+      if (error instanceof MongoUnavailableError) throw error;
       reasons.push(reasonOf(error));
     }
   }
-  throw new StartupError(`The embedded MongoDB cannot be set up: ${reasons.join('; ')}. ${INSTEAD}`);
+  throw new MongoUnavailableError(`The embedded MongoDB cannot be set up: ${reasons.join('; ')}. ${INSTEAD}`);
 }
 
 /** The command line of `mongod` with libraries from `directories`, and from what `lacking` fetches if some are still missing. */

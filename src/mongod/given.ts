@@ -1,20 +1,20 @@
 /** Checks the operator's own MongoDB before anything is built on it: reachable, new enough, a replica set or a sharded cluster. */
-import { mongo } from 'mongoose';
+import { MongoClient, MongoServerSelectionError } from 'mongodb';
 import type { Logger } from 'pino';
-import { StartupError } from '../domain/startup-error.js';
+import { MongoUnavailableError } from './error.js';
 import { isPatched, isSupported, OLDEST_MAJOR, PATCHED_VERSIONS } from './version.js';
 
 const SELECTION_TIMEOUT_MS = 5_000;
 const AUTHENTICATION_FAILED = 18;
 
 /** Warns in one line when this MongoDB lacks the fix for CVE-2025-14847.
- *  @throws StartupError in one line that never repeats the connection string: it may hold a password. */
+ *  @throws MongoUnavailableError in one line that never repeats the connection string: it may hold a password. */
 export async function checkMongo(uri: string, log: Logger): Promise<void> {
-  let client: mongo.MongoClient;
+  let client: MongoClient;
   try {
-    client = new mongo.MongoClient(uri, { serverSelectionTimeoutMS: SELECTION_TIMEOUT_MS });
+    client = new MongoClient(uri, { serverSelectionTimeoutMS: SELECTION_TIMEOUT_MS });
   } catch {
-    throw new StartupError(
+    throw new MongoUnavailableError(
       'MONGODB_URI is not a valid connection string (mongodb://user:password@host:port/database).',
     );
   }
@@ -24,14 +24,15 @@ export async function checkMongo(uri: string, log: Logger): Promise<void> {
     const hello = await admin.command({ hello: 1 });
     const sharded = hello.msg === 'isdbgrid';
     if (!sharded && !hello.setName) {
-      throw new StartupError(
+      throw new MongoUnavailableError(
         `MongoDB at ${hosts} is a standalone, but a replica set is needed: start mongod with --replSet rs0 and run rs.initiate() in mongosh once.`,
       );
     }
-    if (!hello.isWritablePrimary) throw new StartupError(`MongoDB at ${hosts} is not the primary of its replica set.`);
+    if (!hello.isWritablePrimary)
+      throw new MongoUnavailableError(`MongoDB at ${hosts} is not the primary of its replica set.`);
     const { version } = await admin.command({ buildInfo: 1 });
     if (!isSupported(version)) {
-      throw new StartupError(
+      throw new MongoUnavailableError(
         `MongoDB at ${hosts} is version ${version}, but version ${OLDEST_MAJOR} or newer is needed.`,
       );
     }
@@ -41,11 +42,11 @@ export async function checkMongo(uri: string, log: Logger): Promise<void> {
       );
     }
   } catch (error) {
-    if (error instanceof StartupError) throw error;
+    if (error instanceof MongoUnavailableError) throw error;
     if ((error as { code?: unknown }).code === AUTHENTICATION_FAILED) {
-      throw new StartupError(`MongoDB at ${hosts} refuses the credentials in MONGODB_URI.`);
+      throw new MongoUnavailableError(`MongoDB at ${hosts} refuses the credentials in MONGODB_URI.`);
     }
-    throw new StartupError(`MongoDB at ${hosts} (MONGODB_URI) cannot be used: ${reasonOf(error)}`);
+    throw new MongoUnavailableError(`MongoDB at ${hosts} (MONGODB_URI) cannot be used: ${reasonOf(error)}`);
   } finally {
     await client.close();
   }
@@ -54,7 +55,7 @@ export async function checkMongo(uri: string, log: Logger): Promise<void> {
 /** One line. A server selection error names the addresses it tried, not the credentials. */
 function reasonOf(error: unknown): string {
   const { message } = error as Error;
-  return error instanceof mongo.MongoServerSelectionError
+  return error instanceof MongoServerSelectionError
     ? `no primary was found in ${SELECTION_TIMEOUT_MS / 1000} s (${message})`
     : message.replace(/\s+/g, ' ');
 }

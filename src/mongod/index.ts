@@ -6,6 +6,8 @@ import { joinEmbeddedMongo } from './embedded.js';
 import { findMongod } from './find.js';
 import { checkMongo } from './given.js';
 
+export { MongoUnavailableError } from './error.js';
+
 export interface OpenMongo {
   /** A connection string; for the embedded one it carries its credentials, so it must not be logged. */
   uri: string;
@@ -16,9 +18,9 @@ export interface OpenMongo {
 
 /** Resolves when MongoDB accepts writes.
  *  @param deps.uri the operator's MongoDB, or null for the embedded one in `dataDir`
- *  @param deps.cacheDir where the downloaded mongod is kept; `~/.cache/stellar-collect` by default
+ *  @param deps.cacheDir where the downloaded mongod is kept; `stellar-collect` in XDG_CACHE_HOME or `~/.cache` by default
  *  @param deps.onProgress lines for a person while mongod is fetched
- *  @throws StartupError when there is no MongoDB to be had, with what to do about it */
+ *  @throws MongoUnavailableError with what to do about it */
 export async function openMongo(deps: {
   uri: string | null;
   dataDir: string;
@@ -29,7 +31,7 @@ export async function openMongo(deps: {
   const {
     uri,
     dataDir,
-    cacheDir = join(homedir(), '.cache', 'stellar-collect'),
+    cacheDir = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'stellar-collect'),
     log,
     onProgress = () => undefined,
   } = deps;

@@ -13,8 +13,8 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { systemClock as clock } from '../clock.js';
 import { connectTo, freePort, isFree } from './sockets.js';
+import { sleep } from './time.js';
 
 /** mongod's exit codes: https://www.mongodb.com/docs/manual/reference/exit-codes/ */
 const EXIT_PORT_TAKEN = 48;
@@ -107,12 +107,12 @@ function rememberedPort(): number {
 
 /** The port of the first mongod, or null when another keeper serves this directory. */
 async function begin(): Promise<number | null> {
-  const startedMs = clock.nowMs();
+  const startedMs = Date.now();
   for (;;) {
     const served = await connectTo('keeper.sock');
     served?.destroy();
     if (served) return null;
-    const waitedMs = clock.nowMs() - startedMs;
+    const waitedMs = Date.now() - startedMs;
     // The same port as last time, so that connection strings stay valid. A predecessor's mongod may still have it for a moment;
     // a stranger who has it makes us move, but not away from members.
     const last = fixedPort || rememberedPort();
@@ -127,7 +127,7 @@ async function begin(): Promise<number | null> {
       if (start.exitCode !== EXIT_DATA_IN_USE && start.exitCode !== EXIT_PORT_TAKEN) fail(`mongod: ${blocked}`);
     }
     if (waitedMs > PATIENCE_MS) fail(`mongod: ${blocked}`);
-    await clock.sleep(200);
+    await sleep(200);
   }
 }
 
@@ -169,12 +169,12 @@ async function main(): Promise<void> {
   };
 
   const restartWhenItDies = () => {
-    const startedMs = clock.nowMs();
+    const startedMs = Date.now();
     mongod?.once('exit', async () => {
       listening = false;
       // At once, but not in a circle when it cannot live, on a full disk for example.
-      if (clock.nowMs() < startedMs + 5_000) await clock.sleep(1_000);
-      const deadline = clock.nowMs() + PATIENCE_MS;
+      if (Date.now() < startedMs + 5_000) await sleep(1_000);
+      const deadline = Date.now() + PATIENCE_MS;
       while (!ending) {
         if ((await startMongod(port)) === 'listening') {
           listening = true;
@@ -182,8 +182,8 @@ async function main(): Promise<void> {
           return restartWhenItDies();
         }
         // The members start another keeper and hear from it what is wrong.
-        if (clock.nowMs() > deadline) process.exit(1);
-        await clock.sleep(500);
+        if (Date.now() > deadline) process.exit(1);
+        await sleep(500);
       }
     });
   };
@@ -194,7 +194,7 @@ async function main(): Promise<void> {
   rmSync('keeper.sock', { force: true });
   server.on('error', (error) => fail(error.message));
   server.listen('keeper.sock');
-  await clock.sleep(LONELY_MS);
+  await sleep(LONELY_MS);
   if (members.size === 0) end();
 }
 

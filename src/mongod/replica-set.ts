@@ -1,7 +1,7 @@
 /** Makes a mongod that listens a single-node replica set with a primary and the user of the service; safe to run by many at once. */
-import { mongo } from 'mongoose';
-import { systemClock as clock } from '../clock.js';
-import { StartupError } from '../domain/startup-error.js';
+import { type Db, MongoClient } from 'mongodb';
+import { MongoUnavailableError } from './error.js';
+import { sleep } from './time.js';
 
 const USER = 'stellar-collect';
 /** Longer than the 30 s that mongod asks around for itself when its port has changed and a stranger at the old one is silent. */
@@ -16,7 +16,7 @@ export async function makeReady(deps: { port: number; key: string; password: str
   const { port, key, password } = deps;
   const host = `127.0.0.1:${port}`;
   const credentials = `mongodb://${USER}:${password}@${host}`;
-  const deadlineMs = clock.nowMs() + PRIMARY_TIMEOUT_MS;
+  const deadlineMs = Date.now() + PRIMARY_TIMEOUT_MS;
   for (;;) {
     let reason = 'it does not become primary';
     try {
@@ -27,20 +27,20 @@ export async function makeReady(deps: { port: number; key: string; password: str
       // mongod drops connections when its role changes, and may be restarted at any moment.
       reason = (error as Error).message;
     }
-    if (clock.nowMs() > deadlineMs) throw new StartupError(`The embedded MongoDB cannot be used: ${reason}`);
-    await clock.sleep(20);
+    if (Date.now() > deadlineMs) throw new MongoUnavailableError(`The embedded MongoDB cannot be used: ${reason}`);
+    await sleep(20);
   }
 }
 
 /** False as well when the user does not exist yet. */
-async function isUsable(admin: mongo.Db): Promise<boolean> {
+async function isUsable(admin: Db): Promise<boolean> {
   return isPrimary(admin).catch((error) => {
     if (codeOf(error) !== AUTHENTICATION_FAILED) throw error;
     return false;
   });
 }
 
-async function isPrimary(admin: mongo.Db): Promise<boolean> {
+async function isPrimary(admin: Db): Promise<boolean> {
   return (await admin.command({ hello: 1 })).isWritablePrimary === true;
 }
 
@@ -58,7 +58,7 @@ async function setUp(host: string, key: string, password: string): Promise<void>
     }
     for (let tries = 0; !(await isPrimary(admin)); tries++) {
       if (tries === 100) return;
-      await clock.sleep(10);
+      await sleep(10);
     }
     const user = { pwd: password, roles: ['root'] };
     const created = await admin.command({ createUser: USER, ...user }).catch(ignoring(USER_EXISTS));
@@ -67,8 +67,8 @@ async function setUp(host: string, key: string, password: string): Promise<void>
   });
 }
 
-async function withClient<T>(uri: string, work: (admin: mongo.Db) => Promise<T>): Promise<T> {
-  const client = new mongo.MongoClient(uri, {
+async function withClient<T>(uri: string, work: (admin: Db) => Promise<T>): Promise<T> {
+  const client = new MongoClient(uri, {
     serverSelectionTimeoutMS: 10_000,
     maxPoolSize: 1,
     monitorCommands: false,

@@ -2,7 +2,6 @@
 import { closeSync, constants, openSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { basename, dirname } from 'node:path';
-import { systemClock as clock } from '../clock.js';
 
 /** A unix socket's address holds this many bytes on every system that is supported. */
 const MAX_SOCKET_PATH = 103;
@@ -35,7 +34,7 @@ export function isFree(port: number): Promise<boolean> {
 /** A free loopback port below the ones that systems hand out by themselves, so that it stays free while its owner restarts. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = 20_000 + Math.floor(clock.random() * 12_000);
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
     if (await isFree(port)) return port;
   }
 }

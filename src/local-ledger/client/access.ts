@@ -8,10 +8,10 @@ import {
   rpc,
   type Transaction,
   xdr,
-} from '@stellar/stellar-sdk/minimal';
+} from '@stellar/stellar-sdk';
 import { LedgerRefusedError } from '../refusal.js';
 import { codesOfResult } from '../results.js';
-import { fromAmount, toBigInt } from '../stroops.js';
+import { fromAmount } from '../stroops.js';
 import { TIMEOUT_MS } from './control.js';
 
 export interface Submitted {
@@ -76,14 +76,14 @@ export function rpcAccess(server: rpc.Server): LedgerAccess {
     async find(address) {
       const accountId = Keypair.fromPublicKey(address).xdrAccountId();
       const found = await entry(xdr.LedgerKey.account(new xdr.LedgerKeyAccount({ accountId })));
-      if (found === null) return null;
-      const account = found.account();
-      return { account: new Account(address, account.seqNum().toString()), lumens: toBigInt(account.balance()) };
+      if (found?.type !== 'account') return null;
+      const { seqNum, balance } = found.account;
+      return { account: new Account(address, seqNum.toString()), lumens: balance };
     },
     async data(address, dataName) {
       const accountId = Keypair.fromPublicKey(address).xdrAccountId();
       const found = await entry(xdr.LedgerKey.data(new xdr.LedgerKeyData({ accountId, dataName })));
-      return found?.data().dataValue() ?? null;
+      return found?.type === 'data' ? Buffer.from(found.data.dataValue.value) : null;
     },
     async submit(transaction) {
       const sent = await server.sendTransaction(transaction).catch(rethrow);

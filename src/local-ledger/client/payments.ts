@@ -1,8 +1,9 @@
 /** Payments of every spelling, by transaction or by contract call. */
-import { Account, Asset, Keypair, Memo, MuxedAccount, Operation, StrKey } from '@stellar/stellar-sdk/minimal';
+import { Account, Asset, Keypair, Memo, MuxedAccount, Operation, StrKey } from '@stellar/stellar-sdk/base';
 import { assetFields } from '../asset.js';
-import { madeUpContract } from '../contract-call.js';
+import { type Credentials, madeUpContract } from '../contract-call.js';
 import { CONTRACT_CALL, type Injection } from '../injection.js';
+import { parseMuxedContract } from '../muxed-contract.js';
 import { LedgerRefusedError } from '../refusal.js';
 import { fromAmount, STROOPS_PER_UNIT, toAmount } from '../stroops.js';
 import type { Submitted } from './access.js';
@@ -30,7 +31,7 @@ export interface PayRequest {
 }
 
 export interface ContractPayment {
-  /** G… or C… */
+  /** G…, C… or W… */
   to: string;
   from?: string;
   /** Decimal text. */
@@ -39,6 +40,8 @@ export interface ContractPayment {
   assetIssuer?: string | null;
   /** Of the destination, a decimal below 2^64. */
   muxedId?: string;
+  /** How it is authorized, by newer protocols. */
+  signedBy?: Credentials;
 }
 
 /** What a test account keeps for its fees and reserves. */
@@ -88,7 +91,10 @@ function stroopsOf(amount: string): bigint {
 
 /** The record of a contract call that pays; `source` pays its fee. */
 export function contractPayment(request: ContractPayment, source: string): Injection {
-  const { to, from = madeUpContract('wallet'), amount, assetCode = 'XLM', assetIssuer, muxedId } = request;
+  const { from = madeUpContract('wallet'), amount, assetCode = 'XLM', assetIssuer, signedBy } = request;
+  // The asset's contract names a muxed contract apart from its id.
+  const muxed = parseMuxedContract(request.to);
+  const [to, muxedId] = muxed === null ? [request.to, request.muxedId] : [muxed.contract, muxed.id];
   const type = assetIssuer === from ? 'mint' : assetIssuer === to ? 'burn' : 'transfer';
   const asset = assetIssuer ? { code: assetCode, issuer: assetIssuer } : null;
   const change = {
@@ -102,6 +108,7 @@ export function contractPayment(request: ContractPayment, source: string): Injec
   return {
     accounts: [from, to].filter(StrKey.isValidEd25519PublicKey),
     moves: true,
+    ...(signedBy === undefined ? {} : { signedBy }),
     record: { ...CONTRACT_CALL, source_account: source, asset_balance_changes: [change] },
   };
 }

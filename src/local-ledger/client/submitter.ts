@@ -1,6 +1,6 @@
 /** Signs and submits transactions, one after the other for each account. */
-import { type Keypair, Memo, TimeoutInfinite, TransactionBuilder, type xdr } from '@stellar/stellar-sdk/minimal';
-import { systemClock } from '../../clock.js';
+import { type Keypair, Memo, TimeoutInfinite, TransactionBuilder, type xdr } from '@stellar/stellar-sdk/base';
+import { systemClock } from '../clock.js';
 import { LedgerRefusedError, toRefusal } from '../refusal.js';
 import { BASE_FEE } from '../stroops.js';
 import type { LedgerAccess, Submitted } from './access.js';

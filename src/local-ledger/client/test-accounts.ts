@@ -1,6 +1,6 @@
 /** Test accounts and test assets. Their keys are derived or made on the spot, so any process can pay with any asset that was issued here. */
 import { createHash } from 'node:crypto';
-import { Asset, Keypair, Operation } from '@stellar/stellar-sdk/minimal';
+import { Asset, Keypair, Operation } from '@stellar/stellar-sdk/base';
 import type { LedgerAccess, Submitted } from './access.js';
 import type { LedgerControl } from './control.js';
 import type { Submitter } from './submitter.js';

@@ -1,6 +1,6 @@
 /** The ledger's HTTP interface: Horizon and Stellar RPC behind the fault gate, the control endpoints before it. */
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-import { mongo } from 'mongoose';
+import { MongoError } from 'mongodb';
 import type { Logger } from 'pino';
 import type { Ledger } from '../ledger.js';
 import { sendProblem } from './answer.js';
@@ -61,7 +61,7 @@ function onError(log: Logger): ErrorRequestHandler {
 
   function toProblem(error: unknown): Problem {
     if (error instanceof Problem) return error;
-    if (error instanceof mongo.MongoError) {
+    if (error instanceof MongoError) {
       log.warn({ err: error }, 'the local ledger has no database at the moment');
       return new Problem('service_unavailable');
     }

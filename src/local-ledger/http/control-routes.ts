@@ -1,8 +1,9 @@
 /** Control endpoints beyond Horizon: faults on demand, injected records, a reset. Faults do not affect them. */
-import { StrKey } from '@stellar/stellar-sdk/minimal';
+import { StrKey } from '@stellar/stellar-sdk/base';
 import express, { Router } from 'express';
 import { z } from 'zod';
 import { fromCanonicalAsset } from '../asset.js';
+import { CREDENTIALS } from '../contract-call.js';
 import { faultSchema } from '../faults.js';
 import { forgedEvent } from '../injection.js';
 import type { Ledger } from '../ledger.js';
@@ -18,6 +19,7 @@ const injectionSchema = z.strictObject({
   omitTransaction: z.array(z.string()).optional(),
   isPayment: z.boolean().optional(),
   moves: z.boolean().optional(),
+  signedBy: z.enum(CREDENTIALS).optional(),
 });
 
 const isParty = (text: string) => StrKey.isValidEd25519PublicKey(text) || StrKey.isValidContract(text);

@@ -12,6 +12,7 @@ const AT_THE_GATE = [
   'unavailable',
   'stale_history',
   'server_error',
+  'not_found',
   'timeout',
   'html',
   'bad_gateway',
@@ -45,6 +46,8 @@ export function faultGate(ledger: Ledger): RequestHandler {
       }
       case 'server_error':
         return sendProblem(res, new Problem('server_error'));
+      case 'not_found':
+        return sendProblem(res, new Problem('not_found'));
       case 'timeout':
         if (!fault.emptyBody) return sendProblem(res, new Problem('timeout'));
         return void res.status(504).end();

@@ -7,7 +7,7 @@ import {
   TimeoutInfinite,
   TransactionBuilder,
   type xdr,
-} from '@stellar/stellar-sdk/minimal';
+} from '@stellar/stellar-sdk/base';
 import { type RequestHandler, Router } from 'express';
 import type { Envelope } from '../envelope.js';
 import type { Ledger } from '../ledger.js';
@@ -72,7 +72,7 @@ export function friendbotRoutes(ledger: Ledger): Router {
       .setTimeout(TimeoutInfinite)
       .build();
     transaction.sign(ledger.root);
-    return ledger.decode(transaction.toXDR())!;
+    return ledger.decode(transaction.toXdr())!;
   }
 
   async function gift(address: string): Promise<xdr.Operation> {

@@ -1,5 +1,5 @@
 /** What a request may say in path and query, and Horizon's words for what is wrong with it. */
-import { StrKey } from '@stellar/stellar-sdk/minimal';
+import { StrKey } from '@stellar/stellar-sdk/base';
 import type { Request } from 'express';
 import { fromCanonicalAsset } from '../asset.js';
 import type { ClaimableBalanceFilter } from '../state.js';

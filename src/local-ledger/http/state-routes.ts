@@ -2,7 +2,6 @@
 import { Router } from 'express';
 import { accountRecord } from '../account-record.js';
 import { feeStats } from '../fee-stats.js';
-import { PROTOCOL_VERSION } from '../headers.js';
 import type { Ledger } from '../ledger.js';
 import { baseUrl, negotiate, sendHal, toJson } from './answer.js';
 import { accountLinks, rootLinks } from './links.js';
@@ -26,6 +25,7 @@ function addNetworkState(router: Router, ledger: Ledger): void {
     negotiate(req, false);
     const { latest, elder } = ledger.visible();
     const newest = (await ledger.history.ledger(latest))!;
+    const protocol = ledger.faults.protocol('horizon');
     const fault = ledger.faults.hit({ method: 'GET', path: '/' }, ['wrong_passphrase']);
     await sendHal(req, res, {
       _links: rootLinks(baseUrl(req)),
@@ -37,9 +37,9 @@ function addNetworkState(router: Router, ledger: Ledger): void {
       history_elder_ledger: elder,
       core_latest_ledger: ledger.head().sequence,
       network_passphrase: fault?.passphrase ?? ledger.passphrase,
-      current_protocol_version: PROTOCOL_VERSION,
-      supported_protocol_version: PROTOCOL_VERSION,
-      core_supported_protocol_version: PROTOCOL_VERSION,
+      current_protocol_version: protocol,
+      supported_protocol_version: protocol,
+      core_supported_protocol_version: protocol,
     });
   });
 

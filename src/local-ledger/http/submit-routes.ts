@@ -58,7 +58,7 @@ export function submitRoutes(ledger: Ledger): Router {
   /** Answers from history if the transaction is in a ledger already. */
   async function answerKnown(req: Request, res: Response, envelope: Envelope): Promise<boolean> {
     const hash = envelope.hash.toString('hex');
-    const found = await ledger.history.transactionByHash(hash);
+    const found = await ledger.history.ownTransaction(hash);
     if (found === null) return false;
     const record = found.innerHash === hash ? asInner(found.record) : found.record;
     if (!found.successful) {

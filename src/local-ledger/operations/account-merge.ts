@@ -1,5 +1,5 @@
 /** account_merge: the source account ends, and its lumens go to the destination. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { AUTH_IMMUTABLE, accountKey } from '../entries.js';
 import { partyFields, toParty } from '../party.js';
 import { MAX_INT64, toAmount } from '../stroops.js';
@@ -56,7 +56,7 @@ export const accountMerge: OperationKind<xdr.MuxedAccount> = {
       amount: moved,
       showsMemo: true,
     });
-    return result(AccountMergeResult.accountMergeSuccess(xdr.Int64.fromString(moved.toString())));
+    return result(AccountMergeResult.accountMergeSuccess(moved));
   },
   details: (body, source) => ({ ...partyFields('account', source), ...partyFields('into', toParty(body)) }),
 };

@@ -1,9 +1,9 @@
 /** change_trust: a line of trust is opened, its limit changed, or (limit 0) closed. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { assetFields, fromXdrAsset, type IssuedAsset } from '../asset.js';
 import { AUTH_CLAWBACK, AUTH_REQUIRED, accountKey, LINE_AUTHORIZED, LINE_CLAWBACK, trustlineKey } from '../entries.js';
 import { partyFields } from '../party.js';
-import { toAmount, toBigInt } from '../stroops.js';
+import { toAmount } from '../stroops.js';
 import { inner, type OperationKind } from './kind.js';
 import { countEntry, release, reserve } from './sponsorship.js';
 
@@ -14,7 +14,7 @@ const { ChangeTrustResult } = xdr;
 const result = (of: xdr.ChangeTrustResult) => inner(xdr.OperationResultTr.changeTrust(of));
 
 const lineOf = (body: xdr.ChangeTrustOp): IssuedAsset => {
-  const asset = fromXdrAsset(body.line());
+  const asset = fromXdrAsset(body.line);
   if (!asset) throw new Error('an invalid line passed the check');
   return asset;
 };
@@ -27,13 +27,13 @@ export const changeTrust: OperationKind<xdr.ChangeTrustOp> = {
   keys: (body, source) => [trustlineKey(source, lineOf(body)), accountKey(lineOf(body).issuer)],
   participants: () => [],
   check(body) {
-    const isSound = toBigInt(body.limit()) >= 0n && Boolean(fromXdrAsset(body.line()));
+    const isSound = body.limit >= 0n && Boolean(fromXdrAsset(body.line));
     return isSound ? null : result(ChangeTrustResult.changeTrustMalformed());
   },
   apply(body, source, context) {
     const { view, ledger, effects: done } = context;
     const asset = lineOf(body);
-    const limit = toBigInt(body.limit());
+    const limit = body.limit;
     if (asset.issuer === source) return result(ChangeTrustResult.changeTrustSelfNotAllowed());
     const owner = view.account(source)!;
     const line = view.trustline(source, asset);
@@ -78,7 +78,7 @@ export const changeTrust: OperationKind<xdr.ChangeTrustOp> = {
   },
   details: (body, source) => ({
     ...assetFields(lineOf(body)),
-    limit: toAmount(toBigInt(body.limit())),
+    limit: toAmount(body.limit),
     trustee: lineOf(body).issuer,
     ...partyFields('trustor', source),
   }),

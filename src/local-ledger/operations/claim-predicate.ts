@@ -1,7 +1,7 @@
 /** When a claimant may claim: predicates of claimable balances. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { toTimestamp } from '../headers.js';
-import { MAX_INT64, toBigInt } from '../stroops.js';
+import { MAX_INT64 } from '../stroops.js';
 
 /** Core's limit on predicates within predicates. */
 const MAX_DEPTH = 4;
@@ -14,38 +14,38 @@ export function isSoundPredicate(predicate: xdr.ClaimPredicate, depth = 1): bool
   if (depth > MAX_DEPTH) return false;
   const areSound = (parts: xdr.ClaimPredicate[]) =>
     parts.length === 2 && parts.every((part) => isSoundPredicate(part, depth + 1));
-  switch (predicate.switch().name) {
+  switch (predicate.type) {
     case 'claimPredicateUnconditional':
       return true;
     case 'claimPredicateAnd':
-      return areSound(predicate.andPredicates());
+      return areSound(predicate.andPredicates);
     case 'claimPredicateOr':
-      return areSound(predicate.orPredicates());
+      return areSound(predicate.orPredicates);
     case 'claimPredicateNot': {
-      const negated = predicate.notPredicate();
+      const negated = predicate.notPredicate;
       return Boolean(negated) && isSoundPredicate(negated!, depth + 1);
     }
     case 'claimPredicateBeforeAbsoluteTime':
-      return toBigInt(predicate.absBefore()) >= 0n;
+      return predicate.absBefore >= 0n;
     default:
-      return toBigInt(predicate.relBefore()) >= 0n;
+      return predicate.relBefore >= 0n;
   }
 }
 
 /** The predicate with times relative to the balance's creation made absolute. */
 export function toAbsolute(predicate: xdr.ClaimPredicate, closeTime: number): xdr.ClaimPredicate {
   const made = (part: xdr.ClaimPredicate) => toAbsolute(part, closeTime);
-  switch (predicate.switch().name) {
+  switch (predicate.type) {
     case 'claimPredicateAnd':
-      return ClaimPredicate.claimPredicateAnd(predicate.andPredicates().map(made));
+      return ClaimPredicate.claimPredicateAnd(predicate.andPredicates.map(made));
     case 'claimPredicateOr':
-      return ClaimPredicate.claimPredicateOr(predicate.orPredicates().map(made));
+      return ClaimPredicate.claimPredicateOr(predicate.orPredicates.map(made));
     case 'claimPredicateNot':
-      return ClaimPredicate.claimPredicateNot(made(predicate.notPredicate()!));
+      return ClaimPredicate.claimPredicateNot(made(predicate.notPredicate!));
     case 'claimPredicateBeforeRelativeTime': {
-      const end = toBigInt(predicate.relBefore()) + BigInt(closeTime);
+      const end = predicate.relBefore + BigInt(closeTime);
       const bounded = end > MAX_INT64 ? MAX_INT64 : end;
-      return ClaimPredicate.claimPredicateBeforeAbsoluteTime(xdr.Int64.fromString(bounded.toString()));
+      return ClaimPredicate.claimPredicateBeforeAbsoluteTime(bounded);
     }
     default:
       return predicate;
@@ -54,37 +54,39 @@ export function toAbsolute(predicate: xdr.ClaimPredicate, closeTime: number): xd
 
 /** Whether it allows a claim in a ledger that closes at that second. For a predicate without relative times. */
 export function holds(predicate: xdr.ClaimPredicate, closeTime: number): boolean {
-  switch (predicate.switch().name) {
+  switch (predicate.type) {
     case 'claimPredicateUnconditional':
       return true;
     case 'claimPredicateAnd':
-      return predicate.andPredicates().every((part) => holds(part, closeTime));
+      return predicate.andPredicates.every((part) => holds(part, closeTime));
     case 'claimPredicateOr':
-      return predicate.orPredicates().some((part) => holds(part, closeTime));
+      return predicate.orPredicates.some((part) => holds(part, closeTime));
     case 'claimPredicateNot':
-      return !holds(predicate.notPredicate()!, closeTime);
+      return !holds(predicate.notPredicate!, closeTime);
+    case 'claimPredicateBeforeAbsoluteTime':
+      return BigInt(closeTime) < predicate.absBefore;
     default:
-      return BigInt(closeTime) < toBigInt(predicate.absBefore());
+      throw new TypeError('a predicate with a relative time');
   }
 }
 
 /** As Horizon shows it. */
 export function predicateRecord(predicate: xdr.ClaimPredicate): Record<string, unknown> {
-  switch (predicate.switch().name) {
+  switch (predicate.type) {
     case 'claimPredicateUnconditional':
       return { unconditional: true };
     case 'claimPredicateAnd':
-      return { and: predicate.andPredicates().map(predicateRecord) };
+      return { and: predicate.andPredicates.map(predicateRecord) };
     case 'claimPredicateOr':
-      return { or: predicate.orPredicates().map(predicateRecord) };
+      return { or: predicate.orPredicates.map(predicateRecord) };
     case 'claimPredicateNot':
-      return { not: predicateRecord(predicate.notPredicate()!) };
+      return { not: predicateRecord(predicate.notPredicate!) };
     case 'claimPredicateBeforeAbsoluteTime': {
-      const end = toBigInt(predicate.absBefore());
+      const end = predicate.absBefore;
       const iso = end <= LAST_SECOND ? { abs_before: toTimestamp(Number(end)) } : {};
       return { ...iso, abs_before_epoch: end.toString() };
     }
     default:
-      return { rel_before: predicate.relBefore().toString() };
+      return { rel_before: predicate.relBefore.toString() };
   }
 }

@@ -1,6 +1,6 @@
 /** create_claimable_balance and claim_claimable_balance: money that waits for one of its claimants, outside of any account. */
 import { createHash } from 'node:crypto';
-import { Keypair, StrKey, xdr } from '@stellar/stellar-sdk/minimal';
+import { Keypair, StrKey, xdr } from '@stellar/stellar-sdk/base';
 import { assetFields, canonicalAsset, fromXdrAsset, type LedgerAsset } from '../asset.js';
 import {
   accountKey,
@@ -12,7 +12,7 @@ import {
   trustlineKey,
 } from '../entries.js';
 import { partyFields, toAddress } from '../party.js';
-import { BASE_RESERVE, MAX_INT64, toAmount, toBigInt } from '../stroops.js';
+import { BASE_RESERVE, MAX_INT64, toAmount } from '../stroops.js';
 import { holds, isSoundPredicate, predicateRecord, toAbsolute } from './claim-predicate.js';
 import { type Context, effects, inner, type OperationKind, valid } from './kind.js';
 import { release } from './sponsorship.js';
@@ -21,12 +21,12 @@ const { CreateClaimableBalanceResult: Create, ClaimClaimableBalanceResult: Claim
 const createResult = (of: xdr.CreateClaimableBalanceResult) => inner(xdr.OperationResultTr.createClaimableBalance(of));
 const claimResult = (of: xdr.ClaimClaimableBalanceResult) => inner(xdr.OperationResultTr.claimClaimableBalance(of));
 
-const assetOf = (body: xdr.CreateClaimableBalanceOp): LedgerAsset => valid(fromXdrAsset(body.asset()));
+const assetOf = (body: xdr.CreateClaimableBalanceOp): LedgerAsset => valid(fromXdrAsset(body.asset));
 
-const destinationOf = (claimant: xdr.Claimant): string => toAddress(claimant.v0().destination());
+const destinationOf = (claimant: xdr.Claimant): string => toAddress(claimant.v0.destination);
 
 /** The id as Horizon writes it: the XDR in hexadecimal. */
-const balanceIdOf = (body: xdr.ClaimClaimableBalanceOp): string => body.balanceId().toXDR('hex');
+const balanceIdOf = (body: xdr.ClaimClaimableBalanceOp): string => body.balanceId.toXdr('hex');
 
 /** The B address of a claimable balance. */
 export const claimableBalanceAddress = (id: string): string =>
@@ -37,12 +37,12 @@ function newBalanceId({ origin }: Context): string {
   const preimage = xdr.HashIdPreimage.envelopeTypeOpId(
     new xdr.HashIdPreimageOperationId({
       sourceAccount: Keypair.fromPublicKey(origin.source).xdrAccountId(),
-      seqNum: xdr.Int64.fromString(origin.sequence.toString()),
+      seqNum: origin.sequence,
       opNum: origin.index,
     }),
   );
-  const hash = createHash('sha256').update(preimage.toXDR()).digest();
-  return xdr.ClaimableBalanceId.claimableBalanceIdTypeV0(hash).toXDR('hex');
+  const hash = createHash('sha256').update(preimage.toXdr()).digest();
+  return xdr.ClaimableBalanceId.claimableBalanceIdTypeV0(hash).toXdr('hex');
 }
 
 /** Takes the amount from its owner, or says why not. Tells whether the asset may be clawed back. */
@@ -90,30 +90,30 @@ export const createClaimableBalance: OperationKind<xdr.CreateClaimableBalanceOp>
     const asset = assetOf(body);
     if (asset === null) return [];
     // A claimant may claim in the same ledger, when the balance is not in the store yet.
-    return [source, ...body.claimants().map(destinationOf)].map((owner) => trustlineKey(owner, asset));
+    return [source, ...body.claimants.map(destinationOf)].map((owner) => trustlineKey(owner, asset));
   },
-  participants: (body) => body.claimants().map(destinationOf),
+  participants: (body) => body.claimants.map(destinationOf),
   check(body) {
-    const claimants = body.claimants();
+    const claimants = body.claimants;
     const isSound =
-      toBigInt(body.amount()) > 0n &&
-      fromXdrAsset(body.asset()) !== undefined &&
+      body.amount > 0n &&
+      fromXdrAsset(body.asset) !== undefined &&
       claimants.length > 0 &&
       new Set(claimants.map(destinationOf)).size === claimants.length &&
-      claimants.every((claimant) => isSoundPredicate(claimant.v0().predicate()));
+      claimants.every((claimant) => isSoundPredicate(claimant.v0.predicate));
     return isSound ? null : createResult(Create.createClaimableBalanceMalformed());
   },
   apply(body, source, context) {
     const { view, ledger, effects: done, movements } = context;
-    const [asset, amount] = [assetOf(body), toBigInt(body.amount())];
+    const [asset, amount] = [assetOf(body), body.amount];
     const withdrawn = withdraw(context, source, asset, amount);
     if (!('isClawbackEnabled' in withdrawn)) return createResult(withdrawn);
-    const sponsor = sponsorClaimants(context, source, body.claimants().length);
+    const sponsor = sponsorClaimants(context, source, body.claimants.length);
     if (sponsor === null) return createResult(Create.createClaimableBalanceLowReserve());
     const id = newBalanceId(context);
-    const claimants = body.claimants().map((claimant) => ({
+    const claimants = body.claimants.map((claimant) => ({
       destination: destinationOf(claimant),
-      predicate: toAbsolute(claimant.v0().predicate(), ledger.closeTime).toXDR('base64'),
+      predicate: toAbsolute(claimant.v0.predicate, ledger.closeTime).toXdr('base64'),
     }));
     view.put({
       _id: claimableBalanceKey(id),
@@ -134,21 +134,21 @@ export const createClaimableBalance: OperationKind<xdr.CreateClaimableBalanceOp>
         type_i: 51,
         account: destination,
         ...about,
-        predicate: predicateRecord(xdr.ClaimPredicate.fromXDR(predicate, 'base64')),
+        predicate: predicateRecord(xdr.ClaimPredicate.fromXdr(predicate, 'base64')),
       })),
       effects.debited(source, assetFields(asset), toAmount(amount)),
     );
     const to = claimableBalanceAddress(id);
     movements.push({ kind: 'transfer', from: source, to, toMuxedId: null, asset, amount, showsMemo: false });
-    return createResult(Create.createClaimableBalanceSuccess(xdr.ClaimableBalanceId.fromXDR(id, 'hex')));
+    return createResult(Create.createClaimableBalanceSuccess(xdr.ClaimableBalanceId.fromXdr(id, 'hex')));
   },
   details: (body, source) => ({
     sponsor: source.id,
     asset: canonicalAsset(assetOf(body)),
-    amount: toAmount(toBigInt(body.amount())),
-    claimants: body.claimants().map((claimant) => ({
+    amount: toAmount(body.amount),
+    claimants: body.claimants.map((claimant) => ({
       destination: destinationOf(claimant),
-      predicate: predicateRecord(claimant.v0().predicate()),
+      predicate: predicateRecord(claimant.v0.predicate),
     })),
   }),
 };
@@ -168,7 +168,7 @@ export const claimClaimableBalance: OperationKind<xdr.ClaimClaimableBalanceOp> =
     const balance = view.claimableBalance(id);
     if (balance === null) return claimResult(Claim.claimClaimableBalanceDoesNotExist());
     const claimant = balance.claimants.find(({ destination }) => destination === source);
-    if (!claimant || !holds(xdr.ClaimPredicate.fromXDR(claimant.predicate, 'base64'), ledger.closeTime)) {
+    if (!claimant || !holds(xdr.ClaimPredicate.fromXdr(claimant.predicate, 'base64'), ledger.closeTime)) {
       return claimResult(Claim.claimClaimableBalanceCannotClaim());
     }
     const failure = deposit(context, source, balance);

@@ -1,16 +1,16 @@
 /** clawback: an issuer takes back what it issued, where the line allows it. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { assetFields, fromXdrAsset, type IssuedAsset } from '../asset.js';
 import { LINE_CLAWBACK, trustlineKey } from '../entries.js';
 import { partyFields, toParty } from '../party.js';
-import { toAmount, toBigInt } from '../stroops.js';
+import { toAmount } from '../stroops.js';
 import { effects, inner, type OperationKind } from './kind.js';
 
 const { ClawbackResult: Result } = xdr;
 const result = (of: xdr.ClawbackResult) => inner(xdr.OperationResultTr.clawback(of));
 
 const assetOf = (body: xdr.ClawbackOp): IssuedAsset => {
-  const asset = fromXdrAsset(body.asset());
+  const asset = fromXdrAsset(body.asset);
   if (!asset) throw new Error('an invalid asset passed the check');
   return asset;
 };
@@ -20,18 +20,15 @@ export const clawback: OperationKind<xdr.ClawbackOp> = {
   typeIndex: 19,
   isPayment: false,
   level: () => 'medium',
-  keys: (body) => [trustlineKey(toParty(body.from()).id, assetOf(body))],
-  participants: (body) => [toParty(body.from()).id],
-  counterparty: (body) => toParty(body.from()),
+  keys: (body) => [trustlineKey(toParty(body.from).id, assetOf(body))],
+  participants: (body) => [toParty(body.from).id],
+  counterparty: (body) => toParty(body.from),
   check(body, source) {
-    const isSound =
-      toBigInt(body.amount()) > 0n &&
-      fromXdrAsset(body.asset())?.issuer === source &&
-      toParty(body.from()).id !== source;
+    const isSound = body.amount > 0n && fromXdrAsset(body.asset)?.issuer === source && toParty(body.from).id !== source;
     return isSound ? null : result(Result.clawbackMalformed());
   },
   apply(body, source, { view, effects: done, movements }) {
-    const [from, asset, amount] = [toParty(body.from()).id, assetOf(body), toBigInt(body.amount())];
+    const [from, asset, amount] = [toParty(body.from).id, assetOf(body), body.amount];
     const line = view.trustline(from, asset);
     if (line === null) return result(Result.clawbackNoTrust());
     if ((line.flags & LINE_CLAWBACK) === 0) return result(Result.clawbackNotClawbackEnabled());
@@ -46,7 +43,7 @@ export const clawback: OperationKind<xdr.ClawbackOp> = {
   },
   details: (body) => ({
     ...assetFields(assetOf(body)),
-    ...partyFields('from', toParty(body.from())),
-    amount: toAmount(toBigInt(body.amount())),
+    ...partyFields('from', toParty(body.from)),
+    amount: toAmount(body.amount),
   }),
 };

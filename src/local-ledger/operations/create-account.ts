@@ -1,8 +1,8 @@
 /** create_account: a new account, paid for by the operation's source. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { type AccountEntry, accountKey, availableBalance } from '../entries.js';
 import { partyFields, toAddress } from '../party.js';
-import { BASE_RESERVE, toAmount, toBigInt } from '../stroops.js';
+import { BASE_RESERVE, toAmount } from '../stroops.js';
 import { ledgerStart } from '../toid.js';
 import { effects, inner, type OperationKind } from './kind.js';
 import { reserve } from './sponsorship.js';
@@ -18,16 +18,16 @@ export const createAccount: OperationKind<xdr.CreateAccountOp> = {
   typeIndex: 0,
   isPayment: true,
   level: () => 'medium',
-  keys: (body) => [accountKey(toAddress(body.destination()))],
-  participants: (body) => [toAddress(body.destination())],
+  keys: (body) => [accountKey(toAddress(body.destination))],
+  participants: (body) => [toAddress(body.destination)],
   check(body, source) {
-    const isSound = toBigInt(body.startingBalance()) >= 0n && toAddress(body.destination()) !== source;
+    const isSound = body.startingBalance >= 0n && toAddress(body.destination) !== source;
     return isSound ? null : result(CreateAccountResult.createAccountMalformed());
   },
   apply(body, source, context) {
     const { view, ledger, effects: done, movements, sponsorships } = context;
-    const id = toAddress(body.destination());
-    const amount = toBigInt(body.startingBalance());
+    const id = toAddress(body.destination);
+    const amount = body.startingBalance;
     if (view.account(id) !== null) return result(CreateAccountResult.createAccountAlreadyExist());
     const isSponsored = sponsorships.has(id);
     const sponsor = isSponsored ? reserve(context, id, ACCOUNT_RESERVES) : null;
@@ -56,9 +56,9 @@ export const createAccount: OperationKind<xdr.CreateAccountOp> = {
     return result(CreateAccountResult.createAccountSuccess());
   },
   details: (body, source) => ({
-    starting_balance: toAmount(toBigInt(body.startingBalance())),
+    starting_balance: toAmount(body.startingBalance),
     ...partyFields('funder', source),
-    account: toAddress(body.destination()),
+    account: toAddress(body.destination),
   }),
 };
 

@@ -1,5 +1,5 @@
 /** The operations of this ledger by their XDR name, and a stand-in that refuses all others. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { type Party, toParty } from '../party.js';
 import { accountMerge } from './account-merge.js';
 import { changeTrust } from './change-trust.js';
@@ -49,12 +49,12 @@ export interface BoundOperation {
 }
 
 export function bindOperation(operation: xdr.Operation): BoundOperation {
-  const body = operation.body();
-  const kind = kinds[body.switch().name];
-  const source = operation.sourceAccount();
+  const body = operation.body;
+  const kind = kinds[body.type];
+  const source = operation.sourceAccount;
   const party = source ? toParty(source) : null;
   if (kind === undefined) return unsupported(party);
-  const value = body.value() as never;
+  const value = body.value as never;
   return {
     type: kind.type,
     typeIndex: kind.typeIndex,

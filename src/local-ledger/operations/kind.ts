@@ -1,5 +1,5 @@
 /** What each kind of operation defines, in a file of its own or of its family. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import type { LedgerAsset } from '../asset.js';
 import type { View } from '../entries.js';
 import type { Movement } from '../movements.js';
@@ -58,18 +58,12 @@ export interface OperationKind<Body> {
 
 export const inner = (result: xdr.OperationResultTr): xdr.OperationResult => xdr.OperationResult.opInner(result);
 
-/** The decoder leaves absent optional fields undefined, although its types say null. */
-export const given = <T>(field: T | null | undefined): T | null => field ?? null;
-
 /** The code of a result: the operation's own one if it got that far. */
-export function codeOf(result: xdr.OperationResult): { name: string; value: number } {
-  if (result.switch().name !== 'opInner') return result.switch();
-  // Each arm of the union is a result with its own `switch()`; their types have no common ancestor.
-  return (result.tr().value() as unknown as { switch(): { name: string; value: number } }).switch();
-}
+export const codeOf = (result: xdr.OperationResult): string =>
+  result.type === 'opInner' ? result.tr.value.type : result.type;
 
 export const isSuccess = (result: xdr.OperationResult): boolean =>
-  result.switch().name === 'opInner' && codeOf(result).value === 0;
+  result.type === 'opInner' && result.tr.value.toXdrObject().code === 0;
 
 export const effects = {
   accountCreated: (account: string, startingBalance: string): Effect => ({
@@ -92,6 +86,18 @@ export const effects = {
     account,
     ...asset,
     amount,
+  }),
+  contractCredited: (account: string, moved: Record<string, string>): Effect => ({
+    type: 'contract_credited',
+    type_i: 96,
+    account,
+    ...moved,
+  }),
+  contractDebited: (account: string, moved: Record<string, string>): Effect => ({
+    type: 'contract_debited',
+    type_i: 97,
+    account,
+    ...moved,
   }),
 };
 

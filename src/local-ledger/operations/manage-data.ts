@@ -1,5 +1,5 @@
 /** manage_data: a named value of an account is set or removed; `config.memo_required` (SEP-29) is the one that matters here. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { dataKey } from '../entries.js';
 import { MAX_SUBENTRIES } from './change-trust.js';
 import { inner, type OperationKind } from './kind.js';
@@ -8,8 +8,9 @@ import { countEntry, release, reserve } from './sponsorship.js';
 const { ManageDataResult } = xdr;
 const result = (of: xdr.ManageDataResult) => inner(xdr.OperationResultTr.manageData(of));
 
-const nameOf = (body: xdr.ManageDataOp): string => Buffer.from(body.dataName()).toString('latin1');
-const valueIn = (body: xdr.ManageDataOp): string | null => body.dataValue()?.toString('base64') ?? null;
+const nameOf = (body: xdr.ManageDataOp): string => Buffer.from(body.dataName.bytes).toString('latin1');
+const valueIn = (body: xdr.ManageDataOp): string | null =>
+  body.dataValue === null ? null : Buffer.from(body.dataValue.value).toString('base64');
 
 export const manageData: OperationKind<xdr.ManageDataOp> = {
   type: 'manage_data',

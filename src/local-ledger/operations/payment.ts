@@ -1,8 +1,8 @@
 /** payment. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { assetFields, fromXdrAsset } from '../asset.js';
 import { partyFields, toParty } from '../party.js';
-import { toAmount, toBigInt } from '../stroops.js';
+import { toAmount } from '../stroops.js';
 import { inner, type OperationKind, valid } from './kind.js';
 import { type TransferFailure, transfer, transferKeys } from './transfer.js';
 
@@ -24,22 +24,22 @@ export const payment: OperationKind<xdr.PaymentOp> = {
   typeIndex: 1,
   isPayment: true,
   level: () => 'medium',
-  keys: (body, source) => transferKeys(source, toParty(body.destination()).id, valid(fromXdrAsset(body.asset()))),
-  participants: (body) => [toParty(body.destination()).id],
-  counterparty: (body) => toParty(body.destination()),
+  keys: (body, source) => transferKeys(source, toParty(body.destination).id, valid(fromXdrAsset(body.asset))),
+  participants: (body) => [toParty(body.destination).id],
+  counterparty: (body) => toParty(body.destination),
   check(body) {
-    const isSound = toBigInt(body.amount()) > 0n && fromXdrAsset(body.asset()) !== undefined;
+    const isSound = body.amount > 0n && fromXdrAsset(body.asset) !== undefined;
     return isSound ? null : result(PaymentResult.paymentMalformed());
   },
   apply(body, source, context) {
-    const asset = valid(fromXdrAsset(body.asset()));
-    const failure = transfer(context, source, toParty(body.destination()), asset, toBigInt(body.amount()));
+    const asset = valid(fromXdrAsset(body.asset));
+    const failure = transfer(context, source, toParty(body.destination), asset, body.amount);
     return result(failure === null ? PaymentResult.paymentSuccess() : failures[failure]());
   },
   details: (body, source) => ({
-    ...assetFields(valid(fromXdrAsset(body.asset()))),
+    ...assetFields(valid(fromXdrAsset(body.asset))),
     ...partyFields('from', source),
-    ...partyFields('to', toParty(body.destination())),
-    amount: toAmount(toBigInt(body.amount())),
+    ...partyFields('to', toParty(body.destination)),
+    amount: toAmount(body.amount),
   }),
 };

@@ -1,5 +1,5 @@
 /** set_options: flags, home domain, thresholds and signers of an account. */
-import { StrKey, xdr } from '@stellar/stellar-sdk/minimal';
+import { StrKey, xdr } from '@stellar/stellar-sdk/base';
 import {
   type AccountEntry,
   AUTH_CLAWBACK,
@@ -10,7 +10,7 @@ import {
 } from '../entries.js';
 import { toAddress } from '../party.js';
 import { MAX_SUBENTRIES } from './change-trust.js';
-import { type Context, given, inner, type OperationKind } from './kind.js';
+import { type Context, inner, type OperationKind } from './kind.js';
 import { countEntry, release, reserve } from './sponsorship.js';
 
 const { SetOptionsResult } = xdr;
@@ -26,24 +26,24 @@ const FLAG_NAMES: [number, string][] = [
 ];
 
 const homeDomainOf = (body: xdr.SetOptionsOp): string | null => {
-  const domain = given(body.homeDomain());
-  return domain === null ? null : Buffer.from(domain).toString('latin1');
+  const domain = body.homeDomain;
+  return domain === null ? null : Buffer.from(domain.bytes).toString('latin1');
 };
 
 const weightsOf = (body: xdr.SetOptionsOp) => ({
-  master: given(body.masterWeight()),
-  low: given(body.lowThreshold()),
-  medium: given(body.medThreshold()),
-  high: given(body.highThreshold()),
+  master: body.masterWeight,
+  low: body.lowThreshold,
+  medium: body.medThreshold,
+  high: body.highThreshold,
 });
 
 /** The strkey of a signer of a kind that this ledger can verify, else null. */
 function signerKey(key: xdr.SignerKey): string | null {
-  switch (key.switch().name) {
+  switch (key.type) {
     case 'signerKeyTypeEd25519':
-      return StrKey.encodeEd25519PublicKey(key.ed25519());
+      return StrKey.encodeEd25519PublicKey(key.ed25519.value);
     case 'signerKeyTypeHashX':
-      return StrKey.encodeSha256Hash(key.hashX());
+      return StrKey.encodeSha256Hash(key.hashX.value);
     default:
       return null;
   }
@@ -54,25 +54,23 @@ export const setOptions: OperationKind<xdr.SetOptionsOp> = {
   typeIndex: 5,
   isPayment: false,
   level: (body) =>
-    given(body.signer()) !== null || Object.values(weightsOf(body)).some((weight) => weight !== null)
-      ? 'high'
-      : 'medium',
+    body.signer !== null || Object.values(weightsOf(body)).some((weight) => weight !== null) ? 'high' : 'medium',
   keys(body) {
-    const heir = given(body.inflationDest());
+    const heir = body.inflationDest;
     return heir === null ? [] : [accountKey(toAddress(heir))];
   },
   participants: () => [],
   check(body, source) {
-    const [set, clear] = [body.setFlags() ?? 0, body.clearFlags() ?? 0];
+    const [set, clear] = [body.setFlags ?? 0, body.clearFlags ?? 0];
     if (((set | clear) & ~ALL_FLAGS) !== 0) return result(SetOptionsResult.setOptionsUnknownFlag());
     if ((set & clear) !== 0) return result(SetOptionsResult.setOptionsBadFlags());
     if (Object.values(weightsOf(body)).some((weight) => weight !== null && weight > 255)) {
       return result(SetOptionsResult.setOptionsThresholdOutOfRange());
     }
-    const signer = given(body.signer());
+    const signer = body.signer;
     if (signer !== null) {
-      const key = signerKey(signer.key());
-      if (key === null || key === source || signer.weight() > 255) {
+      const key = signerKey(signer.key);
+      if (key === null || key === source || signer.weight > 255) {
         return result(SetOptionsResult.setOptionsBadSigner());
       }
     }
@@ -83,12 +81,12 @@ export const setOptions: OperationKind<xdr.SetOptionsOp> = {
   apply(body, source, context) {
     const { view, effects: done } = context;
     const account = structuredClone(view.account(source)!) as AccountEntry;
-    const heir = given(body.inflationDest());
+    const heir = body.inflationDest;
     if (heir !== null) {
       if (view.account(toAddress(heir)) === null) return result(SetOptionsResult.setOptionsInvalidInflation());
       account.inflationDestination = toAddress(heir);
     }
-    const [set, clear] = [body.setFlags() ?? 0, body.clearFlags() ?? 0];
+    const [set, clear] = [body.setFlags ?? 0, body.clearFlags ?? 0];
     if ((set | clear) !== 0) {
       if ((account.flags & AUTH_IMMUTABLE) !== 0) return result(SetOptionsResult.setOptionsCantChange());
       account.flags = (account.flags & ~clear) | set;
@@ -122,23 +120,23 @@ export const setOptions: OperationKind<xdr.SetOptionsOp> = {
         high_threshold: high,
       });
     }
-    const failure = changeSigner(given(body.signer()), account, context);
+    const failure = changeSigner(body.signer, account, context);
     if (failure !== null) return failure;
     view.put(account);
     return result(SetOptionsResult.setOptionsSuccess());
   },
   details(body) {
-    const signer = given(body.signer());
-    const heir = given(body.inflationDest());
+    const signer = body.signer;
+    const heir = body.inflationDest;
     const domain = homeDomainOf(body);
     const { master, low, medium, high } = weightsOf(body);
     return {
       ...(domain === null ? {} : { home_domain: domain }),
       ...(heir === null ? {} : { inflation_dest: toAddress(heir) }),
       ...(master === null ? {} : { master_key_weight: master }),
-      ...(signer === null ? {} : { signer_key: signerKey(signer.key()), signer_weight: signer.weight() }),
-      ...flagFields('set', body.setFlags()),
-      ...flagFields('clear', body.clearFlags()),
+      ...(signer === null ? {} : { signer_key: signerKey(signer.key), signer_weight: signer.weight }),
+      ...flagFields('set', body.setFlags),
+      ...flagFields('clear', body.clearFlags),
       ...(low === null ? {} : { low_threshold: low }),
       ...(medium === null ? {} : { med_threshold: medium }),
       ...(high === null ? {} : { high_threshold: high }),
@@ -148,21 +146,21 @@ export const setOptions: OperationKind<xdr.SetOptionsOp> = {
 
 function changeSigner(change: xdr.Signer | null, account: AccountEntry, context: Context): xdr.OperationResult | null {
   if (change === null) return null;
-  const key = signerKey(change.key())!;
+  const key = signerKey(change.key)!;
   const known = account.signers.find((signer) => signer.key === key);
-  if (change.weight() === 0) {
+  if (change.weight === 0) {
     if (known === undefined) return result(SetOptionsResult.setOptionsBadSigner());
     account.signers = account.signers.filter((signer) => signer !== known);
     release(context.view, known.sponsor, 1);
     countEntry(account, -1, known.sponsor);
   } else if (known !== undefined) {
-    known.weight = change.weight();
+    known.weight = change.weight;
   } else {
     if (account.signers.length >= MAX_SIGNERS) return result(SetOptionsResult.setOptionsTooManySigners());
     if (account.subentries >= MAX_SUBENTRIES) return xdr.OperationResult.opTooManySubentries();
     const sponsor = reserve(context, account.owner, 1);
     if (sponsor === undefined) return result(SetOptionsResult.setOptionsLowReserve());
-    account.signers.push({ key, weight: change.weight(), ...(sponsor && { sponsor }) });
+    account.signers.push({ key, weight: change.weight, ...(sponsor && { sponsor }) });
     countEntry(account, 1, sponsor);
   }
   return null;

@@ -1,6 +1,6 @@
 /** Sponsorship of reserves: between `begin` and `end` the sponsor pays for whatever entries the sponsored account makes. Who pays is kept
  *  with the entry until that is gone; passing it on (revoke_sponsorship) is not known here. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { type AccountEntry, accountKey, availableBalance, type View } from '../entries.js';
 import { toAddress } from '../party.js';
 import { BASE_RESERVE } from '../stroops.js';
@@ -46,19 +46,19 @@ export const beginSponsoring: OperationKind<xdr.BeginSponsoringFutureReservesOp>
   typeIndex: 16,
   isPayment: false,
   level: () => 'medium',
-  keys: (body) => [accountKey(toAddress(body.sponsoredId()))],
-  participants: (body) => [toAddress(body.sponsoredId())],
+  keys: (body) => [accountKey(toAddress(body.sponsoredId))],
+  participants: (body) => [toAddress(body.sponsoredId)],
   check: (body, source) =>
-    toAddress(body.sponsoredId()) === source ? beginResult(Begin.beginSponsoringFutureReservesMalformed()) : null,
+    toAddress(body.sponsoredId) === source ? beginResult(Begin.beginSponsoringFutureReservesMalformed()) : null,
   apply(body, source, { sponsorships }) {
-    const sponsored = toAddress(body.sponsoredId());
+    const sponsored = toAddress(body.sponsoredId);
     if (sponsorships.has(sponsored)) return beginResult(Begin.beginSponsoringFutureReservesAlreadySponsored());
     const isRecursive = sponsorships.has(source) || [...sponsorships.values()].includes(sponsored);
     if (isRecursive) return beginResult(Begin.beginSponsoringFutureReservesRecursive());
     sponsorships.set(sponsored, source);
     return beginResult(Begin.beginSponsoringFutureReservesSuccess());
   },
-  details: (body) => ({ sponsored_id: toAddress(body.sponsoredId()) }),
+  details: (body) => ({ sponsored_id: toAddress(body.sponsoredId) }),
 };
 
 export const endSponsoring: OperationKind<undefined> = {

@@ -1,5 +1,5 @@
 /** set_trust_line_flags: an issuer authorizes a line, or takes that back. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { assetFields, fromXdrAsset, type IssuedAsset } from '../asset.js';
 import { AUTH_REVOCABLE, LINE_AUTHORIZED, LINE_CLAWBACK, LINE_MAINTAIN, trustlineKey } from '../entries.js';
 import { partyFields, toAddress } from '../party.js';
@@ -17,7 +17,7 @@ const FLAG_NAMES: [number, string][] = [
 ];
 
 const lineOf = (body: xdr.SetTrustLineFlagsOp): IssuedAsset => {
-  const asset = fromXdrAsset(body.asset());
+  const asset = fromXdrAsset(body.asset);
   if (!asset) throw new Error('an invalid asset passed the check');
   return asset;
 };
@@ -27,14 +27,14 @@ export const setTrustLineFlags: OperationKind<xdr.SetTrustLineFlagsOp> = {
   typeIndex: 21,
   isPayment: false,
   level: () => 'low',
-  keys: (body) => [trustlineKey(toAddress(body.trustor()), lineOf(body))],
-  participants: (body) => [toAddress(body.trustor())],
+  keys: (body) => [trustlineKey(toAddress(body.trustor), lineOf(body))],
+  participants: (body) => [toAddress(body.trustor)],
   check(body, source) {
-    const asset = fromXdrAsset(body.asset());
-    const [set, clear] = [body.setFlags(), body.clearFlags()];
+    const asset = fromXdrAsset(body.asset);
+    const [set, clear] = [body.setFlags, body.clearFlags];
     const isSound =
       asset?.issuer === source &&
-      toAddress(body.trustor()) !== source &&
+      toAddress(body.trustor) !== source &&
       (set & clear) === 0 &&
       ((set | clear) & ~ALL_FLAGS) === 0 &&
       // This operation can end a line's clawback, never enable it.
@@ -43,9 +43,9 @@ export const setTrustLineFlags: OperationKind<xdr.SetTrustLineFlagsOp> = {
     return isSound ? null : result(Result.setTrustLineFlagsMalformed());
   },
   apply(body, source, { view, effects: done, movements }) {
-    const [set, clear] = [body.setFlags(), body.clearFlags()];
+    const [set, clear] = [body.setFlags, body.clearFlags];
     const canRevoke = (view.account(source)!.flags & AUTH_REVOCABLE) !== 0;
-    const line = view.trustline(toAddress(body.trustor()), lineOf(body));
+    const line = view.trustline(toAddress(body.trustor), lineOf(body));
     if (line === null) return result(Result.setTrustLineFlagsNoTrustLine());
     const flags = (line.flags & ~clear) | set;
     if ((flags & AUTHORIZATION) === AUTHORIZATION) return result(Result.setTrustLineFlagsInvalidState());
@@ -60,7 +60,7 @@ export const setTrustLineFlags: OperationKind<xdr.SetTrustLineFlagsOp> = {
       type_i: 26,
       account: source,
       ...assetFields(lineOf(body)),
-      trustor: toAddress(body.trustor()),
+      trustor: toAddress(body.trustor),
       ...Object.fromEntries(
         FLAG_NAMES.filter(([flag]) => ((set | clear) & flag) !== 0).map(([flag, name]) => [
           `${name}_flag`,
@@ -77,9 +77,9 @@ export const setTrustLineFlags: OperationKind<xdr.SetTrustLineFlagsOp> = {
   details: (body, source) => ({
     ...assetFields(lineOf(body)),
     ...partyFields('trustee', source),
-    trustor: toAddress(body.trustor()),
-    ...flagFields('set', body.setFlags()),
-    ...flagFields('clear', body.clearFlags()),
+    trustor: toAddress(body.trustor),
+    ...flagFields('set', body.setFlags),
+    ...flagFields('clear', body.clearFlags),
   }),
 };
 

@@ -4,7 +4,14 @@ import type { Ledger } from '../ledger.js';
 import { INTERNAL_ERROR, INVALID_REQUEST, invalidParams, METHOD_NOT_FOUND, RpcError } from './error.js';
 import { getEvents, getEventsParams } from './get-events.js';
 import { getLedgers, getTransaction, getTransactionParams, getTransactions } from './get-transactions.js';
-import { getFeeStats, getHealth, getLatestLedger, getNetwork, getVersionInfo } from './network-methods.js';
+import {
+  getFeeStats,
+  getHealth,
+  getLatestLedger,
+  getLatestLedgerParams,
+  getNetwork,
+  getVersionInfo,
+} from './network-methods.js';
 import { pageSchema } from './range.js';
 import { getLedgerEntries, getLedgerEntriesParams, sendTransaction, sendTransactionParams } from './state-methods.js';
 
@@ -37,7 +44,7 @@ const methods = new Map<string, Method>(
     getHealth: method(nothing, getHealth),
     getNetwork: method(nothing, (ledger, _params, { base }) => getNetwork(ledger, base)),
     getVersionInfo: method(nothing, getVersionInfo),
-    getLatestLedger: method(nothing, getLatestLedger),
+    getLatestLedger: method(getLatestLedgerParams, getLatestLedger),
     getFeeStats: method(nothing, getFeeStats),
     getEvents: method(getEventsParams, getEvents),
     getTransaction: method(getTransactionParams, getTransaction),

@@ -1,6 +1,6 @@
 /** The filters of `getEvents`: read from a call, and turned into a query. */
-import { StrKey, xdr } from '@stellar/stellar-sdk/minimal';
-import type { mongo } from 'mongoose';
+import { StrKey, xdr } from '@stellar/stellar-sdk/base';
+import type { Filter } from 'mongodb';
 import { z } from 'zod';
 import { invalidParams } from './error.js';
 import type { EventDocument } from './events.js';
@@ -19,7 +19,7 @@ export const eventFilterSchema = z.object({
 export type EventFilter = z.output<typeof eventFilterSchema>;
 
 /** What events a call asks for. Throws the error that stellar-rpc answers with. */
-export function toQuery(filters: EventFilter[]): mongo.Filter<EventDocument> {
+export function toQuery(filters: EventFilter[]): Filter<EventDocument> {
   if (filters.length > MAX_EACH) throw invalidParams('maximum 5 filters per request');
   const wanted = filters.map((filter, index) => {
     const mistake = mistakeIn(filter);
@@ -59,14 +59,14 @@ function mistakeInTopic(topic: string[]): string | null {
 
 function isScVal(base64: string): boolean {
   try {
-    return xdr.ScVal.fromXDR(base64, 'base64').toXDR('base64') === base64;
+    return xdr.ScVal.fromXdr(base64, 'base64').toXdr('base64') === base64;
   } catch {
     return false;
   }
 }
 
 /** One alternative for each topic filter. */
-function toCondition({ type = '', contractIds, topics }: EventFilter): mongo.Filter<EventDocument>[] {
+function toCondition({ type = '', contractIds, topics }: EventFilter): Filter<EventDocument>[] {
   // All events here are of contracts.
   if (type !== '' && !type.split(',').includes('contract')) return [{ _id: { $exists: false } }];
   const ofContract = contractIds?.length ? { contractId: { $in: contractIds } } : {};
@@ -74,7 +74,7 @@ function toCondition({ type = '', contractIds, topics }: EventFilter): mongo.Fil
   return topics.map((topic) => ({ ...ofContract, ...topicCondition(topic) }));
 }
 
-function topicCondition(topic: string[]): mongo.Filter<EventDocument> {
+function topicCondition(topic: string[]): Filter<EventDocument> {
   const isOpen = topic.at(-1) === ANY;
   const segments = isOpen ? topic.slice(0, -1) : topic;
   const values = segments.filter((segment) => segment !== ONE);
@@ -85,5 +85,5 @@ function topicCondition(topic: string[]): mongo.Filter<EventDocument> {
         ...(values.length > 0 ? { topics: { $all: values } } : {}),
         ...(segments.length > 0 ? { [`topics.${segments.length - 1}`]: { $exists: true } } : {}),
       };
-  return { ...length, ...Object.fromEntries(places) } as mongo.Filter<EventDocument>;
+  return { ...length, ...Object.fromEntries(places) } as Filter<EventDocument>;
 }

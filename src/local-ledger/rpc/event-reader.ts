@@ -1,5 +1,5 @@
 /** Finds events, as far as the faults in force let them be seen. */
-import type { mongo } from 'mongoose';
+import type { Filter } from 'mongodb';
 import type { Faults } from '../faults.js';
 import type { Store } from '../store.js';
 import type { EventDocument } from './events.js';
@@ -15,7 +15,7 @@ export interface EventRange {
 export type EventReader = ReturnType<typeof createEventReader>;
 
 export function createEventReader(store: Store, faults: Faults) {
-  const visible = (): mongo.Filter<EventDocument> => {
+  const visible = (): Filter<EventDocument> => {
     const hidden = faults.hidden('rpc', 'operations');
     return {
       ...(faults.isBlind() ? { isClassic: false } : {}),
@@ -24,13 +24,14 @@ export function createEventReader(store: Store, faults: Faults) {
   };
 
   return {
-    find: async (query: mongo.Filter<EventDocument>, { from, after, before, limit }: EventRange) => {
+    find: async (query: Filter<EventDocument>, { from, after, before, limit }: EventRange) => {
       const _id = { ...(after === undefined ? { $gte: from ?? '' } : { $gt: after }), $lt: before };
-      return await store.events
+      const found = await store.events
         .find({ $and: [query, visible(), { _id }] })
         .sort({ _id: 1 })
         .limit(limit)
         .toArray();
+      return found.map(faults.undecodable.event);
     },
 
     /** Events of transactions, by TOID, each list in order. */
@@ -40,7 +41,7 @@ export function createEventReader(store: Store, faults: Faults) {
         .sort({ _id: 1 })
         .toArray();
       const byTransaction = new Map<bigint, EventDocument[]>(ids.map((id) => [id, []]));
-      for (const event of found) byTransaction.get(event.transaction)!.push(event);
+      for (const event of found) byTransaction.get(event.transaction)!.push(faults.undecodable.event(event));
       return byTransaction;
     },
   };

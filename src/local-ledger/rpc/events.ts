@@ -1,8 +1,10 @@
 /** Events of Stellar RPC: what moved, told by the asset's own contract (CAP-67). */
-import { Address, Asset, nativeToScVal, xdr } from '@stellar/stellar-sdk/minimal';
+import { Address, Asset, nativeToScVal, StrKey, xdr } from '@stellar/stellar-sdk/base';
 import type { LedgerMoment } from '../apply.js';
 import { canonicalAsset, type LedgerAsset } from '../asset.js';
 import type { Movement } from '../movements.js';
+import { muxedContractPatch, parseMuxedContract } from '../muxed-contract.js';
+import { type Form, type Patch, patchedBytes, patchedJson } from '../patch.js';
 import { ledgerStart, toid } from '../toid.js';
 
 /** An event as it is kept: found by its id, its topics and its contract. */
@@ -25,8 +27,17 @@ export interface EventDocument {
   /** Base64 ScVals. */
   topics: string[];
   value: string;
+  /** Where the SDK cannot decode them: how a server of their protocol shows them. */
+  json?: EventJson;
+  /** The server cannot decode it either. */
+  isServerLost?: true;
   /** Whether a server without EMIT_CLASSIC_EVENTS would lack it. */
   isClassic: boolean;
+}
+
+export interface EventJson {
+  topics: unknown[];
+  value: unknown;
 }
 
 /** An event without its place in the ledger. */
@@ -34,6 +45,8 @@ export interface EventBody {
   contractId: string;
   topics: xdr.ScVal[];
   value: xdr.ScVal;
+  /** What stands for what among the topics. */
+  patches?: Patch[];
 }
 
 export type ContractIdOf = (asset: LedgerAsset) => string;
@@ -56,19 +69,19 @@ export function createContractIds(passphrase: string): ContractIdOf {
 const symbol = (text: string) => xdr.ScVal.scvSymbol(text);
 const address = (text: string) => Address.fromString(text).toScVal();
 const i128 = (amount: bigint) => nativeToScVal(amount, { type: 'i128' });
-const u64 = (decimal: string) => xdr.ScVal.scvU64(xdr.Uint64.fromString(decimal));
+const u64 = (decimal: string) => xdr.ScVal.scvU64(BigInt(decimal));
 
 /** The memo as an event shows it; null for none. */
 function memoValue(memo: xdr.Memo): xdr.ScVal | null {
-  switch (memo.switch().name) {
+  switch (memo.type) {
     case 'memoText':
-      return xdr.ScVal.scvString(Buffer.from(memo.text()));
+      return xdr.ScVal.scvString(memo.text);
     case 'memoId':
-      return u64(memo.id().toString());
+      return u64(memo.id.toString());
     case 'memoHash':
-      return xdr.ScVal.scvBytes(memo.hash());
+      return xdr.ScVal.scvBytes(memo.hash.value);
     case 'memoReturn':
-      return xdr.ScVal.scvBytes(memo.retHash());
+      return xdr.ScVal.scvBytes(memo.retHash.value);
     default:
       return null;
   }
@@ -120,11 +133,15 @@ export function contractEvent(of: {
   amount: bigint;
   toMuxedId: string | null;
 }): EventBody {
-  const parties = of.addresses.filter((party) => party !== null).map(address);
+  const named = of.addresses.filter((party) => party !== null);
+  const patches = named.filter((party) => parseMuxedContract(party) !== null).map(muxedContractPatch);
+  const standIns = new Map(patches.map(({ real, standIn }) => [real.json, String(standIn.json)]));
+  const parties = named.map((party) => address(standIns.get(party) ?? party));
   return {
     contractId: of.contractId,
     topics: [symbol(of.name), ...parties, xdr.ScVal.scvString(canonicalAsset(of.asset))],
     value: amountValue(of.amount, of.toMuxedId === null ? null : u64(of.toMuxedId)),
+    patches,
   };
 }
 
@@ -180,23 +197,54 @@ export function toEventDocuments(of: TransactionEvents, contractIdOf: ContractId
 export const eventId = (place: bigint, index: number): string =>
   `${place.toString().padStart(19, '0')}-${index.toString().padStart(10, '0')}`;
 
-const encoded = ({ contractId, topics, value }: EventBody) => ({
-  contractId,
-  topics: topics.map((topic) => topic.toXDR('base64')),
-  value: value.toXDR('base64'),
-});
+function encoded({ contractId, topics, value, patches = [] }: EventBody) {
+  return {
+    contractId,
+    topics: topics.map((topic) => patchedBytes(topic.toXdr(), patches).toString('base64')),
+    value: value.toXdr('base64'),
+    ...(patches.length === 0
+      ? {}
+      : { json: { topics: topics.map((topic) => patchedJson(topic.toJson(), patches)), value: value.toJson() } }),
+  };
+}
 
-/** The event as transactions and ledgers carry it. */
-export const toContractEvent = ({ contractId, topics, value }: EventDocument): xdr.ContractEvent =>
-  new xdr.ContractEvent({
-    ext: new xdr.ExtensionPoint(0),
-    contractId: Address.fromString(contractId).toScAddress().contractId(),
-    type: xdr.ContractEventType.contract(),
-    body: new xdr.ContractEventBody(
-      0,
-      new xdr.ContractEventV0({
-        topics: topics.map((topic) => xdr.ScVal.fromXDR(topic, 'base64')),
-        data: xdr.ScVal.fromXDR(value, 'base64'),
-      }),
-    ),
-  });
+/** As the call that asks for JSON shows it. */
+export const jsonOfEvent = ({ topics, value, json }: EventDocument): EventJson =>
+  json ?? { topics: topics.map((topic) => scVal(topic).toJson()), value: scVal(value).toJson() };
+
+const scVal = (base64: string) => xdr.ScVal.fromXdr(base64, 'base64');
+
+/** The event as transactions and ledgers carry it; where the SDK cannot decode it, what stands for it. */
+export function toContractEvent(event: EventDocument): { event: xdr.ContractEvent; patches: Patch[] } {
+  const { contractId, topics, value, json } = event;
+  const make = (body: { topics: xdr.ScVal[]; data: xdr.ScVal }) =>
+    new xdr.ContractEvent({
+      ext: xdr.ExtensionPoint.v0(),
+      contractId: new xdr.ContractId(StrKey.decodeContract(contractId)),
+      type: xdr.ContractEventType.contract,
+      body: xdr.ContractEventBody.v0(new xdr.ContractEventV0(body)),
+    });
+  if (json === undefined) return { event: make({ topics: topics.map(scVal), data: scVal(value) }), patches: [] };
+  const standIn = make({ topics: [], data: xdr.ScVal.scvString(`stands in for ${event._id}`) });
+  return { event: standIn, patches: [{ standIn: formOf(standIn), real: realForm(standIn, event, json) }] };
+}
+
+const formOf = (event: xdr.ContractEvent): Form => ({ bytes: event.toXdr(), json: event.toJson() });
+
+/** An event ends in its topics and its data, and a stand-in has no topics. */
+function realForm(standIn: xdr.ContractEvent, { topics, value }: EventDocument, json: EventJson): Form {
+  const { data } = standIn.body.v0;
+  const bytes = Buffer.from(standIn.toXdr());
+  const count = Buffer.alloc(COUNT_BYTES);
+  count.writeUInt32BE(topics.length);
+  return {
+    bytes: Buffer.concat([
+      bytes.subarray(0, bytes.length - data.toXdr().length - COUNT_BYTES),
+      count,
+      ...[...topics, value].map((each) => Buffer.from(each, 'base64')),
+    ]),
+    json: { ...(standIn.toJson() as object), body: { v0: { topics: json.topics, data: json.value } } },
+  };
+}
+
+const COUNT_BYTES = 4;

@@ -5,7 +5,9 @@ import type { Ledger } from '../ledger.js';
 import { afterLedger, ledgerOf, ledgerStart } from '../toid.js';
 import { invalidParams } from './error.js';
 import { eventFilterSchema, toQuery } from './event-filter.js';
-import { type EventDocument, eventId } from './events.js';
+import { type EventDocument, eventId, jsonOfEvent } from './events.js';
+import { refuseLost } from './meta.js';
+import type { Format } from './piece.js';
 import { ledgerRange, pageSchema, refuseOutside, toPage } from './range.js';
 
 /** Ledgers that one call looks through. */
@@ -29,8 +31,9 @@ export async function getEvents(ledger: Ledger, params: z.output<typeof getEvent
     before: eventId(ledgerStart(end), 0),
     limit,
   });
+  refuseLost(params.xdrFormat, found);
   return {
-    events: found.map(toAnswer),
+    events: found.map((event) => toAnswer(event, params.xdrFormat)),
     // Without a full page everything up to the last ledger was looked through.
     cursor: found.length === limit ? found.at(-1)!._id : eventId(afterLedger(end - 1), LAST_INDEX),
     latestLedger: range.latest,
@@ -40,7 +43,7 @@ export async function getEvents(ledger: Ledger, params: z.output<typeof getEvent
   };
 }
 
-const toAnswer = (event: EventDocument) => ({
+const toAnswer = (event: EventDocument, format: Format) => ({
   type: 'contract',
   ledger: event.ledger,
   ledgerClosedAt: toTimestamp(event.closeTime),
@@ -50,6 +53,10 @@ const toAnswer = (event: EventDocument) => ({
   transactionIndex: event.transactionIndex,
   txHash: event.txHash,
   inSuccessfulContractCall: true,
-  topic: event.topics,
-  value: event.value,
+  ...(format === 'json' ? inJson(event) : { topic: event.topics, value: event.value }),
 });
+
+function inJson(event: EventDocument) {
+  const { topics, value } = jsonOfEvent(event);
+  return { topicJson: topics, valueJson: value };
+}

@@ -6,7 +6,8 @@ import type { TransactionDocument } from '../records.js';
 import { afterLedger, ledgerOf, ledgerStart } from '../toid.js';
 import { invalidParams } from './error.js';
 import type { EventDocument } from './events.js';
-import { ledgerXdr, transactionXdr } from './meta.js';
+import { ledgerPieces, refuseLost, transactionFields } from './meta.js';
+import { type Format, formatSchema, inFormat, type Piece } from './piece.js';
 import { closeTimeOf, type LedgerRange, ledgerRange, type pageSchema, refuseOutside, toPage } from './range.js';
 
 const LIMITS = { usual: 50, most: 200 };
@@ -14,23 +15,21 @@ const LIMITS = { usual: 50, most: 200 };
 const ORDER_SHIFT = 12n;
 const ORDER_MASK = 0xfffffn;
 
-export const getTransactionParams = z.object({ hash: z.string(), xdrFormat: z.enum(['', 'base64']).nullish() });
+export const getTransactionParams = z.object({ hash: z.string(), xdrFormat: formatSchema });
 
 const orderOf = (id: bigint): number => Number((id >> ORDER_SHIFT) & ORDER_MASK);
 
-function transactionInfo(transaction: TransactionDocument, events: EventDocument[]) {
-  return {
-    status: transaction.successful ? 'SUCCESS' : 'FAILED',
-    applicationOrder: orderOf(transaction._id),
-    feeBump: transaction.innerHash !== null,
-    ...transactionXdr(transaction, events),
-    ledger: transaction.ledger,
-  };
-}
+const transactionInfo = (transaction: TransactionDocument, events: EventDocument[], format: Format) => ({
+  status: transaction.successful ? 'SUCCESS' : 'FAILED',
+  applicationOrder: orderOf(transaction._id),
+  feeBump: transaction.innerHash !== null,
+  ...transactionFields({ transaction, events }, format),
+  ledger: transaction.ledger,
+});
 
 const createdAtOf = ({ record }: TransactionDocument): number => Date.parse(String(record.created_at)) / 1000;
 
-export async function getTransaction(ledger: Ledger, { hash }: z.output<typeof getTransactionParams>) {
+export async function getTransaction(ledger: Ledger, { hash, xdrFormat }: z.output<typeof getTransactionParams>) {
   if (hash.length !== 64) throw invalidParams(`unexpected hash length (${hash.length})`);
   if (!/^[0-9a-f]+$/i.test(hash)) throw invalidParams('incorrect hash: not hexadecimal');
   // The transaction first: what it does not find is then in no ledger of the range.
@@ -45,7 +44,7 @@ export async function getTransaction(ledger: Ledger, { hash }: z.output<typeof g
   };
   if (found === null) return { ...about, status: 'NOT_FOUND' };
   const events = (await ledger.events.ofTransactions([found._id])).get(found._id)!;
-  return { ...about, ...transactionInfo(found, events), createdAt: String(createdAtOf(found)) };
+  return { ...about, ...transactionInfo(found, events, xdrFormat), createdAt: String(createdAtOf(found)) };
 }
 
 export async function getTransactions(ledger: Ledger, params: z.output<typeof pageSchema>) {
@@ -61,7 +60,7 @@ export async function getTransactions(ledger: Ledger, params: z.output<typeof pa
   const end = found.length === page.limit ? found.at(-1)!._id : afterLedger(range.latest);
   return {
     transactions: found.map((transaction) => ({
-      ...transactionInfo(transaction, events.get(transaction._id)!),
+      ...transactionInfo(transaction, events.get(transaction._id)!, params.xdrFormat),
       txHash: transaction.hash,
       createdAt: createdAtOf(transaction),
     })),
@@ -74,13 +73,14 @@ export async function getTransactions(ledger: Ledger, params: z.output<typeof pa
 }
 
 /** A ledger with all of its transactions. */
-export async function readLedger({ rpcHistory, events }: Ledger, sequence: number) {
+export async function readLedger({ rpcHistory, events }: Ledger, sequence: number, format: Format) {
   const record = await rpcHistory.ledger(sequence);
   if (record === null) throw invalidParams(`database does not contain metadata for ledger: ${sequence}`);
   const transactions = await allTransactions(rpcHistory, sequence);
   const told = await events.ofTransactions(transactions.map(({ _id }) => _id));
   const withEvents = transactions.map((transaction) => ({ transaction, events: told.get(transaction._id)! }));
-  return { hash: String(record.hash), closeTime: closeTimeOf(record), ...ledgerXdr(record, withEvents) };
+  for (const each of withEvents) refuseLost(format, [each.transaction, ...each.events]);
+  return { hash: String(record.hash), closeTime: closeTimeOf(record), ...ledgerPieces(record, withEvents) };
 }
 
 async function allTransactions(history: History, ledger: number): Promise<TransactionDocument[]> {
@@ -99,8 +99,9 @@ export async function getLedgers(ledger: Ledger, params: z.output<typeof pageSch
   const last = Math.min(range.latest, first + page.limit - 1);
   const ledgers = [];
   for (let sequence = first; sequence <= last; sequence++) {
-    const { hash, closeTime, historyEntryXdr, metadataXdr } = await readLedger(ledger, sequence);
-    ledgers.push({ hash, sequence, ledgerCloseTime: String(closeTime), headerXdr: historyEntryXdr, metadataXdr });
+    const { hash, closeTime, historyEntry, metadata } = await readLedger(ledger, sequence, params.xdrFormat);
+    const told = { hash, sequence, ledgerCloseTime: String(closeTime) };
+    ledgers.push({ ...told, ...ledgerFields(params.xdrFormat, { header: historyEntry, metadata }) });
   }
   return {
     ledgers,
@@ -111,3 +112,10 @@ export async function getLedgers(ledger: Ledger, params: z.output<typeof pageSch
     cursor: String(ledgers.at(-1)?.sequence ?? page.cursor),
   };
 }
+
+/** The fields of base64 are there in JSON, too, and empty. */
+export const ledgerFields = (format: Format, pieces: { header: Piece; metadata: Piece }): Record<string, unknown> => ({
+  headerXdr: '',
+  metadataXdr: '',
+  ...inFormat(format, pieces),
+});

@@ -1,5 +1,5 @@
 /** Entries of the ledger as XDR, under the keys that `getLedgerEntries` takes. */
-import { Asset, Keypair, StrKey, xdr } from '@stellar/stellar-sdk/minimal';
+import { Asset, Keypair, StrKey, xdr } from '@stellar/stellar-sdk/base';
 import { fromXdrAsset, type IssuedAsset, type LedgerAsset } from '../asset.js';
 import {
   type AccountEntry,
@@ -21,28 +21,27 @@ export interface EntryKey {
   key: string;
 }
 
-const int64 = (value: bigint) => xdr.Int64.fromString(value.toString());
 const accountId = (address: string) => Keypair.fromPublicKey(address).xdrAccountId();
 const toXdrAsset = (asset: LedgerAsset) => (asset === null ? Asset.native() : new Asset(asset.code, asset.issuer));
 
 /** Null for a kind of entry that this ledger does not have. */
 export function toEntryKey(key: xdr.LedgerKey): EntryKey | null {
-  switch (key.switch().name) {
+  switch (key.type) {
     case 'account': {
-      const owner = toAddress(key.account().accountId());
+      const owner = toAddress(key.account.accountId);
       return { owner, key: accountKey(owner) };
     }
     case 'trustline': {
-      const asset = fromXdrAsset(key.trustLine().asset());
-      const owner = toAddress(key.trustLine().accountId());
+      const asset = fromXdrAsset(key.trustLine.asset);
+      const owner = toAddress(key.trustLine.accountId);
       return asset ? { owner, key: trustlineKey(owner, asset) } : null;
     }
     case 'data': {
-      const owner = toAddress(key.data().accountId());
-      return { owner, key: dataKey(owner, Buffer.from(key.data().dataName()).toString('latin1')) };
+      const owner = toAddress(key.data.accountId);
+      return { owner, key: dataKey(owner, Buffer.from(key.data.dataName.bytes).toString('latin1')) };
     }
     case 'claimableBalance': {
-      const owner = key.claimableBalance().balanceId().toXDR('hex');
+      const owner = key.claimableBalance.balanceId.toXdr('hex');
       return { owner, key: claimableBalanceKey(owner) };
     }
     default:
@@ -65,33 +64,33 @@ export function toEntryData(entry: Entry): xdr.LedgerEntryData {
 
 function toXdrAccount(account: AccountEntry): xdr.AccountEntry {
   const { thresholds, signers } = account;
-  const noLiabilities = new xdr.Liabilities({ buying: int64(0n), selling: int64(0n) });
+  const noLiabilities = new xdr.Liabilities({ buying: 0n, selling: 0n });
   const v3 = new xdr.AccountEntryExtensionV3({
-    ext: new xdr.ExtensionPoint(0),
+    ext: xdr.ExtensionPoint.v0(),
     seqLedger: account.sequenceLedger ?? 0,
-    seqTime: xdr.Uint64.fromString(String(account.sequenceTime ?? 0)),
+    seqTime: BigInt(account.sequenceTime ?? 0),
   });
   const v2 = new xdr.AccountEntryExtensionV2({
     numSponsored: account.sponsored ?? 0,
     numSponsoring: account.sponsoring ?? 0,
-    signerSponsoringIDs: signers.map(({ sponsor }) => (sponsor ? accountId(sponsor) : undefined)) as xdr.AccountId[],
-    ext: new xdr.AccountEntryExtensionV2Ext(3, v3),
+    signerSponsoringIDs: signers.map(({ sponsor }) => (sponsor ? accountId(sponsor) : null)),
+    ext: xdr.AccountEntryExtensionV2Ext.v3(v3),
   });
   const v1 = new xdr.AccountEntryExtensionV1({
     liabilities: noLiabilities,
-    ext: new xdr.AccountEntryExtensionV1Ext(2, v2),
+    ext: xdr.AccountEntryExtensionV1Ext.v2(v2),
   });
   return new xdr.AccountEntry({
     accountId: accountId(account.owner),
-    balance: int64(account.balance),
-    seqNum: int64(account.sequence),
+    balance: account.balance,
+    seqNum: account.sequence,
     numSubEntries: account.subentries,
     inflationDest: account.inflationDestination === null ? null : accountId(account.inflationDestination),
     flags: account.flags,
     homeDomain: account.homeDomain,
     thresholds: Buffer.from([thresholds.master, thresholds.low, thresholds.medium, thresholds.high]),
     signers: signers.map(({ key, weight }) => new xdr.Signer({ key: signerKey(key), weight })),
-    ext: new xdr.AccountEntryExt(1, v1),
+    ext: xdr.AccountEntryExt.v1(v1),
   });
 }
 
@@ -108,10 +107,10 @@ const toXdrTrustline = (line: TrustlineEntry): xdr.TrustLineEntry =>
   new xdr.TrustLineEntry({
     accountId: accountId(line.owner),
     asset: trustlineAsset(line),
-    balance: int64(line.balance),
-    limit: int64(line.limit),
+    balance: line.balance,
+    limit: line.limit,
     flags: line.flags,
-    ext: new xdr.TrustLineEntryExt(0),
+    ext: xdr.TrustLineEntryExt.v0(),
   });
 
 const toXdrData = (data: DataEntry): xdr.DataEntry =>
@@ -119,27 +118,27 @@ const toXdrData = (data: DataEntry): xdr.DataEntry =>
     accountId: accountId(data.owner),
     dataName: data.name,
     dataValue: Buffer.from(data.value, 'base64'),
-    ext: new xdr.DataEntryExt(0),
+    ext: xdr.DataEntryExt.v0(),
   });
 
 function toXdrClaimableBalance(balance: ClaimableBalanceEntry): xdr.ClaimableBalanceEntry {
   const CLAWBACK_ENABLED = 1;
   const v1 = new xdr.ClaimableBalanceEntryExtensionV1({
-    ext: new xdr.ClaimableBalanceEntryExtensionV1Ext(0),
+    ext: xdr.ClaimableBalanceEntryExtensionV1Ext.v0(),
     flags: CLAWBACK_ENABLED,
   });
   return new xdr.ClaimableBalanceEntry({
-    balanceId: xdr.ClaimableBalanceId.fromXDR(balance.owner, 'hex'),
+    balanceId: xdr.ClaimableBalanceId.fromXdr(balance.owner, 'hex'),
     claimants: balance.claimants.map(({ destination, predicate }) =>
       xdr.Claimant.claimantTypeV0(
         new xdr.ClaimantV0({
           destination: accountId(destination),
-          predicate: xdr.ClaimPredicate.fromXDR(predicate, 'base64'),
+          predicate: xdr.ClaimPredicate.fromXdr(predicate, 'base64'),
         }),
       ),
     ),
-    asset: toXdrAsset(balance.asset).toXDRObject(),
-    amount: int64(balance.amount),
-    ext: balance.isClawbackEnabled ? new xdr.ClaimableBalanceEntryExt(1, v1) : new xdr.ClaimableBalanceEntryExt(0),
+    asset: toXdrAsset(balance.asset).toXdrObject(),
+    amount: balance.amount,
+    ext: balance.isClawbackEnabled ? xdr.ClaimableBalanceEntryExt.v1(v1) : xdr.ClaimableBalanceEntryExt.v0(),
   });
 }

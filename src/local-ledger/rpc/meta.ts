@@ -1,128 +1,182 @@
 /** Transactions and ledgers in the XDR in which Stellar RPC gives them. Changes of ledger entries are left out, as nobody keeps them here. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
+import type { Patch } from '../patch.js';
 import type { TransactionDocument } from '../records.js';
+import { INTERNAL_ERROR, RpcError } from './error.js';
 import { type EventDocument, toContractEvent } from './events.js';
+import { type Format, inFormat, type Piece, pieceOf } from './piece.js';
 
-export interface TransactionXdr {
-  envelopeXdr: string;
-  resultXdr: string;
-  resultMetaXdr: string;
-  events: { transactionEventsXdr: string[]; contractEventsXdr: string[][] };
+interface Told {
+  transaction: TransactionDocument;
+  /** All of the transaction, in order. */
+  events: EventDocument[];
 }
 
-/** `events` are all of the transaction, in order. */
-export function transactionXdr({ record }: TransactionDocument, events: EventDocument[]): TransactionXdr {
-  const { fees, operations } = arrange(events, Number(record.operation_count));
+/** The fields of a transaction. @throws RpcError where the server itself knows no arm of it */
+export function transactionFields({ transaction, events }: Told, format: Format): Record<string, unknown> {
+  refuseLost(format, [transaction, ...events]);
+  const { fees, operations, patches } = arrange(events, transaction);
   return {
-    envelopeXdr: String(record.envelope_xdr),
-    resultXdr: String(record.result_xdr),
-    resultMetaXdr: transactionMeta(fees, operations).toXDR('base64'),
-    events: {
-      transactionEventsXdr: fees.map((event) => event.toXDR('base64')),
-      contractEventsXdr: operations.map((list) => list.map((event) => event.toXDR('base64'))),
-    },
+    ...inFormat(format, {
+      envelope: envelopeOf(transaction),
+      result: resultOf(transaction),
+      resultMeta: pieceOf(transactionMeta(fees, operations), patches),
+    }),
+    events: inFormat(format, {
+      transactionEvents: fees.map((event) => pieceOf(event, patches)),
+      contractEvents: operations.map((list) => list.map((event) => pieceOf(event, patches))),
+    }),
   };
 }
 
-function arrange(events: EventDocument[], operationCount: number) {
-  const operations = Array.from({ length: operationCount }, (): xdr.ContractEvent[] => []);
+/** @throws RpcError where JSON is asked for and the server cannot decode something */
+export function refuseLost(format: Format, documents: readonly { isServerLost?: true }[]): void {
+  const isLost = format === 'json' && documents.some(({ isServerLost }) => isServerLost);
+  if (isLost) throw new RpcError(INTERNAL_ERROR, 'could not decode XDR');
+}
+
+const readEnvelope = (base64: string) => xdr.TransactionEnvelope.fromXdr(base64, 'base64');
+const readResult = (base64: string) => xdr.TransactionResult.fromXdr(base64, 'base64');
+
+const envelopeOf = ({ record, envelopeJson }: TransactionDocument): Piece => ({
+  base64: String(record.envelope_xdr),
+  json: () => envelopeJson ?? readEnvelope(String(record.envelope_xdr)).toJson(),
+});
+
+const resultOf = ({ record, resultJson }: TransactionDocument): Piece => ({
+  base64: String(record.result_xdr),
+  json: () => resultJson ?? readResult(String(record.result_xdr)).toJson(),
+});
+
+function arrange(events: EventDocument[], { record }: TransactionDocument) {
+  const operations = Array.from({ length: Number(record.operation_count) }, (): xdr.ContractEvent[] => []);
   const fees: xdr.TransactionEvent[] = [];
-  for (const event of events) {
-    if (event.operation === null) {
-      const stage = xdr.TransactionEventStage.transactionEventStageBeforeAllTxes();
-      fees.push(new xdr.TransactionEvent({ stage, event: toContractEvent(event) }));
+  const patches: Patch[] = [];
+  for (const each of events) {
+    const { event, patches: own } = toContractEvent(each);
+    patches.push(...own);
+    if (each.operation === null) {
+      const stage = xdr.TransactionEventStage.transactionEventStageBeforeAllTxs;
+      fees.push(new xdr.TransactionEvent({ stage, event }));
     } else {
-      operations[event.operationIndex]!.push(toContractEvent(event));
+      operations[each.operationIndex]!.push(event);
     }
   }
-  return { fees, operations };
+  return { fees, operations, patches };
 }
 
 function transactionMeta(fees: xdr.TransactionEvent[], operations: xdr.ContractEvent[][]): xdr.TransactionMeta {
   const meta = new xdr.TransactionMetaV4({
-    ext: new xdr.ExtensionPoint(0),
+    ext: xdr.ExtensionPoint.v0(),
     txChangesBefore: [],
     operations: operations.map(
-      (events) => new xdr.OperationMetaV2({ ext: new xdr.ExtensionPoint(0), changes: [], events }),
+      (events) => new xdr.OperationMetaV2({ ext: xdr.ExtensionPoint.v0(), changes: [], events }),
     ),
     txChangesAfter: [],
     sorobanMeta: null,
     events: fees,
     diagnosticEvents: [],
   });
-  // The SDK's types do not know version 4 yet, its decoder does.
-  return new xdr.TransactionMeta(4, meta as never);
+  return xdr.TransactionMeta.v4(meta);
 }
 
-export interface LedgerXdr {
+export interface LedgerPieces {
   /** A LedgerHeader, and the LedgerHeaderHistoryEntry with its hash. */
-  headerXdr: string;
-  historyEntryXdr: string;
+  header: Piece;
+  historyEntry: Piece;
   /** A LedgerCloseMeta. */
-  metadataXdr: string;
+  metadata: Piece;
 }
 
-/** `record` is Horizon's of the ledger; `transactions` are in order, each with its events. Those without an envelope are left out. */
-export function ledgerXdr(
-  record: Record<string, unknown>,
-  transactions: { transaction: TransactionDocument; events: EventDocument[] }[],
-): LedgerXdr {
-  const header = xdr.LedgerHeader.fromXDR(String(record.header_xdr), 'base64');
+/** `record` is Horizon's of the ledger; `transactions` are in order. Those without an envelope are left out. */
+export function ledgerPieces(record: Record<string, unknown>, transactions: Told[]): LedgerPieces {
+  const header = xdr.LedgerHeader.fromXdr(String(record.header_xdr), 'base64');
   const historyEntry = new xdr.LedgerHeaderHistoryEntry({
     hash: Buffer.from(String(record.hash), 'hex'),
     header,
-    ext: new xdr.LedgerHeaderHistoryEntryExt(0),
+    ext: xdr.LedgerHeaderHistoryEntryExt.v0(),
   });
-  const genuine = transactions.filter(({ transaction }) => isGenuine(transaction));
+  // Made-up records may have none.
+  const genuine = transactions.filter(({ transaction }) => transaction.record.envelope_xdr !== '').map(applied);
+  const txs = genuine.map(({ envelope }) => envelope);
+  const component = new xdr.TxSetComponentTxsMaybeDiscountedFee({ baseFee: null, txs });
+  const components = txs.length === 0 ? [] : [xdr.TxSetComponent.txsetCompTxsMaybeDiscountedFee(component)];
   const set = new xdr.TransactionSetV1({
-    previousLedgerHash: header.previousLedgerHash(),
-    phases: [transactionPhase(genuine.map(({ transaction }) => transaction)), new xdr.TransactionPhase(0, [])],
+    previousLedgerHash: header.previousLedgerHash,
+    phases: [xdr.TransactionPhase.v0Components(components), xdr.TransactionPhase.v0Components([])],
   });
   const meta = new xdr.LedgerCloseMetaV2({
-    ext: new xdr.LedgerCloseMetaExt(0),
+    ext: xdr.LedgerCloseMetaExt.v0(),
     ledgerHeader: historyEntry,
-    txSet: new xdr.GeneralizedTransactionSet(1, set),
-    txProcessing: genuine.map(({ transaction, events }) => transactionResultMeta(transaction, events)),
+    txSet: xdr.GeneralizedTransactionSet.v1TxSet(set),
+    txProcessing: genuine.map(({ result }) => result),
     upgradesProcessing: [],
     scpInfo: [],
-    totalByteSizeOfLiveSorobanState: xdr.Uint64.fromString('0'),
+    totalByteSizeOfLiveSorobanState: 0n,
     evictedKeys: [],
   });
+  const patches = genuine.flatMap((each) => each.patches);
   return {
-    headerXdr: String(record.header_xdr),
-    historyEntryXdr: historyEntry.toXDR('base64'),
-    metadataXdr: new xdr.LedgerCloseMeta(2, meta as never).toXDR('base64'),
+    header: pieceOf(header),
+    historyEntry: pieceOf(historyEntry),
+    metadata: pieceOf(xdr.LedgerCloseMeta.v2(meta), patches),
   };
 }
 
-/** Made-up records may have no envelope, or one that is none. */
-function isGenuine({ record }: TransactionDocument): boolean {
-  try {
-    xdr.TransactionEnvelope.fromXDR(String(record.envelope_xdr), 'base64');
-    xdr.TransactionResult.fromXDR(String(record.result_xdr), 'base64');
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function transactionPhase(transactions: TransactionDocument[]): xdr.TransactionPhase {
-  if (transactions.length === 0) return new xdr.TransactionPhase(0, []);
-  const txes = transactions.map(({ record }) => xdr.TransactionEnvelope.fromXDR(String(record.envelope_xdr), 'base64'));
-  const component = new xdr.TxSetComponentTxsMaybeDiscountedFee({ baseFee: null, txes });
-  return new xdr.TransactionPhase(0, [xdr.TxSetComponent.txsetCompTxsMaybeDiscountedFee(component)]);
-}
-
-function transactionResultMeta({ hash, record }: TransactionDocument, events: EventDocument[]) {
-  const { fees, operations } = arrange(events, Number(record.operation_count));
-  return new xdr.TransactionResultMetaV1({
-    ext: new xdr.ExtensionPoint(0),
+/** A transaction as a ledger holds it; what the SDK cannot decode has something else in its place. */
+function applied({ transaction, events }: Told) {
+  const { fees, operations, patches } = arrange(events, transaction);
+  const envelope = knownOr(readEnvelope, envelopeOf(transaction), () => standInEnvelope(transaction));
+  const outcome = knownOr(readResult, resultOf(transaction), () => standInResult(transaction));
+  const result = new xdr.TransactionResultMetaV1({
+    ext: xdr.ExtensionPoint.v0(),
     result: new xdr.TransactionResultPair({
-      transactionHash: Buffer.from(hash, 'hex'),
-      result: xdr.TransactionResult.fromXDR(String(record.result_xdr), 'base64'),
+      transactionHash: Buffer.from(transaction.hash, 'hex'),
+      result: outcome.value,
     }),
     feeProcessing: [],
     txApplyProcessing: transactionMeta(fees, operations),
     postTxApplyFeeProcessing: [],
   });
+  return { envelope: envelope.value, result, patches: [...patches, ...envelope.patches, ...outcome.patches] };
 }
+
+interface Known<T> {
+  value: T;
+  patches: Patch[];
+}
+
+function knownOr<T extends { toXdr(): Uint8Array; toJson(): unknown }>(
+  decode: (base64: string) => T,
+  piece: Piece,
+  standIn: () => T,
+): Known<T> {
+  try {
+    return { value: decode(piece.base64), patches: [] };
+  } catch {
+    const value = standIn();
+    const real = { bytes: Buffer.from(piece.base64, 'base64'), json: piece.json() };
+    return { value, patches: [{ standIn: { bytes: value.toXdr(), json: value.toJson() }, real }] };
+  }
+}
+
+function standInEnvelope({ hash }: TransactionDocument): xdr.TransactionEnvelope {
+  const tx = new xdr.Transaction({
+    sourceAccount: xdr.MuxedAccount.keyTypeEd25519(Buffer.from(hash, 'hex')),
+    fee: 0,
+    seqNum: 0n,
+    cond: xdr.Preconditions.precondNone(),
+    memo: xdr.Memo.memoNone(),
+    operations: [],
+    ext: xdr.TransactionExt.v0(),
+  });
+  return xdr.TransactionEnvelope.envelopeTypeTx(new xdr.TransactionV1Envelope({ tx, signatures: [] }));
+}
+
+/** The transaction's place is a fee that is not paid. */
+const standInResult = ({ _id: place }: TransactionDocument): xdr.TransactionResult =>
+  new xdr.TransactionResult({
+    feeCharged: place,
+    result: xdr.TransactionResultResult.txInternalError(),
+    ext: xdr.TransactionResultExt.v0(),
+  });

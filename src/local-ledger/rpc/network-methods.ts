@@ -1,8 +1,9 @@
 /** Methods that say what server and network this is, and how far it is. */
+import { z } from 'zod';
 import { feeDistribution } from '../fee-stats.js';
-import { PROTOCOL_VERSION } from '../headers.js';
 import type { Ledger } from '../ledger.js';
-import { readLedger } from './get-transactions.js';
+import { ledgerFields, readLedger } from './get-transactions.js';
+import { formatSchema } from './piece.js';
 import { ledgerRange } from './range.js';
 
 const VERSION = 'local-ledger-1.0.0';
@@ -29,30 +30,31 @@ export async function getNetwork(ledger: Ledger, base: string) {
   return {
     friendbotUrl: `${base}/friendbot`,
     passphrase: fault?.passphrase ?? ledger.passphrase,
-    protocolVersion: PROTOCOL_VERSION,
+    protocolVersion: ledger.faults.protocol('rpc'),
   };
 }
 
-export async function getVersionInfo() {
+export async function getVersionInfo(ledger: Ledger) {
   return {
     version: VERSION,
     commitHash: '',
     buildTimestamp: '',
     captiveCoreVersion: VERSION,
-    protocolVersion: PROTOCOL_VERSION,
+    protocolVersion: ledger.faults.protocol('rpc'),
   };
 }
 
-export async function getLatestLedger(ledger: Ledger) {
+export const getLatestLedgerParams = z.object({ xdrFormat: formatSchema });
+
+export async function getLatestLedger(ledger: Ledger, { xdrFormat }: z.output<typeof getLatestLedgerParams>) {
   const { latest } = ledger.rpcHistory.visible();
-  const { hash, closeTime, headerXdr, metadataXdr } = await readLedger(ledger, latest);
+  const { hash, closeTime, header, metadata } = await readLedger(ledger, latest, xdrFormat);
   return {
     id: hash,
-    protocolVersion: PROTOCOL_VERSION,
+    protocolVersion: ledger.faults.protocol('rpc'),
     sequence: latest,
     closeTime: String(closeTime),
-    headerXdr,
-    metadataXdr,
+    ...ledgerFields(xdrFormat, { header, metadata }),
   };
 }
 

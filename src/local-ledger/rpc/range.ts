@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Ledger } from '../ledger.js';
 import { INVALID_REQUEST, invalidParams, RpcError } from './error.js';
+import { formatSchema } from './piece.js';
 
 export interface LedgerRange {
   latest: number;
@@ -33,7 +34,7 @@ export const pageSchema = z.object({
   startLedger: uint32.nullish(),
   endLedger: uint32.nullish(),
   pagination: z.object({ cursor: z.string().nullish(), limit: uint32.nullish() }).nullish(),
-  xdrFormat: z.enum(['', 'base64']).nullish(),
+  xdrFormat: formatSchema,
 });
 
 export interface Page {

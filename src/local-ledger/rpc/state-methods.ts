@@ -1,20 +1,21 @@
 /** `getLedgerEntries` and `sendTransaction`: what holds now, and how it changes. */
-import { xdr } from '@stellar/stellar-sdk/minimal';
+import { xdr } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
 import type { Entry } from '../entries.js';
 import type { Ledger } from '../ledger.js';
 import { resultXdr } from '../results.js';
 import { invalidParams } from './error.js';
 import { type EntryKey, toEntryData, toEntryKey } from './ledger-entry.js';
+import { formatSchema, inFormat, pieceOf } from './piece.js';
 import { ledgerRange } from './range.js';
 
 const MAX_KEYS = 200;
 
-const xdrFormat = z.enum(['', 'base64']).nullish();
-export const getLedgerEntriesParams = z.object({ keys: z.array(z.string()), xdrFormat });
-export const sendTransactionParams = z.object({ transaction: z.string(), xdrFormat });
+export const getLedgerEntriesParams = z.object({ keys: z.array(z.string()), xdrFormat: formatSchema });
+export const sendTransactionParams = z.object({ transaction: z.string(), xdrFormat: formatSchema });
 
-export async function getLedgerEntries(ledger: Ledger, { keys }: z.output<typeof getLedgerEntriesParams>) {
+export async function getLedgerEntries(ledger: Ledger, params: z.output<typeof getLedgerEntriesParams>) {
+  const { keys, xdrFormat } = params;
   if (keys.length > MAX_KEYS) throw invalidParams(`key count (${keys.length}) exceeds maximum supported (${MAX_KEYS})`);
   const decoded = keys.map((key, index) => ({ key, entryKey: decodeKey(key, index) }));
   const { latest } = ledger.rpcHistory.visible();
@@ -22,18 +23,19 @@ export async function getLedgerEntries(ledger: Ledger, { keys }: z.output<typeof
   for (const { key, entryKey } of decoded) {
     const entry = entryKey && (await findEntry(ledger, entryKey));
     if (!entry) continue;
-    entries.push({
-      key,
-      xdr: toEntryData(entry).toXDR('base64'),
-      lastModifiedLedgerSeq: entry.modified.ledger,
-    });
+    const data = toEntryData(entry);
+    const shown =
+      xdrFormat === 'json'
+        ? { keyJson: xdr.LedgerKey.fromXdr(key, 'base64').toJson(), dataJson: data.toJson() }
+        : { key, xdr: data.toXdr('base64') };
+    entries.push({ ...shown, lastModifiedLedgerSeq: entry.modified.ledger });
   }
   return { entries, latestLedger: latest };
 }
 
 function decodeKey(key: string, index: number): EntryKey | null {
   try {
-    return toEntryKey(xdr.LedgerKey.fromXDR(key, 'base64'));
+    return toEntryKey(xdr.LedgerKey.fromXdr(key, 'base64'));
   } catch {
     throw invalidParams(`cannot unmarshal key value ${key} at index ${index}`);
   }
@@ -46,7 +48,8 @@ async function findEntry(ledger: Ledger, { owner, key }: EntryKey): Promise<Entr
   return [found.account, ...found.owned].find(({ _id }) => _id === key) ?? null;
 }
 
-export async function sendTransaction(ledger: Ledger, { transaction }: z.output<typeof sendTransactionParams>) {
+export async function sendTransaction(ledger: Ledger, params: z.output<typeof sendTransactionParams>) {
+  const { transaction, xdrFormat } = params;
   const envelope = ledger.decode(transaction);
   if (envelope === null) throw invalidParams('invalid_xdr');
   const submission = await ledger.submit(envelope);
@@ -57,7 +60,8 @@ export async function sendTransaction(ledger: Ledger, { transaction }: z.output<
     latestLedgerCloseTime: String(range.latestCloseTime),
   };
   if (submission.kind === 'rejected') {
-    return { status: 'ERROR', ...about, errorResultXdr: resultXdr(submission.outcome) };
+    const result = xdr.TransactionResult.fromXdr(resultXdr(submission.outcome), 'base64');
+    return { status: 'ERROR', ...about, ...inFormat(xdrFormat, { errorResult: pieceOf(result) }) };
   }
   return { status: submission.isNew ? 'PENDING' : 'DUPLICATE', ...about };
 }

@@ -1,0 +1,54 @@
+/** A local ledger inside a program, such as a test: with a database of its own, served until it is closed. */
+import { pino } from 'pino';
+import { createLedgerClient, type LedgerClient } from './client.js';
+import { systemClock } from './clock.js';
+import { openDatabase } from './database.js';
+import { createLocalLedger } from './local-ledger.js';
+
+export interface StartOptions {
+  host?: string;
+  /** Any free port by default. */
+  port?: number;
+  /** Time between two ledgers in milliseconds, 1000 by default; null closes on `closeLedger()` only. */
+  closeMs?: number | null;
+  passphrase?: string;
+  /** A directory that keeps the ledger; without it and `mongodbUri`, everything is gone after the close. */
+  dataDir?: string;
+  /** A replica set of yours, instead of an embedded MongoDB. */
+  mongodbUri?: string;
+  /** Gets lines for a person while MongoDB is fetched, which happens once for each user. */
+  onProgress?: (line: string) => void;
+}
+
+/** What a client can do, and what only the ledger's own process can. */
+export interface StartedLedger extends LedgerClient {
+  horizonUrl: string;
+  /** Closes one ledger now; resolves with its sequence. */
+  closeLedger(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** @throws Error with one line, where the port is taken or there is no MongoDB to be had */
+export async function startLocalLedger(options: StartOptions = {}): Promise<StartedLedger> {
+  const { host = '127.0.0.1', port = 0, closeMs = 1000, passphrase, dataDir = null, mongodbUri = null } = options;
+  const log = pino({ level: 'silent' });
+  const database = await openDatabase({ mongodbUri, dataDir, log, onProgress: options.onProgress });
+  try {
+    const deps = { db: database.db, clock: systemClock, log, closeMs: closeMs ?? 1000, passphrase };
+    const ledger = await createLocalLedger(deps);
+    const { url } = await ledger.listen({ host, port });
+    if (closeMs !== null) ledger.startTimer();
+    return {
+      ...createLedgerClient({ url, passphrase: ledger.passphrase }),
+      horizonUrl: url,
+      closeLedger: ledger.closeLedger,
+      async close() {
+        await ledger.close();
+        await database.close();
+      },
+    };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
