@@ -1,6 +1,7 @@
 /** Accounts: the owners of everything. An account is never deleted. */
 import mongoose from 'mongoose';
-import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
+import type { Brand } from '../domain/brand.js';
+import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
 
 export interface AccountDoc {
@@ -9,27 +10,90 @@ export interface AccountDoc {
   createdAt: Date;
   /** Creations that a quota counted, refused ones too; absent before the first. Written to by each, so that they come one after the other. */
   creations?: number;
+  /** Fields that were never set are absent. */
+  brand?: Partial<Brand>;
+  /** By how many percent its rates are lower, oldest first; the newest holds. Missing for none. */
+  rateMarkups?: { percent: string; from: Date }[];
+  /** Currencies of its books, those of the past as well, oldest first. Missing where there never was one. */
+  booksCurrencies?: { currency: string | null; from: Date }[];
+  /** The last of them; missing for none. */
+  booksCurrency?: string;
 }
 
+const brandSchema = new mongoose.Schema<Partial<Brand>>(
+  { name: String, logoUrl: String, color: String, supportUrl: String, supportEmail: String },
+  PART_OPTIONS,
+);
+
 const accountSchema = new mongoose.Schema<AccountDoc>(
-  { _id: String, name: String, createdAt: Date, creations: { type: Number, required: false } },
+  {
+    _id: String,
+    name: String,
+    createdAt: Date,
+    creations: { type: Number, required: false },
+    brand: { type: brandSchema, required: false },
+    rateMarkups: { type: [new mongoose.Schema({ percent: String, from: Date }, PART_OPTIONS)], default: undefined },
+    booksCurrencies: {
+      type: [new mongoose.Schema({ currency: { type: String, default: null }, from: Date }, PART_OPTIONS)],
+      default: undefined,
+    },
+    booksCurrency: { type: String, required: false },
+  },
   { ...SCHEMA_OPTIONS, collection: 'accounts' },
 );
 
+// Few have one: the index holds those only.
+accountSchema.index({ booksCurrency: 1 }, { partialFilterExpression: { booksCurrency: { $gt: '' } }, name: 'books' });
+
+/** More make each read of an account slower. */
+const CHANGES_KEPT = 1000;
+
+export interface AccountChanges {
+  /** The fields that are named. */
+  brand?: Partial<Brand>;
+  /** The markup. */
+  percent?: string;
+  /** The books' currency; null for none. */
+  currency?: string | null;
+}
+
 /** What works across accounts: for administration. */
 export type AccountStore = ReturnType<typeof createAccountStore>['system'];
-/** The account itself. */
-export type OwnAccount = ReturnType<ReturnType<typeof createAccountStore>['forAccount']>;
 
 export function createAccountStore(connection: mongoose.Connection) {
   const accounts = connection.model<AccountDoc>('Account', accountSchema);
   const page = createPages(accounts);
-  const byId = (id: string) => accounts.findOne({ _id: id }).lean<AccountDoc>().exec();
+  const byId = (id: string, session?: Session) =>
+    accounts
+      .findOne({ _id: id })
+      .session(session ?? null)
+      .lean<AccountDoc>()
+      .exec();
   return {
     ensureIndexes: () => makeIndexes(accounts),
 
     forAccount: (accountId: string) => ({
       get: () => byId(accountId),
+      /** From that moment on; of very many the newest are kept. Null when there is no such account. */
+      change: ({ brand, percent, currency }: AccountChanges, from: Date) => {
+        const added = (entry: object) => ({ $each: [{ ...entry, from }], $slice: -CHANGES_KEPT });
+        const pushed = {
+          ...(percent === undefined ? {} : { rateMarkups: added({ percent }) }),
+          ...(currency === undefined ? {} : { booksCurrencies: added({ currency }) }),
+        };
+        const set = {
+          ...Object.fromEntries(Object.entries(brand ?? {}).map(([field, value]) => [`brand.${field}`, value])),
+          ...(currency ? { booksCurrency: currency } : {}),
+        };
+        return accounts
+          .findOneAndUpdate(
+            { _id: accountId },
+            { $set: set, $push: pushed, ...(currency === null ? { $unset: { booksCurrency: 1 } } : {}) },
+            { returnDocument: 'after' },
+          )
+          .lean<AccountDoc>()
+          .exec();
+      },
       /** Of two transactions that call this at the same time, one runs again after the other. */
       async countCreations(added: number, session: Session): Promise<void> {
         await accounts.updateOne({ _id: accountId }, { $inc: { creations: added } }, { session });
@@ -41,6 +105,15 @@ export function createAccountStore(connection: mongoose.Connection) {
         await accounts.collection.insertOne(account as never);
       },
       byId,
+      /** Those of these accounts that keep books in a currency, or did. */
+      withBooks: (ids: readonly string[], session: Session) =>
+        accounts
+          .find({ _id: { $in: [...ids] }, booksCurrencies: { $ne: null } })
+          .session(session)
+          .lean<AccountDoc[]>()
+          .exec(),
+      /** Those that keep their books in it. */
+      idsByBooks: (booksCurrency: string): Promise<string[]> => accounts.distinct('_id', { booksCurrency }).exec(),
       list: (request: PageRequest) => page({}, request),
     },
   };

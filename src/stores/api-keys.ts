@@ -41,8 +41,6 @@ apiKeySchema.index({ accountId: 1, _id: -1 });
 
 /** What works across accounts: for authentication and administration, which do not know the account yet. */
 export type ApiKeyStore = ReturnType<typeof createApiKeyStore>['system'];
-/** One account's view. */
-export type AccountApiKeys = ReturnType<ReturnType<typeof createApiKeyStore>['forAccount']>;
 
 export function createApiKeyStore(connection: mongoose.Connection) {
   const keys = connection.model<ApiKeyDoc>('ApiKey', apiKeySchema);
@@ -70,7 +68,7 @@ export function createApiKeyStore(connection: mongoose.Connection) {
       list: (request: PageRequest) => page({ accountId }, request),
 
       /** Gives the record another key, which nobody has used yet. The old one is unknown from then on. */
-      replaceKey: (id: string, key: Pick<ApiKeyDoc, 'hash' | 'keyMasked'>) =>
+      replaceKey: (id: string, key: Pick<ApiKeyDoc, 'hash' | 'keyMasked' | 'expiresAt'>) =>
         keys
           .findOneAndUpdate({ _id: id, accountId }, { $set: { ...key, lastUsedAt: null } }, { returnDocument: 'after' })
           .lean<ApiKeyDoc>()

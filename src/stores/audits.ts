@@ -57,6 +57,10 @@ export interface AuditProgress {
   pagesBefore: number;
   /** A kind of effect that nobody here knows. */
   unknownKind: string | null;
+  /** Ids of parked records that paid the wallet, by its balance. Absent of an older version. */
+  parked?: string[];
+  /** How many operations that credited the wallet could not be had. Absent of an older version. */
+  unread?: number;
   /** How often lists of payments did not come through. */
   listsFailed?: number;
 }
@@ -101,6 +105,8 @@ export interface AuditDoc {
   lateSince?: Date | null;
   /** The differences that it has seen, each time it was read, oldest first. */
   seen: string[];
+  /** The account asked for it; absent where it was planned. */
+  isAskedFor?: true;
 }
 
 const part = (definition: mongoose.SchemaDefinition) => new mongoose.Schema(definition, PART_OPTIONS);
@@ -122,6 +128,8 @@ const progressSchema = part({
   firstLedger: { type: Number, default: null },
   pagesBefore: Number,
   unknownKind: { type: String, default: null },
+  parked: { type: [String], default: undefined },
+  unread: { type: Number, default: undefined },
   listsFailed: { type: Number, default: undefined },
 });
 
@@ -152,6 +160,7 @@ const auditSchema = new mongoose.Schema<AuditDoc>(
     lateSince: { type: Date, default: undefined },
     moved: { type: [part(asset)], default: undefined },
     seen: [String],
+    isAskedFor: { type: Boolean, default: undefined },
   },
   { ...SCHEMA_OPTIONS, collection: 'audits' },
 );
@@ -169,7 +178,7 @@ const ENDED = ['PROVEN', 'DIFFERENT'] as const;
 export type AuditStore = ReturnType<typeof createAuditStore>['system'];
 
 /** What an audit begins with. */
-export type NewAudit = Pick<AuditDoc, '_id' | 'accountId' | 'walletId' | 'network' | 'createdAt'>;
+export type NewAudit = Pick<AuditDoc, '_id' | 'accountId' | 'walletId' | 'network' | 'createdAt' | 'isAskedFor'>;
 
 const newAudit = (fields: NewAudit): AuditDoc => ({
   ...fields,
@@ -234,8 +243,18 @@ export function createAuditStore(connection: mongoose.Connection) {
         await collection.deleteMany({ walletId });
       },
       /** The one that waits longest for its turn, of the next account behind this one that has any: so none waits for all of another. */
-      async nextTurn(network: Network, now: Date, afterAccount: string): Promise<AuditDoc | null> {
-        const due = { network, status: 'RUNNING', turnAt: { $lte: now } } as const;
+      async nextTurn(
+        { network, isAskedFor }: { network: Network; isAskedFor: boolean },
+        now: Date,
+        afterAccount: string,
+      ): Promise<AuditDoc | null> {
+        const asked = { isAskedFor: isAskedFor ? true : { $ne: true } } as const;
+        const due: mongoose.mongo.Filter<AuditDoc> = {
+          network,
+          status: 'RUNNING',
+          turnAt: { $lte: now },
+          ...(asked as object),
+        };
         const first = { sort: { accountId: 1, turnAt: 1 } } as const;
         return (
           (await collection.findOne({ ...due, accountId: { $gt: afterAccount } }, first)) ??

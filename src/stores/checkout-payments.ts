@@ -1,5 +1,7 @@
 /** The payments of a checkout, of which one who sends thousands of the smallest amount can make very many: what is read at once is bounded. */
 import type mongoose from 'mongoose';
+import { minorDigits } from '../../contracts/currencies.js';
+import type { Sum } from '../domain/checkout.js';
 import { createdAtOf } from '../domain/ids.js';
 import type { CheckoutDoc } from './checkouts.js';
 import type { Session } from './database.js';
@@ -8,24 +10,48 @@ import type { PaymentDoc } from './payments.js';
 /** More than these are never looked at together. */
 const AT_ONCE = 1000;
 const STROOPS_PER_UNIT = 10_000_000;
+const REFUNDED = { $toDecimal: { $ifNull: ['$refundedAmount', '0'] } };
+/** What was not sent back of a payment, as MongoDB works it out. */
+export const LEFT = { $subtract: [{ $toDecimal: '$amount' }, REFUNDED] };
 
-export type PaidCheckout = Pick<CheckoutDoc, '_id' | 'assetCode' | 'assetIssuer'>;
+export type PaidCheckout = Pick<CheckoutDoc, '_id' | 'accountId' | 'assetCode' | 'assetIssuer' | 'currency'>;
 
 export function createCheckoutPayments(collection: mongoose.mongo.Collection<PaymentDoc>) {
+  /** What these parts of all payments of a checkout in its asset come to, in 10^-7 each. */
+  async function sumsOf<Name extends string>(
+    { _id: checkoutId, accountId, assetCode, assetIssuer }: PaidCheckout,
+    parts: Record<Name, object>,
+    session?: Session,
+  ): Promise<Record<Name, bigint>> {
+    const names = Object.keys(parts) as Name[];
+    const sums = names.map((name) => [name, { $sum: { $multiply: [parts[name], STROOPS_PER_UNIT] } }]);
+    const [total] = await collection
+      .aggregate<Record<Name, mongoose.mongo.Decimal128>>(
+        [
+          { $match: { checkoutId, accountId, assetCode, assetIssuer } },
+          { $group: { _id: null, ...Object.fromEntries(sums) } },
+        ],
+        session ? { session } : {},
+      )
+      .toArray();
+    // Decimal128 holds 34 digits exactly; a trailing `.0…` is none of the number.
+    const whole = (name: Name) => BigInt((total?.[name].toString() ?? '0').replace(/\.0*$/, ''));
+    return Object.fromEntries(names.map((name) => [name, whole(name)])) as Record<Name, bigint>;
+  }
+
   return {
     /** Oldest first; of more than 1,000 the largest in its asset, so that small change hides nothing. */
     async of(
-      { _id: checkoutId, assetCode, assetIssuer }: PaidCheckout,
-      scope: { accountId?: string },
+      { _id: checkoutId, accountId, assetCode, assetIssuer }: PaidCheckout,
       session: Session,
     ): Promise<PaymentDoc[]> {
       const newest = await collection
-        .find({ checkoutId, ...scope }, { session, sort: { createdAt: -1, _id: -1 }, limit: AT_ONCE + 1 })
+        .find({ checkoutId, accountId }, { session, sort: { createdAt: -1, _id: -1 }, limit: AT_ONCE + 1 })
         .toArray();
       if (newest.length <= AT_ONCE) return newest.reverse();
       const isAsset = { $and: [{ $eq: ['$assetCode', assetCode] }, { $eq: ['$assetIssuer', assetIssuer] }] };
       const order = [
-        { $match: { checkoutId, ...scope } },
+        { $match: { checkoutId, accountId } },
         { $project: { isAsset, size: { $toDecimal: '$amount' } } },
         { $sort: { isAsset: -1, size: -1, _id: 1 } },
         { $limit: AT_ONCE },
@@ -37,24 +63,50 @@ export function createCheckoutPayments(collection: mongoose.mongo.Collection<Pay
         .toArray();
     },
 
-    /** Stroops of all of them in its asset. */
-    async sum(
-      accountId: string,
-      { _id: checkoutId, assetCode, assetIssuer }: PaidCheckout,
-      session: Session,
-    ): Promise<bigint> {
-      const sum = { $sum: { $multiply: [{ $toDecimal: '$amount' }, STROOPS_PER_UNIT] } };
-      const [total] = await collection
-        .aggregate<{ sum: mongoose.mongo.Decimal128 }>(
-          [{ $match: { checkoutId, accountId, assetCode, assetIssuer } }, { $group: { _id: null, sum } }],
-          { session },
-        )
-        .toArray();
-      // Decimal128 holds 34 digits exactly; a trailing `.0…` is none of the number.
-      return BigInt((total?.sum.toString() ?? '0').replace(/\.0*$/, ''));
+    /** What was not sent back of all of them in its asset, and what that counts for: the same part of each value, rounded down. */
+    sum(checkout: PaidCheckout, session: Session): Promise<Sum> {
+      const { currency } = checkout;
+      const stroops = { $max: [LEFT, 0] };
+      const isCounted = { $eq: ['$value.currency', currency] };
+      const value = { $toDecimal: { $cond: [isCounted, '$value.amount', '0'] } };
+      const part = { $divide: [{ $multiply: [value, stroops] }, { $toDecimal: '$amount' }] };
+      const counts = currency ? { $trunc: [part, minorDigits(currency)] } : stroops;
+      return sumsOf(checkout, { stroops, counts }, session);
     },
 
-    /** What came for an accepted checkout before that and is not COMPLETED yet, oldest first.
+    /** Stroops that were sent back of all of them in its asset. */
+    refunded: async (checkout: PaidCheckout): Promise<bigint> =>
+      (await sumsOf(checkout, { stroops: REFUNDED })).stroops,
+
+    /** Those that count for these checkouts, of the ledgers that closed at `since` or later. */
+    countedSince: (checkoutIds: readonly string[], since: Date, session: Session): Promise<PaymentDoc[]> =>
+      collection
+        .find(
+          {
+            checkoutId: { $in: [...checkoutIds] },
+            status: { $in: ['UNDERPAID', 'COMPLETED'] },
+            ledgerClosedAt: { $gte: since },
+          },
+          { session },
+        )
+        .toArray(),
+
+    /** Ids of parts that a decision is said to be due about. */
+    async undecidedParts(
+      { _id: checkoutId, accountId }: Pick<CheckoutDoc, '_id' | 'accountId'>,
+      limit: number,
+      session: Session,
+    ): Promise<string[]> {
+      const found = await collection
+        .find(
+          { checkoutId, accountId, status: 'UNDERPAID', needsDecision: true },
+          { session, projection: { _id: 1 }, sort: { createdAt: 1, _id: 1 }, limit },
+        )
+        .toArray();
+      return found.map(({ _id }) => _id);
+    },
+
+    /** What came for an accepted checkout before that, was not sent back and is not COMPLETED yet, oldest first.
      *  @param after the id of the payment to go on behind; empty for the first ones */
     left(
       { _id: checkoutId, accountId, assetCode, assetIssuer }: CheckoutDoc,
@@ -69,6 +121,7 @@ export function createCheckoutPayments(collection: mongoose.mongo.Collection<Pay
             status: { $in: ['UNDERPAID', 'REJECTED'] },
             // No comparison of times: those of payments are by other clocks than that of the acceptance.
             afterAcceptance: { $exists: false },
+            $expr: { $gt: [LEFT, 0] },
             ...(after === '' ? {} : { createdAt: { $gte: createdAtOf(after) }, _id: { $gt: after } }),
           },
           { session, sort: { createdAt: 1, _id: 1 }, limit },

@@ -7,11 +7,22 @@ import mongoose from 'mongoose';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { firstIdOf } from '../domain/ids.js';
 import type { LedgerStamp } from '../domain/terms.js';
+import { queryWords, wordsOf } from '../domain/words.js';
 import { createById } from './by-id.js';
 import { createCountSegments } from './count-segments.js';
-import { isDuplicateKey, makeIndexes, orAlreadyMade, removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
+import {
+  isDuplicateKey,
+  makeIndexes,
+  orAlreadyMade,
+  PART_OPTIONS,
+  removeSome,
+  SCHEMA_OPTIONS,
+  type Session,
+} from './database.js';
 import { createPages, type PageRequest, withinIds } from './paging.js';
+import { type Priced, pricedOf } from './priced.js';
 import { batchesOf, LINES_AT_ONCE } from './snapshot.js';
+import { beginning } from './text-search.js';
 import { stampSchema } from './wallets.js';
 
 export interface CheckoutDoc {
@@ -29,14 +40,23 @@ export interface CheckoutDoc {
   description: string | null;
   assetCode: string;
   assetIssuer: string | null;
-  /** Canonical decimal text. */
-  amount: string;
+  /** Canonical decimal text; null where it is priced in a currency. */
+  amount: string | null;
+  /** The price's; missing where it is priced in its asset. */
+  currency?: string;
+  /** Canonical decimal text, in the currency. Missing as `currency`. */
+  price?: string;
   quantity: number | null;
   successUrl: string | null;
   cancelUrl: string | null;
   status: CheckoutStatus;
-  /** What counts of the payments, in stroops: decimal text, for the sum may exceed what one payment can hold. */
+  /** What counts of the payments, in stroops, or in 10^7 units of the currency each: decimal text, for the sum may exceed what one payment can hold. */
   received: string;
+  /** In a currency: stroops that counted, and those beyond what was asked for. Missing for none, or without a currency. */
+  paidIn?: string;
+  excess?: string;
+  /** What was sent back before it was PAID; stroops in decimal text. Missing means none. */
+  returned?: { ledger: number; closedAt: Date; operationId: string; stroops: string; counted?: string }[];
   /** All payments, whatever their status. */
   paymentCount: number;
   expiresAt: Date;
@@ -47,11 +67,17 @@ export interface CheckoutDoc {
   acceptedFrom?: LedgerStamp | null;
   /** Of one that was accepted with very many payments: those up to this id are COMPLETED, the others are yet to be. Missing when all are. */
   completedUpTo?: string;
+  /** True for one that became PAID with very many payments: some parts still say that a decision is due. Missing otherwise. */
+  partsLeft?: true;
   paidAt: Date | null;
   closedAt: Date | null;
   createdAt: Date;
   /** When the newest gap that its wallet had then was found; null for none. Missing in documents of before there was this. */
   gapBefore?: Date | null;
+  /** What a search finds it by, besides its id. */
+  words?: string[];
+  /** The user who made it at the dashboard. Missing for one that an API key made. */
+  soldBy?: string;
   /** Refunds that were read before a payment that they give back. Missing means 0. */
   earlyRefunds?: number;
 }
@@ -71,22 +97,38 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
     description: nullable,
     assetCode: String,
     assetIssuer: nullable,
-    amount: String,
+    amount: nullable,
+    currency: String,
+    price: String,
     quantity: { type: Number, default: null },
     successUrl: nullable,
     cancelUrl: nullable,
     status: String,
     received: String,
+    paidIn: String,
+    excess: String,
+    returned: {
+      type: [
+        new mongoose.Schema(
+          { ledger: Number, closedAt: Date, operationId: String, stroops: String, counted: String },
+          PART_OPTIONS,
+        ),
+      ],
+      default: undefined,
+    },
     paymentCount: Number,
     expiresAt: Date,
     expiryCheckAt: Date,
     cancelledFrom: { type: stampSchema, default: null },
     acceptedFrom: { type: stampSchema, default: null },
     completedUpTo: String,
+    partsLeft: Boolean,
     paidAt: { type: Date, default: null },
     closedAt: { type: Date, default: null },
     createdAt: Date,
     gapBefore: Date,
+    words: { type: [String], default: undefined },
+    soldBy: String,
     earlyRefunds: Number,
   },
   { ...SCHEMA_OPTIONS, collection: 'checkouts' },
@@ -101,6 +143,11 @@ checkoutSchema.index(
   { accountId: 1, reference: 1, _id: -1 },
   { partialFilterExpression: { reference: { $gt: '' } }, name: 'reference' },
 );
+checkoutSchema.index({ accountId: 1, words: 1, status: 1, _id: -1 });
+checkoutSchema.index(
+  { accountId: 1, soldBy: 1, status: 1, _id: -1 },
+  { partialFilterExpression: { soldBy: { $gt: '' } }, name: 'sellers' },
+);
 // Only what is OPEN can expire: the index holds nothing else.
 checkoutSchema.index({ expiryCheckAt: 1 }, { partialFilterExpression: { status: 'OPEN' }, name: 'expiry' });
 
@@ -109,21 +156,44 @@ checkoutSchema.index(
   { completedUpTo: 1 },
   { partialFilterExpression: { completedUpTo: { $exists: true } }, name: 'completion' },
 );
+checkoutSchema.index({ partsLeft: 1 }, { partialFilterExpression: { partsLeft: true }, name: 'partsLeft' });
 
 export interface CheckoutFilter {
   status?: CheckoutStatus;
   reference?: string;
   productId?: string;
   walletId?: string;
+  search?: string | undefined;
+  /** A user. */
+  soldBy?: string | undefined;
   /** Inclusive. */
   createdFrom?: Date;
   /** Exclusive. */
   createdTo?: Date;
 }
 
+/** Each word begins one of the checkout's words, or its id. */
+const searched = (search: string) => ({
+  $and: queryWords(search).map((word) =>
+    word.startsWith('chk_')
+      ? { $or: [{ words: beginning(word) }, { _id: beginning(word) }] }
+      : { words: beginning(word) },
+  ),
+});
+
+/** What a checkout is found by. */
+export const wordsOfCheckout = ({
+  name,
+  reference,
+  memo,
+  metadata,
+}: Pick<CheckoutDoc, 'name' | 'reference' | 'memo' | 'metadata'>): string[] =>
+  wordsOf([reference, memo, name, ...Object.values(JSON.parse(metadata) as Record<string, string>)]);
+
 /** In MongoDB's terms: what is equal, and between which ids. */
-function criteriaOf({ createdFrom, createdTo, ...filter }: CheckoutFilter) {
-  const equal = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+function criteriaOf({ createdFrom, createdTo, search, ...filter }: CheckoutFilter) {
+  const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+  const equal = { ...given, ...(search === undefined ? {} : searched(search)) };
   const ids = { from: createdFrom && firstIdOf('chk', createdFrom), to: createdTo && firstIdOf('chk', createdTo) };
   return { equal, ids };
 }
@@ -137,12 +207,24 @@ function queryOf(accountId: string, filter: CheckoutFilter) {
 /** The fields that payments, cancel, accept and expiry change. */
 export type CheckoutState = Pick<
   CheckoutDoc,
-  'status' | 'received' | 'paymentCount' | 'cancelledFrom' | 'acceptedFrom' | 'paidAt' | 'closedAt'
+  | 'status'
+  | 'received'
+  | 'paidIn'
+  | 'excess'
+  | 'returned'
+  | 'paymentCount'
+  | 'cancelledFrom'
+  | 'acceptedFrom'
+  | 'paidAt'
+  | 'closedAt'
 >;
 
 const stateOf = ({
   status,
   received,
+  paidIn,
+  excess,
+  returned = [],
   paymentCount,
   cancelledFrom,
   acceptedFrom = null,
@@ -151,6 +233,9 @@ const stateOf = ({
 }: CheckoutDoc): CheckoutState => ({
   status,
   received,
+  ...(paidIn === undefined ? {} : { paidIn }),
+  ...(excess === undefined ? {} : { excess }),
+  returned,
   paymentCount,
   cancelledFrom,
   acceptedFrom,
@@ -160,8 +245,6 @@ const stateOf = ({
 
 /** What works across accounts: for the hosted page, the watcher and the expiry. */
 export type CheckoutStore = ReturnType<typeof createCheckoutStore>['system'];
-/** One account's view. */
-export type AccountCheckouts = ReturnType<ReturnType<typeof createCheckoutStore>['forAccount']>;
 
 export function createCheckoutStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
   const checkouts = connection.model<CheckoutDoc>('Checkout', checkoutSchema);
@@ -178,6 +261,18 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
     await countSegments.touchAll(closed, ({ accountId }) => closedListOf(accountId), session);
   }
 
+  async function update(batch: readonly CheckoutDoc[], session: Session): Promise<void> {
+    if (batch.length === 0) return;
+    await collection.bulkWrite(
+      batch.map((checkout) => {
+        const { _id, accountId } = checkout;
+        return { updateOne: { filter: { _id, accountId }, update: { $set: stateOf(checkout) } } };
+      }),
+      { session, ordered: false },
+    );
+    await touchClosed(batch, session);
+  }
+
   async function removeUnpaid(accountId: string, ids: readonly string[], session: Session): Promise<void> {
     if (ids.length === 0) return;
     await collection.deleteMany({ _id: { $in: [...ids] }, accountId, paymentCount: 0 }, { session });
@@ -192,7 +287,7 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
       /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and draw new ones. */
       async insert(batch: readonly CheckoutDoc[], session: Session): Promise<boolean> {
         try {
-          const docs = batch.map((checkout) => ({ ...checkout, accountId }));
+          const docs = batch.map((checkout) => ({ ...checkout, words: wordsOfCheckout(checkout), accountId }));
           await orAlreadyMade(collection.insertMany(docs, { session }));
           const ids = batch.map(({ _id }) => _id);
           await countSegments.touch(listOf(accountId), ids, ids.length, session);
@@ -203,6 +298,8 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
         }
       },
       removeUnpaid: (ids: readonly string[], session: Session) => removeUnpaid(accountId, ids, session),
+      /** What the OPEN ones are priced in, and where they are paid. */
+      priced: (): Promise<Priced[]> => pricedOf(collection, { accountId, status: 'OPEN', currency: { $gt: '' } }),
       byId: (id: string, session?: Session) => byId.one(accountId, id, session),
       list(filter: CheckoutFilter, request: PageRequest) {
         // Few are OPEN, and which ones changes all the time.
@@ -222,10 +319,7 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
       batches: (filter: CheckoutFilter, session: Session) =>
         batchesOf(collection.find(queryOf(accountId, filter), { session, sort: { _id: 1 } }), LINES_AT_ONCE),
       /** Stores what became of a checkout, in the transaction that read it. */
-      async update(checkout: CheckoutDoc, session: Session): Promise<void> {
-        await collection.updateOne({ _id: checkout._id, accountId }, { $set: stateOf(checkout) }, { session });
-        await touchClosed([{ ...checkout, accountId }], session);
-      },
+      update: (checkout: CheckoutDoc, session: Session) => update([{ ...checkout, accountId }], session),
       /** Has the payments completed that the acceptance of a checkout leaves, in the transaction that accepts it. */
       async leaveToComplete(id: string, session: Session): Promise<void> {
         await collection.updateOne({ _id: id, accountId }, { $set: { completedUpTo: '' } }, { session });
@@ -246,17 +340,9 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
       bySlug: (slug: string) => collection.findOne({ slug }),
       byMemos: (memos: readonly string[], session: Session) =>
         collection.find({ memo: { $in: [...memos] } }, { session }).toArray(),
+      byId: (id: string, session: Session) => collection.findOne({ _id: id }, { session }),
       /** Stores what became of checkouts, in the transaction that read them. */
-      async update(batch: readonly CheckoutDoc[], session: Session): Promise<void> {
-        if (batch.length === 0) return;
-        await collection.bulkWrite(
-          batch.map((checkout) => ({
-            updateOne: { filter: { _id: checkout._id }, update: { $set: stateOf(checkout) } },
-          })),
-          { session, ordered: false },
-        );
-        await touchClosed(batch, session);
-      },
+      update,
       /** In the transaction that found no payment for the refund: it conflicts with every one that gives the checkout a payment. */
       async countEarlyRefund(id: string, session: Session): Promise<void> {
         await collection.updateOne({ _id: id }, { $inc: { earlyRefunds: 1 } }, { session });
@@ -275,22 +361,26 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
           { ordered: false },
         );
       },
-      /** In a transaction. @returns those that were still OPEN, as they are now */
-      async expire(ids: readonly string[], closedAt: Date, session: Session): Promise<CheckoutDoc[]> {
-        const open = await collection.find({ _id: { $in: [...ids] }, status: 'OPEN' }, { session }).toArray();
-        if (open.length === 0) return [];
-        const change = { status: 'EXPIRED' as const, closedAt };
-        await collection.updateMany({ _id: { $in: open.map(({ _id }) => _id) } }, { $set: change }, { session });
-        const expired = open.map((checkout) => ({ ...checkout, ...change }));
-        await touchClosed(expired, session);
-        return expired;
-      },
+      /** Those that are still OPEN. */
+      openOf: (ids: readonly string[], session: Session) =>
+        collection.find({ _id: { $in: [...ids] }, status: 'OPEN' }, { session }).toArray(),
       /** Accepted checkouts with payments left to complete. */
       leftToComplete: (limit: number) =>
         collection.find({ completedUpTo: { $exists: true } }, { projection: { _id: 1 }, limit }).toArray(),
       /** The same one, in a transaction. Null when nothing is left of it. */
       byIdToComplete: (id: string, session: Session) =>
         collection.findOne({ _id: id, completedUpTo: { $exists: true } }, { session }),
+      /** Has the parts decided that a change leaves, in the transaction that makes it PAID. */
+      async leaveParts({ _id, accountId }: CheckoutDoc, session: Session): Promise<void> {
+        await collection.updateOne({ _id, accountId }, { $set: { partsLeft: true } }, { session });
+      },
+      withPartsLeft: (limit: number) =>
+        collection.find({ partsLeft: true }, { projection: { accountId: 1 }, limit }).toArray() as Promise<
+          Pick<CheckoutDoc, '_id' | 'accountId'>[]
+        >,
+      async noPartsLeft({ _id, accountId }: Pick<CheckoutDoc, '_id' | 'accountId'>, session: Session): Promise<void> {
+        await collection.updateOne({ _id, accountId }, { $unset: { partsLeft: '' } }, { session });
+      },
       /** @param upTo null when no payment is left */
       async completedUpTo(id: string, upTo: string | null, session: Session): Promise<void> {
         const change = upTo === null ? { $unset: { completedUpTo: '' as const } } : { $set: { completedUpTo: upTo } };

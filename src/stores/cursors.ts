@@ -24,9 +24,14 @@ export interface CursorDoc {
   shownClosedAt: Date;
   /** Only of the feed: the first ledger that it covers without a hole is the one after this. */
   fromLedger: number | null;
+  /** Only of an address: the newest ledger in which a record of it was shown. Null when none was. */
+  recordLedger: number | null;
 }
 
-export type Progress = Pick<CursorDoc, 'cursor' | 'ledger' | 'closedAt' | 'readAt' | 'shownLedger' | 'shownClosedAt'>;
+export type Progress = Pick<
+  CursorDoc,
+  'cursor' | 'ledger' | 'closedAt' | 'readAt' | 'shownLedger' | 'shownClosedAt' | 'recordLedger'
+>;
 
 const cursorSchema = new mongoose.Schema<CursorDoc>(
   {
@@ -40,6 +45,7 @@ const cursorSchema = new mongoose.Schema<CursorDoc>(
     shownLedger: Number,
     shownClosedAt: Date,
     fromLedger: { type: Number, default: null },
+    recordLedger: { type: Number, default: null },
   },
   { ...SCHEMA_OPTIONS, collection: 'cursors' },
 );
@@ -64,10 +70,10 @@ export function createCursorStore(connection: mongoose.Connection) {
       to: Progress,
       session?: Session,
     ): Promise<boolean> {
-      const { cursor, ledger, closedAt, readAt, shownLedger, shownClosedAt } = to;
+      const { cursor, ledger, closedAt, readAt, shownLedger, shownClosedAt, recordLedger } = to;
       const { matchedCount } = await cursors.collection.updateOne(
         { _id: from._id as never, cursor: from.cursor, ledger: from.ledger },
-        { $set: { cursor, ledger, closedAt, readAt, shownLedger, shownClosedAt } },
+        { $set: { cursor, ledger, closedAt, readAt, shownLedger, shownClosedAt, recordLedger } },
         session ? { session } : {},
       );
       return matchedCount === 1;

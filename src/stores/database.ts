@@ -1,6 +1,8 @@
 /** The connection to MongoDB, and transactions on it. Writes are acknowledged by a majority before anybody is told of them. */
 import mongoose from 'mongoose';
+import { monotonicClock } from '../clock.js';
 import { AlreadyMade } from '../domain/already-made.js';
+import { createAvailability, followMonitors, type Guard, MONITORING } from './availability.js';
 import { inSnapshot } from './snapshot.js';
 
 export type Session = mongoose.mongo.ClientSession;
@@ -12,7 +14,9 @@ export interface Database {
   /** Reads with a session that sees everything as it was when its first read began. It ends when the caller takes no more.
    *  @throws on the way, when that is more than five minutes ago: MongoDB no longer has that moment */
   snapshot<T>(read: (session: Session) => AsyncIterable<T>): AsyncGenerator<T>;
-  /** @throws when MongoDB does not answer within a second. */
+  /** For what a caller waits for. */
+  guard: Guard;
+  /** Resolves when MongoDB has answered. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }
@@ -47,8 +51,9 @@ export function projectionOf<Doc>(model: mongoose.Model<Doc>, unused: readonly s
   return Object.fromEntries([...unselected.map(({ path }) => path), ...unused].map((field) => [field, 0]));
 }
 
-/** @param uri of a replica set; the database it names, else `stellar-collect`. */
-export async function connectDatabase(uri: string): Promise<Database> {
+/** @param uri of a replica set; the database it names, else `stellar-collect`.
+ *  @param onChange is told when MongoDB goes away and when it is back */
+export async function connectDatabase(uri: string, onChange?: (isThere: boolean) => void): Promise<Database> {
   const named = /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(uri)?.[1];
   const connection = mongoose.createConnection(uri, {
     ...(named === undefined ? { dbName: DATABASE_NAME } : {}),
@@ -58,12 +63,17 @@ export async function connectDatabase(uri: string): Promise<Database> {
     // A request must fail rather than wait for a database that is away.
     bufferCommands: false,
     serverSelectionTimeoutMS: 5000,
+    // The driver ignores `timeoutMS`, and a time-out of sockets would end what legitimately takes long.
+    ...MONITORING,
     writeConcern: { w: 'majority' },
     retryWrites: true,
   });
   await connection.asPromise();
+  const availability = createAvailability(monotonicClock, onChange);
+  followMonitors(connection.getClient(), availability.observe);
   return {
     connection,
+    guard: availability.guard,
     transaction: (work) =>
       connection.getClient().withSession(async (session) => {
         await beginAfterReads(session, connection);
@@ -74,7 +84,7 @@ export async function connectDatabase(uri: string): Promise<Database> {
       }),
     snapshot: (read) => inSnapshot(connection, read),
     ping: async () => {
-      await connection.db!.command({ ping: 1 }, { timeoutMS: 1000 });
+      await connection.db!.command({ ping: 1 });
     },
     close: () => connection.close(),
   };

@@ -39,7 +39,7 @@ export interface DeliveryDoc {
   lastResponseStatus: number | null;
   lastError: string | null;
   createdAt: Date;
-  /** When it became DELIVERED or FAILED; null while it is neither. */
+  /** When it became DELIVERED, FAILED or CANCELLED; null while it is PENDING. */
   endedAt: Date | null;
   /** The replay that opened it; empty for the first delivery of an event to a webhook. */
   replayId: string;
@@ -73,8 +73,9 @@ const deliverySchema = new mongoose.Schema<DeliveryDoc>(
 );
 // One delivery for each webhook and event, and for each replay; it also finds the deliveries of one kind about a subject.
 deliverySchema.index({ webhookId: 1, subjectId: 1, eventType: 1, eventId: 1, replayId: 1 }, { unique: true });
+// What is due, what is fresh before what is of a replay.
 deliverySchema.index(
-  { webhookId: 1, nextAttemptAt: 1, _id: 1 },
+  { webhookId: 1, isReplayed: 1, nextAttemptAt: 1, _id: 1 },
   { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } } },
 );
 /** Retries by when they are due; what was delivered or given up is not in it. */
@@ -94,8 +95,6 @@ deliverySchema.index(
 
 /** What works across accounts: for the watcher and the dispatchers. */
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>['system'];
-/** One account's view. */
-export type AccountDeliveries = ReturnType<ReturnType<typeof createDeliveryStore>['forAccount']>;
 
 export function createDeliveryStore(
   connection: mongoose.Connection,
@@ -113,7 +112,7 @@ export function createDeliveryStore(
   async function cancelPending(webhookIds: readonly string[], owner: { accountId?: string }): Promise<void> {
     await collection.updateMany(
       { webhookId: { $in: [...webhookIds] }, status: 'PENDING', ...owner },
-      { $set: { status: 'CANCELLED', nextAttemptAt: null } },
+      { $set: { status: 'CANCELLED', nextAttemptAt: null, endedAt: clock.now() } },
     );
   }
 
@@ -162,6 +161,8 @@ export function createDeliveryStore(
       },
       /** How deliveries to this webhook go. @param since from when on those that ended are counted */
       health: (webhookId: string, since: Date) => readHealth(collection, { webhookId, accountId }, since),
+      countPending: (webhookId: string, session: Session): Promise<number> =>
+        collection.countDocuments({ webhookId, accountId, status: 'PENDING' }, { session }),
       ...replays.forAccount(accountId),
       /** For a webhook that was deleted. */
       cancelPending: (webhookId: string) => cancelPending([webhookId], { accountId }),

@@ -6,9 +6,8 @@ import type { DeliveryDoc, DeliveryStatus } from './deliveries.js';
 const EPOCH = new Date(0);
 const LATENCIES = 200;
 
-/** How deliveries to a webhook go. */
+/** How deliveries to a webhook go; how many wait is counted with those that replays are yet to make due. */
 export interface DeliveryHealth {
-  pending: number;
   oldestPendingAt: Date | null;
   delivered: number;
   failed: number;
@@ -24,8 +23,7 @@ export async function readHealth(
   since: Date,
 ): Promise<DeliveryHealth> {
   const ended = (status: DeliveryStatus, from: Date) => ({ ...owner, status, endedAt: { $gte: from } });
-  const [pending, [oldest], delivered, failed, [newest], latest] = await Promise.all([
-    collection.countDocuments({ ...owner, status: 'PENDING' }),
+  const [[oldest], delivered, failed, [newest], latest] = await Promise.all([
     collection
       .find({ ...owner, status: 'PENDING' }, { projection: { createdAt: 1 } })
       .sort({ _id: 1 })
@@ -45,7 +43,6 @@ export async function readHealth(
       .toArray(),
   ]);
   return {
-    pending,
     oldestPendingAt: oldest?.createdAt ?? null,
     delivered,
     failed,

@@ -28,10 +28,11 @@ export interface AttemptRecord {
   nextAttemptAt: Date | null;
 }
 
-/** A webhook, and the deliveries to it that are not wanted. */
+/** A webhook, the deliveries to it that are not wanted, and whether any of a replay are. */
 export interface WantedDue {
   webhookId: string;
   known: ReadonlySet<string>;
+  replayed: boolean;
 }
 
 const MAX_ATTEMPTS_KEPT = 50;
@@ -39,12 +40,11 @@ const MAX_ATTEMPTS_KEPT = 50;
 const ASKED_ALONE = 8;
 /** Many webhooks mostly have little due: one read of so many deliveries brings all of it. */
 const READ_THROUGH = 4096;
-const MUCH_DUE = 200;
 
 /** Before any date: the condition of the partial index, which every query that uses it has to repeat. */
 export const EPOCH = new Date(0);
 
-const OLDEST_FIRST = { nextAttemptAt: 1, _id: 1 } as const;
+const IN_ORDER = { isReplayed: 1, nextAttemptAt: 1, _id: 1 } as const;
 const dueBy = (now: Date) => ({ nextAttemptAt: { $gte: EPOCH, $lte: now } });
 
 const DISTINCT_TOO_BIG = 17217;
@@ -63,7 +63,7 @@ export function createDueDeliveries(
         { webhookId: { $in: wanted.map(({ webhookId }) => webhookId) }, ...dueBy(now) },
         { projection: DUE_FIELDS, batchSize: READ_THROUGH + 1 },
       )
-      .sort({ webhookId: 1, ...OLDEST_FIRST })
+      .sort({ webhookId: 1, ...IN_ORDER })
       .limit(READ_THROUGH)
       .toArray();
 
@@ -81,7 +81,7 @@ export function createDueDeliveries(
             foreignField: 'webhookId',
             pipeline: [
               { $match: dueBy(now) },
-              { $sort: OLDEST_FIRST },
+              { $sort: IN_ORDER },
               { $limit: limit + mostKnown },
               { $project: DUE_FIELDS },
             ],
@@ -95,15 +95,6 @@ export function createDueDeliveries(
   }
 
   return {
-    /** How many replayed deliveries to this webhook are due; null when so much is due that it does not matter. */
-    async countDueReplays(webhookId: string, now: Date): Promise<number | null> {
-      const due = await collection
-        .find({ webhookId, ...dueBy(now) }, { projection: { isReplayed: 1 } })
-        .limit(MUCH_DUE)
-        .toArray();
-      return due.length === MUCH_DUE ? null : due.filter(({ isReplayed }) => isReplayed).length;
-    },
-
     /** Ids of the webhooks for which something is due: one look into the index for each, however much is due. */
     async dueWebhooks(now: Date): Promise<string[]> {
       // Without a condition on the first field the planner would read the whole index.
@@ -138,17 +129,17 @@ export function createDueDeliveries(
       return { due, nextAt: next?.nextAttemptAt ?? null };
     },
 
-    /** What is due for each of these webhooks and not known, oldest first. Fewer than `limit` of one only where no more is due. */
+    /** What is due for each of these webhooks and wanted: what is fresh first, then the oldest. Fewer than `limit` of one only where no more is. */
     async dueOf(wanted: readonly WantedDue[], now: Date, limit: number): Promise<DueDelivery[]> {
       if (wanted.length <= ASKED_ALONE) {
         const found = await Promise.all(
-          wanted.map(({ webhookId, known }) =>
+          wanted.map(({ webhookId, known, replayed }) =>
             collection
               .find<DueDelivery>(
-                { webhookId, ...dueBy(now), _id: { $nin: [...known] } },
+                { webhookId, ...(replayed ? {} : { isReplayed: false }), ...dueBy(now), _id: { $nin: [...known] } },
                 { projection: DUE_FIELDS, batchSize: limit + 1 },
               )
-              .sort(OLDEST_FIRST)
+              .sort(IN_ORDER)
               .limit(limit)
               .toArray(),
           ),
@@ -160,11 +151,12 @@ export function createDueDeliveries(
         read.length < READ_THROUGH ? [] : wanted.filter(({ webhookId }) => webhookId >= read.at(-1)!.webhookId);
       const unread = new Set(rest.map(({ webhookId }) => webhookId));
       const found = [...read.filter(({ webhookId }) => !unread.has(webhookId)), ...(await lookUp(rest, now, limit))];
-      const knownOf = new Map(wanted.map(({ webhookId, known }) => [webhookId, known]));
+      const wantedOf = new Map(wanted.map((each) => [each.webhookId, each]));
       const taken = new Map<string, number>();
-      return found.filter(({ _id, webhookId }) => {
+      return found.filter(({ _id, webhookId, isReplayed }) => {
         const count = taken.get(webhookId) ?? 0;
-        if (count >= limit || knownOf.get(webhookId)!.has(_id)) return false;
+        const { known, replayed } = wantedOf.get(webhookId)!;
+        if (count >= limit || known.has(_id) || (isReplayed && !replayed)) return false;
         taken.set(webhookId, count + 1);
         return true;
       });

@@ -34,9 +34,6 @@ const claimSchema = new mongoose.Schema<ClaimDoc>(
 // Clean-up only, an hour late so that no difference between clocks matters: that a claim has expired is judged by the service's clock.
 claimSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 3600 });
 
-/** One account's claims. */
-export type AccountClaims = ReturnType<ReturnType<typeof createIdempotencyStore>['forAccount']>;
-
 export function createIdempotencyStore(connection: mongoose.Connection) {
   const claims = connection.model<ClaimDoc>('IdempotencyClaim', claimSchema);
   return {

@@ -20,14 +20,21 @@ import { createInstallationStore } from './installation.js';
 import { createJobStore } from './jobs.js';
 import { createLeaseStore } from './leases.js';
 import { createNetworkStateStore } from './network-states.js';
+import { createOwnRateStore } from './own-rates.js';
 import { createParkedRecordStore } from './parked-records.js';
+import { createPasskeyChallengeStore } from './passkey-challenges.js';
 import { createPaymentLinkStore } from './payment-links.js';
 import { createPaymentStore } from './payments.js';
 import { createProductStore } from './products.js';
+import { createRateAnswerStore } from './rate-answers.js';
+import { createRatePairStore } from './rate-pairs.js';
+import { createRateSampleStore } from './rate-samples.js';
 import { createRefundStore } from './refunds.js';
 import { createReplayStore } from './replays.js';
 import { createRequestBudgetStore } from './request-budgets.js';
+import { createRequestKeyStore } from './request-keys.js';
 import { createSessionStore } from './sessions.js';
+import { createUserStore } from './users.js';
 import { createWalletStore } from './wallets.js';
 import { createWebhookKeyStore } from './webhook-keys.js';
 import { createWebhookStore } from './webhooks.js';
@@ -54,6 +61,9 @@ export class AccountStores {
   get apiKeys() {
     return this.#stores.apiKeys.forAccount(this.#accountId);
   }
+  get users() {
+    return this.#stores.users.forAccount(this.#accountId);
+  }
   get wallets() {
     return this.#stores.wallets.forAccount(this.#accountId);
   }
@@ -74,6 +84,9 @@ export class AccountStores {
   }
   get payments() {
     return this.#stores.payments.forAccount(this.#accountId);
+  }
+  get ownRates() {
+    return this.#stores.ownRates.forAccount(this.#accountId);
   }
   get refunds() {
     return this.#stores.refunds.forAccount(this.#accountId);
@@ -116,6 +129,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId, ver
     countSegments,
     accounts: createAccountStore(connection),
     apiKeys: createApiKeyStore(connection),
+    users: createUserStore(connection),
     wallets: createWalletStore(connection),
     gaps: createGapStore(connection),
     audits: createAuditStore(connection),
@@ -123,6 +137,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId, ver
     paymentLinks: createPaymentLinkStore(connection, countSegments),
     checkouts: createCheckoutStore(connection, countSegments),
     payments: createPaymentStore(connection, countSegments),
+    ownRates: createOwnRateStore(connection),
     refunds: createRefundStore(connection),
     events: createEventStore(connection, countSegments),
     eventCounters: createEventCounterStore(connection),
@@ -140,17 +155,23 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     cursors: createCursorStore(connection),
     networkStates: createNetworkStateStore(connection),
     parkedRecords: createParkedRecordStore(connection),
+    rateAnswers: createRateAnswerStore(connection),
+    ratePairs: createRatePairStore(connection),
+    rateSamples: createRateSampleStore(connection),
     requestBudgets: createRequestBudgetStore(connection, deps.clock),
     installation: createInstallationStore(connection),
     jobs: createJobStore(connection),
     leases: createLeaseStore(connection),
     sessions: createSessionStore(connection),
+    passkeyChallenges: createPasskeyChallengeStore(connection),
     webhookKeys: createWebhookKeyStore(connection),
+    requestKeys: createRequestKeyStore(connection),
   };
   const {
     countSegments,
     accounts,
     apiKeys,
+    users,
     wallets,
     gaps,
     audits,
@@ -158,6 +179,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     paymentLinks,
     checkouts,
     payments,
+    ownRates,
     refunds,
     events,
     eventCounters,
@@ -172,6 +194,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
       countSegments,
       accounts: accounts.system,
       apiKeys: apiKeys.system,
+      users: users.system,
       wallets: wallets.system,
       gaps: gaps.system,
       audits: audits.system,
@@ -179,6 +202,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
       paymentLinks: paymentLinks.system,
       checkouts: checkouts.system,
       payments: payments.system,
+      ownRates: ownRates.system,
       refunds: refunds.system,
       events: events.system,
       eventCounters: eventCounters.system,

@@ -26,6 +26,8 @@ export interface NetworkStateDoc {
   clockHost?: string | null;
   /** The version of the source's software; null when it does not say. */
   sourceVersion?: string | null;
+  /** The network's protocol, as the source said; null when it does not say. */
+  protocol?: number | null;
   /** It said itself that its newest ledger is not the network's. */
   isSourceBehind?: boolean;
   /** Why account histories of the source cannot be relied on; null when they can. */
@@ -46,6 +48,7 @@ const networkStateSchema = new mongoose.Schema<NetworkStateDoc>(
     clockAheadMs: { type: Number, default: null },
     clockHost: { type: String, default: null },
     sourceVersion: { type: String, default: null },
+    protocol: { type: Number, default: null },
     isSourceBehind: { type: Boolean, default: false },
     sourceWarning: { type: String, default: null },
   },

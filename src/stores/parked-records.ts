@@ -1,46 +1,198 @@
-/** Records of the ledger that could not be understood: kept with their reason until an upgrade can read them. */
+/** Records of the ledger that could not be recorded yet, each kept until it is, or until the operator dismisses it. What lacks something that no source
+ *  has, or is not understood, may be money all the same: while it is open, nothing that it may have paid counts as unpaid. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
-import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
+import { ANY_WALLET } from '../domain/parked.js';
+import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
 
 export interface ParkedRecordDoc {
-  /** `NETWORK:` and the record's paging token, or a hash of it where it has none. */
+  /** `NETWORK:` and the record's paging token, or a hash of it where it has none; of one balance change also `:` and its index. */
   _id: string;
   network: Network;
   reason: string;
   /** The record, as JSON text: it may be anything. */
   raw: string;
+  /** When it was set aside, by the clock of the host that read it. */
   createdAt: Date;
+  /** Addresses of wallets here that it may have paid, or `ANY_WALLET`. Empty for what can only be a refund. */
+  concerns: string[];
+  /** Null where the record does not tell. */
+  ledger: number | null;
+  /** Its ledger closed no earlier. */
+  closedFrom: Date;
+  /** What was made after this moment, by any clock here, cannot have been paid by it. */
+  payableUntil: Date;
+  /** How often it was asked for again in vain. */
+  tries: number;
+  nextTryAt: Date;
+  /** The operator settled it by hand: null while it is open. */
+  dismissed: { at: Date; why: string } | null;
+  /** When the network was last seen before its reset. Missing unless the record is from before one. */
+  lostSince?: Date | null;
 }
 
 const parkedRecordSchema = new mongoose.Schema<ParkedRecordDoc>(
-  { _id: String, network: String, reason: String, raw: String, createdAt: Date },
+  {
+    _id: String,
+    network: String,
+    reason: String,
+    raw: String,
+    createdAt: Date,
+    concerns: [String],
+    ledger: { type: Number, default: null },
+    closedFrom: Date,
+    payableUntil: Date,
+    tries: Number,
+    nextTryAt: Date,
+    dismissed: { type: new mongoose.Schema({ at: Date, why: String }, PART_OPTIONS), default: null },
+    lostSince: Date,
+  },
   { ...SCHEMA_OPTIONS, collection: 'parkedRecords' },
 );
+const open = { partialFilterExpression: { dismissed: null } };
 parkedRecordSchema.index({ createdAt: 1, _id: 1 });
+parkedRecordSchema.index({ network: 1, nextTryAt: 1 }, { ...open, name: 'tries' });
+parkedRecordSchema.index({ network: 1, tries: 1, nextTryAt: 1 }, { ...open, name: 'turns' });
+// Whether one may have paid something is told by the keys alone, however many there are.
+parkedRecordSchema.index({ network: 1, concerns: 1, payableUntil: 1, closedFrom: 1 }, { ...open, name: 'spans' });
+parkedRecordSchema.index({ network: 1, ledger: 1 }, { ...open, name: 'places' });
+
+/** Hosts' clocks differ, and ledgers close by yet another one. */
+const CLOCKS_DIFFER_MS = 300_000;
+const LOST_AT_ONCE = 100;
+/** More open records of one wallet are not counted. */
+const MOST_COUNTED = 10_000;
+
+/** A wallet's address, and the time in which a payment may have come. */
+export interface PayableSpan {
+  network: Network;
+  address: string;
+  from: Date;
+  until: Date;
+}
+
+/** What is known of a record that is due, without the record. */
+export type DueRecord = Pick<ParkedRecordDoc, '_id' | 'concerns' | 'tries'>;
 
 export type ParkedRecordStore = ReturnType<typeof createParkedRecordStore>;
 
 export function createParkedRecordStore(connection: mongoose.Connection) {
   const records = connection.model<ParkedRecordDoc>('ParkedRecord', parkedRecordSchema);
   const page = createPages(records);
+  const collection = records.collection as unknown as mongoose.mongo.Collection<ParkedRecordDoc>;
+  const concerning = (network: Network, address: string) => ({
+    network,
+    concerns: { $in: [ANY_WALLET, address] },
+    dismissed: null,
+  });
+  /** Those that may have paid what was made at this moment. */
+  const payableAt = (from: Date) => ({ payableUntil: { $gte: new Date(from.getTime() - CLOCKS_DIFFER_MS) } });
+
   return {
     ensureIndexes: () => makeIndexes(records),
-    /** A record that is parked already stays as it is. */
-    async park(batch: readonly ParkedRecordDoc[]): Promise<void> {
+
+    /** One that is there already stays as it is, and concerns these wallets too. */
+    async park(batch: readonly ParkedRecordDoc[], session?: Session): Promise<void> {
       if (batch.length === 0) return;
-      await records.collection.bulkWrite(
-        batch.map(({ _id, ...rest }) => ({
-          updateOne: { filter: { _id: _id as never }, update: { $setOnInsert: rest }, upsert: true },
+      await collection.bulkWrite(
+        batch.map(({ _id, concerns, ...rest }) => ({
+          updateOne: {
+            filter: { _id },
+            update: { $setOnInsert: rest, $addToSet: { concerns: { $each: concerns } } },
+            upsert: true,
+          },
         })),
-        { ordered: false },
+        { ordered: true, ...(session ? { session } : {}) },
       );
     },
-    list: (request: PageRequest) => page({}, { ...request, sort: { createdAt: 1, _id: 1 } }),
-    count: () => records.estimatedDocumentCount().exec(),
-    async remove(id: string): Promise<void> {
-      await records.deleteOne({ _id: id });
+    /** Open ones, or those that were dismissed. */
+    list: ({ dismissed = false, ...request }: PageRequest & { dismissed?: boolean }) =>
+      page({ dismissed: dismissed ? { $ne: null } : null }, { ...request, sort: { createdAt: 1, _id: 1 } }),
+    byId: (id: string) => collection.findOne({ _id: id }),
+    /** Open ones of these networks. */
+    count: (networks: readonly Network[]) =>
+      records.countDocuments({ network: { $in: [...networks] }, dismissed: null }).exec(),
+    /** Open ones of a network that were set aside before a moment. */
+    countSince: (network: Network, before: Date) =>
+      records.countDocuments({ network, dismissed: null, createdAt: { $lt: before } }, { limit: MOST_COUNTED }).exec(),
+    /** Those of these networks that have open ones: hardly ever any. */
+    async networksWithOpen(networks: Iterable<Network>): Promise<Set<Network>> {
+      const found = new Set<Network>();
+      for (const network of networks)
+        if (await collection.findOne({ network, dismissed: null }, { projection: { _id: 1 } })) found.add(network);
+      return found;
+    },
+    /** Which of these are open. */
+    async openOf(ids: readonly string[]): Promise<string[]> {
+      if (ids.length === 0) return [];
+      const found = await collection
+        .find({ _id: { $in: [...ids] }, dismissed: null }, { projection: { _id: 1 } })
+        .toArray();
+      return found.map(({ _id }) => _id);
+    },
+    /** Open ones of these ledgers that may have paid a wallet. */
+    async openIn(network: Network, address: string, ledgers: readonly number[]): Promise<string[]> {
+      const filter = { ...concerning(network, address), ledger: { $in: [...ledgers] } };
+      const found = await collection.find(filter, { projection: { _id: 1 } }).toArray();
+      return found.map(({ _id }) => _id);
+    },
+    /** How many open ones may have paid a wallet. @param from when it was made */
+    countFor: (network: Network, address: string, from: Date): Promise<number> =>
+      records.countDocuments({ ...concerning(network, address), ...payableAt(from) }, { limit: MOST_COUNTED }).exec(),
+    /** Whether an open one may have paid something within a span. */
+    async mayHavePaid({ network, address, from, until }: PayableSpan): Promise<boolean> {
+      const filter = { ...concerning(network, address), ...payableAt(from), closedFrom: { $lt: until } };
+      return (await collection.findOne(filter, { projection: { _id: 1 } })) !== null;
+    },
+
+    /** Those that are due, the ones tried least first. */
+    due: (network: Network, now: Date, limit: number): Promise<DueRecord[]> =>
+      collection
+        .find(
+          { network, dismissed: null, nextTryAt: { $lte: now } },
+          { projection: { _id: 1, concerns: 1, tries: 1 }, sort: { tries: 1, nextTryAt: 1 }, limit },
+        )
+        .toArray(),
+    /** When the next one is due; null when none is open. */
+    async nextTryAt(network: Network): Promise<Date | null> {
+      const [next] = await collection
+        .find({ network, dismissed: null }, { projection: { nextTryAt: 1 }, sort: { nextTryAt: 1 }, limit: 1 })
+        .toArray();
+      return next?.nextTryAt ?? null;
+    },
+    /** It was asked for again in vain. */
+    async noteTry(id: string, changes: Partial<Pick<ParkedRecordDoc, 'reason' | 'concerns' | 'nextTryAt'>>) {
+      await collection.updateOne({ _id: id, dismissed: null }, { $set: changes, $inc: { tries: 1 } });
+    },
+    async remove(id: string, session?: Session): Promise<void> {
+      await collection.deleteOne({ _id: id }, session ? { session } : {});
+    },
+    /** False when there is no such open record. */
+    async dismiss(id: string, dismissed: { at: Date; why: string }): Promise<boolean> {
+      const { matchedCount } = await collection.updateOne({ _id: id, dismissed: null }, { $set: { dismissed } });
+      return matchedCount === 1;
+    },
+    /** The network was reset: what was parked of it cannot be had any more, and its numbers are given again. May be repeated. */
+    async lose(network: Network, lostSince: Date, dismissed: { at: Date; why: string }): Promise<void> {
+      // In the order of their ids, so that none is gone through twice.
+      for (let after = `${network}:`; ; ) {
+        const filter = { _id: { $gt: after, $lt: `${network};` }, lostSince: null };
+        const batch = await collection.find(filter, { sort: { _id: 1 }, limit: LOST_AT_ONCE }).toArray();
+        if (batch.length === 0) return;
+        after = batch.at(-1)!._id;
+        await collection.bulkWrite(
+          batch.map(({ _id, ...rest }) => ({
+            updateOne: {
+              filter: { _id: `${_id}@${lostSince.getTime()}` },
+              update: { $setOnInsert: { ...rest, dismissed: rest.dismissed ?? dismissed, lostSince } },
+              upsert: true,
+            },
+          })),
+          { ordered: false },
+        );
+        await collection.deleteMany({ _id: { $in: batch.map(({ _id }) => _id) } });
+      }
     },
   };
 }

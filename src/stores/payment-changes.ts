@@ -1,4 +1,4 @@
-/** Payments as the open pages follow them: what a link or checkout received since a moment, and a change stream of arrivals and decisions. */
+/** Payments as the open pages follow them: what a link or checkout received since a moment, and a change stream of arrivals, decisions and refunds. */
 import type { mongo } from 'mongoose';
 
 interface PaymentFields extends mongo.Document {
@@ -22,17 +22,18 @@ export interface PaymentChanges<Payment> {
   ofLinksSince(linkIds: readonly string[], since: Date): AsyncIterable<Payment>;
   /** The newest payments of a link or checkout stored at `since` or later, newest first. */
   newestOfLink(linkId: string, since: Date, limit: number): Promise<Payment[]>;
-  /** Watches payments arrive and change status, from `position` on or from now. */
+  /** Watches payments arrive, change status and go back, from `position` on or from now. */
   watch(position: unknown): PaymentWatch<Payment>;
 }
 
-/** What a page may see changes by arrival, acceptance and assignment: all of them set the status. */
+/** What a page may see changes by arrival, acceptance and assignment, all of which set the status, and by a refund. */
 const PIPELINE = [
   {
     $match: {
       $or: [
         { operationType: { $in: ['insert', 'replace'] } },
         { operationType: 'update', 'updateDescription.updatedFields.status': { $exists: true } },
+        { operationType: 'update', 'updateDescription.updatedFields.refundedAmount': { $exists: true } },
       ],
     },
   },

@@ -1,6 +1,8 @@
 /** Payment links. Memo and slug are unique over all accounts; a link with payments is never deleted. */
 import mongoose from 'mongoose';
+import { foldText } from '../domain/fold.js';
 import type { LedgerStamp } from '../domain/terms.js';
+import { queryWords } from '../domain/words.js';
 import { createById } from './by-id.js';
 import { createCountSegments } from './count-segments.js';
 import {
@@ -13,7 +15,7 @@ import {
   type Session,
 } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
-import { startingWith } from './text-search.js';
+import { beginning, startingWith } from './text-search.js';
 import { createTurnLoader } from './turn-loader.js';
 import { stampSchema } from './wallets.js';
 
@@ -21,6 +23,8 @@ export interface PaymentLinkDoc {
   _id: string;
   accountId: string;
   productId: string;
+  /** The merchant's name for it. */
+  name: string | null;
   slug: string;
   /** In canonical form: what `normalizeMemo` makes of what a payer types. */
   memo: string;
@@ -38,16 +42,22 @@ export interface PaymentLinkDoc {
   suffixes?: string[];
 }
 
-/** Whatever memo and slug contain begins one of these, so that an index finds it. */
-export const suffixesOf = ({ memo, slug }: Pick<PaymentLinkDoc, 'memo' | 'slug'>): string[] => [
-  ...new Set([memo, slug].flatMap((text) => Array.from(text, (_, from) => text.slice(from).toLowerCase()))),
+/** Whatever name, memo and slug contain begins one of these, so that an index finds it. */
+export const suffixesOf = ({ name, memo, slug }: Pick<PaymentLinkDoc, 'name' | 'memo' | 'slug'>): string[] => [
+  ...new Set([foldText(name ?? ''), foldText(memo), foldText(slug)].flatMap(suffixes)),
 ];
+
+const suffixes = (text: string): string[] => {
+  const characters = [...text];
+  return characters.map((_, from) => characters.slice(from).join(''));
+};
 
 const paymentLinkSchema = new mongoose.Schema<PaymentLinkDoc>(
   {
     _id: String,
     accountId: String,
     productId: String,
+    name: String,
     slug: String,
     memo: String,
     active: Boolean,
@@ -78,20 +88,19 @@ paymentLinkSchema.index({ accountId: 1, suffixes: 1 });
 export interface PaymentLinkFilter {
   productId?: string;
   active?: boolean;
-  /** Links whose memo or slug contains `text`, or that are of one of these products. */
+  /** Links whose name, memo or slug contains `text`, or that are of one of these products. */
   search?: { text: string; productIds: readonly string[] };
 }
 
 export interface LinkCountChange {
   id: string;
+  accountId: string;
   payments: number;
   received: number;
 }
 
 /** What works across accounts: for the hosted page, which knows a link by its slug, and the watcher, which knows it by its memo. */
 export type PaymentLinkStore = ReturnType<typeof createPaymentLinkStore>['system'];
-/** One account's view. */
-export type AccountPaymentLinks = ReturnType<ReturnType<typeof createPaymentLinkStore>['forAccount']>;
 
 export function createPaymentLinkStore(
   connection: mongoose.Connection,
@@ -109,23 +118,6 @@ export function createPaymentLinkStore(
     return memos.map((memo) => taken.has(memo));
   });
   const listOf = (accountId: string) => `paymentLinks:${accountId}`;
-
-  async function count(
-    changes: readonly LinkCountChange[],
-    owner: { accountId?: string },
-    session: Session,
-  ): Promise<void> {
-    if (changes.length === 0) return;
-    await links.collection.bulkWrite(
-      changes.map(({ id, payments, received }) => ({
-        updateOne: {
-          filter: { _id: id as never, ...owner },
-          update: { $inc: { paymentCount: payments, receivedCount: received } },
-        },
-      })),
-      { session, ordered: false },
-    );
-  }
 
   return {
     ensureIndexes: () => makeIndexes(links),
@@ -153,8 +145,11 @@ export function createPaymentLinkStore(
         };
         if (!search)
           return countSegments.page<PaymentLinkDoc>(listOf(accountId), links, filter, { ...request, direction: -1 });
+        const words = queryWords(search.text);
         const found = [
-          { suffixes: startingWith(search.text.toLowerCase()) },
+          { suffixes: startingWith(search.text) },
+          ...(words.length > 1 ? [{ $and: words.map((word) => ({ suffixes: beginning(word) })) }] : []),
+          ...(words.length === 1 && search.text.startsWith('link_') ? [{ _id: startingWith(search.text) }] : []),
           ...(search.productIds.length > 0 ? [{ productId: { $in: [...search.productIds] } }] : []),
         ];
         // The filter in each branch, so that each has its index.
@@ -178,6 +173,18 @@ export function createPaymentLinkStore(
         if (changed) await countSegments.touch(listOf(accountId), [id], 0, session);
         return changed;
       },
+      /** @param link whose memo and slug never change */
+      async rename(
+        { _id, memo, slug }: Pick<PaymentLinkDoc, '_id' | 'memo' | 'slug'>,
+        name: string | null,
+        session: Session,
+      ): Promise<void> {
+        await links.collection.updateOne(
+          { _id: _id as never, accountId },
+          { $set: { name, suffixes: suffixesOf({ name, memo, slug }) } },
+          { session },
+        );
+      },
       async removeUnpaid(id: string, session: Session): Promise<boolean> {
         const { deletedCount } = await links.deleteOne({ _id: id, accountId, receivedCount: 0 }, { session });
         await countSegments.touch(listOf(accountId), [id], 0, session);
@@ -189,13 +196,22 @@ export function createPaymentLinkStore(
           await collection.deleteMany({ _id: { $in: [...ids] }, accountId, receivedCount: 0 }, { session });
           await countSegments.touch(listOf(accountId), ids, 0, session);
         }),
-      /** Adds to the counts of a link, in the transaction that changes its payment. */
-      count: (change: LinkCountChange, session: Session) => count([change], { accountId }, session),
     }),
 
     system: {
       /** Adds to the counts of links, in the transaction that stores their payments. It also conflicts with their deletion. */
-      count: (changes: readonly LinkCountChange[], session: Session) => count(changes, {}, session),
+      async count(changes: readonly LinkCountChange[], session: Session): Promise<void> {
+        if (changes.length === 0) return;
+        await links.collection.bulkWrite(
+          changes.map(({ id, accountId, payments, received }) => ({
+            updateOne: {
+              filter: { _id: id as never, accountId },
+              update: { $inc: { paymentCount: payments, receivedCount: received } },
+            },
+          })),
+          { session, ordered: false },
+        );
+      },
       /** In the transaction that found no payment for the refund: it conflicts with every one that gives the link a payment. */
       async countEarlyRefund(id: string, session: Session): Promise<void> {
         await collection.updateOne({ _id: id }, { $inc: { earlyRefunds: 1 } }, { session });

@@ -1,18 +1,22 @@
-/** Sums over payments, made by MongoDB: exact, as decimals of 34 digits, and by its own table of time zones. */
+/** Sums over payments, made by MongoDB: exact, as decimals of 34 digits. Where days begin it is told: its own table of time zones is as old as its build. */
 import mongoose from 'mongoose';
 import type { PaymentStatus } from '../../contracts/payments.js';
 import type { SummaryGroup } from '../../contracts/reports.js';
 import { formatAmount } from '../domain/amount.js';
+import type { OffsetSpan } from '../domain/calendar.js';
 import type { PaymentDoc } from './payments.js';
 
 export interface SummaryFilter {
-  /** ISO 8601 with an offset, or a date, which is midnight in the time zone. Inclusive. */
-  from?: string | undefined;
-  /** The same; exclusive. */
-  to?: string | undefined;
+  /** Inclusive. */
+  from?: Date | undefined;
+  /** Exclusive. */
+  to?: Date | undefined;
   groupBy: SummaryGroup;
-  timezone: string;
+  /** Which days and months are told by. */
+  offsets: readonly OffsetSpan[];
   status: readonly PaymentStatus[];
+  /** The currency whose values are added up as well. */
+  currency?: string | undefined;
   maxRows: number;
 }
 
@@ -23,86 +27,112 @@ export interface SummaryRow {
   count: number;
   amount: string;
   refundedAmount: string;
+  /** In the currency that was asked for, and how many payments have a value in it. */
+  value?: string;
+  valued?: number;
 }
 
-interface Group {
+interface Group<Name extends string> {
   _id: { key: Date | string | null; assetCode: string; assetIssuer: string | null };
   key: string | null;
   count: number;
-  amount: mongoose.mongo.Decimal128;
-  refunded: mongoose.mongo.Decimal128;
+  sums: Record<Name, mongoose.mongo.Decimal128>;
 }
 
-interface Meaning {
-  within: { $gte?: Date; $lt?: Date };
-  /** Days begin with an hour of UTC. */
-  hasWholeHours: boolean;
+/** What is added up of each payment, from an index that holds all of it. */
+interface Added<Name extends string> {
+  index: string;
+  only: object;
+  sums: Record<Name, object>;
 }
 
-/** MongoDB's codes for a time zone that it does not know. */
-const UNKNOWN_TIMEZONE = [40485, 40517];
 const TOOK_TOO_LONG = 50;
 const MAX_TIME_MS = 30_000;
 const STROOP_DECIMALS = 7n;
 
-export function createPaymentSums(connection: mongoose.Connection, payments: mongoose.mongo.Collection<PaymentDoc>) {
-  /** What the texts and the time zone mean, by MongoDB's word; refuses a time zone that it does not know. */
-  async function meaningOf({ from, to, timezone }: SummaryFilter): Promise<Meaning> {
-    const dateOf = (text: string | undefined) => {
-      if (text === undefined) return null;
-      // A text that names its own offset must not be given another.
-      return { $dateFromString: { dateString: text, ...(text.length === DATE_LENGTH ? { timezone } : {}) } };
-    };
-    const minutes = HALF_YEARS.map((date) => ({ $dateToString: { date, format: '%M', timezone } }));
-    const [found] = (await connection
-      .db!.aggregate([{ $documents: [{ from: dateOf(from), to: dateOf(to), minutes }] }])
-      .toArray()) as { from: Date | null; to: Date | null; minutes: string[] }[];
-    return {
-      within: { ...(found?.from ? { $gte: found.from } : {}), ...(found?.to ? { $lt: found.to } : {}) },
-      hasWholeHours: found!.minutes.every((minute) => minute === '00'),
-    };
-  }
+const MONEY: Added<'amount' | 'refunded'> = {
+  index: 'sums',
+  only: {},
+  // Most have no refund, and nothing adds nothing.
+  sums: { amount: { $toDecimal: '$amount' }, refunded: { $toDecimal: '$refundedAmount' } },
+};
+/** A REJECTED one has a value that counts only once it is accepted. */
+const valuesIn = (currency: string): Added<'value'> => ({
+  index: 'values',
+  only: { 'value.currency': currency },
+  sums: { value: { $toDecimal: '$value.amount' } },
+});
 
-  async function groups(accountId: string, filter: SummaryFilter, signal?: AbortSignal): Promise<Group[]> {
-    const { groupBy, timezone, status, maxRows } = filter;
-    const { within, hasWholeHours } = await meaningOf(filter);
+export function createPaymentSums(payments: mongoose.mongo.Collection<PaymentDoc>) {
+  async function groups<Name extends string>(
+    accountId: string,
+    filter: SummaryFilter,
+    { index, only, sums }: Added<Name>,
+    signal?: AbortSignal,
+  ): Promise<Group<Name>[]> {
+    const { from, to, groupBy, offsets, status, maxRows } = filter;
+    const within = { ...(from ? { $gte: from } : {}), ...(to ? { $lt: to } : {}) };
+    const names = Object.keys(sums) as Name[];
+    const sumOf = (of: (name: Name) => unknown) => Object.fromEntries(names.map((name) => [name, { $sum: of(name) }]));
     return payments
-      .aggregate<Group>(
+      .aggregate<Group<Name>>(
         [
-          { $match: { accountId, ledgerClosedAt: { ...ALL_TIME, ...within }, status: { $in: [...status] } } },
+          { $match: { accountId, ...only, ledgerClosedAt: { ...ALL_TIME, ...within }, status: { $in: [...status] } } },
           {
             $group: {
-              _id: { key: groupKey(groupBy, hasWholeHours), assetCode: '$assetCode', assetIssuer: '$assetIssuer' },
+              _id: { key: groupKey(groupBy, offsets), assetCode: '$assetCode', assetIssuer: '$assetIssuer' },
               count: { $sum: 1 },
-              amount: { $sum: { $toDecimal: '$amount' } },
-              // Most have none, and nothing adds nothing.
-              refunded: { $sum: { $toDecimal: '$refundedAmount' } },
+              ...sumOf((name) => sums[name]),
             },
           },
-          ...(groupBy === 'day' || groupBy === 'month' ? [regrouped(groupBy, timezone)] : []),
-          { $set: { key: shownKey(groupBy, timezone) } },
+          ...(groupBy === 'day' || groupBy === 'month'
+            ? [
+                regrouped(
+                  groupBy,
+                  offsets,
+                  sumOf((name) => `$${name}`),
+                ),
+              ]
+            : []),
+          {
+            $project: {
+              key: shownKey(groupBy),
+              count: 1,
+              sums: Object.fromEntries(names.map((name) => [name, `$${name}`])),
+            },
+          },
           { $sort: { key: 1, '_id.assetCode': 1, '_id.assetIssuer': 1 } },
           { $limit: maxRows + 1 },
         ],
-        { hint: 'sums', maxTimeMS: MAX_TIME_MS, signal },
+        { hint: index, maxTimeMS: MAX_TIME_MS, signal },
       )
       .toArray();
+  }
+
+  /** Values first: then what comes in between is counted, and not valued. */
+  async function rowsOf(accountId: string, filter: SummaryFilter, signal?: AbortSignal): Promise<SummaryRow[]> {
+    const { currency, status } = filter;
+    if (currency === undefined) return (await groups(accountId, filter, MONEY, signal)).map(toRow);
+    const shown = { ...filter, status: status.filter((each) => each !== 'REJECTED') };
+    const values = new Map(
+      (await groups(accountId, shown, valuesIn(currency), signal)).map((group) => [nameOf(group), group]),
+    );
+    return (await groups(accountId, filter, MONEY, signal)).map((group) => {
+      const valued = values.get(nameOf(group));
+      const value = valued ? formatAmount(stroopsOf(valued.sums.value)) : '0';
+      return { ...toRow(group), value, valued: valued?.count ?? 0 };
+    });
   }
 
   return {
     /** In the order of keys and assets. `too_many`: rows, or payments to be added up in time.
      *  @param signal ends it, also in MongoDB. @throws its reason */
-    async of(
-      accountId: string,
-      filter: SummaryFilter,
-      signal?: AbortSignal,
-    ): Promise<SummaryRow[] | 'too_many' | 'unknown_timezone'> {
+    async of(accountId: string, filter: SummaryFilter, signal?: AbortSignal): Promise<SummaryRow[] | 'too_many'> {
       try {
-        const found = await groups(accountId, filter, signal);
-        return found.length > filter.maxRows ? 'too_many' : found.map(toRow);
+        const found = await rowsOf(accountId, filter, signal);
+        return found.length > filter.maxRows ? 'too_many' : found;
       } catch (error) {
         const code = error instanceof mongoose.mongo.MongoServerError ? error.code : null;
-        if (UNKNOWN_TIMEZONE.includes(code as number)) return 'unknown_timezone';
         if (code === TOOK_TOO_LONG) return 'too_many';
         throw error;
       }
@@ -110,21 +140,25 @@ export function createPaymentSums(connection: mongoose.Connection, payments: mon
   };
 }
 
-const BY_HOURS = { unit: 'hour' };
-const BY_QUARTERS = { unit: 'minute', binSize: 15 };
-/** A winter and a summer of each year since Stellar's first ledger: there a time zone shows whether it is off by whole hours. */
-const HALF_YEARS = Array.from({ length: 2 * 50 }, (_, half) => new Date(Date.UTC(2015, 6 * half)));
-const DATE_LENGTH = '2026-11-21'.length;
+const nameOf = ({ key, _id: { assetCode, assetIssuer } }: Group<string>): string =>
+  JSON.stringify([key, assetCode, assetIssuer]);
+
+const MINUTE_MS = 60_000;
+/** Coarse first: the fewer groups a day is told of, the better. */
+const UNITS = [
+  { ms: 60 * MINUTE_MS, truncate: { unit: 'hour' } },
+  { ms: 15 * MINUTE_MS, truncate: { unit: 'minute', binSize: 15 } },
+  { ms: MINUTE_MS, truncate: { unit: 'minute' } },
+];
 /** Keeps the bounds of the index of one type, so that it is never left for the documents. */
 const ALL_TIME = { $gte: new Date(0) };
 
-/** First by hours, at which days begin in most time zones, or by quarters of an hour, at which they begin in every one: what a time zone means is costly
- *  to find out. */
-function groupKey(groupBy: SummaryGroup, hasWholeHours: boolean) {
+/** Days first by hours, at which they begin in most time zones, or by quarters of an hour, or minutes. */
+function groupKey(groupBy: SummaryGroup, offsets: readonly OffsetSpan[]) {
   switch (groupBy) {
     case 'day':
     case 'month':
-      return { $dateTrunc: { date: '$ledgerClosedAt', ...(hasWholeHours ? BY_HOURS : BY_QUARTERS) } };
+      return { $dateTrunc: { date: '$ledgerClosedAt', ...unitOf(offsets) } };
     case 'product':
       return '$productId';
     case 'paymentLink':
@@ -136,30 +170,40 @@ function groupKey(groupBy: SummaryGroup, hasWholeHours: boolean) {
   }
 }
 
-const regrouped = (unit: 'day' | 'month', timezone: string) => ({
+/** In which a day begins under each of the offsets, and each of them begins. */
+const unitOf = (offsets: readonly OffsetSpan[]) =>
+  UNITS.find(({ ms }) => offsets.every(({ fromMs, offsetMs }) => fromMs % ms === 0 && offsetMs % ms === 0))!.truncate;
+
+const regrouped = (unit: 'day' | 'month', offsets: readonly OffsetSpan[], sums: object) => ({
   $group: {
     _id: {
-      key: { $dateTrunc: { date: '$_id.key', unit, timezone } },
+      key: { $dateTrunc: { date: { $add: ['$_id.key', offsetAt('$_id.key', offsets)] }, unit } },
       assetCode: '$_id.assetCode',
       assetIssuer: '$_id.assetIssuer',
     },
     count: { $sum: '$count' },
-    amount: { $sum: '$amount' },
-    refunded: { $sum: '$refunded' },
+    ...sums,
   },
 });
 
-function shownKey(groupBy: SummaryGroup, timezone: string) {
+/** By halves: a zone has changed its offset a hundred times. */
+function offsetAt(date: string, offsets: readonly OffsetSpan[]): unknown {
+  if (offsets.length === 1) return offsets[0]!.offsetMs;
+  const middle = offsets.length >> 1;
+  const isLater = { $gte: [date, new Date(offsets[middle]!.fromMs)] };
+  return { $cond: [isLater, offsetAt(date, offsets.slice(middle)), offsetAt(date, offsets.slice(0, middle))] };
+}
+
+function shownKey(groupBy: SummaryGroup) {
   if (groupBy === 'day' || groupBy === 'month') {
-    const format = groupBy === 'day' ? '%Y-%m-%d' : '%Y-%m';
-    return { $dateToString: { date: '$_id.key', format, timezone } };
+    return { $dateToString: { date: '$_id.key', format: groupBy === 'day' ? '%Y-%m-%d' : '%Y-%m' } };
   }
   if (groupBy !== 'asset') return '$_id.key';
   const named = { $concat: ['$_id.assetCode', ':', '$_id.assetIssuer'] };
   return { $cond: [{ $eq: ['$_id.assetIssuer', null] }, '$_id.assetCode', named] };
 }
 
-const toRow = ({ _id, key, count, amount, refunded }: Group): SummaryRow => ({
+const toRow = ({ _id, key, count, sums: { amount, refunded } }: Group<'amount' | 'refunded'>): SummaryRow => ({
   key,
   assetCode: _id.assetCode,
   assetIssuer: _id.assetIssuer,

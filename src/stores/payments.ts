@@ -1,9 +1,11 @@
-/** Payments. What the ledger says of one never changes, nor does its judgement by itself; `keyOf` makes each one exist once per wallet. */
+/** Payments. What the ledger says of one never changes, nor does its judgement by itself; `paymentKeyOf` makes each one exist once per wallet. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
-import { formatAmount, parseSum } from '../domain/amount.js';
+import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import { firstIdOf } from '../domain/ids.js';
+import { paymentKeyOf } from '../domain/payment-key.js';
+import { queryWords } from '../domain/words.js';
 import { createById } from './by-id.js';
 import { createCheckoutPayments, type PaidCheckout } from './checkout-payments.js';
 import { createCountSegments } from './count-segments.js';
@@ -11,8 +13,10 @@ import { isDuplicateKey, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session
 import { type PageRequest, withinIds } from './paging.js';
 import { createPaymentChanges } from './payment-changes.js';
 import { createPaymentSums, type SummaryFilter } from './payment-sums.js';
+import { createRefundable } from './refundable-payments.js';
 import type { RefundDoc } from './refunds.js';
 import { batchesOf, LINES_AT_ONCE } from './snapshot.js';
+import { beginning } from './text-search.js';
 
 /** Money sent back, as its payment shows it. */
 export interface PaymentRefund {
@@ -20,6 +24,15 @@ export interface PaymentRefund {
   amount: string;
   ledger: number;
   at: Date;
+}
+
+/** What a payment counts for in a currency. */
+export interface StoredValue {
+  currency: string;
+  amount: string;
+  rate: string;
+  rateAt: Date;
+  source: string;
 }
 
 export interface PaymentDoc {
@@ -54,12 +67,22 @@ export interface PaymentDoc {
   paymentLinkId: string | null;
   checkoutId: string | null;
   productId: string | null;
+  /** In the currency of its price. It is shown once the payment is taken. Missing where there is none. */
+  value?: StoredValue;
   /** What was sent back in all: canonical decimal text, perhaps more than `amount`. Missing for nothing. */
   refundedAmount?: string;
   /** Oldest first; of very many the newest. Missing for none. */
   refunds?: PaymentRefund[];
   /** Came for an accepted checkout while the payments of before were still being completed: it is none of them. Missing otherwise. */
   afterAcceptance?: true;
+  /** Whether the merchant has to decide about it: see `payments/decision.ts`. */
+  needsDecision: boolean;
+  /** What a search finds it by, besides its id and hash: its memo, and what its link, product or checkout said when it was judged. */
+  words?: string[];
+  /** The user who made its checkout. Missing for any other. */
+  soldBy?: string;
+  /** The merchant leaves it as it is. Missing otherwise; a new judgement ends it. */
+  dismissal?: { at: Date; note: string | null };
   /** The moment in `_id`. */
   createdAt: Date;
 }
@@ -93,6 +116,13 @@ const paymentSchema = new mongoose.Schema<PaymentDoc>(
     paymentLinkId: nullable,
     checkoutId: nullable,
     productId: nullable,
+    value: {
+      type: new mongoose.Schema<StoredValue>(
+        { currency: String, amount: String, rate: String, rateAt: Date, source: String },
+        PART_OPTIONS,
+      ),
+      default: undefined,
+    },
     refundedAmount: String,
     refunds: {
       type: [
@@ -104,6 +134,13 @@ const paymentSchema = new mongoose.Schema<PaymentDoc>(
       default: undefined,
     },
     afterAcceptance: Boolean,
+    needsDecision: Boolean,
+    words: { type: [String], default: undefined },
+    soldBy: String,
+    dismissal: {
+      type: new mongoose.Schema({ at: Date, note: nullable }, PART_OPTIONS),
+      default: undefined,
+    },
     createdAt: Date,
   },
   { ...SCHEMA_OPTIONS, collection: 'payments' },
@@ -118,6 +155,16 @@ paymentSchema.index({ accountId: 1, walletId: 1, status: 1, _id: -1 });
 paymentSchema.index({ accountId: 1, senderAddress: 1, status: 1, _id: -1 });
 paymentSchema.index({ accountId: 1, assetCode: 1, status: 1, _id: -1 });
 paymentSchema.index({ accountId: 1, transactionHash: 1 });
+paymentSchema.index({ accountId: 1, words: 1, status: 1, _id: -1 });
+paymentSchema.index(
+  { accountId: 1, soldBy: 1, status: 1, _id: -1 },
+  { partialFilterExpression: { soldBy: { $gt: '' } }, name: 'sellers' },
+);
+// Few are true, and these alone are listed: the index holds nothing else.
+paymentSchema.index(
+  { accountId: 1, needsDecision: 1, status: 1, _id: -1 },
+  { partialFilterExpression: { needsDecision: true }, name: 'decisions' },
+);
 // Holds all that a report adds up, so that the documents are not looked at.
 paymentSchema.index(
   {
@@ -126,9 +173,23 @@ paymentSchema.index(
   },
   { name: 'sums' },
 );
+// The same of values; only payments that have one are in it.
+paymentSchema.index(
+  {
+    ...{ accountId: 1, 'value.currency': 1, ledgerClosedAt: 1, status: 1, assetCode: 1, assetIssuer: 1 },
+    ...{ 'value.amount': 1, productId: 1, paymentLinkId: 1 },
+  },
+  { name: 'values', partialFilterExpression: { 'value.currency': { $gt: '' } } },
+);
 paymentSchema.index({ paymentLinkId: 1, createdAt: -1 });
-// Whose payment a refund gives back.
-paymentSchema.index({ paymentLinkId: 1, senderAddress: 1, _id: 1 });
+// Which payment of a payer a refund gives back, in the order of the ledger.
+paymentSchema.index(
+  {
+    ...{ accountId: 1, senderAddress: 1, senderMuxedAddress: 1 },
+    ...{ ledgerClosedAt: 1, ledger: 1, operationId: 1, paymentLinkId: 1 },
+  },
+  { name: 'ofPayer' },
+);
 // Most payments may be of links: the index holds those of checkouts only.
 paymentSchema.index(
   { checkoutId: 1, createdAt: -1, _id: -1 },
@@ -137,6 +198,10 @@ paymentSchema.index(
 
 export interface PaymentFilter {
   status: readonly PaymentStatus[];
+  needsDecision?: boolean;
+  search?: string | undefined;
+  /** A user. */
+  soldBy?: string | undefined;
   productId?: string;
   paymentLinkId?: string;
   checkoutId?: string;
@@ -150,13 +215,8 @@ export interface PaymentFilter {
   createdTo?: Date;
 }
 
-/** What makes a payment the same payment, however often it is read. */
-export const keyOf = (
-  payment: Pick<PaymentDoc, 'walletId' | 'operationId' | 'changeIndex' | 'transactionHash'>,
-): string => `${payment.walletId}:${payment.operationId}:${payment.changeIndex}:${payment.transactionHash}`;
-
-/** What a merchant's decision may change of a payment. */
-export type Judgement = Pick<
+/** What a judgement says of a payment, and a merchant's decision may change. */
+export type JudgedFields = Pick<
   PaymentDoc,
   | 'status'
   | 'reason'
@@ -167,39 +227,59 @@ export type Judgement = Pick<
   | 'checkoutId'
   | 'productId'
   | 'afterAcceptance'
+  | 'needsDecision'
+  | 'value'
+  | 'soldBy'
+  | 'words'
 >;
 
 /** In MongoDB's terms: fields, and the bounds of the ids, which begin with the time of creation. */
-function criteriaOf({ status, createdFrom, createdTo, ...equal }: PaymentFilter) {
+function criteriaOf({ status, createdFrom, createdTo, search, ...equal }: PaymentFilter) {
   const given = Object.fromEntries(Object.entries(equal).filter(([, value]) => value !== undefined));
   const ids = { from: createdFrom && firstIdOf('pay', createdFrom), to: createdTo && firstIdOf('pay', createdTo) };
-  return { fields: { status: { $in: [...status].sort() }, ...given }, ids };
+  const fields = { status: { $in: [...status].sort() }, ...given };
+  return { fields: { ...fields, ...(search === undefined ? {} : searched(search)) }, ids };
 }
+
+/** Each word begins one of the payment's words, its hash or its id. */
+const searched = (search: string) => ({
+  $and: queryWords(search).map((word) => {
+    const begins = beginning(word);
+    const others = [
+      ...(/^[0-9a-f]+$/.test(word) ? [{ transactionHash: begins }] : []),
+      ...(word.startsWith('pay_') ? [{ _id: begins }] : []),
+    ];
+    return others.length === 0 ? { words: begins } : { $or: [{ words: begins }, ...others] };
+  }),
+});
 
 /** Refunds that a payment shows; the sum counts all. */
 const SHOWN_REFUNDS = 100;
-/** Of one payer to one link: of more only these are looked at when money is sent back. */
-const PAYMENTS_OF_PAYER = 1000;
 
 /** What works across accounts: for the watcher and the hosted pages. */
 export type PaymentStore = ReturnType<typeof createPaymentStore>['system'];
-/** One account's view. */
-export type AccountPayments = ReturnType<ReturnType<typeof createPaymentStore>['forAccount']>;
 
 export function createPaymentStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
   const payments = connection.model<PaymentDoc>('Payment', paymentSchema);
   const byId = createById(payments);
   const listOf = (accountId: string) => `payments:${accountId}`;
   const collection = payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>;
-  const sums = createPaymentSums(connection, collection);
+  const sums = createPaymentSums(collection);
   const ofCheckouts = createCheckoutPayments(collection);
 
   async function complete(accountId: string, ids: readonly string[], session: Session): Promise<void> {
     await payments.updateMany(
       { _id: { $in: [...ids] }, accountId },
-      { $set: { status: 'COMPLETED', reason: null } },
+      { $set: { status: 'COMPLETED', reason: null, needsDecision: false }, $unset: { dismissal: '' } },
       { session },
     );
+    await countSegments.touch(listOf(accountId), ids, 0, session);
+  }
+
+  /** Nothing is left to decide about these. */
+  async function decide(accountId: string, ids: readonly string[], session: Session): Promise<void> {
+    if (ids.length === 0) return;
+    await collection.updateMany({ _id: { $in: [...ids] }, accountId }, { $set: { needsDecision: false } }, { session });
     await countSegments.touch(listOf(accountId), ids, 0, session);
   }
 
@@ -207,9 +287,11 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
     ensureIndexes: () => makeIndexes(payments),
 
     forAccount: (accountId: string) => ({
-      ofCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.of(checkout, { accountId }, session),
+      ofCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.of({ ...checkout, accountId }, session),
       /** Stroops of all payments of a checkout in its asset. */
-      sumOfCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.sum(accountId, checkout, session),
+      sumOfCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.sum({ ...checkout, accountId }, session),
+      /** Stroops in its asset that were sent back of all payments of a checkout. */
+      refundedOfCheckout: (checkout: PaidCheckout) => ofCheckouts.refunded({ ...checkout, accountId }),
       /** A merchant takes payments as they came. */
       complete: (ids: readonly string[], session: Session) => complete(accountId, ids, session),
       /** Counts and exact sums of payments, by group and asset. */
@@ -230,13 +312,13 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
       async judge(
         id: string,
         from: readonly PaymentStatus[],
-        changes: Partial<Judgement>,
+        changes: Partial<JudgedFields>,
         session: Session,
       ): Promise<PaymentDoc | null> {
         const judged = await payments
           .findOneAndUpdate(
             { _id: id, accountId, status: { $in: [...from] } },
-            { $set: changes },
+            { $set: changes, $unset: { dismissal: '' } },
             { returnDocument: 'after', session },
           )
           .lean<PaymentDoc>()
@@ -244,12 +326,25 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
         if (judged) await countSegments.touch(listOf(accountId), [id], 0, session);
         return judged;
       },
+      /** Leaves it as it is. @returns null where nothing is to be decided */
+      async dismiss(id: string, dismissal: PaymentDoc['dismissal'], session: Session): Promise<PaymentDoc | null> {
+        const dismissed = await collection.findOneAndUpdate(
+          { _id: id, accountId, needsDecision: true },
+          { $set: { needsDecision: false, dismissal } },
+          { returnDocument: 'after', session },
+        );
+        if (dismissed) await countSegments.touch(listOf(accountId), [id], 0, session);
+        return dismissed;
+      },
     }),
 
     system: {
-      ofCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.of(checkout, {}, session),
+      ofCheckout: ofCheckouts.of,
       leftOfCheckout: ofCheckouts.left,
+      countedSince: ofCheckouts.countedSince,
+      undecidedParts: ofCheckouts.undecidedParts,
       complete,
+      decide,
       /** For the open pages. */
       changes: createPaymentChanges(collection),
       /** Keys of those payments among `walletIds` × `operationIds` that are stored already. */
@@ -264,29 +359,31 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
             { session, projection: { _id: 0, walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 } },
           )
           .toArray();
-        return new Set(found.map((each) => keyOf(each as never)));
+        return new Set(found.map((each) => paymentKeyOf(each as never)));
       },
       /** What is stored of these operations' payments to a wallet. */
       ofOperations: (walletId: string, operationIds: readonly string[]) =>
         collection
           .find(
             { walletId, operationId: { $in: [...operationIds] } },
-            { projection: { operationId: 1, assetCode: 1, assetIssuer: 1, amount: 1, ledger: 1, ledgerClosedAt: 1 } },
+            {
+              projection: {
+                operationId: 1,
+                changeIndex: 1,
+                assetCode: 1,
+                assetIssuer: 1,
+                amount: 1,
+                ledger: 1,
+                ledgerClosedAt: 1,
+                status: 1,
+                value: 1,
+              },
+            },
           )
           .toArray(),
-      /** The oldest payments of one payer to a link or checkout: of more than 1,000 those. */
-      ofPayer: (
-        payer: Pick<PaymentDoc, 'accountId' | 'senderAddress' | 'network'>,
-        { paymentLinkId, checkoutId }: Pick<PaymentDoc, 'paymentLinkId' | 'checkoutId'>,
-        session: Session,
-      ): Promise<PaymentDoc[]> =>
-        collection
-          .find(
-            { ...(paymentLinkId === null ? { checkoutId } : { paymentLinkId }), ...payer },
-            { session, sort: { _id: 1 }, limit: PAYMENTS_OF_PAYER },
-          )
-          .toArray(),
-      /** @returns the payment with it. @throws Error when there is no such payment */
+      byId: byId.one,
+      refundable: createRefundable(collection),
+      /** @returns the payment without and with it. @throws Error when there is no such payment */
       async addRefund(
         id: string,
         {
@@ -296,13 +393,19 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
           ledgerClosedAt: at,
         }: Pick<RefundDoc, 'transactionHash' | 'amount' | 'ledger' | 'ledgerClosedAt'>,
         session: Session,
-      ): Promise<PaymentDoc> {
+      ): Promise<{ before: PaymentDoc; after: PaymentDoc }> {
         const before = await collection.findOne({ _id: id }, { session });
         if (!before) throw new Error(`no payment ${id}`);
         const refundedAmount = formatAmount(parseSum(before.refundedAmount ?? '0') + parseSum(amount));
         const refunds = [...(before.refunds ?? []), { transactionHash, amount, ledger, at }].slice(-SHOWN_REFUNDS);
-        await collection.updateOne({ _id: id }, { $set: { refundedAmount, refunds } }, { session });
-        return { ...before, refundedAmount, refunds };
+        const isAll = parseSum(refundedAmount) >= parseAmount(before.amount)!;
+        const needsDecision = before.needsDecision && !isAll;
+        const changes = { refundedAmount, refunds, needsDecision };
+        await collection.updateOne({ _id: id }, { $set: changes }, { session });
+        if (needsDecision !== before.needsDecision) {
+          await countSegments.touch(listOf(before.accountId), [id], 0, session);
+        }
+        return { before, after: { ...before, ...changes } };
       },
       /** Whether that is why payments could not be inserted. */
       wereKnown: isDuplicateKey,

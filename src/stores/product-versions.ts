@@ -1,6 +1,6 @@
 /** Earlier versions of products' terms than their documents hold. A product may be changed any number of times, and a payment may be read long after. */
 import mongoose from 'mongoose';
-import { hasBegun, type LedgerClose, type LedgerStamp } from '../domain/terms.js';
+import { type LedgerClose, type LedgerStamp, sideOfBegin } from '../domain/terms.js';
 import { makeIndexes, removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { ProductDoc, ProductVersion } from './products.js';
 import { stampSchema } from './wallets.js';
@@ -64,16 +64,21 @@ export function createProductVersions(connection: mongoose.Connection) {
   const versions = connection.model<ProductVersionDoc>('ProductVersion', productVersionSchema);
   const collection = versions.collection as unknown as mongoose.mongo.Collection<ProductVersionDoc>;
 
-  /** Begins with what may have begun by then, whatever the clocks, and goes back to the first that had: a few versions, however many there are. */
-  async function latestBegun(
+  /** Begins with what may have begun by then, whatever the clocks, and goes back to the first that certainly had: a few versions, however many there are. */
+  async function mayBeInForce(
     { _id: productId, accountId }: Pick<ProductDoc, '_id' | 'accountId'>,
     close: LedgerClose,
     session: Session,
-  ): Promise<ProductVersionDoc | null> {
+  ): Promise<ProductVersionDoc[]> {
     const since = { $lte: new Date(close.closedAt.getTime() + DOUBT_MS) };
     const found = collection.find({ productId, accountId, since }, { session, sort: { since: -1, nth: -1 } });
-    for await (const version of found) if (hasBegun(version.from, close)) return version;
-    return null;
+    const versions: ProductVersionDoc[] = [];
+    for await (const version of found) {
+      const side = sideOfBegin(version.from, close);
+      if (side !== 'before') versions.push(version);
+      if (side === 'after') break;
+    }
+    return versions;
   }
 
   return {
@@ -84,7 +89,7 @@ export function createProductVersions(connection: mongoose.Connection) {
       if (docs.length > 0) await collection.insertMany([...docs], { session });
     },
 
-    /** A product's archived versions that were in force when these ledgers closed, oldest first. */
+    /** A product's archived versions that may have been in force when these ledgers closed, oldest first. */
     async inForceAt(
       product: Pick<ProductDoc, '_id' | 'accountId'>,
       closes: readonly LedgerClose[],
@@ -93,8 +98,7 @@ export function createProductVersions(connection: mongoose.Connection) {
       const found = new Map<number, ProductVersionDoc>();
       const distinct = new Map(closes.map((close) => [`${close.ledger} ${close.closedAt.getTime()}`, close]));
       for (const close of distinct.values()) {
-        const version = await latestBegun(product, close, session);
-        if (version) found.set(version.nth, version);
+        for (const version of await mayBeInForce(product, close, session)) found.set(version.nth, version);
       }
       return [...found.values()].sort((a, b) => a.nth - b.nth);
     },

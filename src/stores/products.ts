@@ -7,6 +7,7 @@ import type { LedgerClose, LedgerStamp } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { makeIndexes, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
+import { assetsOf, type Priced, pricedOf } from './priced.js';
 import { beforeHistory, createProductVersions, toArchive } from './product-versions.js';
 import { containing } from './text-search.js';
 import { stampSchema } from './wallets.js';
@@ -19,6 +20,8 @@ export interface StoredTerms {
   priceType: 'FIXED' | 'CUSTOM';
   price: string | null;
   minAmount: string | null;
+  /** That price and minimum are in; missing where they are in the asset. */
+  currency?: string | null;
 }
 
 export interface ProductVersion {
@@ -32,7 +35,7 @@ export interface ProductDoc extends StoredTerms {
   _id: string;
   accountId: string;
   name: string;
-  /** Lower case, for search and sorting. */
+  /** The name, folded for search and sorting. */
   nameKey: string;
   description: string | null;
   imageUrl: string | null;
@@ -55,6 +58,7 @@ const termsShape = {
   priceType: String,
   price: { type: String, default: null },
   minAmount: { type: String, default: null },
+  currency: { type: String, default: null },
 };
 
 const productSchema = new mongoose.Schema<ProductDoc>(
@@ -88,6 +92,11 @@ const productSchema = new mongoose.Schema<ProductDoc>(
 productSchema.index({ accountId: 1, _id: -1 });
 productSchema.index({ accountId: 1, active: 1, _id: -1 });
 productSchema.index({ accountId: 1, nameKey: 1, _id: 1 });
+// Few are priced in a currency: the index holds those only.
+productSchema.index(
+  { currency: 1, assetCode: 1, assetIssuer: 1 },
+  { partialFilterExpression: { currency: { $gt: '' } }, name: 'priced' },
+);
 
 /** More make each read of a product slower, and are seldom needed. */
 const VERSIONS_KEPT = 50;
@@ -154,15 +163,28 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
         const listed = {
           accountId,
           ...(filter.active === undefined ? {} : { active: filter.active }),
-          ...(filter.search ? { nameKey: containing(filter.search.toLowerCase()) } : {}),
+          ...(filter.search ? { nameKey: containing(filter.search) } : {}),
         };
         const sort: PageRequest['sort'] =
           filter.sortBy === 'name' ? { nameKey: direction, _id: direction } : { _id: direction };
         return page(listed, { ...request, sort }, ['history']);
       },
+      /** Assets that the newest products of a wallet are paid in. */
+      assetsOfWallet: (walletId: string): Promise<Pick<ProductDoc, 'assetCode' | 'assetIssuer'>[]> =>
+        products
+          .find({ accountId, walletId }, { _id: 0, assetCode: 1, assetIssuer: 1 })
+          .sort({ _id: -1 })
+          .limit(100)
+          .lean<Pick<ProductDoc, 'assetCode' | 'assetIssuer'>[]>()
+          .exec(),
+      /** What they are paid in, and where; of very many the first. */
+      assets: (limit: number): Promise<Pick<Priced, 'assetCode' | 'assetIssuer' | 'walletId'>[]> =>
+        assetsOf(products.collection, { accountId }, limit),
+      /** What they are priced in, and where they are paid. */
+      priced: (): Promise<Priced[]> => pricedOf(products.collection, { accountId, currency: { $gt: '' } }),
       /** Of those products that have this in their name, at most `limit`. */
       async idsByName(search: string, limit: number): Promise<string[]> {
-        const named = { accountId, nameKey: containing(search.toLowerCase()) };
+        const named = { accountId, nameKey: containing(search) };
         return (await products.find(named, { _id: 1 }).limit(limit).lean()).map(({ _id }) => _id);
       },
       /** Null when somebody else changed the product since it was read: nothing is stored then. `version` opens new terms. */
@@ -195,14 +217,6 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
         withVersionsAt({ ...product, accountId }, closes, session),
       /** Some of the archived versions of a deleted product. @returns whether none is left */
       removeVersions: (id: string, session: Session) => versions.removeOf(accountId, id, session),
-      /** Called in the transaction that gives it its first payment: it conflicts with the deletion of the product. */
-      async notePayments(id: string, session: Session): Promise<void> {
-        await products.collection.updateOne(
-          { _id: id as never, accountId, hasPayments: { $ne: true } },
-          { $set: { hasPayments: true } },
-          { session },
-        );
-      },
       /** In a transaction. Its links and checkouts are gone with it, and are to be removed. False when it has payments. */
       async removeUnpaid(id: string, session: Session): Promise<boolean> {
         const { deletedCount } = await products.deleteOne(
@@ -230,10 +244,27 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
     }),
 
     system: {
+      /** Whether one is priced so. */
+      isPriced: async (pair: Omit<Priced, 'walletId'>): Promise<boolean> =>
+        (await products.collection.findOne({ ...pair }, { projection: { _id: 1 } })) !== null,
+      /** Whether one of these accounts sells something for the asset. */
+      isPaidIn: async (
+        accountIds: readonly string[],
+        asset: Pick<Priced, 'assetCode' | 'assetIssuer'>,
+      ): Promise<boolean> => {
+        const filter = { accountId: { $in: [...accountIds] }, ...asset };
+        return (await products.collection.findOne(filter as never, { projection: { _id: 1 } })) !== null;
+      },
       /** Called in the transaction that stores the first payment of each: it conflicts with the deletion of the product. */
-      async notePayments(ids: readonly string[], session: Session): Promise<void> {
+      async notePayments(paid: readonly Pick<ProductDoc, '_id' | 'accountId'>[], session: Session): Promise<void> {
+        const ids = paid.map(({ _id }) => _id);
+        const accountIds = paid.map(({ accountId }) => accountId);
         await products.collection.updateMany(
-          { _id: { $in: [...ids] as never[] }, hasPayments: { $ne: true } },
+          {
+            _id: { $in: [...new Set(ids)] as never[] },
+            accountId: { $in: [...new Set(accountIds)] },
+            hasPayments: { $ne: true },
+          },
           { $set: { hasPayments: true } },
           { session },
         );

@@ -1,11 +1,12 @@
-/** Refunds as the ledger shows them: each operation that sent money back is here once for an account. One whose payment is not stored yet waits for it. */
+/** Refunds as the ledger shows them: each operation that sent money back is here once for an account and payment. One whose payment is not stored yet
+ *  waits for it. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PaymentDoc } from './payments.js';
 
 export interface RefundDoc {
-  /** By `refundId` of the domain. */
+  /** By `refundId` of the domain. One operation that gives back several payments is here once for each of them. */
   _id: string;
   accountId: string;
   network: Network;
@@ -19,8 +20,10 @@ export interface RefundDoc {
   changeIndex: number;
   ledger: number;
   ledgerClosedAt: Date;
-  /** The payer. */
+  /** The payer: base account or contract. */
   receiver: string;
+  /** M…; null when it went to the bare account or to a contract. */
+  receiverMuxedAddress: string | null;
   assetCode: string;
   assetIssuer: string | null;
   /** Canonical decimal text. */
@@ -40,6 +43,7 @@ const refundSchema = new mongoose.Schema<RefundDoc>(
     ledger: Number,
     ledgerClosedAt: Date,
     receiver: String,
+    receiverMuxedAddress: { type: String, default: null },
     assetCode: String,
     assetIssuer: { type: String, default: null },
     amount: String,
@@ -53,10 +57,10 @@ refundSchema.index(
 );
 
 /** By what a refund is known to belong to a payment. */
-type GivenBack = Pick<PaymentDoc, 'accountId' | 'senderAddress' | 'assetCode' | 'assetIssuer' | 'ledgerClosedAt'>;
-
-/** More that wait for payments of one payer to one link or checkout are looked at with the next payment. */
-const WAITING_AT_ONCE = 20;
+type GivenBack = Pick<
+  PaymentDoc,
+  'accountId' | 'senderAddress' | 'senderMuxedAddress' | 'assetCode' | 'assetIssuer' | 'ledgerClosedAt'
+>;
 
 /** What works across accounts: for the recorder. */
 export type RefundStore = ReturnType<typeof createRefundStore>['system'];
@@ -78,23 +82,28 @@ export function createRefundStore(connection: mongoose.Connection) {
         const found = await collection.find({ _id: { $in: [...ids] } }, { session, projection: { _id: 1 } }).toArray();
         return new Set(found.map(({ _id }) => _id));
       },
-      byIds: (ids: readonly string[], session: Session) =>
-        collection.find({ _id: { $in: [...ids] } }, { session }).toArray(),
-      /** The oldest of those that may give back this payment to a link or checkout, and wait. */
+      /** What is booked of some operations of one transaction, or waits. @param ids of the operations' refunds. @param transactionHash the ledger's */
+      ofOperations: (accountId: string, ids: readonly string[], transactionHash: string, session: Session) =>
+        collection.find({ accountId, $or: [{ _id: { $in: [...ids] } }, { transactionHash }] }, { session }).toArray(),
+      /** Those that may give back this payment to a link or checkout, and wait: oldest first. */
       waiting(targetId: string, payment: GivenBack, session: Session): Promise<RefundDoc[]> {
-        const { accountId, senderAddress: receiver, assetCode, assetIssuer, ledgerClosedAt } = payment;
+        const {
+          accountId,
+          senderAddress: receiver,
+          senderMuxedAddress,
+          assetCode,
+          assetIssuer,
+          ledgerClosedAt,
+        } = payment;
         return collection
           .find(
             {
-              accountId,
-              targetId,
-              paymentId: null,
-              receiver,
-              assetCode,
-              assetIssuer,
+              ...{ accountId, targetId, paymentId: null, receiver },
+              receiverMuxedAddress: { $in: [senderMuxedAddress ?? null, null] },
+              ...{ assetCode, assetIssuer },
               ledgerClosedAt: { $gte: ledgerClosedAt },
             },
-            { session, sort: { ledgerClosedAt: 1 }, limit: WAITING_AT_ONCE },
+            { session, sort: { ledgerClosedAt: 1 } },
           )
           .toArray();
       },

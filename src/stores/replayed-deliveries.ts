@@ -24,13 +24,19 @@ export function createReplayedDeliveries(
       /** How many deliveries that were given up the replay would take. */
       countFailed: (replay: ReplayDoc): Promise<number> =>
         collection.countDocuments({ ...failedBefore(replay), accountId }),
-      /** How many of its events the replay would leave alone, because they are still to be sent. */
-      async countPending(replay: ReplayDoc): Promise<number> {
-        const { webhookId, types } = replay;
+      /** How many of its events the replay would leave alone, because their deliveries had not ended when it was asked for.
+       *  @param lastSequence number of the webhook's latest delivery then: what has a later one is fresh */
+      async countUnfinished(replay: ReplayDoc, lastSequence: number): Promise<number> {
+        const { webhookId, types, createdAt } = replay;
+        const unfinished = [
+          { status: 'PENDING' as const },
+          { status: { $in: ['DELIVERED' as const, 'FAILED' as const] }, endedAt: { $gt: createdAt } },
+        ];
         const ofEvents = { eventType: { $in: types }, eventId: idRangeOf(replay) };
+        const known = { sequence: { $not: { $gt: lastSequence } } };
         const [found] = await collection
           .aggregate<{ n: number }>([
-            { $match: { webhookId, accountId, status: 'PENDING', ...ofEvents } },
+            { $match: { $or: unfinished.map((each) => ({ webhookId, accountId, ...each, ...ofEvents, ...known })) } },
             { $group: { _id: '$eventId' } },
             { $count: 'n' },
           ])
@@ -50,13 +56,14 @@ export function createReplayedDeliveries(
           .sort({ _id: 1 })
           .limit(limit)
           .toArray(),
-      /** Makes those of these that are FAILED due, behind what is fresh. */
-      async replayFailed(ids: readonly string[], session: Session): Promise<void> {
-        await collection.updateMany(
+      /** Makes those of these that are FAILED due, behind what is fresh. @returns how many these are */
+      async replayFailed(ids: readonly string[], session: Session): Promise<number> {
+        const { modifiedCount } = await collection.updateMany(
           { _id: { $in: [...ids] }, status: 'FAILED' },
           { $set: { status: 'PENDING', nextAttemptAt: clock.now(), endedAt: null, isReplayed: true } },
           { session },
         );
+        return modifiedCount;
       },
       /** Of these events, those with a delivery to the webhook that had not ended when the replay was asked for, or that the replay itself has made: a
        *  request that is repeated may store it again. */

@@ -1,7 +1,7 @@
-/** Replays that are not done yet: what an account asked to be sent again, and how far that is. */
+/** Replays in preparation: what an account asked to be sent again, and how far its deliveries are made due. A webhook has one at a time. */
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
-import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
+import { makeIndexes, orAlreadyMade, SCHEMA_OPTIONS, type Session } from './database.js';
 
 export interface ReplayDoc {
   _id: string;
@@ -19,6 +19,10 @@ export interface ReplayDoc {
   createdAt: Date;
   /** Id of the last delivery (FAILED) or event (ALL) that it has dealt with. */
   cursor: string;
+  /** How many deliveries it will send. Absent for one of before this was kept. */
+  count?: number;
+  /** How many of those are due by now. */
+  made?: number;
 }
 
 /** Its events, in MongoDB's terms. */
@@ -39,6 +43,8 @@ const replaySchema = new mongoose.Schema<ReplayDoc>(
     upTo: Number,
     createdAt: Date,
     cursor: String,
+    count: Number,
+    made: Number,
   },
   { ...SCHEMA_OPTIONS, collection: 'replays' },
 );
@@ -54,31 +60,29 @@ export function createReplayStore(connection: mongoose.Connection) {
     ensureIndexes: () => makeIndexes(replays),
 
     forAccount: (accountId: string) => ({
-      /** Stores it as this account's. One that is there already stays as it is. */
-      async insert(replay: ReplayDoc): Promise<void> {
-        await collection.insertOne({ ...replay, accountId }).catch((error: unknown) => {
-          if (!isDuplicateKey(error)) throw error;
-        });
+      /** Stores it as this account's, in the transaction that counts it at its webhook. */
+      async insert(replay: ReplayDoc, session: Session): Promise<void> {
+        await orAlreadyMade(collection.insertOne({ ...replay, accountId }, { session }));
       },
-      /** How many of this webhook are not done, counted up to `limit`. */
-      count: (webhookId: string, limit: number): Promise<number> =>
-        collection.countDocuments({ webhookId, accountId }, { limit }),
+      /** The oldest of this webhook. */
+      ofWebhook: (webhookId: string, session?: Session): Promise<ReplayDoc | null> =>
+        collection.findOne({ webhookId, accountId }, { sort: { _id: 1 }, session }),
     }),
 
     system: {
-      /** Those after this one in the order of their ids. */
-      after: (id: string, limit: number): Promise<ReplayDoc[]> =>
-        collection
-          .find({ _id: { $gt: id } })
-          .sort({ _id: 1 })
-          .limit(limit)
-          .toArray(),
-      /** Whether an older one of the same webhook is not done yet. */
-      hasOlder: async ({ _id, webhookId }: ReplayDoc): Promise<boolean> =>
-        (await collection.findOne({ webhookId, _id: { $lt: _id } }, { projection: { _id: 1 } })) !== null,
-      /** @returns false when somebody else moved it meanwhile */
-      async advance({ _id, cursor: from }: ReplayDoc, cursor: string, session: Session): Promise<boolean> {
-        const { modifiedCount } = await collection.updateOne({ _id, cursor: from }, { $set: { cursor } }, { session });
+      /** The first after this one in the order of their ids. */
+      after: (id: string): Promise<ReplayDoc | null> => collection.findOne({ _id: { $gt: id } }, { sort: { _id: 1 } }),
+      /** In the transaction that makes `made` more deliveries due. @returns false when another process moved it since it was read */
+      async advance(
+        { _id, cursor: from }: ReplayDoc,
+        { cursor, made }: { cursor: string; made: number },
+        session: Session,
+      ): Promise<boolean> {
+        const { modifiedCount } = await collection.updateOne(
+          { _id, cursor: from },
+          { $set: { cursor }, $inc: { made } },
+          { session },
+        );
         return modifiedCount === 1;
       },
       async remove(id: string): Promise<void> {

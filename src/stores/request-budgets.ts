@@ -1,76 +1,110 @@
-/** Request budgets that all processes share: in any sliding hour never more than `perHour` requests, in no instant more than the burst.
- *
- *  A generic cell rate algorithm. What is kept of a budget is one moment, when it would be whole again; each request moves it on by one
- *  interval, and it may lie at most `burst` intervals ahead. In any span W that lets through at most burst + W / interval requests: with
- *  the interval at an hour / (perHour − burst), at most `perHour` in an hour. Processes whose clocks differ by d may add d / interval to that. */
+/** Request budgets that all processes share: in any sliding hour never more than `perHour` requests, in no instant more than the burst. Each purpose has
+ *  a share, each account and client address at most half of its share; what is kept of each of them is one moment (`domain/request-rate.ts`). */
 import mongoose from 'mongoose';
 import type { Clock } from '../clock.js';
+import { type Rate, rateOf, rateOfOne, rateOfShare, type Share, spareOf, spend } from '../domain/request-rate.js';
+import type { Asker, LedgerBudget, RequestBudget } from '../ledger/budget.js';
 import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
 interface RequestBudgetDoc {
-  /** Whatever is budgeted: a network. */
+  /** Whatever is budgeted: a network, a share of it, or one account or address within the share. */
   _id: string;
   /** When the budget would be whole again: microseconds since the epoch, a whole number below 2^53, so that its sums are exact. */
   wholeAtMicros: number;
+  /** When the budget of one account or address is whole again for certain, and need not be kept. Missing for the others. */
+  expiresAt?: Date;
 }
 
 const requestBudgetSchema = new mongoose.Schema<RequestBudgetDoc>(
-  { _id: String, wholeAtMicros: Number },
+  { _id: String, wholeAtMicros: Number, expiresAt: { type: Date, default: undefined } },
   { ...SCHEMA_OPTIONS, collection: 'requestBudgets' },
 );
-
-const HOUR_MICROS = 3_600_000_000;
-const LARGEST_BURST = 100;
-
-export interface Rate {
-  intervalMicros: number;
-  burst: number;
-}
-
-/** @param perHour at least 1. A small budget has a small burst, so that the rest of the hour is not spent waiting. */
-export function rateOf(perHour: number): Rate {
-  const burst = Math.max(1, Math.min(LARGEST_BURST, Math.floor(perHour / 10)));
-  const steady = perHour - burst;
-  // One request an hour: the next one comes after the hour, not at its end.
-  return { burst, intervalMicros: steady === 0 ? HOUR_MICROS + 1 : Math.ceil(HOUR_MICROS / steady) };
-}
-
-/** @returns where the budget stands after `count` requests and how long to wait, which is 0 exactly when they are granted. */
-export function spend(wholeAtMicros: number, nowMicros: number, count: number, { burst, intervalMicros }: Rate) {
-  const reachMicros = nowMicros + burst * intervalMicros;
-  // Beyond its reach a budget lies only after a clock went back: it counts as spent, not as lost until then.
-  const fromMicros = Math.min(Math.max(wholeAtMicros, nowMicros), reachMicros);
-  const spentMicros = fromMicros + count * intervalMicros;
-  return spentMicros <= reachMicros
-    ? { wholeAtMicros: spentMicros, waitMs: 0 }
-    : { wholeAtMicros: fromMicros, waitMs: Math.ceil((spentMicros - reachMicros) / 1000) };
-}
-
-export type RequestBudgetStore = ReturnType<typeof createRequestBudgetStore>;
+requestBudgetSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 60 });
 
 export function createRequestBudgetStore(connection: mongoose.Connection, clock: Clock) {
   const budgets = connection.model<RequestBudgetDoc>('RequestBudget', requestBudgetSchema);
 
+  /** Takes a request, in one round trip. @param leave requests that have to be left */
+  async function take(id: string, rate: Rate, { leave = 0, isOfOne = false } = {}) {
+    const nowMicros = clock.nowMs() * 1000;
+    const reachMicros = nowMicros + rate.burst * rate.intervalMicros;
+    // `spend`, as MongoDB says it: a document that is not there counts as whole.
+    const from = { $min: [{ $max: ['$wholeAtMicros', nowMicros] }, reachMicros] };
+    const spent = { $add: [from, rate.intervalMicros] };
+    const limitMicros = reachMicros - leave * rate.intervalMicros;
+    const before = await budgets.collection.findOneAndUpdate(
+      { _id: id as never },
+      [
+        {
+          $set: {
+            wholeAtMicros: { $cond: [{ $lte: [spent, limitMicros] }, spent, from] },
+            ...(isOfOne ? { expiresAt: new Date(reachMicros / 1000) } : {}),
+          },
+        },
+      ],
+      { upsert: true, returnDocument: 'before', projection: { wholeAtMicros: 1 } },
+    );
+    const beforeMicros = before?.wholeAtMicros ?? 0;
+    return { nowMicros, beforeMicros, ...spend(beforeMicros, nowMicros, 1, rate, leave) };
+  }
+
   return {
     ensureIndexes: () => makeIndexes(budgets),
 
-    of(name: string, perHour: number) {
+    of(network: string, perHour: number): LedgerBudget {
       const rate = rateOf(perHour);
+      const spare = spareOf(perHour);
+      let others = 0;
+      let seenMicros = Number.POSITIVE_INFINITY;
+
+      const ofShare = (share: Share): RequestBudget => ({
+        take: async () => (await take(`${network}:${share}`, rateOfShare(perHour, share))).waitMs,
+      });
+      const ofOne = (share: Share, { purpose, by }: Extract<Asker, { by: string }>): RequestBudget => ({
+        async take() {
+          const id = `${network}:${purpose}:${by}`;
+          return (await take(id, rateOfOne(perHour, share), { isOfOne: true })).waitMs;
+        },
+      });
+      /** All but the watcher leave the spare requests. */
+      const rest: RequestBudget = { take: async () => (await take(network, rate, { leave: spare })).waitMs };
+
+      /** A session's first requests, which look for a ledger and read it, may use the spare ones. Those that follow catch up, and compete with the others:
+       *  so an hour of catching up leaves every share to its purpose. */
+      const ofWatcher = (): RequestBudget => {
+        let granted = 0;
+        return {
+          async take() {
+            const leave = granted >= spare ? spare : 0;
+            const taken = await take(network, rate, { leave });
+            others += Math.max(0, taken.beforeMicros - Math.max(seenMicros, taken.nowMicros)) / rate.intervalMicros;
+            seenMicros = taken.wholeAtMicros;
+            if (taken.waitMs === 0) granted += 1;
+            return taken.waitMs;
+          },
+        };
+      };
+
       return {
-        /** Takes `count` requests or none, in one round trip. @returns milliseconds to wait before asking again; 0 when they are granted. */
-        async take(count: number): Promise<number> {
-          if (count > rate.burst) throw new RangeError(`a budget of ${perHour} grants at most ${rate.burst} at once`);
-          const nowMicros = clock.nowMs() * 1000;
-          const reachMicros = nowMicros + rate.burst * rate.intervalMicros;
-          // `spend`, as MongoDB says it: a document that is not there counts as whole.
-          const from = { $min: [{ $max: ['$wholeAtMicros', nowMicros] }, reachMicros] };
-          const spent = { $add: [from, count * rate.intervalMicros] };
-          const before = await budgets.collection.findOneAndUpdate(
-            { _id: name as never },
-            [{ $set: { wholeAtMicros: { $cond: [{ $lte: [spent, reachMicros] }, spent, from] } } }],
-            { upsert: true, returnDocument: 'before', projection: { wholeAtMicros: 1 } },
-          );
-          return spend(before?.wholeAtMicros ?? 0, nowMicros, count, rate).waitMs;
+        allowancesOf(asker) {
+          switch (asker.purpose) {
+            case 'watching':
+              return [ofWatcher()];
+            case 'parked':
+            case 'audits':
+              return [ofShare(asker.purpose), rest];
+            case 'tenants':
+              return [ofOne('tenants', asker), ofShare('tenants'), rest];
+            case 'payers':
+              return [ofOne('outsiders', asker), ofShare('outsiders'), rest];
+            case 'pages':
+              return [ofOne('pages', asker), ofShare('pages'), ofShare('outsiders'), rest];
+          }
+        },
+        othersSpent() {
+          const seen = others;
+          others = 0;
+          return seen;
         },
       };
     },

@@ -1,4 +1,4 @@
-/** Removes what is older than the operator keeps: deliveries that ended, events that nothing waits for, and dust that belongs to no link.
+/** Removes what is older than the operator keeps: deliveries by their end, events that no delivery or replay needs, and dust that belongs to no link.
  *  In bounded batches, each in one transaction with the counts of the lists: it may end at any moment, and another process may do the same. */
 import type mongoose from 'mongoose';
 import { parseAmount } from '../domain/amount.js';
@@ -33,7 +33,7 @@ export interface RetentionDeps {
 }
 
 export interface RetentionRules {
-  /** What was created before is removed. */
+  /** What was created before is removed, and of deliveries what ended before. */
   before: Date;
   /** UNMATCHED payments below this amount are dust; 0 keeps them all. */
   dustStroops: bigint;
@@ -58,14 +58,15 @@ export async function removeExpired(deps: RetentionDeps, rules: RetentionRules, 
   return {
     deliveries: await remove(deliveries, 'deliveries', {
       before: firstIdOf('dlv', before),
-      filter: { status: { $ne: 'PENDING' } },
-      choose: async (rows) => rows,
+      // Those of before there were ends have none.
+      filter: { status: { $ne: 'PENDING' }, $or: [{ endedAt: { $lt: before } }, { endedAt: null }] },
+      choose: (rows) => withoutReplayed(db, rows),
     }),
     events: await remove(events, 'events', {
       before: firstIdOf('evt', before),
       // What has no number yet still gets its deliveries.
       filter: { sequence: { $ne: 0 } },
-      choose: (rows) => withoutPending(db, rows),
+      choose: async (rows) => withoutReplayed(db, await withoutDeliveries(db, rows)),
     }),
     payments:
       dustStroops === 0n
@@ -121,8 +122,15 @@ async function removeAll<R extends Row>(
   return removed;
 }
 
-/** A delivery that is still to be sent needs its event, however old: its webhook may be paused. */
-async function withoutPending(db: mongoose.mongo.Db, rows: EventRow[]): Promise<EventRow[]> {
+/** A replay in preparation may take any delivery and event of its account. It lasts for seconds. */
+async function withoutReplayed<R extends Row>(db: mongoose.mongo.Db, rows: R[]): Promise<R[]> {
+  const open = await db.collection<Row>('replays').find().project<Row>({ accountId: 1 }).toArray();
+  const replayed = new Set(open.map(({ accountId }) => accountId));
+  return rows.filter(({ accountId }) => !replayed.has(accountId));
+}
+
+/** A delivery needs its event, however old, as long as it can be sent: its webhook may be paused, and what has failed is sent by a replay. */
+async function withoutDeliveries(db: mongoose.mongo.Db, rows: EventRow[]): Promise<EventRow[]> {
   const needed = new Set<string>();
   for (const [accountId, owned] of byAccount(rows)) {
     const webhooks = await db
@@ -130,16 +138,15 @@ async function withoutPending(db: mongoose.mongo.Db, rows: EventRow[]): Promise<
       .find({ accountId }, { projection: { _id: 1 } })
       .toArray();
     // In the order of the index that holds a webhook's deliveries apart.
-    const pending = db.collection<DeliveryRow>('deliveries').find(
+    const kept = db.collection<DeliveryRow>('deliveries').find(
       {
         webhookId: { $in: webhooks.map(({ _id }) => _id) },
         subjectId: { $in: owned.map(({ subjectId }) => subjectId) },
         eventId: { $in: owned.map(({ _id }) => _id) },
-        status: 'PENDING',
       },
       { projection: { eventId: 1 } },
     );
-    for await (const { eventId } of pending) needed.add(eventId);
+    for await (const { eventId } of kept) needed.add(eventId);
   }
   return rows.filter(({ _id }) => !needed.has(_id));
 }

@@ -22,13 +22,16 @@ export async function* sealedValues(db: mongoose.mongo.Db): AsyncGenerator<Seale
         (await installation.updateOne({ _id, sealedProbe: sealed }, { $set: { sealedProbe: by } })).modifiedCount > 0,
     };
   }
-  const keys = db.collection<{ _id: string; sealed: string }>('webhookKeys');
-  for await (const { _id, sealed } of keys.find({}, { projection: { sealed: 1 }, batchSize: BATCH }).sort({ _id: 1 })) {
-    yield {
-      owner: _id,
-      sealed,
-      replace: async (by) => (await keys.updateOne({ _id, sealed }, { $set: { sealed: by } })).modifiedCount > 0,
-    };
+  for (const name of ['webhookKeys', 'requestKeys']) {
+    const keys = db.collection<{ _id: string; sealed: string }>(name);
+    const found = keys.find({}, { projection: { sealed: 1 }, batchSize: BATCH }).sort({ _id: 1 });
+    for await (const { _id, sealed } of found) {
+      yield {
+        owner: _id,
+        sealed,
+        replace: async (by) => (await keys.updateOne({ _id, sealed }, { $set: { sealed: by } })).modifiedCount > 0,
+      };
+    }
   }
   const webhooks = db.collection<{ _id: string; secrets: { sealed: string }[] }>('webhooks');
   const cursor = webhooks.find({}, { projection: { 'secrets.sealed': 1 }, batchSize: BATCH }).sort({ _id: 1 });

@@ -1,4 +1,4 @@
-/** Sessions of the dashboard. A session's token is nowhere, only its hash; what the session may do follows from its API key. */
+/** Sessions of the dashboard. A session's token is nowhere, only its hash; what the session may do follows from its user, or from its API key. */
 import mongoose from 'mongoose';
 import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
@@ -6,18 +6,33 @@ export interface SessionDoc {
   /** SHA-256 of the token, hex. */
   _id: string;
   accountId: string;
-  keyId: string;
-  /** SHA-256 of the API key that signed in: once it is rotated, revoked or expired, the session has ended. */
-  keyHash: string;
+  /** The API key that signed in. Missing for a user. */
+  keyId?: string;
+  /** SHA-256 of that key: once it is rotated, revoked or expired, the session has ended. */
+  keyHash?: string;
+  /** The user who signed in. Missing for a key. */
+  userId?: string;
+  /** The user's at that time: once they were changed or removed, the session has ended. */
+  userRevision?: number;
   createdAt: Date;
   expiresAt: Date;
 }
 
 const sessionSchema = new mongoose.Schema<SessionDoc>(
-  { _id: String, accountId: String, keyId: String, keyHash: String, createdAt: Date, expiresAt: Date },
+  {
+    _id: String,
+    accountId: String,
+    keyId: String,
+    keyHash: String,
+    userId: String,
+    userRevision: Number,
+    createdAt: Date,
+    expiresAt: Date,
+  },
   { ...SCHEMA_OPTIONS, collection: 'sessions' },
 );
 sessionSchema.index({ keyId: 1, createdAt: -1 });
+sessionSchema.index({ userId: 1, createdAt: -1 });
 // Only tidies up: whoever reads a session compares its end with the clock.
 sessionSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
@@ -27,11 +42,11 @@ export function createSessionStore(connection: mongoose.Connection) {
   const sessions = connection.model<SessionDoc>('Session', sessionSchema);
   return {
     ensureIndexes: () => makeIndexes(sessions),
-    /** Stores the session, and removes the oldest ones of its key beyond `max`. */
+    /** Stores the session, and removes the oldest ones of its user or key beyond `max`. */
     async insert(session: SessionDoc, max: number): Promise<void> {
       await sessions.create([session]);
       const surplus = await sessions
-        .find({ keyId: session.keyId })
+        .find(session.userId ? { userId: session.userId } : { keyId: session.keyId })
         .sort({ createdAt: -1, _id: -1 })
         .skip(max)
         .select({ _id: 1 })

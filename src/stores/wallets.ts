@@ -2,6 +2,7 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { ReadTo } from '../domain/coverage.js';
+import { foldText } from '../domain/fold.js';
 import type { LedgerStamp, WatchWindow } from '../domain/terms.js';
 import { createById } from './by-id.js';
 import { isDuplicateKey, makeIndexes, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
@@ -21,6 +22,8 @@ export interface WalletDoc {
   _id: string;
   accountId: string;
   name: string;
+  /** The name, folded for search. The store sets it. */
+  nameKey?: string;
   address: string;
   network: Network;
   active: boolean;
@@ -45,13 +48,17 @@ export interface WalletDoc {
   createdAt: Date;
 }
 
-export const stampSchema = new mongoose.Schema<LedgerStamp>({ at: Date, ledger: Number }, PART_OPTIONS);
+export const stampSchema = new mongoose.Schema<LedgerStamp>(
+  { at: Date, ledger: Number, isNewest: Boolean },
+  PART_OPTIONS,
+);
 
 const walletSchema = new mongoose.Schema<WalletDoc>(
   {
     _id: String,
     accountId: String,
     name: String,
+    nameKey: String,
     address: String,
     network: String,
     active: Boolean,
@@ -85,8 +92,6 @@ walletSchema.index({ network: 1, watchStarted: 1 }, { partialFilterExpression: {
 
 /** What works across accounts: for the watcher. */
 export type WalletStore = ReturnType<typeof createWalletStore>['system'];
-/** One account's view. */
-export type AccountWallets = ReturnType<ReturnType<typeof createWalletStore>['forAccount']>;
 
 export function createWalletStore(connection: mongoose.Connection) {
   const wallets = connection.model<WalletDoc>('Wallet', walletSchema);
@@ -99,7 +104,11 @@ export function createWalletStore(connection: mongoose.Connection) {
       /** Stores it as this account's. False when the account has this address on this network already. */
       async insert(wallet: WalletDoc, session?: Session): Promise<boolean> {
         try {
-          await orAlreadyMade(wallets.collection.insertOne({ ...wallet, accountId } as never, { session }));
+          await orAlreadyMade(
+            wallets.collection.insertOne({ ...wallet, nameKey: foldText(wallet.name), accountId } as never, {
+              session,
+            }),
+          );
           return true;
         } catch (error) {
           if (isDuplicateKey(error)) return false;
@@ -111,15 +120,17 @@ export function createWalletStore(connection: mongoose.Connection) {
       byIds: (ids: readonly string[], session?: Session) => byId.many(accountId, ids, session),
       /** @param search a part of the name, whatever its case, or the whole address */
       list: ({ search, ...request }: PageRequest & { search?: string | undefined }) => {
-        const named = search
-          ? { $or: [{ name: { ...containing(search), $options: 'i' } }, { address: search.toUpperCase() }] }
-          : {};
+        const named = search ? { $or: [{ nameKey: containing(search) }, { address: search.toUpperCase() }] } : {};
         return page({ accountId, ...named }, { ...request, sort: { _id: -1 } });
       },
 
       rename: (id: string, name: string) =>
         wallets
-          .findOneAndUpdate({ _id: id, accountId }, { $set: { name } }, { returnDocument: 'after' })
+          .findOneAndUpdate(
+            { _id: id, accountId },
+            { $set: { name, nameKey: foldText(name) } },
+            { returnDocument: 'after' },
+          )
           .lean<WalletDoc>()
           .exec(),
       /** Opens a window; null when the wallet is active already or not there. */

@@ -27,6 +27,8 @@ export interface WebhookDoc {
   openedTo: number;
   /** Number of its latest delivery. */
   deliverySequence: number;
+  /** How many replays it has had. Absent for none. */
+  replays?: number;
   /** Which dispatcher sends its deliveries now. `lastsMs`: how long the lease lasted when it was taken or renewed. `askedBy`: another one, which gets the lease next. */
   lease: { holder: string; until: Date; lastsMs?: number; askedBy?: string } | null;
   createdAt: Date;
@@ -55,6 +57,7 @@ const webhookSchema = new mongoose.Schema<WebhookDoc>(
     lastFailure: { type: new mongoose.Schema({ at: Date, error: String }, PART_OPTIONS), default: null },
     openedTo: Number,
     deliverySequence: Number,
+    replays: Number,
     lease: {
       type: new mongoose.Schema(
         {
@@ -94,8 +97,6 @@ const LOOKED_AT_ONCE = 10_000;
 
 /** What works across accounts: for the watcher and the dispatchers. */
 export type WebhookStore = ReturnType<typeof createWebhookStore>['system'];
-/** One account's view. */
-export type AccountWebhooks = ReturnType<ReturnType<typeof createWebhookStore>['forAccount']>;
 
 export function createWebhookStore(connection: mongoose.Connection) {
   const webhooks = connection.model<WebhookDoc>('Webhook', webhookSchema);
@@ -161,6 +162,15 @@ export function createWebhookStore(connection: mongoose.Connection) {
           { $pull: { secrets: { until: { $ne: null } } } },
           { returnDocument: 'after' },
         ),
+      /** Counts a replay, in the transaction that stores it. @returns false when the webhook is gone, or has had another one since it was read */
+      async countReplay({ _id, replays = 0 }: WebhookDoc, session: Session): Promise<boolean> {
+        const { modifiedCount } = await collection.updateOne(
+          { _id, accountId, ...(replays === 0 ? { replays: { $exists: false } } : { replays }) },
+          { $set: { replays: replays + 1 } },
+          { session },
+        );
+        return modifiedCount === 1;
+      },
       /** What was pending for it is to be cancelled after this. */
       async remove(id: string): Promise<boolean> {
         const { deletedCount } = await collection.deleteOne({ _id: id, accountId });

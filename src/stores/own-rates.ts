@@ -1,0 +1,106 @@
+/** Rates that accounts set themselves. They are only ever added: one that ends another says so, because payments are judged by what held before. */
+import mongoose from 'mongoose';
+import type { Network } from '../../contracts/networks.js';
+import type { LedgerStamp } from '../domain/terms.js';
+import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
+import { stampSchema } from './wallets.js';
+
+export interface OwnRateDoc {
+  _id: string;
+  accountId: string;
+  /** Key of the pair. */
+  pair: string;
+  currency: string;
+  assetCode: string;
+  assetIssuer: string | null;
+  network: Network;
+  /** Canonical decimal text; null ends the one before. */
+  rate: string | null;
+  /** By the clock of the process. */
+  at: Date;
+  /** Since when it is shown, as the ledger sees it. */
+  from: LedgerStamp;
+  /** Null without an end. */
+  until: Date | null;
+}
+
+const ownRateSchema = new mongoose.Schema<OwnRateDoc>(
+  {
+    _id: String,
+    accountId: String,
+    pair: String,
+    currency: String,
+    assetCode: String,
+    assetIssuer: { type: String, default: null },
+    network: String,
+    rate: { type: String, default: null },
+    at: Date,
+    from: stampSchema,
+    until: { type: Date, default: null },
+  },
+  { ...SCHEMA_OPTIONS, collection: 'ownRates' },
+);
+ownRateSchema.index({ accountId: 1, pair: 1, 'from.at': 1, _id: 1 });
+
+const OLDEST_FIRST = { 'from.at': 1, _id: 1 } as const;
+const NEWEST_FIRST = { 'from.at': -1, _id: -1 } as const;
+
+export type OwnRateStore = ReturnType<typeof createOwnRateStore>['system'];
+/** One account's view. */
+export type AccountOwnRates = ReturnType<ReturnType<typeof createOwnRateStore>['forAccount']>;
+
+export function createOwnRateStore(connection: mongoose.Connection) {
+  const rates = connection.model<OwnRateDoc>('OwnRate', ownRateSchema);
+  const collection = rates.collection as unknown as mongoose.mongo.Collection<OwnRateDoc>;
+  const newest = (accountId: string, pair: string) => collection.findOne({ accountId, pair }, { sort: NEWEST_FIRST });
+  return {
+    ensureIndexes: () => makeIndexes(rates),
+
+    forAccount: (accountId: string) => ({
+      /** Removes what ended so long ago that no payment is judged by it any more. @param keptSince what held then stays */
+      async add(rate: Omit<OwnRateDoc, '_id' | 'accountId'>, keptSince: Date): Promise<void> {
+        await collection.insertOne({ ...rate, _id: new mongoose.Types.ObjectId().toString(), accountId });
+        const { pair } = rate;
+        const held = { accountId, pair, 'from.at': { $lte: keptSince } };
+        const oldest = await collection.findOne(held, { sort: NEWEST_FIRST });
+        if (oldest) await collection.deleteMany({ accountId, pair, 'from.at': { $lt: oldest.from.at } });
+      },
+      /** Counts no further than `most`. */
+      countSince: (pair: string, since: Date, most: number) =>
+        collection.countDocuments({ accountId, pair, 'from.at': { $gt: since } }, { limit: most }),
+      countPairs: async () => (await collection.distinct('pair', { accountId })).length,
+      newest: (pair: string) => newest(accountId, pair),
+      /** The newest of each pair. */
+      newestOfAll: () =>
+        collection
+          .aggregate<OwnRateDoc>([
+            { $match: { accountId } },
+            { $sort: { pair: 1, 'from.at': 1, _id: 1 } },
+            { $group: { _id: '$pair', last: { $last: '$$ROOT' } } },
+            { $replaceRoot: { newRoot: '$last' } },
+            { $sort: { pair: 1 } },
+          ])
+          .toArray(),
+    }),
+
+    system: {
+      newest,
+      /** Those that held at some time between, oldest first: the last one before as well. */
+      async between(
+        { accountId, pair }: { accountId: string; pair: string },
+        from: Date,
+        to: Date,
+        session: Session,
+      ): Promise<OwnRateDoc[]> {
+        const before = await collection.findOne(
+          { accountId, pair, 'from.at': { $lte: from } },
+          { session, sort: NEWEST_FIRST },
+        );
+        const within = await collection
+          .find({ accountId, pair, 'from.at': { $gt: from, $lte: to } }, { session, sort: OLDEST_FIRST })
+          .toArray();
+        return before ? [before, ...within] : within;
+      },
+    },
+  };
+}

@@ -1,0 +1,35 @@
+/** What a browser was asked to sign with a passkey: each may be answered once, and soon. */
+import mongoose from 'mongoose';
+import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
+
+interface PasskeyChallengeDoc {
+  /** The challenge, base64url. */
+  _id: string;
+  /** Whose invitation it is for; null for signing in. */
+  userId: string | null;
+  expiresAt: Date;
+}
+
+const challengeSchema = new mongoose.Schema<PasskeyChallengeDoc>(
+  { _id: String, userId: { type: String, default: null }, expiresAt: Date },
+  { ...SCHEMA_OPTIONS, collection: 'passkeyChallenges' },
+);
+// Only tidies up: the end is compared with the clock.
+challengeSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export type PasskeyChallengeStore = ReturnType<typeof createPasskeyChallengeStore>;
+
+export function createPasskeyChallengeStore(connection: mongoose.Connection) {
+  const challenges = connection.model<PasskeyChallengeDoc>('PasskeyChallenge', challengeSchema);
+  const collection = challenges.collection as unknown as mongoose.mongo.Collection<PasskeyChallengeDoc>;
+  return {
+    ensureIndexes: () => makeIndexes(challenges),
+    async insert(challenge: string, userId: string | null, expiresAt: Date): Promise<void> {
+      await collection.insertOne({ _id: challenge, userId, expiresAt });
+    },
+    /** Uses it up. @returns whether it may still be answered for this */
+    async take(challenge: string, userId: string | null, now: Date): Promise<boolean> {
+      return (await collection.findOneAndDelete({ _id: challenge, userId, expiresAt: { $gt: now } })) !== null;
+    },
+  };
+}

@@ -1,0 +1,127 @@
+/** Users of accounts. Of an invitation only the hash of its token is kept, and of a passkey only what verifies it. */
+import mongoose from 'mongoose';
+import type { Role } from '../../contracts/roles.js';
+import { isDuplicateKey, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { createPages, type PageRequest } from './paging.js';
+
+export interface Passkey {
+  /** Credential id, base64url. */
+  id: string;
+  /** COSE key, base64url. */
+  publicKey: string;
+  /** How often it has signed, as the authenticator says; 0 where it does not count. */
+  counter: number;
+  createdAt: Date;
+}
+
+export interface UserDoc {
+  _id: string;
+  accountId: string;
+  name: string;
+  role: Role;
+  email: string | null;
+  status: 'INVITED' | 'ACTIVE';
+  /** Null once it was used. */
+  invitation: { hash: string; expiresAt: Date } | null;
+  passkeys: Passkey[];
+  /** Rises with every change: sessions of before have ended. */
+  revision: number;
+  /** How many removals have counted on this OWNER as one who remains. */
+  sparedCount: number;
+  createdAt: Date;
+}
+
+const userSchema = new mongoose.Schema<UserDoc>(
+  {
+    _id: String,
+    accountId: String,
+    name: String,
+    role: String,
+    email: { type: String, default: null },
+    status: String,
+    invitation: { type: new mongoose.Schema({ hash: String, expiresAt: Date }, PART_OPTIONS), default: null },
+    passkeys: [new mongoose.Schema({ id: String, publicKey: String, counter: Number, createdAt: Date }, PART_OPTIONS)],
+    revision: Number,
+    sparedCount: Number,
+    createdAt: Date,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'users' },
+);
+userSchema.index({ accountId: 1, _id: -1 });
+userSchema.index(
+  { 'invitation.hash': 1 },
+  { unique: true, partialFilterExpression: { 'invitation.hash': { $gt: '' } }, name: 'invitation' },
+);
+userSchema.index(
+  { 'passkeys.id': 1 },
+  { unique: true, partialFilterExpression: { 'passkeys.id': { $gt: '' } }, name: 'passkey' },
+);
+
+/** What works across accounts: for signing in, which does not know the account yet. */
+export type UserStore = ReturnType<typeof createUserStore>['system'];
+
+export function createUserStore(connection: mongoose.Connection) {
+  const users = connection.model<UserDoc>('User', userSchema);
+  const collection = users.collection as unknown as mongoose.mongo.Collection<UserDoc>;
+  const page = createPages(users);
+  return {
+    ensureIndexes: () => makeIndexes(users),
+
+    forAccount: (accountId: string) => ({
+      /** Stores it as this account's, replacing one with the same id: a creation that is repeated after a crash has an invitation that works. */
+      async save(user: UserDoc, session?: Session): Promise<void> {
+        await collection.replaceOne({ _id: user._id, accountId }, { ...user, accountId }, { upsert: true, session });
+      },
+      count: (session: Session) => users.countDocuments({ accountId }, { session }).exec(),
+      byId: (id: string, session?: Session) => collection.findOne({ _id: id, accountId }, session ? { session } : {}),
+      list: (request: PageRequest) => page({ accountId }, request),
+      /** Null when it is not there. Sessions of before have ended. */
+      change: (id: string, fields: Partial<Pick<UserDoc, 'name' | 'role' | 'email'>>, session: Session) =>
+        collection.findOneAndUpdate(
+          { _id: id, accountId },
+          { $set: fields, $inc: { revision: 1 } },
+          { returnDocument: 'after', session },
+        ),
+      /** Writes to an OWNER who is not `id`: who removes that one at the same time conflicts. @param isActive only one who has signed in counts
+       *  @returns false when there is none */
+      async spareOwner(id: string, isActive: boolean, session: Session): Promise<boolean> {
+        const { matchedCount } = await collection.updateOne(
+          { accountId, _id: { $ne: id }, role: 'OWNER', ...(isActive ? { status: 'ACTIVE' as const } : {}) },
+          { $inc: { sparedCount: 1 } },
+          { session },
+        );
+        return matchedCount === 1;
+      },
+      async remove(id: string, session: Session): Promise<void> {
+        await collection.deleteOne({ _id: id, accountId }, { session });
+      },
+    }),
+
+    system: {
+      byId: (id: string) => collection.findOne({ _id: id }),
+      byPasskey: (credentialId: string) => collection.findOne({ 'passkeys.id': credentialId }),
+      byInvitation: (hash: string, now: Date) =>
+        collection.findOne({ 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } }),
+      /** Uses the invitation up. @returns null when it was used by then, has ended, or the passkey is a user's already */
+      async accept(hash: string, passkey: Passkey, now: Date): Promise<UserDoc | null> {
+        try {
+          return await collection.findOneAndUpdate(
+            { 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } },
+            { $set: { status: 'ACTIVE', invitation: null, passkeys: [passkey] }, $inc: { revision: 1 } },
+            { returnDocument: 'after' },
+          );
+        } catch (error) {
+          if (isDuplicateKey(error)) return null;
+          throw error;
+        }
+      },
+      /** Notes that a passkey has signed. */
+      async noteUse(userId: string, credentialId: string, counter: number): Promise<void> {
+        await collection.updateOne(
+          { _id: userId, 'passkeys.id': credentialId },
+          { $max: { 'passkeys.$.counter': counter } },
+        );
+      },
+    },
+  };
+}
