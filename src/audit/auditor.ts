@@ -1,12 +1,13 @@
-/** Runs the audits of a network: plans them over the day, and gives each that runs its turns, one at a time, within its share of the request budget. */
+/** Runs the audits of a network: plans them over the day, and gives each that runs its turns, one at a time, within its share of the request budget.
+ *  Those that accounts asked for go on beside the planned ones: they are paid for by the accounts' share. */
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
-import type { RequestBudget } from '../ledger/budget.js';
+import type { Asker } from '../ledger/budget.js';
 import type { NetworkLedger, ServerTip } from '../ledger/network-ledger.js';
-import type { AuditStore } from '../stores/audits.js';
+import type { AuditDoc, AuditStore } from '../stores/audits.js';
 import type { LeaseStore } from '../stores/leases.js';
 import type { WalletStore } from '../stores/wallets.js';
 import type { AuditLedger, TakeTurn } from './turn.js';
@@ -41,8 +42,6 @@ export interface AuditorDeps {
   wallets: Pick<WalletStore, 'withoutAuditPlan' | 'dueForAudit' | 'planAudit'>;
   leases: Pick<LeaseStore, 'hold' | 'release'>;
   takeTurn: TakeTurn;
-  /** How many requests audits may send: a part of what all may. Null for no limit. */
-  share: (network: Network) => RequestBudget | null;
   /** From one audit of a wallet to the next; 0 for none by themselves. */
   intervalMs: number;
   /** Default by whether a budget limits the network's requests. */
@@ -57,8 +56,23 @@ export interface AuditorDeps {
 
 export type Auditor = ReturnType<typeof createAuditor>;
 
+/** What the audits of a network are run with. */
+interface Work {
+  network: Network;
+  ledgerOf: (audit: AuditDoc) => AuditLedger;
+  ended: AbortSignal;
+  lookMs: number;
+}
+
+/** @throws what the first of them rejected with */
+const sumOf = (ends: readonly PromiseSettledResult<number>[]): number =>
+  ends.reduce((sum, end) => {
+    if (end.status === 'rejected') throw end.reason;
+    return sum + end.value;
+  }, 0);
+
 export function createAuditor(deps: AuditorDeps) {
-  const { ledgers, audits, wallets, leases, takeTurn, share, intervalMs, newId, holder, clock, monotonic, log } = deps;
+  const { ledgers, audits, wallets, leases, takeTurn, intervalMs, newId, holder, clock, monotonic, log } = deps;
 
   const paceOf = (network: Network): AuditPace => deps.pace ?? (ledgers.get(network)!.isFree ? FREE_PACE : PACE);
 
@@ -79,29 +93,31 @@ export function createAuditor(deps: AuditorDeps) {
     await wallets.planAudit(walletId, new Date(clock.nowMs() + intervalMs));
   }
 
-  function ledgerOf(network: Network, ended: AbortSignal): AuditLedger {
+  /** @returns what an audit's turn asks of the network */
+  function ledgersOf(network: Network, ended: AbortSignal): (audit: AuditDoc) => AuditLedger {
     const ledger = ledgers.get(network)!;
     const { lookMs, tipsForMs, recheckMs } = paceOf(network);
-    const session = () => ledger.session({ patience: ended, share: share(network) });
     let known: { tips: readonly ServerTip[]; untilMs: number } = { tips: [], untilMs: 0 };
-    return {
+    const ledgerOf = (asker: Asker): AuditLedger => ({
       async tips(isFresh) {
         const nowMs = monotonic.nowMs();
         if (isFresh || known.untilMs <= nowMs) {
-          known = { tips: await session().tips(), untilMs: nowMs + tipsForMs };
+          known = { tips: await ledger.session(asker, ended).tips(), untilMs: nowMs + tipsForMs };
         }
         return known.tips;
       },
-      on: (server) => session().on(server),
+      on: (server) => ledger.session(asker, ended).on(server),
       pauseMs: lookMs,
       recheckMs,
-    };
+    });
+    return ({ isAskedFor, accountId }) =>
+      ledgerOf(isAskedFor ? { purpose: 'tenants', by: accountId } : { purpose: 'audits' });
   }
 
   /** @returns how many turns were taken */
   async function runNetwork(network: Network, enough: AbortSignal, ended: AbortSignal): Promise<number> {
     const lease = `audits:${network}`;
-    const ledger = ledgerOf(network, ended);
+    const ledgerOf = ledgersOf(network, ended);
     const { lookMs, leaseMs } = paceOf(network);
     let turns = 0;
     while (!enough.aborted) {
@@ -109,7 +125,7 @@ export function createAuditor(deps: AuditorDeps) {
       if (await leases.hold(lease, holder, leaseMs)) {
         const renewing = renew(lease, leaseMs, done.signal);
         try {
-          turns += await workOff(network, ledger, { enough, ended, lookMs });
+          turns += await workOffBoth({ network, ledgerOf, ended, lookMs }, enough);
         } finally {
           done.abort();
           await renewing;
@@ -120,23 +136,37 @@ export function createAuditor(deps: AuditorDeps) {
     return turns;
   }
 
+  /** Planned audits and those that were asked for, side by side. When one fails, the other ends too. */
+  async function workOffBoth(work: Work, enough: AbortSignal): Promise<number> {
+    const failed = new AbortController();
+    const either = AbortSignal.any([enough, failed.signal]);
+    const turns = await Promise.allSettled(
+      [true, false].map((isAskedFor) =>
+        workOff({ ...work, isAskedFor }, either).catch((error: unknown) => {
+          failed.abort();
+          throw error;
+        }),
+      ),
+    );
+    return sumOf(turns);
+  }
+
   async function workOff(
-    network: Network,
-    ledger: AuditLedger,
-    { enough, ended, lookMs }: { enough: AbortSignal; ended: AbortSignal; lookMs: number },
+    { network, isAskedFor, ledgerOf, ended, lookMs }: Work & { isAskedFor: boolean },
+    enough: AbortSignal,
   ): Promise<number> {
     let turns = 0;
     let account = '';
     let idleMs = lookMs;
     for (let planAtMs = 0; !enough.aborted; ) {
-      if (monotonic.nowMs() >= planAtMs) {
+      if (!isAskedFor && monotonic.nowMs() >= planAtMs) {
         await plan(network);
         planAtMs = monotonic.nowMs() + PLAN_MS;
       }
-      const audit = await audits.nextTurn(network, clock.now(), account);
+      const audit = await audits.nextTurn({ network, isAskedFor }, clock.now(), account);
       if (audit) {
         account = audit.accountId;
-        await takeTurn(audit, ledger, ended);
+        await takeTurn(audit, ledgerOf(audit), ended);
         turns += 1;
         idleMs = lookMs;
       } else {
@@ -162,10 +192,7 @@ export function createAuditor(deps: AuditorDeps) {
       const ends = await Promise.allSettled(
         networks.filter((network) => ledgers.has(network)).map((network) => runNetwork(network, enough, ended)),
       );
-      return ends.reduce((sum, end) => {
-        if (end.status === 'rejected') throw end.reason;
-        return sum + end.value;
-      }, 0);
+      return sumOf(ends);
     },
   };
 }

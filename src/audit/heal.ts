@@ -1,16 +1,16 @@
 /** Heals: credits of the ledger that should be payments and are none are recorded the ordinary way. */
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
-import { readRecords } from '../collect/reading.js';
-import type { Recorder } from '../collect/recorder.js';
 import { isWatched } from '../domain/terms.js';
+import { readRecords } from '../ingest/reading.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import type { Credit, LedgerRecord } from '../ledger/records.js';
+import type { Recorder } from '../payments/recorder.js';
 import type { ParkedRecordStore } from '../stores/parked-records.js';
 import type { WalletDoc } from '../stores/wallets.js';
 
 export interface HealDeps {
-  parkedRecords: Pick<ParkedRecordStore, 'park'>;
+  parkedRecords: Pick<ParkedRecordStore, 'park' | 'openOf' | 'openIn'>;
   recorder: Pick<Recorder, 'record'>;
   /** Called when payments were stored. */
   paymentsStored: () => void;
@@ -19,23 +19,18 @@ export interface HealDeps {
   clock: Clock;
 }
 
-/** @param mayCome asked when a machine lacks what a record needs, which another one gave: false parks the record
- *  @returns what these operations paid to the wallet while it watched; what cannot be understood is parked
- *  @throws LedgerUnavailable, and what `mayCome` throws */
+/** @returns what these operations paid to the wallet while it watched; what may have paid it and cannot be recorded is parked
+ *  @throws LedgerUnavailable */
 export async function creditsIn(
   { parkedRecords, isRemoved, clock }: HealDeps,
   wallet: WalletDoc,
   session: Pick<LedgerSession, 'complete'>,
   records: readonly LedgerRecord[],
-  mayCome: () => boolean,
 ): Promise<Credit[]> {
   if (records.length === 0) return [];
   const { network, address, windows } = wallet;
   const isOurs = async () => new Set([address]);
-  const { credits, parked } = await readRecords(
-    { network, session, clock, isOurs, ofOneAddress: true, mayCome },
-    records,
-  );
+  const { credits, parked } = await readRecords({ network, session, clock, isOurs, historyOf: address }, records);
   await parkedRecords.park(parked);
   return credits.filter((credit) => credit.receiver === address && isWatched(windows, credit) && !isRemoved(credit));
 }

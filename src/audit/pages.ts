@@ -10,12 +10,15 @@ import type { PaymentStore } from '../stores/payments.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import { checkEnd, mustShow } from './ends.js';
 import { creditsIn, type HealDeps, heal } from './heal.js';
-import { type ListRead, type Range, readEffects, readFees } from './read.js';
+import { type EffectsRead, type ListRead, type Range, readEffects, readFees } from './read.js';
 import { readAmounts, readBooks, storeBooks } from './stored.js';
 import { Hopeless, isPatient, Late, NotYet, type Save } from './trouble.js';
 
 /** So much is read of what was before a first audit; beyond that its opening is worked out backwards. */
 const PAGES_BEFORE = 50;
+
+/** An audit with so many is not proven, however many more there are. */
+const MOST_PARKED = 1000;
 
 /** After so many failures lists are done without. Each is asked for with half as many records as the one before. */
 const MOST_LISTS_FAILED = 3;
@@ -80,13 +83,27 @@ const keyOf = ({ operationId, closedAt }: HealedOperation) => `${operationId}:${
 export type ReadPage = (audit: AuditDoc, wallet: WalletDoc, session: LedgerSession) => Promise<AuditDoc>;
 
 export function createPageReaders(deps: HealDeps & { payments: Pick<PaymentStore, 'ofOperations'> }, save: Save) {
-  const { payments, clock } = deps;
+  const { payments, parkedRecords, clock } = deps;
 
   /** What lies before the audit is not known as a whole. */
   const computedBack = (audit: AuditDoc): Promise<AuditDoc> => {
     const progress = { ...audit.progress!, ...cursorsAfter(audit.fromLedger!), before: [], books: [] };
     return save(audit, { openingSource: 'COMPUTED_BACK', progress });
   };
+
+  /** Those of these records that may be payments and are not recorded, up to `MOST_PARKED`. */
+  const stillOpen = async (parked: readonly string[]): Promise<string[]> =>
+    (await parkedRecords.openOf(parked)).slice(0, MOST_PARKED);
+
+  /** Records of these operations that are parked, and may have paid the wallet. */
+  async function parkedOf({ network, address }: WalletDoc, credited: EffectsRead['credited']): Promise<string[]> {
+    if (credited.length === 0) return [];
+    const ids = new Set(credited.map(({ id }) => `${network}:${id}`));
+    const ledgers = [...new Set(credited.map(({ ledger }) => ledger))];
+    const parked = await parkedRecords.openIn(network, address, ledgers);
+    // A change of an operation has its index behind the operation's number.
+    return parked.filter((id) => ids.has(id.split(':', 2).join(':')));
+  }
 
   /** The operation of each payment that is stored for one of these. */
   async function storedOf({ walletId }: AuditDoc, operations: readonly HealedOperation[]): Promise<string[]> {
@@ -124,11 +141,8 @@ export function createPageReaders(deps: HealDeps & { payments: Pick<PaymentStore
       if (!isFromBeginning || isLong) return computedBack(audit);
     }
     const isEnd = await isRead(audit, read, session, () => history.effectsEnd(wallet.address));
-    const mayCome = () => {
-      if (isPatient(audit, clock)) throw new Late('What a payment needs is not there yet.');
-      return false;
-    };
-    const credits = await creditsIn(deps, wallet, session, read.unpaid, mayCome);
+    if (read.unread > 0 && isPatient(audit, clock)) throw new Late('An operation that credited the wallet is missing.');
+    const credits = await creditsIn(deps, wallet, session, read.unpaid);
     const cut = audit.healing ?? [];
     const known = new Set([...(await storedOf(audit, credits)), ...cut.map(keyOf)]);
     const fresh = credits.filter((credit) => !known.has(keyOf(credit)));
@@ -146,6 +160,8 @@ export function createPageReaders(deps: HealDeps & { payments: Pick<PaymentStore
         effectsCursor: isEnd ? null : read.cursor,
         firstLedger: isFirst && read.first ? ledgerOfCursor(read.first.operationId) : progress.firstLedger,
         unknownKind: progress.unknownKind ?? read.unknownKind,
+        unread: (progress.unread ?? 0) + read.unread,
+        parked: await stillOpen([...(progress.parked ?? []), ...(await parkedOf(wallet, read.credited))]),
         pagesBefore: progress.pagesBefore + (read.isBefore ? 1 : 0),
       },
     });
@@ -163,5 +179,5 @@ export function createPageReaders(deps: HealDeps & { payments: Pick<PaymentStore
     return save(audit, { progress: { ...progress, ...books, pagesBefore, feesCursor: isEnd ? null : read.cursor } });
   };
 
-  return { countHealed, effectsPage, feesPage };
+  return { countHealed, stillOpen, effectsPage, feesPage };
 }

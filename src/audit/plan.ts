@@ -1,5 +1,6 @@
-/** What an audit decides before it reads: which servers it asks, and which ledgers it covers. Pure. */
-import type { ServerTip } from '../ledger/network-ledger.js';
+/** What an audit decides before it reads: which servers it asks, and which ledgers it covers. */
+import { type LedgerStamp, secondBefore } from '../domain/terms.js';
+import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
 
 export interface AuditServers {
   movements: Required<ServerTip> & { tip: NonNullable<ServerTip['tip']> };
@@ -23,6 +24,18 @@ export function chooseServers(
   const isOther = ({ server, tip }: ServerTip) => server !== movements.server && tip !== null;
   const { server, hasHistories } = keepers.find(isOther) ?? tips.find(isOther) ?? movements;
   return { movements, balances: { server, hasHistories }, isOneAway: open.length < keepers.length };
+}
+
+/** The ledger after which a wallet's payments count, those of the second in which it was made among them.
+ *  @throws LedgerUnavailable */
+export async function firstLedgerOf(
+  { at, ledger }: LedgerStamp,
+  session: Pick<LedgerSession, 'ledgerAtOrBefore'>,
+  latestLedger: number,
+): Promise<number> {
+  // A number beyond the newest ledger is from before a reset: its time counts.
+  if (ledger !== null && ledger <= latestLedger) return ledger;
+  return (await session.ledgerAtOrBefore(secondBefore(at)))?.sequence ?? 0;
 }
 
 export interface RangeStart {

@@ -52,8 +52,12 @@ export interface EffectsRead extends ListRead {
   unknownKind: string | null;
   /** Every effect of the page lies before the range. */
   isBefore: boolean;
-  /** Operations that credited the account and have no payment, or not all of it. */
+  /** Records of operations that may have paid the account and have no payment, or not all of it. */
   unpaid: LedgerRecord[];
+  /** Every operation that credited the account and has no payment, or not all of it, whatever it was. */
+  credited: Pick<Group, 'id' | 'ledger'>[];
+  /** How many of them no answer shows: they may be payments. */
+  unread: number;
 }
 
 export interface ReadDeps {
@@ -80,6 +84,7 @@ export async function readEffects(
   const paid = await paidGroups(payments, walletId, groups, address);
   const open = groups.filter((group) => needsOperation(group) && !paid.has(group.id));
   const found = await factsOf(deps, address, open);
+  const credited = open.filter((group) => isCredited(group) && deps.shouldBePaid(group));
   const unpaid: LedgerRecord[] = [];
   for (const group of groups) {
     const facts = found.get(group.id) ?? null;
@@ -101,6 +106,8 @@ export async function readEffects(
       groups.flatMap(({ effects }) => effects).find(({ unknownKind }) => unknownKind !== null)?.unknownKind ?? null,
     isBefore: groups.length > 0 && groups.every(({ ledger }) => ledger <= range.fromLedger),
     unpaid,
+    credited,
+    unread: credited.filter(({ id }) => !found.get(id)?.operation).length,
   };
 }
 

@@ -1,18 +1,21 @@
 /** Reads a wallet's statement from the ledger: what it holds now, and everything that moved it since the statement begins. Nothing is stored. */
 import type { Network } from '../../contracts/networks.js';
+import { rateLimited } from '../domain/api-error.js';
 import { NATIVE, sameAsset } from '../domain/asset.js';
+import { cursorId } from '../domain/coverage.js';
 import {
   type Movement,
   movementsOf,
+  type RecordedPayment,
   type StatementRead,
   type StatementRefusal,
   statementOf,
 } from '../domain/statement.js';
-import type { RequestBudget } from '../ledger/budget.js';
-import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
+import { BudgetUsedUp, LedgerUnavailable, UnfitServer, UnsureHistory } from '../ledger/errors.js';
 import type { AccountEffect, AccountFee, AccountOperation, HistoryPage } from '../ledger/history.js';
-import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
+import type { LedgerSession, NetworkLedger, ServerTip } from '../ledger/network-ledger.js';
 import { cursorAfter, ledgerOfCursor, transactionOf } from '../ledger/toid.js';
+import type { CursorStore } from '../stores/cursors.js';
 import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import { chooseServers } from './plan.js';
@@ -27,10 +30,9 @@ class TooLong extends Error {}
 export function createReadStatement(deps: {
   ledgers: ReadonlyMap<Network, NetworkLedger>;
   payments: Pick<PaymentStore, 'ofOperations'>;
-  /** Of the request budget; null where nothing limits it. */
-  share: (network: Network) => RequestBudget | null;
+  cursors: Pick<CursorStore, 'byId'>;
 }) {
-  const { ledgers, payments, share } = deps;
+  const { ledgers, payments, cursors } = deps;
 
   async function read(
     any: LedgerSession,
@@ -38,10 +40,31 @@ export function createReadStatement(deps: {
     from: Date,
     to: Date | null,
   ): Promise<StatementRead | StatementRefusal> {
-    const servers = chooseServers(await any.tips(), 0);
-    if (servers === 'none_configured') return 'no_histories';
-    if (servers === 'away') return 'away';
-    const { server, tip } = servers.movements;
+    const tips = await any.tips();
+    for (let unsure: string[] = []; ; ) {
+      const servers = chooseServers(
+        tips.map((each) => (unsure.includes(each.server) ? { ...each, tip: null } : each)),
+        0,
+      );
+      if (servers === 'none_configured') return 'no_histories';
+      if (servers === 'away') return 'away';
+      try {
+        return await readFrom(any, servers.movements, wallet, from, to);
+      } catch (error) {
+        if (!(error instanceof UnsureHistory)) throw error;
+        unsure = [...unsure, servers.movements.server];
+      }
+    }
+  }
+
+  /** @throws UnsureHistory where the server does not know an account that it must know */
+  async function readFrom(
+    any: LedgerSession,
+    { server, tip }: Pick<ServerTip, 'server'> & { tip: NonNullable<ServerTip['tip']> },
+    wallet: WalletDoc,
+    from: Date,
+    to: Date | null,
+  ): Promise<StatementRead | StatementRefusal> {
     // Balances and movements come from one server: a statement does not prove, it tells.
     const session = any.on(server);
     const start = await session.ledgerAtOrBefore(new Date(from.getTime() - 1));
@@ -50,60 +73,63 @@ export function createReadStatement(deps: {
     const { balances, changedLedger, latestLedger } = await session.holdings(wallet.address, []);
     const until = Math.max(changedLedger, latestLedger ?? 0);
     if ((await session.tip()).latestLedger < until) return 'away';
-    const movements = await readMovements(session, wallet, start?.sequence ?? 0, until);
-    const rows = statementOf(balances, movements, to);
+    const { recordLedger = null } = (await cursors.byId(cursorId(wallet.network, wallet.address))) ?? {};
+    const isKnown = Math.max(changedLedger, recordLedger ?? 0) >= tip.oldestLedger;
+    const movements = await readMovements(session, wallet, start?.sequence ?? 0, until, isKnown);
+    const rows = statementOf(balances, movements, { from, to });
     const shown = rows.flatMap((row) => row.movements);
     const paid = await payments.ofOperations(wallet._id, [
       ...new Set(shown.flatMap(({ operationId }) => operationId ?? [])),
     ]);
     const paidBy = new Map<string, PaymentDoc[]>(paid.map(({ operationId }) => [operationId, []]));
     for (const payment of paid) paidBy.get(payment.operationId)!.push(payment);
-    const paymentOf = ({ kind, operationId, asset, at }: Movement): string | null => {
+    const paymentOf = ({ kind, operationId, asset, at, changeIndex }: Movement): PaymentDoc | null => {
       if (kind !== 'received') return null;
-      const found = paidBy
-        .get(operationId ?? '')
-        ?.find(
-          (payment) =>
-            payment.ledgerClosedAt.getTime() === at.getTime() &&
-            sameAsset(asset, { code: payment.assetCode, issuer: payment.assetIssuer }),
-        );
-      return found?._id ?? null;
+      const found = (paidBy.get(operationId ?? '') ?? []).filter(
+        (payment) =>
+          payment.ledgerClosedAt.getTime() === at.getTime() &&
+          (changeIndex === null || payment.changeIndex === changeIndex) &&
+          sameAsset(asset, { code: payment.assetCode, issuer: payment.assetIssuer }),
+      );
+      // A sum of several payments is none of them.
+      return found.length === 1 ? found[0]! : null;
     };
     return rows.map((row) => ({
       ...row,
-      movements: row.movements.map((movement) => ({ ...movement, paymentId: paymentOf(movement) })),
+      movements: row.movements.map((movement) => ({ ...movement, ...recordedAs(paymentOf(movement)) })),
     }));
   }
 
+  /** @throws ApiError `rate_limited` when the account has used up what it may ask of the ledger */
   return async (wallet: WalletDoc, from: Date, to: Date | null): Promise<StatementRead | StatementRefusal> => {
-    const session = ledgers.get(wallet.network)?.session({ share: withoutWaiting(share(wallet.network)) });
+    const session = ledgers.get(wallet.network)?.session({ purpose: 'tenants', by: wallet.accountId });
     if (!session) return 'away';
     try {
       return await read(session, wallet, from, to);
     } catch (error) {
       if (error instanceof TooLong) return 'too_long';
+      if (error instanceof BudgetUsedUp) throw rateLimited(error.retryAfterSeconds);
       if (error instanceof LedgerUnavailable || error instanceof UnfitServer) return 'away';
       throw error;
     }
   };
 }
 
-/** Whoever asks for a statement is told to come again, rather than kept waiting. */
-const withoutWaiting = (share: RequestBudget | null): RequestBudget | null =>
-  share && {
-    async take(count) {
-      const waitMs = await share.take(count);
-      if (waitMs > 0) throw new LedgerUnavailable('the share of audits and statements is used up', waitMs);
-      return 0;
-    },
-  };
+/** A REJECTED payment counts for nothing. */
+const recordedAs = (payment: PaymentDoc | null): RecordedPayment => ({
+  paymentId: payment?._id ?? null,
+  value: (payment?.status !== 'REJECTED' && payment?.value) || null,
+});
 
-/** Everything that moved the account after one ledger and up to another, oldest first. @throws TooLong, LedgerUnavailable, UnfitServer */
+/** Everything that moved the account after one ledger and up to another, oldest first.
+ *  @param isKnown the server must know the account
+ *  @throws TooLong, LedgerUnavailable, UnfitServer */
 async function readMovements(
   { history }: Pick<LedgerSession, 'history'>,
   { address }: WalletDoc,
   afterLedger: number,
   untilLedger: number,
+  isKnown: boolean,
 ): Promise<Movement[]> {
   const after = cursorAfter(afterLedger);
   const isDue = (id: string) => ledgerOfCursor(id) <= untilLedger;
@@ -112,6 +138,7 @@ async function readMovements(
     afterLedger === 0 ? '0-0' : `${after}-0`,
     ({ pagingToken }: AccountEffect) => pagingToken,
     ({ operationId }) => isDue(operationId),
+    isKnown,
   );
   const start = afterLedger === 0 ? '0' : after;
   const transactions = await all(
@@ -119,12 +146,14 @@ async function readMovements(
     start,
     ({ pagingToken }: AccountFee) => pagingToken,
     ({ pagingToken }) => isDue(pagingToken),
+    isKnown || effects.length > 0,
   );
   const operations = await all(
     (cursor) => history.operations(address, cursor, PAGE_LIMIT),
     start,
     ({ id }: AccountOperation) => id,
     ({ id }) => isDue(id),
+    isKnown || transactions.length > 0,
   );
   const transactionById = new Map(transactions.map((each) => [each.pagingToken, each]));
   const operationById = new Map(operations.map((each) => [each.id, each]));
@@ -143,7 +172,9 @@ async function readMovements(
         ledger,
         operationId,
         transactionHash: transaction?.transactionHash ?? operation?.transactionHash ?? null,
-        counterparty: isPayment(movement) ? (operation?.parties.find((party) => party !== address) ?? null) : null,
+        counterparty:
+          movement.counterparty ??
+          (isPayment(movement) ? (operation?.parties.find((party) => party !== address) ?? null) : null),
         memo: transaction?.memo ?? null,
       },
     }));
@@ -158,19 +189,22 @@ const isPayment = ({ kind }: Pick<Movement, 'kind'>): boolean => kind === 'recei
 
 const toFee = ({ closedAt: at, ledger, transactionHash, memo, fee }: AccountFee): Movement => ({
   ...{ at, ledger, transactionHash, memo, operationId: null, kind: 'fee', asset: NATIVE, counterparty: null },
+  changeIndex: null,
   stroops: -fee,
 });
 
-/** All items that are due, page by page. @throws TooLong */
+/** All items that are due, page by page. @throws TooLong, UnsureHistory */
 async function all<Item>(
   read: (cursor: string) => Promise<HistoryPage<Item>>,
   start: string,
   cursorOf: (item: Item) => string,
   isDue: (item: Item) => boolean,
+  isKnown: boolean,
 ): Promise<Item[]> {
   const found: Item[] = [];
   for (let cursor = start; ; ) {
-    const { items, full } = await read(cursor);
+    const { items, full, isUnknown = false } = await read(cursor);
+    if (isUnknown && (isKnown || found.length > 0)) throw new UnsureHistory();
     found.push(...items.filter(isDue));
     if (found.length > MOST_ITEMS) throw new TooLong();
     const last = items.at(-1);

@@ -3,7 +3,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { closeBooks, isBalanced, MOST_BOOKED, netChange } from '../domain/books.js';
-import type { LedgerStamp } from '../domain/terms.js';
 import type { Outbox } from '../events/outbox.js';
 import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
@@ -17,7 +16,7 @@ import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import { readBalances, unaskedOf } from './balances.js';
 import type { HealDeps } from './heal.js';
 import { createPageReaders, cursorsAfter, FROM_THE_FIRST, rangeOf, readsOneByOne } from './pages.js';
-import { chooseServers, endOf, startOf } from './plan.js';
+import { chooseServers, endOf, firstLedgerOf, startOf } from './plan.js';
 import { assetOf, closingOf, namedAsset, readAmounts, storeAmounts, storeRows } from './stored.js';
 import { Hopeless, isPatient, Late, ListFailed, NotYet, STUCK_MS, Superseded } from './trouble.js';
 
@@ -71,13 +70,6 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
   }
   const pages = createPageReaders(deps, save);
 
-  /** Of a number beyond the newest ledger only the time counts: it may be from before the network began anew. */
-  async function firstLedgerOf({ windows }: WalletDoc, session: LedgerSession, latestLedger: number): Promise<number> {
-    const { at, ledger }: LedgerStamp = windows[0]!.from;
-    if (ledger !== null && ledger <= latestLedger) return ledger;
-    return (await session.ledgerAtOrBefore(at))?.sequence ?? 0;
-  }
-
   /** Takes the balances, and settles where the audit begins. */
   async function takeBalances(audit: AuditDoc, wallet: WalletDoc, ledger: AuditLedger): Promise<AuditDoc> {
     const state = await networkStates.byNetwork(wallet.network);
@@ -91,7 +83,8 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     if (servers === 'away') throw new NotYet('No Horizon answers.');
     const { movements } = servers;
     const { latestLedger } = movements.tip;
-    const firstLedger = last ? 0 : await firstLedgerOf(wallet, ledger.on(movements.server), latestLedger);
+    const { from } = wallet.windows[0]!;
+    const firstLedger = last ? 0 : await firstLedgerOf(from, ledger.on(movements.server), latestLedger);
     const start = startOf(last?.toLedger ?? null, firstLedger, movements.tip);
     if (!start) throw new NotYet('The Horizon that answers is behind the last audit.');
     const isCutShort = start.fromLedger > (last?.toLedger ?? firstLedger);
@@ -195,6 +188,7 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     }
     const assets = storeRows(rows);
     if (isBalanced(rows)) {
+      await checkHoles(audit);
       await save(audit, { ...(await endNow(audit)), assets, status: 'PROVEN' });
       return;
     }
@@ -216,6 +210,16 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     });
     log.error({ network: wallet.network, wallet: wallet._id, audit: audit._id }, 'an audit found a difference');
     deps.paymentsStored();
+  }
+
+  /** What the balance shows to have credited the wallet may be payments that are not recorded. @throws Late, Hopeless */
+  async function checkHoles(audit: AuditDoc): Promise<void> {
+    const { parked = [], unread = 0 } = audit.progress!;
+    if (unread > 0) throw new Hopeless(`Operations that credited this wallet cannot be read: ${unread}.`);
+    const open = await pages.stillOpen(parked);
+    if (open.length === 0) return;
+    const reason = `Records of the ledger that credited this wallet are parked: ${open.length}.`;
+    throw isPatient(audit, clock) ? new Late(reason) : new Hopeless(reason);
   }
 
   async function fail(audit: AuditDoc, reason: string): Promise<void> {

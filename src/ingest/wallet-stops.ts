@@ -73,7 +73,10 @@ export function createWalletStops(deps: {
     return { planned: planStops(ended, new Map(own.map((each) => [each._id, each])), feed), own };
   }
 
-  async function check(options: ReadOptions, planned: readonly EndedWallet[]): Promise<boolean> {
+  async function check(
+    options: Pick<ReadOptions, 'session' | 'tip'>,
+    planned: readonly EndedWallet[],
+  ): Promise<boolean> {
     const due = streamsToCheck(planned).filter(({ _id }) => checked.get(_id) !== options.tip.latestLedger);
     checked = new Map(due.map(({ _id }) => [_id, options.tip.latestLedger]));
     for (const stream of due) await reader.quietCheck(options, stream);
@@ -87,7 +90,7 @@ export function createWalletStops(deps: {
     },
 
     /** @throws LedgerUnavailable */
-    async stopAll(options: ReadOptions): Promise<void> {
+    async stopAll(options: Pick<ReadOptions, 'session' | 'tip'>): Promise<void> {
       let { planned, own } = await plan();
       if (await check(options, planned)) ({ planned, own } = await plan());
       const done = planned.filter(({ isDone }) => isDone);

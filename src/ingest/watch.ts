@@ -5,10 +5,11 @@ import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
 import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
+import { CursorConflict } from '../payments/recorder.js';
 import type { LeaseStore } from '../stores/leases.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
+import type { ParkedRetries } from './parked.js';
 import { createPollScheduler, type PollScheduler } from './poll-scheduler.js';
-import { CursorConflict } from './recorder.js';
 import type { Watcher } from './watcher.js';
 
 const LEASE_MS = 5000;
@@ -18,6 +19,8 @@ const IDLE_ROUND_MS = 1000;
 export interface WatchDeps {
   network: Network;
   watcher: Watcher;
+  /** Tries again what was set aside, beside the reading. */
+  retries: Pick<ParkedRetries, 'run'>;
   ledger: NetworkLedger;
   leases: LeaseStore;
   networkStates: NetworkStateStore;
@@ -57,11 +60,13 @@ async function holdAndWatch(deps: WatchDeps, lease: string, signal: AbortSignal)
   const lost = new AbortController();
   const ended = AbortSignal.any([signal, lost.signal]);
   const renewing = renew(deps, lease, lost, ended);
+  const retrying = deps.retries.run(ended);
   try {
     await watchRounds(deps, ended);
   } finally {
     lost.abort();
     await renewing;
+    await retrying;
   }
 }
 
@@ -116,7 +121,7 @@ async function poll(deps: WatchDeps, state: WatchState, signal: AbortSignal): Pr
   const { watcher, ledger, pollIntervalMs, clock, monotonic = clock } = deps;
   const { scheduler, read } = state;
   // Pages wait for the budget however long it takes: giving up would spend the next request on asking for the newest ledger again.
-  const session = ledger.session({ patience: signal });
+  const session = ledger.session({ purpose: 'watching' }, signal);
   try {
     const tip = await session.tip();
     const nowMs = monotonic.nowMs();
@@ -133,6 +138,7 @@ async function poll(deps: WatchDeps, state: WatchState, signal: AbortSignal): Pr
     }
   } finally {
     scheduler.spent(session.requests);
+    scheduler.othersSpent(ledger.othersSpent(), monotonic.nowMs());
   }
   return scheduler.waitMs(monotonic.nowMs());
 }

@@ -2,6 +2,8 @@
 import type { LedgerClose } from '../domain/terms.js';
 
 const MAX_KNOWN = 1000;
+/** Close times are rounded down to seconds: over less than this they tell no pace. */
+const TELLING_MS = 10_000;
 
 export interface KnownCloses {
   note(close: LedgerClose): void;
@@ -9,6 +11,8 @@ export interface KnownCloses {
   atOrBefore(ledger: number): LedgerClose | null;
   /** The newest known ledger that closed at or before a time. */
   closedAtOrBefore(time: Date): LedgerClose | null;
+  /** Milliseconds from one ledger to the next; null while too little is known. */
+  pace(): number | null;
   /** The network began anew. */
   forget(): void;
 }
@@ -25,6 +29,11 @@ export function createKnownCloses(): KnownCloses {
     },
     atOrBefore: (ledger) => known.findLast((close) => close.ledger <= ledger) ?? null,
     closedAtOrBefore: (time) => known.findLast((close) => close.closedAt <= time) ?? null,
+    pace() {
+      const [first, last] = [known[0], known.at(-1)];
+      const ms = first && last ? last.closedAt.getTime() - first.closedAt.getTime() : 0;
+      return ms < TELLING_MS ? null : ms / (last!.ledger - first!.ledger);
+    },
     forget() {
       known = [];
     },

@@ -23,10 +23,13 @@ export function createStreamFailures() {
         untilMs: nowMs + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (count - 1)),
       });
     },
+    /** How often reading on from this cursor failed. */
+    at: ({ _id: id, cursor }: { _id: string; cursor: string }): number => {
+      const known = failures.get(id);
+      return known?.cursor === cursor ? known.count : 0;
+    },
     succeeded(id: string): void {
       failures.delete(id);
     },
   };
 }
-
-export type StreamFailureLog = ReturnType<typeof createStreamFailures>;

@@ -8,6 +8,7 @@ import type { LedgerTip } from '../ledger/source.js';
 import { cursorAfter } from '../ledger/toid.js';
 import type { CursorDoc, CursorStore } from '../stores/cursors.js';
 import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
+import type { ParkedRecordStore } from '../stores/parked-records.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { ProductStore } from '../stores/products.js';
 import type { WalletStore } from '../stores/wallets.js';
@@ -25,10 +26,11 @@ export function createResets(deps: {
   paymentLinks: Pick<PaymentLinkStore, 'forgetLedgers'>;
   cursors: CursorStore;
   networkStates: NetworkStateStore;
+  parkedRecords: Pick<ParkedRecordStore, 'lose'>;
   clock: Clock;
   log: Logger;
 }) {
-  const { network, wallets, flagGap, products, paymentLinks, cursors, networkStates, clock, log } = deps;
+  const { network, wallets, flagGap, products, paymentLinks, cursors, networkStates, parkedRecords, clock, log } = deps;
 
   const cursorAt = (address: string | null, { latestLedger, latestClosedAt }: LedgerTip): CursorDoc => ({
     _id: cursorId(network, address ?? FEED),
@@ -41,6 +43,7 @@ export function createResets(deps: {
     shownLedger: latestLedger,
     shownClosedAt: latestClosedAt,
     fromLedger: address === null ? latestLedger : null,
+    recordLedger: null,
   });
 
   return {
@@ -64,6 +67,8 @@ export function createResets(deps: {
       const gap = { fromLedger: 1, toLedger: tip.latestLedger, at: clock.now() };
       log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: tip.latestLedger }, 'the network was reset');
       await flagGap(network, { gap, address: null, without: [], lostSince: state.seenAt });
+      // From now on the gap stands for them.
+      await parkedRecords.lose(network, state.seenAt, { at: clock.now(), why: 'the network began anew' });
       // The stamps that payments are judged by name ledgers of the old network too.
       const walletIds = await wallets.forgetLedgers(network);
       await paymentLinks.forgetLedgers(await products.forgetLedgers(walletIds));

@@ -4,9 +4,11 @@ import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
 import { isClockOff } from '../domain/ledger-time.js';
-import { LedgerUnavailable } from '../ledger/errors.js';
+import { protocolWarning } from '../domain/stellar-sdk.js';
+import { LedgerUnavailable, UnsureHistory } from '../ledger/errors.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import type { LedgerTip } from '../ledger/source.js';
+import type { Recorder } from '../payments/recorder.js';
 import type { CursorDoc, CursorStore } from '../stores/cursors.js';
 import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
 import type { ParkedRecordStore } from '../stores/parked-records.js';
@@ -18,12 +20,11 @@ import type { FlagGap } from './flag-gap.js';
 import { createGaps } from './gaps.js';
 import { createKnownCloses } from './known-closes.js';
 import { createModes } from './mode.js';
-import { planStreams } from './plan.js';
-import type { Recorder } from './recorder.js';
+import { type Histories, planStreams } from './plan.js';
 import { createResets } from './reset.js';
 import { sourceWarning } from './source-version.js';
 import { createStreamFailures } from './stream-failures.js';
-import { createStreamReader, type ReadOptions, type WatcherMetrics } from './stream-reader.js';
+import { createStreamReader, type ReadOptions, type StreamRole, type WatcherMetrics } from './stream-reader.js';
 import { createWalletStarts } from './wallet-starts.js';
 import { createWalletStops } from './wallet-stops.js';
 
@@ -31,6 +32,8 @@ export type { WatcherMetrics } from './stream-reader.js';
 
 const PAGE_LIMIT = 200;
 const READ_ONE_BY_ONE = 2;
+/** After so many failures at one place a page is read without what its records lack. */
+const STUCK_AFTER = 3;
 
 export interface WatcherDeps {
   network: Network;
@@ -49,6 +52,8 @@ export interface WatcherDeps {
   metrics: WatcherMetrics;
   /** Called when payments, and with them perhaps deliveries, were stored. */
   paymentsStored: () => void;
+  /** Called when records were set aside. Default nothing. */
+  recordsParked?: () => void;
   /** Records of one page. Default 200, which is Horizon's largest. */
   pageLimit?: number;
   /** More addresses than this are read by the feed; half as many or fewer one by one again. Default 2: from there on the feed costs fewer requests. */
@@ -57,9 +62,11 @@ export interface WatcherDeps {
   host?: string;
 }
 
-interface RoundOptions extends ReadOptions {
-  /** Histories of accounts may leave records out. */
-  prefersFeed: boolean;
+/** What all streams of a round have in common. */
+interface Round extends Omit<ReadOptions, 'role'> {
+  histories: Histories;
+  /** Null while addresses are read one by one. */
+  feed: CursorDoc | null;
 }
 
 export type Watcher = ReturnType<typeof createWatcher>;
@@ -70,7 +77,9 @@ export function createWatcher(deps: WatcherDeps) {
   const knownCloses = createKnownCloses();
   const failures = createStreamFailures();
   const clockCheck = createClockCheck();
-  const reader = createStreamReader({ ...deps, knownCloses, pageLimit });
+  const { recordsParked = () => undefined } = deps;
+  const isStuck = (from: Pick<CursorDoc, '_id' | 'cursor'>) => failures.at(from) >= STUCK_AFTER;
+  const reader = createStreamReader({ ...deps, recordsParked, isStuck, knownCloses, pageLimit });
   const modes = createModes({ ...deps, knownCloses, readOneByOne });
   const starts = createWalletStarts({ ...deps, knownCloses });
   const stops = createWalletStops({ ...deps, reader, modes });
@@ -96,29 +105,58 @@ export function createWatcher(deps: WatcherDeps) {
   }
 
   /** Reads one stream, after dealing with ledgers that its source has dropped. @returns how many pages it read; null when it has to wait */
-  async function readStream(options: RoundOptions, stream: CursorDoc): Promise<number | null> {
-    const next = await gaps.pass(options.session, options.tip, stream);
+  async function readStream(round: Round, stream: CursorDoc): Promise<number | null> {
+    const next = await gaps.pass(round.session, round.tip, stream);
     if (!next) return null;
     const { session, tip, cursor } = next;
-    const isFeed = cursor.address === null;
     // The next round may begin the feed there, instead of a history that leaves records out.
-    if (!isFeed && options.prefersFeed && cursor !== stream) return 0;
-    const { mustShow, mayEnd, prefersFeed: _, ...rest } = options;
-    // Only the feed may skip ahead: an address that is behind is read to its end.
-    const own = isFeed ? { mustShow: null, ...(mayEnd ? { mayEnd } : {}) } : { mustShow };
-    return reader.read({ ...rest, ...own, session, tip }, cursor);
+    if (cursor.address !== null && round.histories === 'lossy' && cursor !== stream) return 0;
+    const { signal } = round;
+    const role = roleOf(cursor, round);
+    const read = (of: Pick<ReadOptions, 'session' | 'tip'>) => reader.read({ ...of, signal, role }, cursor);
+    try {
+      return await read({ session, tip });
+    } catch (error) {
+      if (!(error instanceof UnsureHistory)) throw error;
+      return readElsewhere(session, read, error);
+    }
+  }
+
+  /** Only the feed may skip ahead, and only where histories of accounts can catch up: an address that is behind is read to its end. */
+  function roleOf({ address }: CursorDoc, { feed, histories, tip }: Round): StreamRole {
+    if (feed === null) return { kind: 'address' };
+    if (address !== null) return { kind: 'straggler', feedFrom: feed.fromLedger! };
+    if (histories === 'lossy') return { kind: 'feed', fastForward: null };
+    return { kind: 'feed', fastForward: (reached, pages) => modes.fastForward(tip, feed, reached, pages) };
+  }
+
+  /** Reads a stream by another server that answers. @throws `unsure` where there is none: the cursor stays */
+  async function readElsewhere(
+    session: LedgerSession,
+    read: (of: Pick<ReadOptions, 'session' | 'tip'>) => Promise<number>,
+    unsure: UnsureHistory,
+  ): Promise<number> {
+    for (const { server, tip } of await session.tips()) {
+      if (tip === null || server === session.server) continue;
+      try {
+        return await read({ session: session.on(server), tip });
+      } catch (error) {
+        if (!(error instanceof LedgerUnavailable)) throw error;
+      }
+    }
+    throw unsure;
   }
 
   /** Reads the streams of a round. One that fails is logged and waits; the others are read all the same.
    *  @throws what the first one threw, when all failed */
-  async function readStreams(options: RoundOptions, streams: readonly CursorDoc[]): Promise<number> {
+  async function readStreams(round: Round, streams: readonly CursorDoc[]): Promise<number> {
     let pages = 0;
     let waiting = 0;
     const errors: unknown[] = [];
     for (const stream of streams) {
-      if (options.signal.aborted) break;
+      if (round.signal.aborted) break;
       try {
-        const read = await readStream(options, stream);
+        const read = await readStream(round, stream);
         if (read === null) waiting += 1;
         pages += read ?? 0;
         failures.succeeded(stream._id);
@@ -153,7 +191,7 @@ export function createWatcher(deps: WatcherDeps) {
     tip: LedgerTip,
     { state, tipAt }: { state: NetworkStateDoc | null; tipAt: Date },
   ): Promise<void> {
-    const { latestLedger, latestClosedAt, version } = tip;
+    const { latestLedger, latestClosedAt, version, protocol } = tip;
     const answered = { seenAt: clock.now(), trouble: null };
     // A server that lags must not take the newest known ledger back.
     const isNew = !state || latestLedger > state.latestLedger || latestClosedAt > state.latestClosedAt;
@@ -163,6 +201,7 @@ export function createWatcher(deps: WatcherDeps) {
     const measuredMs = state?.clockHost === clockHost ? state?.clockAheadMs : null;
     const clockAheadMs = clockCheck.aheadMs() ?? measuredMs ?? null;
     warnOnce(warning, session.server);
+    warnOnce(protocolWarning(protocol), session.server);
     warnOnce(isClockOff(clockAheadMs) ? "this host's clock does not agree with the ledger's close times" : null, null);
     await networkStates.save(network, {
       ...answered,
@@ -170,6 +209,7 @@ export function createWatcher(deps: WatcherDeps) {
       clockAheadMs,
       clockHost,
       sourceVersion: version,
+      protocol,
       isSourceBehind: tip.isBehind,
       sourceWarning: warning,
     });
@@ -187,23 +227,13 @@ export function createWatcher(deps: WatcherDeps) {
       clockCheck.saw(tip, clock.nowMs(), monotonic.nowMs());
       await startWallets(session, tip, state);
       const nowMs = monotonic.nowMs();
-      const prefersFeed = sourceWarning(tip.version) !== null;
-      const source = { prefersFeed, oldestKept: (ledger: number) => gaps.oldestKept(session, tip, ledger) };
+      const histories = sourceWarning(tip.version) === null ? 'complete' : 'lossy';
+      const source = { histories, oldestKept: (ledger: number) => gaps.oldestKept(session, tip, ledger) } as const;
       const { feed, streams } = await modes.choose(tip, source, failures.waiting(nowMs));
-      const options: RoundOptions = {
-        session,
-        tip,
-        prefersFeed,
-        mustShow: feed?.fromLedger ?? null,
-        signal,
-        // Where account histories may leave records out, only the feed can catch up.
-        ...(feed && !prefersFeed
-          ? { mayEnd: (cursor: CursorDoc, pages: number) => modes.fastForward(tip, feed, cursor, pages) }
-          : {}),
-      };
       const all = feed ? [feed, ...streams] : streams;
-      const pages = await readStreams(options, planStreams(all, failures.all, nowMs));
-      await stops.stopAll(options);
+      const round: Round = { session, tip, signal, histories, feed };
+      const pages = await readStreams(round, planStreams(all, failures.all, nowMs));
+      await stops.stopAll(round);
       await keepState(session, tip, { state, tipAt });
       return pages;
     },

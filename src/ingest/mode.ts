@@ -10,7 +10,7 @@ import { cursorAfter, ledgerOfCursor } from '../ledger/toid.js';
 import type { CursorDoc, CursorStore } from '../stores/cursors.js';
 import type { WalletStore } from '../stores/wallets.js';
 import type { KnownCloses } from './known-closes.js';
-import { droppedLedger, nearFrom, planMode } from './plan.js';
+import { droppedLedger, type Histories, nearFrom, planMode } from './plan.js';
 
 const BATCH = 1000;
 /** Streams of single addresses that are read in one round besides the feed. */
@@ -51,6 +51,7 @@ export function createModes(deps: {
       shownLedger: fromLedger,
       shownClosedAt: closedAt,
       fromLedger,
+      recordLedger: null,
     };
   };
 
@@ -88,13 +89,13 @@ export function createModes(deps: {
      *  @returns what to read in this round */
     async choose(
       tip: LedgerTip,
-      { prefersFeed, oldestKept }: { prefersFeed: boolean; oldestKept: (ledger: number) => Promise<number> },
+      { histories, oldestKept }: { histories: Histories; oldestKept: (ledger: number) => Promise<number> },
       failing: readonly string[],
     ): Promise<RoundStreams> {
       const addresses = await wallets.watchedAddresses(network, { limit: readOneByOne + 1 });
       let feed = await cursors.byId(feedId);
       const lowestNearLedger = (await cursors.lowestFrom(network, nearFrom(tip)))?.shownLedger ?? null;
-      const facts = { tip, feed, addresses: addresses.length, readOneByOne, prefersFeed, lowestNearLedger };
+      const facts = { tip, feed, addresses: addresses.length, readOneByOne, histories, lowestNearLedger };
       const dropped = droppedLedger(facts);
       const oldestLedger = dropped === null ? tip.oldestLedger : await oldestKept(dropped);
       const plan = planMode({ ...facts, tip: { ...tip, oldestLedger } });

@@ -6,23 +6,19 @@ import { LedgerUnavailable } from '../ledger/errors.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import { type LedgerTip, MOST_AMONG, type Page } from '../ledger/source.js';
 import { ledgerOfCursor } from '../ledger/toid.js';
+import type { Recorder } from '../payments/recorder.js';
 import type { CursorDoc, CursorStore, Progress } from '../stores/cursors.js';
-import type { ParkedRecordStore } from '../stores/parked-records.js';
 import type { WalletStore } from '../stores/wallets.js';
 import type { KnownCloses } from './known-closes.js';
-import { createLateRecords } from './late-records.js';
-import { planRead } from './plan.js';
+import { FARTHEST_BEHIND_LEDGERS, FARTHEST_BEHIND_MS, planRead } from './plan.js';
 import { readAhead } from './read-ahead.js';
 import { type Reading, readRecords } from './reading.js';
-import type { Recorder } from './recorder.js';
 
 /** Pages stored in one transaction, if that many have been read; fewer after a slow one, because MongoDB ends transactions that take too long. */
 const PAGES_AT_ONCE = 8;
 const LONG_STORE_MS = 2000;
 const LONG_HISTORY_LEDGERS = 100;
 const GONE_RETRY_MS = 5000;
-/** How far behind a server may be whose answer does not show how far it is: more than an hour. Only an account without any history gets such answers. */
-const FARTHEST_BEHIND_LEDGERS = 1000;
 
 export interface WatcherMetrics {
   payments(count: number): void;
@@ -33,7 +29,6 @@ export interface StreamReaderDeps {
   network: Network;
   wallets: Pick<WalletStore, 'at' | 'watchedAddresses'>;
   cursors: Pick<CursorStore, 'advance'>;
-  parkedRecords: Pick<ParkedRecordStore, 'park'>;
   recorder: Pick<Recorder, 'record'>;
   knownCloses: KnownCloses;
   clock: Clock;
@@ -41,18 +36,28 @@ export interface StreamReaderDeps {
   metrics: WatcherMetrics;
   /** Called when payments, and with them perhaps deliveries, were stored. */
   paymentsStored: () => void;
+  /** Called when records were set aside. */
+  recordsParked: () => void;
+  /** Whether reading fails again and again behind a cursor. */
+  isStuck: (from: Pick<CursorDoc, '_id' | 'cursor'>) => boolean;
   pageLimit: number;
 }
 
 export interface ReadOptions {
   session: LedgerSession;
   tip: LedgerTip;
-  /** The ledger that the stream has to be shown before the feed can cover its address; null when it need not. */
-  mustShow: number | null;
   signal: AbortSignal;
-  /** Called when twice as many pages have been read as the last time. True ends the reading. */
-  mayEnd?(cursor: CursorDoc, pages: number): Promise<boolean>;
+  role: StreamRole;
 }
+
+/** What a stream is to its round, and so how far it is read. */
+export type StreamRole =
+  /** An address that is read by itself, to its end. */
+  | { kind: 'address' }
+  /** An address that the feed does not cover yet: it has to be shown the ledger with which the feed begins. */
+  | { kind: 'straggler'; feedFrom: number }
+  /** The network's feed. `fastForward` is asked whenever twice as many pages have been read as the last time; true ends the reading. */
+  | { kind: 'feed'; fastForward: ((reached: CursorDoc, pages: number) => Promise<boolean>) | null };
 
 interface PageRead extends Reading {
   to: Progress;
@@ -62,9 +67,7 @@ interface PageRead extends Reading {
 export type StreamReader = ReturnType<typeof createStreamReader>;
 
 export function createStreamReader(deps: StreamReaderDeps) {
-  const { network, wallets, cursors, parkedRecords, recorder, knownCloses, clock, log, metrics, pageLimit } = deps;
-
-  const late = createLateRecords();
+  const { network, wallets, cursors, recorder, knownCloses, clock, log, metrics, pageLimit } = deps;
 
   async function isOurs(addresses: readonly string[]): Promise<ReadonlySet<string>> {
     if (addresses.length === 0) return new Set();
@@ -84,9 +87,9 @@ export function createStreamReader(deps: StreamReaderDeps) {
     return watched === null || watched.some((address) => !among.includes(address));
   }
 
-  async function fetchPage(session: LedgerSession, from: CursorDoc): Promise<Page> {
+  async function fetchPage(session: LedgerSession, from: CursorDoc, hasRecords: boolean): Promise<Page> {
     const { address, cursor, shownLedger } = from;
-    if (address !== null) return session.accountPayments(address, cursor, pageLimit, { shownLedger });
+    if (address !== null) return session.accountPayments(address, cursor, pageLimit, { shownLedger, hasRecords });
     for (;;) {
       const page = await session.payments(cursor, pageLimit, { shownLedger, among: fewAddresses });
       if (!(await leavesOut(page))) return page;
@@ -95,12 +98,16 @@ export function createStreamReader(deps: StreamReaderDeps) {
 
   /** @throws LedgerUnavailable when the server has dropped what comes next; until its tip says so, the wallet lags. */
   async function readPage({ session, tip }: ReadOptions, from: CursorDoc): Promise<PageRead> {
-    const page = await fetchPage(session, from);
+    const page = await fetchPage(session, from, hasKeptRecords(tip, from));
     if (page.gone || (await wasCut(session, tip, from)))
       throw new LedgerUnavailable('it no longer has what comes next', GONE_RETRY_MS);
-    const ofOneAddress = from.address !== null;
-    const mayCome = () => late.mayCome(from);
-    const reading = await readRecords({ network, session, clock, isOurs, ofOneAddress, mayCome }, page.records);
+    const { address: historyOf, shownClosedAt: closedFrom } = from;
+    // What one record lacks must not keep the others waiting.
+    const leavesBehind = deps.isStuck(from) ? 'everything' : 'one_by_one';
+    const reading = await readRecords(
+      { network, session, clock, isOurs, historyOf, closedFrom, leavesBehind },
+      page.records,
+    );
     if (page.full && (page.cursor === null || page.cursor === from.cursor))
       throw new LedgerUnavailable('it answers a full page that leads nowhere', GONE_RETRY_MS);
     return { ...reading, to: progressAfter(page, tip, from), full: page.full };
@@ -121,6 +128,7 @@ export function createStreamReader(deps: StreamReaderDeps) {
       ledger: isNewer ? tip.latestLedger : Math.max(from.ledger, page.full ? ledgerOfCursor(cursor) - 1 : 0),
       closedAt: isNewer ? tip.latestClosedAt : from.closedAt,
       readAt: clock.now(),
+      recordLedger: from.address === null ? null : newestOf(page, from.recordLedger),
     };
   }
 
@@ -146,13 +154,13 @@ export function createStreamReader(deps: StreamReaderDeps) {
     const credits = pages.flatMap((page) => page.credits);
     const refunds = pages.flatMap((page) => page.refunds);
     const parked = pages.flatMap((page) => page.parked);
+    if (credits.length + refunds.length + parked.length === 0) return cursors.advance(from, to);
+    const stored = await recorder.record(network, { credits, refunds, parked }, { from, to });
     if (parked.length > 0) {
-      await parkedRecords.park(parked);
       metrics.parked(parked.length);
       for (const { _id, reason } of parked) log.warn({ network, record: _id, reason }, 'record parked');
+      deps.recordsParked();
     }
-    if (credits.length === 0 && refunds.length === 0) return cursors.advance(from, to);
-    const stored = await recorder.record(network, { credits, refunds }, { from, to });
     metrics.payments(stored.length);
     for (const { _id, status, reason, ledger } of stored)
       log.info({ network, payment: _id, status, reason, ledger }, 'payment');
@@ -160,15 +168,25 @@ export function createStreamReader(deps: StreamReaderDeps) {
     return true;
   }
 
+  /** What a server has that does not say how far it is; null while the network's pace is unknown. */
+  function leastShown({ latestLedger }: LedgerTip): number | null {
+    const pace = knownCloses.pace();
+    return pace && latestLedger - Math.max(FARTHEST_BEHIND_LEDGERS, Math.ceil(FARTHEST_BEHIND_MS / pace));
+  }
+
   /** Asks whether anything came after the cursor, in one answer that shows how far its server is, and moves the cursor by it.
    *  @returns where the cursor is then; null when something came, or may have come. */
-  async function quietCheck({ session, tip }: ReadOptions, from: CursorDoc): Promise<CursorDoc | null> {
+  async function quietCheck(
+    { session, tip }: Pick<ReadOptions, 'session' | 'tip'>,
+    from: CursorDoc,
+  ): Promise<CursorDoc | null> {
     const { isQuiet, shownLedger } = await session.quietCheck(from.address, from.cursor, {
       shownLedger: from.shownLedger,
+      hasRecords: hasKeptRecords(tip, from),
     });
     // Where ledgers were dropped, the server cannot say that nothing came.
     if (!isQuiet || (await wasCut(session, tip, from))) return null;
-    const shown = shownLedger ?? tip.latestLedger - FARTHEST_BEHIND_LEDGERS;
+    const shown = shownLedger ?? leastShown(tip) ?? from.shownLedger;
     const isNewer = tip.latestLedger > from.ledger;
     const to: Progress = {
       ...shownUpTo(from, shown),
@@ -176,13 +194,15 @@ export function createStreamReader(deps: StreamReaderDeps) {
       ledger: isNewer ? tip.latestLedger : from.ledger,
       closedAt: isNewer ? tip.latestClosedAt : from.closedAt,
       readAt: clock.now(),
+      recordLedger: from.recordLedger,
     };
     await cursors.advance(from, to);
     return { ...from, ...to };
   }
 
   async function readPages(options: ReadOptions, start: CursorDoc): Promise<number> {
-    const { session, signal, mayEnd } = options;
+    const { session, signal, role } = options;
+    const fastForward = role.kind === 'feed' ? role.fastForward : null;
     // The server is asked, and its answers parsed, while MongoDB stores.
     const ahead = readAhead((from) => readPage(options, from), start);
     let cursor = start;
@@ -201,9 +221,9 @@ export function createStreamReader(deps: StreamReaderDeps) {
         pages += read.length;
         if (!moved || !full || session.isStale()) return pages;
         cursor = { ...cursor, ...to };
-        if (mayEnd && pages >= askAt) {
+        if (fastForward && pages >= askAt) {
           askAt = 2 * pages;
-          if (await mayEnd(cursor, pages)) return pages;
+          if (await fastForward(cursor, pages)) return pages;
         }
       }
     } finally {
@@ -217,13 +237,24 @@ export function createStreamReader(deps: StreamReaderDeps) {
 
     /** Reads a stream to its end. @returns how many pages it read, a quiet check counted as one. */
     async read(options: ReadOptions, cursor: CursorDoc): Promise<number> {
-      const plan = planRead(cursor, options.tip, options.mustShow);
+      const { role } = options;
+      const plan = planRead(cursor, options.tip, role.kind === 'straggler' ? role.feedFrom : null);
       if (plan === 'nothing_new') return 0;
       if (plan === 'read') return readPages(options, cursor);
       return (await quietCheck(options, cursor)) ? 1 : 1 + (await readPages(options, cursor));
     },
   };
 }
+
+/** Whether a server that keeps as much as the tip says must know the address. */
+const hasKeptRecords = ({ oldestLedger }: LedgerTip, { recordLedger }: CursorDoc): boolean =>
+  recordLedger !== null && recordLedger >= oldestLedger;
+
+/** The newest ledger that a record of the page is in, or the one that is known. */
+const newestOf = ({ records }: Page, known: number | null): number | null =>
+  records.reduce<number | null>((newest, { outcome: { pagingToken } }) => {
+    return pagingToken === null ? newest : Math.max(newest ?? 0, ledgerOfCursor(pagingToken));
+  }, known);
 
 const shownOf = ({ shownLedger, shownClosedAt }: Progress) => ({ shownLedger, shownClosedAt });
 

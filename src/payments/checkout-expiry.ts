@@ -1,21 +1,23 @@
-/** Expires checkouts, once it is proven that they were not paid: when the ledger has been read beyond their end for their wallet.
+/** Expires checkouts, once it is proven that they were not paid: when the ledger has been read beyond their end for their wallet, and nothing that was
+ *  set aside of it may have paid them.
  *
- *  A payment is stored in the transaction that moves the cursor past it. So whoever reads the cursor first and the checkout after it sees every
- *  payment that the cursor covers. Runs of several processes do no harm: of two that expire a checkout one finds it OPEN. */
+ *  A payment is stored, or its record set aside, in the transaction that moves the cursor past it, and a record is set aside until the transaction that
+ *  stores its payment. The cursor is read first, then what is set aside, and the checkout after both: every payment that the cursor covers is seen. Runs
+ *  of several processes do no harm: of two that expire a checkout one finds it OPEN. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
-import { isProvenUnpaid, type ReadState } from '../domain/checkout.js';
+import { isReadToEnd, type ReadState } from '../domain/checkout.js';
 import { cursorId, FEED, gapFoundAt, shownCursor } from '../domain/coverage.js';
-import type { Outbox } from '../events/outbox.js';
-import type { CheckoutFacts } from '../resources/checkout.js';
 import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
 import type { CursorStore } from '../stores/cursors.js';
 import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
-import type { PaymentStore } from '../stores/payments.js';
-import type { ProductDoc, ProductStore } from '../stores/products.js';
-import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import type { ParkedRecordStore } from '../stores/parked-records.js';
+import type { WalletDoc } from '../stores/wallets.js';
+import { toCheckoutState, withState } from './checkout.js';
+import { type CheckoutPayable, loadPayables, ofAllAccounts, type SystemPayables } from './payable.js';
+import type { Settle } from './settle.js';
 
 const BATCH = 200;
 /** More batches than this are left for the next run. */
@@ -28,15 +30,13 @@ const MAX_WAIT_MS = 30_000;
 /** Of a wallet that was deleted a moment ago. */
 const UNREAD: ReadState = { readTo: null, gapFoundAt: null };
 
-export interface CheckoutExpiryDeps {
+export interface CheckoutExpiryDeps extends Pick<SystemPayables, 'products' | 'wallets'> {
   forAccount: ForAccount<'checkouts'>;
-  checkouts: CheckoutStore;
-  wallets: Pick<WalletStore, 'ofAllAccounts'>;
-  products: Pick<ProductStore, 'ofAllAccounts'>;
-  payments: Pick<PaymentStore, 'ofCheckout'>;
+  checkouts: Pick<CheckoutStore, 'dueForExpiry' | 'checkExpiryAgain' | 'openOf'>;
   cursors: Pick<CursorStore, 'byIds'>;
   networkStates: Pick<NetworkStateStore, 'all'>;
-  outbox: Outbox;
+  parkedRecords: Pick<ParkedRecordStore, 'networksWithOpen' | 'mayHavePaid'>;
+  settle: Settle;
   transaction: Database['transaction'];
   clock: Clock;
   log: Logger;
@@ -44,9 +44,12 @@ export interface CheckoutExpiryDeps {
   eventsStored: () => void;
 }
 
+const expired = (checkout: CheckoutDoc, now: Date): CheckoutDoc =>
+  withState(checkout, { ...toCheckoutState(checkout), status: 'EXPIRED' }, now);
+
 export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
-  const { forAccount, checkouts, wallets, products, payments, cursors, outbox, transaction } = deps;
-  const { clock, log, eventsStored } = deps;
+  const { forAccount, checkouts, wallets, cursors, parkedRecords, settle, transaction, clock, log, eventsStored } =
+    deps;
 
   /** First how far was read, then what was missing on the way: a gap is flagged before a cursor moves past it. */
   async function readStates(used: readonly WalletDoc[]): Promise<Map<string, ReadState>> {
@@ -68,22 +71,22 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
     );
   }
 
-  /** In one transaction. @returns how many were still OPEN */
-  function expire(proven: readonly CheckoutFacts[]): Promise<number> {
+  /** Those that are still OPEN, in one transaction. */
+  function expire(proven: readonly CheckoutPayable[]): Promise<unknown> {
     return transaction(async (session) => {
-      const factsById = new Map(proven.map((facts) => [facts.checkout._id, facts]));
-      const outboxEvents = [];
-      for (const checkout of await checkouts.expire([...factsById.keys()], clock.now(), session)) {
-        const facts = factsById.get(checkout._id)!;
-        const came = checkout.paymentCount > 0 ? await payments.ofCheckout(checkout, session) : [];
-        outboxEvents.push(outbox.ofCheckout('checkout.expired', { ...facts, checkout }, came));
-      }
-      await outbox.publish(outboxEvents, session);
-      return outboxEvents.length;
+      const payableById = new Map(proven.map((payable) => [payable.checkout._id, payable]));
+      const now = clock.now();
+      const open = await checkouts.openOf([...payableById.keys()], session);
+      const changes = open.map((checkout) => ({
+        payable: { ...payableById.get(checkout._id)!, checkout: expired(checkout, now) },
+        statusBefore: checkout.status,
+        payments: [],
+      }));
+      await settle(changes, session);
     });
   }
 
-  async function expireAll(proven: readonly CheckoutFacts[]): Promise<void> {
+  async function expireAll(proven: readonly CheckoutPayable[]): Promise<void> {
     for (let from = 0; from < proven.length; from += EXPIRED_AT_ONCE) {
       const some = proven.slice(from, from + EXPIRED_AT_ONCE);
       try {
@@ -106,31 +109,35 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
     );
   }
 
+  /** Whether something that was set aside may have paid it. */
+  const mayBeParked = async ({ checkout, wallet }: CheckoutPayable): Promise<boolean> => {
+    const { network, address } = wallet;
+    return parkedRecords.mayHavePaid({ network, address, from: checkout.createdAt, until: checkout.expiresAt });
+  };
+
   async function runBatch(due: readonly CheckoutDoc[]): Promise<void> {
-    const used = await wallets.ofAllAccounts([...new Set(due.map(({ walletId }) => walletId))]);
+    const payables = await loadPayables(ofAllAccounts(deps), due);
     // Before the checkouts are expired, never after.
-    const readByWallet = await readStates(used);
-    const sold = await products.ofAllAccounts([...new Set(due.flatMap(({ productId }) => productId ?? []))]);
-    const walletById = new Map(used.map((wallet) => [wallet._id, wallet]));
-    const productById = new Map<string, ProductDoc>(sold.map((product) => [product._id, product]));
-    const proven: CheckoutFacts[] = [];
-    const waiting: CheckoutDoc[] = [];
-    const orphans = new Map<string, string[]>();
-    for (const checkout of due) {
-      const wallet = walletById.get(checkout.walletId);
-      const product = productById.get(checkout.productId ?? '') ?? null;
-      if (!wallet || (checkout.productId !== null && !product)) {
-        const { accountId, _id } = checkout;
-        orphans.set(accountId, [...(orphans.get(accountId) ?? []), _id]);
-      } else if (isProvenUnpaid(checkout, readByWallet.get(wallet._id) ?? UNREAD))
-        proven.push({ checkout, product, wallet });
-      else waiting.push(checkout);
+    const readByWallet = await readStates([...new Set(payables.map(({ wallet }) => wallet))]);
+    const withOpen = await parkedRecords.networksWithOpen(new Set(payables.map(({ wallet }) => wallet.network)));
+    const unpaid = new Set<CheckoutPayable>();
+    for (const payable of payables) {
+      const { checkout, wallet } = payable;
+      const isRead = isReadToEnd(checkout, readByWallet.get(wallet._id) ?? UNREAD);
+      if (isRead && !(withOpen.has(wallet.network) && (await mayBeParked(payable)))) unpaid.add(payable);
     }
-    await lookAgain(waiting);
-    await expireAll(proven);
-    for (const [accountId, ids] of orphans) {
+    await lookAgain(payables.filter((payable) => !unpaid.has(payable)).map(({ checkout }) => checkout));
+    await expireAll([...unpaid]);
+    const found = new Set(payables.map(({ checkout }) => checkout._id));
+    await removeOrphans(due.filter(({ _id }) => !found.has(_id)));
+  }
+
+  /** Those of products and wallets that are gone: the deletion was cut off before it came to them. */
+  async function removeOrphans(orphans: readonly CheckoutDoc[]): Promise<void> {
+    const idsOf = new Map<string, string[]>();
+    for (const { accountId, _id } of orphans) idsOf.set(accountId, [...(idsOf.get(accountId) ?? []), _id]);
+    for (const [accountId, ids] of idsOf)
       await transaction((session) => forAccount(accountId).checkouts.removeUnpaid(ids, session));
-    }
   }
 
   return {

@@ -3,21 +3,28 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
-import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
+import { rateLimited } from '../domain/api-error.js';
+import { cursorId } from '../domain/coverage.js';
+import type { Asker } from '../ledger/budget.js';
+import { BudgetUsedUp, LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
+import type { LedgerTip } from '../ledger/source.js';
 import { cursorAfter, ledgerOfCursor } from '../ledger/toid.js';
+import type { Recorder } from '../payments/recorder.js';
+import type { CursorStore } from '../stores/cursors.js';
 import type { Database } from '../stores/database.js';
 import type { GapDoc, GapStore } from '../stores/gaps.js';
 import type { LeaseStore } from '../stores/leases.js';
-import type { ParkedRecordStore } from '../stores/parked-records.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import { FARTHEST_BEHIND_LEDGERS, FARTHEST_BEHIND_MS } from './plan.js';
 import { readRecords } from './reading.js';
-import type { Recorder } from './recorder.js';
 
 const PAGE_LIMIT = 200;
 /** Of one call: what is left goes on with the next one. */
 const MAX_PAGES = 50;
 const LEASE_MS = 120_000;
+/** What was read is kept even where the budget is used up by then: a request that shows it is worth this wait. */
+const LAST_WAIT_MS = 30_000;
 
 export interface MendOptions {
   /** In place of the configured sources. */
@@ -32,8 +39,8 @@ export type MendOutcome = { mended: number; open: number; isCut: boolean } | 'no
 export interface MendDeps {
   ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session'>>;
   wallets: Pick<WalletStore, 'ofAllAccounts' | 'setGap'>;
+  cursors: Pick<CursorStore, 'byId'>;
   gaps: GapStore;
-  parkedRecords: Pick<ParkedRecordStore, 'park'>;
   recorder: Pick<Recorder, 'record'>;
   leases: Pick<LeaseStore, 'hold' | 'release'>;
   transaction: Database['transaction'];
@@ -42,14 +49,22 @@ export interface MendDeps {
   log: Logger;
 }
 
+/** A source that has a gap. */
+interface Holder {
+  session: LedgerSession;
+  tip: LedgerTip;
+  /** Whether it still has this ledger. @throws LedgerUnavailable when it has not */
+  keeps(ledger: number): Promise<boolean>;
+}
+
 export type MendGaps = ReturnType<typeof createMendGaps>;
 
 export function createMendGaps(deps: MendDeps) {
-  const { ledgers, wallets, gaps, parkedRecords, recorder, leases, transaction, processId, clock, log } = deps;
+  const { ledgers, wallets, cursors, gaps, recorder, leases, transaction, processId, clock, log } = deps;
 
   /** Reads on in a gap. @returns whether it is read to its end. @throws LedgerUnavailable */
   async function read(
-    session: LedgerSession,
+    { session, tip, keeps }: Holder,
     wallet: WalletDoc,
     gap: GapDoc,
     pages: { left: number },
@@ -58,40 +73,93 @@ export function createMendGaps(deps: MendDeps) {
     const { network, address } = wallet;
     const isOurs = async () => new Set([address]);
     const firstLedger = (gap.readTo ?? gap.fromLedger - 1) + 1;
-    let cursor = cursorAfter(firstLedger - 1);
-    while (pages.left > 0) {
-      pages.left -= 1;
-      const page = await session.accountPayments(address, cursor, PAGE_LIMIT);
+    const hasRecords = await hasKeptRecords(wallet, tip);
+    const readPage = async (from: string) => {
+      const page = await session.accountPayments(address, from, PAGE_LIMIT, { hasRecords });
       if (page.gone) throw new LedgerUnavailable('it no longer has what comes next', 0);
       const within = page.records.filter(({ outcome }) => isUpTo(outcome.pagingToken, gap.toLedger));
-      const reading = await readRecords({ network, session, clock, isOurs, ofOneAddress: true }, within);
+      return { page, reading: await readRecords({ network, session, clock, isOurs, historyOf: address }, within) };
+    };
+    const begin = cursorAfter(firstLedger - 1);
+    let cursor = begin;
+    let usedUp: BudgetUsedUp | null = null;
+    while (pages.left > 0) {
+      pages.left -= 1;
+      const read = await readPage(cursor).catch((error: unknown) => {
+        if (!(error instanceof BudgetUsedUp)) throw error;
+        return error;
+      });
+      if (read instanceof BudgetUsedUp) {
+        usedUp = read;
+        break;
+      }
+      const { page, reading } = read;
       if (isForeign && reading.parked.length > 0) throw new LedgerUnavailable('it holds what cannot be understood', 0);
-      await parkedRecords.park(reading.parked);
       await recorder.record(network, { ...reading, only: wallet }, null);
       const end = page.cursor;
-      if (!page.full || (end !== null && ledgerOfCursor(end) > gap.toLedger)) return keeps(session, firstLedger);
+      if (end !== null && ledgerOfCursor(end) > gap.toLedger) return keeps(firstLedger);
+      if (!page.full) {
+        const isShown = (page.shownLedger ?? 0) >= gap.toLedger;
+        if (isShown || (await isQuietTo({ session, tip, hasRecords }, wallet, gap, end ?? cursor)))
+          return keeps(firstLedger);
+        throw new LedgerUnavailable('it does not show the end of the gap', 0);
+      }
       if (end === null || BigInt(end) <= BigInt(cursor))
         throw new LedgerUnavailable('it answers a page that leads nowhere', 0);
       cursor = end;
     }
     // The last ledger may go on in the next page.
-    if (await keeps(session, firstLedger)) await gaps.noteRead(gap._id, ledgerOfCursor(cursor) - 1);
+    if (cursor !== begin && (await keeps(firstLedger))) await gaps.noteRead(gap._id, ledgerOfCursor(cursor) - 1);
+    if (usedUp) throw usedUp;
     return false;
   }
 
+  /** Whether a server that keeps as much as the tip says must know the address. */
+  async function hasKeptRecords({ network, address }: WalletDoc, { oldestLedger }: LedgerTip): Promise<boolean> {
+    const { recordLedger = null } = (await cursors.byId(cursorId(network, address))) ?? {};
+    return recordLedger !== null && recordLedger >= oldestLedger;
+  }
+
+  /** Whether one answer shows that nothing came after the cursor up to the gap's end: the server that gave the last page may be another one than that of
+   *  the tip, and behind it. */
+  async function isQuietTo(
+    { session, tip, hasRecords }: Pick<Holder, 'session' | 'tip'> & { hasRecords: boolean },
+    { address }: WalletDoc,
+    { toLedger, at }: GapDoc,
+    cursor: string,
+  ): Promise<boolean> {
+    const { isQuiet, shownLedger } = await session.quietCheck(address, cursor, { hasRecords });
+    if (shownLedger !== null) return isQuiet && shownLedger >= toLedger;
+    // Some servers say no more than that of an account without any history; none is so far behind.
+    const isLongPast =
+      tip.latestLedger - toLedger >= FARTHEST_BEHIND_LEDGERS &&
+      tip.latestClosedAt.getTime() - at.getTime() >= FARTHEST_BEHIND_MS;
+    return isQuiet && isLongPast;
+  }
+
   /** A server that dropped ledgers while they were read gave pages without them. */
-  async function keeps(session: LedgerSession, ledger: number): Promise<boolean> {
-    const { oldestLedger } = await session.tip();
-    if (oldestLedger > ledger) throw new LedgerUnavailable('it dropped what was being read', 0);
-    return true;
+  async function keepsOn(from: Pick<NetworkLedger, 'session'>, asker: Asker, server: string, ledger: number) {
+    const [tooLong, done] = [new AbortController(), new AbortController()];
+    void clock.sleep(LAST_WAIT_MS, done.signal).then(() => tooLong.abort());
+    try {
+      const { oldestLedger } = await from.session(asker, tooLong.signal).on(server).tip();
+      if (oldestLedger > ledger) throw new LedgerUnavailable('it dropped what was being read', 0);
+      return true;
+    } finally {
+      done.abort();
+    }
   }
 
   /** The source that has the whole gap, with a session of its own; null when none has. @throws LedgerUnavailable when one that may have it is away */
-  async function holderOf(session: LedgerSession, gap: GapDoc): Promise<LedgerSession | null> {
+  async function holderOf(from: Pick<NetworkLedger, 'session'>, asker: Asker, gap: GapDoc): Promise<Holder | null> {
+    const session = from.session(asker);
     const tips = await session.tips();
     const fromLedger = (gap.readTo ?? gap.fromLedger - 1) + 1;
     const holder = tips.find(({ tip }) => tip && tip.oldestLedger <= fromLedger && tip.latestLedger >= gap.toLedger);
-    if (holder) return session.on(holder.server);
+    if (holder?.tip) {
+      const { server, tip } = holder;
+      return { session: session.on(server), tip, keeps: (ledger) => keepsOn(from, asker, server, ledger) };
+    }
     if (tips.some(({ tip }) => tip === null)) throw new LedgerUnavailable('a source does not answer', 0);
     return null;
   }
@@ -118,16 +186,17 @@ export function createMendGaps(deps: MendDeps) {
     const open = await gaps.openOf(wallet._id);
     const from = source ?? ledgers.get(wallet.network);
     if (!from) return 'away';
-    const session = from.session();
+    const asker: Asker = { purpose: 'tenants', by: wallet.accountId };
     const pages = { left: isForeign ? MAX_PAGES / 5 : MAX_PAGES };
     let [mended, had, away] = [0, 0, false];
     for (const gap of open) {
       try {
-        const holder = await holderOf(session, gap);
+        const holder = await holderOf(from, asker, gap);
         if (!holder) continue;
         had += 1;
         if ((await read(holder, wallet, gap, pages, isForeign)) && (await close(wallet, gap))) mended += 1;
       } catch (error) {
+        if (error instanceof BudgetUsedUp) throw rateLimited(error.retryAfterSeconds);
         if (!(error instanceof LedgerUnavailable || error instanceof UnfitServer)) throw error;
         log.warn({ network: wallet.network, wallet: wallet._id, reason: error.message }, 'gap not mended');
         away = true;
@@ -137,6 +206,7 @@ export function createMendGaps(deps: MendDeps) {
     return { mended, open: (await gaps.openOf(wallet._id)).length, isCut: pages.left === 0 };
   }
 
+  /** @throws ApiError `rate_limited` when the account has used up what it may ask of the ledger: what was read by then is kept */
   return async (wallet: WalletDoc, options: MendOptions = {}): Promise<MendOutcome> => {
     const lease = `mend:${wallet._id}`;
     const holder = `${processId}:${clock.randomBytes(8).toString('hex')}`;

@@ -15,17 +15,23 @@ const FRESH_MS = 15_000;
 /** An answer serves all who ask within this time. */
 const SHARED_FOR_MS = 1000;
 
-type Newest = Pick<LedgerTip, 'latestLedger' | 'latestClosedAt'>;
+/** `isNewest`: it certainly was the newest one of all when it was asked for. */
+type Newest = Pick<LedgerTip, 'latestLedger' | 'latestClosedAt'> & { isNewest?: boolean };
+
+export interface LedgerStamper {
+  /** The present moment: its ledger is the newest one that is known, which closed before it; null when none is known. Never fails. */
+  stamp(network: Network): Promise<LedgerStamp>;
+}
 
 export function createLedgerStamper(deps: {
-  ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session' | 'isFree'>>;
+  ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session' | 'isFree' | 'isOwn'>>;
   networkStates: Pick<NetworkStateStore, 'byNetwork'>;
   clock: Clock;
   /** Tells when the clock was set. Default the clock: it never is. */
   monotonic?: Pick<MonotonicClock, 'nowMs'>;
   /** The machine that this process runs on: the watcher's measure of the clock counts where it was made. Default unknown: then the clock is believed. */
   host?: string;
-}) {
+}): LedgerStamper {
   const { ledgers, networkStates, clock, monotonic = clock, host } = deps;
   const asked = new Map<Network, { tip: Promise<LedgerTip | null>; untilMs: number }>();
   const bounds = new Map<Network, ClockBound>();
@@ -62,11 +68,13 @@ export function createLedgerStamper(deps: {
 
   function ask(network: Network): Promise<LedgerTip | null> {
     const known = asked.get(network);
-    if (known && known.untilMs > monotonic.nowMs()) return known.tip;
     const ledger = ledgers.get(network);
     if (!ledger) return Promise.resolve(null);
+    // What was asked before this moment tells of an earlier one, which is good enough but for a ledger that can tell exactly.
+    if (known && known.untilMs > monotonic.nowMs() && !ledger.isOwn) return known.tip;
     const tip = ledger
-      .session()
+      // The stamps of all accounts together have the allowance of one tenant.
+      .session({ purpose: 'tenants', by: 'stamps' })
       .tip()
       .catch(() => null);
     // Until it is answered, and a moment longer.
@@ -92,18 +100,22 @@ export function createLedgerStamper(deps: {
     if (isKnown && !ledgers.get(network)?.isFree) return state;
     const answer = await within(clock, PATIENCE_MS, ask(network), () => null);
     // A server that lags must not take a stamp back.
-    return answer && answer.latestLedger >= (state?.latestLedger ?? 0) ? answer : state;
+    if (!answer || answer.latestLedger < (state?.latestLedger ?? 0)) return state;
+    return { ...answer, isNewest: ledgers.get(network)?.isOwn === true && !answer.isBehind };
   }
 
   return {
-    /** The present moment: its ledger is the newest one that is known, which closed before it. Null when none is known. */
-    async stamp(network: Network): Promise<LedgerStamp> {
+    async stamp(network) {
       const state = await networkStates.byNetwork(network);
       const newest = await newestOf(network, state);
       const at = toLedgerTime(clock.now(), clockAheadMs(network, state));
       // However far a clock is behind, the present is not before a ledger that has closed.
       const closedAt = newest?.latestClosedAt;
-      return { at: closedAt && closedAt > at ? closedAt : at, ledger: newest?.latestLedger ?? null };
+      return {
+        at: closedAt && closedAt > at ? closedAt : at,
+        ledger: newest?.latestLedger ?? null,
+        ...(newest?.isNewest ? { isNewest: true } : {}),
+      };
     },
   };
 }

@@ -13,6 +13,10 @@ const SHORTEST_LEDGER_MS = 50;
 /** A stream that shows nothing new for so long is asked how far its server is. */
 const LONGEST_QUIET_LEDGERS = 720;
 const GAP_WAIT_MS = 3_600_000;
+/** How far behind a server may be whose answer does not show how far it is, and at least how many ledgers that is. Only an account without any history
+ *  gets such answers. */
+export const FARTHEST_BEHIND_MS = 5_000_000;
+export const FARTHEST_BEHIND_LEDGERS = 1000;
 
 /** `compare_hash`: only the hash of a known ledger can tell. */
 export type ResetCheck = 'same_network' | 'reset' | 'compare_hash';
@@ -35,6 +39,9 @@ export function checkReset(
   return state.anchor && mayHaveOutgrown ? 'compare_hash' : 'same_network';
 }
 
+/** Whether a source's histories of accounts hold every payment: `lossy` ones may leave some out. */
+export type Histories = 'complete' | 'lossy';
+
 export interface ModeFacts {
   tip: Pick<LedgerTip, 'latestLedger' | 'oldestLedger'>;
   feed: CursorDoc | null;
@@ -42,8 +49,7 @@ export interface ModeFacts {
   addresses: number;
   /** More addresses than this are read by the feed. */
   readOneByOne: number;
-  /** Account histories of this source cannot be relied on. */
-  prefersFeed: boolean;
+  histories: Histories;
   /** Of the addresses' cursors not far behind, the ledger that the furthest behind was shown; null when there is none. */
   lowestNearLedger: number | null;
 }
@@ -52,8 +58,9 @@ export interface ModeFacts {
 export type ModePlan = { kind: 'accounts' | 'feed' | 'detach_feed' } | { kind: 'start_feed'; fromLedger: number };
 
 /** A few addresses are read one by one, more by the network's feed. Half as many are needed to go back, so that the mode does not flap. */
-export function planMode({ tip, feed, addresses, readOneByOne, prefersFeed, lowestNearLedger }: ModeFacts): ModePlan {
-  const most = prefersFeed ? 0 : readOneByOne;
+export function planMode({ tip, feed, addresses, readOneByOne, histories, lowestNearLedger }: ModeFacts): ModePlan {
+  const isLossy = histories === 'lossy';
+  const most = isLossy ? 0 : readOneByOne;
   // The feed has to begin where the addresses were shown to: what a server merely claimed may not have been read.
   const reach = Math.min(tip.latestLedger, lowestNearLedger ?? tip.latestLedger);
   const fromLedger = Math.max(tip.oldestLedger - 1, reach, 0);
@@ -61,8 +68,8 @@ export function planMode({ tip, feed, addresses, readOneByOne, prefersFeed, lowe
   // What an address lacks from before the feed's beginning cannot be had from its history: the feed begins again.
   const isLacking =
     lowestNearLedger !== null && Math.max(tip.oldestLedger - 1, lowestNearLedger, 0) < (feed?.fromLedger ?? 0);
-  if (feed && prefersFeed && isLacking) return { kind: 'start_feed', fromLedger };
-  if (feed && addresses <= most / 2 && !prefersFeed) return { kind: 'detach_feed' };
+  if (feed && isLossy && isLacking) return { kind: 'start_feed', fromLedger };
+  if (feed && addresses <= most / 2 && !isLossy) return { kind: 'detach_feed' };
   return { kind: feed ? 'feed' : 'accounts' };
 }
 
@@ -71,10 +78,10 @@ export function planMode({ tip, feed, addresses, readOneByOne, prefersFeed, lowe
 export function droppedLedger({
   tip,
   feed,
-  prefersFeed,
+  histories,
   lowestNearLedger,
-}: Pick<ModeFacts, 'tip' | 'feed' | 'prefersFeed' | 'lowestNearLedger'>): number | null {
-  if (!prefersFeed || lowestNearLedger === null) return null;
+}: Pick<ModeFacts, 'tip' | 'feed' | 'histories' | 'lowestNearLedger'>): number | null {
+  if (histories === 'complete' || lowestNearLedger === null) return null;
   const isCovered = feed !== null && lowestNearLedger >= feed.fromLedger!;
   return !isCovered && lowestNearLedger + 1 < tip.oldestLedger ? lowestNearLedger + 1 : null;
 }

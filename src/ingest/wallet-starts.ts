@@ -2,7 +2,7 @@
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { cursorId, wasRead } from '../domain/coverage.js';
-import type { LedgerClose, LedgerStamp, WatchWindow } from '../domain/terms.js';
+import { type LedgerClose, type LedgerStamp, secondBefore, secondOf, type WatchWindow } from '../domain/terms.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import type { LedgerTip } from '../ledger/source.js';
 import { cursorAfter } from '../ledger/toid.js';
@@ -50,7 +50,8 @@ const isOfOtherNetwork = ({ ledger }: LedgerStamp, { tip, state }: StartFacts): 
  *  source was away. */
 export function startOf({ from }: WatchWindow, { tip, state }: StartFacts): LedgerClose | null {
   if (from.ledger === null || from.ledger + 1 < tip.oldestLedger || isOfOtherNetwork(from, { tip, state })) return null;
-  return { ledger: from.ledger, closedAt: from.at };
+  // Ledgers of the same second, which are to be read, closed no earlier.
+  return { ledger: from.ledger, closedAt: secondOf(from.at) };
 }
 
 const beginOf = (windows: readonly WatchWindow[]): number =>
@@ -79,7 +80,7 @@ export function createWalletStarts(deps: {
   /** @throws LedgerUnavailable */
   async function searchStart({ from }: WatchWindow, search: Search): Promise<LedgerClose> {
     // Ledgers of the same second count.
-    const before = new Date(Math.floor(from.at.getTime() / 1000) * 1000 - 1);
+    const before = secondBefore(from.at);
     const known = knownStart(knownCloses, before, search);
     if (known) return known;
     const isSearched = before.getTime() > search.noneAtMs;
@@ -153,6 +154,7 @@ export function createWalletStarts(deps: {
     shownLedger: ledger,
     shownClosedAt: closedAt,
     fromLedger: null,
+    recordLedger: null,
   });
 
   return {

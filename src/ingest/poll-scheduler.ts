@@ -4,18 +4,26 @@
  *  token bucket: time refills tokens, every request takes one. With tokens in hand it begins to look before the next ledger is due, and looks often; in
  *  debt it looks after that, when the ledger is there already, and at last not at every ledger. So the budget is used, whatever reading costs. */
 
+import { rateOf } from '../domain/request-rate.js';
+
 export interface PollScheduler {
   /** A look found `ledger` as the newest at `nowMs`. */
   saw(ledger: number, nowMs: number): void;
   /** Requests were sent, looks among them, whether or not they were answered. */
   spent(requests: number): void;
+  /** Others were seen to have sent so many requests since this was last said. */
+  othersSpent(requests: number, nowMs: number): void;
   /** Milliseconds until the next look. */
   waitMs(nowMs: number): number;
 }
 
 const HOUR_MS = 3_600_000;
-/** The rest is for what others ask: stamps, searches for ledgers. */
-const OWN_SHARE = 0.92;
+/** The watcher's part of what the budget grants steadily. The rest lets others in, whose requests are then made room for. */
+const OWN_SHARE = 0.95;
+/** To see and to read every ledger takes this many an hour: others get no room below it. */
+const NEEDED_PER_HOUR = 1440;
+/** What others send is averaged over about this time. */
+const OTHERS_MS = 600_000;
 const LARGEST_INTERVAL_MS = 10_000;
 const SHORTEST_LOOK_MS = 150;
 const LONGEST_LOOK_MS = 3000;
@@ -27,6 +35,11 @@ const MOST_UNITS = 3;
 const DEBT_UNITS = -1.5;
 /** The weight of what was measured last, once much has been measured. */
 const NEWEST_WEIGHT = 0.15;
+
+/** What the watcher may send in an hour when others send nothing. */
+function ownOf(perHour: number): number {
+  return OWN_SHARE * (perHour - rateOf(perHour).burst);
+}
 
 const unitOf = (perHour: number) => Math.min(UNIT, perHour / 100);
 
@@ -46,14 +59,23 @@ export function createPollScheduler(options: {
   let tokens = requestsPerHour === null ? 0 : MOST_UNITS * unitOf(requestsPerHour);
   let refilledMs: number | null = null;
   let lookedMs = Number.NEGATIVE_INFINITY;
+  /** What others send in an hour, smoothed. */
+  let others = 0;
+  let othersMs: number | null = null;
 
   const smooth = (before: number, measured: number) => {
     const weight = Math.max(NEWEST_WEIGHT, 1 / measurements);
     return before * (1 - weight) + measured * weight;
   };
 
+  /** Requests an hour. */
+  const refillOf = (perHour: number): number => {
+    const own = ownOf(perHour);
+    return Math.max(own - others, Math.min(own, NEEDED_PER_HOUR));
+  };
+
   function refill(nowMs: number, perHour: number): void {
-    if (refilledMs !== null) tokens += ((nowMs - refilledMs) / HOUR_MS) * perHour * OWN_SHARE;
+    if (refilledMs !== null) tokens += ((nowMs - refilledMs) / HOUR_MS) * refillOf(perHour);
     tokens = Math.min(tokens, MOST_UNITS * unitOf(perHour));
     refilledMs = nowMs;
   }
@@ -61,7 +83,7 @@ export function createPollScheduler(options: {
   function nextLookMs(nowMs: number, perHour: number): number {
     const units = tokens / unitOf(perHour);
     const debt = Math.max(0, DEBT_UNITS - units) * unitOf(perHour);
-    const payOffMs = nowMs + (debt * HOUR_MS) / (perHour * OWN_SHARE);
+    const payOffMs = nowMs + (debt * HOUR_MS) / refillOf(perHour);
     if (!newest || intervalMs === 0) return Math.max(payOffMs, lookedMs + pollIntervalMs / 2);
     const dueMs = newest.seenMs + intervalMs;
     const leadMs = Math.min(LARGEST_LEAD_MS, spreadMs * Math.max(DEBT_UNITS, units));
@@ -84,6 +106,11 @@ export function createPollScheduler(options: {
     },
     spent(requests) {
       tokens -= requests;
+    },
+    othersSpent(requests, nowMs) {
+      const passedMs = nowMs - (othersMs ?? nowMs);
+      othersMs = nowMs;
+      others = others * Math.exp(-passedMs / OTHERS_MS) + (requests * HOUR_MS) / OTHERS_MS;
     },
     waitMs(nowMs) {
       if (requestsPerHour === null) return Math.max(0, lookedMs + Math.max(10, pollIntervalMs / 4) - nowMs);

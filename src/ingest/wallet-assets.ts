@@ -1,0 +1,27 @@
+/** What a wallet holds and can receive, asked of the ledger at this moment. */
+import type { Network } from '../../contracts/networks.js';
+import { rateLimited, unavailable } from '../domain/api-error.js';
+import type { Asset } from '../domain/asset.js';
+import { BudgetUsedUp, LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
+import type { NetworkLedger } from '../ledger/network-ledger.js';
+import { type Holding, MOST_ASSETS } from '../ledger/source.js';
+import type { WalletDoc } from '../stores/wallets.js';
+
+export type ReadWalletAssets = (wallet: WalletDoc, likely: readonly Asset[]) => Promise<readonly Holding[]>;
+
+/** @param likely assets that a server is asked for which cannot list what an account holds
+ *  @throws ApiError `unavailable`, or `rate_limited` when the account has used up what it may ask of the ledger */
+export const createReadWalletAssets =
+  ({ ledgers }: { ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session'>> }): ReadWalletAssets =>
+  async ({ network, address, accountId }, likely) => {
+    const session = ledgers.get(network)?.session({ purpose: 'tenants', by: accountId });
+    if (!session) throw unavailable('The wallet’s network is not watched.');
+    try {
+      return (await session.holdings(address, likely.slice(0, MOST_ASSETS))).balances;
+    } catch (error) {
+      if (error instanceof BudgetUsedUp) throw rateLimited(error.retryAfterSeconds);
+      if (error instanceof LedgerUnavailable || error instanceof UnfitServer)
+        throw unavailable('The ledger cannot be asked now: try again later.');
+      throw error;
+    }
+  };

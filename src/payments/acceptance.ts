@@ -1,0 +1,119 @@
+/** The acceptance of a checkout: all that has come in the right asset is taken as enough. The request that accepts it completes its largest payments;
+ *  the rest are completed later, in batches, so that a payer who sends thousands of tiny payments cannot make a transaction large. */
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.js';
+import { type AcceptOutcome, accept } from '../domain/checkout.js';
+import type { LedgerStamp } from '../domain/terms.js';
+import type { CheckoutStore } from '../stores/checkouts.js';
+import type { Database, Session } from '../stores/database.js';
+import type { ForAccount } from '../stores/index.js';
+import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
+import { assetOf, leftSumOf, toCheckoutState, withState } from './checkout.js';
+import { type CheckoutPayable, loadPayable, ofAllAccounts, type SystemPayables } from './payable.js';
+import type { PaymentChange, Settle } from './settle.js';
+
+const CHECKOUTS = 10;
+const COMPLETED_AT_ONCE = 500;
+/** Batches of one checkout in one run: a checkout with a million payments does not hold up the others. */
+const MAX_BATCHES = 10;
+
+/** The checkout as it was left, or why it was not accepted. */
+export type Accepted = CheckoutPayable | Extract<AcceptOutcome<never>, { outcome: 'refused' }>['because'];
+/** @param from the moment as the ledger sees it */
+export type AcceptCheckout = (before: CheckoutPayable, from: LedgerStamp, session: Session) => Promise<Accepted>;
+
+export function createAcceptCheckout(deps: {
+  forAccount: ForAccount<'checkouts' | 'payments'>;
+  settle: Settle;
+  clock: Pick<Clock, 'now'>;
+}): AcceptCheckout {
+  return async (before, from, session) => {
+    const { checkout } = before;
+    const { checkouts, payments } = deps.forAccount(checkout.accountId);
+    const all = await payments.ofCheckout(checkout, session);
+    const came = all
+      .map((payment) => ({ payment, asset: assetOf(payment), ...leftSumOf(payment, checkout) }))
+      .filter(({ stroops }) => stroops > 0n);
+    // What is looked at may be a part of very many payments; the sum never is.
+    const isPart = checkout.paymentCount > all.length;
+    const total = isPart ? await payments.sumOfCheckout(checkout, session) : null;
+    const now = deps.clock.now();
+    const result = accept(toCheckoutState(checkout), came, from, now, total);
+    if (result.outcome === 'refused') return result.because;
+    const completed = result.payments.map(({ payment }) => complete(payment));
+    const payable = { ...before, checkout: withState(checkout, result.after, now) };
+    await payments.complete(idsOf(completed), session);
+    await deps.settle([{ payable, statusBefore: checkout.status, payments: completed }], session);
+    if (isPart) await checkouts.leaveToComplete(checkout._id, session);
+    return payable;
+  };
+}
+
+export interface AcceptanceFinisherDeps extends Pick<SystemPayables, 'products' | 'wallets'> {
+  checkouts: Pick<CheckoutStore, 'leftToComplete' | 'byIdToComplete' | 'completedUpTo'>;
+  payments: Pick<PaymentStore, 'leftOfCheckout' | 'complete'>;
+  settle: Settle;
+  transaction: Database['transaction'];
+  log: Logger;
+  /** Called when events may have been stored. */
+  eventsStored: () => void;
+}
+
+/** Several processes may run it at once: each batch moves the checkout's `completedUpTo` in its own transaction. */
+export function createAcceptanceFinisher(deps: AcceptanceFinisherDeps) {
+  const { checkouts, payments, settle, transaction, log, eventsStored } = deps;
+
+  /** In one transaction. @returns how many payments */
+  const completeSome = (id: string): Promise<number> =>
+    transaction(async (session) => {
+      const checkout = await checkouts.byIdToComplete(id, session);
+      if (!checkout) return 0;
+      const left = await payments.leftOfCheckout(checkout, checkout.completedUpTo!, COMPLETED_AT_ONCE, session);
+      const upTo = left.length < COMPLETED_AT_ONCE ? null : left.at(-1)!._id;
+      await checkouts.completedUpTo(id, upTo, session);
+      if (left.length === 0) return 0;
+      const payable = await loadPayable(ofAllAccounts(deps), checkout, session);
+      // Neither can be deleted: the checkout has payments.
+      if (!payable) throw new Error(`checkout ${id} has lost its product or wallet`);
+      const completed = left.map(complete);
+      await payments.complete(checkout.accountId, idsOf(completed), session);
+      await settle([{ payable, payments: completed }], session);
+      return left.length;
+    });
+
+  async function completeBatches(id: string, signal: AbortSignal): Promise<number> {
+    let completed = 0;
+    for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
+      const count = await completeSome(id);
+      completed += count;
+      if (count < COMPLETED_AT_ONCE) break;
+    }
+    return completed;
+  }
+
+  return {
+    /** Completes the payments that are left. Safe to repeat, and to run in several processes at once. @returns how many payments it completed */
+    async run(signal: AbortSignal): Promise<number> {
+      let completed = 0;
+      for (const { _id } of await checkouts.leftToComplete(CHECKOUTS)) {
+        try {
+          completed += await completeBatches(_id, signal);
+        } catch (error) {
+          log.error(
+            { err: error, checkoutId: _id },
+            'payments of an accepted checkout not completed; trying again later',
+          );
+        }
+      }
+      if (completed > 0) eventsStored();
+      return completed;
+    },
+  };
+}
+
+const complete = (before: PaymentDoc): PaymentChange => ({
+  before,
+  after: { ...before, status: 'COMPLETED', reason: null },
+});
+
+const idsOf = (changes: readonly PaymentChange[]) => changes.map(({ after }) => after._id);

@@ -1,0 +1,217 @@
+/** Judge: what becomes of money that came for a payable. Pure. The outcomes stand in `domain/outcomes.ts`, the rules for a checkout in
+ *  `domain/checkout.ts`. */
+import type { Network } from '../../contracts/networks.js';
+import { formatAmount, parseAmount } from '../domain/amount.js';
+import { type Asset, sameAsset } from '../domain/asset.js';
+import { judgeForCheckout } from '../domain/checkout.js';
+import { type Verdict, verdictOf } from '../domain/outcomes.js';
+import { measure, type PaidBy, type Value } from '../domain/pricing.js';
+import { formatRate } from '../domain/rate.js';
+import type { Pair } from '../domain/rate-pair.js';
+import type { ShownRate } from '../domain/shown-rates.js';
+import { type LedgerClose, type LinkTerms, mayBeInForce, type ProductTerms } from '../domain/terms.js';
+import { wordsOf } from '../domain/words.js';
+import type { JudgedFields, PaymentDoc, StoredValue } from '../stores/payments.js';
+import type { StoredTerms } from '../stores/products.js';
+import { assetOf, leftOf, partOf, toCheckoutState, withState } from './checkout.js';
+import { needsDecision } from './decision.js';
+import type { Later } from './later.js';
+import type { CheckoutPayable, LinkPayable, Payable } from './payable.js';
+
+/** Money that came. */
+export interface Paid extends LedgerClose {
+  operationId: string;
+  asset: Asset;
+  /** Stroops, greater than 0. */
+  amount: bigint;
+}
+
+/** The rates that a payment of the account may have been made by; empty where none is known. */
+export type RatesFor = (pair: Pair) => readonly ShownRate[];
+
+export interface Judgement<P extends Payable = Payable> {
+  verdict: Verdict;
+  /** A checkout as the payment leaves it. */
+  payable: P;
+}
+
+/** By the terms in force when the ledger closed.
+ *  @param later null for a payment that is assigned, which is judged by what is due at that moment
+ *  @param now when the payment is judged */
+export function judge(payable: Payable, paid: Paid, later: Later | null, ratesFor: RatesFor, now: Date): Judgement {
+  return payable.link
+    ? { verdict: judgeForLink(payable, paid, ratesFor), payable }
+    : judgeFor(payable, paid, later, ratesFor, now);
+}
+
+/** What is due is due at the moment of assignment: nothing, once the checkout was accepted, and what was sent back by then. */
+export function judgeAssigned(payable: Payable, payment: PaymentDoc, ratesFor: RatesFor, now: Date): Judgement {
+  const paid: Paid = {
+    ledger: payment.ledger,
+    closedAt: payment.ledgerClosedAt,
+    operationId: payment.operationId,
+    asset: assetOf(payment),
+    amount: parseAmount(payment.amount)!,
+  };
+  if (payable.link) return judge(payable, paid, null, ratesFor, now);
+  const { returned = [] } = payable.checkout;
+  const judged = judgeFor(withCheckout(payable, { returned: [] }), paid, null, ratesFor, now);
+  if (judged.verdict.status !== 'UNDERPAID') return { ...judged, payable: withCheckout(judged.payable, { returned }) };
+  const { received, paidIn } = toCheckoutState(judged.payable.checkout);
+  const whole = {
+    stroops: paid.amount,
+    counts: judged.verdict.value?.amount ?? (payable.checkout.currency ? 0n : paid.amount),
+  };
+  const left = partOf(whole, leftOf(payment), payable.checkout.currency ?? null);
+  const state = {
+    received: `${received - whole.counts + left.counts}`,
+    ...(payable.checkout.currency && { paidIn: `${paidIn - whole.stroops + left.stroops}` }),
+  };
+  return { ...judged, payable: withCheckout(judged.payable, { ...state, returned }) };
+}
+
+function judgeFor(
+  payable: CheckoutPayable,
+  paid: Paid,
+  later: Later | null,
+  ratesFor: RatesFor,
+  now: Date,
+): Judgement<CheckoutPayable> {
+  const { checkout, product, wallet } = payable;
+  const productActive = product === null || mayBeInForce(product.history, paid).some(({ active }) => active);
+  const by = paidBy(checkout, wallet.network, ratesFor);
+  const { verdict, after } = judgeForCheckout(toCheckoutState(checkout), { ...paid, by, later, productActive });
+  const left = { ...withState(checkout, after, now), paymentCount: checkout.paymentCount + 1 };
+  return { verdict, payable: withCheckout(payable, left) };
+}
+
+/** @param priced a product's terms, or a checkout */
+function paidBy(
+  priced: { currency?: string | null; assetCode: string; assetIssuer: string | null },
+  network: Network,
+  ratesFor: RatesFor,
+): PaidBy | 'no_rate' {
+  const { currency } = priced;
+  if (!currency) return null;
+  const rates = ratesFor({ currency, asset: assetOf(priced), network });
+  return rates.length === 0 ? 'no_rate' : { currency, rates };
+}
+
+const withCheckout = (payable: CheckoutPayable, changes: Partial<CheckoutPayable['checkout']>): CheckoutPayable => ({
+  ...payable,
+  checkout: { ...payable.checkout, ...changes },
+});
+
+/** By the best terms for the payer where several may have been in force. */
+export function judgeForLink(
+  {
+    link,
+    product,
+    wallet,
+  }: { [Part in 'link' | 'product']: Pick<LinkPayable[Part], 'history'> } & {
+    wallet: Pick<LinkPayable['wallet'], 'network'>;
+  },
+  paid: LedgerClose & Pick<Paid, 'asset' | 'amount'>,
+  ratesFor: RatesFor,
+): Verdict {
+  const versions = product.history.map(({ from, terms, network = wallet.network }) => ({
+    from,
+    terms: { product: toProductTerms(terms), by: paidBy(terms, network, ratesFor) },
+  }));
+  const products = mayBeInForce(versions, paid);
+  const judged = mayBeInForce(link.history, paid).flatMap((linkTerms) =>
+    products.map((terms) => judgeByTerms(linkTerms, terms.product, { ...paid, by: terms.by })),
+  );
+  return judged.reduce((best, each) => (isBetter(each, best) ? each : best));
+}
+
+/** @throws RangeError for a FIXED product without a price, which the contracts do not allow */
+export function judgeByTerms(
+  link: LinkTerms,
+  product: ProductTerms,
+  { asset, amount, by = null }: Pick<Paid, 'asset' | 'amount'> & { by?: PaidBy | 'no_rate' },
+): Verdict {
+  const fixed = product.priceType === 'FIXED';
+  const due = fixed ? product.price : product.minAmount;
+  if (fixed && due === null) throw new RangeError('a FIXED product has a price');
+  const refusal = refusalOf(link, product, asset);
+  if (by === 'no_rate') return verdictOf(refusal ?? 'no_rate', null);
+
+  const { asked, side, value } = measure(by, due ?? 0n, amount);
+  const expected = due === null ? null : asked.least;
+  if (refusal) return verdictOf(refusal, expected, { value: sameAsset(asset, product.asset) ? value : null });
+  if (side === 'short') {
+    const shortfall = asked.least - amount;
+    return verdictOf(fixed ? 'below_price' : 'below_minimum', expected, { shortfall, value });
+  }
+  if (fixed && side === 'over') {
+    return verdictOf('overpaid', expected, { excess: amount - asked.most, value });
+  }
+  return verdictOf('enough', expected, { value });
+}
+
+/** The first that applies. */
+function refusalOf(link: LinkTerms, product: ProductTerms, asset: Asset) {
+  if (!link.active) return 'link_inactive';
+  if (!product.active) return 'product_inactive';
+  return sameAsset(asset, product.asset) ? null : 'wrong_asset';
+}
+
+/** From the worst for the payer to the best. */
+const RANKS = ['UNMATCHED', 'REJECTED', 'UNDERPAID', 'COMPLETED'];
+
+/** Better for the payer is what takes most of the payment, then what leaves least to pay, then what leaves most to give back. */
+function isBetter(one: Verdict, other: Verdict): boolean {
+  const rank = RANKS.indexOf(one.status) - RANKS.indexOf(other.status);
+  if (rank !== 0) return rank > 0;
+  const less = (other.shortfallAmount ?? 0n) - (one.shortfallAmount ?? 0n);
+  return less === 0n ? (one.excessAmount ?? 0n) > (other.excessAmount ?? 0n) : less > 0n;
+}
+
+const toStroops = (amount: string | null) => (amount === null ? null : parseAmount(amount));
+const toText = (stroops: bigint | null) => (stroops === null ? null : formatAmount(stroops));
+
+const toProductTerms = (terms: StoredTerms): ProductTerms => ({
+  active: terms.active,
+  asset: assetOf(terms),
+  priceType: terms.priceType,
+  price: toStroops(terms.price),
+  minAmount: toStroops(terms.minAmount),
+});
+
+const wordsOfPayment = (memo: string | null, payable: Payable | null): string[] => {
+  const { link = null, checkout = null, product = null } = payable ?? {};
+  const metadata = checkout ? Object.values(JSON.parse(checkout.metadata) as Record<string, string>) : [];
+  return wordsOf([memo, checkout?.reference, checkout?.name, link?.name, product?.name, ...metadata]);
+};
+
+/** What a judgement says of the stored payment.
+ *  @param payment as much as says what was sent back of it. @param payable null for a payment that belongs to nothing */
+export const toJudgedFields = (
+  verdict: Verdict,
+  { amount, refundedAmount = '0', memo }: Pick<PaymentDoc, 'amount' | 'refundedAmount' | 'memo'>,
+  payable: Payable | null,
+): JudgedFields => ({
+  status: verdict.status,
+  reason: verdict.reason,
+  expectedAmount: toText(verdict.expectedAmount),
+  excessAmount: toText(verdict.excessAmount),
+  shortfallAmount: toText(verdict.shortfallAmount),
+  paymentLinkId: payable?.link?._id ?? null,
+  checkoutId: payable?.checkout?._id ?? null,
+  productId: payable?.product?._id ?? null,
+  needsDecision: needsDecision({ status: verdict.status, amount, refundedAmount }, payable?.checkout ?? null),
+  ...(verdict.value && { value: toStoredValue(verdict.value) }),
+  words: wordsOfPayment(memo, payable),
+  ...(payable?.checkout?.soldBy === undefined ? {} : { soldBy: payable.checkout.soldBy }),
+  // It comes while its accepted checkout has payments of before to complete.
+  ...(payable?.checkout?.completedUpTo === undefined ? {} : { afterAcceptance: true }),
+});
+
+export const toStoredValue = ({ currency, amount, rate, at, source }: Value): StoredValue => ({
+  currency,
+  amount: formatAmount(amount),
+  rate: formatRate(rate),
+  rateAt: at,
+  source,
+});

@@ -1,0 +1,166 @@
+/** A payable: a link or checkout that money can come for, with its product and wallet. Its memo and slug are unique over all accounts. */
+import type { Network } from '../../contracts/networks.js';
+import { type Pair, pairKey } from '../domain/rate-pair.js';
+import { type LedgerClose, mayBeInForce } from '../domain/terms.js';
+import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
+import type { Session } from '../stores/database.js';
+import type { ForAccount } from '../stores/index.js';
+import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
+import type { ProductDoc, ProductStore } from '../stores/products.js';
+import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+
+export type Payable = LinkPayable | CheckoutPayable;
+
+export interface LinkPayable {
+  link: PaymentLinkDoc;
+  checkout: null;
+  product: ProductDoc;
+  /** The product's wallet now: a payment may have come to an earlier one. */
+  wallet: WalletDoc;
+  productWallet: WalletDoc;
+}
+
+export interface CheckoutPayable {
+  link: null;
+  checkout: CheckoutDoc;
+  /** Null for a checkout without a product. */
+  product: ProductDoc | null;
+  /** The checkout's wallet, which never changes. */
+  wallet: WalletDoc;
+  /** The product's wallet now. Null without a product. */
+  productWallet: WalletDoc | null;
+}
+
+type PayableOf<Doc> = Doc extends CheckoutDoc ? CheckoutPayable : LinkPayable;
+
+/** Where products and wallets are looked up: `stores.forAccount(id)`, or `ofAllAccounts(stores.system)`. */
+export interface PayableStores {
+  products: { byIds(ids: readonly string[], session?: Session): Promise<ProductDoc[]> };
+  wallets: { byIds(ids: readonly string[], session?: Session): Promise<WalletDoc[]> };
+}
+
+export interface SystemPayables {
+  products: Pick<ProductStore, 'ofAllAccounts' | 'withVersionsAt'>;
+  wallets: Pick<WalletStore, 'ofAllAccounts'>;
+  paymentLinks: Pick<PaymentLinkStore, 'byMemos'>;
+  checkouts: Pick<CheckoutStore, 'byMemos'>;
+}
+
+export const ofAllAccounts = ({ products, wallets }: Pick<SystemPayables, 'products' | 'wallets'>): PayableStores => ({
+  products: { byIds: products.ofAllAccounts },
+  wallets: { byIds: wallets.ofAllAccounts },
+});
+
+/** In the order given. One whose product or wallet is gone is left out: it is gone as well. */
+export async function loadPayables<Doc extends PaymentLinkDoc | CheckoutDoc>(
+  { products, wallets }: PayableStores,
+  docs: readonly Doc[],
+  session?: Session,
+): Promise<PayableOf<Doc>[]> {
+  const sold = mapOf(products, docs.map(productIdOf), session);
+  // A transaction does one thing at a time.
+  if (session) await sold;
+  const used = mapOf(wallets, docs.map(walletIdOf), session);
+  const [productById, walletById] = await Promise.all([sold, used]);
+  const others = [...productById.values()].map(({ walletId }) => walletId).filter((id) => !walletById.has(id));
+  for (const [id, wallet] of await mapOf(wallets, others, session)) walletById.set(id, wallet);
+  return docs.flatMap((doc) => {
+    const product = productById.get(doc.productId ?? '') ?? null;
+    const productWallet = (product && walletById.get(product.walletId)) ?? null;
+    const wallet = isCheckout(doc) ? walletById.get(doc.walletId) : productWallet;
+    if (!wallet || (doc.productId !== null && !product)) return [];
+    const [link, checkout] = isCheckout(doc) ? [null, doc] : [doc, null];
+    return [{ link, checkout, product, wallet, productWallet } as PayableOf<Doc>];
+  });
+}
+
+/** Null when it is gone. */
+export async function loadPayable<Doc extends PaymentLinkDoc | CheckoutDoc>(
+  stores: PayableStores,
+  doc: Doc | null,
+  session?: Session,
+): Promise<PayableOf<Doc> | null> {
+  const [payable = null] = doc ? await loadPayables(stores, [doc], session) : [];
+  return payable;
+}
+
+/** What a payment belongs to or is to belong to; null when that is nothing, or is gone. */
+export async function payableOf(
+  stores: ReturnType<ForAccount<'paymentLinks' | 'checkouts' | 'products' | 'wallets'>>,
+  { paymentLinkId, checkoutId }: { paymentLinkId?: string | null; checkoutId?: string | null },
+  session: Session,
+): Promise<Payable | null> {
+  if (paymentLinkId) return loadPayable(stores, await stores.paymentLinks.byId(paymentLinkId, session), session);
+  return checkoutId ? loadPayable(stores, await stores.checkouts.byId(checkoutId, session), session) : null;
+}
+
+/** The payables that memos name, by memo, each with the terms that its product had when it was named.
+ *  @param named each with the close of the ledger in which it was named */
+export async function payablesByMemo(
+  stores: SystemPayables,
+  named: readonly { memo: string; close: LedgerClose }[],
+  session: Session,
+): Promise<Map<string, Payable>> {
+  const closes = new Map<string, LedgerClose[]>();
+  for (const { memo, close } of named) closes.set(memo, [...(closes.get(memo) ?? []), close]);
+  if (closes.size === 0) return new Map();
+  const links = await stores.paymentLinks.byMemos([...closes.keys()], session);
+  const checkouts = await stores.checkouts.byMemos([...closes.keys()], session);
+  const found = new Map<string, Payable>();
+  for (const payable of await loadPayables<PaymentLinkDoc | CheckoutDoc>(
+    ofAllAccounts(stores),
+    [...links, ...checkouts],
+    session,
+  )) {
+    const { memo } = paidFor(payable);
+    found.set(memo, await withTermsAt(stores.products, payable, closes.get(memo)!, session));
+  }
+  return found;
+}
+
+/** With the terms that its product had at these closes, however often they were changed since. */
+export async function withTermsAt(
+  products: Pick<ProductStore, 'withVersionsAt'>,
+  payable: Payable,
+  closes: readonly LedgerClose[],
+  session: Session,
+): Promise<Payable> {
+  if (!payable.product?.archived) return payable;
+  return { ...payable, product: await products.withVersionsAt(payable.product, closes, session) };
+}
+
+export const paidFor = ({ link, checkout }: Payable): PaymentLinkDoc | CheckoutDoc => link ?? checkout;
+
+/** Where it took payments when the ledger closed. A checkout stays with its wallet; the product of a link may have had another one. */
+export const networksOf = ({ link, product, wallet }: Payable, close: LedgerClose): Network[] =>
+  link
+    ? mayBeInForce(
+        product.history.map(({ from, network }) => ({ from, terms: network ?? wallet.network })),
+        close,
+      )
+    : [wallet.network];
+
+/** What it may be priced in, at any time that its product's versions tell of. Empty where it is priced in its asset. */
+export function pairsOf({ link, checkout, product, wallet }: Payable): Pair[] {
+  const priced = checkout
+    ? [{ ...checkout, network: wallet.network }]
+    : product.history.map(({ terms, network = wallet.network }) => ({ ...terms, network }));
+  const pairs = priced.flatMap(({ currency, assetCode: code, assetIssuer: issuer, network }) =>
+    currency ? [{ currency, asset: { code, issuer }, network }] : [],
+  );
+  return link ? [...new Map(pairs.map((pair) => [pairKey(pair), pair])).values()] : pairs;
+}
+
+const isCheckout = (doc: PaymentLinkDoc | CheckoutDoc): doc is CheckoutDoc => 'expiresAt' in doc;
+const productIdOf = ({ productId }: PaymentLinkDoc | CheckoutDoc) => productId ?? [];
+const walletIdOf = (doc: PaymentLinkDoc | CheckoutDoc) => (isCheckout(doc) ? doc.walletId : []);
+
+async function mapOf<Doc extends { _id: string }>(
+  store: { byIds(ids: readonly string[], session?: Session): Promise<Doc[]> },
+  ids: readonly (string | readonly string[])[],
+  session: Session | undefined,
+): Promise<Map<string, Doc>> {
+  const asked = [...new Set(ids.flat())];
+  if (asked.length === 0) return new Map();
+  return new Map((await store.byIds(asked, session)).map((doc) => [doc._id, doc]));
+}

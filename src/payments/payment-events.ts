@@ -1,0 +1,78 @@
+/** The events about payments and checkouts, made from the documents that the API shows. Nothing is stored here. */
+import type { EventDataOf } from '../../contracts/event-kinds.js';
+import { parseAmount } from '../domain/amount.js';
+import type { OutboxEvent } from '../events/outbox.js';
+import { toCheckout } from '../resources/checkout.js';
+import { toPayment, toPaymentLink, toProduct } from '../resources/index.js';
+import type { CheckoutDoc } from '../stores/checkouts.js';
+import type { PaymentDoc } from '../stores/payments.js';
+import type { CheckoutPayable, Payable } from './payable.js';
+
+/** Payments that an event of a checkout shows. */
+const SHOWN_PAYMENTS = 1000;
+
+export type PaymentEvents = ReturnType<typeof createPaymentEvents>;
+
+export function createPaymentEvents({ publicUrl }: { publicUrl: string }) {
+  function dataOf(payment: PaymentDoc, payable: Payable | null): EventDataOf<'payment.received'> {
+    if (!payable) return { payment: toPayment(payment, null), paymentLink: null, checkout: null, product: null };
+    const { product, productWallet } = payable;
+    return {
+      payment: toPayment(payment, product),
+      paymentLink: payable.link && toPaymentLink(payable.link, payable.product, publicUrl),
+      checkout: payable.checkout && toCheckout(payable, publicUrl),
+      product: product && productWallet && toProduct(product, productWallet),
+    };
+  }
+
+  return {
+    /** Events of these kinds about a payment, in the order given. */
+    ofPayment(
+      types: readonly ('payment.received' | 'payment.completed')[],
+      payment: PaymentDoc,
+      payable: Payable,
+    ): OutboxEvent[] {
+      if (types.length === 0) return [];
+      const data = dataOf(payment, payable);
+      return types.map((type) => ({ type, accountId: payment.accountId, data }));
+    },
+
+    /** It belongs to nothing. */
+    ofUnmatched: (payment: PaymentDoc): OutboxEvent => ({
+      type: 'payment.unmatched',
+      accountId: payment.accountId,
+      data: dataOf(payment, null),
+    }),
+
+    /** Money of a payment was sent back. @param payable null for a payment that belongs to nothing */
+    ofRefund(payment: PaymentDoc, payable: Payable | null, occurrence: string): OutboxEvent {
+      return { type: 'payment.refunded', accountId: payment.accountId, data: dataOf(payment, payable), occurrence };
+    },
+
+    /** What became of a checkout. @param payments of the checkout, oldest first; of very many only the largest are shown */
+    ofCheckout(
+      type: 'checkout.paid' | 'checkout.expired',
+      payable: CheckoutPayable,
+      payments: readonly PaymentDoc[],
+    ): OutboxEvent {
+      const { checkout, product } = payable;
+      const data = {
+        checkout: toCheckout(payable, publicUrl),
+        payments: largestOf(payments, checkout).map((payment) => toPayment(payment, product)),
+      };
+      return { type, accountId: checkout.accountId, data };
+    },
+  };
+}
+
+/** The largest payments, in their given order. Payments in the checkout's asset count as larger than all others. */
+function largestOf(payments: readonly PaymentDoc[], { assetCode, assetIssuer }: CheckoutDoc): readonly PaymentDoc[] {
+  if (payments.length <= SHOWN_PAYMENTS) return payments;
+  const isAsset = (payment: PaymentDoc) => payment.assetCode === assetCode && payment.assetIssuer === assetIssuer;
+  const size = (payment: PaymentDoc) => parseAmount(payment.amount)!;
+  const largestFirst = payments.toSorted((a, b) =>
+    isAsset(a) === isAsset(b) ? Number(size(b) - size(a)) : isAsset(a) ? -1 : 1,
+  );
+  const shown = new Set(largestFirst.slice(0, SHOWN_PAYMENTS));
+  return payments.filter((payment) => shown.has(payment));
+}

@@ -1,0 +1,181 @@
+/** Record: stores what was read from the ledger, matched and judged, with its events and the cursor behind it, all in one transaction. A crash
+ *  leaves either nothing or everything, and whatever is read twice is stored once. */
+import type { Network } from '../../contracts/networks.js';
+import { formatAmount } from '../domain/amount.js';
+import { createdAtOf, type NewId } from '../domain/ids.js';
+import { unmatchedReason } from '../domain/memo.js';
+import { verdictOf } from '../domain/outcomes.js';
+import { worthOf } from '../domain/rate.js';
+import type { Pair } from '../domain/rate-pair.js';
+import type { Credit } from '../ledger/records.js';
+import type { Came, RateBook, RatesOf, WorthOf } from '../rates/book.js';
+import type { CursorDoc, CursorStore, Progress } from '../stores/cursors.js';
+import type { Database, Session } from '../stores/database.js';
+import type { ParkedRecordDoc, ParkedRecordStore } from '../stores/parked-records.js';
+import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
+import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import { judge, toJudgedFields, toStoredValue } from './judge.js';
+import { type CreditBatch, type Match, type MatchDeps, matchCredits } from './match.js';
+import { type CheckoutPayable, pairsOf } from './payable.js';
+import type { RefundBook } from './refunds.js';
+import type { Change, Settle } from './settle.js';
+
+/** Another reader moved the cursor. Nothing was stored; the next round reads from where the cursor is now. */
+export class CursorConflict extends Error {
+  override readonly name = 'CursorConflict';
+}
+
+export interface CursorMove {
+  from: CursorDoc;
+  to: Progress;
+}
+
+/** What was read of the ledger. */
+export interface Read {
+  credits: readonly Credit[];
+  /** What our wallets sent with the memo of a refund. */
+  refunds?: readonly Credit[];
+  /** What may be money and cannot be recorded yet. */
+  parked?: readonly ParkedRecordDoc[];
+  /** The id of a parked record that all this was: it is none any more. */
+  resolves?: string | undefined;
+  /** The only wallet that gets payments, and whose account gets refunds booked. */
+  only?: WalletDoc;
+}
+
+export type Recorder = ReturnType<typeof createRecorder>;
+
+export interface RecorderDeps extends MatchDeps {
+  wallets: Pick<WalletStore, 'at' | 'ofAllAccounts' | 'noteHasPayments'>;
+  payments: Pick<PaymentStore, 'known' | 'countedSince' | 'wereKnown'>;
+  cursors: Pick<CursorStore, 'advance'>;
+  parkedRecords: Pick<ParkedRecordStore, 'park' | 'remove'>;
+  settle: Settle;
+  rateBook: Pick<RateBook, 'load' | 'loadWorth'>;
+  refundBook: Pick<RefundBook, 'bookSent'>;
+  transaction: Database['transaction'];
+  newId: NewId;
+}
+
+export function createRecorder(deps: RecorderDeps) {
+  const { wallets, payments, cursors, parkedRecords, settle, rateBook, refundBook, transaction, newId } = deps;
+
+  function store(
+    batch: CreditBatch & Required<Pick<Read, 'refunds' | 'parked'>> & Pick<Read, 'resolves'>,
+    move: CursorMove | null,
+  ): Promise<PaymentDoc[]> {
+    return transaction(async (session) => {
+      const matches = await matchCredits(deps, batch, session);
+      const ratesOf = await ratesFor(matches, session);
+      const booksOf = await rateBook.loadWorth(
+        matches.map((match) => cameOf(batch.network, match)),
+        session,
+      );
+      const changes = judgeInOrder(batch.network, matches, { ratesOf, booksOf }, newId);
+      if (changes.length > 0) await settle(changes, session);
+      await noteFirstPayments(matches, session);
+      await refundBook.bookSent(batch, session);
+      await parkedRecords.park(batch.parked, session);
+      if (batch.resolves !== undefined) await parkedRecords.remove(batch.resolves, session);
+      if (move && !(await cursors.advance(move.from, move.to, session))) throw new CursorConflict();
+      return changes.flatMap((change) => change.payments.map(({ after }) => after));
+    });
+  }
+
+  /** All rates that the payments may have been made by. */
+  const ratesFor = (matches: readonly Match[], session: Session): Promise<RatesOf> =>
+    rateBook.load(
+      matches.flatMap(({ payable, wallet: { accountId }, credit: close }) =>
+        payable ? pairsOf(payable).map((pair) => ({ accountId, pair, close })) : [],
+      ),
+      session,
+    );
+
+  /** Marks wallets that get their first payment. The mark is never taken back, so one that is set needs no write. */
+  async function noteFirstPayments(matches: readonly Match[], session: Session): Promise<void> {
+    const first = matches.flatMap(({ wallet }) => (wallet.hasPayments ? [] : wallet._id));
+    if (first.length > 0) await wallets.noteHasPayments([...new Set(first)], session);
+  }
+
+  return {
+    /** Stores the credits that concern watched wallets with their events, books the refunds, sets aside what is parked and moves the cursor: all of it, or
+     *  nothing.
+     *  @returns the payments that were not stored before
+     *  @throws CursorConflict when the cursor is no longer where it was */
+    async record(
+      network: Network,
+      { credits, refunds = [], parked = [], resolves, only }: Read,
+      move: CursorMove | null,
+    ): Promise<PaymentDoc[]> {
+      const batch = { network, credits, refunds, parked, resolves, only };
+      try {
+        return await store({ ...batch, mayBeKnown: false }, move);
+      } catch (error) {
+        // A record is seldom read twice, so only the unique key looks for that; then once more, without what is stored.
+        if (!payments.wereKnown(error)) throw error;
+        return store({ ...batch, mayBeKnown: true }, move);
+      }
+    },
+  };
+}
+
+const cameOf = (network: Network, { credit, wallet: { accountId } }: Match): Came => ({
+  accountId,
+  asset: credit.asset,
+  network,
+  close: credit,
+});
+
+/** Judges in the order given. A payment of a checkout is judged by what those before it left. */
+function judgeInOrder(
+  network: Network,
+  matches: readonly Match[],
+  { ratesOf, booksOf }: { ratesOf: RatesOf; booksOf: WorthOf },
+  newId: NewId,
+): Change[] {
+  const left = new Map<string, CheckoutPayable>();
+  return matches.map((match) => {
+    const _id = newId('pay');
+    const createdAt = createdAtOf(_id);
+    const { credit, wallet, payable, later } = match;
+    const found = (payable?.checkout && left.get(payable.checkout._id)) ?? payable;
+    const { accountId } = wallet;
+    const rates = (pair: Pair) => ratesOf({ accountId, pair, close: credit });
+    const judged = found && judge(found, credit, later, rates, createdAt);
+    if (judged?.payable.checkout) left.set(judged.payable.checkout._id, judged.payable);
+    const amount = formatAmount(credit.amount);
+    const verdict = judged?.verdict ?? verdictOf(unmatchedReason(credit.memo), null);
+    const after: PaymentDoc = {
+      _id,
+      accountId,
+      walletId: wallet._id,
+      network,
+      operationId: credit.operationId,
+      changeIndex: credit.changeIndex,
+      transactionHash: credit.transactionHash,
+      ledger: credit.ledger,
+      ledgerClosedAt: credit.closedAt,
+      receiverAddress: credit.receiver,
+      senderAddress: credit.sender,
+      assetCode: credit.asset.code,
+      assetIssuer: credit.asset.issuer,
+      amount,
+      memo: credit.memo.text,
+      memoType: credit.memo.type,
+      destinationMuxedId: credit.destinationMuxedId,
+      senderMuxedAddress: credit.senderMuxedAddress,
+      ...valuedBy(booksOf(cameOf(network, match)), credit.amount),
+      ...toJudgedFields(verdict, { amount, memo: credit.memo.text }, judged?.payable ?? null),
+      createdAt,
+    };
+    const statusBefore = found?.checkout?.status;
+    return { payable: judged?.payable ?? null, statusBefore, payments: [{ before: null, after }] };
+  });
+}
+
+/** The value that the account's books give a payment. One by its price goes before. */
+function valuedBy(worth: ReturnType<WorthOf>, stroops: bigint): Pick<PaymentDoc, 'value'> {
+  if (!worth) return {};
+  const { currency, rate } = worth;
+  return { value: toStoredValue({ ...rate, currency, amount: worthOf(stroops, rate.rate, currency) }) };
+}

@@ -1,0 +1,191 @@
+/** Books refunds: finds the payment that money sent back belongs to, adds it there, and publishes `payment.refunded`. In the caller's transaction, so
+ *  that the same refund is booked once, whoever reads it and however often. */
+import type { Network } from '../../contracts/networks.js';
+import { formatAmount, parseAmount } from '../domain/amount.js';
+import { muxedAddressOf } from '../domain/muxed.js';
+import { type MoneyBack, memoRefunded, type Payer, type Refundable, refundId } from '../domain/refund.js';
+import { isWatched } from '../domain/terms.js';
+import type { Outbox } from '../events/outbox.js';
+import type { Credit } from '../ledger/records.js';
+import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
+import type { Session } from '../stores/database.js';
+import type { PaymentLinkStore } from '../stores/payment-links.js';
+import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
+import type { RefundDoc, RefundStore } from '../stores/refunds.js';
+import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import { afterRefund } from './checkout.js';
+import { laterThan } from './later.js';
+import { networksOf, type Payable, paidFor, payablesByMemo, type SystemPayables } from './payable.js';
+import type { PaymentEvents } from './payment-events.js';
+
+export interface RefundDeps extends SystemPayables {
+  wallets: Pick<WalletStore, 'at' | 'ofAllAccounts'>;
+  paymentLinks: Pick<PaymentLinkStore, 'byMemos' | 'countEarlyRefund'>;
+  checkouts: Pick<CheckoutStore, 'byMemos' | 'byId' | 'update' | 'countEarlyRefund'>;
+  payments: Pick<PaymentStore, 'refundable' | 'addRefund' | 'countedSince'>;
+  refunds: RefundStore;
+  paymentEvents: Pick<PaymentEvents, 'ofRefund'>;
+  outbox: Pick<Outbox, 'publish'>;
+}
+
+/** What watched wallets sent with the memo of a refund. */
+export interface Sent {
+  network: Network;
+  refunds: readonly Credit[];
+  /** The only wallet that may have sent it. */
+  only?: WalletDoc | undefined;
+}
+
+/** A payment that was given to its link or checkout just now. */
+export interface Received {
+  payment: PaymentDoc;
+  payable: Payable;
+}
+
+export type RefundBook = ReturnType<typeof createRefundBook>;
+
+export function createRefundBook(deps: RefundDeps) {
+  const { wallets, paymentLinks, checkouts, payments, refunds, paymentEvents, outbox } = deps;
+
+  /** @param payable null for a payment that belongs to nothing */
+  async function book(refund: RefundDoc, paymentId: string, payable: Payable | null, session: Session) {
+    const { before, after } = await payments.addRefund(paymentId, refund, session);
+    await refunds.save({ ...refund, paymentId }, session);
+    const left = payable?.checkout ? { ...payable, checkout: await takeBack(before, refund, session) } : payable;
+    await outbox.publish([paymentEvents.ofRefund(after, left, refund._id)], session);
+  }
+
+  /** What was sent back of an order that was not complete by then no longer counts towards it. @returns the checkout as it is then */
+  async function takeBack(payment: PaymentDoc, refund: RefundDoc, session: Session): Promise<CheckoutDoc> {
+    const before = await checkouts.byId(payment.checkoutId!, session);
+    // It cannot be deleted: it has payments.
+    if (!before) throw new Error(`payment ${payment._id} has lost its checkout`);
+    const isPaid = before.status === 'PAID';
+    const since = isPaid ? await payments.countedSince([before._id], refund.ledgerClosedAt, session) : [];
+    const after = afterRefund(before, payment, refund, laterThan(since, refund.operationId, before));
+    if (after !== before) await checkouts.update([after], session);
+    return after;
+  }
+
+  /** Books the refund where it belongs: at the oldest payment with as much left, else at the oldest. What went to a bare account is its own
+   *  payments', or else those of the one muxed account of it that paid. @returns false when there is no such payment */
+  async function bookByMemo(refund: RefundDoc, payable: Payable, session: Session): Promise<boolean> {
+    const back = toMoneyBack(refund);
+    const of = {
+      ...{ accountId: refund.accountId, network: refund.network },
+      ...(payable.link ? { paymentLinkId: payable.link._id } : { checkoutId: payable.checkout._id }),
+    };
+    const first = async (payer: Payer, least: bigint | null) =>
+      (await payments.refundable.of(of, back, { payer, least, limit: 1 }, session))[0];
+    const payers = [back.receiver];
+    let payment = await first(back.receiver, back.amount);
+    if (!payment && back.receiver.muxedAddress === null) {
+      const muxed = await payments.refundable.onlyMuxedPayer(of, back, session);
+      if (muxed) payers.push(muxed);
+    }
+    for (const least of [back.amount, null]) for (const payer of payers) payment ??= await first(payer, least);
+    if (payment) await book(refund, payment._id, payable, session);
+    return payment !== undefined;
+  }
+
+  /** Until a payment comes that it gives back. */
+  async function leaveWaiting(refund: RefundDoc, { link, checkout }: Payable, session: Session): Promise<void> {
+    await refunds.save(refund, session);
+    await (link ? paymentLinks.countEarlyRefund(link._id, session) : checkouts.countEarlyRefund(checkout._id, session));
+  }
+
+  return {
+    book,
+
+    /** Books what was sent from watched wallets with the memo of a refund. */
+    async bookSent({ network, refunds: sent, only }: Sent, session: Session): Promise<void> {
+      if (sent.length === 0) return;
+      const senders = await wallets.at(network, [...new Set(sent.map(({ sender }) => sender))], session);
+      const payables = await payablesByMemo(
+        deps,
+        sent.flatMap((close) => {
+          const memo = memoRefunded(close.memo);
+          return memo === null ? [] : { memo, close };
+        }),
+        session,
+      );
+      const due = sent.flatMap((credit) => {
+        const payable = payables.get(memoRefunded(credit.memo) ?? '');
+        if (!payable) return [];
+        const { accountId, _id } = paidFor(payable);
+        const isTheirs = senders.some(
+          (wallet) =>
+            wallet.address === credit.sender &&
+            wallet.accountId === accountId &&
+            (!only || wallet._id === only._id) &&
+            isWatched(wallet.windows, credit),
+        );
+        if (!isTheirs || !networksOf(payable, credit).includes(network)) return [];
+        return [{ payable, refund: toRefundDoc(accountId, network, credit, _id) }];
+      });
+      const known = await refunds.known(
+        due.map(({ refund }) => refund._id),
+        session,
+      );
+      for (const { refund, payable } of due) {
+        if (known.has(refund._id)) continue;
+        known.add(refund._id);
+        if (!(await bookByMemo(refund, payable, session))) await leaveWaiting(refund, payable, session);
+      }
+    },
+
+    /** Books refunds that were read before the payments that they give back. @returns whether there were any */
+    async bookWaiting(received: readonly Received[], session: Session): Promise<boolean> {
+      const waited = received.filter(({ payable }) => paidFor(payable).earlyRefunds);
+      let isAny = false;
+      for (const { payment, payable } of waited) {
+        for (const refund of await refunds.waiting(paidFor(payable)._id, payment, session)) {
+          if (await bookByMemo(refund, payable, session)) isAny = true;
+        }
+      }
+      return isAny;
+    },
+  };
+}
+
+export function toRefundDoc(accountId: string, network: Network, credit: Credit, targetId: string | null): RefundDoc {
+  const { transactionHash, operationId, changeIndex, ledger, closedAt, receiver, destinationMuxedId, asset, amount } =
+    credit;
+  return {
+    _id: refundId({ accountId, network }, credit),
+    accountId,
+    network,
+    paymentId: null,
+    targetId,
+    transactionHash,
+    operationId,
+    changeIndex,
+    ledger,
+    ledgerClosedAt: closedAt,
+    receiver,
+    receiverMuxedAddress: destinationMuxedId === null ? null : muxedAddressOf(receiver, destinationMuxedId),
+    assetCode: asset.code,
+    assetIssuer: asset.issuer,
+    amount: formatAmount(amount),
+  };
+}
+
+export const toMoneyBack = (refund: RefundDoc): MoneyBack => ({
+  receiver: { address: refund.receiver, muxedAddress: refund.receiverMuxedAddress },
+  asset: { code: refund.assetCode, issuer: refund.assetIssuer },
+  amount: parseAmount(refund.amount)!,
+  closedAt: refund.ledgerClosedAt,
+  operationId: refund.operationId,
+});
+
+export const payerOf = ({ senderAddress, senderMuxedAddress }: PaymentDoc): Payer => ({
+  address: senderAddress,
+  muxedAddress: senderMuxedAddress ?? null,
+});
+
+export const toRefundable = (payment: PaymentDoc): Refundable => ({
+  sender: payerOf(payment),
+  asset: { code: payment.assetCode, issuer: payment.assetIssuer },
+  ledgerClosedAt: payment.ledgerClosedAt,
+  operationId: payment.operationId,
+});

@@ -1,0 +1,203 @@
+/** Settle: what follows from changes to payments and payables, whether they were read from the ledger, assigned, accepted or found unpaid. Documents,
+ *  counts and events are stored in the session that is given: all of them, or nothing. */
+import type { CheckoutStatus } from '../../contracts/checkouts.js';
+import type { PaymentStatus } from '../../contracts/payments.js';
+import type { Outbox, OutboxEvent } from '../events/outbox.js';
+import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
+import type { Session } from '../stores/database.js';
+import type { LinkCountChange, PaymentLinkStore } from '../stores/payment-links.js';
+import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
+import type { ProductStore } from '../stores/products.js';
+import { decidedWith } from './decision.js';
+import type { CheckoutPayable, LinkPayable, Payable } from './payable.js';
+import type { PaymentEvents } from './payment-events.js';
+import type { RefundBook } from './refunds.js';
+
+/** What happened to one payable at one moment, or to payments that belong to nothing. */
+export interface Change {
+  /** As the change leaves it. */
+  payable: Payable | null;
+  /** The status of a checkout before. Missing where the checkout did not change. */
+  statusBefore?: CheckoutStatus | undefined;
+  payments: readonly PaymentChange[];
+}
+
+export interface PaymentChange {
+  /** Null for a payment that is new. A stored one was changed in the same session already. */
+  before: PaymentDoc | null;
+  after: PaymentDoc;
+}
+
+export interface SettleDeps {
+  paymentLinks: Pick<PaymentLinkStore, 'count'>;
+  checkouts: Pick<CheckoutStore, 'update' | 'leaveParts'>;
+  products: Pick<ProductStore, 'notePayments'>;
+  payments: Pick<PaymentStore, 'insert' | 'ofCheckout' | 'decide'>;
+  refundBook: Pick<RefundBook, 'bookWaiting'>;
+  paymentEvents: PaymentEvents;
+  outbox: Outbox;
+}
+
+/** @param changes in the order in which they happened
+ *  @returns whether refunds were booked for payments among them: then these are not as they were given */
+export type Settle = (changes: readonly Change[], session: Session) => Promise<boolean>;
+
+export function createSettle(deps: SettleDeps): Settle {
+  const { paymentLinks, checkouts, products, payments, refundBook, outbox } = deps;
+
+  return async (changes, session) => {
+    const { counts, orders, decided, events } = await effectsOf(deps, changes, session);
+    await paymentLinks.count(counts, session);
+    await checkouts.update([...orders.values()], session);
+    const fresh = changes.flatMap((change) => change.payments.filter(({ before }) => !before));
+    if (fresh.length > 0) {
+      const withOrder = (payment: PaymentDoc) => {
+        const checkout = orders.get(payment.checkoutId ?? '');
+        return checkout ? decidedWith(payment, checkout) : payment;
+      };
+      await payments.insert(
+        fresh.map(({ after }) => withOrder(after)),
+        session,
+      );
+    }
+    for (const { checkout, ids, isPart } of decided) {
+      await payments.decide(checkout.accountId, ids, session);
+      if (isPart) await checkouts.leaveParts(checkout, session);
+    }
+    await outbox.publish(events, session);
+    await noteFirstPayments(products, changes, session);
+    return refundBook.bookWaiting(arrivalsIn(changes), session);
+  };
+}
+
+interface Effects {
+  counts: LinkCountChange[];
+  /** By id. */
+  orders: ReadonlyMap<string, CheckoutDoc>;
+  /** Stored parts of checkouts that became PAID; of very many, some. */
+  decided: { checkout: CheckoutDoc; ids: string[]; isPart: boolean }[];
+  /** They show each link and checkout as its payment left it. */
+  events: OutboxEvent[];
+}
+
+async function effectsOf(
+  { payments, paymentEvents }: Pick<SettleDeps, 'payments' | 'paymentEvents'>,
+  changes: readonly Change[],
+  session: Session,
+): Promise<Effects> {
+  const counts = new Map<string, LinkCountChange>();
+  const orders = new Map<string, CheckoutDoc>();
+  /** The payments of each checkout that changed, up to the change that the loop has reached. */
+  const came = new Map<string, PaymentChange[]>();
+  const events: OutboxEvent[] = [];
+  const decided: Effects['decided'] = [];
+  for (const { payable, statusBefore, payments: changed } of changes) {
+    if (!payable) {
+      for (const { before, after } of changed) if (!before) events.push(paymentEvents.ofUnmatched(after));
+      continue;
+    }
+    for (const { before, after } of changed) {
+      const { events: types, counted } = followingFrom(before, after);
+      const shown = payable.link ? countedIn(counts, payable, counted) : payable;
+      events.push(...paymentEvents.ofPayment(types, after, shown));
+    }
+    if (payable.link) continue;
+    const { checkout } = payable;
+    const all = [...(came.get(checkout._id) ?? []), ...changed];
+    came.set(checkout._id, all);
+    if (statusBefore === undefined) continue;
+    orders.set(checkout._id, checkout);
+    const type = statusBefore === checkout.status ? undefined : EVENT_OF[checkout.status];
+    if (!type) continue;
+    const { stored, fresh } = await paymentsOf(payments, payable, all, session);
+    const shown = [...stored, ...fresh].map((payment) => decidedWith(payment, checkout));
+    events.push(paymentEvents.ofCheckout(type, payable, shown));
+    const ids = stored.filter((payment) => decidedWith(payment, checkout) !== payment).map(({ _id }) => _id);
+    const isPart = checkout.status === 'PAID' && checkout.paymentCount > stored.length + fresh.length;
+    decided.push({ checkout, ids, isPart });
+  }
+  return { counts: [...counts.values()], orders, decided, events };
+}
+
+/** What is told of a checkout that comes to this status. */
+const EVENT_OF: Partial<Record<CheckoutStatus, 'checkout.paid' | 'checkout.expired'>> = {
+  PAID: 'checkout.paid',
+  EXPIRED: 'checkout.expired',
+};
+
+/** The link as it is once the payment is counted. */
+function countedIn(
+  counts: Map<string, LinkCountChange>,
+  payable: LinkPayable,
+  counted: Pick<LinkCountChange, 'payments' | 'received'>,
+): LinkPayable {
+  const { _id: id, accountId, paymentCount } = payable.link;
+  const count = counts.get(id) ?? { id, accountId, payments: 0, received: 0 };
+  count.payments += counted.payments;
+  count.received += counted.received;
+  counts.set(id, count);
+  return { ...payable, link: { ...payable.link, paymentCount: paymentCount + count.payments } };
+}
+
+/** All payments of a checkout, oldest first. @param changed those that changed so far */
+async function paymentsOf(
+  payments: SettleDeps['payments'],
+  { checkout }: CheckoutPayable,
+  changed: readonly PaymentChange[],
+  session: Session,
+): Promise<Record<'stored' | 'fresh', PaymentDoc[]>> {
+  const fresh = changed.flatMap(({ before, after }) => (before ? [] : after));
+  const stored = checkout.paymentCount > fresh.length ? await payments.ofCheckout(checkout, session) : [];
+  return { stored, fresh };
+}
+
+/** Marks products that get their first payment. The marks are never taken back, so one that is set needs no write. */
+async function noteFirstPayments(
+  products: SettleDeps['products'],
+  changes: readonly Change[],
+  session: Session,
+): Promise<void> {
+  const first = changes.flatMap(({ payable, payments }) =>
+    payments.length > 0 && payable?.product && !payable.product.hasPayments ? payable.product : [],
+  );
+  if (first.length > 0) await products.notePayments(first, session);
+}
+
+const arrivalsIn = (changes: readonly Change[]) =>
+  changes.flatMap(({ payable, payments }) =>
+    payments.flatMap(({ before, after }) =>
+      payable && followingFrom(before, after).counted.received === 1 ? [{ payment: after, payable }] : [],
+    ),
+  );
+
+/** As much of a payment as decides about its events. */
+export interface PaymentState {
+  status: PaymentStatus;
+  paymentLinkId: string | null;
+  checkoutId?: string | null;
+}
+
+export interface Following {
+  /** In the order in which they are published. */
+  events: ('payment.received' | 'payment.completed')[];
+  /** What the payment's link counts in addition: `payments` leaves out those that are REJECTED, `received` does not. */
+  counted: { payments: 0 | 1; received: 0 | 1 };
+}
+
+/** What follows from a change to a payment. @param before null for a payment that was not stored yet */
+export function followingFrom(before: PaymentState | null, after: PaymentState): Following {
+  const arrives = belongs(after) && !(before && belongs(before));
+  const completes = isCompleted(after) && !(before && isCompleted(before));
+  const isCounted = counts(after) && !(before && counts(before));
+  return {
+    events: [
+      ...(arrives ? (['payment.received'] as const) : []),
+      ...(completes ? (['payment.completed'] as const) : []),
+    ],
+    counted: { payments: isCounted ? 1 : 0, received: arrives ? 1 : 0 },
+  };
+}
+
+const belongs = ({ paymentLinkId, checkoutId }: PaymentState) => Boolean(paymentLinkId ?? checkoutId);
+const isCompleted = (payment: PaymentState) => belongs(payment) && payment.status === 'COMPLETED';
+const counts = (payment: PaymentState) => belongs(payment) && payment.status !== 'REJECTED';
