@@ -1,0 +1,169 @@
+/** The rates of accounts, from what is stored: what is asked now, and what may have been shown when a payment was made. It asks no source. */
+import type { Network } from '../../contracts/networks.js';
+import type { Clock } from '../clock.js';
+import type { Asset } from '../domain/asset.js';
+import { lowerRate, parseRate, type Rate } from '../domain/rate.js';
+import { type Pair, pairKey } from '../domain/rate-pair.js';
+import {
+  CLOCKS_MS,
+  OWN_SOURCE,
+  type RateHistory,
+  type ShownRate,
+  shownWithin,
+  type WorthHistory,
+  worthAt,
+} from '../domain/shown-rates.js';
+import { type LedgerClose, sideOf } from '../domain/terms.js';
+import type { AccountDoc, AccountStore } from '../stores/accounts.js';
+import type { Session } from '../stores/database.js';
+import type { OwnRateDoc, OwnRateStore } from '../stores/own-rates.js';
+import type { RateSampleDoc, RateSampleStore } from '../stores/rate-samples.js';
+
+/** A rate of now. */
+export interface CurrentRate extends ShownRate {
+  /** Too old to be shown. */
+  stale: boolean;
+  /** So long a payment may take. */
+  validUntil: Date;
+}
+
+/** Whose price it is, and when it was paid. */
+export interface RatesAsked {
+  accountId: string;
+  pair: Pair;
+  close: LedgerClose;
+}
+
+/** Money that came to an account. */
+export interface Came {
+  accountId: string;
+  asset: Asset;
+  network: Network;
+  close: LedgerClose;
+}
+
+/** Null where the account kept no books in a currency then, or no rate is known. */
+export type WorthOf = (came: Came) => { currency: string; rate: ShownRate } | null;
+export type LoadWorth = (came: readonly Came[], session: Session) => Promise<WorthOf>;
+
+/** Empty where no rate is known. */
+export type RatesOf = (asked: RatesAsked) => readonly ShownRate[];
+export type LoadRates = (asked: readonly RatesAsked[], session: Session) => Promise<RatesOf>;
+
+export type RateBook = ReturnType<typeof createRateBook>;
+
+export interface RateBookDeps {
+  rateSamples: Pick<RateSampleStore, 'newest' | 'between'>;
+  ownRates: OwnRateStore;
+  accounts: Pick<AccountStore, 'byId' | 'withBooks'>;
+  clock: Pick<Clock, 'now'>;
+  lockMs: number;
+  maxAgeMs: number;
+}
+
+/** Ledgers of one second may have closed before or after a moment in it. */
+const SECOND_MS = 1000;
+
+export function createRateBook(deps: RateBookDeps) {
+  const { rateSamples, ownRates, accounts, clock, lockMs, maxAgeMs } = deps;
+
+  /** Null where the pair was never sampled, and the account set none. */
+  async function current(accountId: string, pair: Pair): Promise<CurrentRate | null> {
+    const now = clock.now();
+    const ahead = (from: Date) => new Date(from.getTime() + lockMs);
+    const [own, sample, account] = await Promise.all([
+      ownRates.newest(accountId, pairKey(pair)),
+      rateSamples.newest(pairKey(pair)),
+      accounts.byId(accountId),
+    ]);
+    if (own?.rate && (own.until === null || own.until > now)) {
+      const shown = { rate: parseRate(own.rate)!, at: own.at, source: OWN_SOURCE };
+      return { ...shown, stale: false, validUntil: ahead(now) };
+    }
+    const rate =
+      sample && account && lowerRate(parseRate(sample.rate)!, percentOf(account.rateMarkups?.at(-1)?.percent));
+    if (!rate) return null;
+    const stale = now.getTime() - sample.at.getTime() > maxAgeMs;
+    return { rate, at: sample.at, source: sample.source, stale, validUntil: ahead(sample.at) };
+  }
+
+  /** Each pair of an account is read once. */
+  async function histories(asked: readonly RatesAsked[], session: Session): Promise<(of: RatesAsked) => WorthHistory> {
+    const read = new Map<string, WorthHistory>();
+    const groups = new Map<string, RatesAsked[]>();
+    for (const each of asked) groups.set(keyOf(each), [...(groups.get(keyOf(each)) ?? []), each]);
+    for (const [key, group] of groups) {
+      const { accountId, pair } = group[0]!;
+      const closes = group.map(({ close }) => close.closedAt.getTime());
+      const from = new Date(Math.min(...closes) - lockMs - CLOCKS_MS);
+      const to = new Date(Math.max(...closes) + SECOND_MS);
+      read.set(key, {
+        samples: (await rateSamples.between(pairKey(pair), from, to, session)).map(toSample),
+        own: (await ownRates.between({ accountId, pair: pairKey(pair) }, from, to, session)).map(toOwn),
+      });
+    }
+    return (each) => {
+      const history = read.get(keyOf(each));
+      if (!history) throw new Error(`the rates of ${keyOf(each)} were not loaded`);
+      return history;
+    };
+  }
+
+  return {
+    current,
+
+    /** Reads all that is needed to judge these. */
+    async load(asked: readonly RatesAsked[], session: Session): Promise<RatesOf> {
+      const historyOf = await histories(asked, session);
+      const markups = new Map<string, RateHistory['markups']>();
+      for (const accountId of new Set(asked.map((each) => each.accountId)))
+        markups.set(accountId, markupsOf(await accounts.byId(accountId, session)));
+      return (each) => {
+        const history = { ...historyOf(each), markups: markups.get(each.accountId)! };
+        return shownWithin(history, each.close, lockMs);
+      };
+    },
+
+    /** Reads all that is needed to say what these are worth in the accounts' books. */
+    async loadWorth(came: readonly Came[], session: Session): Promise<WorthOf> {
+      if (came.length === 0) return () => null;
+      const ids = [...new Set(came.map(({ accountId }) => accountId))];
+      const found = await accounts.withBooks(ids, session);
+      if (found.length === 0) return () => null;
+      const byId = new Map(found.map((account) => [account._id, account]));
+      const askedOf = ({ accountId, asset, network, close }: Came): RatesAsked | null => {
+        const currency = booksAt(byId.get(accountId), close);
+        return currency === null ? null : { accountId, pair: { currency, asset, network }, close };
+      };
+      const historyOf = await histories(
+        came.flatMap((each) => askedOf(each) ?? []),
+        session,
+      );
+      return (each) => {
+        const asked = askedOf(each);
+        const rate = asked && worthAt(historyOf(asked), each.close);
+        return rate && { currency: asked.pair.currency, rate };
+      };
+    },
+  };
+}
+
+/** The currency of the books when the ledger closed. */
+function booksAt(account: Pick<AccountDoc, 'booksCurrencies'> | undefined, close: LedgerClose): string | null {
+  const begun = account?.booksCurrencies?.filter(({ from: at }) => sideOf(close, { at, ledger: null }) !== 'before');
+  return begun?.at(-1)?.currency ?? null;
+}
+
+const keyOf = ({ accountId, pair }: RatesAsked) => `${accountId} ${pairKey(pair)}`;
+
+const toSample = ({ rate, at, from, source }: RateSampleDoc) => ({ rate: parseRate(rate)!, at, from, source });
+const toOwn = ({ rate, at, from, until }: OwnRateDoc) => ({
+  rate: rate === null ? null : parseRate(rate),
+  at,
+  from,
+  until,
+});
+/** 0 is none. */
+const percentOf = (percent: string | undefined): Rate | null => (percent === undefined ? null : parseRate(percent));
+const markupsOf = (account: Pick<AccountDoc, 'rateMarkups'> | null): RateHistory['markups'] =>
+  (account?.rateMarkups ?? []).map(({ from, percent }) => ({ from, percent: percentOf(percent) }));

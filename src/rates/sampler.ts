@@ -1,0 +1,145 @@
+/** The sampler: takes a rate of each pair in use once an interval, and stores it. Nothing else asks a source, but the first need of a pair. */
+import type { Logger } from 'pino';
+import type { Network } from '../../contracts/networks.js';
+import { type Clock, within } from '../clock.js';
+import { countsNow, formatRate, parseRate } from '../domain/rate.js';
+import { MAX_PAIRS_PER_ACCOUNT, type Pair, pairKey } from '../domain/rate-pair.js';
+import type { LedgerStamp } from '../domain/terms.js';
+import type { RatePairDoc, RatePairStore } from '../stores/rate-pairs.js';
+import type { RateSampleStore } from '../stores/rate-samples.js';
+import { PATIENCE_MS, type Take } from './take.js';
+
+/** A pair that was needed stays open so long, even where nothing that is stored uses it. */
+const NEEDED_FOR_MS = 3_600_000;
+/** Pairs that are sampled side by side: those that lately had a sample, and any. What stalls with every pair that one account has invented keeps the
+ *  others waiting for a while only. */
+const LANES = { sound: 6, any: 2 };
+const LOOK_EVERY_MS = 100;
+
+/** Has a pair sampled, for the first account that needs it. @param until default an hour from now */
+export type NeedRate = (pair: Pair, accountId: string, until?: Date) => Promise<void>;
+
+export type Sampler = ReturnType<typeof createSampler>;
+
+export function createSampler(deps: {
+  pairs: RatePairStore;
+  samples: RateSampleStore;
+  take: Take;
+  stamp: (network: Network) => Promise<LedgerStamp>;
+  /** Whether a product, an open checkout or an account's books use the pair. */
+  isInUse: (pair: Pair) => Promise<boolean>;
+  intervalMs: number;
+  clock: Clock;
+  log: Logger;
+  onDisagreed: () => void;
+}) {
+  const { pairs, samples, take, stamp, isInUse, intervalMs, clock, log, onDisagreed } = deps;
+  const ahead = (ms: number) => new Date(clock.nowMs() + ms);
+
+  /** @returns whether a sample was stored */
+  async function sample(pair: Pair, doc: Pick<RatePairDoc, '_id' | 'unconfirmed' | 'trouble'>): Promise<boolean> {
+    const taken = await take(pair);
+    const none = async (reason: string, unconfirmed: string | null) => {
+      // Once for each trouble, not once a minute.
+      if (doc.trouble?.reason !== reason) log.warn({ pair: doc._id, reason }, 'no sample of a rate');
+      await pairs.noteTrouble(doc._id, { since: clock.now(), reason }, unconfirmed);
+      return false;
+    };
+    if (taken.rate === null) {
+      if (taken.disagreed) onDisagreed();
+      return none(taken.reason, doc.unconfirmed);
+    }
+    const last = await samples.newest(doc._id);
+    const before = last && parseRate(last.rate);
+    const rate = formatRate(taken.rate);
+    if (!countsNow(taken.rate, before, doc.unconfirmed === null ? null : parseRate(doc.unconfirmed)))
+      return none(`it jumped from ${last!.rate} to ${rate}, which a second sample has to confirm`, rate);
+    const at = clock.now();
+    await samples.add({ pair: doc._id, rate, at, from: await stamp(pair.network), source: taken.source }, last);
+    await pairs.noteSample(doc._id, at);
+    return true;
+  }
+
+  async function sampleDue(doc: RatePairDoc, result: { sampled: number; without: number }): Promise<void> {
+    const pair = toPair(doc);
+    if (doc.neededUntil <= clock.now()) {
+      if (!(await isInUse(pair))) {
+        await pairs.removeUnneeded(doc);
+        return;
+      }
+      await pairs.needUntil(doc._id, ahead(NEEDED_FOR_MS));
+    }
+    if (await sample(pair, doc)) result.sampled += 1;
+    else result.without += 1;
+  }
+
+  return {
+    /** Samples the pairs that are due. Processes that do so side by side share them. */
+    async run(ended: AbortSignal): Promise<{ sampled: number; without: number }> {
+      const result = { sampled: 0, without: 0 };
+      const lane = async (which: keyof typeof LANES) => {
+        while (!ended.aborted) {
+          const due = await pairs.claimDue(clock.now(), { intervalMs, isSound: which === 'sound' });
+          if (!due) return;
+          await sampleDue(due, result);
+        }
+      };
+      // Mostly nothing is due.
+      const first = await pairs.claimDue(clock.now(), { intervalMs, isSound: false });
+      if (!first) return result;
+      const sound = Array.from({ length: LANES.sound }, () => lane('sound'));
+      const any = Array.from({ length: LANES.any - 1 }, () => lane('any'));
+      await Promise.all([...sound, ...any, sampleDue(first, result).then(() => lane('any'))]);
+      if (result.sampled > 0) await samples.removeOld(clock.now(), ended);
+      return result;
+    },
+
+    /** Has a pair sampled from now on. One that nothing needed before is sampled at once, which is waited for, but not long.
+     *  Call it before what uses the pair is stored. */
+    async need(pair: Pair, accountId: string, until: Date = ahead(NEEDED_FOR_MS / 2)): Promise<void> {
+      const key = pairKey(pair);
+      const now = clock.now();
+      const known = await pairs.byId(key);
+      if (!known && (await pairs.countOpenedBy(accountId)) >= MAX_PAIRS_PER_ACCOUNT) return;
+      // Many payers need a pair at once: one of them in a while writes that down, for those after it as well.
+      const neededUntil = new Date(until.getTime() + NEEDED_FOR_MS / 2);
+      const isKept = known && known.neededUntil >= until;
+      if (isKept || (known && (await pairs.needUntil(key, neededUntil)))) {
+        if (known!.sampledAt === null) await within(clock, PATIENCE_MS, firstOf(key), () => false);
+        return;
+      }
+      const opened = await pairs.open({
+        _id: key,
+        currency: pair.currency,
+        assetCode: pair.asset.code,
+        assetIssuer: pair.asset.issuer,
+        network: pair.network,
+        openedBy: accountId,
+        openedAt: now,
+        dueAt: ahead(intervalMs),
+        neededUntil,
+        sampledAt: null,
+        unconfirmed: null,
+        trouble: null,
+      });
+      const first = opened ? sample(pair, { _id: key, unconfirmed: null, trouble: null }) : firstOf(key);
+      await within(clock, PATIENCE_MS, first, () => false);
+    },
+  };
+
+  /** Waits while another request takes the pair's first sample. */
+  async function firstOf(key: string): Promise<boolean> {
+    for (;;) {
+      const pair = await pairs.byId(key);
+      const isBeingTaken = pair && pair.sampledAt === null && pair.trouble === null;
+      if (!isBeingTaken || clock.nowMs() - pair.openedAt.getTime() > PATIENCE_MS) return false;
+      await clock.sleep(LOOK_EVERY_MS);
+    }
+  }
+}
+
+export const toPair = ({ currency, assetCode, assetIssuer, network }: RatePairDoc): Pair => ({
+  currency,
+  asset: { code: assetCode, issuer: assetIssuer },
+  network,
+});

@@ -1,0 +1,112 @@
+/** Takes a rate: asks every source side by side, leaves out those that do not answer well, and makes one rate of the others. */
+import type { Logger } from 'pino';
+import { type Clock, within } from '../clock.js';
+import { sameAsset } from '../domain/asset.js';
+import { agree, crossRate, formatRate, parseRate, type Rate } from '../domain/rate.js';
+import type { Pair } from '../domain/rate-pair.js';
+import type { Peg } from '../domain/rate-settings.js';
+import { SourceError } from '../ledger/errors.js';
+import { BadAnswer, type CrossSource, type Quote, type RateSource } from './source.js';
+
+/** For all requests of one source together. */
+export const PATIENCE_MS = 5000;
+/** A source that has no such pair is not asked for it so long. */
+const UNKNOWN_FOR_MS = 3_600_000;
+const MOST_UNKNOWN = 1000;
+/** Clocks of servers may be ahead of ours so far. */
+const AHEAD_MS = 60_000;
+/** What markets trade in, where they do not trade in the currency itself. */
+const BASES = ['EUR', 'USD'];
+
+export type Taken = { rate: Rate; source: string } | { rate: null; reason: string; disagreed: boolean };
+
+export interface TakeDeps {
+  sources: readonly RateSource[];
+  /** Null for none. */
+  cross: CrossSource | null;
+  pegs: readonly Peg[];
+  maxAgeMs: number;
+  clock: Clock;
+  log: Logger;
+  /** A source did not answer well, or in time, or with something too old. */
+  onLeftOut: (source: string) => void;
+}
+
+export type Take = (pair: Pair) => Promise<Taken>;
+
+export function createTake(deps: TakeDeps): Take {
+  const { sources, cross, pegs, maxAgeMs, clock, log, onLeftOut } = deps;
+  const unknown = new Map<string, number>();
+
+  /** As it stands in the source, if it has the pair. */
+  async function direct(source: RateSource, pair: Pair): Promise<Quote | null> {
+    const { asset, currency, network } = pair;
+    const key = `${source.name} ${network} ${currency} ${asset.code} ${asset.issuer}`;
+    if ((unknown.get(key) ?? 0) > clock.nowMs()) return null;
+    const quote = await source.quote(pair);
+    if (quote === null) {
+      if (unknown.size >= MOST_UNKNOWN) unknown.clear();
+      unknown.set(key, clock.nowMs() + UNKNOWN_FOR_MS);
+      return null;
+    }
+    const ageMs = clock.nowMs() - quote.at.getTime();
+    // Written so that a time that is none fails.
+    if (!(ageMs <= maxAgeMs)) throw new BadAnswer('too old');
+    if (ageMs < -AHEAD_MS) throw new BadAnswer('of the future');
+    return quote;
+  }
+
+  /** In the currency, or crossed from one that the source trades in. */
+  async function quoteOf(source: RateSource, pair: Pair): Promise<{ rate: Rate; source: string } | null> {
+    const quote = await direct(source, pair);
+    if (quote || !cross) return quote && { rate: quote.rate, source: source.name };
+    for (const base of BASES) {
+      if (base === pair.currency) continue;
+      const inBase = await direct(source, { ...pair, currency: base });
+      const crossing = inBase && (await cross.cross(base, pair.currency));
+      const rate = crossing && crossRate(inBase.rate, crossing.rate);
+      if (rate) return { rate, source: `${source.name}*${cross.name}` };
+    }
+    return null;
+  }
+
+  /** A pegged asset is worth one of its currency, whatever its market says. */
+  async function pegged({ asset, currency }: Pair): Promise<{ rate: Rate; source: string } | null> {
+    const peg = pegs.find((each) => sameAsset(each.asset, asset));
+    if (!peg) return null;
+    if (peg.currency === currency) return { rate: parseRate('1')!, source: 'peg' };
+    const crossing = await cross?.cross(peg.currency, currency);
+    return crossing ? { rate: crossing.rate, source: `peg*${cross!.name}` } : null;
+  }
+
+  async function well<T>(name: string, pair: Pair, ask: () => Promise<T | null>): Promise<T | null> {
+    try {
+      return await within(clock, PATIENCE_MS, ask(), () => {
+        throw new BadAnswer('no answer in time');
+      });
+    } catch (error) {
+      const isExpected = error instanceof SourceError || error instanceof BadAnswer;
+      const { code } = pair.asset;
+      const about = { source: name, currency: pair.currency, asset: code, network: pair.network };
+      if (isExpected) log.warn({ ...about, reason: error.reason }, 'source of rates left out');
+      else log.warn({ ...about, err: error }, 'source of rates left out');
+      onLeftOut(name);
+      return null;
+    }
+  }
+
+  return async (pair) => {
+    const isPegged = pegs.some((peg) => sameAsset(peg.asset, pair.asset));
+    const answers = isPegged
+      ? [await well('peg', pair, () => pegged(pair))]
+      : await Promise.all(sources.map((source) => well(source.name, pair, () => quoteOf(source, pair))));
+    const good = answers.filter((answer) => answer !== null);
+    const agreement = agree(good.map(({ rate }) => rate));
+    if (agreement.outcome === 'agreed') {
+      return { rate: agreement.rate, source: good.map(({ source }) => source).join(',') };
+    }
+    if (agreement.outcome === 'none') return { rate: null, reason: 'no source answers well', disagreed: false };
+    const shown = good.map(({ source, rate }) => `${source} says ${formatRate(rate)}`).join(', ');
+    return { rate: null, reason: `two sources differ by more than 5 %: ${shown}`, disagreed: true };
+  };
+}
