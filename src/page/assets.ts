@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { RequestHandler } from 'express';
 import { PACKAGE_ROOT } from '../package-root.js';
+import { brandStyle } from './brand.js';
 
 const FILES = {
   'page.css': 'text/css',
@@ -63,6 +64,8 @@ export function createAssets() {
     /** For `/page/:file`. While versions change, a page of the other version gets what is here, which then nobody keeps. */
     serve: ((req, res, next) => {
       const asked = String(req.params.file);
+      const brand = brandStyle(asked);
+      if (brand !== null) return void res.set('cache-control', ONE_HOUR).type('text/css').send(brand);
       const asset = assets.find(({ anyHash }) => anyHash.test(asked));
       if (!asset) return next();
       res.set('cache-control', asked === asset.hashed ? ONE_YEAR : 'no-store');

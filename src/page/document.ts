@@ -1,16 +1,28 @@
 /** The frame around every answer that a person reads, and the pages that only say something. */
+import type { Brand } from '../domain/brand.js';
 import type { Assets } from './assets.js';
+import { brandStyleOf } from './brand.js';
 import { type Html, html } from './html.js';
 import { icon } from './parts.js';
+import { LANGUAGES, type Language } from './texts/index.js';
+import type { Words } from './words.js';
 
 /** `base` is the path under which the service is reached, without a slash at its end. */
 export interface Frame {
   assets: Pick<Assets, 'nameOf'>;
   base: string;
+  /** In the payer's language. */
+  words: Words;
 }
 
-export const documentOf = ({ assets, base }: Frame, title: string, body: Html): Html => html`<!doctype html>
-<html lang="en">
+/** @param brand of the shop whose page it is; null where that is not known */
+export const documentOf = (
+  { assets, base, words }: Frame,
+  title: string,
+  body: Html,
+  brand: Brand | null = null,
+): Html => html`<!doctype html>
+<html lang="${words.language}" dir="${words.direction}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -19,17 +31,41 @@ export const documentOf = ({ assets, base }: Frame, title: string, body: Html): 
 <title>${title}</title>
 <link rel="icon" type="image/svg+xml" href="${base}/page/${assets.nameOf('icon.svg')}">
 <link rel="stylesheet" href="${base}/page/${assets.nameOf('page.css')}">
-<script type="module" src="${base}/page/${assets.nameOf('page.js')}"></script>
+${
+  brand &&
+  brandStyleOf(brand) !== null &&
+  html`<link rel="stylesheet" href="${base}/page/${brandStyleOf(brand)}">
+`
+}<script type="module" src="${base}/page/${assets.nameOf('page.js')}"></script>
 </head>
 <body>
 ${body}
 <footer>
-  <p>Your payment goes from your wallet straight to the merchant’s Stellar account.</p>
-  <p>This page never asks for a secret key or recovery phrase. Never enter one.</p>
+  <p>${words.say('straight')}</p>
+  <p>${words.say('secretKey')}</p>
+  <details class="languages"><summary>${words.say('languages')}</summary>
+  <p>${LANGUAGES.map((language) => html`<a href="?lang=${language}" lang="${language}" hreflang="${language}">${NAMES[language]}</a> `)}</p></details>
 </footer>
 </body>
 </html>
 `;
+
+/** Each language by its own name. */
+const NAMES: Readonly<Record<Language, string>> = {
+  en: 'English',
+  de: 'Deutsch',
+  es: 'Español',
+  fr: 'Français',
+  it: 'Italiano',
+  nl: 'Nederlands',
+  pl: 'Polski',
+  pt: 'Português',
+  tr: 'Türkçe',
+  id: 'Bahasa Indonesia',
+  ja: '日本語',
+  zh: '中文',
+  ar: 'العربية',
+};
 
 const messageView = (frame: Frame, heading: string, sentences: readonly string[]): Html =>
   documentOf(
@@ -43,20 +79,23 @@ const messageView = (frame: Frame, heading: string, sentences: readonly string[]
 </main>`,
   );
 
-export const unknownView = (frame: Frame): Html =>
-  messageView(frame, 'This payment page does not exist', [
-    'The link may be incomplete, or the merchant has removed it.',
-    'Check the address, or ask the merchant who gave it to you.',
-  ]);
+export const unknownView = (frame: Frame): Html => {
+  const { say } = frame.words;
+  return messageView(frame, say('unknownTitle'), [say('unknownLink'), say('unknownCheck')]);
+};
 
-export const faultView = (frame: Frame, requestId: string | null): Html =>
-  messageView(frame, 'This page cannot be shown right now', [
-    'Please try again in a moment. If you have paid already, your payment is not lost: it is on the Stellar ledger and will be found.',
-    ...(requestId === null ? [] : [`Reference: ${requestId}`]),
+export const faultView = (frame: Frame, id: string | null): Html => {
+  const { say } = frame.words;
+  return messageView(frame, say('faultTitle'), [
+    say('faultAgain'),
+    ...(id === null ? [] : [say('faultReference', { id })]),
   ]);
+};
 
-export const busyView = (frame: Frame, waitSeconds: number): Html =>
-  messageView(frame, 'Too many requests', [
-    `Many requests have come from your network. Please try again in ${waitSeconds} s.`,
-    'If you have paid already, your payment is not lost: it is on the Stellar ledger and will be found.',
+export const busyView = (frame: Frame, waitSeconds: number): Html => {
+  const { say, timeLeft } = frame.words;
+  return messageView(frame, say('busyTitle'), [
+    say('busyWait', { time: timeLeft(waitSeconds * 1000) }),
+    say('busyPaid'),
   ]);
+};

@@ -4,6 +4,7 @@ import type { createLinkUpdates } from './link-updates.js';
 import type { createStreams } from './streams.js';
 import type { PageLink, PagePayment, StatusFeed } from './types.js';
 import { PAYMENTS_SHOWN } from './types.js';
+import type { Words } from './words.js';
 
 export interface FollowDeps {
   status: StatusFeed;
@@ -13,12 +14,13 @@ export interface FollowDeps {
   sinceOf: (req: Request) => Date;
   addressOf: (req: Request) => string;
   /** JSON of the page's state. */
-  snapshot: (link: PageLink, payments: readonly PagePayment[]) => string;
+  snapshot: (words: Words, link: PageLink, payments: readonly PagePayment[]) => string;
+  wordsOf: (req: Request) => Words;
 }
 
 /** Answers with an event stream; 429 when the client address has too many open, 503 when this process takes no more. */
 export function createFollow(deps: FollowDeps) {
-  const { status, streams, updates, sinceOf, addressOf, snapshot } = deps;
+  const { status, streams, updates, sinceOf, addressOf, snapshot, wordsOf } = deps;
 
   return async (req: Request, res: Response, link: PageLink): Promise<void> => {
     if (streams.closed()) return void res.status(503).end();
@@ -30,7 +32,8 @@ export function createFollow(deps: FollowDeps) {
     const since = link.checkout ? new Date(0) : sinceOf(req);
     const stream = streams.start(res, address);
     const payments = new Map<string, PagePayment>();
-    const terms = JSON.stringify(link);
+    const words = wordsOf(req);
+    const terms = `${words.language} ${words.asked} ${JSON.stringify(link)}`;
     let caughtUp = false;
     let told = false;
 
@@ -40,10 +43,10 @@ export function createFollow(deps: FollowDeps) {
       if (link.checkout && told) return stream.send('changed', '1');
       told = true;
       const shown = [...payments.values()];
-      const key = `${terms} ${shown.map(({ id, status }) => `${id} ${status}`).join()}`;
+      const key = `${terms} ${shown.map(({ id, status, refundedAmount }) => `${id} ${status} ${refundedAmount}`).join()}`;
       stream.send(
         'status',
-        viewer.rendered(key, () => snapshot(link, shown)),
+        viewer.rendered(key, () => snapshot(words, link, shown)),
       );
     };
     const viewer = updates.join(link.linkId, tell);

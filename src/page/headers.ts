@@ -1,21 +1,23 @@
 /** The headers of everything that the page's router answers: nothing is kept, nothing foreign is loaded, nobody may frame it. */
 import type { RequestHandler } from 'express';
 
-const policy = (imageOrigin: string | null): string =>
+const policy = (imageOrigins: readonly string[]): string =>
   [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    `img-src 'self'${imageOrigin === null ? '' : ` ${imageOrigin}`}`,
+    ["img-src 'self'", ...imageOrigins].join(' '),
     "connect-src 'self'",
     "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
 
-/** @param image a product's image, or null. */
-export const contentSecurityPolicy = (image: ShownImage | null): { 'content-security-policy': string } => ({
-  'content-security-policy': policy(image?.origin ?? null),
+/** @param images that the page shows: the product's, the shop's logo. */
+export const contentSecurityPolicy = (
+  images: readonly (ShownImage | null)[],
+): { 'content-security-policy': string } => ({
+  'content-security-policy': policy([...new Set(images.flatMap((image) => image?.origin ?? []))]),
 });
 
 export interface ShownImage {
@@ -30,13 +32,16 @@ export function shownImage(imageUrl: string | null): ShownImage | null {
   return protocol === 'https:' && /^[a-z0-9.[\]:-]+$/.test(host) ? { url: href, origin } : null;
 }
 
+/** For the QR codes as files, which pages of merchants show. */
+export const embeddedAnywhere = { 'cross-origin-resource-policy': 'cross-origin' };
+
 /** For a page whose opener may watch it: with the usual policy the browser would cut the tie between the two windows. */
 export const watchedByOpener = { 'cross-origin-opener-policy': 'unsafe-none' };
 
 export const strictHeaders: RequestHandler = (_req, res, next) => {
   res.removeHeader('Content-Security-Policy-Report-Only');
   res.set({
-    ...contentSecurityPolicy(null),
+    ...contentSecurityPolicy([]),
     'cache-control': 'no-store',
     'cross-origin-opener-policy': 'same-origin',
     'cross-origin-resource-policy': 'same-origin',

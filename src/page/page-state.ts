@@ -1,7 +1,10 @@
 /** Where a page stands: what has come since it was opened, whether it still asks for money, and how that is told. */
+import { parseSum } from '../domain/amount.js';
+import { askShop } from './brand.js';
 import { type Html, html } from './html.js';
-import { icon, money, shorten } from './parts.js';
+import { icon, moment, money, shorten } from './parts.js';
 import type { PageLink, PagePayment } from './types.js';
+import type { PlainKey, Words } from './words.js';
 
 export interface PageState {
   /** CHECKING: the end of a checkout has come, and its ledgers are still being read. */
@@ -17,17 +20,33 @@ export interface PageState {
 }
 
 /** Why the link or checkout takes no payments, or null when it does. */
-export function closedBecause({ active, product, wallet, checkout }: PageLink): string | null {
-  if (checkout && checkout.status !== 'OPEN') return 'This order is closed.';
-  if (checkout?.ended) return 'The time to pay is over.';
-  if (!active) return 'This payment link is switched off.';
-  if (!product.active) return 'This product is not offered at the moment.';
-  return wallet.active ? null : 'The receiving account is not in use at the moment.';
+export function closedBecause(link: PageLink): PlainKey | null {
+  return endedBecause(link) ?? (hasNoPrice(link) ? 'noPrice' : null);
+}
+
+/** Its price is in a currency, and no rate says what that is at the moment. */
+export const hasNoPrice = ({ priced, product, checkout }: PageLink): boolean =>
+  priced !== undefined &&
+  checkout?.status !== 'PAID' &&
+  (priced.rate === null || (product.priceType === 'FIXED' && product.price === null));
+
+/** Why nothing is taken any more, whatever the price. */
+export function endedBecause({ active, product, wallet, checkout }: PageLink): PlainKey | null {
+  if (checkout && checkout.status !== 'OPEN') return 'orderClosed';
+  if (checkout?.ended) return 'timeOver';
+  if (!active) return 'linkOff';
+  if (!product.active) return 'productOff';
+  return wallet.active ? null : 'walletOff';
 }
 
 /** @param payments those that came since the page was opened, in any order.
  *  @param address path of the page, for a fresh start. */
-export function pageStateOf(link: PageLink, payments: readonly PagePayment[], address: string): PageState {
+export function pageStateOf(
+  words: Words,
+  link: PageLink,
+  payments: readonly PagePayment[],
+  address: string,
+): PageState {
   const closed = closedBecause(link);
   // The first payment that is complete stays on top, a receipt; before that, the newest one tells most.
   const oldestFirst = [...payments].sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
@@ -35,45 +54,72 @@ export function pageStateOf(link: PageLink, payments: readonly PagePayment[], ad
   const main = paid ?? oldestFirst.at(-1);
   const { name } = link.product;
   if (!main) {
-    const shown = { title: `${requested(link)} · ${name}`, announcement: '' };
+    const shown = { title: `${requested(words, link)} · ${name}`, announcement: '', ...priceNow(link) };
     return closed === null
-      ? { ...shown, state: 'WAITING', payable: true, html: WAITING }
-      : { ...shown, state: 'CLOSED', payable: false, title: `Not available · ${name}`, html: closedView(closed) };
+      ? { ...shown, state: 'WAITING', payable: true, html: waiting(words) }
+      : {
+          ...shown,
+          state: 'CLOSED',
+          payable: false,
+          title: `${words.say('titleOff')} · ${name}`,
+          html: closedView(words, link, closed),
+        };
   }
-  const message = describe(main, link);
+  const message = describe(words, main, link);
   const others = oldestFirst.filter((payment) => payment !== main).reverse();
   return {
     state: paid ? 'PAID' : (main.status as 'UNDERPAID' | 'REJECTED'),
     payable: closed === null && !paid,
+    ...priceNow(link),
     title: `${message.heading} · ${name}`,
-    announcement: `${message.heading}. ${main.amount} ${main.assetCode} received. ${message.sentence}`,
+    announcement: `${message.heading}. ${words.say('came', { amount: `${main.amount} ${main.assetCode}` })}. ${message.sentence}`,
     html: html`
-${outcome(main, link)}
+${outcome(words, main, link)}
 ${
   paid &&
   closed === null &&
-  html`<p class="again">Not you? Others can pay with this link, too. <a href="${address}">Back to the payment details</a></p>`
+  html`<p class="again">${words.html('notYou', { again: html`<a href="${words.here(address)}">${words.say('notYouAgain')}</a>` })}</p>`
 }
-${closed !== null && !paid && closedView(closed)}
+${closed !== null && !paid && closedView(words, link, closed)}
 ${
   others.length > 0 &&
-  html`<details class="others"><summary>${others.length === 1 ? 'One more payment' : `${others.length} more payments`} since you opened this page</summary>${others.map((payment) => outcome(payment, link))}</details>`
+  html`<details class="others"><summary>${words.count('morePayments', others.length)}</summary>${others.map((payment) => outcome(words, payment, link))}</details>`
 }`,
   };
 }
 
-function requested({ product }: PageLink): string {
-  return product.price === null ? `Pay in ${product.assetCode}` : `Pay ${product.price} ${product.assetCode}`;
+/** What of the page changes with the rate. What a payer has entered is left as it is: the amount that was shown for it holds. */
+export function priceNow({ priced, product }: PageLink): { due?: string } {
+  if (!priced) return {};
+  if (product.priceType === 'FIXED') return { due: product.price ?? '' };
+  return { due: priced.rate ? 'open' : '' };
 }
 
-export const WAITING = html`<p class="waiting scripted"><span class="pulse"></span><span class="online">Waiting for your payment…</span><span class="offline">No connection. Your payment is not lost: this page catches up when it is back.</span></p>`;
+function requested(words: Words, { product }: PageLink): string {
+  const { price, assetCode: code } = product;
+  return price === null ? words.say('titlePayIn', { code }) : words.say('titlePay', { amount: `${price} ${code}` });
+}
 
-const closedView = (because: string): Html => html`
+export const waiting = (words: Words): Html =>
+  html`<p class="waiting scripted"><span class="pulse"></span><span class="online">${words.say('waiting')}</span><span class="offline">${words.say('offline')}</span></p>`;
+
+/** The exchange rate comes back, and the page looks for it by itself. */
+const noPriceView = ({ say }: Words): Html => html`
 <div class="outcome closed">
   <span class="badge">${icon('pause')}</span>
-  <h2>Payments are not accepted</h2>
-  <p>${because} Please do not send anything to an address you noted earlier: it would not count as a payment.</p>
-  <p>Ask the merchant who gave you this link.</p>
+  <h2>${say('noPrice')}</h2>
+  <p>${say('noPriceWhy')}</p>
+</div>`;
+
+const closedView = (words: Words, link: PageLink, because: PlainKey): Html =>
+  endedBecause(link) === null ? noPriceView(words) : endedView(words, link, because);
+
+const endedView = (words: Words, { brand }: PageLink, because: PlainKey): Html => html`
+<div class="outcome closed">
+  <span class="badge">${icon('pause')}</span>
+  <h2>${words.say('closedTitle')}</h2>
+  <p>${words.say(because)} ${words.say('doNotSend')}</p>
+  ${askShop(words, brand)}
 </div>`;
 
 interface PaymentMessage {
@@ -82,62 +128,64 @@ interface PaymentMessage {
   sentence: string;
 }
 
-function describe(payment: PagePayment, link: PageLink): PaymentMessage {
-  const { assetCode: code } = payment;
+function describe(words: Words, payment: PagePayment, link: PageLink): PaymentMessage {
+  const message = judgementOf(words, payment, link);
+  const { say } = words;
+  const { refundedAmount: refunded, assetCode: code } = payment;
+  if (refunded === null) return message;
+  const amount = `${refunded} ${code}`;
+  if (parseSum(refunded) >= parseSum(payment.amount)) {
+    return { tone: 'short', heading: say('sentBack'), sentence: say('sentBackAll', { amount }) };
+  }
+  if (payment.status !== 'COMPLETED') {
+    return { ...message, sentence: `${message.sentence} ${say('sentBackAlready', { amount })}` };
+  }
+  return { ...message, heading: say('paidSentBack', { amount }), sentence: say('sentBackPart', { amount }) };
+}
+
+/** Why a payment was REJECTED; `wrong_asset` has two sentences. */
+const REFUSALS: Partial<Record<NonNullable<PagePayment['reason']>, readonly [heading: PlainKey, sentence: PlainKey]>> =
+  {
+    link_inactive: ['refused', 'wasLinkOff'],
+    product_inactive: ['refused', 'wasProductOff'],
+    checkout_paid: ['refused', 'wasPaid'],
+    checkout_expired: ['refusedLate', 'wasLate'],
+    checkout_cancelled: ['refused', 'wasCancelled'],
+  };
+
+/** What became of a payment, whatever was sent back of it. */
+function judgementOf({ say }: Words, payment: PagePayment, link: PageLink): PaymentMessage {
+  const { assetCode: code, reason } = payment;
   const { product } = link;
-  const asked = payment.expectedAmount ?? product.price ?? product.minAmount;
+  const asked = `${payment.expectedAmount ?? product.price ?? product.minAmount} ${code}`;
   if (payment.status === 'COMPLETED') {
     const tone = 'paid';
-    if (payment.reason === 'overpaid' && payment.excessAmount !== null) {
-      return {
-        tone,
-        heading: `Paid, ${payment.excessAmount} ${code} too much`,
-        sentence: `${link.checkout ? 'Due were' : 'The price is'} ${asked} ${code}. Ask the merchant if you want the rest back.`,
-      };
+    if (reason === 'overpaid' && payment.excessAmount !== null) {
+      const heading = say('paidTooMuch', { excess: `${payment.excessAmount} ${code}` });
+      return { tone, heading, sentence: say(link.checkout ? 'dueWas' : 'priceWas', { asked }) };
     }
-    if (payment.shortfallAmount !== null || !isAskedAsset(payment, product)) {
-      return { tone, heading: 'Paid', sentence: 'The merchant has accepted your payment as it came.' };
-    }
-    return { tone, heading: 'Paid', sentence: 'The payment has arrived and is complete. You can close this page.' };
+    const asItCame = payment.shortfallAmount !== null || !isAskedAsset(payment, product);
+    return { tone, heading: say('paid'), sentence: say(asItCame ? 'paidAsItCame' : 'paidComplete') };
   }
-  if (payment.reason === 'partial') {
-    const sentence = `It is a part of the order: ${payment.shortfallAmount} ${code} were left to pay after it.`;
-    return { tone: 'short', heading: 'A part', sentence };
-  }
+  const left = `${payment.shortfallAmount} ${code}`;
+  if (reason === 'partial') return { tone: 'short', heading: say('part'), sentence: say('partOf', { left }) };
+  if (reason === 'no_rate') return { tone: 'short', heading: say('noPrice'), sentence: say('merchantHasIt') };
   if (payment.status === 'UNDERPAID') {
-    const least = payment.reason === 'below_minimum' ? 'The minimum is' : 'The price is';
-    return {
-      tone: 'short',
-      heading: `${payment.shortfallAmount} ${code} short`,
-      sentence: `${least} ${asked} ${code}, so this payment is not complete. Contact the merchant, who can accept it or send it back. Sending only the rest does not help: every payment is judged on its own.`,
-    };
+    const sentence = say(reason === 'below_minimum' ? 'belowMinimum' : 'belowPrice', { asked });
+    return { tone: 'short', heading: say('short', { amount: left }), sentence };
   }
-  const refused = (heading: string, sentence: string): PaymentMessage => ({
+  const refused = (heading: PlainKey, sentence: string): PaymentMessage => ({
     tone: 'refused',
-    heading,
-    sentence: `${sentence} The money is in the merchant’s account: contact the merchant, who can send it back.`,
+    heading: say(heading),
+    sentence: `${sentence} ${say('merchantHasIt')}`,
   });
-  switch (payment.reason) {
-    case 'wrong_asset':
-      return refused(
-        'Not accepted: wrong asset',
-        code === product.assetCode
-          ? `It came in an asset that is also called ${code}, but has another issuer than the one asked for.`
-          : `It came in ${code}, but ${product.assetCode} is asked for.`,
-      );
-    case 'link_inactive':
-      return refused('Not accepted', 'This payment link was switched off when it arrived.');
-    case 'product_inactive':
-      return refused('Not accepted', 'This product was not offered any more when it arrived.');
-    case 'checkout_paid':
-      return refused('Not accepted', 'The order was paid already when it arrived.');
-    case 'checkout_expired':
-      return refused('Not accepted: too late', 'It came after the time to pay was over.');
-    case 'checkout_cancelled':
-      return refused('Not accepted', 'The order was cancelled before it arrived.');
-    default:
-      return refused('Not accepted', 'It could not be taken as a payment for this link.');
+  if (reason === 'wrong_asset') {
+    const sentence =
+      code === product.assetCode ? say('sameCode', { code }) : say('otherAsset', { code, asked: product.assetCode });
+    return refused('refusedAsset', sentence);
   }
+  const [heading, sentence] = (reason && REFUSALS[reason]) ?? (['refused', 'wasOther'] as const);
+  return refused(heading, say(sentence));
 }
 
 const isAskedAsset = (payment: PagePayment, product: PageLink['product']): boolean =>
@@ -145,25 +193,26 @@ const isAskedAsset = (payment: PagePayment, product: PageLink['product']): boole
 
 const ICON_OF = { paid: 'check', short: 'part', refused: 'cross' } as const;
 
-export function outcome(payment: PagePayment, link: PageLink): Html {
-  const { tone, heading, sentence } = describe(payment, link);
-  const moment = payment.createdAt.toISOString();
+export function outcome(words: Words, payment: PagePayment, link: PageLink): Html {
+  const { say } = words;
+  const { tone, heading, sentence } = describe(words, payment, link);
   const asset = payment.assetIssuer === null || isAskedAsset(payment, link.product) ? null : payment.assetIssuer;
   return html`<article class="outcome ${tone}">
   <span class="badge">${icon(ICON_OF[tone])}</span>
   <h2>${heading}</h2>
-  <p class="received">${money(payment.amount, payment.assetCode)} received</p>
+  <p class="received">${words.html('came', { amount: money(payment.amount, payment.assetCode) })}</p>
   <p>${sentence}</p>
+  ${tone !== 'paid' && askShop(words, link.brand)}
   <dl class="facts">
-    <div><dt>From</dt><dd><code>${payment.senderShort}</code></dd></div>
-    ${asset !== null && html`<div><dt>Issuer</dt><dd><code>${shorten(asset)}</code></dd></div>`}
-    <div><dt>Time</dt><dd><time datetime="${moment}">${moment.slice(0, 16).replace('T', ' ')} UTC</time></dd></div>
-    ${payment.transactionHash !== undefined && html`<div><dt>Transaction</dt><dd>${transaction(payment.transactionHash, payment.explorerUrl)}</dd></div>`}
+    <div><dt>${say('from')}</dt><dd><code>${payment.senderShort}</code></dd></div>
+    ${asset !== null && html`<div><dt>${say('issuer')}</dt><dd><code>${shorten(asset)}</code></dd></div>`}
+    <div><dt>${say('time')}</dt><dd>${moment(words, payment.createdAt)}</dd></div>
+    ${payment.transactionHash !== undefined && html`<div><dt>${say('transaction')}</dt><dd>${transaction(words, payment.transactionHash, payment.explorerUrl)}</dd></div>`}
   </dl>
 </article>`;
 }
 
-const transaction = (hash: string, explorerUrl: string | null): Html =>
+const transaction = (words: Words, hash: string, explorerUrl: string | null): Html =>
   explorerUrl === null
     ? html`<details class="whole"><summary><code>${shorten(hash)}</code></summary><code>${hash}</code></details>`
-    : html`<a href="${explorerUrl}" target="_blank" rel="noopener noreferrer"><code>${shorten(hash)}</code> in the explorer</a>`;
+    : html`<a href="${explorerUrl}" target="_blank" rel="noopener noreferrer">${words.html('inExplorer', { hash: html`<code>${shorten(hash)}</code>` })}</a>`;

@@ -1,5 +1,6 @@
 /** The small parts that the page's views are made of: amounts, addresses, copy buttons, icons. */
 import { type Html, html, trusted } from './html.js';
+import type { PlainKey, Words } from './words.js';
 
 /** `GABCDE…UVWXYZ`. */
 export const shorten = (address: string): string => `${address.slice(0, 6)}…${address.slice(-6)}`;
@@ -14,15 +15,19 @@ export function figure(amount: string): Html {
 
 /** `25 XLM`, the number and the asset's code. */
 export const money = (amount: string, assetCode: string): Html =>
-  html`<span class="money${amount.length + assetCode.length > 14 && ' long'}">${figure(amount)} <span class="code">${assetCode}</span></span>`;
+  html`<span dir="ltr" class="money${amount.length + assetCode.length > 14 && ' long'}">${figure(amount)} <span class="code">${assetCode}</span></span>`;
 
 /** Groups of four to compare by eye, which may wrap between groups; copied, it is whole. */
 export const spelled = (address: string): Html =>
-  html`<code class="spelled">${(address.match(/.{1,4}/g) ?? []).map((four) => html`<span>${four}</span><wbr>`)}</code>`;
+  html`<code class="spelled" dir="ltr">${(address.match(/.{1,4}/g) ?? []).map((four) => html`<span>${four}</span><wbr>`)}</code>`;
+
+/** Until the script writes it as this place does. */
+export const moment = (words: Words, at: Date): Html =>
+  html`<time datetime="${at.toISOString()}">${words.time(at)}</time>`;
 
 /** Works only with the script, and is shown only then. */
-export const copyButton = (value: string, what: string): Html =>
-  html`<button type="button" class="copy" data-copy="${value}" aria-label="Copy the ${what}">${icon('copy')}<span>Copy</span></button>`;
+export const copyButton = (words: Words, value: string, label: PlainKey): Html =>
+  html`<button type="button" class="copy" data-copy="${value}" aria-label="${words.say(label)}">${icon('copy')}<span>${words.say('copy')}</span></button>`;
 
 const ICONS = {
   copy: '<path d="M9 9h10v10H9zM5 15H4V5h10v1"/>',

@@ -1,9 +1,14 @@
 /** What the hosted page knows of a link and its payments. */
 import { networkInfo } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
-import type { DestinationCheck, DestinationProblem } from '../collect/destination-check.js';
+import { formatAmount, parseAmount } from '../domain/amount.js';
+import { type Brand, NO_BRAND } from '../domain/brand.js';
 import { memoIdOf } from '../domain/memo.js';
 import { muxedAddressOf } from '../domain/muxed.js';
+import type { DestinationCheck } from '../ingest/destination-check.js';
+import { loadPayable } from '../payments/payable.js';
+import type { CurrentRate, RateBook } from '../rates/book.js';
+import { quoteOf } from '../rates/quote.js';
 import { balanceOf } from '../resources/checkout.js';
 import type { CheckoutStore } from '../stores/checkouts.js';
 import type { ForAccount } from '../stores/index.js';
@@ -12,59 +17,80 @@ import type { PaymentDoc } from '../stores/payments.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { PageLink, PagePayment, PageSource } from './types.js';
 
-const DESTINATION_PROBLEMS: Record<DestinationProblem, string> = {
-  no_account:
-    'The account of this shop does not exist on the ledger yet, so that a payment may fail. Tell the merchant.',
-  no_trustline:
-    'The account of this shop does not accept this asset yet, so that a payment would fail. Tell the merchant.',
-};
-
 export function createPageSource(deps: {
   /** A page is known by its slug, whoever's link it is. */
   paymentLinks: Pick<PaymentLinkStore, 'bySlug'>;
   checkouts: Pick<CheckoutStore, 'bySlug'>;
-  forAccount: ForAccount<'products' | 'wallets'>;
+  forAccount: ForAccount<'account' | 'products' | 'wallets' | 'payments'>;
   destinationCheck: DestinationCheck;
+  rateBook: Pick<RateBook, 'current'>;
   clock: Pick<Clock, 'now'>;
 }): PageSource {
-  const { paymentLinks, checkouts, forAccount, destinationCheck, clock } = deps;
+  const { paymentLinks, checkouts, forAccount, destinationCheck, rateBook, clock } = deps;
 
-  async function warningsOf({ network, address }: WalletDoc, assetCode: string, assetIssuer: string | null) {
-    const problem = await destinationCheck.to(network, address, { code: assetCode, issuer: assetIssuer });
-    return problem === null ? [] : [DESTINATION_PROBLEMS[problem]];
+  /** Null without a fresh rate. */
+  async function rateOf(
+    accountId: string,
+    {
+      currency,
+      assetCode: code,
+      assetIssuer: issuer,
+    }: { currency: string; assetCode: string; assetIssuer: string | null },
+    { network }: WalletDoc,
+  ): Promise<CurrentRate | null> {
+    const rate = await rateBook.current(accountId, { currency, asset: { code, issuer }, network });
+    return rate && !rate.stale ? rate : null;
   }
 
+  async function warningsOf(
+    { network, address }: WalletDoc,
+    { assetCode: code, assetIssuer: issuer }: { assetCode: string; assetIssuer: string | null },
+    visitor: string,
+  ) {
+    const state = await destinationCheck.to(network, address, { code, issuer }, visitor);
+    return state === 'ready' ? [] : [state];
+  }
+
+  const brandOf = async (accountId: string): Promise<Brand> => ({
+    ...NO_BRAND,
+    ...(await forAccount(accountId).account.get())?.brand,
+  });
+
   return {
-    async linkBySlug(slug): Promise<PageLink | null> {
-      const link = await paymentLinks.bySlug(slug);
-      if (!link) return null;
-      const { products, wallets } = forAccount(link.accountId);
-      const product = await products.byId(link.productId);
-      const wallet = product && (await wallets.byId(product.walletId));
-      if (!product || !wallet) return null;
-      const { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active } = product;
+    async linkBySlug(slug, visitor): Promise<PageLink | null> {
+      const found = await paymentLinks.bySlug(slug);
+      const payable = found && (await loadPayable(forAccount(found.accountId), found));
+      if (!payable) return null;
+      const { link, product, wallet } = payable;
+      const { name, description, imageUrl, assetCode, assetIssuer, priceType, active, currency } = product;
+      const rate = currency ? await rateOf(link.accountId, { ...product, currency }, wallet) : null;
+      const asked = (amount: string | null) => (currency ? askedBy(rate, amount) : amount);
+      const [price, minAmount] = [asked(product.price), asked(product.minAmount)];
       return {
         linkId: link._id,
         slug: link.slug,
         ...spellingsOf(link, wallet),
         active: link.active,
         product: { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active },
+        ...(currency && { priced: { currency, due: product.price, minAmount: product.minAmount, rate } }),
         wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
-        warnings: await warningsOf(wallet, assetCode, assetIssuer),
+        brand: await brandOf(link.accountId),
+        warnings: await warningsOf(wallet, product, visitor),
       };
     },
 
-    async checkoutBySlug(slug): Promise<PageLink | null> {
-      const checkout = await checkouts.bySlug(slug);
-      if (!checkout) return null;
-      const { products, wallets } = forAccount(checkout.accountId);
-      const [product, wallet] = await Promise.all([
-        checkout.productId === null ? null : products.byId(checkout.productId),
-        wallets.byId(checkout.walletId),
-      ]);
-      if (!wallet || (checkout.productId !== null && !product)) return null;
+    async checkoutBySlug(slug, visitor): Promise<PageLink | null> {
+      const found = await checkouts.bySlug(slug);
+      const payable = found && (await loadPayable(forAccount(found.accountId), found));
+      if (!payable) return null;
+      const { checkout, product, wallet } = payable;
       const { name, description, assetCode, assetIssuer, status, amount, expiresAt } = checkout;
-      const { receivedAmount, remainingAmount, excessAmount } = balanceOf(checkout);
+      const { receivedAmount, remainingAmount, excessAmount, remainingValue } = balanceOf(checkout);
+      const refunded =
+        status === 'PAID' ? await forAccount(checkout.accountId).payments.refundedOfCheckout(checkout) : 0n;
+      const { currency, price } = checkout;
+      const rate = currency ? await rateOf(checkout.accountId, { ...checkout, currency }, wallet) : null;
+      const remaining = remainingAmount ?? askedBy(rate, remainingValue);
       return {
         linkId: checkout._id,
         slug: checkout.slug,
@@ -77,29 +103,39 @@ export function createPageSource(deps: {
           assetCode,
           assetIssuer,
           priceType: 'FIXED',
-          price: remainingAmount,
+          price: remaining,
           minAmount: null,
           active: product?.active ?? true,
         },
+        ...(currency && { priced: { currency, due: remainingValue, minAmount: null, rate } }),
         wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
+        brand: await brandOf(checkout.accountId),
         checkout: {
           id: checkout._id,
           status,
+          reference: checkout.reference,
           amount,
+          ...(price === undefined ? {} : { price }),
           quantity: checkout.quantity,
           received: receivedAmount,
-          remaining: remainingAmount,
+          remaining,
           excess: excessAmount,
+          refunded: formatAmount(refunded),
           expiresAt,
+          paidAt: checkout.paidAt,
           ended: expiresAt <= clock.now(),
           successUrl: checkout.successUrl,
           cancelUrl: checkout.cancelUrl,
         },
-        warnings: status === 'OPEN' ? await warningsOf(wallet, assetCode, assetIssuer) : [],
+        warnings: status === 'OPEN' ? await warningsOf(wallet, checkout, visitor) : [],
       };
     },
   };
 }
+
+/** What an amount of the currency asks for in the asset. */
+const askedBy = (rate: CurrentRate | null, amount: string | null): string | null =>
+  rate && amount !== null ? (quoteOf(rate, parseAmount(amount)!)?.amount ?? null) : null;
 
 /** Null for a payment that belongs to no link: no page shows it. */
 export function toPagePayment(payment: PaymentDoc): PagePayment | null {
@@ -116,9 +152,12 @@ export function toPagePayment(payment: PaymentDoc): PagePayment | null {
     expectedAmount,
     excessAmount,
     shortfallAmount,
+    value: payment.value ? { currency: payment.value.currency, amount: payment.value.amount } : null,
+    refundedAmount: payment.refundedAmount ?? null,
     senderShort: `${senderAddress.slice(0, 4)}…${senderAddress.slice(-4)}`,
     transactionHash,
     explorerUrl: networkInfo[payment.network].explorerUrl?.(transactionHash) ?? null,
+    closedAt: payment.ledgerClosedAt,
     createdAt,
   };
 }

@@ -2,6 +2,8 @@
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason } from '../../contracts/payments.js';
+import type { Brand } from '../domain/brand.js';
+import type { CurrentRate } from '../rates/book.js';
 
 /** What a page asks the payer to pay, a link or a checkout, with everything that the page shows. Amounts are canonical decimal text. */
 export interface PageLink {
@@ -26,23 +28,50 @@ export interface PageLink {
     minAmount: string | null;
     active: boolean;
   };
+  /** Where the price is in a currency. Then `product.price` and `minAmount` are what is asked in the asset at the moment, null without a fresh rate. */
+  priced?: PagePrice;
   wallet: { address: string; network: Network; active: boolean };
+  /** The shop. */
+  brand: Brand;
   /** Where the page is of a checkout: then `product.price` is what remains. */
   checkout?: PageCheckout;
-  /** Sentences for the payer, shown above the payment details. */
-  warnings?: string[];
+  /** Why a payment might fail, shown above the payment details. */
+  warnings?: PageWarning[];
+}
+
+/** `unknown`: it could not be checked just now. */
+export type PageWarning = 'no_account' | 'no_trustline' | 'unknown';
+
+/** Amounts in the currency, canonical decimal text. */
+export interface PagePrice {
+  currency: string;
+  /** The price of a FIXED product; what remains of a checkout. Null where the payer chooses. */
+  due: string | null;
+  minAmount: string | null;
+  /** Null while there is no fresh one: then nothing is asked for. */
+  rate: CurrentRate | null;
 }
 
 export interface PageCheckout {
   id: string;
   status: CheckoutStatus;
-  amount: string;
+  /** The shop's name for the order. */
+  reference: string | null;
+  /** Null where it is priced in a currency. */
+  amount: string | null;
+  /** In the currency; missing without one. */
+  price?: string;
   /** Of the product; null without one. */
   quantity: number | null;
   received: string;
-  remaining: string;
+  /** Null without a fresh rate. */
+  remaining: string | null;
   excess: string | null;
+  /** What was sent back in its asset, of all its payments; told once it is PAID. */
+  refunded: string;
   expiresAt: Date;
+  /** Null before. */
+  paidAt: Date | null;
   /** The end has come, by the clock. */
   ended: boolean;
   successUrl: string | null;
@@ -50,8 +79,9 @@ export interface PageCheckout {
 }
 
 export interface PageSource {
-  linkBySlug(slug: string): Promise<PageLink | null>;
-  checkoutBySlug(slug: string): Promise<PageLink | null>;
+  /** @param visitor client address on whose behalf the ledger may be asked */
+  linkBySlug(slug: string, visitor: string): Promise<PageLink | null>;
+  checkoutBySlug(slug: string, visitor: string): Promise<PageLink | null>;
 }
 
 /** A payment as far as a payer may know it. Amounts are canonical decimal text. */
@@ -66,10 +96,16 @@ export interface PagePayment {
   expectedAmount: string | null;
   excessAmount: string | null;
   shortfallAmount: string | null;
+  /** What it counted for, in the currency of its price or of the books; null where there is none. */
+  value: { currency: string; amount: string } | null;
+  /** What was sent back of it; null for nothing. */
+  refundedAmount: string | null;
   /** `GABC…WXYZ`: enough for the payer to recognise, no more. */
   senderShort: string;
   transactionHash?: string;
   explorerUrl: string | null;
+  /** Close of its ledger. */
+  closedAt: Date;
   createdAt: Date;
 }
 

@@ -1,16 +1,19 @@
 /** The page as HTML: what is bought, how it is paid, and where the payment stands. Complete without the script. */
 
-import { type Network, networkInfo } from '../../contracts/networks.js';
-import { timeLeft } from './checkout-state.js';
+import { networkInfo } from '../../contracts/networks.js';
+import { formatRate } from '../domain/rate.js';
+import { askShop, shopHead } from './brand.js';
 import { documentOf, type Frame } from './document.js';
 import type { EnteredAmount } from './entered-amount.js';
 import type { ShownImage } from './headers.js';
 import { type Html, html } from './html.js';
 import type { PageState } from './page-state.js';
-import { copyButton, figure, icon, money, shorten, spelled } from './parts.js';
-import type { PageLink } from './types.js';
+import { copyButton, figure, icon, moment, money, shorten, spelled } from './parts.js';
+import type { PageLink, PagePrice, PageWarning } from './types.js';
+import type { PlainKey, Words } from './words.js';
 
 export interface PageModel {
+  words: Words;
   link: PageLink;
   pageState: PageState;
   entered: EnteredAmount;
@@ -36,163 +39,223 @@ export interface PageModel {
 }
 
 export function pageView(frame: Frame, model: PageModel): Html {
-  const { link, pageState, image, address, opened } = model;
+  const { words, link, pageState, image, address, opened } = model;
   const { name, description } = link.product;
   return documentOf(
     frame,
     pageState.title,
     html`
-${networkNotice(link)}
-<main class="checkout" data-address="${address}" data-opened="${opened}" data-state="${pageState.state}"${pageState.due !== undefined && html` data-due="${pageState.due}"`}${pageState.payable && walletData(frame, model)}${model.opener !== null && html` data-opener="${model.opener}" data-checkout="${link.checkout!.id}"`}>
+${networkNotice(words, link)}
+<main class="checkout" data-address="${address}"${words.asked !== null && html` data-lang="${words.asked}"`} data-texts="${scriptTexts(model)}" data-opened="${opened}" data-state="${pageState.state}"${pageState.due !== undefined && html` data-due="${pageState.due}"`}${pageState.payable && walletData(frame, model)}${model.opener !== null && html` data-opener="${model.opener}" data-checkout="${link.checkout!.id}"`}>
   <header class="summary">
+    ${shopHead(link.brand)}
     ${image && html`<img class="picture" src="${image.url}" alt="" referrerpolicy="no-referrer" width="320" height="320">`}
     <div>
-      <h1 dir="auto">${name}</h1>
+      <h1><bdi>${name}</bdi></h1>
+      ${link.checkout && link.checkout.reference !== null && html`<p class="least reference">${words.html('order', { reference: html`<bdi>${link.checkout.reference}</bdi>` })}</p>`}
       <div id="price">${price(model)}</div>
       ${pageState.payable && countdown(model)}
     </div>
   </header>
-  <section class="card" aria-label="Payment">
+  <section class="card" aria-label="${words.say('payment')}">
     <p id="announcement" class="unseen" role="status" aria-live="polite"></p>
     <div id="status">${pageState.html}</div>
     <div id="ask">${pageState.payable && ask(model)}</div>
   </section>
-  ${description !== null && description.trim() !== '' && html`<section class="about" aria-label="Description"><p dir="auto">${description}</p></section>`}
+  ${description !== null && description.trim() !== '' && html`<section class="about" aria-label="${words.say('description')}"><p dir="auto">${description}</p></section>`}
 </main>`,
+    link.brand,
   );
+}
+
+const WARNINGS: Readonly<Record<PageWarning, PlainKey>> = {
+  no_account: 'noAccount',
+  no_trustline: 'noTrustline',
+  unknown: 'notChecked',
+};
+
+/** So long before its end the countdown stands out. */
+const SOON_MS = 5 * 60_000;
+
+const SWITCH_TO = { PUBLIC: 'switchPublic', TESTNET: 'switchTest', LOCAL: 'switchLocal' } as const;
+
+/** What the page's scripts say, as JSON. The wallet fills in its name. */
+function scriptTexts({ words: { say }, link, testPayable, walletPayable }: PageModel): string {
+  const wallet = '{wallet}';
+  return JSON.stringify({
+    copy: say('copy'),
+    copied: say('copied'),
+    selectIt: say('selectIt'),
+    cannotCopy: say('cannotCopy'),
+    paidArriving: say('paidArriving'),
+    noAnswer: say('noAnswer'),
+    notSent: say('notSent'),
+    ...(testPayable && { paying: say('paying') }),
+    ...(walletPayable && {
+      waitingFor: say('waitingFor', { wallet }),
+      sending: say('sending'),
+      declined: say('declined', { wallet }),
+      otherNetwork: say(SWITCH_TO[link.wallet.network], { wallet }),
+      walletSays: say('walletSays', { wallet, message: '{message}' }),
+    }),
+  });
 }
 
 /** What the script needs to find a wallet in the browser and to pay from it. */
 function walletData({ assets, base }: Frame, { walletPayable, link: { wallet } }: PageModel): Html | null {
   if (!walletPayable) return null;
   const [wallets, freighter] = [assets.nameOf('wallet.js'), assets.nameOf('freighter.js')];
-  return html` data-wallet="${base}/page/${wallets}" data-freighter="${base}/page/${freighter}" data-passphrase="${networkInfo[wallet.network].passphrase}" data-network="${NETWORK_NAMES[wallet.network]}"`;
+  return html` data-wallet="${base}/page/${wallets}" data-freighter="${base}/page/${freighter}" data-passphrase="${networkInfo[wallet.network].passphrase}"`;
 }
 
-const NETWORK_NAMES: Record<Network, string> = {
-  PUBLIC: 'the public network',
-  TESTNET: 'the test network',
-  LOCAL: 'this local network',
-};
-
-function networkNotice({ wallet: { network } }: PageLink): Html | null {
+function networkNotice({ say }: Words, { wallet: { network } }: PageLink): Html | null {
   if (network === 'PUBLIC') return null;
-  const where = network === 'TESTNET' ? 'Stellar’s test network' : 'A local test ledger';
-  return html`<aside class="network"><strong>${where}.</strong> No real money moves here.</aside>`;
+  return html`<aside class="network"><strong>${say(network === 'TESTNET' ? 'testNetwork' : 'localNetwork')}</strong> ${say('noRealMoney')}</aside>`;
 }
 
 /** By the server's clock: the script counts on from the time that it was told. */
-function countdown({ link: { checkout }, nowMs }: PageModel): Html | null {
+function countdown({ words, link: { checkout }, nowMs }: PageModel): Html | null {
   if (!checkout) return null;
-  const iso = checkout.expiresAt.toISOString();
   const endsMs = checkout.expiresAt.getTime();
-  return html`<p id="countdown" class="least" data-ends="${endsMs}" data-now="${nowMs}">Pay until <time datetime="${iso}">${iso.slice(0, 16).replace('T', ' ')} UTC</time>, <span role="timer">${timeLeft(endsMs - nowMs)}</span> left</p>`;
+  return html`<p id="countdown" class="countdown"${endsMs - nowMs < SOON_MS && html` data-soon`} data-ends="${endsMs}" data-now="${nowMs}">${words.html('payUntil', { time: moment(words, checkout.expiresAt), left: html`<span role="timer">${words.timeLeft(endsMs - nowMs)}</span>` })}</p>`;
 }
 
-function price({ link: { product, checkout }, amount: asked, pageState }: PageModel): Html {
+function price({ words, link: { product, checkout, priced }, amount: asked, entered, pageState }: PageModel): Html {
   const { assetCode, assetIssuer, minAmount } = product;
   const amount = checkout && !pageState.payable ? checkout.amount : asked;
+  const whole =
+    checkout?.price !== undefined
+      ? money(checkout.price, priced!.currency)
+      : checkout && money(checkout.amount!, assetCode);
   const quantity = checkout?.quantity ?? 1;
   return html`
-<p class="price">${amount === null ? html`<span class="open">You choose the amount</span>` : money(amount, assetCode)}</p>
-${checkout && pageState.payable && checkout.received !== '0' && html`<p class="least">Left of ${money(checkout.amount, assetCode)}</p>`}
-${quantity > 1 && html`<p class="least">For ${quantity.toLocaleString('en')} pieces</p>`}
-${product.priceType === 'CUSTOM' && minAmount !== null && html`<p class="least">At least ${money(minAmount, assetCode)}</p>`}
+<p class="price">${priceOf(words, amount, whole ?? null, product, priced)}</p>
+${priced && pageState.payable && inCurrency(words, priced, entered)}
+${checkout && pageState.payable && checkout.received !== '0' && html`<p class="least">${words.html('leftOf', { amount: whole! })}</p>`}
+${quantity > 1 && html`<p class="least">${words.count('pieces', quantity)}</p>`}
+${product.priceType === 'CUSTOM' && minAmount !== null && html`<p class="least">${words.html('atLeast', { amount: priced ? money(priced.minAmount!, priced.currency) : money(minAmount, assetCode) })}</p>`}
 ${
   assetIssuer === null
-    ? html`<p class="asset">Stellar lumens, the native asset</p>`
-    : html`<details class="asset"><summary>${assetCode} issued by <code>${shorten(assetIssuer)}</code></summary>
-<p>Assets of other issuers may also be called ${assetCode}. Only this issuer’s is accepted:</p>
-<p>${spelled(assetIssuer)} ${copyButton(assetIssuer, 'issuer')}</p></details>`
+    ? html`<p class="asset">${words.say('native')}</p>`
+    : html`<details class="asset"><summary>${words.html('issuedBy', { code: assetCode, issuer: html`<code>${shorten(assetIssuer)}</code>` })}</summary>
+<p>${words.say('sameName', { code: assetCode })}</p>
+<p>${spelled(assetIssuer)} ${copyButton(words, assetIssuer, 'copyIssuer')}</p></details>`
 }`;
 }
 
+function priceOf(
+  words: Words,
+  amount: string | null,
+  whole: Html | null,
+  { priceType, assetCode }: PageLink['product'],
+  priced: PagePrice | undefined,
+): Html | null {
+  if (amount !== null) return money(amount, assetCode);
+  if (whole) return whole;
+  if (priceType === 'CUSTOM') return html`<span class="open">${words.say('chooseAmount')}</span>`;
+  return priced?.due ? money(priced.due, priced.currency) : null;
+}
+
+/** What the amount is worth, and by which rate. */
+function inCurrency(words: Words, { currency, due, rate }: PagePrice, entered: EnteredAmount): Html | null {
+  const worth = due ?? (entered.state === 'valid' ? entered.amount : null);
+  if (!rate || worth === null) return null;
+  return html`<p class="least" id="worth">${words.html('worthAt', { worth: money(worth, currency), rate: money(formatRate(rate.rate), currency) })}</p>`;
+}
+
 function ask(model: PageModel): Html {
-  const { link, entered, pageState } = model;
+  const { words, link, entered, pageState } = model;
   const waiting = pageState.state === 'WAITING' || link.checkout !== undefined;
   return html`
 <details class="ask"${waiting && html` open`}>
-<summary>Make a new payment</summary>
+<summary>${words.say('newPayment')}</summary>
 ${waiting && check(model)}
 ${link.product.priceType === 'CUSTOM' && amountForm(model)}
 <div id="details">${entered.state !== 'wrong' && details(model)}</div>
-</details>`;
+</details>
+${link.checkout && link.checkout.cancelUrl !== null && html`<p class="back cancel"><a href="${link.checkout.cancelUrl}">${words.say('cancelBack')}</a></p>`}`;
 }
 
-const check = ({ address, opened, amount, looked, pageState }: PageModel): Html => html`
-<form class="check scriptless" action="${address}" method="get">
+const check = ({ words, address, opened, amount: asked, entered, looked, pageState }: PageModel): Html => {
+  const amount = entered.state === 'valid' ? entered.amount : asked;
+  return html`
+<form class="check scriptless" action="${address}" method="get">${words.asked !== null && html`<input type="hidden" name="lang" value="${words.asked}">`}
   <input type="hidden" name="since" value="${opened}">${amount !== null && html`<input type="hidden" name="amount" value="${amount}">`}
-  <p>${looked && pageState.state === 'WAITING' ? 'Nothing has arrived yet. A payment takes a few seconds.' : 'When you have paid, look here whether it has arrived.'}</p>
-  <button class="plain">${looked ? 'Look again' : 'Has my payment arrived?'}</button>
+  <p>${looked && pageState.state === 'WAITING' ? words.say('nothingYet') : words.say('lookHere')}</p>
+  <button class="plain">${words.say(looked ? 'lookAgain' : 'hasArrived')}</button>
 </form>`;
+};
 
-function amountForm({ link: { product }, entered, address }: PageModel): Html {
+function amountForm({ words, link: { product, priced }, entered, address }: PageModel): Html {
+  const unit = priced?.currency ?? product.assetCode;
   const wrong = entered.state === 'wrong';
   const value = wrong ? entered.text : entered.state === 'valid' ? entered.amount : '';
   return html`
-<form class="amount" action="${address}" method="get" novalidate>
-  <label for="amount">Amount in ${product.assetCode}</label>
+<form class="amount" action="${address}" method="get" novalidate>${words.asked !== null && html`<input type="hidden" name="lang" value="${words.asked}">`}
+  <label for="amount">${words.say('amountIn', { code: unit })}</label>
   <div class="entry">
     <span><input id="amount" name="amount" value="${value}" inputmode="decimal" autocomplete="off" spellcheck="false" maxlength="40"
-      aria-describedby="amount-problem"${wrong && html` aria-invalid="true"`}><span class="code" aria-hidden="true">${product.assetCode}</span></span>
-    <button>${entered.state === 'none' ? 'Set amount' : 'Change'}</button>
+      aria-describedby="amount-problem"${wrong && html` aria-invalid="true"`}><span class="code" aria-hidden="true">${unit}</span></span>
+    <button>${words.say(entered.state === 'none' ? 'setAmount' : 'changeAmount')}</button>
   </div>
   <p id="amount-problem" class="problem" role="alert">${wrong && html`${icon('warning')}${entered.problem}`}</p>
 </form>`;
 }
 
 function details(model: PageModel): Html {
-  const { link, uri, qr, amount } = model;
+  const { words, link, uri, qr, amount } = model;
+  const { say } = words;
   const { product, wallet, memo, warnings = [] } = link;
   return html`
-${warnings.map((warning) => html`<p class="callout">${icon('warning')}<span>${warning}</span></p>`)}
+${warnings.map((warning) => html`<div class="callout">${icon('warning')}<div><p>${say(WARNINGS[warning])}</p>${askShop(words, link.brand)}</div></div>`)}
 <div class="scan">
-  <div class="qr" role="img" aria-label="QR code of the payment request, for a Stellar wallet">${qr}</div>
-  <a class="button" href="${uri}">${icon('wallet')}Open in wallet</a>
+  <div class="qr" role="img" aria-label="${say('qrLabel')}">${qr}</div>
+  <a class="button open" href="${uri}">${icon('wallet')}${say('openInWallet')}</a>
+  <p class="no-answer" role="status" aria-live="polite"></p>
   ${freighterButton(model)}
-  <p class="hint">Scan with a Stellar wallet, or open the wallet on this device. Address${amount !== null && ', amount'} and memo are filled in.</p>
+  <p class="hint">${say(amount === null ? 'scanHint' : 'scanHintAmount')}</p>
 </div>
 ${testButton(model)}
-<h2 class="or"><span>or pay by hand</span></h2>
+<h2 class="or"><span>${say('byHand')}</span></h2>
 <dl class="by-hand">
-  <div><dt>Amount</dt><dd>${
+  <div><dt>${say('amount')}</dt><dd>${
     amount === null
-      ? html`<span>Your choice${product.minAmount !== null && html`, at least ${money(product.minAmount, product.assetCode)}`}</span>`
-      : html`${money(amount, product.assetCode)} ${copyButton(amount, 'amount')}`
+      ? html`<span>${product.minAmount === null ? say('yourChoice') : words.html('yourChoiceLeast', { amount: money(product.minAmount, product.assetCode) })}</span>`
+      : html`${money(amount, product.assetCode)} ${copyButton(words, amount, 'copyAmount')}`
   }</dd></div>
-  <div><dt>To</dt><dd>${spelled(wallet.address)} ${copyButton(wallet.address, 'address')}</dd></div>
-  <div class="memo"><dt>Memo <b>required</b></dt><dd><code>${memo}</code> ${copyButton(memo, 'memo')}</dd></div>
+  <div><dt>${say('to')}</dt><dd>${spelled(wallet.address)} ${copyButton(words, wallet.address, 'copyAddress')}</dd></div>
+  <div class="memo"><dt>${say('memo')} <b>${say('required')}</b></dt><dd><code>${memo}</code> ${copyButton(words, memo, 'copyMemo')}</dd></div>
 </dl>
-${withoutMemo(link)}
-<p class="callout">${icon('warning')}<span><strong>Do not leave out the memo.</strong> Without it nobody can tell that the payment is yours. From an exchange, enter it as a text memo.</span></p>`;
+${withoutMemo(words, link)}
+<p class="callout">${icon('warning')}<span><strong>${say('keepMemo')}</strong> ${say('keepMemoWhy')}</span></p>`;
 }
 
 /** Shown once the script has found the wallet. */
-function freighterButton({ walletPayable, amount }: PageModel): Html | null {
+function freighterButton({ words, walletPayable, amount, link }: PageModel): Html | null {
   if (!walletPayable || amount === null) return null;
-  return html`<div class="freighter"><button type="button" data-amount="${amount}">${icon('wallet')}<span>Pay with Freighter</span></button><p class="problem" role="alert"></p></div>`;
+  return html`<div class="freighter"><button type="button" data-amount="${amount}">${icon('wallet')}<span>${words.say('payWith', { wallet: 'Freighter' })}</span></button><p class="problem" role="alert"></p>${askShop(words, link.brand)}</div>`;
 }
 
 /** For wallets that cannot send a text memo: smart wallets, and exchanges that take a number only. */
-function withoutMemo({ memoId, muxedAddress }: PageLink): Html {
+function withoutMemo(words: Words, { memoId, muxedAddress }: PageLink): Html {
   return html`
-<details class="without-memo"><summary>Your wallet cannot send a text memo?</summary>
-<p>Pay this address instead. It holds the memo, so none is needed. Older wallets do not know addresses that begin with M.</p>
-<p>${spelled(muxedAddress)} ${copyButton(muxedAddress, 'address without a memo')}</p>
-<p>If only a number fits, send an <em>id memo</em> to the address above: <code>${memoId}</code> ${copyButton(memoId, 'memo id')}</p>
+<details class="without-memo"><summary>${words.say('noTextMemo')}</summary>
+<p>${words.say('muxedHow')}</p>
+<p>${spelled(muxedAddress)} ${copyButton(words, muxedAddress, 'copyMuxed')}</p>
+<p>${words.html('memoIdHow', { memo: html`<code>${memoId}</code> ${copyButton(words, memoId, 'copyMemoId')}` })}</p>
 </details>`;
 }
 
-function testButton({ testPayable, link, amount, address, opened, problem }: PageModel): Html | null {
+function testButton({ words, testPayable, link, amount, entered, address, opened, problem }: PageModel): Html | null {
   if (!testPayable) return null;
   return html`
-<form class="test" action="${address}/pay" method="post">
+<form class="test" action="${words.here(`${address}/pay`)}" method="post">
   <input type="hidden" name="since" value="${opened}">
   ${
     amount === null
-      ? html`<p>Set an amount to pay it from a test account.</p>`
-      : html`<input type="hidden" name="amount" value="${amount}">
-  <button><span>Pay ${figure(amount)} ${link.product.assetCode} from a test account</span></button>`
+      ? html`<p>${words.say('setToTest')}</p>`
+      : html`<input type="hidden" name="amount" value="${entered.state === 'valid' ? entered.amount : amount}">
+  <button><span>${words.html('payTest', { amount: html`<bdi>${figure(amount)} ${link.product.assetCode}</bdi>` })}</span></button>`
   }
   <p class="problem" role="alert">${problem !== null && html`${icon('warning')}${problem}`}</p>
 </form>`;

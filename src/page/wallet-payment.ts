@@ -2,33 +2,58 @@
  *  API's envelope. Only a payment of the page itself is handed on. */
 import express, { type Request, type RequestHandler, type Router } from 'express';
 import type { Logger } from 'pino';
+import type { FieldError } from '../../contracts/errors.js';
 import { networkInfo } from '../../contracts/networks.js';
-import type { Operation, ParsedInputOf } from '../../contracts/operation.js';
+import type { Operation, ParsedInputOf, RawBody } from '../../contracts/operation.js';
 import { pagePayments } from '../../contracts/page-payments.js';
-import { parseInput } from '../api/input.js';
-import { sendError } from '../api/rest.js';
+import { sendError } from '../api/answer.js';
+import { checkInput, refusal } from '../api/input.js';
 import { readBody } from '../api/rest-body.js';
 import type { Clock } from '../clock.js';
-import type { NotNow, PayerLedger } from '../collect/payer-ledger.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
-import { ApiError, badRequest, conflict, invalid, notFound, rateLimited } from '../domain/api-error.js';
+import {
+  type ApiError,
+  badRequest,
+  conflict,
+  invalid,
+  notFound,
+  rateLimited,
+  unavailable,
+} from '../domain/api-error.js';
 import { buildPayment, faultOf, type Payable, parseTransaction } from '../domain/pay-transaction.js';
+import type { NotNow, PayerLedger } from '../ingest/payer-ledger.js';
 import { closedBecause } from './page-state.js';
 import { codeOf, refusalSentence } from './refusal.js';
 import type { PageLink } from './types.js';
+import type { Words } from './words.js';
 
 export interface WalletPaymentDeps {
   payerLedger: PayerLedger;
   /** Null when there is no such link or checkout. */
   find: (req: Request) => Promise<PageLink | null>;
-  /** Counts a request of the client. @returns 0 when it is let through, else the seconds to wait */
-  limit: (req: Request) => number;
+  /** Counts a request of a client address. @returns 0 when it is let through, else the seconds to wait */
+  limit: (address: string) => number;
+  addressOf: (req: Request) => string;
+  wordsOf: (req: Request) => Words;
   clock: Pick<Clock, 'now'>;
   log: Logger;
 }
 
+interface Visitor {
+  address: string;
+  words: Words;
+}
+
 /** `/p/:slug/transaction`, `/p/:slug/submit`, and the same below `/c`. */
-export function createWalletPayments({ payerLedger, find, limit, clock, log }: WalletPaymentDeps): Router {
+export function createWalletPayments({
+  payerLedger,
+  find,
+  limit,
+  addressOf,
+  wordsOf,
+  clock,
+  log,
+}: WalletPaymentDeps): Router {
   const onInternalError = (error: unknown, requestId: string) =>
     log.error({ err: error, requestId }, 'payment from a wallet failed');
 
@@ -36,22 +61,30 @@ export function createWalletPayments({ payerLedger, find, limit, clock, log }: W
   const answer =
     <Op extends Operation>(
       operation: Op,
-      handle: (input: ParsedInputOf<Op>, linkOf: () => Promise<PageLink>) => Promise<unknown>,
+      handle: (input: ParsedInputOf<Op>, linkOf: () => Promise<PageLink>, visitor: Visitor) => Promise<unknown>,
+      /** What the page shows to be wrong with a body, valid or not. */
+      faultsOf: (words: Words, link: PageLink, body: RawBody) => FieldError[] = () => [],
     ): RequestHandler =>
     async (req, res) => {
       try {
-        const waitSeconds = limit(req);
+        const visitor = { address: addressOf(req), words: wordsOf(req) };
+        const waitSeconds = limit(visitor.address);
         if (waitSeconds > 0) throw rateLimited(waitSeconds);
         const body = await readBody(req, res);
         if (body === null) throw badRequest('The request needs a JSON body.');
-        const input = parseInput(operation, body, { now: clock.now(), networks: [] });
-        const data = await handle(input, async () => {
+        const { parsed, faults } = checkInput(operation, body, { now: clock.now(), networks: [], allowPrivate: false });
+        if (parsed === null) {
+          const link = await find(req);
+          throw refusal(operation, faults.addNew(link ? faultsOf(visitor.words, link, body) : []).list());
+        }
+        const linkOf = async () => {
           const link = await find(req);
           if (!link) throw notFound('payment page');
           const closed = closedBecause(link);
-          if (closed !== null) throw conflict(closed);
+          if (closed !== null) throw conflict(visitor.words.say(closed));
           return link;
-        });
+        };
+        const data = await handle(parsed as ParsedInputOf<Op>, linkOf, visitor);
         res.json({ data, error: null });
       } catch (error) {
         sendError(res, error, String(res.get('x-request-id') ?? ''), onInternalError);
@@ -61,23 +94,26 @@ export function createWalletPayments({ payerLedger, find, limit, clock, log }: W
   const router = express.Router();
   router.post(
     ['/p/:slug/transaction', '/c/:slug/transaction'],
-    answer(pagePayments.transaction, async ({ account, amount }, linkOf) => {
-      const link = await linkOf();
-      const payable = payableOf(link);
-      const due = amountDue(link, amount ?? null);
-      const known = await payerLedger.sequenceOf(link.wallet.network, account);
-      if (known.state === 'no_account') {
-        const message = 'This account does not exist on the network yet: it has to receive lumens (XLM) first.';
-        throw invalid({ path: 'account', message, code: 'not_found' });
-      }
-      if (known.state !== 'known') throw notNow(known);
-      const xdr = buildPayment(payable, { payer: account, sequence: known.sequence, amount: due }, clock.now());
-      return { xdr, networkPassphrase: payable.networkPassphrase };
-    }),
+    answer(
+      pagePayments.transaction,
+      async ({ account, amount }, linkOf, { address, words }) => {
+        const link = await linkOf();
+        const payable = payableOf(link);
+        const due = amountDue(words, link, amount ?? null);
+        const known = await payerLedger.sequenceOf(link.wallet.network, account, address);
+        if (known.state === 'no_account') {
+          throw invalid({ path: 'account', message: words.say('payerUnknown'), code: 'not_found' });
+        }
+        if (known.state !== 'known') throw notNow(words, known);
+        const xdr = buildPayment(payable, { payer: account, sequence: known.sequence, amount: due }, clock.now());
+        return { xdr, networkPassphrase: payable.networkPassphrase };
+      },
+      amountFaults,
+    ),
   );
   router.post(
     ['/p/:slug/submit', '/c/:slug/submit'],
-    answer(pagePayments.submit, async ({ xdr }, linkOf) => {
+    answer(pagePayments.submit, async ({ xdr }, linkOf, { address, words }) => {
       const noTransaction = { path: 'xdr', message: 'This is no transaction.', code: 'invalid_format' };
       // Whether it is one does not depend on the network.
       if (!parseTransaction(xdr, networkInfo.PUBLIC.passphrase)) throw invalid(noTransaction);
@@ -88,22 +124,20 @@ export function createWalletPayments({ payerLedger, find, limit, clock, log }: W
       const fault = faultOf(signed, payable, clock.now());
       if (fault) throw invalid({ path: 'xdr', ...fault });
       // Written anew: nothing but the transaction itself goes out.
-      const submission = await payerLedger.submit(link.wallet.network, signed.toXDR());
-      if (submission.state === 'busy' || submission.state === 'unavailable') throw notNow(submission);
+      const submission = await payerLedger.submit(link.wallet.network, signed.toXdr(), address);
+      if (submission.state === 'busy' || submission.state === 'unavailable') throw notNow(words, submission);
       if (submission.state === 'refused') {
         const code = codeOf(submission);
-        throw invalid({ path: 'xdr', message: refusalSentence(code, link), code });
+        throw invalid({ path: 'xdr', message: refusalSentence(words, code, link), code });
       }
-      return { transactionHash: signed.hash().toString('hex') };
+      return { transactionHash: Buffer.from(signed.hash()).toString('hex') };
     }),
   );
   return router;
 }
 
-const notNow = (answer: NotNow): ApiError =>
-  answer.state === 'busy'
-    ? rateLimited(answer.waitSeconds)
-    : new ApiError('unavailable', 'The ledger cannot be reached at the moment. Try again, or scan the code.');
+const notNow = ({ say }: Words, answer: NotNow): ApiError =>
+  answer.state === 'busy' ? rateLimited(answer.waitSeconds) : unavailable(say('ledgerAway'));
 
 const payableOf = ({ wallet, memo, product }: PageLink): Payable => ({
   destination: wallet.address,
@@ -113,18 +147,27 @@ const payableOf = ({ wallet, memo, product }: PageLink): Payable => ({
 });
 
 /** Canonical text. @throws ApiError `validation_error` */
-function amountDue({ product }: PageLink, asked: string | null): string {
+function amountDue(words: Words, link: PageLink, asked: string | null): string {
+  const [fault] = amountFaults(words, link, { amount: asked });
+  if (fault) throw invalid(fault);
+  const { product, priced } = link;
+  // What the page has shown holds, though the rate has moved since.
+  return product.priceType === 'FIXED' && !(priced && asked !== null)
+    ? product.price!
+    : formatAmount(parseAmount(asked!)!);
+}
+
+/** What is wrong with the amount for this page. @param body as it was sent, valid or not */
+function amountFaults(words: Words, { product, priced }: PageLink, { amount }: RawBody): FieldError[] {
   const { priceType, price, minAmount, assetCode } = product;
-  const fault = (message: string, code: string) => invalid({ path: 'amount', message, code });
+  const fault = (message: string, code: string): FieldError[] => [{ path: 'amount', message, code }];
+  const stroops = typeof amount === 'string' ? parseAmount(amount) : null;
   if (priceType === 'FIXED') {
-    if (asked !== null && parseAmount(asked) !== parseAmount(price!)) {
-      throw fault(`${price} ${assetCode} is due: leave the amount out.`, 'not_allowed');
-    }
-    return price!;
+    if (priced) return [];
+    const isDue = amount === undefined || amount === null || stroops === parseAmount(price!);
+    return isDue ? [] : fault(`${price} ${assetCode} is due: leave the amount out.`, 'not_allowed');
   }
-  if (asked === null) throw fault('Choose an amount.', 'required');
-  if (minAmount !== null && parseAmount(asked)! < parseAmount(minAmount)!) {
-    throw fault(`The minimum is ${minAmount} ${assetCode}.`, 'too_small');
-  }
-  return formatAmount(parseAmount(asked)!);
+  if (amount === undefined || amount === null) return fault('Choose an amount.', 'required');
+  if (priced || stroops === null || minAmount === null || stroops >= parseAmount(minAmount)!) return [];
+  return fault(words.say('minimumIs', { amount: `${minAmount} ${assetCode}` }), 'too_small');
 }

@@ -9,6 +9,18 @@ const ORDER_POLL_MS = 15_000;
 const LEAVE_MS = 5_000;
 /** How long the shop's page has to close this window. */
 const CLOSE_MS = 500;
+const SOON_MS = 5 * 60_000;
+/** A wallet that opens takes the page's place, or its focus, by then. */
+const ANSWER_MS = 1_500;
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+];
+
+/** What this script says, in the page's language. */
+let texts;
 
 const byId = (id) => document.getElementById(id);
 document.documentElement.classList.add('js');
@@ -20,27 +32,31 @@ let leaving = false;
 let offerTestPayment;
 
 const main = document.querySelector('main.checkout');
+if (!main) showLocalTimes();
+byId('print')?.addEventListener('click', () => print());
 if (main) {
+  texts = JSON.parse(main.dataset.texts);
   document.addEventListener('click', copyOnClick);
   dropBrokenPicture(main.querySelector('.picture'));
   showLocalTimes();
   countDown();
-  followPayments(main.dataset.address);
+  followPayments();
   leaveWhenPaid();
   tellShop();
   document.addEventListener('click', leaveOnClick);
-  redrawOnEntry(main.dataset.address, document.querySelector('form.amount'));
+  document.addEventListener('click', sayWhenNothingOpens);
+  redrawOnEntry(document.querySelector('form.amount'));
   document.addEventListener('submit', payFromTestAccount);
   lookForWallet();
 }
 
 /** Only where a payment is asked for: other pages load nothing of it. */
 async function lookForWallet() {
-  const { wallet, freighter: script, address, passphrase, network } = main.dataset;
+  const { wallet, freighter: script, passphrase } = main.dataset;
   if (!wallet) return;
   try {
     const { offerFreighter } = await import(wallet);
-    await offerFreighter({ script, address, passphrase, network, say, main });
+    await offerFreighter({ script, at, passphrase, texts, say, main });
   } catch {
     // Without it there are the code and the address.
   }
@@ -52,11 +68,11 @@ async function copyOnClick(event) {
   if (!button) return;
   const copied = await copyText(button.dataset.copy);
   const label = button.querySelector('span');
-  label.textContent = copied ? 'Copied' : 'Select it';
+  label.textContent = copied ? texts.copied : texts.selectIt;
   button.classList.toggle('done', copied);
-  say(copied ? 'Copied' : 'Copying is not possible here');
+  say(copied ? texts.copied : texts.cannotCopy);
   setTimeout(() => {
-    label.textContent = 'Copy';
+    label.textContent = texts.copy;
     button.classList.remove('done');
   }, 2_000);
 }
@@ -90,19 +106,39 @@ function dropBrokenPicture(picture) {
   else picture.addEventListener('error', drop);
 }
 
+/** An address of this page, in the language that was asked for. */
+function at(path = '') {
+  const { address, lang } = main.dataset;
+  return lang ? `${address}${path}${path.includes('?') ? '&' : '?'}lang=${lang}` : address + path;
+}
+
+/** Digits are those of the amounts. */
+function locale() {
+  const { lang } = document.documentElement;
+  return lang === 'ar' ? 'ar-u-nu-latn' : lang;
+}
+
 function showLocalTimes() {
   for (const time of document.querySelectorAll('time')) {
     const moment = new Date(time.dateTime);
-    time.textContent = moment.toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' });
+    time.textContent = moment.toLocaleString(locale(), { dateStyle: 'medium', timeStyle: 'short' });
   }
 }
 
-function followPayments(address) {
+function followPayments() {
   // Kept with the entry in the history: a reload, or a phone that comes back from the wallet, goes on with the same visit.
   const [navigation] = performance.getEntriesByType('navigation');
   const opened = (navigation?.type !== 'navigate' && history.state?.opened) || main.dataset.opened;
   // The page of a checkout shows all of it anyway; and a reload would no longer name the shop's page in Referer.
   if (!main.dataset.opener) history.replaceState({ ...history.state, opened }, '');
+  // The page in another language shows the same visit: what was paid, and what was asked.
+  for (const link of document.querySelectorAll('.languages a')) {
+    const target = new URL(link.href);
+    target.searchParams.set('since', opened);
+    const amount = new URLSearchParams(location.search).get('amount');
+    if (amount !== null) target.searchParams.set('amount', amount);
+    link.href = target.href;
+  }
 
   let source;
   let sourceAt = 0;
@@ -117,7 +153,7 @@ function followPayments(address) {
     if (snapshot.payable && !byId('details')) return location.reload();
     if (snapshot.due !== main.dataset.due) {
       main.dataset.due = snapshot.due;
-      if (snapshot.payable) drawDetails(address);
+      if (snapshot.payable) drawDetails();
     }
     if (snapshot.state === 'CHECKING') setTimeout(poll, POLL_MS);
     const unchanged = snapshot.state === main.dataset.state && (shown ?? snapshot.html) === snapshot.html;
@@ -145,7 +181,7 @@ function followPayments(address) {
   function listen() {
     source?.close();
     sourceAt = Date.now();
-    source = new EventSource(`${address}/events?since=${opened}`);
+    source = new EventSource(at(`/events?since=${opened}`));
     const hear = () => {
       heardAt = Date.now();
     };
@@ -168,7 +204,7 @@ function followPayments(address) {
     if (polling) return;
     polling = true;
     try {
-      const answer = await fetch(`${address}/status?since=${opened}`, { signal: AbortSignal.timeout(10_000) });
+      const answer = await fetch(at(`/status?since=${opened}`), { signal: AbortSignal.timeout(10_000) });
       if (!answer.ok) throw new Error(answer.statusText);
       take(await answer.json());
     } catch {
@@ -205,16 +241,16 @@ function followPayments(address) {
 }
 
 /** What remains of a checkout has changed: amount, code and address as the server draws them now. */
-async function drawDetails(address) {
+async function drawDetails() {
   try {
-    const answer = await fetch(address);
+    const answer = await fetch(at());
     if (!answer.ok) throw new Error(answer.statusText);
     const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
     for (const id of ['price', 'ask']) byId(id).replaceChildren(...fresh.getElementById(id).childNodes);
   } catch {
     // What is shown is no longer what is due: nobody may pay by it.
     byId('details')?.classList.add('stale');
-    setTimeout(drawDetails, POLL_MS, address);
+    setTimeout(drawDetails, POLL_MS);
   }
 }
 
@@ -227,6 +263,7 @@ function countDown() {
   const timer = setInterval(() => {
     const leftMs = totalMs - (performance.now() - startedAt);
     shown.querySelector('[role=timer]').textContent = timeLeft(leftMs);
+    shown.toggleAttribute('data-soon', leftMs < SOON_MS);
     if (leftMs > 0 && shown.isConnected) return;
     clearInterval(timer);
     main.dispatchEvent(new Event('ended'));
@@ -236,18 +273,13 @@ function countDown() {
 /** As the server writes it. */
 function timeLeft(ms) {
   const seconds = Math.max(0, Math.floor(ms / 1000));
-  const parts = [
-    [Math.floor(seconds / 86_400), 'd'],
-    [Math.floor(seconds / 3600) % 24, 'h'],
-    [Math.floor(seconds / 60) % 60, 'min'],
-    [seconds % 60, 's'],
-  ];
-  const first = Math.max(
-    0,
-    parts.findIndex(([count]) => count > 0),
-  );
-  const shown = seconds === 0 ? parts.slice(-1) : parts.slice(first, first + 2);
-  return shown.map(([count, unit]) => `${count} ${unit}`).join(' ');
+  const first = seconds === 0 ? 3 : UNITS.findIndex(([, size]) => seconds >= size);
+  return UNITS.slice(first, first + 2)
+    .map(([unit, size], index) => {
+      const count = Math.floor((index === 0 ? seconds : seconds % UNITS[first][1]) / size);
+      return new Intl.NumberFormat(locale(), { style: 'unit', unit, unitDisplay: 'short' }).format(count);
+    })
+    .join(' ');
 }
 
 /** Once the checkout is paid, the way back to the shop. */
@@ -281,7 +313,28 @@ function leaveOnClick(event) {
   leaveFor(link.href);
 }
 
-function redrawOnEntry(address, form) {
+/** The browser does not tell whether a program took the link: one that opens hides the page or takes its focus. @param {MouseEvent} event */
+function sayWhenNothingOpens(event) {
+  const link = event.target.closest('a.open');
+  if (!link) return;
+  const answer = link.parentElement.querySelector('.no-answer');
+  answer.textContent = '';
+  const waiting = new AbortController();
+  const opened = () => waiting.abort();
+  for (const [target, name] of [
+    [window, 'blur'],
+    [window, 'pagehide'],
+    [document, 'visibilitychange'],
+  ]) {
+    target.addEventListener(name, opened, { signal: waiting.signal });
+  }
+  setTimeout(() => {
+    if (!waiting.signal.aborted) answer.textContent = texts.noAnswer;
+    waiting.abort();
+  }, ANSWER_MS);
+}
+
+function redrawOnEntry(form) {
   if (!form) return;
   const field = form.elements.amount;
   let timer;
@@ -295,7 +348,7 @@ function redrawOnEntry(address, form) {
     const entered = field.value;
     const query = entered.trim() === '' ? '' : `?amount=${encodeURIComponent(entered)}`;
     try {
-      const answer = await fetch(address + query, { signal: request.signal });
+      const answer = await fetch(at(query), { signal: request.signal });
       if (answer.status !== 200 && answer.status !== 422) throw new Error(answer.statusText);
       const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
       const wrong = answer.status === 422;
@@ -309,7 +362,7 @@ function redrawOnEntry(address, form) {
       }
       drawn = wrong && !done ? undefined : entered;
       byId('details').classList.remove('stale');
-      if (!wrong) history.replaceState(history.state, '', address + query);
+      if (!wrong) history.replaceState(history.state, '', at(query));
     } catch (error) {
       if (error.name !== 'AbortError' && done) form.submit();
     }
@@ -341,19 +394,19 @@ async function payFromTestAccount(event) {
     button.disabled = false;
   };
   button.disabled = true;
-  button.textContent = 'Paying…';
+  button.textContent = texts.paying;
   problem.textContent = '';
   try {
     const body = new URLSearchParams(new FormData(form));
     const answer = await fetch(form.action, { method: 'POST', body, headers: { accept: 'application/json' } });
     const payment = await answer.json();
     if (payment.paid) {
-      if (button.disabled) button.textContent = 'Paid. Waiting for it to arrive…';
+      if (button.disabled) button.textContent = texts.paidArriving;
       return;
     }
     problem.textContent = payment.message;
   } catch {
-    problem.textContent = 'The payment could not be sent. Try again.';
+    problem.textContent = texts.notSent;
   }
   offerTestPayment();
 }

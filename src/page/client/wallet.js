@@ -6,13 +6,16 @@ const DECLINED = -4;
 /**
  * @param {object} page
  * @param {string} page.script of the wallet's own interface
- * @param {string} page.address of the page
+ * @param {(path: string) => string} page.at an address of the page
  * @param {string} page.passphrase of the page's network
- * @param {string} page.network as people call it
+ * @param {Record<string, string>} page.texts
  * @param {(words: string) => void} page.say tells screen readers
  * @param {HTMLElement} page.main hears `turned` when a payment has arrived
  */
-export async function offerFreighter({ script, address, passphrase, network, say, main }) {
+export async function offerFreighter({ script, at, passphrase, texts: given, say, main }) {
+  const texts = Object.fromEntries(
+    Object.entries(given).map(([key, text]) => [key, text.replaceAll('{wallet}', 'Freighter')]),
+  );
   const freighter = await load(script);
   const { isConnected } = await freighter.isConnected();
   if (!isConnected) return;
@@ -39,24 +42,30 @@ export async function offerFreighter({ script, address, passphrase, network, say
     button.disabled = true;
     problem.textContent = '';
     try {
-      tell('Waiting for Freighter…');
+      tell(texts.waitingFor);
       const account = answerOf(await freighter.requestAccess()).address;
       const details = answerOf(await freighter.getNetworkDetails());
-      if (details.networkPassphrase !== passphrase)
-        throw new Refused(`Freighter is set to another network. Switch it to ${network}.`);
+      if (details.networkPassphrase !== passphrase) throw new Refused(texts.otherNetwork);
       const { amount } = button.dataset;
-      const made = await post(`${address}/transaction`, { account, ...(amount ? { amount } : {}) });
+      const made = await post(at('/transaction'), { account, ...(amount ? { amount } : {}) });
       const signed = answerOf(
         await freighter.signTransaction(made.xdr, { networkPassphrase: made.networkPassphrase, address: account }),
       );
-      tell('Sending…');
-      await post(`${address}/submit`, { xdr: signed.signedTxXdr });
-      tell('Paid. Waiting for it to arrive…');
+      tell(texts.sending);
+      await post(at('/submit'), { xdr: signed.signedTxXdr });
+      tell(texts.paidArriving);
       main.addEventListener('turned', offerAgain, { once: true });
     } catch (error) {
-      problem.textContent = error instanceof Refused ? error.message : 'The payment could not be sent. Try again.';
+      problem.textContent = error instanceof Refused ? error.message : texts.notSent;
       offerAgain();
     }
+  }
+
+  /** The wallet reports failures as values. */
+  function answerOf({ error, ...answer }) {
+    if (!error) return answer;
+    if (error.code === DECLINED) throw new Refused(texts.declined);
+    throw new Refused(texts.walletSays.replace('{message}', () => error.message));
   }
 
   document.addEventListener('click', (event) => {
@@ -67,13 +76,6 @@ export async function offerFreighter({ script, address, passphrase, network, say
 
 /** Its message is for the payer. */
 class Refused extends Error {}
-
-/** The wallet reports failures as values. */
-function answerOf({ error, ...answer }) {
-  if (!error) return answer;
-  if (error.code === DECLINED) throw new Refused('You declined in Freighter. Nothing was paid.');
-  throw new Refused(`Freighter says: ${error.message}`);
-}
 
 async function post(path, body) {
   const answer = await fetch(path, {

@@ -1,0 +1,49 @@
+/** The shop, as the pages show it: name and logo above what is bought, a way to ask wherever a payer is refused, the color of the main button. */
+import { type Brand, buttonColors } from '../domain/brand.js';
+import { type ShownImage, shownImage } from './headers.js';
+import { type Html, html } from './html.js';
+import type { Words } from './words.js';
+
+/** The logo if it may be shown. */
+export const shownLogo = ({ logoUrl }: Brand): ShownImage | null => shownImage(logoUrl);
+
+/** Null where the shop says neither name nor logo. */
+export function shopHead(brand: Brand): Html | null {
+  const logo = shownLogo(brand);
+  if (brand.name === null && !logo) return null;
+  return html`<p class="shop">${logo && html`<img class="logo" src="${logo.url}" alt="" referrerpolicy="no-referrer" height="32">`}${brand.name !== null && html`<bdi>${brand.name}</bdi>`}</p>`;
+}
+
+/** Null where the shop has named no way. */
+function supportLinks({ supportUrl, supportEmail }: Brand): Html | null {
+  const links = [
+    supportUrl !== null &&
+      html`<a href="${supportUrl}" target="_blank" rel="noopener noreferrer">${new URL(supportUrl).host}</a>`,
+    supportEmail !== null && html`<a href="mailto:${supportEmail}">${supportEmail}</a>`,
+  ].filter((link) => link !== false);
+  if (links.length === 0) return null;
+  return html`${links.map((link, index) => html`${index > 0 && ' · '}${link}`)}`;
+}
+
+/** Whom a payer who was refused asks, with the links to them. */
+export function askShop(words: Words, brand: Brand): Html {
+  const contact = supportLinks(brand);
+  const name = brand.name === null ? null : html`<bdi>${brand.name}</bdi>`;
+  if (name === null)
+    return html`<p class="support">${contact ? words.html('askMerchantBy', { contact }) : words.say('askMerchant')}</p>`;
+  return html`<p class="support">${contact ? words.html('askBy', { name, contact }) : words.html('ask', { name })}</p>`;
+}
+
+/** Path below `/page/` of the style in that color, or null for the usual one. */
+export const brandStyleOf = ({ color }: Brand): string | null =>
+  color === null ? null : `brand-${color.slice(1).toLowerCase()}.css`;
+
+const BRAND_STYLE = /^brand-([0-9a-f]{6})\.css$/;
+
+/** The style behind such a path; null for another. */
+export function brandStyle(file: string): string | null {
+  const [, color] = BRAND_STYLE.exec(file) ?? [];
+  if (color === undefined) return null;
+  const { background, text, hover } = buttonColors(`#${color}`);
+  return `:root { --main: ${background}; --main-strong: ${hover}; --on-main: ${text}; }\n`;
+}

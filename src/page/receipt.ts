@@ -1,0 +1,61 @@
+/** The receipt of a paid checkout: who sold what, for how much, and by which transactions it was paid. Prints to one page. */
+import { formatAmount, parseSum } from '../domain/amount.js';
+import { askShop, shopHead } from './brand.js';
+import { refundedOf } from './checkout-state.js';
+import { documentOf, type Frame } from './document.js';
+import { type Html, html } from './html.js';
+import { moment, money } from './parts.js';
+import type { PageLink, PagePayment } from './types.js';
+import type { Words } from './words.js';
+
+/** More payments than this do not fit on the page; the newest are shown. */
+const MOST_PAYMENTS = 8;
+
+/** @param payments of the checkout, newest first */
+export function receiptView(frame: Frame, link: PageLink, payments: readonly PagePayment[]): Html {
+  const { words } = frame;
+  const { say } = words;
+  const { product, checkout, brand, wallet, priced } = link;
+  const { id, reference, paidAt, quantity, amount, price, received } = checkout!;
+  const counted = payments.filter(({ status }) => status !== 'REJECTED');
+  const refunded = refundedOf(link, payments);
+  const code = product.assetCode;
+  return documentOf(
+    frame,
+    `${say('receipt')} · ${product.name}`,
+    html`
+<main class="sheet receipt">
+  ${shopHead(brand)}
+  <h1>${say('receipt')}</h1>
+  <dl class="facts">
+    <div><dt>${say('what')}</dt><dd dir="auto">${product.name}${quantity !== null && quantity > 1 && ` × ${words.number(quantity)}`}</dd></div>
+    ${reference !== null && html`<div><dt>${say('reference')}</dt><dd dir="auto">${reference}</dd></div>`}
+    <div><dt>${say('amount')}</dt><dd>${price === undefined ? money(amount!, code) : money(price, priced!.currency)}</dd></div>
+    ${received !== amount && html`<div><dt>${say('received')}</dt><dd>${money(received, code)}</dd></div>`}
+    ${refunded > 0n && html`<div><dt>${say('sentBack')}</dt><dd>${money(formatAmount(refunded), code)}</dd></div>`}
+    ${paidAt !== null && html`<div><dt>${say('paidAt')}</dt><dd>${moment(words, paidAt)}</dd></div>`}
+    <div><dt>${say('paidTo')}</dt><dd><code>${wallet.address}</code></dd></div>
+    ${product.assetIssuer !== null && html`<div><dt>${say('issuerOf', { code })}</dt><dd><code>${product.assetIssuer}</code></dd></div>`}
+    <div><dt>${say('orderId')}</dt><dd><code>${id}</code></dd></div>
+  </dl>
+  <h2>${words.count('payments', counted.length)}</h2>
+  ${counted.slice(0, MOST_PAYMENTS).map((payment) => paymentOf(words, payment))}
+  ${counted.length > MOST_PAYMENTS && html`<p class="quiet">${words.count('newestPayments', MOST_PAYMENTS)}</p>`}
+  ${askShop(words, brand)}
+  <p class="scripted screen"><button type="button" class="plain" id="print">${say('print')}</button></p>
+</main>`,
+    brand,
+  );
+}
+
+const paymentOf = (
+  words: Words,
+  { amount, assetCode, value, senderShort, closedAt, transactionHash, refundedAmount }: PagePayment,
+): Html => html`
+  <dl class="facts">
+    <div><dt>${words.say('amount')}</dt><dd>${words.html('amountFrom', { amount: money(amount, assetCode), sender: html`<code>${senderShort}</code>` })}</dd></div>
+    ${value && html`<div><dt>${words.say('value')}</dt><dd>${money(value.amount, value.currency)}</dd></div>`}
+    ${refundedAmount !== null && parseSum(refundedAmount) > 0n && html`<div><dt>${words.say('sentBack')}</dt><dd>${money(refundedAmount, assetCode)}</dd></div>`}
+    <div><dt>${words.say('time')}</dt><dd>${moment(words, closedAt)}</dd></div>
+    ${transactionHash !== undefined && html`<div><dt>${words.say('transaction')}</dt><dd><code>${transactionHash}</code></dd></div>`}
+  </dl>`;

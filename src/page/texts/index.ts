@@ -1,0 +1,56 @@
+/** The languages of the pages, and which one a payer reads: the one asked for by `?lang=`, else the browser's first that is here. */
+import type { IncomingMessage } from 'node:http';
+import { ar } from './ar.js';
+import { de } from './de.js';
+import { en } from './en.js';
+import { es } from './es.js';
+import { fr } from './fr.js';
+import { id } from './id.js';
+import { it } from './it.js';
+import { ja } from './ja.js';
+import { nl } from './nl.js';
+import { pl } from './pl.js';
+import { pt } from './pt.js';
+import type { Texts } from './texts.js';
+import { tr } from './tr.js';
+import { zh } from './zh.js';
+
+export type { CountedKey, Forms, TextKey, Texts } from './texts.js';
+
+export const CATALOGUES = { en, de, es, fr, it, nl, pl, pt, tr, id, ja, zh, ar } satisfies Record<string, Texts>;
+export type Language = keyof typeof CATALOGUES;
+export const LANGUAGES = Object.keys(CATALOGUES) as Language[];
+
+const DEFAULT: Language = 'en';
+/** Longer headers are cut: a browser's has some ten entries. */
+const MOST_ENTRIES = 50;
+
+/** `de-AT` → `de`; null for a language that is not here. */
+export function toLanguage(tag: string): Language | null {
+  const [primary = ''] = tag.trim().toLowerCase().split(/[-_]/);
+  return Object.hasOwn(CATALOGUES, primary) ? (primary as Language) : null;
+}
+
+/** @param header `Accept-Language` */
+export function acceptedLanguage(header: string | undefined): Language {
+  const ranked = (header ?? '')
+    .split(',', MOST_ENTRIES)
+    .map((entry, place) => {
+      const [tag = '', ...parameters] = entry.split(';');
+      const quality = parameters.map((text) => /^\s*q=([01](?:\.\d{0,3})?)\s*$/.exec(text)?.[1]).find(Boolean);
+      return { language: tag.trim() === '*' ? DEFAULT : toLanguage(tag), quality: Number(quality ?? 1), place };
+    })
+    .filter(({ language, quality }) => language !== null && quality > 0)
+    .sort((a, b) => b.quality - a.quality || a.place - b.place);
+  return ranked[0]?.language ?? DEFAULT;
+}
+
+/** `asked` is null where the browser chose. */
+export function languageOf(req: Pick<IncomingMessage, 'headers'> & { query: Record<string, unknown> }): {
+  language: Language;
+  asked: Language | null;
+} {
+  const { lang } = req.query;
+  const asked = typeof lang === 'string' ? toLanguage(lang) : null;
+  return { asked, language: asked ?? acceptedLanguage(req.headers['accept-language']) };
+}
