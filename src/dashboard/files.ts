@@ -11,6 +11,10 @@ const NAME = /^[\w-]+\.(js|css|svg)$/;
 /** As the build writes them, relative to the page. */
 const ASSETS = /(?<==")\.\/assets\//g;
 
+/** Files whose names do not tell their content: browsers look for them by name. */
+export const FIXED_FILES = ['pos.webmanifest', 'pos-icon.svg', 'sw.js'] as const;
+export type FixedFile = (typeof FIXED_FILES)[number];
+
 type Encoding = 'br' | 'gzip' | 'identity';
 
 const compress: Record<Encoding, (body: Buffer) => Promise<Buffer>> = {
@@ -31,6 +35,8 @@ export function createFiles(base: string, folder = FOLDER) {
   }
 
   return {
+    /** A file of a name that stays: those of the till. @returns null when it has not been built */
+    fixed: (name: FixedFile): Promise<Buffer | null> => readFile(`${folder}${name}`).catch(() => null),
     /** @returns the page, or null when the application has not been built */
     async page(): Promise<string | null> {
       const page = await readFile(`${folder}index.html`, 'utf8').catch(() => null);

@@ -4,22 +4,25 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import { contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
 import type { Operation } from '../../contracts/operation.js';
+import { mayCall } from '../api/authorize.js';
 import type { CallerOf } from '../api/bearer.js';
-import { sendJson } from '../api/rest.js';
 import { readBody } from '../api/rest-body.js';
 import { ApiError, invalid, rateLimited } from '../domain/api-error.js';
 import type { Caller, Services } from '../services/caller.js';
+import type { OpenSession } from '../services/sessions.js';
 import { createSessionCookie, type SessionCookie } from './cookie.js';
-import { createFiles } from './files.js';
+import { createFiles, FIXED_FILES } from './files.js';
 import { strictHeaders } from './headers.js';
 import { createIsForeign } from './origin.js';
+import { createPeopleRouter, type PeopleDeps, sendData } from './people.js';
 
 export interface DashboardDeps {
   sessions: {
     open(key: string): Promise<{ caller: Caller; token: string } | null>;
     callerOf(token: string): Promise<Caller | null>;
     end(token: string): Promise<void>;
-  };
+  } & PeopleDeps['sessions'];
+  passkeys: PeopleDeps['passkeys'];
   sessionMs: number;
   /** Base of what the browser sees; may have a path. */
   publicUrl: string;
@@ -59,7 +62,14 @@ export function createDashboard(deps: DashboardDeps): Router {
 
   async function describe(caller: Caller) {
     const account = await deps.account.get(caller, {});
-    return { account, scope: caller.scope, keyId: caller.keyId, networks: deps.networks };
+    const { scope, keyId, user = null } = caller;
+    return { account, scope, keyId, user, may: namesFor(caller), networks: deps.networks };
+  }
+
+  async function admit(req: Request, res: Response, session: OpenSession): Promise<void> {
+    await sessions.end(cookie.read(req));
+    res.setHeader('Set-Cookie', cookie.set(session.token));
+    sendData(res, await describe(session.caller));
   }
 
   async function signIn(req: Request, res: Response): Promise<void> {
@@ -70,9 +80,7 @@ export function createDashboard(deps: DashboardDeps): Router {
     const waitSeconds = session ? accountLimit(session.caller.accountId, 1) : deps.signInLimit(addressOf(req));
     if (waitSeconds > 0) throw rateLimited(waitSeconds);
     if (!session) throw new ApiError('unauthorized', 'This API key is unknown, revoked or expired.');
-    await sessions.end(cookie.read(req));
-    res.setHeader('Set-Cookie', cookie.set(session.token));
-    sendData(res, await describe(session.caller));
+    await admit(req, res, session);
   }
 
   const router = express.Router();
@@ -96,6 +104,8 @@ export function createDashboard(deps: DashboardDeps): Router {
     res.setHeader('Set-Cookie', cookie.clear());
     sendData(res, { signedOut: true });
   });
+  router.use(['/dashboard/passkey', '/dashboard/invitation'], refuseForeign);
+  router.use(createPeopleRouter({ ...deps, admit }));
   router.use('/dashboard', createFileRouter(deps));
   return router;
 }
@@ -116,6 +126,16 @@ function createFileRouter({ publicUrl, fileLimit, addressOf }: DashboardDeps): R
     if (encoding !== 'identity') res.set('content-encoding', encoding);
     res.type(req.params.name.split('.').at(-1)!).send(body);
   });
+  for (const name of FIXED_FILES) {
+    router.get(`/${name}`, async (_req, res, next) => {
+      const body = await files.fixed(name);
+      if (body === null) return next();
+      res
+        .set('cache-control', 'no-cache')
+        .type(name === 'pos.webmanifest' ? 'application/manifest+json' : name.split('.').at(-1)!);
+      res.send(body);
+    });
+  }
   // The application reads its address itself, so every address below is its page.
   router.get(/^(?!\/assets\/)/, async (_req, res) => {
     const page = await files.page();
@@ -163,6 +183,12 @@ function decoded(path: string): string {
   }
 }
 
-const foreignPage = () => new ApiError('forbidden', 'This request comes from a page that is not the dashboard.');
+/** The procedures that the caller may call: the application offers no other. */
+const namesFor = (caller: Caller): string[] =>
+  Object.entries(contract).flatMap(([resource, operations]) =>
+    Object.entries(operations as Record<string, Operation>).flatMap(([name, operation]) =>
+      mayCall(caller, operation) ? `${resource}.${name}` : [],
+    ),
+  );
 
-const sendData = (res: Response, data: unknown) => sendJson(res, 200, JSON.stringify({ data, error: null }));
+const foreignPage = () => new ApiError('forbidden', 'This request comes from a page that is not the dashboard.');

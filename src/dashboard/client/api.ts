@@ -4,6 +4,7 @@ import {
   QueryClient,
   type UseQueryResult,
   useMutation,
+  useQueries,
   useQuery,
   useQueryClient,
 } from '@tanstack/preact-query';
@@ -115,16 +116,32 @@ type ReadOptions = {
 export function useRead<Name extends ReadName>(
   name: Name,
   input: Input<Name>,
-  { keepPrevious = true, refetchInterval = REFRESH_MS, ...options }: ReadOptions = {},
+  options: ReadOptions = {},
 ): UseQueryResult<Output<Name>> {
-  return useQuery({
+  return useQuery(readOf(name, input, options));
+}
+
+/** As `useRead`, of several at once: what has not come yet, or failed, is undefined. */
+export const useReads = <Name extends ReadName>(
+  name: Name,
+  inputs: readonly Input<Name>[],
+  options: ReadOptions = {},
+): readonly (Output<Name> | undefined)[] =>
+  useQueries({ queries: inputs.map((input) => readOf(name, input, options)) }).map(({ data }) => data);
+
+function readOf<Name extends ReadName>(
+  name: Name,
+  input: Input<Name>,
+  { keepPrevious = true, refetchInterval = REFRESH_MS, ...options }: ReadOptions,
+) {
+  return {
     queryKey: keyOf(name, input),
-    queryFn: ({ signal }) => client.query(name, input, { signal }) as Promise<Output<Name>>,
+    queryFn: ({ signal }: { signal: AbortSignal }) => client.query(name, input, { signal }) as Promise<Output<Name>>,
     ...(keepPrevious ? {} : { placeholderData: undefined }),
-    refetchInterval: ({ state: { error } }) =>
+    refetchInterval: ({ state: { error } }: { state: { error: Error | null } }) =>
       error && PASSING.includes(failureOf(error).code) ? LOOK_AGAIN_MS : refetchInterval,
     ...options,
-  });
+  };
 }
 
 /** Writes. What is shown is read again before the write counts as done. */
@@ -148,12 +165,17 @@ export const read = <Name extends ReadName>(name: Name, input: Input<Name>) =>
 export interface Session {
   account: Output<'account.get'>;
   scope: 'FULL' | 'READ';
+  /** Empty for a user. */
   keyId: string;
+  /** Null for an API key. */
+  user: { id: string; name: string; role: 'OWNER' | 'MANAGER' | 'CASHIER' | 'VIEWER' } | null;
+  /** The procedures that may be called: `payments.accept`. */
+  may: readonly string[];
   networks: ('PUBLIC' | 'TESTNET' | 'LOCAL')[];
 }
 
 /** Nothing of who was signed in before is left. */
-function setSession(session: Session | null): void {
+export function setSession(session: Session | null): void {
   queryClient.removeQueries({ predicate: isNotSession });
   queryClient.setQueryData(SESSION_KEY, session);
 }

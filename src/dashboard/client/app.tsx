@@ -1,8 +1,8 @@
 /** The frame: signing in, the way around, and the view that the address names. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { Link, Route, Switch, useLocation } from 'wouter-preact';
-import { type Session, signOut, useSession } from './api.js';
+import { Link, Redirect, Route, Switch, useLocation, useRoute } from 'wouter-preact';
+import { type ReadName, type Session, signOut, useSession, type WriteName } from './api.js';
 import { Icon, type IconName } from './parts/icon.js';
 import { Failed, Loading, Page } from './parts/page.js';
 import { say, Toasts } from './parts/toast.js';
@@ -11,35 +11,47 @@ import { ApiKeys, NewApiKey } from './views/api-keys.js';
 import { Checkout } from './views/checkout.js';
 import { NewCheckout } from './views/checkout-form.js';
 import { Checkouts } from './views/checkouts.js';
-import { Link as PaymentLink, Poster } from './views/link.js';
+import { Currencies } from './views/currencies.js';
+import { Invite } from './views/invite.js';
+import { Link as PaymentLink } from './views/link.js';
 import { Links, NewLink } from './views/links.js';
 import { Overview } from './views/overview.js';
 import { Payment } from './views/payment.js';
 import { Payments } from './views/payments.js';
+import { Pos } from './views/pos.js';
 import { NewProduct, Product } from './views/product.js';
 import { Products } from './views/products.js';
 import { SignIn } from './views/sign-in.js';
 import { Statement } from './views/statement.js';
+import { NewUser, User, Users } from './views/users.js';
 import { NewWallet, Wallet, Wallets } from './views/wallets.js';
 import { NewWebhook, Webhook } from './views/webhook.js';
 import { Webhooks } from './views/webhooks.js';
+import { ROLE } from './words.js';
 
-const WAYS: readonly (readonly [path: string, label: string, icon: IconName])[] = [
-  ['/', 'Overview', 'overview'],
-  ['/payments', 'Payments', 'payments'],
-  ['/products', 'Products', 'products'],
-  ['/links', 'Payment links', 'links'],
-  ['/checkouts', 'Checkouts', 'checkouts'],
-  ['/wallets', 'Wallets', 'wallets'],
-  ['/webhooks', 'Webhooks', 'webhooks'],
-  ['/api-keys', 'API keys', 'keys'],
+/** Each with what one must be able to call to be shown it. */
+const WAYS: readonly (readonly [path: string, label: string, icon: IconName, needs: ReadName | WriteName])[] = [
+  ['/', 'Overview', 'overview', 'reports.summary'],
+  ['/pos', 'Point of sale', 'till', 'checkouts.create'],
+  ['/payments', 'Payments', 'payments', 'payments.list'],
+  ['/products', 'Products', 'products', 'paymentLinks.list'],
+  ['/links', 'Payment links', 'links', 'paymentLinks.list'],
+  ['/checkouts', 'Checkouts', 'checkouts', 'checkouts.list'],
+  ['/wallets', 'Wallets', 'wallets', 'wallets.audits'],
+  ['/webhooks', 'Webhooks', 'webhooks', 'webhooks.list'],
+  ['/currencies', 'Currencies', 'currencies', 'rates.list'],
+  ['/users', 'People', 'people', 'users.list'],
+  ['/api-keys', 'API keys', 'keys', 'apiKeys.list'],
 ];
 
 export function App() {
   const session = useSession();
+  const [isInvited, params] = useRoute('/invite/:token');
   return (
     <>
-      {session.data ? (
+      {isInvited ? (
+        <Invite token={params.token} />
+      ) : session.data ? (
         <Signed session={session.data} />
       ) : session.data === null ? (
         <SignIn />
@@ -55,6 +67,8 @@ export function App() {
 
 function Signed({ session }: { session: Session }) {
   usePulse();
+  const [path] = useLocation();
+  if (path === '/pos' && session.may.includes('checkouts.create')) return <Pos />;
   return (
     <div class="frame">
       <a class="skip" href="#content">
@@ -62,18 +76,19 @@ function Signed({ session }: { session: Session }) {
       </a>
       <Around session={session} />
       <main id="content" tabIndex={-1}>
-        <Views />
+        <Views may={session.may} />
       </main>
     </div>
   );
 }
 
-function Views() {
+function Views({ may }: { may: readonly string[] }) {
   const [path] = useLocation();
+  const isSeller = !may.includes('reports.summary');
   // A view of another address is another view: it begins anew.
   const at = <T,>(pattern: T, view: (params: { id: string }) => ComponentChildren) => ({ pattern, view });
   const views = [
-    at('/', () => <Overview />),
+    at('/', () => (isSeller ? <Redirect to="/pos" replace /> : <Overview />)),
     at('/payments', () => <Payments />),
     at('/payments/:id', ({ id }) => <Payment id={id} />),
     at('/products', () => <Products />),
@@ -82,7 +97,6 @@ function Views() {
     at('/links', () => <Links />),
     at('/links/new', () => <NewLink />),
     at('/links/:id', ({ id }) => <PaymentLink id={id} />),
-    at('/links/:id/poster', ({ id }) => <Poster id={id} />),
     at('/checkouts', () => <Checkouts />),
     at('/checkouts/new', () => <NewCheckout />),
     at('/checkouts/:id', ({ id }) => <Checkout id={id} />),
@@ -93,6 +107,10 @@ function Views() {
     at('/webhooks', () => <Webhooks />),
     at('/webhooks/new', () => <NewWebhook />),
     at('/webhooks/:id', ({ id }) => <Webhook id={id} />),
+    at('/currencies', () => <Currencies />),
+    at('/users', () => <Users />),
+    at('/users/new', () => <NewUser />),
+    at('/users/:id', ({ id }) => <User id={id} />),
     at('/api-keys', () => <ApiKeys />),
     at('/api-keys/new', () => <NewApiKey />),
   ];
@@ -114,7 +132,7 @@ function Views() {
   );
 }
 
-function Around({ session: { account, scope, networks } }: { session: Session }) {
+function Around({ session: { account, scope, user, may, networks } }: { session: Session }) {
   const [path] = useLocation();
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [path]);
@@ -141,7 +159,7 @@ function Around({ session: { account, scope, networks } }: { session: Session })
       <div class="ways" id="ways">
         <nav aria-label="Dashboard">
           <ul>
-            {WAYS.map(([way, label, icon]) => (
+            {WAYS.filter(([, , , needs]) => may.includes(needs)).map(([way, label, icon]) => (
               <li key={way}>
                 <Link href={way} {...(isHere(way) ? { 'aria-current': 'page' } : {})}>
                   <Icon name={icon} />
@@ -153,7 +171,12 @@ function Around({ session: { account, scope, networks } }: { session: Session })
         </nav>
         <div class="foot">
           {!networks.includes('PUBLIC') && <p class="note">Test money only: {networks.join(', ')}</p>}
-          {scope === 'READ' && (
+          {user && (
+            <p class="note">
+              {user.name}, {ROLE[user.role].label.toLowerCase()}
+            </p>
+          )}
+          {!user && scope === 'READ' && (
             <p class="note">Signed in with a READ key: you can see everything and change nothing.</p>
           )}
           <button type="button" class="quiet" onClick={leave}>

@@ -21,6 +21,10 @@ export const PAYMENT_REASON: Record<PaymentReason, { label: string; sentence: st
   overpaid: { label: 'overpaid', sentence: 'More was paid than the price.' },
   below_price: { label: 'below the price', sentence: 'Less was paid than the price.' },
   below_minimum: { label: 'below the minimum', sentence: 'Less was paid than the product’s minimum.' },
+  no_rate: {
+    label: 'no rate',
+    sentence: 'No exchange rate is known for the time when it was paid. Accept it to take it as enough.',
+  },
   partial: {
     label: 'a part',
     sentence: 'A part of a checkout. Parts add up: the one that completes it makes it paid.',
@@ -43,7 +47,9 @@ export const CHECKOUT_STATUS: Record<Item<'checkouts.list'>['status'], Word> = {
   CANCELLED: { label: 'Cancelled', tone: 'quiet' },
 };
 
-export const SYNC_STATE: Record<Item<'wallets.list'>['sync']['state'], Word & { sentence: string }> = {
+type Sync = Item<'wallets.list'>['sync'];
+
+const SYNC_STATE: Record<Sync['state'], Word & { sentence: string }> = {
   OK: { label: 'Up to date', tone: 'good', sentence: 'Every payment up to now has been read.' },
   SYNCING: { label: 'Starting', tone: 'quiet', sentence: 'The first reading of the ledger is under way.' },
   LAGGING: {
@@ -59,6 +65,16 @@ export const SYNC_STATE: Record<Item<'wallets.list'>['sync']['state'], Word & { 
   },
 };
 
+const PARKED = {
+  label: 'Records wait',
+  tone: 'caution',
+  sentence:
+    'Ledger records that may be payments cannot be read yet. They are tried again by themselves; orders that they may have paid stay open until then, or until the operator dismisses them.',
+} as const;
+
+export const syncShown = ({ state, parked }: Sync): Word & { sentence: string } =>
+  state === 'OK' && parked > 0 ? PARKED : SYNC_STATE[state];
+
 export const AUDIT_STATUS: Record<Item<'wallets.audits'>['status'], Word> = {
   RUNNING: { label: 'Running', tone: 'quiet' },
   PROVEN: { label: 'Proven', tone: 'good' },
@@ -71,6 +87,11 @@ export const DELIVERY_STATUS: Record<Item<'webhooks.deliveries'>['status'], Word
   DELIVERED: { label: 'Delivered', tone: 'good' },
   FAILED: { label: 'Failed', tone: 'bad' },
   CANCELLED: { label: 'Cancelled', tone: 'quiet' },
+};
+
+export const WEBHOOK_STATUS: Record<Item<'webhooks.list'>['status'], Word> = {
+  ACTIVE: { label: 'Active', tone: 'good' },
+  PAUSED: { label: 'Paused', tone: 'caution' },
 };
 
 export const WEBHOOK_HEALTH: Record<Output<'webhooks.health'>['state'], Word & { sentence: string }> = {
@@ -95,6 +116,7 @@ export const MOVEMENT_KIND: Record<MovementKind, string> = {
 export const EVENT_TYPE: Record<EventType, string> = {
   'payment.received': 'A payment came for a link or checkout, whatever its status',
   'payment.completed': 'A payment was completed',
+  'payment.unmatched': 'A payment came that belongs to nothing',
   'payment.refunded': 'Money of a payment was sent back',
   'checkout.paid': 'A checkout was paid',
   'checkout.expired': 'A checkout ended without being paid',
@@ -103,3 +125,10 @@ export const EVENT_TYPE: Record<EventType, string> = {
   'webhook.paused': 'Another webhook was paused by itself',
 };
 export const EVENT_TYPES = Object.keys(EVENT_TYPE) as EventType[];
+
+export const ROLE: Record<Item<'users.list'>['role'], { label: string; sentence: string }> = {
+  OWNER: { label: 'Owner', sentence: 'Sees and changes everything.' },
+  MANAGER: { label: 'Manager', sentence: 'Everything but people, API keys and the secrets of webhooks.' },
+  CASHIER: { label: 'Cashier', sentence: 'Takes payments at the counter, and sees their own only.' },
+  VIEWER: { label: 'Viewer', sentence: 'Sees everything but people and API keys, and changes nothing.' },
+};

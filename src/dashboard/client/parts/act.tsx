@@ -2,13 +2,17 @@
  *  shown once only. */
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { failureOf, useSession } from '../api.js';
+import { useLocation } from 'wouter-preact';
+import { failureOf, type ReadName, useSession, type WriteName } from '../api.js';
 import { Copy } from './bits.js';
 import { Icon } from './icon.js';
 import { say } from './toast.js';
 
-/** Whether the session's key may change anything. */
-export const useCanWrite = (): boolean => useSession().data?.scope === 'FULL';
+/** Whether this may be called by who is signed in. */
+export const useMay = (name: ReadName | WriteName): boolean => useSession().data?.may.includes(name) ?? false;
+
+/** Whether most things may be changed. */
+export const useCanWrite = (): boolean => useMay('products.update');
 
 /** Opens as a modal dialog: the browser keeps the focus within it, and gives it back. */
 export function Dialog({
@@ -99,6 +103,41 @@ export function Ask<Input>(props: AskProps<Input>) {
         </Dialog>
       )}
     </>
+  );
+}
+
+/** A button that asks, deletes what the page shows and goes back to the list of its kind.
+ *  @param name of what is deleted, as it is asked and told
+ *  @param to path of the list */
+export function Delete({
+  what,
+  name,
+  id,
+  write,
+  to,
+  children,
+}: {
+  what: string;
+  name: string;
+  id: string;
+  write: Mutation<{ id: string }>;
+  to: string;
+  children: ComponentChildren;
+}) {
+  const [, navigate] = useLocation();
+  return (
+    <Ask
+      label={`Delete the ${what}`}
+      title={`Delete ${name}?`}
+      confirm="Delete"
+      isDestructive
+      write={write}
+      input={{ id }}
+      done={`${name} is deleted.`}
+      onDone={() => navigate(to)}
+    >
+      {children}
+    </Ask>
   );
 }
 

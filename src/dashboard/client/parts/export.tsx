@@ -1,7 +1,8 @@
 /** Downloads of what a list shows, all pages of it: for a spreadsheet, and for programs. */
 import { BASE } from '../address.js';
+import { useMay } from './act.js';
 
-type Filters = Readonly<Record<string, string | readonly string[] | undefined>>;
+type Filters = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 const FORMATS = [
   ['csv', 'CSV'],
@@ -10,9 +11,11 @@ const FORMATS = [
 
 /** @param filters those of the list */
 export function Export({ of, filters }: { of: 'payments' | 'checkouts'; filters: Filters }) {
+  const may = useMay('reports.summary');
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(filters))
-    for (const each of [value ?? []].flat()) query.append(name, each);
+    for (const each of [value ?? []].flat()) query.append(name, String(each));
+  if (!may) return null;
   return (
     <>
       {FORMATS.map(([format, label]) => (

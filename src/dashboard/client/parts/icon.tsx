@@ -1,13 +1,16 @@
 /** Line icons, drawn in the colour of the text beside them. They say nothing that the text does not. */
 const PATHS = {
   overview: 'M4 13h6V4H4zm10 7h6V4h-6zM4 20h6v-3H4z',
+  till: 'M5 3h14v6H5zM4 9h16v12H4zm4 4h.01M12 13h.01M16 13h.01M8 17h.01M12 17h.01M16 17h.01',
   payments: 'M12 3v13m0 0-5-5m5 5 5-5M4 21h16',
   products: 'M3.5 7.5 12 3l8.5 4.5v9L12 21l-8.5-4.5zm0 0L12 12m0 0 8.5-4.5M12 12v9',
   links: 'M10 14a4 4 0 0 0 5.7 0l3-3A4 4 0 0 0 13 5.300l-1 1m2 3.700a4 4 0 0 0-5.700 0l-3 3A4 4 0 0 0 11 18.700l1-1',
   checkouts: 'M6 3h12v18l-3-2-3 2-3-2-3 2zm3 5h6m-6 4h6',
   wallets: 'M4 7h15v12H4zm0 0 11-3v3m1 6h.01',
   webhooks: 'M6 8a6 6 0 0 1 12 0c0 7 2 8 2 8H4s2-1 2-8m4 12a2 2 0 0 0 4 0',
+  people: 'M9 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8m-7 9c0-4 3-6 7-6s7 2 7 6M16 4a4 4 0 0 1 0 7m2 4c3 .6 4 2.500 4 5',
   keys: 'M14 10a4 4 0 1 0-3.400 3.950L12.500 16H15v2h2v2h4v-3.500l-7.200-5.500',
+  currencies: 'M17 6.500A6.500 6.500 0 1 0 17 17.500M4 10.500h8M4 13.500h8',
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   check: 'm5 12.500 4.500 4.500L19 7.500',
   menu: 'M4 7h16M4 12h16M4 17h16',

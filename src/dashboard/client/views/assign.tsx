@@ -44,7 +44,7 @@ function Links({ payment, onDone }: { payment: Payment; onDone: () => void }) {
               <li key={id}>
                 <span>
                   <bdi>{product.name}</bdi>
-                  {product.price && <Money amount={product.price} code={product.assetCode} />}
+                  {product.price && <Money amount={product.price} code={product.currency ?? product.assetCode} />}
                   <code>{memo}</code>
                 </span>
                 <Give payment={payment} target={{ paymentLinkId: id }} name={product.name} onDone={onDone} />
@@ -66,13 +66,13 @@ function Checkouts({ payment, onDone }: { payment: Payment; onDone: () => void }
       <Shown query={checkouts}>
         {({ items, meta }) => (
           <Choices isEmpty={items.length === 0} more={meta.total - items.length}>
-            {items.map(({ id, name, reference, status, remainingAmount, assetCode }) => (
+            {items.map(({ id, name, reference, status, remainingAmount, remainingValue, currency, assetCode }) => (
               <li key={id}>
                 <span>
                   <bdi>{reference ?? name}</bdi>
                   <Badge {...CHECKOUT_STATUS[status]} />
                   <span>
-                    <Money amount={remainingAmount} code={assetCode} /> due
+                    <Money amount={remainingValue ?? remainingAmount!} code={currency ?? assetCode} /> due
                   </span>
                 </span>
                 <Give payment={payment} target={{ checkoutId: id }} name={reference ?? name} onDone={onDone} />

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { useParam } from '../address.js';
 import { failureOf, useRead, useWrite } from '../api.js';
+import { AssetFields } from '../parts/asset.js';
 import { ChoiceField, useChoices } from '../parts/choices.js';
 import { type Draft, useDraft } from '../parts/draft.js';
 import { Tabs } from '../parts/filters.js';
@@ -42,12 +43,15 @@ export function NewCheckout() {
           name: values.text('name'),
           assetCode: values.text('assetCode'),
           assetIssuer: values.orNull('assetIssuer'),
-          amount,
+          ...(values.text('currency')
+            ? { currency: values.text('currency'), price: values.text('price') }
+            : { amount }),
         }
       : {
           productId: values.text('productId'),
           ...(values.text('quantity') && { quantity: Number(values.text('quantity')) }),
           ...(amount && { amount }),
+          ...(values.text('price') && { price: values.text('price') }),
         };
     try {
       const checkout = await create.mutateAsync({ ...ordered, ...common });
@@ -96,7 +100,12 @@ function ProductFields() {
     <>
       <ChoiceField name="productId" label="Product" choices={products} value={chosen} onInput={choose} />
       {product?.priceType === 'CUSTOM' ? (
-        <Field name="amount" label="Amount" inputMode="decimal" suffix={product.assetCode} />
+        <Field
+          name={product.currency ? 'price' : 'amount'}
+          label="Amount"
+          inputMode="decimal"
+          suffix={product.currency ?? product.assetCode}
+        />
       ) : (
         <Field
           name="quantity"
@@ -104,7 +113,7 @@ function ProductFields() {
           type="number"
           inputMode="numeric"
           value="1"
-          {...(product ? { hint: `${product.price} ${product.assetCode} each` } : {})}
+          {...(product ? { hint: `${product.price} ${product.currency ?? product.assetCode} each` } : {})}
         />
       )}
     </>
@@ -114,13 +123,21 @@ function ProductFields() {
 function FreeFields({ draft }: { draft: Draft }) {
   const [walletId, choose] = useState(draft.first('walletId') ?? '');
   const wallets = useChoices('wallets.list', { none: 'Choose a wallet', chosen: walletId });
-  const [code, setCode] = useState(draft.first('assetCode') ?? 'XLM');
+  const [code, setCode] = useState('XLM');
+  const [currency, setCurrency] = useState(draft.first('currency') ?? '');
+  const unit = currency.trim();
   return (
     <>
       <Field name="name" label="What it is for" />
-      <Field name="amount" label="Amount" inputMode="decimal" suffix={code} />
-      <Field name="assetCode" label="Asset" value="XLM" onInput={setCode} />
-      {code.trim() !== 'XLM' && <Field name="assetIssuer" label="Issuer of the asset" placeholder="G…" />}
+      <Field name={unit ? 'price' : 'amount'} label="Amount" inputMode="decimal" suffix={unit || code} />
+      <Field
+        name="currency"
+        label="Currency of the amount"
+        isOptional
+        onInput={setCurrency}
+        placeholder="EUR"
+        hint="Its code. Without one the amount is in the asset."
+      />
       <ChoiceField
         name="walletId"
         label="Wallet that receives the money"
@@ -128,6 +145,7 @@ function FreeFields({ draft }: { draft: Draft }) {
         value={walletId || wallets.only}
         onInput={choose}
       />
+      <AssetFields walletId={walletId || wallets.only} draft={draft} onCode={setCode} />
     </>
   );
 }

@@ -1,6 +1,7 @@
 /** One checkout: how far it is paid, its page, and what can be decided. */
 import { Link } from 'wouter-preact';
 import { type Item, useRead, useWrite } from '../api.js';
+import { stroopsOf } from '../format.js';
 import { Ask, useCanWrite } from '../parts/act.js';
 import { Badge, Code, Copy, Facts, Money, Outside, Time } from '../parts/bits.js';
 import { List } from '../parts/list.js';
@@ -28,9 +29,12 @@ function Details({ checkout }: { checkout: Checkout }) {
   const { id, url, name, reference, status, assetCode: code } = checkout;
   const canWrite = useCanWrite();
   const payments = useRead('payments.list', { checkoutId: id, status: [...STATUSES], pageSize: 20 });
-  const hasRejected = payments.data?.items.some((payment) => payment.status === 'REJECTED') ?? false;
-  const mayHelp = checkout.receivedAmount !== '0' || hasRejected;
+  const { items = [], meta } = payments.data ?? {};
+  const hasMore = meta !== undefined && meta.total > items.length;
+  const mayAccept =
+    items.some((payment) => isLeftFor(payment, checkout)) || (hasMore && checkout.receivedAmount !== '0');
   const money = (amount: string) => <Money amount={amount} code={code} />;
+  const inCurrency = (value: string) => <Money amount={value} code={checkout.currency!} />;
   return (
     <Page
       title={reference ?? name}
@@ -40,16 +44,19 @@ function Details({ checkout }: { checkout: Checkout }) {
     >
       {canWrite && status !== 'PAID' && (
         <div class="actions">
-          {mayHelp && <Accept id={id} />}
+          {mayAccept && <Accept id={id} />}
           {status === 'OPEN' && <Cancel id={id} />}
         </div>
       )}
       <div class="beside">
         <Facts
           facts={[
-            ['Amount', money(checkout.amount)],
+            ['Price', checkout.price && inCurrency(checkout.price)],
+            ['Amount', checkout.amount && money(checkout.amount)],
             ['Received', money(checkout.receivedAmount)],
-            ['Still due', status !== 'PAID' && money(checkout.remainingAmount)],
+            ['Its value', checkout.receivedValue && inCurrency(checkout.receivedValue)],
+            ['Still due', status !== 'PAID' && checkout.remainingAmount && money(checkout.remainingAmount)],
+            ['Value due', status !== 'PAID' && checkout.remainingValue && inCurrency(checkout.remainingValue)],
             ['Too much', checkout.excessAmount && money(checkout.excessAmount)],
             ['For', checkout.quantity ? `${checkout.quantity} × ${name}` : name],
             [
@@ -95,6 +102,12 @@ function Details({ checkout }: { checkout: Checkout }) {
     </Page>
   );
 }
+
+/** Accepting takes what came in the checkout's asset and was not sent back, and is refused without any. */
+const isLeftFor = ({ assetCode, assetIssuer, amount, refundedAmount }: Item<'payments.list'>, checkout: Checkout) =>
+  assetCode === checkout.assetCode &&
+  assetIssuer === checkout.assetIssuer &&
+  stroopsOf(amount) > stroopsOf(refundedAmount);
 
 function Accept({ id }: { id: string }) {
   const write = useWrite('checkouts.accept');

@@ -1,7 +1,7 @@
 /** Checkouts: one order of one customer each. */
 import { usePage, useParam } from '../address.js';
 import { type Item, useRead } from '../api.js';
-import { useCanWrite } from '../parts/act.js';
+import { useMay } from '../parts/act.js';
 import { Badge, LinkButton, Money, Time } from '../parts/bits.js';
 import { ChoiceFilter } from '../parts/choices.js';
 import { Export } from '../parts/export.js';
@@ -38,17 +38,23 @@ export const CHECKOUT_COLUMNS: readonly Column<Checkout>[] = [
         <Time at={paidAt ?? closedAt ?? expiresAt} />
       ),
   },
-  { title: 'Amount', kind: 'money', cell: ({ amount, assetCode }) => <Money amount={amount} code={assetCode} /> },
+  {
+    title: 'Amount',
+    kind: 'money',
+    cell: ({ amount, price, currency, assetCode }) => <Money amount={price ?? amount!} code={currency ?? assetCode} />,
+  },
 ];
 
 export function Checkouts() {
   const [status, setStatus] = useParam('status');
+  const [search] = useParam('search');
   const [reference] = useParam('reference');
   const [productId] = useParam('product');
-  const canWrite = useCanWrite();
+  const canMake = useMay('checkouts.create');
   const known = STATUSES.find((each) => each === status);
   const wanted = {
     ...(known && { status: known }),
+    ...(search && { search }),
     ...(reference && { reference }),
     ...(productId && { productId }),
   };
@@ -59,7 +65,7 @@ export function Checkouts() {
       actions={
         <>
           <Export of="checkouts" filters={wanted} />
-          {canWrite && (
+          {canMake && (
             <LinkButton href="/checkouts/new" icon="plus">
               New checkout
             </LinkButton>
@@ -69,6 +75,7 @@ export function Checkouts() {
     >
       <Tabs label="Status" options={TABS} value={known ?? ''} set={setStatus} />
       <div class="grid">
+        <Search name="search" label="Reference, memo, name or id" />
         <Search name="reference" label="Reference (exact)" />
         <ChoiceFilter name="product" label="Product" of="products.list" none="All products" />
       </div>
@@ -77,7 +84,9 @@ export function Checkouts() {
         query={checkouts}
         columns={CHECKOUT_COLUMNS}
         href={({ id }) => `/checkouts/${id}`}
-        empty={known || reference || productId ? 'No checkout fits.' : 'No checkouts yet. Make one for an order.'}
+        empty={
+          known || search || reference || productId ? 'No checkout fits.' : 'No checkouts yet. Make one for an order.'
+        }
       />
     </Page>
   );

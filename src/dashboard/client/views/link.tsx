@@ -1,12 +1,14 @@
-/** One payment link: its URL, its codes, its poster. */
+/** One payment link: its name, its URL, its codes. */
 import { Link as To, useLocation } from 'wouter-preact';
-import { type Item, useRead, useWrite } from '../api.js';
+import { failureOf, type Item, useRead, useWrite } from '../api.js';
 import { plural } from '../format.js';
 import { Ask, useCanWrite } from '../parts/act.js';
-import { Code, Copy, Facts, LinkButton, Outside } from '../parts/bits.js';
+import { Code, Copy, Facts, Outside } from '../parts/bits.js';
+import { Field, Form } from '../parts/form.js';
 import { List } from '../parts/list.js';
-import { Loaded, Page, Section, Shown } from '../parts/page.js';
+import { Loaded, Page, Section } from '../parts/page.js';
 import { QrBlock } from '../parts/qr-block.js';
+import { say } from '../parts/toast.js';
 import { LinkSwitch } from './links.js';
 import { PAYMENT_COLUMNS } from './payments.js';
 import { Price } from './products.js';
@@ -44,9 +46,9 @@ function Details({ link }: { link: PaymentLink }) {
       actions={
         <>
           <Copy text={url} what="the URL" label="Copy the URL" />
-          <LinkButton href={`/links/${id}/poster`} plain>
+          <a class="button plain" href={`${url}/poster`} target="_blank" rel="noreferrer noopener">
             Poster
-          </LinkButton>
+          </a>
         </>
       }
     >
@@ -58,6 +60,7 @@ function Details({ link }: { link: PaymentLink }) {
               {url}
             </Outside>,
           ],
+          ...(link.name === null ? [] : [['Name', <bdi key="name">{link.name}</bdi>] as const]),
           ['Price', <Price key="price" {...product} />],
           [
             'Product',
@@ -98,59 +101,48 @@ function Details({ link }: { link: PaymentLink }) {
           paged={false}
         />
       </Section>
+      {canWrite && <Naming link={link} />}
       {canWrite && (
         <Section title="Delete">
           <p class="hint">A link with payments cannot be deleted: switch it off instead.</p>
-          <Ask
-            label="Delete the link"
-            title="Delete this link?"
-            confirm="Delete"
-            isDestructive
-            write={remove}
-            input={{ id }}
-            done="The link is deleted."
-            onDone={() => navigate('/links')}
-          >
-            <p>Its page stops working, and money sent with its memo will be unmatched.</p>
-          </Ask>
+          {payments.data?.meta.total === 0 && (
+            <Ask
+              label="Delete the link"
+              title="Delete this link?"
+              confirm="Delete"
+              isDestructive
+              write={remove}
+              input={{ id }}
+              done="The link is deleted."
+              onDone={() => navigate('/links')}
+            >
+              <p>Its page stops working, and money sent with its memo will be unmatched.</p>
+            </Ask>
+          )}
         </Section>
       )}
     </Page>
   );
 }
 
-/** A sheet to print: what it is, the code, the address to type. */
-export function Poster({ id }: { id: string }) {
-  const link = useLink(id);
+function Naming({ link: { id, name } }: { link: PaymentLink }) {
+  const { mutateAsync, isPending, error } = useWrite('paymentLinks.update');
+  const save = async (text: string | null) => {
+    try {
+      await mutateAsync({ id, name: text });
+      say('Saved.');
+    } catch {}
+  };
   return (
-    <Page
-      title="Poster"
-      back={{ href: `/links/${id}`, label: 'Payment link' }}
-      actions={
-        <button type="button" onClick={() => print()}>
-          Print
-        </button>
-      }
-    >
-      <Shown query={link}>
-        {({ url, product, active }) => (
-          <>
-            {!active && <p class="callout screen">This link is switched off: nobody can pay on it.</p>}
-            <article class="poster">
-              <h2>
-                <bdi>{product.name}</bdi>
-              </h2>
-              {product.priceType === 'FIXED' && (
-                <p class="price">
-                  <Price {...product} />
-                </p>
-              )}
-              <QrBlock text={url} label="Scan to pay" />
-              <p class="url">{url}</p>
-            </article>
-          </>
-        )}
-      </Shown>
-    </Page>
+    <Section title="Name">
+      <Form
+        submit="Save"
+        isBusy={isPending}
+        failure={error ? failureOf(error) : null}
+        onSubmit={(values) => void save(values.orNull('name'))}
+      >
+        <Field name="name" label="Your name for the link" isOptional value={name ?? ''} hint="Payers do not see it." />
+      </Form>
+    </Section>
   );
 }

@@ -6,7 +6,7 @@ import { Toggle, useCanWrite } from '../parts/act.js';
 import { Copy, LinkButton } from '../parts/bits.js';
 import { ChoiceField, ChoiceFilter, useChoices } from '../parts/choices.js';
 import { Search, Select } from '../parts/filters.js';
-import { Form } from '../parts/form.js';
+import { Field, Form } from '../parts/form.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
 import { say } from '../parts/toast.js';
@@ -25,8 +25,23 @@ export function LinkSwitch({ link: { id, product, memo, active } }: { link: Paym
   );
 }
 
+/** What it sells, and the merchant's name for it. */
+function LinkName({ product, name }: PaymentLink) {
+  return (
+    <>
+      <bdi>{product.name}</bdi>
+      {name !== null && (
+        <>
+          {' · '}
+          <bdi>{name}</bdi>
+        </>
+      )}
+    </>
+  );
+}
+
 export const LINK_COLUMNS: readonly Column<PaymentLink>[] = [
-  { title: 'Product', kind: 'main', cell: ({ product }) => <bdi>{product.name}</bdi> },
+  { title: 'Product', kind: 'main', cell: LinkName },
   { title: 'Memo', cell: ({ memo }) => <code>{memo}</code> },
   { title: 'Payments', kind: 'wide', cell: ({ paymentCount }) => paymentCount.toLocaleString('en') },
   {
@@ -70,7 +85,7 @@ export function Links() {
       }
     >
       <div class="grid">
-        <Search name="search" label="Search by product, memo or address" />
+        <Search name="search" label="Search by name, product, memo or address" />
         <ChoiceFilter name="product" label="Product" of="products.list" none="All products" />
         <Select name="active" label="State" options={STATES} />
       </div>
@@ -91,9 +106,9 @@ export function NewLink() {
   const create = useWrite('paymentLinks.create');
   const canWrite = useCanWrite();
   const [, navigate] = useLocation();
-  const submit = async (chosen: string) => {
+  const submit = async (chosen: string, name: string | null) => {
     try {
-      const link = await create.mutateAsync({ productId: chosen });
+      const link = await create.mutateAsync({ productId: chosen, name });
       say('The link is ready.');
       navigate(`/links/${link.id}`);
     } catch {}
@@ -109,7 +124,7 @@ export function NewLink() {
           submit="Make the link"
           isBusy={create.isPending}
           failure={create.error ? failureOf(create.error) : null}
-          onSubmit={(values) => void submit(values.text('productId'))}
+          onSubmit={(values) => void submit(values.text('productId'), values.orNull('name'))}
         >
           <ChoiceField
             name="productId"
@@ -119,6 +134,7 @@ export function NewLink() {
             onInput={choose}
             hint="Many people can pay on one link. For one order of one customer, make a checkout."
           />
+          <Field name="name" label="Your name for the link" isOptional hint="Payers do not see it." />
         </Form>
       )}
     </Page>

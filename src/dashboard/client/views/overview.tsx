@@ -1,26 +1,24 @@
-/** The overview: what came, what is open, and what needs somebody to look at it. */
+/** The overview: what is wrong, what came, and what is open. */
 import { Link } from 'wouter-preact';
-import { type Item, useRead } from '../api.js';
+import { type Item, type Output, useRead, useReads } from '../api.js';
 import { plural } from '../format.js';
 import { useCanWrite } from '../parts/act.js';
 import { Badge, LinkButton } from '../parts/bits.js';
 import { Icon } from '../parts/icon.js';
 import { List } from '../parts/list.js';
-import { Page, Section, Shown } from '../parts/page.js';
-import { PAYMENT_STATUS, SYNC_STATE } from '../words.js';
+import { Page, Section } from '../parts/page.js';
+import { syncShown, WEBHOOK_HEALTH } from '../words.js';
 import { CHECKOUT_COLUMNS } from './checkouts.js';
 import { PAYMENT_COLUMNS } from './payments.js';
 import { Received } from './received.js';
-
-const TO_DECIDE = ['UNDERPAID', 'REJECTED', 'UNMATCHED'] as const;
+import { useUnpayable } from './wallet-assets.js';
 
 export function Overview() {
   return (
     <Page title="Overview">
+      <Attention />
       <FirstSteps />
       <Received />
-      <Decisions />
-      <Troubles />
       <Latest />
       <OpenCheckouts />
     </Page>
@@ -83,62 +81,83 @@ function FirstSteps() {
   );
 }
 
-function Decisions() {
-  const of = (status: (typeof TO_DECIDE)[number]) => useRead('payments.list', { status: [status], pageSize: 1 });
-  const counts = { UNDERPAID: of('UNDERPAID'), REJECTED: of('REJECTED'), UNMATCHED: of('UNMATCHED') };
+/** What is wrong, before anything else. Nothing at all when all is well. */
+function Attention() {
+  const decisions = useRead('payments.list', { needsDecision: true, pageSize: 1 });
+  const wallets = useRead('wallets.list', { pageSize: 100 });
+  const webhooks = useRead('webhooks.list', { pageSize: 100 });
+  const notOk = (wallets.data?.items ?? []).filter(
+    ({ active, sync }) => active && (sync.state !== 'OK' || sync.parked > 0),
+  );
+  const all = webhooks.data?.items ?? [];
+  const health = useReads(
+    'webhooks.health',
+    all.map(({ id }) => ({ id })),
+    { keepPrevious: false },
+  );
+  const silent = all.flatMap((webhook, index) => {
+    const state = health[index]?.state;
+    return state === 'PAUSED' || state === 'FAILING' ? [{ ...webhook, state }] : [];
+  });
+  const toDecide = decisions.data?.meta.total ?? 0;
+  const unpayable = useUnpayable(wallets.data?.items ?? []);
+  if (toDecide + notOk.length + unpayable.length + silent.length === 0) return null;
   return (
-    <Section title="Needs a decision">
-      <ul class="tiles">
-        {TO_DECIDE.map((status) => (
-          <li key={status}>
-            <Shown query={counts[status]}>
-              {({ meta }) => (
-                <Link href={`/payments?status=${status}`} className={meta.total > 0 ? 'tile' : 'tile none'}>
-                  <span class="count">{meta.total.toLocaleString('en')}</span>
-                  <Badge {...PAYMENT_STATUS[status]} />
-                </Link>
-              )}
-            </Shown>
+    <Section title="Needs you">
+      <ul class="troubles">
+        {toDecide > 0 && <Decisions count={toDecide} />}
+        {notOk.map((wallet) => (
+          <WalletTrouble key={wallet.id} wallet={wallet} />
+        ))}
+        {unpayable.map(({ wallet, problem }) => (
+          <li key={`unpayable ${wallet.id}`}>
+            <Badge label="Cannot be paid" tone="bad" />
+            <span>
+              Wallet <Link href={`/wallets/${wallet.id}`}>{wallet.name}</Link>: {problem}
+            </span>
           </li>
+        ))}
+        {silent.map((webhook) => (
+          <WebhookTrouble key={webhook.id} webhook={webhook} />
         ))}
       </ul>
     </Section>
   );
 }
 
-/** Wallets that are not read, webhooks that do not deliver. Nothing at all when all is well. */
-function Troubles() {
-  const wallets = useRead('wallets.list', { pageSize: 100 });
-  const webhooks = useRead('webhooks.list', { pageSize: 100 });
-  const notOk = (wallets.data?.items ?? []).filter(({ active, sync }) => active && sync.state !== 'OK');
-  const paused = (webhooks.data?.items ?? []).filter(({ status }) => status === 'PAUSED');
-  if (notOk.length === 0 && paused.length === 0) return null;
+function Decisions({ count }: { count: number }) {
   return (
-    <Section title="Needs a look">
-      <ul class="troubles">
-        {notOk.map((wallet) => (
-          <WalletTrouble key={wallet.id} wallet={wallet} />
-        ))}
-        {paused.map(({ id, name }) => (
-          <li key={id}>
-            <Badge label="Paused" tone="caution" />
-            <span>
-              Webhook <Link href={`/webhooks/${id}`}>{name}</Link> is paused: its deliveries wait.
-            </span>
-          </li>
-        ))}
-      </ul>
-    </Section>
+    <li>
+      <Badge label="To decide" tone="caution" />
+      <span>
+        <Link href="/payments?status=decide">{plural(count, 'payment')}</Link>: take it, give it to an order, send it
+        back, or leave it as it is.
+      </span>
+    </li>
   );
 }
 
 function WalletTrouble({ wallet: { id, name, sync } }: { wallet: Item<'wallets.list'> }) {
-  const { label, tone, sentence } = SYNC_STATE[sync.state];
+  const { label, tone, sentence } = syncShown(sync);
   return (
     <li>
       <Badge label={label} tone={tone} />
       <span>
         Wallet <Link href={`/wallets/${id}`}>{name}</Link>: {sentence}
+      </span>
+    </li>
+  );
+}
+
+type Silent = Item<'webhooks.list'> & Pick<Output<'webhooks.health'>, 'state'>;
+
+function WebhookTrouble({ webhook: { id, name, state } }: { webhook: Silent }) {
+  const { label, tone, sentence } = WEBHOOK_HEALTH[state];
+  return (
+    <li>
+      <Badge label={label} tone={tone} />
+      <span>
+        Webhook <Link href={`/webhooks/${id}`}>{name}</Link>: {sentence}
       </span>
     </li>
   );

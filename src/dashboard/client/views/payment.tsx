@@ -1,4 +1,5 @@
 /** One payment: what came of it, the ledger's facts, and what can be decided about it. */
+import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useParam } from '../address.js';
 import { failureOf, type Item, type Output, useRead, useWrite } from '../api.js';
@@ -33,8 +34,10 @@ function Details({ payment }: { payment: Received }) {
   return (
     <Page title={`Payment of ${amount} ${assetCode}`} back={BACK} badge={<PaymentBadge {...payment} />}>
       {reason && <p class="lead">{PAYMENT_REASON[reason].sentence}</p>}
+      {payment.decisionNote !== null && <p>Left as it is: {payment.decisionNote}</p>}
       <div class="actions">
         {canWrite && <Accept payment={payment} />}
+        {canWrite && payment.needsDecision && <Dismiss id={payment.id} />}
         {canWrite && isUnmatched && (
           <button
             type="button"
@@ -76,6 +79,7 @@ function Details({ payment }: { payment: Received }) {
               ),
             ],
             ['Paid', <Money key="paid" amount={amount} code={assetCode} />],
+            ['Value', payment.value && <Money amount={payment.value.amount} code={payment.value.currency} />],
             ['Too much', payment.excessAmount && <Money amount={payment.excessAmount} code={assetCode} />],
             ['Missing', payment.shortfallAmount && <Money amount={payment.shortfallAmount} code={assetCode} />],
           ]}
@@ -149,6 +153,8 @@ function Accept({ payment }: { payment: Received }) {
   const write = useWrite('payments.accept');
   if (payment.status !== 'UNDERPAID' && payment.status !== 'REJECTED') return null;
   if (payment.checkoutId) {
+    // The checkout takes no other asset: this money can only go back.
+    if (payment.reason === 'wrong_asset') return null;
     return (
       <Link className="button" href={`/checkouts/${payment.checkoutId}`}>
         Decide at its checkout
@@ -172,10 +178,54 @@ function Accept({ payment }: { payment: Received }) {
   );
 }
 
+/** Leaves it as it is, with a note on why. */
+function Dismiss({ id }: { id: string }) {
+  const write = useWrite('payments.dismiss');
+  const [note, setNote] = useState('');
+  return (
+    <Ask
+      label="Leave it"
+      title="Leave this payment as it is?"
+      confirm="Leave it"
+      write={write}
+      input={{ id, note: note.trim() === '' ? null : note.trim() }}
+      done="Nothing is left to decide about it."
+    >
+      <p>It keeps its status, and no longer counts among those that need you.</p>
+      <Field name="note" label="Note" isOptional hint="Why, for those who look at it later." onInput={setNote} />
+    </Ask>
+  );
+}
+
+/** All that is left, what was paid too much, or another part. */
 function Refund({ id }: { id: string }) {
-  const refund = useRead('payments.refund', { id }, { refetchInterval: 0 });
+  const [part, setPart] = useState('');
+  const whole = useRead('payments.refund', { id }, { refetchInterval: 0 });
+  const amount = part.trim();
+  const refund = useRead('payments.refund', { id, ...(amount && { amount }) }, { refetchInterval: 0 });
+  const excess = whole.data?.excessAmount;
   return (
     <Section title="Send it back">
+      {whole.data && (
+        <div class="filters">
+          <div class="field">
+            <label for="refund-part">How much</label>
+            <input
+              id="refund-part"
+              inputMode="decimal"
+              autoComplete="off"
+              value={part}
+              placeholder={whole.data.amount}
+              onInput={({ currentTarget }) => setPart(currentTarget.value)}
+            />
+          </div>
+          {excess && (
+            <button type="button" class="plain" onClick={() => setPart(excess)}>
+              Only what was too much ({excess} {whole.data.assetCode})
+            </button>
+          )}
+        </div>
+      )}
       <Shown query={refund}>{(request) => <RefundRequest request={request} />}</Shown>
     </Section>
   );

@@ -14,7 +14,12 @@ import { PAYMENT_REASON, PAYMENT_STATUS } from '../words.js';
 type Payment = Item<'payments.list'>;
 
 const STATUSES = ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'] as const;
-const TABS = [['', 'All'], ...STATUSES.map((status) => [status, PAYMENT_STATUS[status].label] as const)] as const;
+const TO_DECIDE = 'decide';
+const TABS = [
+  ['', 'All'],
+  [TO_DECIDE, 'To decide'],
+  ...STATUSES.map((status) => [status, PAYMENT_STATUS[status].label] as const),
+] as const;
 
 export const whatFor = ({ product, checkoutId, memo }: Payment): string =>
   product?.name ?? (checkoutId ? 'Checkout' : memo ? `Memo ${memo}` : 'No memo');
@@ -39,6 +44,8 @@ const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text);
 
 export function Payments() {
   const [status, setStatus] = useParam('status');
+  const isToDecide = status === TO_DECIDE;
+  const [search] = useParam('search');
   const [productId] = useParam('product');
   const [walletId] = useParam('wallet');
   const [paymentLinkId] = useParam('link');
@@ -50,7 +57,8 @@ export function Payments() {
   const [to] = useParam('to');
   const known = STATUSES.find((each) => each === status);
   const wanted = {
-    status: known ? [known] : [...STATUSES],
+    ...(isToDecide ? { needsDecision: true } : { status: known ? [known] : [...STATUSES] }),
+    ...(search && { search }),
     ...(productId && { productId }),
     ...(walletId && { walletId }),
     ...(paymentLinkId && { paymentLinkId }),
@@ -76,7 +84,10 @@ export function Payments() {
   };
   return (
     <Page title="Payments" actions={<Export of="payments" filters={wanted} />}>
-      <Tabs label="Status" options={TABS} value={known ?? ''} set={setStatus} />
+      <Tabs label="Status" options={TABS} value={isToDecide ? TO_DECIDE : (known ?? '')} set={setStatus} />
+      <div class="grid">
+        <Search name="search" label="Reference, memo, name, hash or id" />
+      </div>
       <Filters values={filters}>
         <ChoiceFilter name="product" label="Product" of="products.list" none="All products" />
         <ChoiceFilter name="wallet" label="Wallet" of="wallets.list" none="All wallets" />
@@ -94,9 +105,11 @@ export function Payments() {
         columns={PAYMENT_COLUMNS}
         href={({ id }) => `/payments/${id}`}
         empty={
-          known || Object.values(filters).some(Boolean)
-            ? 'No payment fits.'
-            : 'No payments yet. They appear here by themselves.'
+          isToDecide
+            ? 'Nothing is left to decide.'
+            : known || search || Object.values(filters).some(Boolean)
+              ? 'No payment fits.'
+              : 'No payments yet. They appear here by themselves.'
         }
       />
     </Page>

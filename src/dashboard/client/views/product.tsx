@@ -2,7 +2,8 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { failureOf, type Item, useRead, useWrite } from '../api.js';
-import { Ask, useCanWrite } from '../parts/act.js';
+import { Delete, useCanWrite } from '../parts/act.js';
+import { AssetFields } from '../parts/asset.js';
 import { Code, Facts, LinkButton } from '../parts/bits.js';
 import { ChoiceField, useChoices } from '../parts/choices.js';
 import { useDraft } from '../parts/draft.js';
@@ -30,8 +31,8 @@ function Details({ product }: { product: Product }) {
   const { id, name } = product;
   const canWrite = useCanWrite();
   const links = useRead('paymentLinks.list', { productId: id, pageSize: 10 });
+  const payments = useRead('payments.list', { productId: id, pageSize: 1 }, { keepPrevious: false });
   const remove = useWrite('products.delete');
-  const [, navigate] = useLocation();
   return (
     <Page
       title={name}
@@ -76,18 +77,11 @@ function Details({ product }: { product: Product }) {
       {canWrite && (
         <Section title="Delete">
           <p class="hint">A product with payments cannot be deleted: switch it off instead.</p>
-          <Ask
-            label="Delete the product"
-            title={`Delete ${name}?`}
-            confirm="Delete"
-            isDestructive
-            write={remove}
-            input={{ id }}
-            done={`${name} is deleted.`}
-            onDone={() => navigate('/products')}
-          >
-            <p>Its payment links are deleted with it: their pages stop working.</p>
-          </Ask>
+          {payments.data?.meta.total === 0 && (
+            <Delete what="product" name={name} id={id} write={remove} to="/products">
+              <p>Its payment links are deleted with it: their pages stop working.</p>
+            </Delete>
+          )}
         </Section>
       )}
     </Page>
@@ -115,7 +109,8 @@ function ProductForm({ product }: { product: Product | null }) {
   const [walletId, chooseWallet] = useState(draft.first('walletId') ?? product?.wallet.id ?? '');
   const wallets = useChoices('wallets.list', { none: 'Choose a wallet', chosen: walletId });
   const [, navigate] = useLocation();
-  const isXlm = code.trim() === 'XLM';
+  const [currency, setCurrency] = useState(draft.first('currency') ?? product?.currency ?? '');
+  const unit = currency.trim() || code;
 
   const fieldsOf = (values: Values) => ({
     name: values.text('name'),
@@ -123,7 +118,8 @@ function ProductForm({ product }: { product: Product | null }) {
     imageUrl: values.orNull('imageUrl'),
     walletId: values.text('walletId'),
     assetCode: values.text('assetCode'),
-    assetIssuer: isXlm ? null : values.orNull('assetIssuer'),
+    assetIssuer: values.orNull('assetIssuer'),
+    currency: values.orNull('currency'),
     priceType: priceType as 'FIXED' | 'CUSTOM',
     price: priceType === 'FIXED' ? values.orNull('price') : null,
     minAmount: priceType === 'CUSTOM' ? values.orNull('minAmount') : null,
@@ -163,16 +159,16 @@ function ProductForm({ product }: { product: Product | null }) {
         value={walletId || wallets.only}
         onInput={chooseWallet}
       />
+      <AssetFields walletId={walletId || wallets.only} value={product ?? undefined} draft={draft} onCode={setCode} />
       <Field
-        name="assetCode"
-        label="Asset"
-        value={code}
-        onInput={setCode}
-        hint="XLM, or the code of an issued asset such as USDC."
+        name="currency"
+        label="Currency of the price"
+        isOptional
+        value={currency}
+        onInput={setCurrency}
+        placeholder="EUR"
+        hint="Its code. Without one the price is in the asset."
       />
-      {!isXlm && (
-        <Field name="assetIssuer" label="Issuer of the asset" value={product?.assetIssuer ?? ''} placeholder="G…" />
-      )}
       <Choice
         name="priceType"
         legend="Price"
@@ -182,7 +178,7 @@ function ProductForm({ product }: { product: Product | null }) {
         onInput={setPriceType}
       />
       {priceType === 'FIXED' ? (
-        <Field name="price" label="Price" inputMode="decimal" value={product?.price ?? ''} suffix={code} />
+        <Field name="price" label="Price" inputMode="decimal" value={product?.price ?? ''} suffix={unit} />
       ) : (
         <Field
           name="minAmount"
@@ -190,7 +186,7 @@ function ProductForm({ product }: { product: Product | null }) {
           isOptional
           inputMode="decimal"
           value={product?.minAmount ?? ''}
-          suffix={code}
+          suffix={unit}
         />
       )}
       {product && (

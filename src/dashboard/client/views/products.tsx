@@ -14,12 +14,13 @@ export const Price = ({
   price,
   minAmount,
   assetCode,
-}: Pick<Product, 'priceType' | 'price' | 'assetCode'> & { minAmount?: string | null }) =>
+  currency,
+}: Pick<Product, 'priceType' | 'price' | 'assetCode' | 'currency'> & { minAmount?: string | null }) =>
   priceType === 'FIXED' ? (
-    <Money amount={price!} code={assetCode} />
+    <Money amount={price!} code={currency ?? assetCode} />
   ) : minAmount ? (
     <>
-      from <Money amount={minAmount} code={assetCode} />
+      from <Money amount={minAmount} code={currency ?? assetCode} />
     </>
   ) : (
     <span class="money">

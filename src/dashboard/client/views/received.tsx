@@ -41,13 +41,22 @@ export function assetsOf(rows: readonly Row[], today: string): Asset[] {
 const lately = (asset: Asset, days: number): string =>
   amountOf(asset.days.slice(-days).reduce((sum, { stroops }) => sum + stroops, 0n));
 
+/** What the payments of all assets are worth in the currency of the books. */
+export function worthOf(rows: readonly Row[], today: string, days: number): string {
+  const first = dayOf(startOfDay(today, 1 - days));
+  const lately = rows.filter(({ key }) => key !== null && key >= first && key <= today);
+  return amountOf(lately.reduce((sum, { value = '0' }) => sum + stroopsOf(value), 0n));
+}
+
 export function Received() {
   const today = dayOf(new Date());
+  const currency = useRead('account.get', {}).data?.booksCurrency ?? null;
   const summary = useRead('reports.summary', {
     from: dayOf(startOfDay(today, 1 - DAYS)),
     groupBy: 'day',
     timezone: timezone(),
     status: ['COMPLETED'],
+    ...(currency && { currency }),
   });
   return (
     <Section title="Received">
@@ -55,7 +64,14 @@ export function Received() {
         {(rows) => {
           const assets = assetsOf(rows, today);
           if (assets.length === 0) return <p class="received hint">Nothing in the last {DAYS} days.</p>;
-          return assets.map((asset) => <OfAsset key={asset.key} asset={asset} />);
+          return (
+            <>
+              {currency && <InCurrency rows={rows} today={today} currency={currency} />}
+              {assets.map((asset) => (
+                <OfAsset key={asset.key} asset={asset} />
+              ))}
+            </>
+          );
         }}
       </Shown>
     </Section>
@@ -67,6 +83,22 @@ const SPANS = [
   ['7 days', 7],
   ['30 days', 30],
 ] as const;
+
+const InCurrency = ({ rows, today, currency }: { rows: readonly Row[]; today: string; currency: string }) => (
+  <article class="received" aria-label={`Received in all, in ${currency}`}>
+    <p class="hint">In all, in {currency}, by the rates of the time</p>
+    <dl>
+      {SPANS.map(([name, days]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            <Money amount={worthOf(rows, today, days)} code={currency} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  </article>
+);
 
 function OfAsset({ asset }: { asset: Asset }) {
   return (

@@ -1,10 +1,12 @@
-/** Signing in with an API key. The address stays, so that whoever signs in again goes on where they were. */
+/** Signing in with a passkey, or with an API key. The address stays: a user who signs in again goes on where they were. */
 import { useEffect, useState } from 'preact/hooks';
 import { type Failure, signIn } from '../api.js';
 import { Field, Form } from '../parts/form.js';
+import { signInWithPasskey } from '../passkey.js';
 
 export function SignIn() {
   const [failure, setFailure] = useState<Failure | null>(null);
+  const [passkeyFailure, setPasskeyFailure] = useState<Failure | null>(null);
   const [isBusy, setBusy] = useState(false);
   useEffect(() => {
     document.title = 'Sign in · stellar-collect';
@@ -18,10 +20,26 @@ export function SignIn() {
       refused && (refused.code === 'unauthorized' ? { ...refused, fields: { key: refused.message } } : refused),
     );
   };
+  const usePasskey = async () => {
+    setBusy(true);
+    setPasskeyFailure(await signInWithPasskey());
+    setBusy(false);
+  };
   return (
     <main class="sign-in">
       <h1>Sign in</h1>
       <p>See what was paid, decide what needs a decision, and make payment links.</p>
+      <div class="actions">
+        <button type="button" aria-disabled={isBusy} onClick={() => isBusy || void usePasskey()}>
+          Sign in with a passkey
+        </button>
+      </div>
+      {passkeyFailure && (
+        <p class="problem" role="alert">
+          {passkeyFailure.message}
+        </p>
+      )}
+      <p>Or with an API key:</p>
       <Form submit="Sign in" isBusy={isBusy} failure={failure} onSubmit={(values) => void submit(values.text('key'))}>
         <Field
           name="key"

@@ -3,20 +3,21 @@ import { useLocation } from 'wouter-preact';
 import { usePage } from '../address.js';
 import { failureOf, type Item, useRead, useSession, useWrite } from '../api.js';
 import { grouped } from '../format.js';
-import { Ask, Toggle, useCanWrite } from '../parts/act.js';
+import { Delete, Toggle, useCanWrite } from '../parts/act.js';
 import { Badge, Code, Facts, LinkButton, Time } from '../parts/bits.js';
 import { useDraft } from '../parts/draft.js';
 import { Field, Form, type Values } from '../parts/form.js';
 import { type Column, List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { say } from '../parts/toast.js';
-import { SYNC_STATE } from '../words.js';
+import { syncShown } from '../words.js';
+import { Balances } from './wallet-assets.js';
 import { Audits, Gaps } from './wallet-proof.js';
 
 type Wallet = Item<'wallets.list'>;
 
 const SyncBadge = ({ active, sync }: Wallet) =>
-  active ? <Badge {...SYNC_STATE[sync.state]} /> : <Badge label="Off" tone="quiet" />;
+  active ? <Badge {...syncShown(sync)} /> : <Badge label="Off" tone="quiet" />;
 
 function WalletSwitch({ wallet: { id, name, active } }: { wallet: Wallet }) {
   const { mutateAsync } = useWrite('wallets.update');
@@ -119,7 +120,6 @@ function Details({ wallet }: { wallet: Wallet }) {
   const { id, name, address, network, active, sync } = wallet;
   const canWrite = useCanWrite();
   const remove = useWrite('wallets.delete');
-  const [, navigate] = useLocation();
   return (
     <Page
       title={name}
@@ -135,7 +135,7 @@ function Details({ wallet }: { wallet: Wallet }) {
       }
     >
       <p class="lead">
-        {active ? SYNC_STATE[sync.state].sentence : 'It is not watched: what comes meanwhile will not be found later.'}
+        {active ? syncShown(sync).sentence : 'It is not watched: payments that come now will not be found later.'}
       </p>
       <Facts
         facts={[
@@ -143,10 +143,12 @@ function Details({ wallet }: { wallet: Wallet }) {
           ['Network', network],
           ['Read up to ledger', sync.ledger !== null && grouped(String(sync.ledger))],
           ['As of', sync.at && <Time at={sync.at} exact />],
+          ['Records that wait', sync.parked > 0 && grouped(String(sync.parked))],
           ['Added', <Time key="added" at={wallet.createdAt} exact />],
           ['Wallet id', <Code key="id" text={id} what="the wallet’s id" whole />],
         ]}
       />
+      <Balances wallet={wallet} />
       {sync.state === 'GAP' && active && (
         <p class="callout bad">
           Read the missed ledgers below. Where no server has them any more, look for the payments of that time yourself,
@@ -165,18 +167,9 @@ function Details({ wallet }: { wallet: Wallet }) {
           <p class="hint">
             A wallet that has payments, products or checkouts cannot be deleted: switch it off instead.
           </p>
-          <Ask
-            label="Delete the wallet"
-            title={`Delete ${name}?`}
-            confirm="Delete"
-            isDestructive
-            write={remove}
-            input={{ id }}
-            done={`${name} is deleted.`}
-            onDone={() => navigate('/wallets')}
-          >
+          <Delete what="wallet" name={name} id={id} write={remove} to="/wallets">
             <p>The account on the ledger is not touched, but it is watched no longer.</p>
-          </Ask>
+          </Delete>
         </Section>
       )}
     </Page>

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { failureOf, type Item, type Output, useRead, useWrite } from '../api.js';
-import { Act, Ask, Once, Toggle, useCanWrite } from '../parts/act.js';
+import { Act, Ask, Delete, Once, Toggle, useCanWrite } from '../parts/act.js';
 import { Code, Facts, Time } from '../parts/bits.js';
 import { useDraft } from '../parts/draft.js';
 import { Choice, Field, Form, type Values } from '../parts/form.js';
@@ -99,12 +99,11 @@ function Details({ webhook }: { webhook: Webhook }) {
   const { mutateAsync } = useWrite('webhooks.update');
   const test = useWrite('webhooks.test');
   const remove = useWrite('webhooks.delete');
-  const [, navigate] = useLocation();
   return (
     <Page
       title={name}
       back={BACK}
-      badge={<WebhookBadge status={status} />}
+      badge={<WebhookBadge id={id} status={status} />}
       actions={
         canWrite && (
           <>
@@ -140,18 +139,9 @@ function Details({ webhook }: { webhook: Webhook }) {
           </Section>
           <Secrets id={id} />
           <Section title="Delete">
-            <Ask
-              label="Delete the webhook"
-              title={`Delete ${name}?`}
-              confirm="Delete"
-              isDestructive
-              write={remove}
-              input={{ id }}
-              done={`${name} is deleted.`}
-              onDone={() => navigate('/webhooks')}
-            >
+            <Delete what="webhook" name={name} id={id} write={remove} to="/webhooks">
               <p>Its endpoint is told of nothing any more, and what waits for it is dropped.</p>
-            </Ask>
+            </Delete>
           </Section>
         </>
       )}

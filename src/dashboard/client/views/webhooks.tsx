@@ -1,31 +1,36 @@
 /** Webhooks: the endpoints that are told of what happens. */
 import { usePage } from '../address.js';
 import { type Item, useRead } from '../api.js';
-import { useCanWrite } from '../parts/act.js';
+import { useMay } from '../parts/act.js';
 import { Badge, LinkButton } from '../parts/bits.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
+import { WEBHOOK_HEALTH, WEBHOOK_STATUS } from '../words.js';
 
 type Webhook = Item<'webhooks.list'>;
 
-export const WebhookBadge = ({ status }: Pick<Webhook, 'status'>) =>
-  status === 'ACTIVE' ? <Badge label="Active" tone="good" /> : <Badge label="Paused" tone="caution" />;
+/** One that is on and fails is not shown as if all were well. */
+export function WebhookBadge({ id, status }: Pick<Webhook, 'id' | 'status'>) {
+  const health = useRead('webhooks.health', { id }, { enabled: status === 'ACTIVE', keepPrevious: false });
+  const isFailing = status === 'ACTIVE' && health.data?.state === 'FAILING';
+  return <Badge {...(isFailing ? WEBHOOK_HEALTH.FAILING : WEBHOOK_STATUS[status])} />;
+}
 
 const COLUMNS: readonly Column<Webhook>[] = [
   { title: 'Name', kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
-  { title: 'Status', cell: (webhook) => <WebhookBadge {...webhook} /> },
+  { title: 'Status', cell: ({ id, status }) => <WebhookBadge id={id} status={status} /> },
   { title: 'Endpoint', cell: ({ url }) => <span class="cut">{url}</span> },
   { title: 'Told of', kind: 'wide', cell: ({ events }) => events.join(', ') },
 ];
 
 export function Webhooks() {
   const webhooks = useRead('webhooks.list', { page: usePage() });
-  const canWrite = useCanWrite();
+  const canMake = useMay('webhooks.create');
   return (
     <Page
       title="Webhooks"
       actions={
-        canWrite && (
+        canMake && (
           <LinkButton href="/webhooks/new" icon="plus">
             New webhook
           </LinkButton>

@@ -1,0 +1,68 @@
+/** Coming in with a passkey: the browser and the authenticator do it, the server checks it. */
+import { startAuthentication, startRegistration } from '@simplewebauthn/browser';
+import { BASE } from './address.js';
+import { type Failure, type Session, setSession, toFailure, UNREACHABLE } from './api.js';
+
+/** As the server describes who is invited. */
+export interface Invited {
+  name: string;
+  role: string;
+  account: string;
+  options: Parameters<typeof startRegistration>[0]['optionsJSON'];
+}
+
+type Answer<Data> = { data: Data } | { failure: Failure };
+
+async function post<Data>(path: string, body: object): Promise<Answer<Data>> {
+  try {
+    const answer = await fetch(`${BASE}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    const { data, error } = await answer.json();
+    return error ? { failure: toFailure(error) } : { data };
+  } catch {
+    return { failure: UNREACHABLE };
+  }
+}
+
+/** What the browser says when it is not done: by far most often it was cancelled. */
+const notDone = (error: unknown): Failure => ({
+  code: 'unauthorized',
+  message:
+    (error as Error).name === 'NotAllowedError'
+      ? 'Nothing was chosen, or it took too long. Try again.'
+      : `This browser could not use a passkey here: ${(error as Error).message}`,
+  fields: {},
+});
+
+export const invitedBy = (token: string): Promise<Answer<Invited>> => post('/invitation/options', { token });
+
+/** @returns what went wrong; null once signed in */
+export async function acceptInvitation(token: string, { options }: Invited): Promise<Failure | null> {
+  try {
+    const response = await startRegistration({ optionsJSON: options });
+    return enter(await post<Session>('/invitation', { token, response }));
+  } catch (error) {
+    return notDone(error);
+  }
+}
+
+/** @returns what went wrong; null once signed in */
+export async function signInWithPasskey(): Promise<Failure | null> {
+  const asked = await post<Parameters<typeof startAuthentication>[0]['optionsJSON']>('/passkey/options', {});
+  if ('failure' in asked) return asked.failure;
+  try {
+    const response = await startAuthentication({ optionsJSON: asked.data });
+    return enter(await post<Session>('/passkey', { response }));
+  } catch (error) {
+    return notDone(error);
+  }
+}
+
+function enter(answer: Answer<Session>): Failure | null {
+  if ('failure' in answer) return answer.failure;
+  setSession(answer.data);
+  return null;
+}

@@ -1,0 +1,154 @@
+/** People: who may sign in here, and as what. */
+import { useState } from 'preact/hooks';
+import { useLocation } from 'wouter-preact';
+import { usePage } from '../address.js';
+import { failureOf, type Item, type Output, useRead, useSession, useWrite } from '../api.js';
+import { Ask, Once } from '../parts/act.js';
+import { Badge, LinkButton, Time } from '../parts/bits.js';
+import { useDraft } from '../parts/draft.js';
+import { Choice, Field, Form, type Values } from '../parts/form.js';
+import { type Column, List } from '../parts/list.js';
+import { Loaded, Page, Section } from '../parts/page.js';
+import { say } from '../parts/toast.js';
+import { ROLE } from '../words.js';
+
+type User = Item<'users.list'>;
+
+const BACK = { href: '/users', label: 'People' };
+const ROLES = Object.entries(ROLE).map(([value, { label, sentence }]) => ({ value, label, hint: sentence }));
+
+const COLUMNS: readonly Column<User>[] = [
+  { title: 'Name', kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
+  { title: 'Role', cell: ({ role }) => ROLE[role].label },
+  {
+    title: 'Status',
+    cell: ({ status }) =>
+      status === 'ACTIVE' ? <Badge label="Active" tone="good" /> : <Badge label="Invited" tone="quiet" />,
+  },
+  { title: 'E-mail', kind: 'wide', cell: ({ email }) => email ?? 'none' },
+  { title: 'Since', kind: 'wide', cell: ({ createdAt }) => <Time at={createdAt} /> },
+];
+
+export function Users() {
+  const users = useRead('users.list', { page: usePage() });
+  return (
+    <Page
+      title="People"
+      actions={
+        <LinkButton href="/users/new" icon="plus">
+          Invite a person
+        </LinkButton>
+      }
+    >
+      <List
+        title="People"
+        query={users}
+        columns={COLUMNS}
+        href={({ id }) => `/users/${id}`}
+        empty="Nobody yet. Invite the people who work here: each signs in with a passkey."
+      />
+    </Page>
+  );
+}
+
+export function NewUser() {
+  const create = useWrite('users.create');
+  const draft = useDraft('user:new');
+  const [made, setMade] = useState<Output<'users.create'> | null>(null);
+  const [, navigate] = useLocation();
+  const submit = async (values: Values) => {
+    try {
+      const user = await create.mutateAsync(fieldsOf(values));
+      draft.forget();
+      setMade(user);
+    } catch {}
+  };
+  return (
+    <Page title="Invite somebody" back={BACK}>
+      <Form
+        submit="Make the invitation"
+        isBusy={create.isPending}
+        failure={create.error ? failureOf(create.error) : null}
+        onSubmit={(values) => void submit(values)}
+        draft={draft}
+      >
+        <UserFields as="CASHIER" />
+      </Form>
+      {made && (
+        <Once title="The invitation" secret={made.url} what="the invitation" onClose={() => navigate('/users')}>
+          <p>
+            Send this link to {made.name}. It works once, within 72 hours, and is not shown again: who has it comes in.
+          </p>
+        </Once>
+      )}
+    </Page>
+  );
+}
+
+const fieldsOf = (values: Values) => ({
+  name: values.text('name'),
+  role: values.text('role') as User['role'],
+  email: values.orNull('email'),
+});
+
+const UserFields = ({ name = '', email = '', as }: { name?: string; email?: string; as: User['role'] }) => (
+  <>
+    <Field name="name" label="Name" value={name} />
+    <Choice name="role" legend="They may" type="radio" value={[as]} options={ROLES} />
+    <Field name="email" label="E-mail address" isOptional value={email} />
+  </>
+);
+
+export function User({ id }: { id: string }) {
+  // There is no question for one alone: an account has few.
+  const users = useRead('users.list', { pageSize: 100 });
+  const user = users.data?.items.find((each) => each.id === id);
+  return (
+    <Loaded query={{ ...users, data: user } as never} title="User" back={BACK}>
+      {(found: User) => <Details user={found} />}
+    </Loaded>
+  );
+}
+
+function Details({ user }: { user: User }) {
+  const { id, name, email, role } = user;
+  const update = useWrite('users.update');
+  const remove = useWrite('users.delete');
+  const isMe = useSession().data?.user?.id === id;
+  const [, navigate] = useLocation();
+  const submit = async (values: Values) => {
+    try {
+      await update.mutateAsync({ id, ...fieldsOf(values) });
+      say('Saved.');
+    } catch {}
+  };
+  return (
+    <Page title={name} back={BACK}>
+      <Section title="Change">
+        <p class="hint">{isMe ? 'You sign in again after a change.' : 'They sign in again after a change.'}</p>
+        <Form
+          submit="Save"
+          isBusy={update.isPending}
+          failure={update.error ? failureOf(update.error) : null}
+          onSubmit={(values) => void submit(values)}
+        >
+          <UserFields name={name} email={email ?? ''} as={role} />
+        </Form>
+      </Section>
+      <Section title="Remove">
+        <Ask
+          label={`Remove ${name}`}
+          title={`Remove ${name}?`}
+          confirm="Remove"
+          isDestructive
+          write={remove}
+          input={{ id }}
+          done={`${name} is removed.`}
+          onDone={() => navigate('/users')}
+        >
+          <p>They are signed out at once. Their checkouts stay.</p>
+        </Ask>
+      </Section>
+    </Page>
+  );
+}
