@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { FieldError } from '../../contracts/errors.js';
 import type { Operation, ParsedInputOf, ValidationContext } from '../../contracts/operation.js';
-import { ApiError, invalid } from '../domain/api-error.js';
+import { ApiError, badRequestOf, invalid } from '../domain/api-error.js';
 
 /** The input with defaults filled in. An absent one counts as `{}`.
  *  @throws ApiError `validation_error` for an operation with a body, `bad_request` for one without. */
@@ -11,45 +11,106 @@ export function parseInput<Op extends Operation>(
   input: unknown,
   validationContext: ValidationContext,
 ): ParsedInputOf<Op> {
+  const { parsed, faults } = checkInput(operation, input, validationContext);
+  if (parsed === null) throw refusal(operation, faults.list());
+  return parsed as ParsedInputOf<Op>;
+}
+
+/** @param strays names in the input that it may not have, though the contract knows them; they come first
+ *  @returns the input with defaults filled in, or null and every fault that it has; those that it has only now and here are told where there are others
+ *  @throws ApiError `bad_request` when the input is no object */
+export function checkInput(
+  operation: Operation,
+  input: unknown,
+  validationContext: ValidationContext,
+  strays: readonly string[] = [],
+): { parsed: Record<string, unknown> | null; faults: Faults } {
   const given = input === undefined ? {} : input;
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw new ApiError('bad_request', 'The input must be an object.');
   }
+  const faults = new Faults().add(strays.length, (index) => unknownIn(operation)(strays[index]!));
   const result = operation.input.safeParse(given, CHECK);
-  if (result.success) return result.data as ParsedInputOf<Op>;
-  throw refusal(operation, allFieldErrors(operation, given, validationContext));
+  addLasting(faults, operation, given, result);
+  if (result.success && faults.count === 0) return { parsed: result.data as Record<string, unknown>, faults };
+  faults.addAll(operation.contextRules?.({ ...given }, validationContext) ?? []);
+  return { parsed: null, faults };
 }
+
+/** Faults that are listed; of more only the number is told. */
+const MOST_FAULTS = 50;
+
+/** Faults in their order, at most one more than are listed: the last one then says how many more there are. No more are made than that. */
+export class Faults {
+  readonly #listed: FieldError[] = [];
+  count = 0;
+
+  /** @param faultAt called for those that are listed */
+  add(count: number, faultAt: (index: number) => FieldError): this {
+    const left = Math.min(count, MOST_FAULTS - this.#listed.length);
+    for (let index = 0; index < left; index++) this.#listed.push(faultAt(index));
+    this.count += count;
+    return this;
+  }
+
+  addAll(faults: readonly FieldError[]): this {
+    return this.add(faults.length, (index) => faults[index]!);
+  }
+
+  /** Adds those that are not listed yet. */
+  addNew(faults: readonly FieldError[]): this {
+    return this.addAll(
+      faults.filter(({ path, code }) => !this.#listed.some((known) => known.path === path && known.code === code)),
+    );
+  }
+
+  list(): FieldError[] {
+    const more = this.count - this.#listed.length;
+    if (more === 0) return this.#listed;
+    const message = `There ${more === 1 ? 'is 1 more error' : `are ${more} more errors`}, not listed here.`;
+    return [...this.#listed, { path: '', message, code: 'more_errors' }];
+  }
+}
+
+/** What a list of faults is cut down to. */
+export const cutFaults = (names: readonly string[], faultOf: (name: string) => FieldError): FieldError[] =>
+  new Faults().add(names.length, (index) => faultOf(names[index]!)).list();
 
 /** `faults` has at least one. */
 export function refusal(operation: Operation, faults: FieldError[]): ApiError {
-  if (operation.hasBody) return invalid(faults[0]!, ...faults.slice(1));
-  return new ApiError(
-    'bad_request',
-    faults.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join(' '),
-  );
+  if (!operation.hasBody) return badRequestOf(faults);
+  if (faults.length > MOST_FAULTS)
+    return new ApiError('validation_error', `The body has more than ${MOST_FAULTS} errors.`, faults);
+  return invalid(faults[0]!, ...faults.slice(1));
 }
 
-/** Every fault of a body, those that it has only now and here included. */
-export function allFieldErrors(operation: Operation, body: object, validationContext: ValidationContext): FieldError[] {
-  const result = operation.input.safeParse(body, CHECK);
-  const passing = operation.contextRules?.({ ...body }, validationContext) ?? [];
-  return [...(result.success ? [] : fieldErrorsOf(result.error)), ...passing];
-}
-
-function fieldErrorsOf(error: z.ZodError): FieldError[] {
-  return error.issues.flatMap((issue): FieldError[] => {
+/** The rules see what was sent: in Zod's result some of it may be missing, and of an invalid body there is none. */
+function addLasting(
+  faults: Faults,
+  operation: Operation,
+  sent: object,
+  { error }: z.ZodSafeParseResult<unknown>,
+): void {
+  const unknown = unknownIn(operation);
+  for (const issue of error?.issues ?? []) {
     const path = issue.path.join('.');
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => unknownField(path ? `${path}.${key}` : key));
-    }
-    if (issue.code === 'custom') {
-      const code: unknown = issue.params?.code;
-      return [{ path, message: issue.message, code: typeof code === 'string' ? code : 'invalid' }];
-    }
-    // Only moments are unions: they have several formats.
-    const code = issue.code === 'invalid_union' ? 'invalid_format' : issue.code;
-    return [{ path, message: issue.message, code: issue.input === undefined ? 'required' : code }];
-  });
+      const { keys } = issue;
+      faults.add(keys.length, (index) => unknown(path ? `${path}.${keys[index]}` : keys[index]!));
+    } else faults.add(1, () => ({ path, ...meaningOf(issue) }));
+  }
+  faults.addAll(operation.rules?.({ ...sent }) ?? []);
+}
+
+function meaningOf(issue: z.core.$ZodIssue): Omit<FieldError, 'path'> {
+  const { message } = issue;
+  if (issue.code === 'custom') {
+    const code: unknown = issue.params?.code;
+    return { message, code: typeof code === 'string' ? code : 'invalid' };
+  }
+  // Only moments are unions: they have several formats.
+  const code = issue.code === 'invalid_union' ? 'invalid_format' : issue.code;
+  return { message, code: issue.input === undefined ? 'required' : code };
 }
 
 const entries = (count: number | bigint) => `${count} ${Number(count) === 1 ? 'entry' : 'entries'}`;
@@ -74,3 +135,11 @@ export const unknownField = (path: string): FieldError => ({
   message: 'There is no such field.',
   code: 'unrecognized_key',
 });
+
+export const unknownParameter = (path: string): FieldError => ({
+  path: path || '""',
+  message: 'There is no such parameter.',
+  code: 'unrecognized_key',
+});
+
+const unknownIn = ({ hasBody }: Operation) => (hasBody ? unknownField : unknownParameter);

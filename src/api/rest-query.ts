@@ -5,28 +5,27 @@ import { ApiError } from '../domain/api-error.js';
 
 export type QueryReader = (query: string) => Record<string, unknown>;
 
-const NOTHING: QueryReader = () => ({});
-
-/** Parameters that the contract does not name are ignored. */
+/** What the contract does not name comes along as text, for the contract to refuse. */
 export function queryReader(operation: Operation): QueryReader {
-  const kinds = Object.entries(operation.query).map(([name, schema]) => [name, kindOf(schema as z.ZodType)] as const);
-  if (kinds.length === 0) return NOTHING;
+  const kinds = new Map(Object.entries(operation.query).map(([name, schema]) => [name, kindOf(schema as z.ZodType)]));
   return (query) => {
     if (query === '') return {};
     // URLSearchParams puts U+FFFD where it cannot decode.
     if (query.includes('%')) refuseUndecodable(query);
-    const sent = new URLSearchParams(query);
-    const values: Record<string, unknown> = {};
-    for (const [name, kind] of kinds) {
-      const texts = sent.getAll(name);
-      if (texts.length === 0) continue;
-      if (kind === 'array') values[name] = texts;
-      // A parameter that was sent twice has no single value: the contract refuses the array.
-      else values[name] = texts.length === 1 ? typedValue(texts[0]!, kind) : texts;
+    const sent = new Map<string, string[]>();
+    for (const [name, text] of new URLSearchParams(query)) {
+      const texts = sent.get(name);
+      if (texts) texts.push(text);
+      else sent.set(name, [text]);
     }
-    return values;
+    // A name may be `__proto__`, which an assignment would not keep.
+    return Object.fromEntries([...sent].map(([name, texts]) => [name, valueIn(texts, kinds.get(name) ?? 'text')]));
   };
 }
+
+/** A parameter that was sent twice has no single value: the contract refuses the array. */
+const valueIn = (texts: string[], kind: Kind): unknown =>
+  kind === 'array' || texts.length > 1 ? texts : typedValue(texts[0]!, kind);
 
 /** @throws ApiError `bad_request` */
 function refuseUndecodable(query: string): void {

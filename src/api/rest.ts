@@ -1,19 +1,19 @@
 /** REST as a thin adapter over the tRPC procedures: it turns a request into their input, and what they return into the envelope. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { callTRPCProcedure } from '@trpc/server';
-import { ERRORS } from '../../contracts/errors.js';
 import type { Operation, ValidationContext } from '../../contracts/operation.js';
 import type { AppRouter } from '../client/index.js';
-import { ApiError, notFound } from '../domain/api-error.js';
+import { ApiError, badRequestOf, notFound } from '../domain/api-error.js';
 import { CSV_TYPE } from '../domain/csv.js';
 import { statementCsv } from '../resources/statement.js';
 import type { Caller, StreamedEvent } from '../services/caller.js';
 import type { Download } from '../services/exports.js';
+import { type OnInternalError, sendError, sendJson, sendText } from './answer.js';
+import { authorize } from './authorize.js';
 import type { CallerOf } from './bearer.js';
 import { sendDownload } from './download.js';
-import { apiErrorIn, errorBodyOf } from './errors.js';
-import { EVENT_STREAM, type EventStreams } from './event-stream.js';
-import { allFieldErrors, parseInput, refusal, unknownField } from './input.js';
+import type { EventStreams } from './event-stream.js';
+import { cutFaults, parseInput, unknownField, unknownParameter } from './input.js';
 import { readBody } from './rest-body.js';
 import { findRoute, type Route } from './rest-routes.js';
 import type { ApiContext } from './trpc.js';
@@ -25,8 +25,7 @@ export interface RestDeps {
   /** What makes the file of a download. */
   exportOf: (name: string) => (caller: Caller, input: object) => Download;
   eventStreams: EventStreams;
-  /** Told of every fault of ours. */
-  onInternalError: (error: unknown, requestId: string) => void;
+  onInternalError: OnInternalError;
 }
 
 /** Answers a request whose url is relative to `/api/v1`. Never rejects.
@@ -45,13 +44,19 @@ export function createRest(deps: RestDeps) {
       route = found.route;
       const { operation, name, type } = route;
       if (type === 'download') {
+        authorize(caller, operation);
         const input = parseInput(operation, route.readQuery(query), validationContext());
         await sendDownload(req, res, exportOf(name)(caller, input));
         return name;
       }
       const signal = operation.readOnly ? hangUpOf(res) : undefined;
       const ctx: ApiContext = { caller, requestId, idempotencyKey: idempotencyKeyOf(req), isRest: true };
-      const getRawInput = () => readInput(req, res, found.route, found.params, query, validationContext);
+      const getRawInput = async () => {
+        const { sent, params } = await readInput(req, res, found.route, found.params, query);
+        // A body or a query may not speak for the path; the contract itself cannot see the difference.
+        ctx.strays = Object.keys(params).filter((name) => Object.hasOwn(sent, name));
+        return { ...sent, ...params };
+      };
       const result = await callTRPCProcedure({
         router,
         path: name,
@@ -93,62 +98,32 @@ async function readInput(
   { operation, readQuery }: Route,
   encodedParams: Record<string, string>,
   query: string,
-  validationContext: RestDeps['validationContext'],
-): Promise<Record<string, unknown>> {
+): Promise<{ sent: Record<string, unknown>; params: Record<string, string> }> {
   const params = decodeAll(encodedParams);
-  if (operation.method === 'GET' || operation.method === 'DELETE') {
+  const parameters = readQuery(query);
+  const takesQuery = operation.method === 'DELETE' && Object.keys(operation.query).length > 0;
+  if (operation.method === 'GET' || takesQuery) {
     const lastEventId = operation.streams && req.headers['last-event-id'];
-    return { ...readQuery(query), ...params, ...(lastEventId === undefined ? {} : { lastEventId }) };
+    return { sent: { ...parameters, ...(lastEventId === undefined ? {} : { lastEventId }) }, params };
   }
-  const sent = await readBody(req, res);
-  const body = sent === null && operation.bodyOptional ? {} : sent;
+  const strays = cutFaults(Object.keys(parameters), unknownParameter);
+  if (strays.length > 0) throw badRequestOf(strays);
+  if (operation.method === 'DELETE') return { sent: {}, params };
+  const read = await readBody(req, res);
+  const body = read === null && operation.bodyOptional ? {} : read;
   if (!operation.hasBody) {
-    const faults = Object.keys(body ?? {}).map(unknownField);
+    const faults = cutFaults(Object.keys(body ?? {}), unknownField);
     if (faults.length > 0) throw new ApiError('validation_error', 'This operation takes no body.', faults);
-    return params;
+    return { sent: {}, params };
   }
   if (body === null) throw new ApiError('bad_request', 'The request needs a JSON body.');
-  // A body may not speak for the path; the contract itself cannot see the difference.
-  const clashes = Object.keys(params).filter((name) => Object.hasOwn(body, name));
-  if (clashes.length === 0) return { ...body, ...params };
-  const others = allFieldErrors(operation, { ...body, ...params }, validationContext());
-  throw refusal(operation, [...clashes.map(unknownField), ...others]);
+  return { sent: body, params };
 }
 
 function envelopeOf(operation: Operation, result: unknown): string {
   if (!operation.isList) return JSON.stringify({ data: result, error: null });
   const { items, meta } = result as { items: unknown[]; meta: unknown };
   return JSON.stringify({ data: items, error: null, meta });
-}
-
-/** Answers any error with the envelope. When an answer has already begun, a stream ends and the connection of any other is dropped. */
-export function sendError(
-  res: ServerResponse,
-  error: unknown,
-  requestId: string,
-  onInternalError: RestDeps['onInternalError'],
-): void {
-  const { body, isInternal } = errorBodyOf(error, requestId);
-  if (isInternal) onInternalError(error, requestId);
-  if (res.headersSent) {
-    if (res.getHeader('content-type') === EVENT_STREAM) res.end();
-    else res.destroy();
-    return;
-  }
-  if (body.code === 'unauthorized') res.setHeader('WWW-Authenticate', 'Bearer');
-  const retryAfterSeconds = apiErrorIn(error)?.retryAfterSeconds;
-  if (retryAfterSeconds !== undefined) res.setHeader('Retry-After', retryAfterSeconds);
-  sendJson(res, ERRORS[body.code].status, JSON.stringify({ data: null, error: body }));
-}
-
-export const sendJson = (res: ServerResponse, status: number, json: string): void =>
-  sendText(res, status, 'application/json; charset=utf-8', json);
-
-function sendText(res: ServerResponse, status: number, type: string, text: string): void {
-  res.statusCode = status;
-  res.setHeader('Content-Type', type);
-  res.setHeader('Content-Length', Buffer.byteLength(text));
-  res.end(text);
 }
 
 function splitUrl(url: string): [path: string, query: string] {

@@ -7,13 +7,20 @@ import type { AppRouter } from '../client/index.js';
 import { ApiError } from '../domain/api-error.js';
 import type { Caller, Services, StreamedEvent } from '../services/caller.js';
 import type { Idempotency } from '../services/idempotency.js';
-import { parseInput } from './input.js';
+import type { StoredRules } from '../services/stored-rules.js';
+import { authorize } from './authorize.js';
+import { apiErrorIn } from './errors.js';
+import { checkInput, refusal } from './input.js';
 import { type ApiContext, t } from './trpc.js';
 
 export interface RouterDeps {
   services: Services;
+  /** What completes the faults of a body that is refused. */
+  storedRules: StoredRules;
   idempotency: Pick<Idempotency, 'run'>;
   validationContext: () => ValidationContext;
+  /** Runs what a caller waits for. It ends with `unavailable` while the database is away. */
+  guard: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
 /** The same router serves REST and tRPC. A call is checked in this order: scope, input, then the service. */
@@ -21,7 +28,7 @@ export function createRouter(deps: RouterDeps): AppRouter {
   const records = Object.entries(contract).map(([resource, operations]) => {
     const procedures = Object.entries(operations as Record<string, Operation>).map(([name, operation]) => {
       const service = (deps.services as unknown as LooseServices)[resource]![name]!;
-      return [name, procedureOf(operation, service, deps)] as const;
+      return [name, procedureOf(operation, service, deps.storedRules[resource]?.[name], deps)] as const;
     });
     return [resource, Object.fromEntries(procedures)] as const;
   });
@@ -54,23 +61,35 @@ async function* trackedEvents(events: AsyncGenerator<StreamedEvent>) {
   throw Object.assign(new Error('the stream was cut'), { name: 'AbortError' });
 }
 
-function procedureOf(operation: Operation, service: LooseService, deps: RouterDeps) {
-  const { idempotency, validationContext } = deps;
+function procedureOf(
+  operation: Operation,
+  service: LooseService,
+  storedRule: StoredRules[string][string] | undefined,
+  deps: RouterDeps,
+) {
+  const { idempotency, validationContext, guard } = deps;
 
   const authorized = t.procedure.use(async ({ ctx: { caller, maxInputBytes }, getRawInput, next }) => {
-    if (caller.scope === 'READ' && !operation.readOnly) {
-      throw new ApiError('forbidden', 'This API key may only read.');
-    }
+    authorize(caller, operation);
     if (maxInputBytes !== undefined && sizeOf(await getRawInput()) > maxInputBytes) {
       throw new ApiError('bad_request', `The input is larger than ${maxInputBytes} bytes.`);
     }
     return next();
   });
 
-  const withInput = authorized.input({
-    parse: (input: unknown) => parseInput(operation, input, validationContext()) as Record<string, unknown>,
+  // All faults of a body are told at once, whether its own words show them, the moment or what is stored.
+  const asSent = authorized.input({ parse: (sent: unknown) => sent as Record<string, unknown> });
+  const withInput = asSent.use(async ({ ctx, input: sent, next }) => {
+    const { parsed, faults } = checkInput(operation, sent, validationContext(), ctx.strays);
+    const result = parsed && (await next({ input: parsed }));
+    const refused = result && !result.ok ? apiErrorIn(result.error) : null;
+    if (result && !(refused?.code === 'validation_error' && refused.details)) return result;
+    faults.addAll(refused?.details ?? []);
+    if (storedRule) faults.addNew(await guard(() => storedRule(ctx.caller, { ...sent })));
+    throw refusal(operation, faults.list());
   });
-  if (operation.streams) return withInput.subscription((call) => subscribe(service as StreamService, call));
+  if (operation.streams)
+    return withInput.subscription((call) => guard(() => subscribe(service as StreamService, call)));
   const checked = withInput.output(outputOf(operation));
 
   const resolve = async ({ ctx, input, signal }: Call) => {
@@ -87,7 +106,9 @@ function procedureOf(operation: Operation, service: LooseService, deps: RouterDe
     return answer.body;
   };
 
-  return operation.readOnly ? checked.query(resolve) : checked.mutation(resolve);
+  // Outside of the idempotency, which takes an ApiError for a call without effect: one that was given up may still have its own.
+  const guarded = (call: Call) => guard(() => resolve(call));
+  return operation.readOnly ? checked.query(guarded) : checked.mutation(guarded);
 }
 
 /** Strips what the contract does not name. A replay leaves the secret out. */
@@ -95,7 +116,15 @@ function outputOf({ output, secretField }: Operation): z.ZodType {
   return secretField && output instanceof z.ZodObject ? output.partial({ [secretField]: true } as never) : output;
 }
 
-const sizeOf = (input: unknown) => Buffer.byteLength(JSON.stringify(input) ?? '');
+/** @throws ApiError `bad_request` where the input is nested deeper than the stack goes */
+function sizeOf(input: unknown): number {
+  try {
+    return Buffer.byteLength(JSON.stringify(input) ?? '');
+  } catch (error) {
+    if (error instanceof RangeError) throw new ApiError('bad_request', 'The input is nested too deeply.');
+    throw error;
+  }
+}
 
 const pathOf = (operation: Operation, input: Record<string, unknown>) =>
   operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(input[name])));

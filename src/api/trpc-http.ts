@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http';
 import type { AppRouter } from '../client/index.js';
+import { badRequest } from '../domain/api-error.js';
 import type { Caller } from '../services/caller.js';
 import { apiErrorIn, errorBodyOf } from './errors.js';
 import { idempotencyKeyOf, type RestDeps } from './rest.js';
@@ -20,11 +21,15 @@ export function createTrpcHttp(deps: Omit<RestDeps, 'validationContext' | 'event
     const [path, query] = pathAndQueryOf(req);
     // Every call of a batch counts, also those of procedures that do not exist.
     const isBatch = query.get('batch') === '1';
-    const calls = isBatch ? Math.min(path.split(COMMA).length, MAX_BATCH_SIZE) : 1;
+    const named = isBatch ? path.split(COMMA).length : 1;
+    const calls = Math.min(named, MAX_BATCH_SIZE);
+    const idempotencyKey = idempotencyKeyOf(req);
     let caller: Caller | null = null;
     let refusal: unknown;
     try {
       caller = await callerOf(req, calls);
+      // Two calls alike would be taken for one and its repetition.
+      if (named > 1 && idempotencyKey !== null) throw badRequest('A batch with an Idempotency-Key has one call only.');
     } catch (error) {
       refusal = error;
     }
@@ -42,7 +47,7 @@ export function createTrpcHttp(deps: Omit<RestDeps, 'validationContext' | 'event
       createContext: (): ApiContext => ({
         caller: caller as Caller,
         requestId,
-        idempotencyKey: idempotencyKeyOf(req),
+        idempotencyKey,
         ...(isBatch ? { maxInputBytes: MAX_BODY_BYTES } : {}),
       }),
       onError: ({ error }) => {

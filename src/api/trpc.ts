@@ -14,6 +14,8 @@ export interface ApiContext {
   idempotencyKey: string | null;
   /** Streams go out as they are, and not as a tRPC client expects them. */
   isRest?: true;
+  /** Names in the input that the contract knows but REST takes from the path alone. */
+  strays?: readonly string[];
   /** For a call in a batch, whose body is limited only as a whole. */
   maxInputBytes?: number;
 }

@@ -1,8 +1,8 @@
 /** What the commands work with: the core around the database of these settings, whether or not the service runs. */
 import { pino } from 'pino';
+import { contract } from '../../contracts/index.js';
 import { NETWORKS } from '../../contracts/networks.js';
 import { monotonicClock, systemClock } from '../clock.js';
-import { retryParked } from '../collect/parked.js';
 import { originOf, readConfig } from '../config.js';
 import { auditByOperator } from '../core/auditing.js';
 import { createCore } from '../core/core.js';
@@ -12,11 +12,14 @@ import { mendByOperator } from '../core/named-sources.js';
 import { checkSecretsKey, openSecretsKey, resealSecrets } from '../core/secrets-key.js';
 import { createIds } from '../domain/ids.js';
 import { createSecretBox } from '../domain/secrets.js';
+import { retryParked } from '../ingest/parked.js';
 import { jobsOf } from '../jobs/table.js';
 import { toAudit } from '../resources/audit.js';
 import { createApiKeyService } from '../services/api-keys.js';
+import { withContextRules } from '../services/context-rules.js';
 import { createExportService } from '../services/exports.js';
 import { unlimited } from '../services/quota.js';
+import { createUserService } from '../services/users.js';
 import { sealedValues } from '../stores/sealed-values.js';
 import { createKeyring } from '../webhooks/keyring.js';
 import type { Administration } from './program.js';
@@ -32,7 +35,11 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
   const { database, stores, close } = await openDatabase({ clock, newId, log, onProgress }, config);
   const { forAccount, system } = stores;
   const { transaction } = database;
-  const apiKeyService = createApiKeyService({ forAccount, transaction, clock, newId, quota: unlimited });
+  const apiKeyService = withContextRules(
+    contract.apiKeys,
+    createApiKeyService({ forAccount, transaction, clock, newId, quota: unlimited }),
+    () => ({ now: clock.now(), networks: config.networks, allowPrivate: config.webhookAllowPrivate }),
+  );
   const { parkedRecords, requestBudgets, wallets } = system;
   const ledgersDeps = { requestBudgets, clock, monotonic: monotonicClock, log };
   // A parked record may be of a network that is no longer watched.
@@ -56,7 +63,17 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
   return {
     ...system,
     apiKeyService,
-    exports: createExportService({ forAccount, snapshot: database.snapshot, publicUrl: core.publicUrl }),
+    userService: createUserService({
+      ...{ forAccount, transaction, clock, newId },
+      publicUrl: core.publicUrl,
+      quota: unlimited,
+    }),
+    exports: createExportService({
+      forAccount,
+      snapshot: database.snapshot,
+      publicUrl: core.publicUrl,
+      mostOfAccount: 1,
+    }),
     async jobReports() {
       const jobs = jobsOf(config.networks);
       const states = await system.jobs.states(
@@ -75,7 +92,11 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
       for await (const audit of auditByOperator(core, config, walletId)) yield toAudit(audit);
     },
     mendGaps: (url, walletId) => mendByOperator(core, url, walletId),
-    retryParked: (record) => retryParked({ ledgers, wallets, parkedRecords, recorder: core.recorder, clock }, record),
+    retryParked(record) {
+      const ledger = ledgers.get(record.network)!;
+      const sessions = ledger.servers.map((server) => ledger.session({ purpose: 'parked' }).on(server));
+      return retryParked({ wallets, parkedRecords, recorder: core.recorder, clock }, record, sessions);
+    },
     clock,
     newId,
     async close() {

@@ -1,8 +1,8 @@
 /** Administration from the shell, on the same database as the service, whether or not the service runs; installed as a package, its command also starts
  *  the service. */
+import { networkInfo } from '../../contracts/networks.js';
 import { systemClock } from '../clock.js';
 import { originOf, readClientSettings, readConfig } from '../config.js';
-import { registerLedgerCommands } from '../local-ledger/cli.js';
 import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
 import { registerAccountCommands } from './account.js';
 import { registerAuditCommand } from './audit.js';
@@ -16,6 +16,7 @@ import { registerMcpCommand } from './mcp.js';
 import { registerParkedCommands } from './parked.js';
 import { type Administration, createProgram, runProgram } from './program.js';
 import { registerSecretsCommands } from './secrets.js';
+import { registerUserCommands } from './user.js';
 import { registerWebhookCommands } from './webhook.js';
 import { registerWebhookKeyCommands } from './webhook-key.js';
 
@@ -58,10 +59,19 @@ registerKeyCommands(program, connect);
 registerMcpCommand(program, { clock: systemClock, given: readClientSettings, serviceUrl });
 registerParkedCommands(program, connect);
 registerSecretsCommands(program, connect);
+registerUserCommands(program, connect);
 registerWebhookKeyCommands(program, connect);
 const settings = () => ({ url: serviceUrl(), dataDir: readConfig().dataDir, certificateFile: DEVELOPMENT_CA_FILE });
 registerEventCommands(program, { clock: systemClock, settings });
 registerWebhookCommands(program, { clock: systemClock, settings });
-registerLedgerCommands(program, () => ({ url: localLedgerUrl() }));
+const args = process.argv.slice(2);
+const ledger = program
+  .command('ledger')
+  .description('test accounts, assets and payments on the local ledger, and its faults on demand');
+// They bring the Stellar SDK: other commands start without it.
+if (args.includes('ledger')) {
+  const { registerLedgerCommands } = await import('../local-ledger/index.js');
+  registerLedgerCommands(ledger, () => ({ url: localLedgerUrl(), passphrase: networkInfo.LOCAL.passphrase }));
+}
 
-process.exitCode = await runProgram(program, process.argv.slice(2));
+process.exitCode = await runProgram(program, args);

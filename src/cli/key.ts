@@ -30,7 +30,7 @@ export function registerKeyCommands(
     .option('--json', 'print one line of JSON and nothing else')
     .action(({ account, name, scope, expires, json }: CreateOptions) =>
       connected(connect, async ({ accounts, apiKeyService }) => {
-        const caller = await ownerOf(accounts, account);
+        const caller = await administratorOf(accounts, account);
         const made = await apiKeyService.create(caller, { name, scope, expiresAt: expires });
         if (json) return print(JSON.stringify({ apiKey: made }));
         printTable([['API key', made.id, made.key]]);
@@ -45,7 +45,7 @@ export function registerKeyCommands(
     .option('--json', 'print one line of JSON and nothing else')
     .action(({ account, json }: { account: string; json?: true }) =>
       connected(connect, async ({ accounts, apiKeyService }) => {
-        const caller = await ownerOf(accounts, account);
+        const caller = await administratorOf(accounts, account);
         const items = await allOf(({ page, pageSize }) => apiKeyService.list(caller, { page, pageSize }));
         if (json) return print(JSON.stringify({ apiKeys: items }));
         printTable([
@@ -76,7 +76,8 @@ export function registerKeyCommands(
     );
 }
 
-async function ownerOf(accounts: AccountStore, accountId: string): Promise<Caller> {
+/** Acts for the account, without a key. @throws ApiError where there is no such account */
+export async function administratorOf(accounts: Pick<AccountStore, 'byId'>, accountId: string): Promise<Caller> {
   if (!(await accounts.byId(accountId))) throw notFound('account');
   return administrator(accountId);
 }

@@ -1,35 +1,97 @@
-/** `parked list`, `parked retry`: records of the ledger that could not be understood. */
+/** `parked list`, `parked retry`, `parked dismiss`: records of the ledger that could not be recorded. */
 import type { Command } from 'commander';
-import { allOf, type Connect, connected, print, printTable } from './program.js';
+import type { ParkedRetry } from '../ingest/parked.js';
+import { BudgetUsedUp } from '../ledger/errors.js';
+import type { ParkedRecordDoc } from '../stores/parked-records.js';
+import { type Administration, allOf, type Connect, connected, print, printTable } from './program.js';
 
-export function registerParkedCommands(program: Command, connect: Connect<'parkedRecords' | 'retryParked'>): void {
-  const parked = program.command('parked').description('ledger records that could not be understood');
+const MOST_WHY = 500;
+
+export function registerParkedCommands(
+  program: Command,
+  connect: Connect<'parkedRecords' | 'retryParked' | 'clock'>,
+): void {
+  const parked = program.command('parked').description('ledger records that could not be recorded');
 
   parked
     .command('list')
-    .description('list them, oldest first')
+    .description('list those that are open, oldest first')
+    .option('--dismissed', 'those that were dismissed instead, with when and why')
     .option('--json', 'print one line of JSON, with the records as they came')
-    .action((options: { json?: true }) =>
+    .action((options: { dismissed?: true; json?: true }) =>
       connected(connect, async ({ parkedRecords }) => {
-        const items = await allOf(parkedRecords.list);
+        const { dismissed = false } = options;
+        const items = await allOf((request) => parkedRecords.list({ ...request, dismissed }));
         if (options.json) {
           return print(JSON.stringify({ parked: items.map(({ _id, ...rest }) => ({ id: _id, ...rest })) }));
         }
-        printTable(items.map(({ _id, createdAt, reason }) => [_id, createdAt.toISOString(), reason]));
+        printTable(items.map(toRow));
       }),
     );
 
   parked
     .command('retry')
-    .description('try them all again, as after an upgrade')
+    .description(
+      'try one of them again, or all that are open, as after an upgrade; the service does so too, ever more rarely',
+    )
+    .argument('[id]', 'only this record')
     .option('--json', 'print one line of JSON and nothing else')
-    .action((options: { json?: true }) =>
-      connected(connect, async ({ parkedRecords, retryParked }) => {
-        const results = [];
-        for (const record of await allOf(parkedRecords.list))
-          results.push({ id: record._id, ...(await retryParked(record)) });
+    .action((id: string | undefined, options: { json?: true }) =>
+      connected(connect, async (administration) => {
+        const results = await retryAll(administration, await toRetry(administration, id));
         if (options.json) return print(JSON.stringify({ retried: results }));
         printTable(results.map(({ id, payments, reason }) => [id, reason ?? `understood, ${payments} payments`]));
       }),
     );
+
+  parked
+    .command('dismiss')
+    .description(
+      'settle one by hand: it is no money to a wallet here, or was dealt with; it no longer keeps checkouts open',
+    )
+    .argument('<id>', 'of the record, as the list shows it')
+    .requiredOption('--why <text>', 'kept with it')
+    .option('--json', 'print one line of JSON and nothing else')
+    .action((id: string, options: { why: string; json?: true }) => {
+      const why = options.why.trim();
+      if (why === '' || why.length > MOST_WHY) throw new Error(`--why: Must have 1 to ${MOST_WHY} characters.`);
+      return connected(connect, async ({ parkedRecords, clock }) => {
+        const at = clock.now();
+        if (!(await parkedRecords.dismiss(id, { at, why }))) throw new Error(`There is no open record ${id}.`);
+        print(options.json ? JSON.stringify({ dismissed: { id, at, why } }) : `dismissed ${id}`);
+      });
+    });
+}
+
+const toRow = ({ _id, createdAt, reason, dismissed }: ParkedRecordDoc): string[] =>
+  dismissed
+    ? [_id, createdAt.toISOString(), reason, dismissed.at.toISOString(), dismissed.why]
+    : [_id, createdAt.toISOString(), reason];
+
+/** The service takes from the same share of the budget: once that is used up, the records that are left wait for their turn there. */
+async function retryAll(
+  { retryParked }: Pick<Administration, 'retryParked'>,
+  records: readonly ParkedRecordDoc[],
+): Promise<(ParkedRetry & { id: string })[]> {
+  const results: (ParkedRetry & { id: string })[] = [];
+  for (const [index, record] of records.entries()) {
+    try {
+      results.push({ id: record._id, ...(await retryParked(record)) });
+    } catch (error) {
+      if (!(error instanceof BudgetUsedUp)) throw error;
+      const { reason } = error;
+      return [...results, ...records.slice(index).map(({ _id: id }) => ({ id, payments: 0, reason }))];
+    }
+  }
+  return results;
+}
+
+async function toRetry(
+  { parkedRecords }: Pick<Administration, 'parkedRecords'>,
+  id: string | undefined,
+): Promise<ParkedRecordDoc[]> {
+  if (id === undefined) return allOf(parkedRecords.list);
+  const record = await parkedRecords.byId(id);
+  if (!record || record.dismissed) throw new Error(`There is no open record ${id}.`);
+  return [record];
 }

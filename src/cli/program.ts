@@ -4,9 +4,9 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
 import type { Contract } from '../../contracts/index.js';
 import type { Clock } from '../clock.js';
-import type { ParkedRetry } from '../collect/parked.js';
 import { ApiError } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
+import type { ParkedRetry } from '../ingest/parked.js';
 import type { Audit } from '../resources/audit.js';
 import type { ServiceOf } from '../services/caller.js';
 import type { ExportService } from '../services/exports.js';
@@ -25,6 +25,7 @@ export interface Administration {
   parkedRecords: ParkedRecordStore;
   retryParked: (record: ParkedRecordDoc) => Promise<ParkedRetry>;
   apiKeyService: ServiceOf<Contract['apiKeys']>;
+  userService: ServiceOf<Contract['users']>;
   exports: ExportService;
   /** Audits one wallet, or with null every active one, and gives each audit when it has ended. */
   audit: (walletId: string | null) => AsyncIterable<Audit>;

@@ -7,7 +7,7 @@ import { EVENT_TYPES } from '../../contracts/event-kinds.js';
 import type { WebhookPayload } from '../../contracts/events.js';
 import { createClient } from '../client/index.js';
 import type { Clock } from '../clock.js';
-import { makeDirectory } from '../mongod/directory.js';
+import { makeDirectory } from '../core/directory.js';
 import { type Heard, listenForWebhooks } from '../webhooks/listen.js';
 import { allOf, print } from './program.js';
 import { refusal, toHttpUrl } from './service.js';

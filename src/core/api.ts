@@ -1,13 +1,12 @@
 /** What an API process serves besides the services: who may call, the hosted pages, the specification. */
 import { readFile } from 'node:fs/promises';
-import type { Network } from '../../contracts/networks.js';
-import type { Clock } from '../clock.js';
-import { createDestinationCheck } from '../collect/destination-check.js';
-import { createPayerLedger } from '../collect/payer-ledger.js';
 import type { Config } from '../config.js';
+import type { PayUri } from '../domain/sep7.js';
 import type { HttpApi } from '../http/app.js';
 import { clientAddressOf } from '../http/client-address.js';
 import { createRateLimit } from '../http/rate-limit.js';
+import { createDestinationCheck } from '../ingest/destination-check.js';
+import { createPayerLedger } from '../ingest/payer-ledger.js';
 import { PACKAGE_ROOT } from '../package-root.js';
 import { createPageRouter, type PageRouter } from '../page/router.js';
 import { createPageSource, toPagePayment } from '../page/source.js';
@@ -17,11 +16,14 @@ import { createAuthentication } from '../services/authentication.js';
 import type { Services } from '../services/caller.js';
 import { createExportService } from '../services/exports.js';
 import { createIdempotency } from '../services/idempotency.js';
+import { createPasskeys } from '../services/passkeys.js';
 import { createSessions, SESSION_MS } from '../services/sessions.js';
+import { createStoredRules } from '../services/stored-rules.js';
+import type { Guard } from '../stores/availability.js';
 import type { Database } from '../stores/database.js';
 import { isResumable } from '../stores/payment-changes.js';
 import type { Core } from './core.js';
-import { requestsPerHourOf } from './ledgers.js';
+import { guardEach, guardExports } from './guarded.js';
 
 export interface Api {
   http: HttpApi & { pages: PageRouter };
@@ -33,73 +35,78 @@ export interface ApiOptions {
   config: Config;
   services: Services;
   snapshot: Database['snapshot'];
+  guard: Guard;
   /** The keys that verify deliveries, as they are published. */
-  webhookKeys: HttpApi['webhookKeys'];
+  webhookKeys: () => Promise<object>;
+  payUri: PayUri;
+  /** Null where payment requests are not signed. */
+  stellarToml: string | null;
   /** Pays from a test account on the built-in ledger; null without one. */
   testPayer: TestPayer | null;
 }
 
 export async function createApi(
   core: Core,
-  { config, services, snapshot, webhookKeys, testPayer }: ApiOptions,
+  { config, services, snapshot, guard, webhookKeys, payUri, stellarToml, testPayer }: ApiOptions,
 ): Promise<Api> {
-  const { stores, ledgers, publicUrl, clock, newId, log } = core;
+  const { stores, ledgers, rateBook, publicUrl, clock, newId, log } = core;
   const { forAccount, system } = stores;
   const { apiKeys, checkouts, paymentLinks, payments } = system;
   const { networks, rateLimitPerMinute, publicRateLimitPerMinute } = config;
   const openapiJson = await readFile(new URL('openapi.json', PACKAGE_ROOT));
   const authentication = createAuthentication({ apiKeys, forAccount, clock, log });
-  const status = createStatusFeed({ payments: payments.changes, isResumable, toPagePayment, clock, log });
+  const feed = createStatusFeed({ payments: payments.changes, isResumable, toPagePayment, clock, log });
   const destinationCheck = createDestinationCheck({ ledgers, clock });
   const pages = createPageRouter({
-    pages: createPageSource({ paymentLinks, checkouts, forAccount, destinationCheck, clock }),
-    status,
-    testPayer,
-    payerLedger: createPayerLedger({ ledgers, share: payersShare(config, clock) }),
+    pages: guardEach(
+      guard,
+      createPageSource({ paymentLinks, checkouts, forAccount, destinationCheck, rateBook, clock }),
+    ),
+    status: { ...feed, since: (...since) => guard(() => feed.since(...since)) },
+    testPayer: testPayer && guardEach(guard, testPayer),
+    payerLedger: guardEach(guard, createPayerLedger({ ledgers })),
     clock,
     log,
     publicUrl,
-    limitWallet: createRateLimit(Math.min(WALLET_REQUESTS_PER_MINUTE, publicRateLimitPerMinute), clock),
+    payUri,
     limit: createRateLimit(publicRateLimitPerMinute, clock),
     addressOf: clientAddressOf,
   });
   return {
     http: {
       services,
-      exports: createExportService({ forAccount, snapshot, publicUrl }),
-      authenticate: authentication.authenticate,
+      storedRules: createStoredRules({ forAccount, transaction: core.transaction }),
+      exports: guardExports(
+        guard,
+        createExportService({ forAccount, snapshot, publicUrl, mostOfAccount: config.maxExportsPerAccount }),
+      ),
+      authenticate: (token) => guard(() => authentication.authenticate(token)),
+      guard,
       idempotency: createIdempotency({ forAccount, clock, newId, log }),
       networks,
+      allowPrivate: config.webhookAllowPrivate,
       rateLimitPerMinute,
       publicRateLimitPerMinute,
       openapiJson,
-      webhookKeys,
+      webhookKeys: () => guard(webhookKeys),
+      stellarToml,
       pages,
       dashboard: {
-        sessions: createSessions({ sessions: system.sessions, authentication, clock }),
+        sessions: guardEach(
+          guard,
+          createSessions({ sessions: system.sessions, users: system.users, authentication, clock }),
+        ),
+        passkeys: guardEach(
+          guard,
+          createPasskeys({ users: system.users, challenges: system.passkeyChallenges, forAccount, publicUrl, clock }),
+        ),
         sessionMs: SESSION_MS,
         publicUrl,
       },
     },
     async close() {
-      await status.close();
+      await feed.close();
       await authentication.close();
     },
   };
-}
-
-/** Of one client address: a payer needs two for a payment. */
-const WALLET_REQUESTS_PER_MINUTE = 20;
-/** The part of a network's request budget that payers may use, in each process. */
-const PAYERS_PART = 1 / 4;
-
-function payersShare(config: Config, clock: Clock): (network: Network) => number {
-  const limits = new Map(
-    config.networks.map((network) => {
-      const requestsPerHour = requestsPerHourOf(network, config);
-      const perMinute = requestsPerHour === null ? 0 : Math.max(1, Math.floor((requestsPerHour / 60) * PAYERS_PART));
-      return [network, createRateLimit(perMinute, clock)];
-    }),
-  );
-  return (network) => limits.get(network)!(network);
 }

@@ -1,32 +1,19 @@
 /** Audits, composed around the core: for the workers' job, and for the cli, which runs them itself where no worker does. */
-import type { Network } from '../../contracts/networks.js';
 import { type Auditor, type AuditorDeps, createAuditor } from '../audit/auditor.js';
 import { createTakeTurn } from '../audit/turn.js';
 import type { Config } from '../config.js';
-import type { RequestBudget } from '../ledger/budget.js';
 import { createReadSync } from '../services/wallet-sync.js';
 import type { AuditDoc } from '../stores/audits.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { Core } from './core.js';
-import { requestsPerHourOf } from './ledgers.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Of the request budget: the rest is for payments. */
-const SHARE = 4;
 const LOOK_MS = 200;
 /** Wallets that are loaded at once. */
 const BATCH = 200;
 
-/** What audits and statements of a network may spend; null where nothing limits its requests. */
-export const auditShare =
-  (requestBudgets: Core['stores']['system']['requestBudgets'], config: Config) =>
-  (network: Network): RequestBudget | null => {
-    const perHour = requestsPerHourOf(network, config);
-    return perHour === null ? null : requestBudgets.of(`${network}:audits`, Math.floor(perHour / SHARE));
-  };
-
-export interface AuditingOptions extends Pick<AuditorDeps, 'share' | 'intervalMs' | 'pace'> {
+export interface AuditingOptions extends Pick<AuditorDeps, 'intervalMs' | 'pace'> {
   /** Payments smaller than `dustStroops` are removed after so many days; 0 for never. */
   retentionDays: number;
   dustStroops: bigint;
@@ -35,12 +22,7 @@ export interface AuditingOptions extends Pick<AuditorDeps, 'share' | 'intervalMs
 /** @param eventsStored called when events were stored */
 export const createAuditing = (core: Core, config: Config, eventsStored: () => void): Auditor => {
   const { retentionDays, dustStroops, auditIntervalHours } = config;
-  const share = auditShare(core.stores.system.requestBudgets, config);
-  return composeAuditor(
-    core,
-    { retentionDays, dustStroops, share, intervalMs: auditIntervalHours * HOUR_MS },
-    eventsStored,
-  );
+  return composeAuditor(core, { retentionDays, dustStroops, intervalMs: auditIntervalHours * HOUR_MS }, eventsStored);
 };
 
 /** @param eventsStored called when events were stored */
@@ -48,7 +30,7 @@ export function composeAuditor(core: Core, options: AuditingOptions, eventsStore
   const { stores, ledgers, recorder, outbox, transaction, newId, processId, clock, monotonic, log } = core;
   const { audits, cursors, leases, networkStates, parkedRecords, payments, wallets } = stores.system;
   const { retentionDays, dustStroops, ...auditorOptions } = options;
-  const readSync = createReadSync({ cursors, networkStates, clock });
+  const readSync = createReadSync({ cursors, networkStates, parkedRecords, clock });
   const takeTurn = createTakeTurn({
     audits,
     wallets,

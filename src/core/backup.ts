@@ -7,23 +7,19 @@ import { pipeline } from 'node:stream/promises';
 import { constants, createGunzip, createGzip } from 'node:zlib';
 import { pino } from 'pino';
 import type { Clock } from '../clock.js';
-import type { Config } from '../config.js';
 import { StartupError } from '../domain/startup-error.js';
-import { openMongo } from '../mongod/index.js';
 import { backupOf, restoreInto } from '../stores/backup.js';
 import { connectDatabase, type Database } from '../stores/database.js';
-import { toStartupError } from './database.js';
+import { type MongoSettings, openConfiguredMongo, toStartupError } from './database.js';
 
-type Settings = Pick<Config, 'mongodbUri' | 'dataDir' | 'cacheDir'>;
 type Progress = (line: string) => void;
 
 async function withDatabase<T>(
-  { mongodbUri, dataDir, cacheDir }: Settings,
+  settings: MongoSettings,
   onProgress: Progress,
   work: (database: Database) => Promise<T>,
 ): Promise<T> {
-  const log = pino({ level: 'silent' });
-  const mongo = await openMongo({ uri: mongodbUri, dataDir: resolve(dataDir), cacheDir, log, onProgress });
+  const mongo = await openConfiguredMongo(settings, { log: pino({ level: 'silent' }), onProgress });
   try {
     const database = await connectDatabase(mongo.uri);
     try {
@@ -40,7 +36,12 @@ async function withDatabase<T>(
 
 /** Writes the file, which is there once it is whole and on the disk, whatever goes on in the database.
  *  @returns the number of documents */
-export function writeBackup(settings: Settings, file: string, clock: Clock, onProgress: Progress): Promise<number> {
+export function writeBackup(
+  settings: MongoSettings,
+  file: string,
+  clock: Clock,
+  onProgress: Progress,
+): Promise<number> {
   return withDatabase(settings, onProgress, async ({ connection }) => {
     const unfinished = `${file}.part`;
     let count = 0;
@@ -75,7 +76,7 @@ async function toDisk(path: string): Promise<void> {
 
 /** Fills the database of these settings, in which nothing may be.
  *  @returns the number of documents. @throws StartupError when the file is no whole backup, or the database is not empty */
-export function restoreBackup(settings: Settings, file: string, onProgress: Progress): Promise<number> {
+export function restoreBackup(settings: MongoSettings, file: string, onProgress: Progress): Promise<number> {
   return withDatabase(settings, onProgress, ({ connection }) => restoreInto(connection.db!, () => unzipped(file)));
 }
 

@@ -1,17 +1,21 @@
 /** Composes the service: what was opened last is closed first. */
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
+import type { Network } from '../../contracts/networks.js';
 import { type Clock, monotonicClock, systemClock } from '../clock.js';
-import { createLedgerStamper } from '../collect/ledger-stamper.js';
 import { type Config, originOf } from '../config.js';
 import { createIds } from '../domain/ids.js';
+import type { Pair } from '../domain/rate-pair.js';
 import { createSecretBox, type SecretBox } from '../domain/secrets.js';
+import type { PayUri } from '../domain/sep7.js';
 import { createHttpApp } from '../http/app.js';
 import { createMetrics } from '../http/metrics.js';
 import { createOperationsApp } from '../http/operations.js';
 import { createReadiness } from '../http/readiness.js';
 import { listen } from '../http/server.js';
-import type { LedgerClient } from '../local-ledger/client.js';
+import { createLedgerStamper, type LedgerStamper } from '../ingest/ledger-stamper.js';
+import type { LedgerClient } from '../local-ledger/index.js';
+import type { NeedRate } from '../rates/sampler.js';
 import type { Services } from '../services/caller.js';
 import type { EventTail } from '../services/event-tail.js';
 import type { Stores } from '../stores/index.js';
@@ -20,15 +24,17 @@ import { createKeyring, type Keyring } from '../webhooks/keyring.js';
 import { createPoster, type Poster } from '../webhooks/poster.js';
 import { createSend } from '../webhooks/send.js';
 import { type Api, createApi } from './api.js';
-import { auditShare, createAuditing } from './auditing.js';
+import { createAuditing } from './auditing.js';
 import { type Core, createCore } from './core.js';
 import { openDatabase, toStartupError } from './database.js';
 import { type OpenEventTail, openEventTail } from './event-tail.js';
 import { startWorkerJobs } from './jobs.js';
 import { closeLedgers, createLedgers, refuseUnfitServers, requestsPerHourOf } from './ledgers.js';
-import { hasBuiltInLedger, openBuiltInLedger, toTestPayer } from './local-ledger.js';
-import { createNamedSources } from './named-sources.js';
-import { freePort, refuseTakenPort } from './ports.js';
+import { checkBuiltInLedger, hasBuiltInLedger, openBuiltInLedger, toTestPayer } from './local-ledger.js';
+import { createNamedMending } from './named-sources.js';
+import { openPayRequests } from './pay-requests.js';
+import { usablePort } from './ports.js';
+import { createRates, type Rates } from './rates.js';
 import { checkSecretsKey, openSecretsKey } from './secrets-key.js';
 import { createServices } from './services.js';
 import { createWorker, type Worker } from './worker.js';
@@ -87,15 +93,16 @@ export async function createContext(deps: ContextDeps): Promise<Context> {
 
 async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Context, 'close'>> {
   const { config, role, clock, log } = deps;
-  const port = config.port === 0 ? await freePort(config.host) : config.port;
+  const port = await usablePort(config.host, config.port, 'PORT');
+  if (config.metricsPort !== null) await usablePort(config.host, config.metricsPort, 'METRICS_PORT');
+  if (hasBuiltInLedger(config)) await checkBuiltInLedger(config);
   const url = originOf(config.host, port);
   const publicUrl = config.publicUrl ?? url;
-  await refuseTakenPort(config.host, port);
 
   const { core, database, secrets, localLedger } = await openCore(deps, publicUrl, onClose);
   const { stores } = core;
   const { networkStates, parkedRecords } = stores.system;
-  const metrics = createMetrics({ networkStates, parkedRecords, clock });
+  const metrics = createMetrics({ networkStates, parkedRecords, networks: config.networks, clock });
   const poster = createPoster({
     allowPrivate: config.webhookAllowPrivate,
     timeoutMs: config.webhookTimeoutMs,
@@ -108,12 +115,21 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
   const worker = role === 'api' ? null : composeWorker(core, config, { secrets, signers, poster, metrics });
   const events = openEventTail(core, config.maxStreamsPerAccount);
   onClose(() => events.close());
-  const services = composeServices(core, config, { secrets, signers, poster, worker, tail: events.tail });
+  const { payUri, stellarToml } = await openPayRequests(
+    { requestKeys: stores.system.requestKeys, secrets, clock },
+    publicUrl,
+  );
+  const stamper = composeStamper(core);
+  const rates = composeRates(core, config, { stamper, metrics });
+  onClose(() => rates.close());
+  const parts = { secrets, signers, poster, worker, tail: events.tail, stamper, needRate: rates.sampler.need, payUri };
+  const services = composeServices(core, config, parts);
 
   if (worker) await refuseUnfitServers(core.ledgers);
   const db = database.connection.db!;
   const auditor = worker && createAuditing(core, config, () => worker.sequencer.wake());
-  const jobs = worker && auditor && (await startWorkerJobs(core, worker, { db, config, auditor }));
+  const jobs =
+    worker && auditor && (await startWorkerJobs(core, worker, { db, config, auditor, sampler: rates.sampler }));
   const api =
     role === 'worker'
       ? null
@@ -121,12 +137,17 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
           config,
           services,
           snapshot: database.snapshot,
+          guard: database.guard,
           webhookKeys: keyring.published,
+          payUri,
+          stellarToml,
           testPayer: localLedger && toTestPayer(localLedger.client),
         });
   if (api) onClose(() => api.close());
 
-  const readiness = createReadiness({ database, networkStates, networks: config.networks, clock });
+  const ratePairs = config.rates.sources.length > 0 ? stores.system.ratePairs : null;
+  const watched = { networkStates, parkedRecords, ratePairs, networks: config.networks };
+  const readiness = createReadiness({ database, ...watched, clock });
   const closing = { readiness, events, api, jobs };
   await serve({ config, clock, log, port, metrics: metrics.registry, ...closing }, onClose);
   return { config, url, publicUrl, services, stores, localLedger };
@@ -150,7 +171,8 @@ async function openCore(deps: ContextDeps, publicUrl: string, onClose: OnClose) 
   onClose(() => closeLedgers(ledgers));
   const { transaction } = database;
   const processId = `p${clock.randomBytes(8).toString('hex')}`;
-  const core = createCore({ stores, transaction, ledgers, publicUrl, clock, monotonic, newId, processId, log });
+  const common = { stores, transaction, ledgers, publicUrl, clock, monotonic, newId, processId, log };
+  const core = createCore({ ...common, rateTimes: config.rates });
   return { core, database, secrets, localLedger };
 }
 
@@ -179,27 +201,59 @@ function composeWorker(
   });
 }
 
+function composeStamper({ ledgers, stores, clock, monotonic }: Core): LedgerStamper {
+  const { networkStates } = stores.system;
+  return createLedgerStamper({ ledgers, networkStates, clock, monotonic, host: hostname() });
+}
+
+function composeRates(
+  { stores, clock, log }: Core,
+  config: Config,
+  { stamper, metrics }: { stamper: LedgerStamper; metrics: ReturnType<typeof createMetrics> },
+): Rates {
+  const { products, accounts } = stores.system;
+  const stamp = (network: Network) => stamper.stamp(network);
+  // What a checkout needs it has said with the pair.
+  const isInUse = async ({ currency, asset: { code: assetCode, issuer: assetIssuer } }: Pair) => {
+    if (await products.isPriced({ currency, assetCode, assetIssuer })) return true;
+    const keepers = await accounts.idsByBooks(currency);
+    return keepers.length > 0 && (assetIssuer === null || products.isPaidIn(keepers, { assetCode, assetIssuer }));
+  };
+  return createRates({ stores: stores.system, stamp, isInUse, metrics: metrics.ofRates, clock, log }, config);
+}
+
 /** @param worker of this process: it learns at once what the API stored; the workers of other processes find it at their next look */
 function composeServices(
   core: Core,
   config: Config,
-  deps: { secrets: SecretBox; signers: Keyring['signers']; poster: Poster; worker: Worker | null; tail: EventTail },
+  deps: {
+    secrets: SecretBox;
+    signers: Keyring['signers'];
+    poster: Poster;
+    worker: Worker | null;
+    tail: EventTail;
+    payUri: PayUri;
+    stamper: LedgerStamper;
+    needRate: NeedRate;
+  },
 ): Services {
-  const { clock, monotonic, log, ledgers, stores } = core;
-  const { secrets, signers, poster, worker, tail } = deps;
-  const { networkStates } = stores.system;
+  const { clock, log } = core;
+  const { secrets, signers, poster, worker, tail, stamper, needRate, payUri } = deps;
   return createServices(core, {
     networks: config.networks,
     secrets,
-    stamper: createLedgerStamper({ ledgers, networkStates, clock, monotonic, host: hostname() }),
+    stamper,
+    needRate,
     tail,
+    payUri,
     send: createSend({ poster, secrets, signers, clock, log }),
     eventsStored: () => worker?.sequencer.wake(),
     deliveriesDue: () => worker?.dispatcher.wake(),
-    namedSources: createNamedSources(core, { allowPrivate: config.webhookAllowPrivate }),
-    share: auditShare(stores.system.requestBudgets, config),
+    mendGaps: createNamedMending(core, { allowPrivate: config.webhookAllowPrivate }),
+    allowPrivate: config.webhookAllowPrivate,
     limits: {
       apiKeys: config.maxApiKeysPerAccount,
+      users: config.maxUsersPerAccount,
       wallets: config.maxWalletsPerAccount,
       webhooks: config.maxWebhooksPerAccount,
     },

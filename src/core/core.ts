@@ -2,11 +2,11 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
-import { createRecorder, type Recorder } from '../collect/recorder.js';
-import { createRefundBook, type RefundBook } from '../collect/refunds.js';
 import type { NewId } from '../domain/ids.js';
 import { createOutbox, type Outbox } from '../events/outbox.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
+import { createPayments, type Payments } from '../payments/index.js';
+import { createRateBook, type RateBook } from '../rates/book.js';
 import type { Database } from '../stores/database.js';
 import type { Stores } from '../stores/index.js';
 
@@ -24,23 +24,19 @@ export interface CoreDeps {
   /** Unique per process: names it where it holds leases. */
   processId: string;
   log: Logger;
+  /** How long a price holds, and how old a rate may be that is shown. Default as the settings'. */
+  rateTimes?: { lockMs: number; maxAgeMs: number };
 }
 
-export interface Core extends CoreDeps {
+export interface Core extends CoreDeps, Payments {
   outbox: Outbox;
-  recorder: Recorder;
-  refundBook: RefundBook;
+  rateBook: RateBook;
 }
 
 export function createCore(deps: CoreDeps): Core {
-  const { stores, transaction, newId, publicUrl } = deps;
-  const { system } = stores;
-  const outbox = createOutbox({ events: system.events, newId, publicUrl });
-  const refundBook = createRefundBook({ ...system, outbox });
-  return {
-    ...deps,
-    outbox,
-    refundBook,
-    recorder: createRecorder({ ...system, outbox, refundBook, transaction, newId }),
-  };
+  const { system } = deps.stores;
+  const outbox = createOutbox({ events: system.events, newId: deps.newId });
+  const { clock, rateTimes = { lockMs: 15 * 60_000, maxAgeMs: 600_000 } } = deps;
+  const rateBook = createRateBook({ ...system, clock, ...rateTimes });
+  return { ...deps, outbox, rateBook, ...createPayments({ ...deps, system, outbox, rateBook }) };
 }

@@ -6,7 +6,7 @@ import type { Clock } from '../clock.js';
 import type { Config } from '../config.js';
 import type { NewId } from '../domain/ids.js';
 import { StartupError } from '../domain/startup-error.js';
-import { openMongo } from '../mongod/index.js';
+import { MongoUnavailableError, type OpenMongo, openMongo } from '../mongod/index.js';
 import { connectDatabase, type Database } from '../stores/database.js';
 import { createStores, type Stores } from '../stores/index.js';
 import { MIGRATIONS, migrate } from '../stores/migrations/index.js';
@@ -22,22 +22,19 @@ export interface OpenDatabase {
 /** @throws StartupError when there is no MongoDB to be had, or when a newer release has written the database. */
 export async function openDatabase(
   deps: { clock: Clock; newId: NewId; log: Logger; onProgress: (line: string) => void },
-  { mongodbUri, dataDir, cacheDir }: Pick<Config, 'mongodbUri' | 'dataDir' | 'cacheDir'>,
+  settings: MongoSettings,
 ): Promise<OpenDatabase> {
-  const mongo = await openMongo({
-    uri: mongodbUri,
-    dataDir: resolve(dataDir),
-    cacheDir,
-    log: deps.log,
-    onProgress: deps.onProgress,
-  });
+  const mongo = await openConfiguredMongo(settings, deps);
   let database: Database | null = null;
   const close = async () => {
     await database?.close();
     await mongo.close();
   };
   try {
-    database = await connectDatabase(mongo.uri);
+    database = await connectDatabase(mongo.uri, (isThere) => {
+      if (isThere) deps.log.info('MongoDB is back');
+      else deps.log.error('MongoDB does not answer, or has no primary');
+    });
     const { connection } = database;
     const stores = createStores(connection, deps);
     const { leases } = stores.system;
@@ -51,8 +48,20 @@ export async function openDatabase(
   }
 }
 
+export type MongoSettings = Pick<Config, 'mongodbUri' | 'dataDir' | 'cacheDir'>;
+
+/** @throws StartupError when there is no MongoDB to be had */
+export const openConfiguredMongo = (
+  { mongodbUri, dataDir, cacheDir }: MongoSettings,
+  { log, onProgress }: { log: Logger; onProgress: (line: string) => void },
+): Promise<OpenMongo> =>
+  openMongo({ uri: mongodbUri, dataDir: resolve(dataDir), cacheDir, log, onProgress }).catch((error: unknown) => {
+    throw toStartupError(error);
+  });
+
 /** What MongoDB refuses at the start is for the operator to mend: too little room on the disk, a right that its user lacks. */
-export const toStartupError = (error: unknown): unknown =>
-  error instanceof mongoose.mongo.MongoError
-    ? new StartupError(`MongoDB does not let the service start: ${error.message.split('\n')[0]}.`)
-    : error;
+export function toStartupError(error: unknown): unknown {
+  if (error instanceof MongoUnavailableError) return new StartupError(error.message);
+  if (!(error instanceof mongoose.mongo.MongoError)) return error;
+  return new StartupError(`MongoDB does not let the service start: ${error.message.split('\n')[0]}.`);
+}

@@ -47,7 +47,16 @@ export async function createDemo(
     priceType: 'CUSTOM',
     minAmount: '1',
   });
+  const beans = await services.products.create(caller, {
+    ...common,
+    name: 'Bag of beans',
+    description: 'Half a kilogram, priced in euros and paid in XLM.',
+    priceType: 'FIXED',
+    price: '9.50',
+    currency: 'EUR',
+  });
   const link = await services.paymentLinks.create(caller, { productId: coffee.id });
+  await services.paymentLinks.create(caller, { productId: beans.id });
   await services.paymentLinks.create(caller, { productId: tip.id });
   const checkout = await services.checkouts.create(caller, {
     productId: coffee.id,

@@ -4,12 +4,14 @@ import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Auditor } from '../audit/auditor.js';
 import type { Clock } from '../clock.js';
-import { createPollScheduler } from '../collect/poll-scheduler.js';
-import { type WatchDeps, watch } from '../collect/watch.js';
 import type { Config } from '../config.js';
+import { createPollScheduler } from '../ingest/poll-scheduler.js';
+import { type WatchDeps, watch } from '../ingest/watch.js';
 import { type Jobs, startJobs } from '../jobs/agenda.js';
 import type { Job, Run } from '../jobs/run.js';
 import { type JobName, jobsOf, RETRIES_LOOK_MS } from '../jobs/table.js';
+import { decideLeftParts } from '../payments/decision.js';
+import type { Sampler } from '../rates/sampler.js';
 import type { CountSegments } from '../stores/count-segments.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
 import type { JobStore } from '../stores/jobs.js';
@@ -27,7 +29,12 @@ const RETRIES_COUNTED = 1000;
 export async function startWorkerJobs(
   core: Core,
   { sequencer, dispatcher, finisher, expiry, leftovers, watching }: Worker,
-  { db, config, auditor }: { db: mongoose.mongo.Db; config: Config; auditor: Auditor },
+  {
+    db,
+    config,
+    auditor,
+    sampler,
+  }: { db: mongoose.mongo.Db; config: Config; auditor: Auditor; sampler: Pick<Sampler, 'run'> },
 ): Promise<Jobs> {
   const { stores, transaction, processId, clock, log } = core;
   const { jobs, countSegments, deliveries } = stores.system;
@@ -46,6 +53,7 @@ export async function startWorkerJobs(
       async ({ ended }) => {
         // In this order: a payer who sends very much dust delays nobody's expiry.
         const result = { looked: await expiry.run(ended), completed: await finisher.run(ended) };
+        await decideLeftParts({ ...stores.system, transaction, log }, ended);
         await leftovers.run(ended);
         return { result };
       },
@@ -53,6 +61,13 @@ export async function startWorkerJobs(
     'audit wallets':
       () =>
       async ({ enough, ended }) => ({ result: { turns: await auditor.run(config.networks, enough, ended) } }),
+    'sample rates':
+      () =>
+      async ({ ended }) => {
+        const result = await sampler.run(ended);
+        // Mostly nothing is due.
+        return result.sampled + result.without > 0 ? { result } : null;
+      },
     housekeeping: () => housekeeping({ db, transaction, jobs, countSegments, clock, log }, config),
   });
   return startJobs({ db, store: jobs, jobs: bound, processId, clock, log });

@@ -34,7 +34,11 @@ export function createLedgers(
       const requestsPerHour = requestsPerHourOf(network, config);
       const budget = requestsPerHour === null ? null : requestBudgets.of(network, requestsPerHour);
       const { passphrase } = networkInfo[network];
-      return [network, createLedger({ network, horizonUrls, rpcUrls, passphrase, budget, clock, monotonic, log })];
+      const isOwn = !isConfigured;
+      return [
+        network,
+        createLedger({ network, horizonUrls, rpcUrls, passphrase, budget, isOwn, clock, monotonic, log }),
+      ];
     }),
   );
 }

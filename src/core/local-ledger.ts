@@ -3,7 +3,8 @@ import type { Logger } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import type { Config } from '../config.js';
-import type { LedgerClient } from '../local-ledger/client.js';
+import { StartupError } from '../domain/startup-error.js';
+import type { LedgerClient } from '../local-ledger/index.js';
 import type { TestPayer } from '../page/types.js';
 import type { Database } from '../stores/database.js';
 
@@ -16,25 +17,35 @@ export interface BuiltInLedger {
 export const hasBuiltInLedger = ({ networks, horizonUrls, rpcUrls }: Config): boolean =>
   networks.includes('LOCAL') && horizonUrls.LOCAL.length === 0 && rpcUrls.LOCAL.length === 0;
 
+/** Before anything is opened. @throws StartupError when the port belongs to what is no local ledger */
+export async function checkBuiltInLedger({ host, localLedgerPort: port }: Config): Promise<void> {
+  const { checkAddress, ListenError } = await import('../local-ledger/index.js');
+  await checkAddress({ host, port }).catch((error: unknown) => {
+    throw error instanceof ListenError ? addressError(error) : error;
+  });
+}
+
+const addressError = ({ message }: Error) => new StartupError(`${message}: check HOST and LOCAL_LEDGER_PORT.`);
+
 /** Serves the ledger, or finds the process on this database that does. @throws StartupError when its port belongs to something else */
 export async function openBuiltInLedger(
   { database, clock, log }: { database: Database; clock: Clock; log: Logger },
   { host, localLedgerPort, localLedgerCloseMs }: Config,
 ): Promise<BuiltInLedger> {
-  const [{ serveLocalLedger }, { createLedgerClient }] = await Promise.all([
-    import('../local-ledger/serve.js'),
-    import('../local-ledger/client.js'),
-  ]);
-  const db = database.connection.db!;
+  const { createLedgerClient, ListenError, serveLocalLedger } = await import('../local-ledger/index.js');
+  const { passphrase } = networkInfo.LOCAL;
   const served = await serveLocalLedger({
-    db,
+    db: database.connection.db!,
     clock,
     log,
     host,
     port: localLedgerPort,
     closeMs: localLedgerCloseMs,
+    passphrase,
+  }).catch((error: unknown) => {
+    throw error instanceof ListenError ? addressError(error) : error;
   });
-  const client = createLedgerClient({ url: served.url, passphrase: networkInfo.LOCAL.passphrase });
+  const client = createLedgerClient({ url: served.url, passphrase });
   return { url: served.url, client, close: () => served.close() };
 }
 

@@ -2,7 +2,7 @@
  *  a public address that was checked when the connection was opened. */
 import { Agent, fetch as undiciFetch } from 'undici';
 import { NETWORKS, type Network, networkInfo } from '../../contracts/networks.js';
-import { createMendGaps, type MendDeps, type MendOutcome } from '../collect/mend-gap.js';
+import { createMendGaps, type MendDeps, type MendOutcome } from '../ingest/mend-gap.js';
 import { WrongNetwork } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import { createLedger } from '../ledger/sources.js';
@@ -18,35 +18,28 @@ const FOREIGN_MS = 60_000;
 /** Some 200 joined records; fewer are asked for where they are larger. */
 const FOREIGN_BODY_BYTES = 4 * 1024 * 1024;
 
-export interface NamedSources {
-  allowPrivate: boolean;
-  mendGaps: MendGaps;
-}
-
-export function createNamedSources(core: Core, { allowPrivate }: { allowPrivate: boolean }): NamedSources {
+/** @param allowPrivate plain http and private addresses are allowed as sources that a caller names */
+export function createNamedMending(core: Core, { allowPrivate }: { allowPrivate: boolean }): MendGaps {
   const mend = createMendGaps(mendDepsOf(core));
   /** Accounts whose server is being asked: one at a time each, whatever it answers. */
   const asking = new Set<string>();
-  return {
-    allowPrivate,
-    async mendGaps(wallet, horizonUrl) {
-      if (horizonUrl === null) return mend(wallet);
-      if (asking.has(wallet.accountId)) return 'busy';
-      asking.add(wallet.accountId);
-      try {
-        return await withGuarded(core, wallet.network, { url: horizonUrl, allowPrivate }, (source) =>
-          mend(wallet, { source, isForeign: true }),
-        );
-      } finally {
-        asking.delete(wallet.accountId);
-      }
-    },
+  return async (wallet, horizonUrl) => {
+    if (horizonUrl === null) return mend(wallet);
+    if (asking.has(wallet.accountId)) return 'busy';
+    asking.add(wallet.accountId);
+    try {
+      return await withGuarded(core, wallet.network, { url: horizonUrl, allowPrivate }, (source) =>
+        mend(wallet, { source, isForeign: true }),
+      );
+    } finally {
+      asking.delete(wallet.accountId);
+    }
   };
 }
 
 function mendDepsOf({ stores, ledgers, recorder, transaction, processId, clock, log }: Core): MendDeps {
-  const { wallets, gaps, parkedRecords, leases } = stores.system;
-  return { ledgers, wallets, gaps, parkedRecords, recorder, leases, transaction, processId, clock, log };
+  const { wallets, cursors, gaps, leases } = stores.system;
+  return { ledgers, wallets, cursors, gaps, recorder, leases, transaction, processId, clock, log };
 }
 
 /** Closes every connection afterwards: nothing that was named once is kept. */
@@ -116,7 +109,7 @@ async function sourceOf(
     const horizon = { network, horizonUrls: [url], rpcUrls: [], passphrase };
     const ledger = createLedger({ ...horizon, budget: null, clock, monotonic, log });
     try {
-      await ledger.session().tip();
+      await ledger.session({ purpose: 'watching' }).tip();
       return { network, ledger };
     } catch (error) {
       await ledger.close();

@@ -1,27 +1,18 @@
 /** Where the service listens. */
 import { createServer } from 'node:net';
-import { StartupError } from '../domain/startup-error.js';
+import { listenError } from '../http/server.js';
 
-/** Before anything is started or written: a second service that was started by mistake should say so at once. @throws StartupError */
-export async function refuseTakenPort(host: string, port: number): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE')
-        reject(new StartupError(`PORT ${port} is taken on ${host}: set PORT to a free one.`));
-      else resolve();
-    });
-    probe.listen({ host, port }, () => probe.close(() => resolve()));
-  });
-}
-
-export async function freePort(host: string): Promise<number> {
+/** Before anything is started or written: a second service that was started by mistake should say so at once, and so should a wrong address.
+ *  @param port 0 for whichever is free
+ *  @param setting the name of the setting that `port` comes from, for messages
+ *  @throws StartupError */
+export async function usablePort(host: string, port: number, setting: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
-    probe.once('error', reject);
-    probe.listen({ host, port: 0 }, () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
+    probe.once('error', (error) => reject(listenError(error, host, port, setting)));
+    probe.listen({ host, port }, () => {
+      const found = (probe.address() as { port: number }).port;
+      probe.close(() => resolve(found));
     });
   });
 }

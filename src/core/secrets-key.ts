@@ -4,9 +4,9 @@ import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { SecretBox } from '../domain/secrets.js';
 import { StartupError } from '../domain/startup-error.js';
-import { makeDirectory } from '../mongod/directory.js';
 import type { InstallationStore } from '../stores/installation.js';
 import { PROBE_OWNER, type SealedValue } from '../stores/sealed-values.js';
+import { makeDirectory } from './directory.js';
 
 const BYTES = 32;
 

@@ -1,31 +1,35 @@
 /** The services of the API, composed around the core. */
 import type { Network } from '../../contracts/networks.js';
 import { createReadStatement } from '../audit/statement.js';
-import { createRemoveLeftovers } from '../collect/deleted-products.js';
-import { createBookByHash } from '../collect/refund-by-hash.js';
 import type { SecretBox } from '../domain/secrets.js';
-import { createRateLimit } from '../http/rate-limit.js';
-import type { RequestBudget } from '../ledger/budget.js';
+import type { PayUri } from '../domain/sep7.js';
+import type { LedgerStamper } from '../ingest/ledger-stamper.js';
+import { createBookByHash } from '../ingest/refund-by-hash.js';
+import { createReadWalletAssets } from '../ingest/wallet-assets.js';
+import { createAcceptCheckout } from '../payments/acceptance.js';
+import { createRemoveLeftovers } from '../payments/deleted-products.js';
+import type { NeedRate } from '../rates/sampler.js';
 import { createAccountService } from '../services/account.js';
 import { createApiKeyService } from '../services/api-keys.js';
 import type { Services } from '../services/caller.js';
 import { createCheckoutService } from '../services/checkouts.js';
+import { withAllRules } from '../services/context-rules.js';
 import { createDeliveryService } from '../services/deliveries.js';
 import type { EventTail } from '../services/event-tail.js';
 import { createEventService } from '../services/events.js';
-import type { LedgerStamper } from '../services/ledger-stamper.js';
 import { createPaymentLinkService } from '../services/payment-links.js';
 import { createPaymentService } from '../services/payments.js';
 import { createProductService } from '../services/products.js';
 import { createQuota, type Quota, unlimited } from '../services/quota.js';
+import { createQuotes } from '../services/quotes.js';
+import { createRateNeeds } from '../services/rate-needs.js';
+import { createRateService } from '../services/rates.js';
 import { createReportService } from '../services/reports.js';
+import { createUserService } from '../services/users.js';
 import { createReadSync } from '../services/wallet-sync.js';
 import { createWalletService, type MendGaps } from '../services/wallets.js';
 import { createWebhookService } from '../services/webhooks.js';
 import type { Core } from './core.js';
-
-/** Of one account, so that none uses up the request budget of all. */
-const LEDGER_LOOKS_PER_MINUTE = 10;
 
 export interface ServicesOptions {
   networks: readonly Network[];
@@ -38,19 +42,38 @@ export interface ServicesOptions {
   eventsStored: () => void;
   /** Called when deliveries have become due. */
   deliveriesDue: () => void;
-  namedSources: { mendGaps: MendGaps; allowPrivate: boolean };
-  /** What audits and statements may spend of a network's request budget. */
-  share: (network: Network) => RequestBudget | null;
+  mendGaps: MendGaps;
+  /** URLs may lead to this machine and be http. */
+  allowPrivate: boolean;
+  /** Writes payment requests. */
+  payUri: PayUri;
+  /** Has a pair of currency and asset sampled. */
+  needRate: NeedRate;
   /** How much an account may have; null for no limits. */
-  limits: Readonly<Record<'apiKeys' | 'wallets' | 'webhooks', number>> | null;
+  limits: Readonly<Record<'apiKeys' | 'users' | 'wallets' | 'webhooks', number>> | null;
 }
 
 export function createServices(core: Core, options: ServicesOptions): Services {
-  const { stores, ledgers, outbox, refundBook, transaction, clock, newId, publicUrl } = core;
-  const { networks, secrets, stamper, send, tail, eventsStored, deliveriesDue, limits, namedSources } = options;
+  const { stores, ledgers, settle, refundBook, rateBook, transaction, clock, newId, publicUrl } = core;
+  const {
+    networks,
+    secrets,
+    stamper,
+    send,
+    tail,
+    eventsStored,
+    deliveriesDue,
+    limits,
+    mendGaps,
+    allowPrivate,
+    payUri,
+    needRate,
+  } = options;
+  const quotes = createQuotes({ rateBook });
   const { forAccount, system } = stores;
-  const { cursors, networkStates, paymentLinks, refunds, wallets } = system;
-  const quota = (collection: 'apiKeys' | 'wallets' | 'webhooks', what: string): Quota =>
+  const rateNeeds = createRateNeeds({ forAccount, needRate, networks });
+  const { cursors, networkStates, parkedRecords, paymentLinks, payments, refunds, wallets } = system;
+  const quota = (collection: 'apiKeys' | 'users' | 'wallets' | 'webhooks', what: string): Quota =>
     limits === null
       ? unlimited
       : createQuota({
@@ -60,41 +83,47 @@ export function createServices(core: Core, options: ServicesOptions): Services {
           max: limits[collection],
           what,
         });
-  const ledgerLimit = createRateLimit(LEDGER_LOOKS_PER_MINUTE, clock);
-  const readSync = createReadSync({ cursors, networkStates, clock });
-  const common = { forAccount, transaction, stamper, clock, newId, publicUrl };
-  return {
-    account: createAccountService({ forAccount }),
+  const readSync = createReadSync({ cursors, networkStates, parkedRecords, clock });
+  const common = { forAccount, transaction, stamper, clock, newId, publicUrl, quotes, rateNeeds, payUri };
+  const services: Services = {
+    account: createAccountService({ forAccount, rateNeeds, clock }),
     apiKeys: createApiKeyService({ forAccount, transaction, clock, newId, quota: quota('apiKeys', 'API keys') }),
+    users: createUserService({ ...common, quota: quota('users', 'users') }),
     wallets: createWalletService({
       forAccount,
       readSync,
       stamper,
-      networks,
       clock,
       newId,
       quota: quota('wallets', 'wallets'),
-      mendGaps: namedSources.mendGaps,
-      readStatement: createReadStatement({ ledgers, payments: system.payments, share: options.share }),
-      allowPrivate: namedSources.allowPrivate,
-      ledgerLimit,
+      mendGaps,
+      readStatement: createReadStatement({ ledgers, payments, cursors }),
+      readAssets: createReadWalletAssets({ ledgers }),
     }),
     products: createProductService({ ...common, removeLeftovers: createRemoveLeftovers(common) }),
     paymentLinks: createPaymentLinkService(common),
-    checkouts: createCheckoutService({ ...common, paymentLinks, outbox, eventsStored }),
+    checkouts: createCheckoutService({
+      ...common,
+      paymentLinks,
+      acceptCheckout: createAcceptCheckout({ forAccount, settle, clock }),
+      eventsStored,
+    }),
     payments: createPaymentService({
       forAccount,
-      outbox,
+      settle,
       transaction,
       eventsStored,
       clock,
-      bookRefund: createBookByHash({ ledgers, wallets, refunds, refundBook, transaction, clock }),
-      bookWaitingRefunds: refundBook.bookWaiting,
-      ledgerLimit,
+      payUri,
+      loadRates: rateBook.load,
+      quotes,
+      bookByHash: createBookByHash({ ledgers, wallets, payments, refunds, forAccount, refundBook, transaction, clock }),
     }),
+    rates: createRateService({ forAccount, rateBook, rateNeeds, need: needRate, stamper, clock }),
     events: createEventService({ forAccount, tail, eventsStored, clock }),
     webhooks: createWebhookService({
       forAccount,
+      transaction,
       secrets,
       send,
       deliveriesDue,
@@ -107,4 +136,5 @@ export function createServices(core: Core, options: ServicesOptions): Services {
     deliveries: createDeliveryService({ forAccount, deliveriesDue }),
     reports: createReportService({ forAccount }),
   };
+  return withAllRules(services, () => ({ now: clock.now(), networks, allowPrivate }));
 }

@@ -1,15 +1,16 @@
 /** What a worker does, composed around the core: it polls ledgers, numbers events, delivers webhooks and expires checkouts. The service runs the parts
  *  as the jobs of its table; the simulation runs them by themselves. */
 import type { Network } from '../../contracts/networks.js';
-import { createCheckoutExpiry } from '../collect/checkout-expiry.js';
-import { createLeftoverRemoval } from '../collect/deleted-products.js';
-import { createAcceptanceFinisher } from '../collect/finish-acceptance.js';
-import { createFlagGap } from '../collect/flag-gap.js';
-import type { WatchDeps } from '../collect/watch.js';
-import { createWatcher, type WatcherDeps } from '../collect/watcher.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { createReplayer } from '../events/replayer.js';
 import { createSequencer, type Sequencer, type SequencerDeps } from '../events/sequencer.js';
+import { createFlagGap } from '../ingest/flag-gap.js';
+import { createParkedRetries } from '../ingest/parked.js';
+import type { WatchDeps } from '../ingest/watch.js';
+import { createWatcher, type WatcherDeps } from '../ingest/watcher.js';
+import { createAcceptanceFinisher } from '../payments/acceptance.js';
+import { createCheckoutExpiry } from '../payments/checkout-expiry.js';
+import { createLeftoverRemoval } from '../payments/deleted-products.js';
 import { createDispatcher, type Dispatcher, type DispatcherDeps } from '../webhooks/dispatch.js';
 import { createPause } from '../webhooks/pause.js';
 import type { Core } from './core.js';
@@ -42,7 +43,7 @@ export interface Worker {
 }
 
 export function createWorker(core: Core, options: WorkerOptions): Worker {
-  const { outbox, transaction, processId, clock, monotonic, log } = core;
+  const { outbox, settle, transaction, processId, clock, monotonic, log } = core;
   const { secrets, signers, poster } = options;
   const {
     checkouts,
@@ -52,6 +53,7 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
     eventCounters,
     events,
     leases,
+    parkedRecords,
     payments,
     products,
     replays,
@@ -99,7 +101,7 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
       wallets,
       products,
       payments,
-      outbox,
+      settle,
       transaction,
       log,
       eventsStored,
@@ -109,10 +111,10 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
       checkouts,
       wallets,
       products,
-      payments,
       cursors,
       networkStates,
-      outbox,
+      parkedRecords,
+      settle,
       transaction,
       clock,
       log,
@@ -131,6 +133,17 @@ function watching(
   const { recorder, outbox, transaction, ledgers, newId, processId, clock, monotonic, log } = core;
   const { cursors, gaps, leases, networkStates, parkedRecords, paymentLinks, products, wallets } = core.stores.system;
   const { intervalMs, requestsPerHour, metrics, ...reading } = polling;
+  const ledger = ledgers.get(network)!;
+  const retries = createParkedRetries({
+    network,
+    ledger,
+    wallets,
+    parkedRecords,
+    recorder,
+    clock,
+    log,
+    paymentsStored: eventsStored,
+  });
   const watcher = createWatcher({
     network,
     wallets,
@@ -146,12 +159,14 @@ function watching(
     log,
     metrics: metrics(network),
     paymentsStored: eventsStored,
+    recordsParked: retries.wake,
     ...reading,
   });
   return {
     network,
     watcher,
-    ledger: ledgers.get(network)!,
+    retries,
+    ledger,
     leases,
     networkStates,
     holder: processId,

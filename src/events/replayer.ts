@@ -1,5 +1,6 @@
-/** Makes the deliveries of a replay due: a few at a time, and no more until those are sent, so that fresh deliveries never wait behind many. The
- *  replay's progress moves in the transaction that makes them due, so that after a crash none is lost or made due twice. */
+/** Makes the deliveries of replays due, a batch of one replay in each round, so that fresh events are numbered and opened between two of them. A replay's
+ *  progress moves in the transaction that makes its deliveries due, so that after a crash none is lost or made due twice. Dispatchers send what is fresh
+ *  first, however many deliveries of replays are due. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { CounterConflict } from '../domain/sequence.js';
@@ -9,16 +10,14 @@ import type { EventStore } from '../stores/events.js';
 import type { ReplayDoc, ReplayStore } from '../stores/replays.js';
 import type { WebhookStore } from '../stores/webhooks.js';
 
-/** Less than a dispatcher loads at once for an endpoint, so that fresh deliveries are always loaded too. */
-const MAX_DUE = 12;
-/** In one round. */
-const REPLAYS = 50;
+/** Deliveries that one transaction makes due at most. */
+const BATCH = 500;
 
 export interface ReplayerDeps {
   replays: ReplayStore;
   events: Pick<EventStore, 'replayed'>;
   webhooks: Pick<WebhookStore, 'byId' | 'countDeliveries'>;
-  deliveries: Pick<DeliveryStore, 'open' | 'failed' | 'replayFailed' | 'unfinished' | 'countDueReplays'>;
+  deliveries: Pick<DeliveryStore, 'open' | 'failed' | 'replayFailed' | 'unfinished'>;
   transaction: Database['transaction'];
   clock: Clock;
   log: Logger;
@@ -27,101 +26,80 @@ export interface ReplayerDeps {
 }
 
 export interface ReplayRound {
-  /** There are replays that have not ended. */
+  /** There are replays that are not prepared. */
   isOpen: boolean;
-  /** Deliveries were made due. */
+  /** One of them came further. */
   isBusy: boolean;
 }
-
-export type Replayer = ReturnType<typeof createReplayer>;
 
 export function createReplayer(deps: ReplayerDeps) {
   const { replays, log, deliveriesDue } = deps;
   let last = '';
 
-  /** The next replays, beginning after those of the last round, so that each has its turn. */
-  async function next(): Promise<ReplayDoc[]> {
-    let batch = await replays.after(last, REPLAYS);
-    if (batch.length === 0 && last !== '') batch = await replays.after('', REPLAYS);
-    last = batch.at(-1)?._id ?? '';
-    return batch;
+  /** The one after that of the last round, so that each has its turn. */
+  async function next(): Promise<ReplayDoc | null> {
+    const replay = (await replays.after(last)) ?? (last === '' ? null : await replays.after(''));
+    last = replay?._id ?? '';
+    return replay;
   }
 
   return {
     async round(): Promise<ReplayRound> {
-      let isBusy = false;
-      const batch = await next();
-      for (const replay of batch) {
-        try {
-          if (!(await replays.hasOlder(replay)) && (await replayBatch(deps, replay))) isBusy = true;
-        } catch (err) {
-          if (!(err instanceof CounterConflict)) log.error({ err, replayId: replay._id }, 'replay goes on later');
-        }
+      const replay = await next();
+      if (!replay) return { isOpen: false, isBusy: false };
+      try {
+        await replayBatch(deps, replay);
+        deliveriesDue();
+        return { isOpen: true, isBusy: true };
+      } catch (err) {
+        if (!(err instanceof CounterConflict)) log.error({ err, replayId: replay._id }, 'replay goes on later');
+        return { isOpen: true, isBusy: false };
       }
-      if (isBusy) deliveriesDue();
-      return { isOpen: batch.length > 0, isBusy };
     },
   };
 }
 
-/** @returns whether deliveries were made due */
-async function replayBatch(deps: ReplayerDeps, replay: ReplayDoc): Promise<boolean> {
-  const { replays, deliveries, clock } = deps;
-  const due = await deliveries.countDueReplays(replay.webhookId, clock.now());
-  if (due === null || due >= MAX_DUE) return false;
-  const room = MAX_DUE - due;
-  const found = await (replay.status === 'FAILED' ? failedOf(deps, replay, room) : eventsOf(deps, replay, room));
-  const lastId = found.ids.at(-1);
-  if (lastId === undefined) {
-    await replays.remove(replay._id);
-    return false;
-  }
-  return deps.transaction(async (session) => {
-    if (!(await replays.advance(replay, lastId, session))) throw new CounterConflict();
-    return found.makeDue(session);
+async function replayBatch(deps: ReplayerDeps, replay: ReplayDoc): Promise<void> {
+  const { replays } = deps;
+  const found = await (replay.status === 'FAILED' ? failedOf(deps, replay) : eventsOf(deps, replay));
+  const cursor = found.ids.at(-1);
+  if (cursor === undefined) return replays.remove(replay._id);
+  await deps.transaction(async (session) => {
+    const made = await found.makeDue(session);
+    if (!(await replays.advance(replay, { cursor, made }, session))) throw new CounterConflict();
   });
 }
 
 interface Batch {
   /** What is dealt with by it, in order. */
   ids: string[];
-  /** @returns whether deliveries were made due */
-  makeDue(session: Session): Promise<boolean>;
+  /** @returns how many deliveries were made due */
+  makeDue(session: Session): Promise<number>;
 }
 
-async function failedOf({ deliveries }: ReplayerDeps, replay: ReplayDoc, limit: number): Promise<Batch> {
-  const found = await deliveries.failed(replay, limit);
+async function failedOf({ deliveries }: ReplayerDeps, replay: ReplayDoc): Promise<Batch> {
+  const found = await deliveries.failed(replay, BATCH);
   const ids = found.map(({ _id }) => _id);
-  return {
-    ids,
-    async makeDue(session) {
-      await deliveries.replayFailed(ids, session);
-      return true;
-    },
-  };
+  return { ids, makeDue: (session) => deliveries.replayFailed(ids, session) };
 }
 
-async function eventsOf(
-  { events, webhooks, deliveries }: ReplayerDeps,
-  replay: ReplayDoc,
-  limit: number,
-): Promise<Batch> {
+async function eventsOf({ events, webhooks, deliveries }: ReplayerDeps, replay: ReplayDoc): Promise<Batch> {
   const { _id, webhookId } = replay;
-  const found = await events.replayed(replay, limit);
+  const found = await events.replayed(replay, BATCH);
   return {
     ids: found.map((event) => event._id),
     async makeDue(session) {
       const webhook = await webhooks.byId(webhookId, session);
       // Deleted: what is left is walked through, and nothing is sent.
-      if (!webhook) return false;
+      if (!webhook) return 0;
       const unfinished = await deliveries.unfinished(replay, found, session);
       const again = found.filter((event) => !unfinished.has(event._id));
       const from = webhook.deliverySequence;
       const planned = again.map((event, index) => ({ webhookId, event, sequence: from + index + 1 }));
-      if (planned.length === 0) return false;
+      if (planned.length === 0) return 0;
       await deliveries.open(planned, session, _id);
       if (!(await webhooks.countDeliveries(webhookId, from, planned.length, session))) throw new CounterConflict();
-      return true;
+      return planned.length;
     },
   };
 }

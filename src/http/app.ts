@@ -4,10 +4,11 @@ import express, { type ErrorRequestHandler, type Request, type RequestHandler } 
 import type { Logger } from 'pino';
 import { Histogram, type Registry } from 'prom-client';
 import type { Network } from '../../contracts/networks.js';
+import { sendError, sendJson } from '../api/answer.js';
 import { createCallerOf } from '../api/bearer.js';
 import { createEventStreams, EVENT_STREAM } from '../api/event-stream.js';
-import { createRest, sendError, sendJson } from '../api/rest.js';
-import { createRouter } from '../api/router.js';
+import { createRest } from '../api/rest.js';
+import { createRouter, type RouterDeps } from '../api/router.js';
 import { createTrpcHttp } from '../api/trpc-http.js';
 import type { Clock } from '../clock.js';
 import { createDashboard, type DashboardDeps } from '../dashboard/router.js';
@@ -15,7 +16,8 @@ import { ApiError, notFound, rateLimited } from '../domain/api-error.js';
 import type { Caller, Services } from '../services/caller.js';
 import type { Download, ExportService } from '../services/exports.js';
 import type { Idempotency } from '../services/idempotency.js';
-import { clientAddressOf, isForwarded, isLocalRequest } from './client-address.js';
+import { clientAddressOf, dropForwardedPorts, isDirectLocalRequest, isForwarded } from './client-address.js';
+import { compressAnswers } from './compress.js';
 import { createDocs } from './docs.js';
 import { createOperations } from './operations.js';
 import { createRateLimit } from './rate-limit.js';
@@ -24,12 +26,16 @@ import { createRequestIds } from './request-id.js';
 
 export interface HttpApi {
   services: Services;
+  storedRules: RouterDeps['storedRules'];
   exports: ExportService;
   /** The caller whose key this is; null for one that is unknown, revoked or expired. */
   authenticate: (token: string) => Promise<Caller | null>;
   idempotency: Idempotency;
+  guard: RouterDeps['guard'];
   /** Those that the service watches. */
   networks: readonly Network[];
+  /** URLs may lead to this machine and be http. */
+  allowPrivate: boolean;
   /** Authenticated requests of an account; 0 turns the limit off. */
   rateLimitPerMinute: number;
   /** Requests without a key, by client address; 0 turns the limit off. */
@@ -38,9 +44,11 @@ export interface HttpApi {
   openapiJson: Buffer;
   /** The keys that verify deliveries, as they are published; absent where there are none. */
   webhookKeys?: () => Promise<object>;
+  /** Null where payment requests are not signed. */
+  stellarToml?: string | null;
   /** The hosted pages with their own paths, `/p/…`. They count their visitors themselves. */
   pages: express.Router;
-  dashboard: Pick<DashboardDeps, 'sessions' | 'sessionMs' | 'publicUrl'>;
+  dashboard: Pick<DashboardDeps, 'sessions' | 'passkeys' | 'sessionMs' | 'publicUrl'>;
 }
 
 /** A minute's failed attempts to sign in to the dashboard from one client address. */
@@ -52,8 +60,8 @@ export interface HttpDeps {
   log: Logger;
   clock: Clock;
   /** Express's `trust proxy`: whose `X-Forwarded-For` is believed. */
-  trustProxy?: boolean | number | string;
-  /** True when metrics and the reasons of `/health/ready` are served on a port of their own; else local addresses see them here. */
+  trustProxy?: false | number | string;
+  /** True when metrics and the reasons of `/health/ready` are served on a port of their own; else direct connections of local addresses see them here. */
   hasMetricsPort?: boolean;
   /** Absent in a process that is no API: it answers health and metrics only. */
   api?: HttpApi;
@@ -77,7 +85,13 @@ export function createHttpApp(deps: HttpDeps): express.Express {
     next();
   });
   if (trustProxy === false) app.use(warnOfProxy(log));
-  const showsDetails = (req: Request) => !hasMetricsPort && isLocalRequest(req, trustProxy !== false);
+  else {
+    app.use((req, _res, next) => {
+      dropForwardedPorts(req);
+      next();
+    });
+  }
+  const showsDetails = (req: Request) => !hasMetricsPort && isDirectLocalRequest(req);
   app.use(createOperations({ ...deps, showsDetails }));
   if (api) mountApi(app, { ...deps, api, onInternalError });
 
@@ -94,10 +108,20 @@ export function createHttpApp(deps: HttpDeps): express.Express {
 type MountDeps = HttpDeps & { api: HttpApi; onInternalError: (error: unknown, requestId: string) => void };
 
 function mountApi(app: express.Express, { metrics, clock, api, onInternalError }: MountDeps): void {
-  const { services, exports, idempotency, networks, rateLimitPerMinute, publicRateLimitPerMinute = 0 } = api;
+  const {
+    services,
+    storedRules,
+    exports,
+    idempotency,
+    guard,
+    networks,
+    allowPrivate,
+    rateLimitPerMinute,
+    publicRateLimitPerMinute = 0,
+  } = api;
   const observe = createObserve(metrics, clock);
-  const validationContext = () => ({ now: clock.now(), networks });
-  const router = createRouter({ services, idempotency, validationContext });
+  const validationContext = () => ({ now: clock.now(), networks, allowPrivate });
+  const router = createRouter({ services, storedRules, idempotency, validationContext, guard });
   const publicLimit = () => createRateLimit(publicRateLimitPerMinute, clock);
   const addressOf = (req: IncomingMessage) => clientAddressOf(req as Request);
   const accountLimit = createRateLimit(rateLimitPerMinute, clock);
@@ -108,6 +132,7 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
     addressOf,
   });
   const eventStreams = createEventStreams(clock);
+  app.use(compressAnswers());
   const restDeps = { router, validationContext, eventStreams, onInternalError, exportOf: byName(exports) };
   const rest = createRest({ ...restDeps, callerOf });
   const trpc = createTrpcHttp({ router, callerOf, onInternalError });
@@ -128,7 +153,7 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
   const dashboard = createDashboard({
     ...api.dashboard,
     networks,
-    account: services.account,
+    account: { get: (...call) => guard(() => services.account.get(...call)) },
     trpc: (callerOf) => createTrpcHttp({ router, callerOf, onInternalError }),
     rest: (callerOf) => createRest({ ...restDeps, callerOf }),
     accountLimit,
@@ -144,15 +169,21 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
     if (waitSeconds > 0) throw rateLimited(waitSeconds);
     next();
   });
-  const { webhookKeys } = api;
+  const { webhookKeys, stellarToml } = api;
   if (webhookKeys) {
     app.get('/.well-known/webhook-keys.json', async (_req, res) => {
       res.setHeader('Cache-Control', 'public, max-age=300');
       sendJson(res, 200, JSON.stringify(await webhookKeys()));
     });
   }
-  app.use(createDocs(api.openapiJson));
-  app.get('/', (_req, res) => res.redirect('/docs/'));
+  if (stellarToml) {
+    // Wallets in a browser ask from any origin.
+    app.get('/.well-known/stellar.toml', (_req, res) => {
+      res.set({ 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' });
+      res.set('cross-origin-resource-policy', 'cross-origin').type('text/plain').send(stellarToml);
+    });
+  }
+  app.use(createDocs(api.openapiJson, new URL(api.dashboard.publicUrl).pathname.replace(/\/+$/, '')));
 }
 
 /** What makes the file of a download: `payments.export`. */

@@ -1,4 +1,5 @@
 /** Which address a request counts for, and whether it comes from the operator's own network. */
+import type { IncomingMessage } from 'node:http';
 import type { Request } from 'express';
 import ipaddr from 'ipaddr.js';
 
@@ -19,15 +20,31 @@ export function toClientAddress(ip: string | undefined): string {
 
 export const clientAddressOf = (req: Request): string => toClientAddress(req.ip);
 
-/** True for loopback and private addresses. A forwarded request whose proxy is not trusted may come from anywhere, so it is not local. */
-export function isLocalRequest(req: Request, trustsProxy: boolean): boolean {
-  if (!trustsProxy && isForwarded(req)) return false;
-  const address = parse(req.ip);
-  return address !== null && LOCAL_RANGES.has(address.range());
+/** True for a connection from a loopback or private address that carries no word of a proxy. What a proxy says of its client decides nothing here. */
+export function isDirectLocalRequest(req: IncomingMessage): boolean {
+  const address = parse(req.socket.remoteAddress);
+  return !isForwarded(req) && address !== null && LOCAL_RANGES.has(address.range());
 }
 
-export const isForwarded = (req: Request): boolean =>
-  req.headers['x-forwarded-for'] !== undefined || req.headers.forwarded !== undefined;
+const FORWARDING = ['forwarded', 'via', 'x-real-ip'];
+
+export const isForwarded = (req: IncomingMessage): boolean =>
+  Object.keys(req.headers).some((name) => name.startsWith('x-forwarded-') || FORWARDING.includes(name));
+
+/** Takes the ports off the entries of `X-Forwarded-For`, some of which are `IP:port` or `[v6]:port`: Express knows addresses only. */
+export function dropForwardedPorts(req: IncomingMessage): void {
+  const entries = req.headers['x-forwarded-for'];
+  if (entries === undefined) return;
+  req.headers['x-forwarded-for'] = String(entries)
+    .split(',')
+    .map((entry) =>
+      entry
+        .trim()
+        .replace(/^\[([^\]]*)\](:\d+)?$/, '$1')
+        .replace(/^([\d.]+):\d+$/, '$1'),
+    )
+    .join(', ');
+}
 
 function parse(ip: string | undefined): ipaddr.IPv4 | ipaddr.IPv6 | null {
   // A zone names the interface of a link-local address.

@@ -1,17 +1,31 @@
 /** What the service counts, for Prometheus. */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Network } from '../../contracts/networks.js';
-import type { Clock } from '../clock.js';
-import type { WatcherMetrics } from '../collect/watcher.js';
+import { type Clock, within } from '../clock.js';
+import { protocolWarning } from '../domain/stellar-sdk.js';
+import type { WatcherMetrics } from '../ingest/watcher.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
 import type { ParkedRecordStore } from '../stores/parked-records.js';
 
+const DATABASE_MS = 1000;
+
 export function createMetrics(deps: {
   networkStates: NetworkStateStore;
-  parkedRecords: ParkedRecordStore;
+  parkedRecords: Pick<ParkedRecordStore, 'count'>;
+  /** Those that are watched: the states of others are of the past. */
+  networks: readonly Network[];
   clock: Clock;
 }) {
-  const { networkStates, parkedRecords, clock } = deps;
+  const { networkStates, parkedRecords, networks, clock } = deps;
+  /** What the database cannot say at once is left out: it may hang, and what the process itself counts is told nonetheless. */
+  const soon = <T>(asked: Promise<T>, none: T) =>
+    within(
+      clock,
+      DATABASE_MS,
+      asked.catch(() => none),
+      () => none,
+    );
+  const watched = async () => (await soon(networkStates.all(), [])).filter(({ _id }) => networks.includes(_id));
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const payments = new Counter({
@@ -22,7 +36,7 @@ export function createMetrics(deps: {
   });
   const parked = new Counter({
     name: 'collect_records_parked_total',
-    help: 'Ledger records that this process could not understand.',
+    help: 'Ledger records that this process set aside: they lacked something, or could not be understood.',
     labelNames: ['network'],
     registers: [registry],
   });
@@ -32,12 +46,23 @@ export function createMetrics(deps: {
     labelNames: ['status'],
     registers: [registry],
   });
+  const leftOut = new Counter({
+    name: 'collect_rate_sources_left_out_total',
+    help: 'Sources of rates that did not answer well when this process asked them.',
+    labelNames: ['source'],
+    registers: [registry],
+  });
+  const disagreed = new Counter({
+    name: 'collect_rate_disagreements_total',
+    help: 'Samples that this process did not take because two sources differed by more than 5 %.',
+    registers: [registry],
+  });
   new Gauge({
     name: 'collect_records_parked',
-    help: 'Ledger records that wait to be understood.',
+    help: 'Ledger records that are set aside and neither recorded nor dismissed yet.',
     registers: [registry],
     async collect() {
-      this.set(await parkedRecords.count().catch(() => Number.NaN));
+      this.set(await soon(parkedRecords.count(networks), Number.NaN));
     },
   });
   new Gauge({
@@ -46,7 +71,7 @@ export function createMetrics(deps: {
     labelNames: ['network'],
     registers: [registry],
     async collect() {
-      for (const { _id, seenAt } of await networkStates.all().catch(() => [])) {
+      for (const { _id, seenAt } of await watched()) {
         if (seenAt) this.set({ network: _id }, (clock.nowMs() - seenAt.getTime()) / 1000);
       }
     },
@@ -57,7 +82,7 @@ export function createMetrics(deps: {
     labelNames: ['network'],
     registers: [registry],
     async collect() {
-      for (const { _id, clockAheadMs } of await networkStates.all().catch(() => [])) {
+      for (const { _id, clockAheadMs } of await watched()) {
         if (typeof clockAheadMs === 'number') this.set({ network: _id }, clockAheadMs / 1000);
       }
     },
@@ -68,12 +93,24 @@ export function createMetrics(deps: {
     labelNames: ['network'],
     registers: [registry],
     async collect() {
-      for (const { _id, sourceWarning } of await networkStates.all().catch(() => []))
-        this.set({ network: _id }, sourceWarning ? 1 : 0);
+      for (const { _id, sourceWarning } of await watched()) this.set({ network: _id }, sourceWarning ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'collect_protocol_too_new',
+    help: 'Whether the network has a protocol that this version cannot decode: 1 means that the service needs an upgrade.',
+    labelNames: ['network'],
+    registers: [registry],
+    async collect() {
+      for (const { _id, protocol } of await watched()) this.set({ network: _id }, protocolWarning(protocol) ? 1 : 0);
     },
   });
   return {
     registry,
+    ofRates: {
+      leftOut: (source: string) => leftOut.inc({ source }),
+      disagreed: () => disagreed.inc(),
+    },
     attempted: (status: string) => attempts.inc({ status }),
     ofWatcher: (network: Network): WatcherMetrics => ({
       payments: (count) => payments.inc({ network }, count),

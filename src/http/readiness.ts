@@ -1,11 +1,17 @@
 /** Why this process is not ready for work: MongoDB is away, a network is not being read, or the process is about to end; and what an operator should
  *  mend although it is. */
 import type { Network } from '../../contracts/networks.js';
-import type { Clock } from '../clock.js';
+import { type Clock, within } from '../clock.js';
+import { LAGGING_AFTER_MS } from '../domain/coverage.js';
 import { isClockOff } from '../domain/ledger-time.js';
-import { LAGGING_AFTER_MS } from '../services/wallet-sync.js';
+import { protocolWarning } from '../domain/stellar-sdk.js';
 import type { Database } from '../stores/database.js';
 import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
+import type { ParkedRecordStore } from '../stores/parked-records.js';
+import type { RatePairDoc, RatePairStore } from '../stores/rate-pairs.js';
+
+/** A record that is parked longer is told of. */
+const PARKED_AFTER_MS = 60_000;
 
 export interface Readiness {
   /** Empty when the process is ready. */
@@ -14,18 +20,34 @@ export interface Readiness {
   warnings: readonly string[];
 }
 
+/** A probe that is answered after 2 s has been given up. */
+const LOOK_MS = 1000;
+const DATABASE_SILENT = 'MongoDB does not answer';
+
 const notReady = (reason: string): Readiness => ({ reasons: [reason], warnings: [] });
 
 export function createReadiness(deps: {
   database: Database;
   networkStates: NetworkStateStore;
+  parkedRecords: Pick<ParkedRecordStore, 'countSince'>;
+  /** Null where no source of rates is set. */
+  ratePairs: Pick<RatePairStore, 'troubled'> | null;
   networks: readonly Network[];
   clock: Clock;
 }) {
-  const { database, networkStates, networks, clock } = deps;
+  const { database, networkStates, parkedRecords, ratePairs, networks, clock } = deps;
   const startedMs = clock.nowMs();
   let stopping = false;
   let looking: Promise<Readiness> | null = null;
+
+  /** Records that are parked for a moment only are not worth a warning. */
+  async function parkedWarnings(): Promise<string[]> {
+    const before = new Date(clock.nowMs() - PARKED_AFTER_MS);
+    const counts = await Promise.all(networks.map((network) => parkedRecords.countSince(network, before)));
+    return networks.flatMap((network, index) =>
+      counts[index]! > 0 ? [`${network}: ledger records are parked (${counts[index]}): see \`cli parked list\``] : [],
+    );
+  }
 
   async function look(): Promise<Readiness> {
     try {
@@ -40,9 +62,11 @@ export function createReadiness(deps: {
         return [`${network} has not been read for ${Math.round(silentMs / 1000)} s${why}`];
       });
       const watched = networks.flatMap((network) => states.get(network) ?? []);
-      return { reasons, warnings: watched.flatMap(warningsOf) };
+      const troubled = (await ratePairs?.troubled(MOST_TROUBLED)) ?? [];
+      const others = [...(await parkedWarnings()), ...troubled.map(rateWarningOf)];
+      return { reasons, warnings: [...watched.flatMap(warningsOf), ...others] };
     } catch {
-      return notReady('MongoDB does not answer');
+      return notReady(DATABASE_SILENT);
     }
   }
 
@@ -54,7 +78,7 @@ export function createReadiness(deps: {
     /** However many ask, and whoever they are, the database is asked once at a time. */
     async check(): Promise<Readiness> {
       if (stopping) return notReady('the process is stopping');
-      looking ??= look().finally(() => {
+      looking ??= within(clock, LOOK_MS, look(), () => notReady(DATABASE_SILENT)).finally(() => {
         looking = null;
       });
       return looking;
@@ -62,7 +86,13 @@ export function createReadiness(deps: {
   };
 }
 
-function warningsOf({ _id, clockAheadMs, clockHost, sourceWarning }: NetworkStateDoc): string[] {
+/** Pairs without a rate that are told of. */
+const MOST_TROUBLED = 10;
+
+const rateWarningOf = ({ _id, trouble }: RatePairDoc): string =>
+  `no sample of the rate ${_id} since ${trouble!.since.toISOString()}: ${trouble!.reason}`;
+
+function warningsOf({ _id, clockAheadMs, clockHost, sourceWarning, protocol }: NetworkStateDoc): string[] {
   const warnings: string[] = [];
   if (isClockOff(clockAheadMs)) {
     const seconds = Math.round(Math.abs(clockAheadMs) / 1000);
@@ -71,6 +101,6 @@ function warningsOf({ _id, clockAheadMs, clockHost, sourceWarning }: NetworkStat
       `the clock of ${clockHost ?? 'the worker'} is ${seconds} s ${side} the close times of ${_id}: set it`,
     );
   }
-  if (sourceWarning) warnings.push(`${_id}: ${sourceWarning}`);
+  for (const warning of [sourceWarning, protocolWarning(protocol)]) if (warning) warnings.push(`${_id}: ${warning}`);
   return warnings;
 }

@@ -57,7 +57,7 @@ export async function startJobs(deps: {
   });
   agenda.on('error', (error: unknown) => {
     // In the end its jobs' documents are removed, which it may still look for.
-    if (!ended.signal.aborted) log.error({ err: error }, 'Agenda failed; it goes on when MongoDB answers');
+    if (!ended.signal.aborted) report(error, log);
   });
 
   const nameOf = (job: Job) => (job.processes === 'each' ? `${job.name} @${processId}` : job.name);
@@ -119,6 +119,17 @@ export async function startJobs(deps: {
       await agenda.stop().catch((error: unknown) => log.warn({ err: error }, 'Agenda did not stop cleanly'));
     },
   };
+}
+
+/** Agenda holds a lock for lost that it could not touch in time, or whose run has just ended, where MongoDB is slow: a run goes on all the same, and
+ *  its end is recorded. So that is no error. */
+const ABOUT_LOCKS = /^execution of '.*' canceled, /;
+
+function report(err: unknown, log: Logger): void {
+  const { name, message } = err instanceof Error ? err : { name: '', message: String(err) };
+  if (ABOUT_LOCKS.test(message)) log.debug({ err }, 'Agenda gave up the lock of a job');
+  else if (name.startsWith('Mongo')) log.error({ err }, 'Agenda failed; it goes on when MongoDB answers');
+  else log.error({ err }, 'Agenda failed; it goes on');
 }
 
 /** One run, within its time, and its record. @throws what the run threw, which Agenda notes too */

@@ -61,7 +61,7 @@ const OTHERS = [
   {
     name: 'expire checkouts',
     schedule: 'every second',
-    does: 'expires checkouts whose wallet has been read beyond their end without enough money; completes what an acceptance of very many payments left; removes links and checkouts of deleted products',
+    does: 'expires checkouts whose wallet has been read beyond their end without enough money; completes and decides what very many payments of a checkout left; removes links and checkouts of deleted products',
     everyMs: SECOND_MS,
     lastsMs: null,
     processes: 'one',
@@ -72,6 +72,14 @@ const OTHERS = [
       'always; a run lasts a minute; each active wallet every AUDIT_INTERVAL_HOURS, spread over that time, and when asked',
     does: 'holds the lease of each network’s audits, and holds balances against everything that moved them, one audit at a time',
     ...drains,
+  },
+  {
+    name: 'sample rates',
+    schedule: 'every second; each pair of currency and asset every RATE_INTERVAL_SECONDS',
+    does: 'takes a rate of each pair that is due and in use, and stores it; removes samples of more than 100 days but for the first of each hour',
+    everyMs: SECOND_MS,
+    lastsMs: null,
+    processes: 'one',
   },
   {
     name: 'housekeeping',

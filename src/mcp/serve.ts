@@ -71,7 +71,7 @@ function createMcpServer(service: McpService, version: string, answering: Set<Pr
   async function call(name: string, input: Record<string, unknown>, signal: AbortSignal): Promise<CallToolResult> {
     const tool = tools.get(name);
     if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${JSON.stringify(name)}.`);
-    const answer = await service.call(name, tool.operation, input, signal);
+    const answer = await service.call(tool.procedure, tool.operation, input, signal);
     if (answer.error) return { isError: true, content: textOf(answer.error) };
     const content = toContent(answer.ok);
     return { content: textOf(content), structuredContent: content };

@@ -2,10 +2,12 @@
 import type { Tool } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { contract } from '../../contracts/index.js';
-import type { Operation } from '../../contracts/operation.js';
+import { type Operation, operationIdOf } from '../../contracts/operation.js';
 
 export interface ContractTool {
   operation: Operation;
+  /** The tRPC procedure: `products.create`. */
+  procedure: string;
   /** As a client lists it. */
   tool: Tool;
 }
@@ -18,15 +20,15 @@ export function contractTools(): ReadonlyMap<string, ContractTool> {
   for (const [resource, operations] of Object.entries(contract)) {
     for (const [name, operation] of Object.entries(operations as Record<string, Operation>)) {
       if (operation.streams) continue;
-      const id = `${resource}.${name}`;
-      tools.set(id, { operation, tool: toTool(id, operation) });
+      const id = operationIdOf(resource, name);
+      tools.set(id, { operation, procedure: `${resource}.${name}`, tool: toTool(id, operation) });
     }
   }
   return tools;
 }
 
 function toTool(name: string, operation: Operation): Tool {
-  const { method, summary, description, readOnly, input, output } = operation;
+  const { method, effect, summary, description, input, output } = operation;
   return {
     name,
     title: summary,
@@ -34,8 +36,8 @@ function toTool(name: string, operation: Operation): Tool {
     inputSchema: toInputSchema(input),
     outputSchema: toOutputSchema(output),
     annotations: {
-      readOnlyHint: readOnly,
-      destructiveHint: method === 'DELETE',
+      readOnlyHint: effect === 'reads',
+      destructiveHint: effect === 'changes',
       idempotentHint: method !== 'POST',
       openWorldHint: false,
     },

@@ -19,14 +19,29 @@ export interface CheckoutFacts {
   wallet: WalletDoc;
 }
 
-/** Amounts still due and paid too much, in canonical decimal text. */
-export function balanceOf({ status, amount, received }: Pick<CheckoutDoc, 'status' | 'amount' | 'received'>) {
-  const sums = { status, amount: parseAmount(amount)!, received: BigInt(received) };
+/** What came, what is still due and what was paid too much, in canonical decimal text. In a currency the amount due is null while anything is: it follows
+ *  from a rate. */
+export function balanceOf(
+  checkout: Pick<CheckoutDoc, 'status' | 'amount' | 'price' | 'currency' | 'received' | 'paidIn' | 'excess'>,
+) {
+  const { status, amount, price, currency } = checkout;
+  const sums = { status, amount: parseAmount(price ?? amount!)!, received: BigInt(checkout.received) };
+  const [received, remaining] = [formatAmount(sums.received), formatAmount(remainingOf(sums))];
   const excess = excessOf(sums);
+  if (!currency) {
+    const excessAmount = excess === null ? null : formatAmount(excess);
+    return {
+      ...{ receivedAmount: received, remainingAmount: remaining, excessAmount },
+      ...{ receivedValue: null, remainingValue: null },
+    };
+  }
+  const stroops = BigInt(checkout.excess ?? 0);
   return {
-    receivedAmount: formatAmount(sums.received),
-    remainingAmount: formatAmount(remainingOf(sums)),
-    excessAmount: excess === null ? null : formatAmount(excess),
+    receivedAmount: formatAmount(BigInt(checkout.paidIn ?? 0)),
+    remainingAmount: remaining === '0' ? '0' : null,
+    excessAmount: excess === null || stroops === 0n ? null : formatAmount(stroops),
+    receivedValue: received,
+    remainingValue: remaining,
   };
 }
 
@@ -44,6 +59,9 @@ export function toCheckout({ checkout, product, wallet }: CheckoutFacts, publicU
     assetCode: checkout.assetCode,
     assetIssuer: checkout.assetIssuer,
     amount: checkout.amount,
+    currency: checkout.currency ?? null,
+    price: checkout.price ?? null,
+    quote: null,
     quantity: checkout.quantity,
     ...balanceOf(checkout),
     product: product && toProductSummary(product),

@@ -46,7 +46,10 @@ export const paymentLines = linesIn<Payment>({
   ...product,
   ...plain<Payment>('walletId', 'refundedAmount'),
   refunds: ({ refunds }) => JSON.stringify(refunds),
-  ...plain<Payment>('explorerUrl', 'createdAt'),
+  currency: ({ value }) => value?.currency ?? null,
+  value: ({ value }) => value?.amount ?? null,
+  rate: ({ value }) => value?.rate ?? null,
+  ...plain<Payment>('needsDecision', 'decisionNote', 'explorerUrl', 'createdAt'),
 });
 
 export const checkoutLines = linesIn<Checkout>({
@@ -54,6 +57,7 @@ export const checkoutLines = linesIn<Checkout>({
   metadata: ({ metadata }) => JSON.stringify(metadata),
   ...plain<Checkout>('name', 'description', 'assetCode', 'assetIssuer', 'amount', 'quantity'),
   ...plain<Checkout>('receivedAmount', 'remainingAmount', 'excessAmount'),
+  ...plain<Checkout>('currency', 'price', 'receivedValue', 'remainingValue'),
   ...product,
   walletId: ({ wallet }) => wallet.id,
   walletName: ({ wallet }) => wallet.name,

@@ -1,8 +1,12 @@
-/** Stored documents → the shapes that the contracts promise. The API and the events say the same because both come from here. */
+/** Stored documents → the shapes that the contracts promise. The API and the events say the same because both come from here; quotes, which hold for a
+ *  moment only, are added by the API. */
 
 import type { Contract } from '../../contracts/index.js';
+import { knownAsset } from '../../contracts/known-assets.js';
 import { networkInfo } from '../../contracts/networks.js';
 import type { OutputOf } from '../../contracts/operation.js';
+import { formatAmount } from '../domain/amount.js';
+import { type Asset, assetName } from '../domain/asset.js';
 import type { GapDoc } from '../stores/gaps.js';
 import type { PaymentLinkDoc } from '../stores/payment-links.js';
 import type { PaymentDoc } from '../stores/payments.js';
@@ -31,6 +35,22 @@ export const toGap = ({ fromLedger, toLedger, at, mendedAt }: GapDoc): Gap => ({
   mendedAt: mendedAt?.toISOString() ?? null,
 });
 
+/** Lumens first, then by code. */
+export const toWalletAssets = (
+  held: readonly { asset: Asset; stroops: bigint; authorized: boolean }[],
+): OutputOf<Contract['wallets']['assets']> =>
+  held
+    .toSorted((a, b) => orderOf(a.asset).localeCompare(orderOf(b.asset), 'en'))
+    .map(({ asset: { code, issuer }, stroops, authorized }) => {
+      const known = knownAsset(code, issuer);
+      return {
+        ...{ assetCode: code, assetIssuer: issuer, balance: formatAmount(stroops), authorized },
+        known: known && { name: known.name, domain: known.domain },
+      };
+    });
+
+const orderOf = (asset: Asset) => (asset.issuer === null ? '' : assetName(asset));
+
 export const toWalletSummary = ({ _id, name, address, network }: WalletDoc): Product['wallet'] => ({
   id: _id,
   name,
@@ -48,22 +68,34 @@ export const toProduct = (product: Omit<ProductDoc, 'history'>, wallet: WalletDo
   priceType: product.priceType,
   price: product.price,
   minAmount: product.minAmount,
+  currency: product.currency ?? null,
+  quote: null,
   active: product.active,
   wallet: toWalletSummary(wallet),
   paymentLinkCount: product.paymentLinkCount,
   createdAt: product.createdAt.toISOString(),
 });
 
-export const toProductSummary = ({ _id, name, assetCode, priceType, price }: ProductDoc): PaymentLink['product'] => ({
+export const toProductSummary = ({
+  _id,
+  name,
+  assetCode,
+  priceType,
+  price,
+  currency = null,
+}: ProductDoc): PaymentLink['product'] => ({
   id: _id,
   name,
   assetCode,
   priceType,
   price,
+  currency,
+  quote: null,
 });
 
 export const toPaymentLink = (link: PaymentLinkDoc, product: ProductDoc, publicUrl: string): PaymentLink => ({
   id: link._id,
+  name: link.name,
   slug: link.slug,
   memo: link.memo,
   url: `${publicUrl}/p/${link.slug}`,
@@ -100,11 +132,18 @@ export const toPayment = (payment: PaymentDoc, product: ProductDoc | null): Paym
   checkoutId: payment.checkoutId ?? null,
   product: product && toProductSummary(product),
   walletId: payment.walletId,
+  needsDecision: payment.needsDecision,
+  decisionNote: payment.dismissal?.note ?? null,
+  value: shownValue(payment),
   refundedAmount: payment.refundedAmount ?? '0',
   refunds: (payment.refunds ?? []).map(({ at, ...refund }) => ({ ...refund, at: at.toISOString() })),
   explorerUrl: networkInfo[payment.network].explorerUrl?.(payment.transactionHash) ?? null,
   createdAt: payment.createdAt.toISOString(),
 });
+
+/** One that is REJECTED counts for nothing, until it is accepted. */
+const shownValue = ({ status, value }: PaymentDoc): Payment['value'] =>
+  value && status !== 'REJECTED' ? { ...value, rateAt: value.rateAt.toISOString() } : null;
 
 export const toWebhook = (webhook: WebhookDoc): Webhook => ({
   id: webhook._id,

@@ -5,7 +5,7 @@ import type { OutputOf } from '../../contracts/operation.js';
 import type { Asset } from '../domain/asset.js';
 import { memoIdOf } from '../domain/memo.js';
 import { muxedAddressOf } from '../domain/muxed.js';
-import { payUri } from '../domain/sep7.js';
+import type { PayUri } from '../domain/sep7.js';
 import { qrSvg } from './qr.js';
 
 export type Instructions = OutputOf<Contract['paymentLinks']['instructions']>;
@@ -20,14 +20,10 @@ export interface Payable {
   pageUrl: string;
 }
 
-export async function toInstructions({
-  address,
-  network,
-  memo,
-  asset,
-  amount,
-  pageUrl,
-}: Payable): Promise<Instructions> {
+export async function toInstructions(
+  { address, network, memo, asset, amount, pageUrl }: Payable,
+  payUri: PayUri,
+): Promise<Instructions> {
   const memoId = memoIdOf(memo);
   const uri = payUri({ destination: address, amount, asset, memo, network });
   return {

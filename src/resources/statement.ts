@@ -13,10 +13,11 @@ export const toStatement = (walletId: string, from: Date, to: Date, rows: Statem
     assetIssuer: asset.issuer,
     opening: formatSigned(opening),
     closing: formatSigned(closing),
-    movements: movements.map(({ asset: _, stroops, at, ...movement }) => ({
+    movements: movements.map(({ asset: _, stroops, at, changeIndex: __, value, ...movement }) => ({
       ...movement,
       at: at.toISOString(),
       amount: formatSigned(stroops),
+      value: value && { ...value, rateAt: value.rateAt.toISOString() },
     })),
   })),
 });
@@ -33,6 +34,9 @@ const COLUMNS = [
   'counterparty',
   'memo',
   'paymentId',
+  'currency',
+  'value',
+  'rate',
 ] as const;
 
 /** Each asset begins with a row `opening` and ends with a row `closing`. */
@@ -40,7 +44,10 @@ export function statementCsv({ from, to, assets }: Statement): string {
   const rows: Partial<Record<(typeof COLUMNS)[number], string | number | null>>[] = assets.flatMap(
     ({ assetCode, assetIssuer, opening, closing, movements }) => [
       { assetCode, assetIssuer, at: from, kind: 'opening', amount: opening },
-      ...movements.map((movement) => ({ assetCode, assetIssuer, ...movement })),
+      ...movements.map(({ value, ...movement }) => ({
+        ...{ assetCode, assetIssuer, ...movement },
+        ...(value && { currency: value.currency, value: value.amount, rate: value.rate }),
+      })),
       { assetCode, assetIssuer, at: to, kind: 'closing', amount: closing },
     ],
   );

@@ -1,16 +1,23 @@
 /** The caller's account, and the opening of accounts with their first key: by an administrator or the demo, not by the API. */
 import type { Contract } from '../../contracts/index.js';
 import type { Clock } from '../clock.js';
+import { formatAmount, parseAmount } from '../domain/amount.js';
 import { notFound } from '../domain/api-error.js';
+import { NO_BRAND } from '../domain/brand.js';
 import type { NewId } from '../domain/ids.js';
 import type { AccountDoc, AccountStore } from '../stores/accounts.js';
 import type { ForAccount } from '../stores/index.js';
 import type { ServiceOf } from './caller.js';
+import type { RateNeeds } from './rate-needs.js';
 
 export function createAccountService({
   forAccount,
+  rateNeeds,
+  clock,
 }: {
   forAccount: ForAccount<'account'>;
+  rateNeeds: Pick<RateNeeds, 'ofBooks'>;
+  clock: Pick<Clock, 'now'>;
 }): ServiceOf<Contract['account']> {
   return {
     async get({ accountId }) {
@@ -18,12 +25,38 @@ export function createAccountService({
       if (!account) throw notFound('account');
       return toAccount(account);
     },
+
+    async update({ accountId }, { brand = {}, rateMarkupPercent, booksCurrency }) {
+      const { account } = forAccount(accountId);
+      const before = await account.get();
+      if (!before) throw notFound('account');
+      const percent = rateMarkupPercent === undefined ? undefined : formatAmount(parseAmount(rateMarkupPercent)!);
+      // JSON has no undefined, tRPC may.
+      const named = Object.entries(brand).filter(([, value]) => value !== undefined);
+      const changes = {
+        ...(named.length > 0 ? { brand: Object.fromEntries(named) } : {}),
+        ...(percent !== undefined && percent !== markupOf(before) ? { percent } : {}),
+        ...(booksCurrency !== undefined && booksCurrency !== (before.booksCurrency ?? null)
+          ? { currency: booksCurrency }
+          : {}),
+      };
+      if (Object.keys(changes).length === 0) return toAccount(before);
+      if (changes.currency) await rateNeeds.ofBooks(accountId, changes.currency);
+      const after = await account.change(changes, clock.now());
+      if (!after) throw notFound('account');
+      return toAccount(after);
+    },
   };
 }
+
+const markupOf = ({ rateMarkups }: AccountDoc): string => rateMarkups?.at(-1)?.percent ?? '0';
 
 export const toAccount = (account: AccountDoc) => ({
   id: account._id,
   name: account.name,
+  brand: { ...NO_BRAND, ...account.brand },
+  rateMarkupPercent: markupOf(account),
+  booksCurrency: account.booksCurrency ?? null,
   createdAt: account.createdAt.toISOString(),
 });
 

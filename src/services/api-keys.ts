@@ -1,15 +1,14 @@
 /** API keys of the caller's account. A full key is in the answer that made it and nowhere else. */
-import { apiKeyFieldErrors } from '../../contracts/api-keys.js';
 import type { Contract } from '../../contracts/index.js';
 import { type Clock, systemClock } from '../clock.js';
-import { conflict, invalid, notFound } from '../domain/api-error.js';
+import { conflict, notFound } from '../domain/api-error.js';
 import { hashApiKey, KEY_REMEMBERED_MS, newApiKey } from '../domain/api-key.js';
 import type { NewId } from '../domain/ids.js';
 import { mask } from '../domain/signature.js';
 import type { ApiKeyDoc } from '../stores/api-keys.js';
 import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
-import type { ServiceOf } from './caller.js';
+import type { Caller, ServiceOf } from './caller.js';
 import type { Quota } from './quota.js';
 
 export function createApiKeyService(deps: {
@@ -28,13 +27,16 @@ export function createApiKeyService(deps: {
     const key = newApiKey(clock);
     return { key, kept: { hash: hashApiKey(key), keyMasked: mask(key) } };
   };
+  /** The end of a key that the caller makes: none outlives the caller's own. An administrator has no key, and no end. */
+  const endFor = async ({ accountId, keyId }: Caller, wanted: Date | null): Promise<Date | null> => {
+    const latest = (await forAccount(accountId).apiKeys.byId(keyId))?.expiresAt ?? null;
+    return latest !== null && (wanted === null || wanted > latest) ? latest : wanted;
+  };
 
   return {
-    async create({ accountId, reservedId }, { name, scope, expiresAt }) {
+    async create(caller, { name, scope, expiresAt }) {
+      const { accountId, reservedId } = caller;
       const { apiKeys } = forAccount(accountId);
-      const now = clock.now();
-      const [fault] = apiKeyFieldErrors({ expiresAt }, { now });
-      if (fault) throw invalid(fault);
       const { key, kept } = make();
       const apiKey: ApiKeyDoc = {
         _id: (reservedId ?? newId)('key'),
@@ -43,9 +45,9 @@ export function createApiKeyService(deps: {
         scope,
         ...kept,
         lastUsedAt: null,
-        expiresAt: expiresAt ? new Date(expiresAt) : null,
+        expiresAt: await endFor(caller, expiresAt ? new Date(expiresAt) : null),
         sparedCount: 0,
-        createdAt: now,
+        createdAt: clock.now(),
       };
       // Of a creation that is repeated after a crash the key is there already, and replaced.
       const isMade = reservedId !== undefined && (await apiKeys.byId(apiKey._id)) !== null;
@@ -60,10 +62,12 @@ export function createApiKeyService(deps: {
       return { items: items.map(toApiKey), meta };
     },
 
-    async rotate({ accountId }, { id }) {
-      const { apiKeys } = forAccount(accountId);
+    async rotate(caller, { id }) {
+      const { apiKeys } = forAccount(caller.accountId);
+      const old = await apiKeys.byId(id);
+      if (!old) throw notFound('API key');
       const { key, kept } = make();
-      const apiKey = await apiKeys.replaceKey(id, kept);
+      const apiKey = await apiKeys.replaceKey(id, { ...kept, expiresAt: await endFor(caller, old.expiresAt) });
       if (!apiKey) throw notFound('API key');
       await untilForgotten();
       return { ...toApiKey(apiKey), key };

@@ -1,12 +1,17 @@
 /** Who calls, as every service learns it from the API key; and the shape that all services together have. */
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
+import type { Role } from '../../contracts/roles.js';
 import type { IdPrefix } from '../domain/ids.js';
 
 export interface Caller {
   accountId: string;
+  /** Empty where no key is used. */
   keyId: string;
+  /** A user's: whether the role may change anything. */
   scope: 'FULL' | 'READ';
+  /** The user who is signed in to the dashboard with a passkey. Absent for an API key. */
+  user?: { id: string; name: string; role: Role };
   /** Hash of the key: what goes on answering ends when it no longer works. Absent where no key is sent. */
   keyHash?: string;
   /** Aborts when the caller has hung up. Absent where nothing waits for that. */
@@ -16,6 +21,10 @@ export interface Caller {
   /** With an Idempotency-Key: an earlier run of the request did not answer, and may have had its effect. */
   isRepeated?: boolean;
 }
+
+/** The user whose checkouts, and their payments, are all that the caller sees of them; undefined for one who sees every one. */
+export const onlySeller = ({ user }: Pick<Caller, 'user'>): string | undefined =>
+  user?.role === 'CASHIER' ? user.id : undefined;
 
 /** One function per operation of a resource: takes the caller first, returns the resource or `{items, meta}`, throws `ApiError`. */
 export type ServiceOf<Resource> = {

@@ -1,25 +1,36 @@
 /** The terms of a new checkout: what is sold, for how much, and to which wallet it is paid. They come from a product, or from the request alone. */
+import type { FieldError } from '../../contracts/errors.js';
 import type { Contract } from '../../contracts/index.js';
-import type { ParsedInputOf } from '../../contracts/operation.js';
+import type { ParsedInputOf, RawBody } from '../../contracts/operation.js';
+import { minorDigitErrors } from '../../contracts/rates.js';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../domain/amount.js';
 import { conflict, invalid } from '../domain/api-error.js';
 import { gapFoundAt } from '../domain/coverage.js';
 import type { CheckoutDoc } from '../stores/checkouts.js';
 import type { ForAccount } from '../stores/index.js';
 import type { ProductDoc } from '../stores/products.js';
+import { NO_SUCH } from './no-such.js';
 
 type Input = ParsedInputOf<Contract['checkouts']['create']>;
 
 /** What never changes once the checkout is made. */
 export type CheckoutTerms = Pick<
   CheckoutDoc,
-  'productId' | 'walletId' | 'name' | 'description' | 'assetCode' | 'assetIssuer' | 'amount' | 'quantity' | 'gapBefore'
+  | 'productId'
+  | 'walletId'
+  | 'name'
+  | 'description'
+  | 'assetCode'
+  | 'assetIssuer'
+  | 'amount'
+  | 'currency'
+  | 'price'
+  | 'quantity'
+  | 'gapBefore'
 >;
 
-export const unknownProduct = () =>
-  invalid({ path: 'productId', message: 'There is no such product.', code: 'not_found' });
-export const unknownWallet = () =>
-  invalid({ path: 'walletId', message: 'There is no such wallet.', code: 'not_found' });
+export const unknownProduct = () => invalid(NO_SUCH.product);
+export const unknownWallet = () => invalid(NO_SUCH.wallet);
 export const inactiveWallet = () => conflict('The wallet is inactive: make it active first.');
 
 /** @throws ApiError `validation_error` for what does not fit the product, `conflict` where product or wallet is inactive */
@@ -46,36 +57,53 @@ export async function termsOf(
     description: input.description ?? null,
     assetCode: input.assetCode!,
     assetIssuer: input.assetIssuer ?? null,
-    amount: formatAmount(parseAmount(input.amount!)!),
+    ...(input.currency
+      ? { amount: null, currency: input.currency, price: canonical(input.price!) }
+      : { amount: canonical(input.amount!) }),
     quantity: null,
     gapBefore: gapFoundAt(wallet.gap),
   };
 }
 
+const canonical = (amount: string): string => formatAmount(parseAmount(amount)!);
+
 /** The terms that a product gives the checkout. @throws ApiError `validation_error` */
-function termsOfProduct(product: ProductDoc, { quantity, amount }: Input): Omit<CheckoutTerms, 'gapBefore'> {
-  const { _id: productId, walletId, name, description, assetCode, assetIssuer } = product;
+function termsOfProduct(product: ProductDoc, input: Input): Omit<CheckoutTerms, 'gapBefore'> {
+  const [fault, ...others] = productTermFaults(product, input);
+  if (fault) throw invalid(fault, ...others);
+  const { _id: productId, walletId, name, description, assetCode, assetIssuer, currency } = product;
   const terms = { productId, walletId, name, description, assetCode, assetIssuer };
-  if (product.priceType === 'FIXED') {
-    if (amount !== undefined) {
-      throw invalid({ path: 'amount', message: 'The product has a fixed price.', code: 'not_allowed' });
-    }
-    const count = quantity ?? 1;
-    const total = parseAmount(product.price!)! * BigInt(count);
-    if (total > MAX_STROOPS) {
-      throw invalid({ path: 'quantity', message: 'Costs more than the ledger can hold.', code: 'too_big' });
-    }
-    return { ...terms, amount: formatAmount(total), quantity: count };
+  const pricedAt = (sum: string) => (currency ? { amount: null, currency, price: sum } : { amount: sum });
+  if (product.priceType === 'CUSTOM')
+    return { ...terms, ...pricedAt(canonical((currency ? input.price : input.amount)!)), quantity: null };
+  const count = input.quantity ?? 1;
+  return { ...terms, ...pricedAt(formatAmount(priceOf(product) * BigInt(count))), quantity: count };
+}
+
+const priceOf = (product: ProductDoc): bigint => parseAmount(product.price!)!;
+
+/** What of a body does not go together with its product. @param body as it was sent, valid or not */
+export function productTermFaults(product: ProductDoc, body: RawBody): FieldError[] {
+  const faults: FieldError[] = [];
+  const fault = (path: string, message: string, code: string) => void faults.push({ path, message, code });
+  const { priceType, currency, minAmount, assetCode } = product;
+  const { quantity } = body;
+  if (priceType === 'FIXED') {
+    for (const path of ['amount', 'price'])
+      if (body[path] != null) fault(path, 'The product has a fixed price.', 'not_allowed');
+    if (Number.isSafeInteger(quantity) && priceOf(product) * BigInt(quantity as number) > MAX_STROOPS)
+      fault('quantity', 'Costs more than the ledger can hold.', 'too_big');
+    return faults;
   }
-  const faults = [
-    ...(quantity == null
-      ? []
-      : [{ path: 'quantity', message: 'Only a FIXED product has a quantity.', code: 'not_allowed' }]),
-    ...(amount === undefined ? [{ path: 'amount', message: 'Required for a CUSTOM product.', code: 'required' }] : []),
-    ...(amount !== undefined && product.minAmount !== null && parseAmount(amount)! < parseAmount(product.minAmount)!
-      ? [{ path: 'amount', message: `The minimum is ${product.minAmount} ${assetCode}.`, code: 'too_small' }]
-      : []),
-  ];
-  if (faults.length > 0) throw invalid(faults[0]!, ...faults.slice(1));
-  return { ...terms, amount: formatAmount(parseAmount(amount!)!), quantity: null };
+  // The payer's sum is in the product's currency, or in its asset.
+  const [path, other] = currency ? (['price', 'amount'] as const) : (['amount', 'price'] as const);
+  const sum = body[path];
+  if (quantity != null) fault('quantity', 'Only a FIXED product has a quantity.', 'not_allowed');
+  if (body[other] != null)
+    fault(other, `The product is not priced in ${currency ? 'its asset' : 'a currency'}.`, 'not_allowed');
+  if (sum == null) fault(path, 'Required for a CUSTOM product.', 'required');
+  const units = typeof sum === 'string' ? parseAmount(sum) : null;
+  if (units !== null && minAmount !== null && units < parseAmount(minAmount)!)
+    fault(path, `The minimum is ${minAmount} ${currency ?? assetCode}.`, 'too_small');
+  return [...faults, ...minorDigitErrors(currency, { [path]: sum })];
 }

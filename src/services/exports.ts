@@ -2,12 +2,13 @@
 import type { downloads } from '../../contracts/exports.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
 import { rateLimited } from '../domain/api-error.js';
+import { loadPayables } from '../payments/payable.js';
 import { toCheckout } from '../resources/checkout.js';
 import { checkoutLines, type Lines, paymentLines } from '../resources/export.js';
 import type { Database, Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { Caller } from './caller.js';
-import { filterOf as checkoutFilterOf, withFacts } from './checkouts.js';
+import { filterOf as checkoutFilterOf } from './checkouts.js';
 import { filterOf as paymentFilterOf, withProducts } from './payments.js';
 
 type Downloads = typeof downloads;
@@ -30,8 +31,7 @@ export interface ExportService {
   };
 }
 
-/** Exports that one account has running in this process: each holds a moment of the database. */
-const MOST_OF_ACCOUNT = 2;
+/** Running in this process: each holds a moment of the database. */
 const MOST_IN_ALL = 50;
 const RETRY_AFTER_S = 5;
 /** Products of one export, and as many wallets. */
@@ -41,15 +41,17 @@ export function createExportService(deps: {
   forAccount: ForAccount<'payments' | 'checkouts' | 'products' | 'wallets'>;
   snapshot: Database['snapshot'];
   publicUrl: string;
+  /** Running in this process at a time. */
+  mostOfAccount: number;
 }): ExportService {
-  const { forAccount, snapshot, publicUrl } = deps;
+  const { forAccount, snapshot, publicUrl, mostOfAccount } = deps;
   const running = new Map<string, number>();
 
   /** Counts the export from its first chunk to its end. @throws ApiError `rate_limited` when too many run already */
   function counted<T>(accountId: string, chunks: AsyncIterable<T>): AsyncIterable<T> {
     const mine = running.get(accountId) ?? 0;
     const all = [...running.values()].reduce((sum, count) => sum + count, 0);
-    if (mine >= MOST_OF_ACCOUNT || all >= MOST_IN_ALL) throw rateLimited(RETRY_AFTER_S);
+    if (mine >= mostOfAccount || all >= MOST_IN_ALL) throw rateLimited(RETRY_AFTER_S);
     return (async function* () {
       running.set(accountId, (running.get(accountId) ?? 0) + 1);
       try {
@@ -83,7 +85,7 @@ export function createExportService(deps: {
         const remembered = { products: remembering(stores.products), wallets: remembering(stores.wallets) };
         const batches = snapshot(async function* (session) {
           for await (const batch of stores.checkouts.batches(checkoutFilterOf(filter), session)) {
-            yield (await withFacts(batch, remembered, session)).map((facts) => toCheckout(facts, publicUrl));
+            yield (await loadPayables(remembered, batch, session)).map((payable) => toCheckout(payable, publicUrl));
           }
         });
         return toDownload(`checkouts.${format}`, lines, counted(accountId, chunksOf(batches, lines)));

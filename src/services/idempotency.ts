@@ -118,7 +118,8 @@ export function createIdempotency(deps: {
       if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
         throw new ApiError('bad_request', 'Idempotency-Key must have 1 to 255 printable ASCII characters.');
       }
-      const id = sha256([caller.accountId, method, path, key]);
+      // A key of one user is none of another's.
+      const id = sha256([caller.accountId, method, path, key, ...(caller.user ? [caller.user.id] : [])]);
       const giveUpAtMs = clock.nowMs() + WAIT_MS;
       for (;;) {
         if (!turns.has(id)) {

@@ -5,8 +5,10 @@ import { formatAmount, parseAmount } from '../domain/amount.js';
 import { badRequest, conflict, invalid, notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import { createMemo } from '../domain/memo.js';
+import type { PayUri } from '../domain/sep7.js';
 import { createSlug } from '../domain/slug.js';
-import { toPaymentLink } from '../resources/index.js';
+import type { LedgerStamper } from '../ingest/ledger-stamper.js';
+import { type PaymentLink, toPaymentLink } from '../resources/index.js';
 import { toInstructions } from '../resources/instructions.js';
 import type { Database } from '../stores/database.js';
 import type { AccountStores, ForAccount } from '../stores/index.js';
@@ -14,8 +16,9 @@ import type { PaymentLinkDoc } from '../stores/payment-links.js';
 import type { ProductDoc } from '../stores/products.js';
 import type { ServiceOf } from './caller.js';
 import { countBy, createGroupCommit } from './group-commit.js';
-import type { LedgerStamper } from './ledger-stamper.js';
+import { NO_SUCH } from './no-such.js';
 import { type WithWallet, withWallet } from './products-with-wallets.js';
+import type { Quotes } from './quotes.js';
 import { Taken } from './taken.js';
 
 /** Each switch is kept in the link's document, which is read with every payment. */
@@ -38,8 +41,27 @@ export function createPaymentLinkService(deps: {
   clock: Clock;
   newId: NewId;
   publicUrl: string;
+  payUri: PayUri;
+  quotes: Quotes;
 }): ServiceOf<Contract['paymentLinks']> {
-  const { forAccount, transaction, stamper, clock, newId, publicUrl } = deps;
+  const { forAccount, transaction, stamper, clock, newId, publicUrl, payUri, quotes } = deps;
+
+  /** With what each asks now. */
+  async function quoted(accountId: string, links: readonly PaymentLink[], products: readonly ProductDoc[]) {
+    const priced = products.filter(({ currency }) => currency);
+    if (priced.length === 0) return [...links];
+    const wallets = await forAccount(accountId).wallets.byIds([...new Set(priced.map(({ walletId }) => walletId))]);
+    const networkOf = new Map(wallets.map(({ _id, network }) => [_id, network]));
+    const byId = new Map(priced.map((product) => [product._id, product]));
+    return quotes.links(accountId, links, (link) => {
+      const product = byId.get(link.product.id);
+      const network = product && networkOf.get(product.walletId);
+      return network && { product, network };
+    });
+  }
+
+  const show = async (link: PaymentLinkDoc, product: ProductDoc) =>
+    (await quoted(link.accountId, [toPaymentLink(link, product, publicUrl)], [product]))[0]!;
 
   const productOf = async (link: PaymentLinkDoc): Promise<ProductDoc> => {
     const product = await forAccount(link.accountId).products.byId(link.productId);
@@ -63,23 +85,24 @@ export function createPaymentLinkService(deps: {
       const productById = await products.countLinks(countBy(links.map(({ productId }) => productId)), session);
       return links.map(({ productId }) => {
         const product = productById.get(productId);
-        if (!product) throw invalid({ path: 'productId', message: 'There is no such product.', code: 'not_found' });
+        if (!product) throw invalid(NO_SUCH.product);
         return product;
       });
     }),
   );
 
   return {
-    async create({ accountId, reservedId }, { productId }) {
+    async create({ accountId, reservedId }, { productId, name }) {
       const { paymentLinks } = forAccount(accountId);
       const _id = reservedId?.('link') ?? newId('link');
       const made = reservedId && (await paymentLinks.byId(_id));
-      if (made) return toPaymentLink(made, await productOf(made), publicUrl);
+      if (made) return show(made, await productOf(made));
       for (;;) {
         const link: PaymentLinkDoc = {
           _id,
           accountId,
           productId,
+          name: name ?? null,
           slug: createSlug(clock),
           memo: createMemo(clock, 'link'),
           active: true,
@@ -90,7 +113,7 @@ export function createPaymentLinkService(deps: {
         };
         try {
           const product = await insert(accountId, link);
-          return toPaymentLink(link, product, publicUrl);
+          return show(link, product);
         } catch (error) {
           if (!(error instanceof Taken)) throw error;
         }
@@ -103,21 +126,19 @@ export function createPaymentLinkService(deps: {
       const { items, meta } = await paymentLinks.list({ productId, active, search: found }, request);
       const used = await products.byIds([...new Set(items.map((link) => link.productId))]);
       const productById = new Map(used.map((product) => [product._id, product]));
-      return {
+      const shown = items.flatMap((link) => {
+        const product = productById.get(link.productId);
         // A link whose product was deleted between the two reads is gone as well.
-        items: items.flatMap((link) => {
-          const product = productById.get(link.productId);
-          return product ? [toPaymentLink(link, product, publicUrl)] : [];
-        }),
-        meta,
-      };
+        return product ? [toPaymentLink(link, product, publicUrl)] : [];
+      });
+      return { items: await quoted(accountId, shown, used), meta };
     },
 
     async get({ accountId }, { id }) {
       const { paymentLinks } = forAccount(accountId);
       const link = await paymentLinks.byId(id);
       if (!link) throw notFound('payment link');
-      return toPaymentLink(link, await productOf(link), publicUrl);
+      return show(link, await productOf(link));
     },
 
     async instructions({ accountId }, { id, amount }) {
@@ -129,31 +150,39 @@ export function createPaymentLinkService(deps: {
       if (!link.active) throw conflict('This payment link is inactive.');
       if (!product.active) throw conflict('The product of this payment link is inactive.');
       if (!wallet.active) throw conflict('The wallet of this payment link is inactive.');
-      return toInstructions({
-        address: wallet.address,
-        network: wallet.network,
-        memo: link.memo,
-        asset: { code: product.assetCode, issuer: product.assetIssuer },
-        amount: asked,
-        pageUrl: toPaymentLink(link, product, publicUrl).url,
-      });
+      const due = asked === null ? null : await quotes.asked(accountId, product, wallet.network, asked);
+      return toInstructions(
+        {
+          address: wallet.address,
+          network: wallet.network,
+          memo: link.memo,
+          asset: { code: product.assetCode, issuer: product.assetIssuer },
+          amount: due,
+          pageUrl: toPaymentLink(link, product, publicUrl).url,
+        },
+        payUri,
+      );
     },
 
-    async update({ accountId }, { id, active }) {
+    async update({ accountId }, { id, active, name }) {
       const { paymentLinks } = forAccount(accountId);
       const before = await paymentLinks.byId(id);
       if (!before) throw notFound('payment link');
       const { product, wallet } = await soldBy(before);
-      if (active === undefined || active === before.active) return toPaymentLink(before, product, publicUrl);
-      if (before.history.length > MAX_SWITCHES) {
+      const switched = active !== undefined && active !== before.active;
+      const renamed = name !== undefined && name !== before.name;
+      if (!switched && !renamed) return show(before, product);
+      if (switched && before.history.length > MAX_SWITCHES) {
         throw conflict(`This payment link was switched on or off ${MAX_SWITCHES} times: make another one.`);
       }
-      const stamp = await stamper.stamp(wallet.network);
-      const after =
-        (await transaction((session) => paymentLinks.setActive(id, active, stamp, session))) ??
-        (await paymentLinks.byId(id));
+      const stamp = switched ? await stamper.stamp(wallet.network) : null;
+      await transaction(async (session) => {
+        if (renamed) await paymentLinks.rename(before, name, session);
+        if (stamp) await paymentLinks.setActive(id, !before.active, stamp, session);
+      });
+      const after = await paymentLinks.byId(id);
       if (!after) throw notFound('payment link');
-      return toPaymentLink(after, product, publicUrl);
+      return show(after, product);
     },
 
     async delete({ accountId }, { id }) {
@@ -180,7 +209,7 @@ function amountToPay(product: ProductDoc, asked: string | null): string | null {
   if (asked === null) return null;
   const stroops = parseAmount(asked)!;
   if (product.minAmount !== null && stroops < parseAmount(product.minAmount)!) {
-    throw badRequest(`amount: The minimum is ${product.minAmount} ${product.assetCode}.`);
+    throw badRequest(`amount: The minimum is ${product.minAmount} ${product.currency ?? product.assetCode}.`);
   }
   return formatAmount(stroops);
 }

@@ -1,34 +1,29 @@
 /** What the API does with payments: reading them, and what a merchant decides about those that were not taken. */
+import type { FieldError } from '../../contracts/errors.js';
 import type { Contract } from '../../contracts/index.js';
-import type { ParsedInputOf } from '../../contracts/operation.js';
+import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
 import { PAYMENT_STATUSES } from '../../contracts/payments.js';
+import { minorDigitErrors } from '../../contracts/rates.js';
 import type { Clock } from '../clock.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
-import { ApiError, conflict, invalid, notFound, rateLimited } from '../domain/api-error.js';
-import { effectsOf } from '../domain/payment-effects.js';
-import { isPayable, payUri } from '../domain/sep7.js';
-import type { LedgerClose } from '../domain/terms.js';
-import type { Outbox, PaymentTarget } from '../events/outbox.js';
+import { badRequest, conflict, invalid, notFound, unavailable } from '../domain/api-error.js';
+import type { Pair } from '../domain/rate-pair.js';
+import { isPayable, type PayUri } from '../domain/sep7.js';
+import type { BookByHash } from '../ingest/refund-by-hash.js';
+import { assetOf, leftOf, withLate } from '../payments/checkout.js';
+import { judgeAssigned, toJudgedFields } from '../payments/judge.js';
+import { networksOf, type Payable, pairsOf, payableOf, withTermsAt } from '../payments/payable.js';
+import type { Settle } from '../payments/settle.js';
+import type { LoadRates } from '../rates/book.js';
 import { type Payment, toPayment } from '../resources/index.js';
+import type { CheckoutDoc } from '../stores/checkouts.js';
 import type { Database, Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { PaymentDoc, PaymentFilter } from '../stores/payments.js';
 import type { AccountProducts } from '../stores/products.js';
-import {
-  afterAcceptance,
-  judgeByCheckout,
-  judgeByHistory,
-  networkInForce,
-  type StoredVerdict,
-} from '../stores/verdict.js';
-import type { ServiceOf } from './caller.js';
-
-/** Looks a transaction up on the ledger and books what it gives back of a payment. @param targetOf what the payment belongs to */
-export type BookRefund = (
-  payment: PaymentDoc,
-  transactionHash: string,
-  targetOf: (session: Session) => Promise<PaymentTarget | null>,
-) => Promise<'booked' | 'ledger_away' | keyof typeof REFUND_REFUSALS>;
+import { onlySeller, type ServiceOf } from './caller.js';
+import { NO_SUCH } from './no-such.js';
+import type { Quotes } from './quotes.js';
 
 const REFUND_REFUSALS = {
   no_refund:
@@ -41,12 +36,15 @@ type ListFilter = Omit<ParsedInputOf<Contract['payments']['list']>, 'page' | 'pa
 /** What a list of payments shows unless statuses are asked for. */
 export const MATCHED = PAYMENT_STATUSES.filter((status) => status !== 'UNMATCHED');
 
+/** Nothing is ever to be decided about one that is COMPLETED. */
+const DECIDABLE = PAYMENT_STATUSES.filter((status) => status !== 'COMPLETED');
+
 /** The list's filters as the store knows them. */
 export function filterOf(query: ListFilter): PaymentFilter {
   const { status, createdFrom, createdTo, ...equal } = query;
   return {
     ...equal,
-    status: status && status.length > 0 ? status : MATCHED,
+    status: status && status.length > 0 ? status : query.needsDecision ? DECIDABLE : MATCHED,
     createdFrom: createdFrom === undefined ? undefined : new Date(createdFrom),
     createdTo: createdTo === undefined ? undefined : new Date(createdTo),
   };
@@ -63,25 +61,47 @@ export async function withProducts(
   return payments.map((payment) => toPayment(payment, byId.get(payment.productId ?? '') ?? null));
 }
 
-/** Books refunds that were read before a payment became one of its link or checkout. @returns whether there were any */
-export type BookWaitingRefunds = (
-  received: readonly { payment: PaymentDoc; target: PaymentTarget }[],
+interface Assigned {
+  paymentLinkId?: string | null | undefined;
+  checkoutId?: string | null | undefined;
+}
+const noSuchIn = ({ checkoutId }: Assigned): FieldError => (checkoutId ? NO_SUCH.checkout : NO_SUCH.link);
+const closeOf = ({ ledger, ledgerClosedAt }: PaymentDoc) => ({ ledger, closedAt: ledgerClosedAt });
+
+/** What a payment is to be given to, as of the payment's ledger; null when it is gone. */
+export async function findAssigned(
+  stores: ReturnType<ForAccount<'paymentLinks' | 'checkouts' | 'products' | 'wallets'>>,
+  ids: Assigned,
+  payment: PaymentDoc | null,
   session: Session,
-) => Promise<boolean>;
+): Promise<Payable | null> {
+  const found = await payableOf(stores, ids, session);
+  return found && payment ? withTermsAt(stores.products, found, [closeOf(payment)], session) : found;
+}
+
+/** Why the payment cannot be given to it, whatever the payment's status is. */
+export function faultOfAssignment(found: Payable | null, ids: Assigned, payment: PaymentDoc | null): FieldError | null {
+  if (!found) return noSuchIn(ids);
+  const networks = payment && networksOf(found, closeOf(payment));
+  if (!payment || networks?.includes(payment.network)) return null;
+  const [path, what] = ids.checkoutId ? ['checkoutId', 'checkout'] : ['paymentLinkId', 'payment link'];
+  const message = `The ${what} takes payments on ${networks?.at(-1)}; this payment is on ${payment.network}.`;
+  return { path, message, code: 'not_allowed' };
+}
 
 export function createPaymentService(deps: {
   forAccount: ForAccount<'payments' | 'refunds' | 'paymentLinks' | 'checkouts' | 'products' | 'wallets'>;
-  outbox: Outbox;
+  settle: Settle;
   transaction: Database['transaction'];
   /** Called when events may have been stored. */
   eventsStored: () => void;
   clock: Clock;
-  bookRefund: BookRefund;
-  bookWaitingRefunds: BookWaitingRefunds;
-  /** Counts a look at the ledger for an account. @returns the seconds to wait, 0 when it may look */
-  ledgerLimit: (accountId: string) => number;
+  payUri: PayUri;
+  bookByHash: BookByHash;
+  loadRates: LoadRates;
+  quotes: Quotes;
 }): ServiceOf<Contract['payments']> {
-  const { forAccount, outbox, transaction, eventsStored, clock, bookRefund, bookWaitingRefunds, ledgerLimit } = deps;
+  const { forAccount, settle, transaction, eventsStored, clock, payUri, bookByHash, loadRates, quotes } = deps;
 
   const show = async (payment: PaymentDoc) =>
     toPayment(
@@ -89,104 +109,48 @@ export function createPaymentService(deps: {
       (payment.productId && (await forAccount(payment.accountId).products.byId(payment.productId))) || null,
     );
 
-  /** Publishes what follows from a merchant's decision about a payment, and stores what it does to its link or checkout.
-   *  @param target a checkout as the payment left it */
-  async function applyEffects(
-    { before, after, target }: { before: PaymentDoc; after: PaymentDoc; target: PaymentTarget },
-    session: Session,
-  ): Promise<void> {
-    const { paymentLinks, checkouts, products } = forAccount(after.accountId);
-    const { events, counted } = effectsOf(before, after);
-    if (target.product && !target.product.hasPayments) await products.notePayments(target.product._id, session);
-    if (target.link) {
-      await paymentLinks.count({ id: target.link._id, ...counted }, session);
-      const paymentCount = target.link.paymentCount + counted.payments;
-      const link = { ...target.link, paymentCount };
-      return outbox.publish(outbox.ofPayment(events, { payment: after, ...target, link }), session);
-    }
-    const { checkout } = target;
-    await checkouts.update(checkout, session);
-    const outboxEvents = outbox.ofPayment(events, { payment: after, ...target });
-    if (after.status === 'COMPLETED') {
-      const all = await forAccount(after.accountId).payments.ofCheckout(checkout, session);
-      outboxEvents.push(outbox.ofCheckout('checkout.paid', target, all));
-    }
-    await outbox.publish(outboxEvents, session);
-  }
-
-  /** What a payment belongs to or is to belong to; null when it is not there. */
-  async function targetOf(
-    accountId: string,
-    { paymentLinkId, checkoutId }: { paymentLinkId?: string | null; checkoutId?: string | null },
-    session: Session,
-  ): Promise<PaymentTarget | null> {
-    const { paymentLinks, checkouts, products, wallets } = forAccount(accountId);
-    const link = paymentLinkId ? await paymentLinks.byId(paymentLinkId, session) : null;
-    const checkout = checkoutId ? await checkouts.byId(checkoutId, session) : null;
-    const productId = link?.productId ?? checkout?.productId ?? null;
-    const product = productId === null ? null : await products.byId(productId, session);
-    const productWallet = product && (await wallets.byId(product.walletId, session));
-    if (link) return product && productWallet ? { link, checkout: null, product, wallet: productWallet } : null;
-    const wallet = checkout && (await wallets.byId(checkout.walletId, session));
-    if (!checkout || !wallet || (productId !== null && !product)) return null;
-    return { link: null, checkout, product, wallet, productWallet };
-  }
-
-  /** The target with the terms that its product had at this close, however often they were changed since. */
-  async function withTermsAt(target: PaymentTarget, close: LedgerClose, session: Session): Promise<PaymentTarget> {
-    const { product } = target;
-    if (!product) return target;
-    const { products } = forAccount(product.accountId);
-    return { ...target, product: await products.withVersionsAt(product, [close], session) } as PaymentTarget;
-  }
-
-  function judge(target: PaymentTarget, payment: PaymentDoc): { verdict: StoredVerdict; target: PaymentTarget } {
-    const paid = {
-      ledger: payment.ledger,
-      closedAt: payment.ledgerClosedAt,
-      asset: { code: payment.assetCode, issuer: payment.assetIssuer },
-      amount: parseAmount(payment.amount)!,
-    };
-    if (target.link) return { verdict: judgeByHistory(target.link, target.product, paid, paid), target };
-    // What is due is due at this moment: nothing, once it was accepted.
-    const { acceptedFrom = null } = target.checkout;
-    const assignedTo = { ...target.checkout, acceptedFrom: null };
-    const { verdict, checkout } = judgeByCheckout(assignedTo, target.product, paid, clock.now());
-    return { verdict, target: { ...target, checkout: { ...checkout, acceptedFrom } } };
+  /** What so much of the payment's currency is in its asset now. @throws ApiError */
+  async function worthNow(payment: PaymentDoc, value: string): Promise<string> {
+    if (!payment.value) throw conflict('This payment has no value in a currency.');
+    const { currency } = payment.value;
+    const [fault] = minorDigitErrors(currency, { value });
+    if (fault) throw badRequest(`value: ${fault.message}`);
+    return quotes.asked(payment.accountId, { ...payment, currency }, payment.network, value);
   }
 
   return {
-    async list({ accountId }, { page, pageSize, ...filter }) {
-      const { payments, products } = forAccount(accountId);
-      const { items, meta } = await payments.list(filterOf(filter), { page, pageSize });
+    async list(caller, { page, pageSize, ...filter }) {
+      const { payments, products } = forAccount(caller.accountId);
+      const wanted = { ...filterOf(filter), soldBy: onlySeller(caller) };
+      const { items, meta } = await payments.list(wanted, { page, pageSize });
       return { items: await withProducts(items, products), meta };
     },
 
-    async get({ accountId }, { id }) {
-      const { payments } = forAccount(accountId);
-      const payment = await payments.byId(id);
-      if (!payment) throw notFound('payment');
+    async get(caller, { id }) {
+      const payment = await forAccount(caller.accountId).payments.byId(id);
+      const seller = onlySeller(caller);
+      if (!payment || (seller !== undefined && payment.soldBy !== seller)) throw notFound('payment');
       return show(payment);
     },
 
     async accept({ accountId, isRepeated }, { id }) {
-      const { payments } = forAccount(accountId);
+      const stores = forAccount(accountId);
       const accepted = await transaction(async (session) => {
-        const before = await payments.byId(id, session);
+        const before = await stores.payments.byId(id, session);
         if (!before) throw notFound('payment');
-        if (before.checkoutId) throw conflict('This payment belongs to a checkout: accept the checkout.');
         if (isRepeated && before.status === 'COMPLETED') return before;
-        const after = await payments.judge(
+        const found = await payableOf(stores, before, session);
+        const payable = found?.checkout ? { ...found, checkout: takenBy(found.checkout, before, clock.now()) } : found;
+        const after = await stores.payments.judge(
           id,
           ['UNDERPAID', 'REJECTED'],
-          { status: 'COMPLETED', reason: null },
+          { status: 'COMPLETED', reason: null, needsDecision: false },
           session,
         );
         if (!after)
           throw conflict(`Only an UNDERPAID or REJECTED payment can be accepted; this one is ${before.status}.`);
-        const target = await targetOf(accountId, after, session);
-        if (!target) throw new Error(`payment ${id} has no link`);
-        await applyEffects({ before, after, target }, session);
+        if (!payable) throw new Error(`payment ${id} has no link or checkout`);
+        await settle([{ payable, statusBefore: found?.checkout?.status, payments: [{ before, after }] }], session);
         return after;
       });
       eventsStored();
@@ -194,43 +158,44 @@ export function createPaymentService(deps: {
     },
 
     async assign({ accountId, isRepeated }, { id, paymentLinkId, checkoutId }) {
-      const { payments } = forAccount(accountId);
-      const [path, what] = checkoutId ? ['checkoutId', 'checkout'] : ['paymentLinkId', 'payment link'];
+      const stores = forAccount(accountId);
+      const ids = { paymentLinkId, checkoutId };
       const assigned = await transaction(async (session) => {
+        const before = await stores.payments.byId(id, session);
+        const found = await findAssigned(stores, ids, before, session);
         // The body's faults come before what the path points at.
-        const found = await targetOf(accountId, { paymentLinkId, checkoutId }, session);
-        if (!found) throw invalid({ path, message: `There is no such ${what}.`, code: 'not_found' });
-        const before = await payments.byId(id, session);
+        if (!found) throw invalid(noSuchIn(ids));
         if (!before) throw notFound('payment');
         const isTheirs = checkoutId ? before.checkoutId === checkoutId : before.paymentLinkId === paymentLinkId;
         if (isRepeated && isTheirs) return before;
-        const close = { ledger: before.ledger, closedAt: before.ledgerClosedAt };
-        const asOf = await withTermsAt(found, close, session);
-        const network = asOf.link ? networkInForce(asOf.product, close, asOf.wallet) : asOf.wallet.network;
-        if (network !== before.network) {
-          const message = `The ${what} takes payments on ${network}; this payment is on ${before.network}.`;
-          throw invalid({ path, message, code: 'not_allowed' });
-        }
-        const { verdict, target } = judge(asOf, before);
-        const after = await payments.judge(
-          id,
-          ['UNMATCHED'],
-          {
-            ...verdict,
-            paymentLinkId: target.link?._id ?? null,
-            checkoutId: target.checkout?._id ?? null,
-            productId: target.product?._id ?? null,
-            ...afterAcceptance(target),
-          },
-          session,
-        );
+        const fault = faultOfAssignment(found, ids, before);
+        if (fault) throw invalid(fault);
+        const close = closeOf(before);
+        const asked = pairsOf(found).map((pair) => ({ accountId, pair, close }));
+        const rates = await loadRates(asked, session);
+        const ratesFor = (pair: Pair) => rates({ accountId, pair, close });
+        const { verdict, payable } = judgeAssigned(found, before, ratesFor, clock.now());
+        const after = await stores.payments.judge(id, ['UNMATCHED'], toJudgedFields(verdict, before, payable), session);
         if (!after) throw conflict(`Only an UNMATCHED payment can be assigned; this one is ${before.status}.`);
-        await applyEffects({ before, after, target }, session);
-        const isBack = await bookWaitingRefunds([{ payment: after, target }], session);
-        return isBack ? (await payments.byId(id, session))! : after;
+        const change = { payable, statusBefore: found.checkout?.status, payments: [{ before, after }] };
+        return (await settle([change], session)) ? (await stores.payments.byId(id, session))! : after;
       });
       eventsStored();
       return show(assigned);
+    },
+
+    async dismiss({ accountId }, { id, note }) {
+      const stores = forAccount(accountId);
+      const dismissal = { at: clock.now(), note: note ?? null };
+      const dismissed = await transaction(async (session) => {
+        const after = await stores.payments.dismiss(id, dismissal, session);
+        if (after) return after;
+        const before = await stores.payments.byId(id, session);
+        if (!before) throw notFound('payment');
+        if (!before.dismissal) throw conflict('Nothing is to be decided about this payment.');
+        return before;
+      });
+      return show(dismissed);
     },
 
     async addRefund({ accountId }, { id, transactionHash }) {
@@ -239,17 +204,15 @@ export function createPaymentService(deps: {
       if (!payment) throw notFound('payment');
       const booked = await refunds.ofTransaction(transactionHash);
       if (booked.some(({ paymentId }) => paymentId === id)) return show(payment);
-      const waitSeconds = ledgerLimit(accountId);
-      if (waitSeconds > 0) throw rateLimited(waitSeconds);
-      const outcome = await bookRefund(payment, transactionHash, (session) => targetOf(accountId, payment, session));
-      if (outcome === 'ledger_away')
-        throw new ApiError('unavailable', 'The ledger cannot be asked now: try again later.');
-      if (outcome !== 'booked') throw conflict(REFUND_REFUSALS[outcome]);
+      const outcome = await bookByHash(payment, transactionHash);
+      if (outcome === 'ledger_away') throw unavailable('The ledger cannot be asked now: try again later.');
+      // What gives back other payments of the payer is booked there.
       eventsStored();
+      if (outcome !== 'booked') throw conflict(REFUND_REFUSALS[outcome]);
       return show((await payments.byId(id))!);
     },
 
-    async refund({ accountId }, { id }) {
+    async refund({ accountId }, { id, amount, value }) {
       const { payments, paymentLinks, checkouts } = forAccount(accountId);
       const payment = await payments.byId(id);
       if (!payment) throw notFound('payment');
@@ -258,23 +221,50 @@ export function createPaymentService(deps: {
         : payment.checkoutId
           ? await checkouts.byId(payment.checkoutId)
           : null;
-      // Tells the payer what comes back. It names no link or checkout, should the payer's account be a watched wallet itself.
-      const memo = paidFor ? `refund ${paidFor.memo}` : null;
-      const destination = payment.senderMuxedAddress ?? payment.senderAddress;
-      const asset = { code: payment.assetCode, issuer: payment.assetIssuer };
-      const { network } = payment;
-      const left = parseSum(payment.amount) - parseSum(payment.refundedAmount ?? '0');
-      if (left <= 0n) throw conflict('All of this payment was sent back already.');
-      const amount = formatAmount(left);
-      return {
-        uri: isPayable(destination) ? payUri({ destination, amount, asset, memo, network }) : null,
-        destination,
-        amount,
-        assetCode: payment.assetCode,
-        assetIssuer: payment.assetIssuer,
-        memo,
-        memoType: memo === null ? null : 'MEMO_TEXT',
-      };
+      const part = value === undefined ? amount : await worthNow(payment, value);
+      return refundRequestOf(payment, paidFor?.memo ?? null, part, payUri);
     },
   };
+}
+
+/** What a wallet pays to give back what is left of the payment, or a part of that. @param memo of its link or checkout
+ *  @throws ApiError `conflict` where nothing is left, `bad_request` for a part that is more */
+function refundRequestOf(
+  payment: PaymentDoc,
+  memo: string | null,
+  part: string | undefined,
+  payUri: PayUri,
+): OutputOf<Contract['payments']['refund']> {
+  const left = leftOf(payment);
+  if (left === 0n) throw conflict('All of this payment was sent back already.');
+  const asked = part === undefined ? left : parseAmount(part)!;
+  if (asked > left) throw badRequest(`amount: Only ${formatAmount(left)} is left of this payment.`);
+  const { network, assetCode, assetIssuer } = payment;
+  const destination = payment.senderMuxedAddress ?? payment.senderAddress;
+  // Tells the payer what comes back. It names no link or checkout, should the payer's account be a watched wallet itself.
+  const told = memo === null ? null : `refund ${memo}`;
+  const uriOf = (amount: string) =>
+    isPayable(destination) ? payUri({ destination, amount, asset: assetOf(payment), memo: told, network }) : null;
+  const amount = formatAmount(asked);
+  const excess = part === undefined ? excessLeft(payment) : 0n;
+  const excessAmount = excess > 0n ? formatAmount(excess) : null;
+  return {
+    uri: uriOf(amount),
+    ...{ destination, amount, assetCode, assetIssuer },
+    ...{ memo: told, memoType: told === null ? null : 'MEMO_TEXT' },
+    excessAmount,
+    excessUri: excessAmount && uriOf(excessAmount),
+  };
+}
+
+/** What was paid too much of a COMPLETED payment, less what was sent back of it by now; perhaps less than 0. */
+const excessLeft = ({ status, excessAmount, refundedAmount = '0' }: PaymentDoc): bigint =>
+  status === 'COMPLETED' && excessAmount !== null ? parseAmount(excessAmount)! - parseSum(refundedAmount) : 0n;
+
+/** The checkout with one more payment taken. @throws ApiError where the payment cannot be accepted by itself */
+function takenBy(checkout: CheckoutDoc, payment: PaymentDoc, now: Date): CheckoutDoc {
+  const late = withLate(checkout, payment, now);
+  if (!late) throw conflict('This payment belongs to a checkout: accept the checkout.');
+  if (payment.status !== 'REJECTED') throw conflict(`This payment of a checkout is ${payment.status} already.`);
+  return late;
 }

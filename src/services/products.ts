@@ -4,7 +4,9 @@ import { productFieldErrors } from '../../contracts/products.js';
 import type { Clock } from '../clock.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { conflict, invalid, notFound } from '../domain/api-error.js';
+import { foldText } from '../domain/fold.js';
 import type { NewId } from '../domain/ids.js';
+import type { LedgerStamper } from '../ingest/ledger-stamper.js';
 import { toProduct } from '../resources/index.js';
 import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
@@ -12,8 +14,10 @@ import type { ProductDoc, ProductVersion, StoredTerms } from '../stores/products
 import type { WalletDoc } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
 import { countBy, createGroupCommit } from './group-commit.js';
-import type { LedgerStamper } from './ledger-stamper.js';
+import { NO_SUCH } from './no-such.js';
 import { type WithWallet, withWallet, withWallets } from './products-with-wallets.js';
+import type { Quotes } from './quotes.js';
+import type { RateNeeds } from './rate-needs.js';
 
 const TERMS = [
   'active',
@@ -22,15 +26,25 @@ const TERMS = [
   'priceType',
   'price',
   'minAmount',
+  'currency',
 ] as const satisfies (keyof StoredTerms)[];
 
-const termsOf = ({ active, assetCode, assetIssuer, priceType, price, minAmount }: StoredTerms): StoredTerms => ({
+const termsOf = ({
   active,
   assetCode,
   assetIssuer,
   priceType,
   price,
   minAmount,
+  currency = null,
+}: StoredTerms): StoredTerms => ({
+  active,
+  assetCode,
+  assetIssuer,
+  priceType,
+  price,
+  minAmount,
+  currency,
 });
 
 /** `"10.50"` → `"10.5"`. The contract has checked it. */
@@ -43,13 +57,13 @@ function withChanges(before: ProductDoc, given: Partial<ProductDoc>): ProductDoc
   const faults = productFieldErrors({ ...merged });
   if (faults.length > 0) throw invalid(faults[0]!, ...faults.slice(1));
   const { name, price, minAmount } = merged;
-  return { ...merged, nameKey: name.toLowerCase(), price: canonical(price), minAmount: canonical(minAmount) };
+  return { ...merged, nameKey: foldText(name), price: canonical(price), minAmount: canonical(minAmount) };
 }
 
 const pick = <T extends object>(from: T, names: readonly string[]): Partial<T> =>
   Object.fromEntries(names.map((name) => [name, from[name as keyof T]])) as Partial<T>;
 
-const unknownWallet = () => invalid({ path: 'walletId', message: 'There is no such wallet.', code: 'not_found' });
+const unknownWallet = () => invalid(NO_SUCH.wallet);
 
 export function createProductService(deps: {
   forAccount: ForAccount<'products' | 'wallets'>;
@@ -59,8 +73,13 @@ export function createProductService(deps: {
   stamper: LedgerStamper;
   clock: Clock;
   newId: NewId;
+  quotes: Quotes;
+  rateNeeds: Pick<RateNeeds, 'ofPriced'>;
 }): ServiceOf<Contract['products']> {
-  const { forAccount, removeLeftovers, transaction, stamper, clock, newId } = deps;
+  const { forAccount, removeLeftovers, transaction, stamper, clock, newId, quotes, rateNeeds } = deps;
+
+  const show = async (product: Omit<ProductDoc, 'history'>, wallet: WalletDoc) =>
+    (await quotes.products(product.accountId, [toProduct(product, wallet)]))[0]!;
 
   /** The product as it is now, with its wallet. Null when it is gone. */
   async function find(accountId: string, id: string): Promise<WithWallet | null> {
@@ -72,7 +91,7 @@ export function createProductService(deps: {
   /** What payments are judged by from now on; null when nothing of it changes. */
   async function versionOf(before: ProductDoc, after: ProductDoc, oldWallet: WalletDoc, wallet: WalletDoc) {
     const moves = wallet.network !== oldWallet.network;
-    if (!moves && TERMS.every((name) => after[name] === before[name])) return null;
+    if (!moves && TERMS.every((name) => (after[name] ?? null) === (before[name] ?? null))) return null;
     const stamp = await stamper.stamp(oldWallet.network);
     // Ledger numbers of one network mean nothing on the other: only the time counts.
     return { from: moves ? { ...stamp, ledger: null } : stamp, terms: termsOf(after), network: wallet.network };
@@ -112,7 +131,7 @@ export function createProductService(deps: {
       const { wallets } = forAccount(accountId);
       const _id = reservedId?.('prod') ?? newId('prod');
       const made = reservedId && (await find(accountId, _id));
-      if (made) return toProduct(made.product, made.wallet);
+      if (made) return show(made.product, made.wallet);
       const wallet = await wallets.byId(input.walletId);
       if (!wallet) throw unknownWallet();
       const terms: StoredTerms = {
@@ -122,12 +141,13 @@ export function createProductService(deps: {
         priceType: input.priceType,
         price: canonical(input.price),
         minAmount: canonical(input.minAmount),
+        currency: input.currency ?? null,
       };
       const product: ProductDoc = {
         _id,
         accountId,
         name: input.name,
-        nameKey: input.name.toLowerCase(),
+        nameKey: foldText(input.name),
         description: input.description ?? null,
         imageUrl: input.imageUrl ?? null,
         walletId: wallet._id,
@@ -137,21 +157,23 @@ export function createProductService(deps: {
         revision: 0,
         createdAt: clock.now(),
       };
+      await rateNeeds.ofPriced(accountId, product, wallet.network);
       await insert(accountId, product);
-      return toProduct(product, wallet);
+      return show(product, wallet);
     },
 
     async list({ accountId }, input) {
       const stores = forAccount(accountId);
       const { items, meta } = await stores.products.list(input, input);
       const found = await withWallets(items, stores);
-      return { items: found.map(({ product, wallet }) => toProduct(product, wallet)), meta };
+      const shown = found.map(({ product, wallet }) => toProduct(product, wallet));
+      return { items: await quotes.products(accountId, shown), meta };
     },
 
     async get({ accountId }, { id }) {
       const found = await find(accountId, id);
       if (!found) throw notFound('product');
-      return toProduct(found.product, found.wallet);
+      return show(found.product, found.wallet);
     },
 
     async update({ accountId }, { id, ...changes }) {
@@ -170,11 +192,12 @@ export function createProductService(deps: {
         const merged = withChanges(before, given);
         const wallet = merged.walletId === oldWallet._id ? oldWallet : await wallets.byId(merged.walletId);
         if (!wallet) throw unknownWallet();
+        await rateNeeds.ofPriced(accountId, merged, wallet.network);
         const after = await change(before, pick(merged, [...Object.keys(given), 'nameKey']), {
           version: await versionOf(before, merged, oldWallet, wallet),
           movesTo: wallet._id === oldWallet._id ? null : wallet._id,
         });
-        if (after) return toProduct(after, wallet);
+        if (after) return show(after, wallet);
       }
     },
 

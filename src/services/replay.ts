@@ -2,57 +2,95 @@
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
 import type { Clock } from '../clock.js';
-import { conflict } from '../domain/api-error.js';
+import { conflict, notFound } from '../domain/api-error.js';
 import { firstIdOf, type NewId } from '../domain/ids.js';
+import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { ReplayDoc } from '../stores/replays.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 import type { Caller } from './caller.js';
 
-/** Of one webhook, not done yet. */
-const MAX_WAITING = 10;
+/** A request waits so long for the preparation of the one before: that makes some thousands of deliveries due each second. */
+const WAIT_MS = 5000;
+const LOOK_MS = 50;
 
 type Replay = Contract['webhooks']['replay'];
+type Asked = ParsedInputOf<Replay>;
 
 export function createReplay(deps: {
-  forAccount: ForAccount<'events' | 'deliveries' | 'replays'>;
+  forAccount: ForAccount<'webhooks' | 'events' | 'deliveries' | 'replays'>;
+  transaction: Database['transaction'];
   clock: Clock;
   newId: NewId;
   /** Called when a replay was stored. */
   replayStored: () => void;
 }) {
-  const { forAccount, clock, newId, replayStored } = deps;
+  const { forAccount, transaction, clock, newId, replayStored } = deps;
 
-  /** @throws ApiError `conflict` when too many replays of this webhook are not done yet */
-  return async (
-    { accountId, reservedId }: Caller,
-    webhook: WebhookDoc,
-    { from, to, status, types }: Omit<ParsedInputOf<Replay>, 'id'>,
-  ): Promise<OutputOf<Replay>> => {
-    const { events, deliveries, replays } = forAccount(accountId);
-    const replay: ReplayDoc = {
-      _id: (reservedId ?? newId)('rpl'),
-      accountId,
-      webhookId: webhook._id,
-      status,
-      types: webhook.events.filter((type) => types?.includes(type) ?? true),
-      fromId: firstIdOf('evt', from === undefined ? new Date(0) : new Date(from)),
-      toId: to === undefined ? null : firstIdOf('evt', new Date(to)),
-      // What comes after it was not considered for this webhook yet: it is fresh.
-      upTo: webhook.openedTo,
-      createdAt: clock.now(),
-      cursor: '',
-    };
-    const replayed =
-      status === 'FAILED'
-        ? await deliveries.countFailed(replay)
-        : (await events.countReplayed(replay)) - (await deliveries.countPending(replay));
-    if (replayed <= 0) return { replayed: 0 };
-    if ((await replays.count(webhook._id, MAX_WAITING)) >= MAX_WAITING) {
-      throw conflict('This webhook has too many replays that are not done yet: wait until they are.');
+  /** How many deliveries it will send, while no other replay of the webhook is in preparation. */
+  async function countOf(replay: ReplayDoc, { deliverySequence }: WebhookDoc): Promise<number> {
+    const { events, deliveries } = forAccount(replay.accountId);
+    if (replay.status === 'FAILED') return deliveries.countFailed(replay);
+    const [all, unfinished] = await Promise.all([
+      events.countReplayed(replay),
+      deliveries.countUnfinished(replay, deliverySequence),
+    ]);
+    return Math.max(0, all - unfinished);
+  }
+
+  /** @returns false when another one was stored since the webhook was read: then the count may be wrong */
+  const store = (replay: ReplayDoc, webhook: WebhookDoc): Promise<boolean> =>
+    transaction(async (session) => {
+      const { webhooks, replays } = forAccount(replay.accountId);
+      if (!(await webhooks.countReplay(webhook, session))) return false;
+      await replays.insert(replay, session);
+      return true;
+    });
+
+  /** @throws ApiError `conflict` while another replay of this webhook is in preparation */
+  return async ({ accountId, reservedId }: Caller, { id, ...asked }: Asked): Promise<OutputOf<Replay>> => {
+    const { webhooks, replays } = forAccount(accountId);
+    const _id = (reservedId ?? newId)('rpl');
+    const giveUpAtMs = clock.nowMs() + WAIT_MS;
+    for (;;) {
+      const webhook = await webhooks.byId(id);
+      if (!webhook) throw notFound('webhook');
+      const before = await replays.ofWebhook(id);
+      // Stored already by a run of this very request that did not live to answer.
+      if (before?._id === _id) return { replayed: before.count ?? 0 };
+      if (!before) {
+        const replay = toReplay(_id, webhook, asked, clock.now());
+        const count = await countOf(replay, webhook);
+        if (count === 0) return { replayed: 0 };
+        if (await store({ ...replay, count }, webhook)) {
+          replayStored();
+          return { replayed: count };
+        }
+      }
+      if (clock.nowMs() >= giveUpAtMs)
+        throw conflict('Another replay of this webhook is being prepared: try again in a moment.');
+      await clock.sleep(LOOK_MS);
     }
-    await replays.insert(replay);
-    replayStored();
-    return { replayed };
   };
 }
+
+const toReplay = (
+  _id: string,
+  webhook: WebhookDoc,
+  { from, to, status, types }: Omit<Asked, 'id'>,
+  createdAt: Date,
+): ReplayDoc => ({
+  _id,
+  accountId: webhook.accountId,
+  webhookId: webhook._id,
+  status,
+  types: webhook.events.filter((type) => types?.includes(type) ?? true),
+  fromId: firstIdOf('evt', from === undefined ? new Date(0) : new Date(from)),
+  toId: to === undefined ? null : firstIdOf('evt', new Date(to)),
+  // What comes after it was not considered for this webhook yet: it is fresh.
+  upTo: webhook.openedTo,
+  createdAt,
+  cursor: '',
+  count: 0,
+  made: 0,
+});

@@ -1,11 +1,22 @@
 /** What the API does with reports. */
 import type { Contract } from '../../contracts/index.js';
 import { MAX_SUMMARY_ROWS } from '../../contracts/reports.js';
-import { ApiError } from '../domain/api-error.js';
+import { badRequest } from '../domain/api-error.js';
+import { type Calendar, calendarOf } from '../domain/calendar.js';
 import type { ForAccount } from '../stores/index.js';
 import type { ServiceOf } from './caller.js';
 import { MATCHED } from './payments.js';
 import { createTurns } from './turns.js';
+
+const NO_TIMEZONE =
+  'timezone: There is no such time zone: take a name such as Europe/Berlin, or an offset of at most 14 h such as +05:30.';
+const DATE_LENGTH = '2026-11-21'.length;
+
+/** A date is the beginning of its day; a timestamp has an offset of its own. */
+function momentOf(text: string | undefined, { startOf }: Calendar): Date | undefined {
+  if (text === undefined) return undefined;
+  return new Date(text.length === DATE_LENGTH ? startOf(text) : text);
+}
 
 /** Reports that a process adds up at the same time, and that wait for it of one account. */
 const TURNS = { most: 2, mostWaiting: 50 };
@@ -14,15 +25,27 @@ export function createReportService(deps: { forAccount: ForAccount<'payments'> }
   const { forAccount } = deps;
   const turns = createTurns(TURNS);
   return {
-    async summary(caller, { status, ...filter }) {
+    async summary(caller, { status, from, to, timezone, groupBy, currency }) {
+      const calendar = calendarOf(timezone);
+      if (!calendar) throw badRequest(NO_TIMEZONE);
       const statuses = status && status.length > 0 ? status : MATCHED;
       const { payments } = forAccount(caller.accountId);
       const rows = await turns.run(caller, () =>
-        payments.sums({ ...filter, status: statuses, maxRows: MAX_SUMMARY_ROWS }, caller.signal),
+        payments.sums(
+          {
+            from: momentOf(from, calendar),
+            to: momentOf(to, calendar),
+            groupBy,
+            offsets: calendar.offsets,
+            status: statuses,
+            currency,
+            maxRows: MAX_SUMMARY_ROWS,
+          },
+          caller.signal,
+        ),
       );
-      if (rows === 'unknown_timezone') throw new ApiError('bad_request', 'timezone: There is no such time zone.');
       if (rows === 'too_many') {
-        throw new ApiError('bad_request', 'These are too many rows: choose a shorter time from `from` to `to`.');
+        throw badRequest('These are too many rows: choose a shorter time from `from` to `to`.');
       }
       return rows;
     },

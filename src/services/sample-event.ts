@@ -24,8 +24,10 @@ export function sampleEvent(newId: NewId, now: Date, publicUrl: string): SampleE
     assetCode: 'XLM',
     priceType: 'FIXED',
     price: '10.5',
+    currency: null,
+    quote: null,
   } as const;
-  const link = { id: newId('link'), slug: 'sample', memo: 'SAMPLE000000' };
+  const link = { id: newId('link'), name: 'Sample link', slug: 'sample', memo: 'SAMPLE000000' };
   const data: EventDataOf<'payment.completed'> = {
     payment: {
       id: newId('pay'),
@@ -52,6 +54,9 @@ export function sampleEvent(newId: NewId, now: Date, publicUrl: string): SampleE
       checkoutId: null,
       product: summary,
       walletId: wallet.id,
+      needsDecision: false,
+      decisionNote: null,
+      value: null,
       refundedAmount: '0',
       refunds: [],
       explorerUrl: null,

@@ -1,17 +1,16 @@
-/** Sessions of the dashboard: an API key opens one, and it ends with the key, at sign-out, or after 12 hours. Nothing of a session is
- *  remembered in a process, so that what ends it ends it everywhere at once. */
-import { createHash } from 'node:crypto';
+/** Sessions of the dashboard: a user or an API key opens one. It ends with a change of the user, with the key, at sign-out, or after 12 hours. Nothing
+ *  of a session is remembered in a process, so that what ends it ends it everywhere at once. */
 import type { Clock } from '../clock.js';
 import { hashApiKey } from '../domain/api-key.js';
-import type { SessionStore } from '../stores/sessions.js';
+import { hashToken, isToken, newToken } from '../domain/token.js';
+import type { SessionDoc, SessionStore } from '../stores/sessions.js';
+import type { UserDoc, UserStore } from '../stores/users.js';
 import type { Authentication } from './authentication.js';
 import type { Caller } from './caller.js';
 
 export const SESSION_MS = 12 * 3_600_000;
 /** Further ones end the oldest. */
-const MAX_SESSIONS_PER_KEY = 50;
-/** 256 bits in base64url. */
-const TOKEN = /^[\w-]{43}$/;
+const MAX_SESSIONS = 50;
 
 export interface OpenSession {
   caller: Caller;
@@ -23,11 +22,26 @@ export type Sessions = ReturnType<typeof createSessions>;
 
 export function createSessions(deps: {
   sessions: SessionStore;
+  users: Pick<UserStore, 'byId'>;
   authentication: Pick<Authentication, 'authenticateHash' | 'authenticate'>;
   clock: Clock;
 }) {
-  const { sessions, authentication, clock } = deps;
-  const idOf = (token: string) => createHash('sha256').update(token).digest('hex');
+  const { sessions, users, authentication, clock } = deps;
+
+  type Owner = Pick<SessionDoc, 'accountId' | 'keyId' | 'keyHash' | 'userId' | 'userRevision'>;
+
+  async function insert(owner: Owner): Promise<string> {
+    const token = newToken(clock);
+    const now = clock.now();
+    const expiresAt = new Date(now.getTime() + SESSION_MS);
+    await sessions.insert({ _id: hashToken(token), ...owner, createdAt: now, expiresAt }, MAX_SESSIONS);
+    return token;
+  }
+
+  async function userOf({ userId, userRevision }: SessionDoc): Promise<Caller | null> {
+    const user = await users.byId(userId!);
+    return user?.status === 'ACTIVE' && user.revision === userRevision ? toCaller(user) : null;
+  }
 
   return {
     /** Signs in. Blanks around the key do not count. @returns null for a key that is unknown, revoked or expired */
@@ -35,26 +49,34 @@ export function createSessions(deps: {
       const key = pastedKey.trim();
       const caller = await authentication.authenticate(key);
       if (!caller) return null;
-      const token = clock.randomBytes(32).toString('base64url');
-      const now = clock.now();
       const { accountId, keyId } = caller;
-      const end = new Date(now.getTime() + SESSION_MS);
-      const owner = { accountId, keyId, keyHash: hashApiKey(key) };
-      await sessions.insert({ _id: idOf(token), ...owner, createdAt: now, expiresAt: end }, MAX_SESSIONS_PER_KEY);
-      return { caller, token };
+      return { caller, token: await insert({ accountId, keyId, keyHash: hashApiKey(key) }) };
+    },
+
+    /** Signs in a user who has shown that they are one. */
+    async openFor(user: UserDoc): Promise<OpenSession> {
+      const { _id: userId, accountId, revision: userRevision } = user;
+      return { caller: toCaller(user), token: await insert({ accountId, userId, userRevision }) };
     },
 
     /** Whose session it is. @returns null for one that has ended, and for what is no token */
     async callerOf(token: string): Promise<Caller | null> {
-      if (!TOKEN.test(token)) return null;
-      const session = await sessions.byId(idOf(token));
+      if (!isToken(token)) return null;
+      const session = await sessions.byId(hashToken(token));
       if (!session || session.expiresAt <= clock.now()) return null;
-      return authentication.authenticateHash(session.keyHash);
+      return session.userId ? userOf(session) : authentication.authenticateHash(session.keyHash!);
     },
 
     /** Signs out. A session that has ended already is left as it is. */
     async end(token: string): Promise<void> {
-      if (TOKEN.test(token)) await sessions.remove(idOf(token));
+      if (isToken(token)) await sessions.remove(hashToken(token));
     },
   };
 }
+
+const toCaller = ({ _id: id, accountId, name, role }: UserDoc): Caller => ({
+  accountId,
+  keyId: '',
+  scope: role === 'VIEWER' ? 'READ' : 'FULL',
+  user: { id, name, role },
+});

@@ -1,35 +1,55 @@
 /** How far the ledger has been read for a wallet, from the cursors that the watcher keeps. */
+import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
-import { cursorId, effectiveCursor, FEED } from '../domain/coverage.js';
+import { cursorId, effectiveCursor, FEED, LAGGING_AFTER_MS } from '../domain/coverage.js';
 import type { Wallet } from '../resources/index.js';
 import type { CursorDoc, CursorStore } from '../stores/cursors.js';
 import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
+import type { ParkedRecordStore } from '../stores/parked-records.js';
 import type { WalletDoc } from '../stores/wallets.js';
-
-export const LAGGING_AFTER_MS = 60_000;
 
 export type ReadSync = (wallets: readonly WalletDoc[]) => Promise<Map<string, Wallet['sync']>>;
 
 export function createReadSync(deps: {
   cursors: CursorStore;
   networkStates: NetworkStateStore;
+  parkedRecords: Pick<ParkedRecordStore, 'networksWithOpen' | 'countFor'>;
   clock: Clock;
 }): ReadSync {
-  const { cursors, networkStates, clock } = deps;
+  const { cursors, networkStates, parkedRecords, clock } = deps;
+
+  /** By wallet. */
+  async function countParked(
+    wallets: readonly WalletDoc[],
+    networks: readonly Network[],
+  ): Promise<Map<string, number>> {
+    const open = await parkedRecords.networksWithOpen(networks);
+    const concerned = wallets.filter(({ network }) => open.has(network));
+    const counts = await Promise.all(
+      concerned.map(({ network, address, createdAt }) => parkedRecords.countFor(network, address, createdAt)),
+    );
+    return new Map(concerned.map(({ _id }, index) => [_id, counts[index]!]));
+  }
+
   return async (wallets) => {
     const networks = [...new Set(wallets.map((wallet) => wallet.network))];
     const ids = [
       ...wallets.map(({ network, address }) => cursorId(network, address)),
       ...networks.map((network) => cursorId(network, FEED)),
     ];
-    const [found, states] = await Promise.all([cursors.byIds(ids), networkStates.all()]);
+    const [found, states, parked] = await Promise.all([
+      cursors.byIds(ids),
+      networkStates.all(),
+      countParked(wallets, networks),
+    ]);
     const positionById = new Map(found.map((position) => [position._id, position]));
     const stateByNetwork = new Map(states.map((state) => [state._id, state]));
     return new Map(
       wallets.map((wallet) => {
         const own = positionById.get(cursorId(wallet.network, wallet.address));
         const feed = positionById.get(cursorId(wallet.network, FEED));
-        return [wallet._id, syncOf(wallet, own, feed, stateByNetwork.get(wallet.network), clock.nowMs())];
+        const sync = syncOf(wallet, own, feed, stateByNetwork.get(wallet.network), clock.nowMs());
+        return [wallet._id, { ...sync, parked: parked.get(wallet._id) ?? 0 }];
       }),
     );
   };
@@ -41,7 +61,7 @@ export function syncOf(
   feed: CursorDoc | undefined,
   state: NetworkStateDoc | undefined,
   nowMs: number,
-): Wallet['sync'] {
+): Omit<Wallet['sync'], 'parked'> {
   const position = wallet.watchStarted ? effectiveCursor(own, feed) : undefined;
   const read = { ledger: position?.ledger ?? null, at: position?.readAt.toISOString() ?? null };
   if (!wallet.watching) {

@@ -1,18 +1,19 @@
 /** What the API does with wallets. */
 import type { Contract } from '../../contracts/index.js';
-import type { Network } from '../../contracts/networks.js';
-import { walletFieldErrors } from '../../contracts/wallets.js';
+import { KNOWN_ASSETS } from '../../contracts/known-assets.js';
 import type { Clock } from '../clock.js';
-import { ApiError, badRequest, conflict, invalid, notFound, rateLimited } from '../domain/api-error.js';
+import { badRequest, conflict, notFound, unavailable } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import type { StatementRead, StatementRefusal } from '../domain/statement.js';
+import type { LedgerStamper } from '../ingest/ledger-stamper.js';
+import type { ReadWalletAssets } from '../ingest/wallet-assets.js';
+import { assetOf } from '../payments/checkout.js';
 import { toAudit } from '../resources/audit.js';
-import { toGap, toWallet } from '../resources/index.js';
+import { toGap, toWallet, toWalletAssets } from '../resources/index.js';
 import { toStatement } from '../resources/statement.js';
 import type { ForAccount } from '../stores/index.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
-import type { LedgerStamper } from './ledger-stamper.js';
 import type { Quota } from './quota.js';
 import type { ReadSync } from './wallet-sync.js';
 
@@ -59,29 +60,23 @@ const MEND_REFUSALS = {
 const MAX_WINDOWS = 1000;
 
 export function createWalletService(deps: {
-  forAccount: ForAccount<'wallets' | 'gaps' | 'audits' | 'checkouts'>;
+  forAccount: ForAccount<'wallets' | 'gaps' | 'audits' | 'checkouts' | 'products'>;
   readSync: ReadSync;
   stamper: LedgerStamper;
-  networks: readonly Network[];
   clock: Clock;
   newId: NewId;
   quota: Quota;
   mendGaps: MendGaps;
   readStatement: ReadStatement;
-  /** Plain http and private addresses are allowed as sources that a caller names. */
-  allowPrivate: boolean;
-  /** Counts a look at the ledger for an account. @returns the seconds to wait, 0 when it may look */
-  ledgerLimit: (accountId: string) => number;
+  readAssets: ReadWalletAssets;
 }): ServiceOf<Contract['wallets']> {
-  const { forAccount, readSync, stamper, networks, clock, newId, quota } = deps;
-  const { mendGaps, readStatement, allowPrivate, ledgerLimit } = deps;
+  const { forAccount, readSync, stamper, clock, newId, quota } = deps;
+  const { mendGaps, readStatement, readAssets } = deps;
   const show = async (wallet: WalletDoc) => toWallet(wallet, (await readSync([wallet])).get(wallet._id)!);
 
   return {
     async create({ accountId, reservedId }, { name, address, network }) {
       const { wallets } = forAccount(accountId);
-      const [fault] = walletFieldErrors({ network }, { networks });
-      if (fault) throw invalid(fault);
       const _id = reservedId?.('wallet') ?? newId('wallet');
       const made = reservedId && (await wallets.byId(_id));
       if (made) return show(made);
@@ -108,6 +103,15 @@ export function createWalletService(deps: {
       const wallet = await wallets.byId(id);
       if (!wallet) throw notFound('wallet');
       return show(wallet);
+    },
+
+    async assets({ accountId }, { id }) {
+      const { wallets, products } = forAccount(accountId);
+      const wallet = await wallets.byId(id);
+      if (!wallet) throw notFound('wallet');
+      const known = KNOWN_ASSETS.filter(({ network }) => network === wallet.network);
+      const likely = [...known, ...(await products.assetsOfWallet(id))].map(assetOf).filter(({ issuer }) => issuer);
+      return toWalletAssets(await readAssets(wallet, likely));
     },
 
     async update({ accountId }, { id, name, active }) {
@@ -143,15 +147,9 @@ export function createWalletService(deps: {
     },
 
     async mendGaps({ accountId }, { id, horizonUrl }) {
-      const url = horizonUrl ?? null;
-      if (url?.startsWith('http:') && !allowPrivate) {
-        throw invalid({ path: 'horizonUrl', message: 'Must be an https URL.', code: 'invalid_format' });
-      }
       const wallet = await forAccount(accountId).wallets.byId(id);
       if (!wallet) throw notFound('wallet');
-      const waitSeconds = ledgerLimit(accountId);
-      if (waitSeconds > 0) throw rateLimited(waitSeconds);
-      const outcome = await mendGaps(wallet, url);
+      const outcome = await mendGaps(wallet, horizonUrl ?? null);
       if (typeof outcome === 'string') throw conflict(MEND_REFUSALS[outcome]);
       return { mended: outcome.mended, open: outcome.open };
     },
@@ -168,7 +166,13 @@ export function createWalletService(deps: {
       const wallet = await wallets.byId(id);
       if (!wallet) throw notFound('wallet');
       const _id = reservedId?.('aud') ?? newId('aud');
-      const audit = await audits.start({ _id, walletId: id, network: wallet.network, createdAt: clock.now() });
+      const audit = await audits.start({
+        _id,
+        walletId: id,
+        network: wallet.network,
+        createdAt: clock.now(),
+        isAskedFor: true,
+      });
       if (!audit) throw conflict('An audit of this wallet is running already.');
       return toAudit(audit);
     },
@@ -178,11 +182,12 @@ export function createWalletService(deps: {
       if (!wallet) throw notFound('wallet');
       const begin = from ? new Date(from) : wallet.createdAt;
       const end = to ? new Date(to) : null;
+      if (begin > clock.now()) throw badRequest('`from` must not be after now.');
       if (end && end < begin) throw badRequest('`to` must not be before `from`.');
-      const waitSeconds = ledgerLimit(accountId);
-      if (waitSeconds > 0) throw rateLimited(waitSeconds);
-      const rows = await readStatement(wallet, begin, end);
-      if (rows === 'away') throw new ApiError('unavailable', 'The ledger cannot be asked now: try again later.');
+      // Ledgers close on whole seconds: one that closes after the wallet's creation may have the second of it.
+      const first = from ? begin : new Date(Math.floor(begin.getTime() / 1000) * 1000);
+      const rows = await readStatement(wallet, first, end);
+      if (rows === 'away') throw unavailable('The ledger cannot be asked now: try again later.');
       if (typeof rows === 'string') throw conflict(STATEMENT_REFUSALS[rows]);
       return toStatement(id, begin, end ?? clock.now(), rows);
     },

@@ -2,6 +2,7 @@
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { Clock } from '../clock.js';
+import type { Database } from '../stores/database.js';
 import type { DeliveryHealth } from '../stores/delivery-health.js';
 import type { ForAccount } from '../stores/index.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
@@ -10,26 +11,54 @@ const DAY_MS = 24 * 3_600_000;
 
 export type WebhookHealth = OutputOf<Contract['webhooks']['health']>;
 
-/** What took long to count is remembered for a moment, so that nobody can have it counted all the time. */
+/** What took long to count is remembered for a moment, so that no request has it counted again at once. */
 const MUCH = 5000;
 const REMEMBERED_MS = 5000;
 const MAX_REMEMBERED = 1000;
 
+/** With how many deliveries wait, due or in replays that are in preparation. */
+type Counted = DeliveryHealth & { pending: number };
+
 /** Reads how deliveries to a webhook go. */
 export function createReadDeliveryHealth({
   forAccount,
+  transaction,
   clock,
 }: {
-  forAccount: ForAccount<'deliveries'>;
+  forAccount: ForAccount<'deliveries' | 'replays'>;
+  transaction: Database['transaction'];
   clock: Clock;
 }) {
-  const remembered = new Map<string, { untilMs: number; health: DeliveryHealth }>();
-  return async ({ _id, accountId }: WebhookDoc): Promise<DeliveryHealth> => {
+  const remembered = new Map<string, { untilMs: number; health: Counted }>();
+
+  /** Read as of one moment: a replay's deliveries are counted once while they become due. */
+  const readWaiting = ({ _id, accountId }: WebhookDoc) =>
+    transaction(async (session) => {
+      const { deliveries, replays } = forAccount(accountId);
+      const replay = await replays.ofWebhook(_id, session);
+      const toMake = Math.max(0, (replay?.count ?? 0) - (replay?.made ?? 0));
+      return {
+        pending: toMake + (await deliveries.countPending(_id, session)),
+        askedAt: toMake > 0 ? replay!.createdAt : null,
+      };
+    });
+
+  async function read(webhook: WebhookDoc, nowMs: number): Promise<Counted> {
+    const { _id, accountId } = webhook;
+    const [{ pending, askedAt }, health] = await Promise.all([
+      readWaiting(webhook),
+      forAccount(accountId).deliveries.health(_id, new Date(nowMs - DAY_MS)),
+    ]);
+    return { ...health, pending, oldestPendingAt: health.oldestPendingAt ?? askedAt };
+  }
+
+  return async (webhook: WebhookDoc): Promise<Counted> => {
+    const { _id } = webhook;
     const nowMs = clock.nowMs();
     const known = remembered.get(_id);
     if (known && nowMs < known.untilMs && nowMs >= known.untilMs - REMEMBERED_MS) return known.health;
     remembered.delete(_id);
-    const health = await forAccount(accountId).deliveries.health(_id, new Date(nowMs - DAY_MS));
+    const health = await read(webhook, nowMs);
     if (health.pending + health.delivered + health.failed >= MUCH) {
       remembered.set(_id, { untilMs: nowMs + REMEMBERED_MS, health });
       if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.keys().next().value!);
@@ -38,7 +67,7 @@ export function createReadDeliveryHealth({
   };
 }
 
-export function toHealth(webhook: WebhookDoc, deliveries: DeliveryHealth): WebhookHealth {
+export function toHealth(webhook: WebhookDoc, deliveries: Counted): WebhookHealth {
   const { pending, oldestPendingAt, delivered, failed, lastDeliveredAt, latenciesMs } = deliveries;
   const { lastFailure } = webhook;
   return {

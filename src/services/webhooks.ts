@@ -7,6 +7,7 @@ import type { NewId } from '../domain/ids.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { mask, newWebhookSecret } from '../domain/signature.js';
 import { toWebhook } from '../resources/index.js';
+import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 import type { ServiceOf } from './caller.js';
@@ -23,6 +24,7 @@ export type TestResult = OutputOf<Contract['webhooks']['test']>;
 
 export function createWebhookService(deps: {
   forAccount: ForAccount<'webhooks' | 'deliveries' | 'events' | 'eventCounters' | 'replays'>;
+  transaction: Database['transaction'];
   secrets: SecretBox;
   /** Signs the event and posts it once, whatever the status of the webhook. */
   send: (webhook: WebhookDoc, event: SampleEvent) => Promise<TestResult>;
@@ -123,9 +125,7 @@ export function createWebhookService(deps: {
       return toHealth(webhook, await deliveryHealth(webhook));
     },
 
-    async replay(caller, { id, ...request }) {
-      return replay(caller, await get(caller.accountId, id), request);
-    },
+    replay,
 
     async test({ accountId }, { id }) {
       return send(await get(accountId, id), sampleEvent(newId, clock.now(), publicUrl));

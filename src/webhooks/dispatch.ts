@@ -12,7 +12,7 @@ import type { WebhookStore } from '../stores/webhooks.js';
 import { attempt, type Signers } from './attempt.js';
 import type { EndpointQueue, LoadedDelivery } from './endpoint-queue.js';
 import { createEndpointQueues } from './endpoint-queues.js';
-import { loadInto, wantsMore } from './load.js';
+import { lackingMore, loadInto } from './load.js';
 import type { Pause } from './pause.js';
 import type { Poster } from './poster.js';
 import { createAttemptRecorder } from './recorder.js';
@@ -192,9 +192,9 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
   }
 
   function askForMore(queue: EndpointQueue): void {
-    if (!wantsMore(queue, queues)) return;
-    queue.hasMore = false;
-    wake();
+    const lanes = lackingMore(queue, queues);
+    for (const lane of lanes) lane.hasMore = false;
+    if (lanes.length > 0) wake();
   }
 
   function settle(queue: EndpointQueue, record: AttemptRecord): void {

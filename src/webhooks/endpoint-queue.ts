@@ -28,24 +28,34 @@ export const predecessorOfDelivery = (delivery: DueDelivery): EventType | null =
 export const isPredecessor = (delivery: DueDelivery): boolean =>
   isFirst(delivery) && PREDECESSORS.has(delivery.eventType);
 
+/** What is fresh and what is of a replay are queued apart, so that neither takes the other's room. */
+export class Lane {
+  readonly ready: LoadedDelivery[] = [];
+  /** Deliveries that wait for a predecessor. */
+  waiting = 0;
+  inFlight = 0;
+  /** There may be more due than was loaded. */
+  hasMore = false;
+
+  /** Deliveries that have not started. */
+  get queued(): number {
+    return this.ready.length + this.waiting;
+  }
+}
+
 export class EndpointQueue {
   /** Nothing more is started: the webhook is paused, deleted or leased by another dispatcher. What is in flight ends as usual. */
   stopped = false;
-  /** There may be more due than was loaded. */
-  hasMore = false;
-  inFlight = 0;
+  readonly fresh = new Lane();
+  /** They go when nothing else is ready, and never take all slots. */
+  readonly replays = new Lane();
   /** Number of the read that `webhook` is from; 0 when it was claimed. */
   lastRead = 0;
   /** Failed attempts since the last delivery; in memory first, written with the next records. */
   failures: FailureStreak | null;
 
-  readonly #ready: LoadedDelivery[] = [];
-  /** Deliveries of a replay: they go when nothing else is ready, and never take all slots. */
-  readonly #replays: LoadedDelivery[] = [];
-  #replaysInFlight = 0;
   /** Deliveries that wait for a predecessor, by its key. */
   readonly #waiting = new Map<string, LoadedDelivery[]>();
-  #waitingCount = 0;
   /** Keys of predecessors that are here and whose first attempt is not over. */
   readonly #awaited = new Set<string>();
   readonly #held = new Set<string>();
@@ -67,9 +77,8 @@ export class EndpointQueue {
     return this.#held.size;
   }
 
-  /** Of those, the ones that have not started; replays are not counted. */
-  get queued(): number {
-    return this.#ready.length + this.#waitingCount;
+  get inFlight(): number {
+    return this.fresh.inFlight + this.replays.inFlight;
   }
 
   /** Ids of the deliveries that `size` counts. */
@@ -77,9 +86,9 @@ export class EndpointQueue {
     return this.#held;
   }
 
-  /** Called before the database is asked what is due. */
-  look(): void {
-    this.hasMore = false;
+  /** Called before the database is asked what is due. @param lanes of this queue, that it is asked for */
+  look(lanes: readonly Lane[]): void {
+    for (const lane of lanes) lane.hasMore = false;
     this.#recordedSinceLook.clear();
   }
 
@@ -102,32 +111,29 @@ export class EndpointQueue {
     const before = predecessorOfDelivery(delivery);
     const key = before && keyOf(delivery.subjectId, before);
     if (key === null || !this.#awaited.has(key)) {
-      this.#listOf(loaded).push(loaded);
+      this.#laneOf(loaded).ready.push(loaded);
       return;
     }
     this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), loaded]);
-    if (!delivery.isReplayed) this.#waitingCount += 1;
+    this.#laneOf(loaded).waiting += 1;
   }
 
-  #listOf({ delivery }: LoadedDelivery): LoadedDelivery[] {
-    return delivery.isReplayed ? this.#replays : this.#ready;
+  #laneOf({ delivery }: LoadedDelivery): Lane {
+    return delivery.isReplayed ? this.replays : this.fresh;
   }
 
   /** The next delivery to start, if any. @param slots how many may be in flight; with more than one, one of them never goes to a replay */
   take(slots: number): LoadedDelivery | undefined {
-    const mayReplay = this.#replaysInFlight < Math.max(1, slots - 1);
-    const loaded = this.#ready.shift() ?? (mayReplay ? this.#replays.shift() : undefined);
-    if (!loaded) return undefined;
-    this.inFlight += 1;
-    if (loaded.delivery.isReplayed) this.#replaysInFlight += 1;
+    const mayReplay = this.replays.inFlight < Math.max(1, slots - 1);
+    const loaded = this.fresh.ready.shift() ?? (mayReplay ? this.replays.ready.shift() : undefined);
+    if (loaded) this.#laneOf(loaded).inFlight += 1;
     return loaded;
   }
 
   /** Its attempt is over: what waited for it may start. */
-  ended({ delivery }: LoadedDelivery): void {
-    this.inFlight -= 1;
-    if (delivery.isReplayed) this.#replaysInFlight -= 1;
-    this.unblock(delivery);
+  ended(loaded: LoadedDelivery): void {
+    this.#laneOf(loaded).inFlight -= 1;
+    this.unblock(loaded.delivery);
   }
 
   /** What waits for its first attempt may start: that is over, or will never be. */
@@ -139,16 +145,15 @@ export class EndpointQueue {
     if (!successors) return;
     this.#waiting.delete(key);
     for (const loaded of successors.toReversed()) {
-      if (!loaded.delivery.isReplayed) this.#waitingCount -= 1;
-      this.#listOf(loaded).unshift(loaded);
+      this.#laneOf(loaded).waiting -= 1;
+      this.#laneOf(loaded).ready.unshift(loaded);
     }
   }
 
   /** It was taken, and no attempt began. It is loaded again, and what waits for it goes on waiting. */
-  putBack({ delivery }: LoadedDelivery): void {
-    this.inFlight -= 1;
-    if (delivery.isReplayed) this.#replaysInFlight -= 1;
-    this.#held.delete(delivery._id);
+  putBack(loaded: LoadedDelivery): void {
+    this.#laneOf(loaded).inFlight -= 1;
+    this.#held.delete(loaded.delivery._id);
   }
 
   /** Its result is in the database: from now on the database's answers about it are up to date. */
@@ -159,11 +164,12 @@ export class EndpointQueue {
 
   stop(): void {
     this.stopped = true;
-    const all = [...this.#ready, ...this.#replays, ...[...this.#waiting.values()].flat()];
+    const all = [...this.fresh.ready, ...this.replays.ready, ...[...this.#waiting.values()].flat()];
     for (const { delivery } of all) this.#held.delete(delivery._id);
-    this.#ready.length = 0;
-    this.#replays.length = 0;
+    for (const lane of [this.fresh, this.replays]) {
+      lane.ready.length = 0;
+      lane.waiting = 0;
+    }
     this.#waiting.clear();
-    this.#waitingCount = 0;
   }
 }

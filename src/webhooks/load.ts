@@ -5,11 +5,11 @@ import type { Clock } from '../clock.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
 import type { DueDelivery } from '../stores/due-deliveries.js';
 import type { EventStore } from '../stores/events.js';
-import { type EndpointQueue, isPredecessor, predecessorOfDelivery } from './endpoint-queue.js';
+import { type EndpointQueue, isPredecessor, type Lane, predecessorOfDelivery } from './endpoint-queue.js';
 import type { EndpointQueues } from './endpoint-queues.js';
 import { toBody } from './request.js';
 
-/** Deliveries in memory: shared out over the queues, within the bounds for one queue. */
+/** Fresh deliveries in memory, and as many of replays: shared out over the queues, within the bounds for one queue. */
 const BUFFER = 4096;
 const MIN_BUFFER = 16;
 const MAX_BUFFER = 1000;
@@ -17,14 +17,15 @@ const MAX_BUFFER = 1000;
 const bufferOf = (queues: EndpointQueues) =>
   Math.max(MIN_BUFFER, Math.min(MAX_BUFFER, Math.floor(BUFFER / queues.count())));
 
-/** True when more is due for the queue than was loaded, and is needed soon. False while it is being loaded. */
-export const wantsMore = (queue: EndpointQueue, queues: EndpointQueues): boolean =>
-  queue.hasMore && hasRoom(queue, queues);
+/** The lanes for which more is due than was loaded, and needed soon. None while they are being loaded. */
+export const lackingMore = (queue: EndpointQueue, queues: EndpointQueues): Lane[] =>
+  [queue.fresh, queue.replays].filter((lane) => lane.hasMore && hasRoom(queue, lane, queues));
 
 /** Whether it would run dry before another load is over. One that stands still is not loaded again and again, nor one whose results cannot be recorded. */
-const hasRoom = (queue: EndpointQueue, queues: EndpointQueues) => {
+const hasRoom = (queue: EndpointQueue, lane: Lane, queues: EndpointQueues) => {
   const buffer = bufferOf(queues);
-  return queue.queued <= Math.max(2 * queues.slots(), buffer / 2) && queue.size <= 2 * buffer;
+  const started = queue.size - queue.fresh.queued - queue.replays.queued;
+  return lane.queued <= Math.max(2 * queues.slots(), buffer / 2) && started <= 2 * buffer;
 };
 
 export interface LoadDeps {
@@ -43,22 +44,31 @@ export async function loadInto(
   deps: LoadDeps,
 ): Promise<void> {
   const { deliveries, clock } = deps;
-  const open = candidates.filter((queue) => !queue.stopped && hasRoom(queue, queues));
+  const open = candidates.filter((queue) => !queue.stopped && hasRoom(queue, queue.fresh, queues));
   if (open.length === 0) return;
   const limit = bufferOf(queues);
   const now = clock.now();
-  for (const queue of open) queue.look();
+  const withReplays = new Set(open.filter((queue) => hasRoom(queue, queue.replays, queues)));
+  for (const queue of open) queue.look(withReplays.has(queue) ? [queue.fresh, queue.replays] : [queue.fresh]);
   const due = await deliveries.dueOf(
-    open.map(({ webhook, held }) => ({ webhookId: webhook._id, known: held })),
+    open.map((queue) => ({ webhookId: queue.webhook._id, known: queue.held, replayed: withReplays.has(queue) })),
     now,
     limit,
   );
-  const counts = new Map<string, number>();
-  for (const { webhookId } of due) counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
+  const counts = new Map<string, { fresh: number; all: number }>();
+  for (const { webhookId, isReplayed } of due) {
+    const { fresh = 0, all = 0 } = counts.get(webhookId) ?? {};
+    counts.set(webhookId, { fresh: fresh + (isReplayed ? 0 : 1), all: all + 1 });
+  }
   const fresh = due.filter(({ _id, webhookId }) => !queues.of(webhookId)?.holds(_id));
   if (fresh.length > 0) await offer(fresh, open, queues, deps);
   // Only now: a round that was asked for while this one loads would find the queues full, and forget that there is more.
-  for (const queue of open) queue.hasMore = (counts.get(queue.webhook._id) ?? 0) >= limit;
+  for (const queue of open) {
+    const { fresh: freshCount = 0, all = 0 } = counts.get(queue.webhook._id) ?? {};
+    queue.fresh.hasMore = freshCount >= limit;
+    // Where more is fresh, another load comes before any of replays.
+    if (withReplays.has(queue)) queue.replays.hasMore = all >= limit && !queue.fresh.hasMore;
+  }
 }
 
 async function offer(

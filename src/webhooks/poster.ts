@@ -1,17 +1,20 @@
 /** Posts to endpoints of strangers: https only, to checked addresses with verified certificates, without following redirects, within one time-out. */
-import { Agent, type Dispatcher } from 'undici';
+import { Agent, type Dispatcher, Pool } from 'undici';
 import { type Clock, monotonicMs } from '../clock.js';
 import { type AttemptResult, parseRetryAfter } from '../domain/retry.js';
 import { createAddressGuard, isPublicAddress } from './address.js';
 import { createConnector } from './connect.js';
 import { reasonOf, reasonOfStatus } from './reason.js';
 import { createHostResolver, type Resolve } from './resolver.js';
+import { StatusClient, type StatusOptions } from './status-client.js';
 
 /** More of an answer is not read; what was read is dropped. */
 const MAX_BODY_BYTES = 4096;
 /** Of the time-out, for the look-up: a host without addresses is told from one that does not answer. */
 const LOOKUP_SHARE = 0.8;
 const USER_AGENT = 'stellar-collect-webhooks/1';
+/** Interim answers have a lower one. */
+const FINAL_STATUS = 200;
 const ASKS_TO_WAIT = new Set([429, 503]);
 
 export interface PostResult extends AttemptResult {
@@ -44,12 +47,14 @@ export function createPoster(options: PosterOptions): Poster {
   const resolver = createHostResolver({ timeoutMs: timeoutMs * LOOKUP_SHARE, servers: options.nameServers });
   const resolve = options.resolve ?? resolver.resolve;
   // An open connection leads to the address that was checked when it was opened, whatever the DNS says since: reusing it needs no second check.
+  const connect = createConnector({
+    guard: createAddressGuard(allowPrivate ? () => true : isAllowed, resolve),
+    timeoutMs,
+    developmentCa: allowPrivate ? developmentCa : null,
+  });
   const agent = new Agent({
-    connect: createConnector({
-      guard: createAddressGuard(allowPrivate ? () => true : isAllowed, resolve),
-      timeoutMs,
-      developmentCa: allowPrivate ? developmentCa : null,
-    }),
+    factory: (origin, options) =>
+      new Pool(origin, { ...options, connect, factory: (...given) => new StatusClient(...given) }),
     // The time-out below covers the attempt as a whole.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -69,16 +74,15 @@ export function createPoster(options: PosterOptions): Poster {
           settle({ responseStatus, error, retryAfterMs, durationMs: Math.round(monotonicMs() - startedMs) });
         });
         try {
-          agent.dispatch(
-            {
-              origin: target.origin,
-              path: target.pathname + target.search,
-              method: 'POST',
-              headers: { 'content-type': 'application/json', 'user-agent': USER_AGENT, ...headers },
-              body,
-            },
-            exchange,
-          );
+          const request: StatusOptions & Agent.DispatchOptions = {
+            origin: target.origin,
+            path: target.pathname + target.search,
+            method: 'POST',
+            headers: { 'content-type': 'application/json', 'user-agent': USER_AGENT, ...headers },
+            body,
+            onClient: (client) => exchange.goesBy(client),
+          };
+          agent.dispatch(request, exchange);
         } catch (error) {
           exchange.end(reasonOf(error));
         }
@@ -96,8 +100,10 @@ interface Exchanged {
   retryAfter: string | null;
 }
 
-/** One request and its answer. Ends once: with the answer, a fault of the connection or the time-out, whichever comes first. */
+/** One request and its answer. Ends once: with the answer, a fault of the connection or the time-out, whichever comes first. Once there is a status, it
+ *  decides, whatever becomes of the rest: an endpoint that has said 2xx has the event, and would get it twice. */
 class Exchange implements Dispatcher.DispatchHandler {
+  #client: StatusClient | null = null;
   #controller: Dispatcher.DispatchController | null = null;
   #status: number | null = null;
   #retryAfter: string | null = null;
@@ -113,45 +119,51 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#timer = setTimeout(() => this.#cut('timed out'), timeoutMs);
   }
 
-  end(error: string | null): void {
+  /** @param fault what is wrong if there is no status yet */
+  end(fault: string): void {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#timer);
+    const error = this.#status === null ? fault : reasonOfStatus(this.#status);
     this.onEnd({ responseStatus: this.#status, error, retryAfter: this.#retryAfter });
+  }
+
+  goesBy(client: StatusClient): void {
+    this.#client = client;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     // The connection came too late: what was given up is not sent behind everybody's back.
     if (this.#ended) controller.abort(new Error('given up'));
+    this.#client?.hearStatus((status) => {
+      this.#status = status;
+    });
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Record<string, unknown>): void {
+    if (status < FINAL_STATUS) return;
     this.#status = status;
     this.#retryAfter = typeof headers['retry-after'] === 'string' ? headers['retry-after'] : null;
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bodyBytes += chunk.length;
-    if (this.#bodyBytes > MAX_BODY_BYTES) this.#cut(this.#verdict());
+    if (this.#bodyBytes > MAX_BODY_BYTES) this.#cut('invalid answer');
   }
 
   onResponseEnd(): void {
     clearTimeout(this.#timer);
     // undici frees the connection a turn after the answer; whoever posts next shall find it free instead of opening another.
-    queueMicrotask(() => setImmediate(() => this.end(this.#verdict())));
+    queueMicrotask(() => setImmediate(() => this.end('invalid answer')));
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.end(reasonOf(error));
   }
 
-  #verdict(): string | null {
-    return this.#status === null ? 'invalid answer' : reasonOfStatus(this.#status);
-  }
-
-  #cut(error: string | null): void {
-    this.end(error);
+  #cut(fault: string): void {
+    this.end(fault);
     this.#controller?.abort(new Error('cut'));
   }
 }

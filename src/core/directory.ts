@@ -1,0 +1,19 @@
+/** Makes directories that only this user can enter. */
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** With its parents. Not by Node's own `recursive`: that never returns where a file system has no room for new names, as below /proc.
+ *  @throws Error when there is none and none can be made, or a file has its name */
+export function makeDirectory(path: string): void {
+  const parent = dirname(path);
+  if (parent !== path) makeDirectory(parent);
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory()) return;
+  if (found) throw new Error(`${path} is not a directory`);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process was faster.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}

@@ -1,0 +1,147 @@
+/** Makes checkouts.
+ *
+ *  Creations do not meet in a document of their product or wallet. A creation inserts the checkout and then reads product and wallet again: if one is
+ *  gone by then, it takes the checkout back before anybody was told of it. The deletion of a product removes its checkouts after the product. The
+ *  deletion of a wallet, or its deactivation, first clears `takesCheckouts` and then looks for checkouts; a creation that finds it cleared sets it again,
+ *  which fails once the wallet is gone or inactive, and counts up `checkoutEpoch`, without which two deletions at once would hide it from each other.
+ *  In any order, one of the two sees the other. */
+import { DEFAULT_LIFETIME_MS } from '../../contracts/checkouts.js';
+import type { Contract } from '../../contracts/index.js';
+import type { ParsedInputOf } from '../../contracts/operation.js';
+import type { Clock } from '../clock.js';
+import { notFound } from '../domain/api-error.js';
+import { createdAtOf, type NewId } from '../domain/ids.js';
+import { createMemo } from '../domain/memo.js';
+import { createSlug } from '../domain/slug.js';
+import { loadPayable } from '../payments/payable.js';
+import { type CheckoutFacts, toCheckout } from '../resources/checkout.js';
+import type { CheckoutDoc } from '../stores/checkouts.js';
+import type { Database } from '../stores/database.js';
+import type { ForAccount } from '../stores/index.js';
+import type { PaymentLinkStore } from '../stores/payment-links.js';
+import type { ServiceOf } from './caller.js';
+import { type CheckoutTerms, inactiveWallet, termsOf, unknownProduct, unknownWallet } from './checkout-terms.js';
+import { createGroupCommit } from './group-commit.js';
+import { type Quotes, withQuote } from './quotes.js';
+import type { RateNeeds } from './rate-needs.js';
+import { Taken } from './taken.js';
+
+type Input = ParsedInputOf<Contract['checkouts']['create']>;
+
+export interface CheckoutCreationDeps {
+  forAccount: ForAccount<'checkouts' | 'products' | 'wallets'>;
+  paymentLinks: Pick<PaymentLinkStore, 'hasMemo'>;
+  transaction: Database['transaction'];
+  clock: Clock;
+  newId: NewId;
+  publicUrl: string;
+  quotes: Quotes;
+  rateNeeds: Pick<RateNeeds, 'ofPriced'>;
+}
+
+export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Contract['checkouts']>['create'] {
+  const { forAccount, paymentLinks, transaction, clock, newId, publicUrl, quotes, rateNeeds } = deps;
+
+  const show = async (facts: CheckoutFacts) =>
+    (await quotes.checkouts(facts.checkout.accountId, [toCheckout(facts, publicUrl)]))[0]!;
+
+  /** What is asked now; null for what is priced in its asset. @throws ApiError `conflict` where what is priced in a currency has no price at the moment */
+  async function quoteOf(accountId: string, terms: CheckoutTerms, until: Date) {
+    const { currency, productId, walletId, assetIssuer, price } = terms;
+    // The books' rate of what a product sells is sampled already.
+    if (!currency && (productId !== null || assetIssuer === null)) return null;
+    const wallet = await forAccount(accountId).wallets.byId(walletId);
+    if (!wallet) return null;
+    await rateNeeds.ofPriced(accountId, terms, wallet.network, until);
+    return currency ? quotes.one(accountId, { ...terms, currency }, wallet.network, price!) : null;
+  }
+
+  /** Makes sure that product and wallet are still there, now that the checkout is stored. @throws ApiError after the checkout was taken back */
+  async function confirm(checkout: CheckoutDoc): Promise<CheckoutFacts> {
+    const { checkouts, products, wallets } = forAccount(checkout.accountId);
+    const [product, wallet] = await Promise.all([
+      checkout.productId === null ? null : products.byId(checkout.productId),
+      wallets.byId(checkout.walletId),
+    ]);
+    const confirmed = wallet?.active && !wallet.takesCheckouts ? await wallets.takeCheckouts(wallet._id) : wallet;
+    if (confirmed?.active && (product || checkout.productId === null)) return { checkout, product, wallet: confirmed };
+    await transaction((session) => checkouts.removeUnpaid([checkout._id], session));
+    if (!product && checkout.productId !== null) throw unknownProduct();
+    throw wallet ? inactiveWallet() : unknownWallet();
+  }
+
+  /** What an earlier run of the request made. */
+  async function shownAgain(made: CheckoutDoc): Promise<CheckoutFacts> {
+    // Only one that is neither paid nor ended can still be taken back.
+    const isFresh = made.status === 'OPEN' && made.paymentCount === 0;
+    const facts = isFresh ? await confirm(made) : await loadPayable(forAccount(made.accountId), made);
+    if (!facts) throw notFound('checkout');
+    return facts;
+  }
+
+  /** Checkouts of an account that are made side by side are made together: they meet in the count of their list. */
+  const insert = createGroupCommit<CheckoutDoc, null>((batch) =>
+    transaction(async (session) => {
+      if (!(await forAccount(batch[0]!.accountId).checkouts.insert(batch, session))) throw new Taken();
+      return batch.map(() => null);
+    }),
+  );
+
+  async function drawMemo(): Promise<string> {
+    for (;;) {
+      const memo = createMemo(clock, 'checkout');
+      if (!(await paymentLinks.hasMemo(memo))) return memo;
+    }
+  }
+
+  return async ({ accountId, reservedId, isRepeated, user }, input) => {
+    const stores = forAccount(accountId);
+    const _id = reservedId?.('chk') ?? newId('chk');
+    const made = reservedId && (await stores.checkouts.byId(_id));
+    if (made) return show(await shownAgain(made));
+    const terms = await termsOf(stores, input);
+    // On a retry the id carries the time of the first attempt.
+    const begins = isRepeated ? clock.now() : createdAtOf(_id);
+    const expiresAt = new Date(input.expiresAt ?? begins.getTime() + DEFAULT_LIFETIME_MS);
+    const quote = await quoteOf(accountId, terms, expiresAt);
+    for (;;) {
+      const named = { _id, accountId, slug: createSlug(clock), memo: await drawMemo() };
+      const checkout = { ...newCheckout(named, terms, input, expiresAt), ...(user ? { soldBy: user.id } : {}) };
+      try {
+        await insert(accountId, checkout);
+      } catch (error) {
+        if (error instanceof Taken) continue;
+        throw error;
+      }
+      const shown = toCheckout(await confirm(checkout), publicUrl);
+      return quote ? withQuote(shown, quote) : shown;
+    }
+  };
+}
+
+/** A checkout as it begins. */
+function newCheckout(
+  named: Pick<CheckoutDoc, '_id' | 'accountId' | 'slug' | 'memo'>,
+  terms: CheckoutTerms,
+  { reference, metadata, successUrl, cancelUrl }: Input,
+  expiresAt: Date,
+): CheckoutDoc {
+  return {
+    ...named,
+    ...terms,
+    reference: reference ?? null,
+    metadata: JSON.stringify(metadata ?? {}),
+    successUrl: successUrl ?? null,
+    cancelUrl: cancelUrl ?? null,
+    status: 'OPEN',
+    received: '0',
+    paymentCount: 0,
+    expiresAt,
+    expiryCheckAt: expiresAt,
+    cancelledFrom: null,
+    acceptedFrom: null,
+    paidAt: null,
+    closedAt: null,
+    createdAt: createdAtOf(named._id),
+  };
+}

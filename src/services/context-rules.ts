@@ -1,0 +1,43 @@
+/** Runs what an operation declares as `contextRules` before its function, which is after the look-up of the Idempotency-Key. */
+import { contract } from '../../contracts/index.js';
+import type { Operation, ValidationContext } from '../../contracts/operation.js';
+import { badRequestOf, invalid } from '../domain/api-error.js';
+import { createdAtOf } from '../domain/ids.js';
+import type { Caller, ServiceOf, Services } from './caller.js';
+
+type Call = (caller: Caller, input: object) => Promise<unknown>;
+
+/** The same service, which throws `validation_error`, without a body `bad_request`, where a rule is broken. A repeated run is checked as of the first one. */
+export function withContextRules<Resource extends object>(
+  operations: Resource,
+  service: ServiceOf<Resource>,
+  validationContext: () => ValidationContext,
+): ServiceOf<Resource> {
+  const calls = service as unknown as Record<string, Call>;
+  const checked = Object.entries(operations as Record<string, Operation>).map(([name, { contextRules, hasBody }]) => {
+    const call = calls[name]!;
+    if (!contextRules) return [name, call];
+    return [
+      name,
+      async (caller: Caller, input: object) => {
+        const context = { ...validationContext(), ...(caller.isRepeated ? { now: firstRunOf(caller) } : {}) };
+        const [fault, ...others] = contextRules({ ...input }, context);
+        if (fault) throw hasBody ? invalid(fault, ...others) : badRequestOf([fault, ...others]);
+        return call(caller, input);
+      },
+    ];
+  });
+  return Object.fromEntries(checked) as ServiceOf<Resource>;
+}
+
+/** The same for every resource of the contract. */
+export const withAllRules = (services: Services, validationContext: () => ValidationContext): Services =>
+  Object.fromEntries(
+    Object.entries(contract).map(([name, operations]) => [
+      name,
+      withContextRules(operations, services[name as keyof Services] as never, validationContext),
+    ]),
+  ) as unknown as Services;
+
+/** Reserved ids are as old as the first run. */
+const firstRunOf = ({ reservedId }: Caller): Date => createdAtOf(reservedId!('key'));

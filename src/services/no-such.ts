@@ -1,0 +1,15 @@
+/** The faults of a body that names what is not there. */
+import type { FieldError } from '../../contracts/errors.js';
+
+const noSuch = (path: string, what: string): FieldError => ({
+  path,
+  message: `There is no such ${what}.`,
+  code: 'not_found',
+});
+
+export const NO_SUCH = {
+  wallet: noSuch('walletId', 'wallet'),
+  product: noSuch('productId', 'product'),
+  link: noSuch('paymentLinkId', 'payment link'),
+  checkout: noSuch('checkoutId', 'checkout'),
+};

@@ -1,0 +1,130 @@
+/** Passkeys (WebAuthn): an invitation makes one, and it signs its user in. The browser binds it to the host of `PUBLIC_URL`. */
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
+} from '@simplewebauthn/server';
+import type { Role } from '../../contracts/roles.js';
+import type { Clock } from '../clock.js';
+import { hashToken, isToken } from '../domain/token.js';
+import type { ForAccount } from '../stores/index.js';
+import type { PasskeyChallengeStore } from '../stores/passkey-challenges.js';
+import type { UserDoc, UserStore } from '../stores/users.js';
+
+/** So long a browser may take to answer. */
+const CHALLENGE_MS = 5 * 60_000;
+/** Loaded by the first who needs it: the service starts without it. */
+const webAuthn = () => import('@simplewebauthn/server');
+
+/** The user who has shown a passkey or an invitation. */
+export type PasskeyUser = UserDoc;
+
+/** An invitation, as its page shows it. */
+export interface Invited {
+  name: string;
+  role: Role;
+  account: string;
+  options: PublicKeyCredentialCreationOptionsJSON;
+}
+
+export type Passkeys = ReturnType<typeof createPasskeys>;
+
+export function createPasskeys(deps: {
+  users: Pick<UserStore, 'byInvitation' | 'byPasskey' | 'accept' | 'noteUse'>;
+  challenges: PasskeyChallengeStore;
+  forAccount: ForAccount<'account'>;
+  publicUrl: string;
+  clock: Clock;
+}) {
+  const { users, challenges, forAccount, publicUrl, clock } = deps;
+  const { hostname: rpID, origin } = new URL(publicUrl);
+  const expected = { expectedOrigin: origin, expectedRPID: rpID, requireUserVerification: true };
+  const remember = (challenge: string, userId: string | null) =>
+    challenges.insert(challenge, userId, new Date(clock.nowMs() + CHALLENGE_MS));
+  /** What a browser answered, checked; null where it is not good, for which the library throws whatever comes to its mind.
+   *  What the look for the challenge throws goes on. */
+  async function checked<Answer>(
+    userId: string | null,
+    verify: (isExpected: (challenge: string) => Promise<boolean>) => Promise<Answer>,
+  ): Promise<Answer | null> {
+    let taking: Promise<boolean> = Promise.resolve(false);
+    const isExpected = (challenge: string) => {
+      taking = challenges.take(challenge, userId, clock.now());
+      return taking;
+    };
+    return verify(isExpected).catch(async () => {
+      await taking;
+      return null;
+    });
+  }
+  const invitedBy = async (token: string): Promise<UserDoc | null> =>
+    isToken(token) ? users.byInvitation(hashToken(token), clock.now()) : null;
+
+  return {
+    /** Null for an invitation that was used, has ended, or never was. */
+    async invited(token: string): Promise<Invited | null> {
+      const user = await invitedBy(token);
+      if (!user) return null;
+      const account = (await forAccount(user.accountId).account.get())!.name;
+      const { generateRegistrationOptions } = await webAuthn();
+      const options = await generateRegistrationOptions({
+        rpID,
+        rpName: account,
+        userName: user.name,
+        userID: new Uint8Array(Buffer.from(user._id)),
+        timeout: CHALLENGE_MS,
+        attestationType: 'none',
+        authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+      });
+      await remember(options.challenge, user._id);
+      return { name: user.name, role: user.role, account, options };
+    },
+
+    /** Makes the passkey the user's, and uses the invitation up. @returns null when either is not good */
+    async accept(token: string, response: RegistrationResponseJSON): Promise<UserDoc | null> {
+      const user = await invitedBy(token);
+      if (!user) return null;
+      const { verifyRegistrationResponse } = await webAuthn();
+      const answer = await checked(user._id, (expectedChallenge) =>
+        verifyRegistrationResponse({ ...expected, response, expectedChallenge }),
+      );
+      if (!answer?.registrationInfo) return null;
+      const { id, publicKey, counter } = answer.registrationInfo.credential;
+      const now = clock.now();
+      const passkey = { id, publicKey: Buffer.from(publicKey).toString('base64url'), counter, createdAt: now };
+      return users.accept(hashToken(token), passkey, now);
+    },
+
+    async signInOptions(): Promise<PublicKeyCredentialRequestOptionsJSON> {
+      const { generateAuthenticationOptions } = await webAuthn();
+      const options = await generateAuthenticationOptions({
+        rpID,
+        timeout: CHALLENGE_MS,
+        userVerification: 'required',
+      });
+      await remember(options.challenge, null);
+      return options;
+    },
+
+    /** Null for an answer that is not good, and for a passkey that is no user's. */
+    async signIn(response: AuthenticationResponseJSON): Promise<UserDoc | null> {
+      if (typeof response.id !== 'string') return null;
+      const user = await users.byPasskey(response.id);
+      const passkey = user?.passkeys.find(({ id }) => id === response.id);
+      if (!user || !passkey || user.status !== 'ACTIVE') return null;
+      const { verifyAuthenticationResponse } = await webAuthn();
+      const credential = {
+        id: passkey.id,
+        publicKey: new Uint8Array(Buffer.from(passkey.publicKey, 'base64url')),
+        counter: passkey.counter,
+      };
+      const answer = await checked(null, (expectedChallenge) =>
+        verifyAuthenticationResponse({ ...expected, response, expectedChallenge, credential }),
+      );
+      if (!answer?.verified) return null;
+      await users.noteUse(user._id, passkey.id, answer.authenticationInfo.newCounter);
+      return user;
+    },
+  };
+}

@@ -1,0 +1,101 @@
+/** What is asked now, added to what the API shows: a quote holds for a moment, so that it is no part of a stored resource, nor of an event. */
+import { parseAmount } from '../domain/amount.js';
+import { conflict } from '../domain/api-error.js';
+import type { Pair } from '../domain/rate-pair.js';
+import type { CurrentRate, RateBook } from '../rates/book.js';
+import { quoteOf } from '../rates/quote.js';
+import type { Checkout } from '../resources/checkout.js';
+import type { PaymentLink, Product } from '../resources/index.js';
+import type { ProductDoc } from '../stores/products.js';
+import type { WalletDoc } from '../stores/wallets.js';
+import type { Priced } from './rate-needs.js';
+
+type Quote = NonNullable<Product['quote']>;
+type Network = WalletDoc['network'];
+
+export const NO_RATE = 'There is no fresh rate for this currency and asset at the moment.';
+
+type PricedInCurrency = Priced & { currency: string };
+
+export type Quotes = ReturnType<typeof createQuotes>;
+
+export function createQuotes({ rateBook }: { rateBook: Pick<RateBook, 'current'> }) {
+  /** Each pair is looked up once for all that is shown together. */
+  function of(accountId: string) {
+    const known = new Map<string, Promise<CurrentRate | null>>();
+    return async (priced: PricedInCurrency, network: Network, price: string | null): Promise<Quote | null> => {
+      const asset = { code: priced.assetCode, issuer: priced.assetIssuer };
+      const pair: Pair = { currency: priced.currency, asset, network };
+      const key = JSON.stringify(pair);
+      const current = known.get(key) ?? rateBook.current(accountId, pair);
+      known.set(key, current);
+      const rate = await current;
+      return rate && quoteOf(rate, price === null ? null : parseAmount(price)!);
+    };
+  }
+
+  /** What is asked for a price. @throws ApiError `conflict` without a fresh rate */
+  async function one(accountId: string, priced: PricedInCurrency, network: Network, price: string): Promise<Quote> {
+    const quote = await of(accountId)(priced, network, price);
+    if (!quote) throw conflict(NO_RATE);
+    return quote;
+  }
+
+  return {
+    one,
+
+    /** What is asked for a price in the asset, canonical: the price itself without a currency.
+     *  @throws ApiError `conflict` where there is one, and no fresh rate */
+    async asked(accountId: string, { currency, ...asset }: Priced, network: Network, price: string): Promise<string> {
+      return currency ? (await one(accountId, { currency, ...asset }, network, price)).amount! : price;
+    },
+
+    products: async (accountId: string, products: readonly Product[]): Promise<Product[]> => {
+      const quote = of(accountId);
+      return Promise.all(
+        products.map(async (product) => {
+          const { currency, wallet, price, minAmount } = product;
+          if (!currency) return product;
+          return { ...product, quote: await quote({ ...product, currency }, wallet.network, price ?? minAmount) };
+        }),
+      );
+    },
+
+    /** @param sold what each link sells, with the wallet that is paid */
+    links: async (
+      accountId: string,
+      links: readonly PaymentLink[],
+      sold: (link: PaymentLink) => { product: ProductDoc; network: Network } | undefined,
+    ): Promise<PaymentLink[]> => {
+      const quote = of(accountId);
+      return Promise.all(
+        links.map(async (link) => {
+          const found = link.product.currency ? sold(link) : undefined;
+          if (!found?.product.currency) return link;
+          const { product, network } = found;
+          const priced = { ...product, currency: product.currency! };
+          const shown = await quote(priced, network, product.price ?? product.minAmount);
+          return { ...link, product: { ...link.product, quote: shown } };
+        }),
+      );
+    },
+
+    checkouts: async (accountId: string, checkouts: readonly Checkout[]): Promise<Checkout[]> => {
+      const quote = of(accountId);
+      return Promise.all(
+        checkouts.map(async (checkout) => {
+          const { currency, status, wallet, remainingValue } = checkout;
+          if (!currency || status !== 'OPEN') return checkout;
+          return withQuote(checkout, await quote({ ...checkout, currency }, wallet.network, remainingValue));
+        }),
+      );
+    },
+  };
+}
+
+/** @param quote of what remains */
+export const withQuote = (checkout: Checkout, quote: Quote | null): Checkout => ({
+  ...checkout,
+  quote,
+  remainingAmount: quote?.amount ?? checkout.remainingAmount,
+});

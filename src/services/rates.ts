@@ -1,0 +1,134 @@
+/** What the API does with rates. */
+import type { Contract } from '../../contracts/index.js';
+import type { Clock } from '../clock.js';
+import { parseAmount } from '../domain/amount.js';
+import { conflict, notFound, rateLimited } from '../domain/api-error.js';
+import { formatRate, parseRate } from '../domain/rate.js';
+import { MAX_PAIRS_PER_ACCOUNT, type Pair, pairKey } from '../domain/rate-pair.js';
+import type { LedgerStamper } from '../ingest/ledger-stamper.js';
+import type { RateBook } from '../rates/book.js';
+import { quoteOf } from '../rates/quote.js';
+import type { NeedRate } from '../rates/sampler.js';
+import type { ForAccount } from '../stores/index.js';
+import type { OwnRateDoc } from '../stores/own-rates.js';
+import type { ServiceOf } from './caller.js';
+import { NO_RATE } from './quotes.js';
+import type { RateNeeds } from './rate-needs.js';
+
+const HOUR_MS = 3_600_000;
+/** Changes of one pair. */
+const MAX_OWN_CHANGES_PER_HOUR = 1000;
+const RETRY_SECONDS = 60;
+/** A checkout lives for 90 days. */
+const OWN_RATES_KEPT_MS = 100 * 24 * HOUR_MS;
+
+type GivenPair = Pick<Pair, 'currency' | 'network'> & { assetCode: string; assetIssuer?: string | null | undefined };
+
+const pairOf = ({ currency, assetCode, assetIssuer = null, network }: GivenPair): Pair => ({
+  currency,
+  asset: { code: assetCode, issuer: assetIssuer },
+  network,
+});
+
+export function createRateService(deps: {
+  forAccount: ForAccount<'account' | 'ownRates' | 'products' | 'checkouts' | 'wallets'>;
+  rateNeeds: Pick<RateNeeds, 'pairsOfBooks'>;
+  rateBook: Pick<RateBook, 'current'>;
+  need: NeedRate;
+  stamper: LedgerStamper;
+  clock: Clock;
+}): ServiceOf<Contract['rates']> {
+  const { forAccount, rateBook, rateNeeds, need, stamper, clock } = deps;
+
+  async function show(accountId: string, pair: Pair) {
+    const current = await rateBook.current(accountId, pair);
+    return {
+      currency: pair.currency,
+      assetCode: pair.asset.code,
+      assetIssuer: pair.asset.issuer,
+      network: pair.network,
+      rate: current && formatRate(current.rate),
+      source: current?.source ?? null,
+      at: current?.at.toISOString() ?? null,
+      stale: current?.stale ?? true,
+    };
+  }
+
+  /** What its products and open checkouts are priced in, and what its books value. */
+  async function pairsInUse(accountId: string): Promise<Pair[]> {
+    const { account, products, checkouts, wallets } = forAccount(accountId);
+    const books = (await account.get())?.booksCurrency;
+    const priced = [...(await products.priced()), ...(await checkouts.priced())];
+    const paidTo = await wallets.byIds([...new Set(priced.map(({ walletId }) => walletId))]);
+    const networks = new Map(paidTo.map(({ _id, network }) => [_id, network]));
+    const asked = priced.flatMap(({ walletId, ...each }) => {
+      const network = networks.get(walletId);
+      return network ? [pairOf({ ...each, network })] : [];
+    });
+    return books ? [...asked, ...(await rateNeeds.pairsOfBooks(accountId, books))] : asked;
+  }
+
+  /** From now on. @throws ApiError `rate_limited` */
+  async function add(accountId: string, rate: Omit<OwnRateDoc, '_id' | 'accountId' | 'at' | 'from'>): Promise<void> {
+    const { ownRates } = forAccount(accountId);
+    const at = clock.now();
+    const before = (ms: number) => new Date(at.getTime() - ms);
+    // Each is looked at with every payment of the lock.
+    if ((await ownRates.countSince(rate.pair, before(HOUR_MS), MAX_OWN_CHANGES_PER_HOUR)) >= MAX_OWN_CHANGES_PER_HOUR)
+      throw rateLimited(RETRY_SECONDS);
+    const [stamp, last] = [await stamper.stamp(rate.network), await ownRates.newest(rate.pair)];
+    // After the one before it, also where the clock of this host is behind that one's.
+    const from = last && stamp.at <= last.from.at ? { ...stamp, at: new Date(last.from.at.getTime() + 1) } : stamp;
+    await ownRates.add({ ...rate, at, from }, before(OWN_RATES_KEPT_MS));
+  }
+
+  return {
+    async list({ accountId }) {
+      const now = clock.now();
+      const own = (await forAccount(accountId).ownRates.newestOfAll()).filter(
+        ({ rate, until }) => rate !== null && (until === null || until > now),
+      );
+      const pairs = [...(await pairsInUse(accountId)), ...own.map(pairOf)];
+      const byKey = new Map(pairs.map((pair) => [pairKey(pair), pair]));
+      return Promise.all([...byKey.keys()].sort().map((key) => show(accountId, byKey.get(key)!)));
+    },
+
+    async set({ accountId }, { rate, expiresAt, ...given }) {
+      const pair = pairOf(given);
+      const { asset, ...rest } = pair;
+      const { ownRates } = forAccount(accountId);
+      const key = pairKey(pair);
+      if (!(await ownRates.newest(key)) && (await ownRates.countPairs()) >= MAX_PAIRS_PER_ACCOUNT)
+        throw conflict(`There are rates of your own for ${MAX_PAIRS_PER_ACCOUNT} pairs already, which is the most.`);
+      await add(accountId, {
+        ...rest,
+        ...{ assetCode: asset.code, assetIssuer: asset.issuer, pair: key },
+        rate: formatRate(parseRate(rate)!),
+        until: expiresAt == null ? null : new Date(expiresAt),
+      });
+      return show(accountId, pair);
+    },
+
+    async delete({ accountId }, given) {
+      const pair = pairOf(given);
+      const { ownRates } = forAccount(accountId);
+      const last = await ownRates.newest(pairKey(pair));
+      if (!last?.rate || (last.until && last.until <= clock.now())) throw notFound('rate of your own');
+      const { _id: _, accountId: __, at: ___, from: ____, ...held } = last;
+      await add(accountId, { ...held, rate: null, until: null });
+      return { deleted: true };
+    },
+
+    async quote({ accountId }, { price, ...given }) {
+      const pair = pairOf(given);
+      let current = await rateBook.current(accountId, pair);
+      if (!current || current.stale) {
+        await need(pair, accountId);
+        current = await rateBook.current(accountId, pair);
+      }
+      const quote = current && quoteOf(current, parseAmount(price)!);
+      if (!quote) throw conflict(NO_RATE);
+      return quote;
+    },
+  };
+}

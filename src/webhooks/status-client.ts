@@ -1,0 +1,55 @@
+/** A connection that tells the status of an answer as soon as its status line is there. undici itself tells it after the headers, and not at all where
+ *  those are too large, malformed or never end. */
+import type { Socket } from 'node:net';
+import { Client, type Dispatcher } from 'undici';
+
+const STATUS_LINE = /^HTTP\/1\.[01] ([2-5]\d\d)/;
+/** Of a status line, up to the code. */
+const CODE_ENDS = 'HTTP/1.1 200'.length;
+
+export interface StatusOptions extends Dispatcher.DispatchOptions {
+  /** Called when it is known by which connection the request goes. */
+  onClient(client: StatusClient): void;
+}
+
+/** Has one request at a time, as undici's `pipelining` is 1. */
+export class StatusClient extends Client {
+  readonly #connected: { socket: Socket | null };
+
+  /** @param options with a connector */
+  constructor(origin: string | URL, options: Client.Options) {
+    const { connect } = options;
+    if (typeof connect !== 'function') throw new TypeError('a connector is needed');
+    const connected: { socket: Socket | null } = { socket: null };
+    super(origin, {
+      ...options,
+      connect: (target, callback) =>
+        connect(target, (...result) => {
+          connected.socket = result[1];
+          callback(...result);
+        }),
+    });
+    this.#connected = connected;
+  }
+
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    if ('onClient' in options) (options as StatusOptions).onClient(this);
+    return super.dispatch(options, handler);
+  }
+
+  /** To be called when a request starts. Does not call back when an interim answer (1xx) comes first.
+   *
+   *  undici reads the socket when it is readable. Node shows each piece that it reads to those who listen for data, before undici looks at it. */
+  hearStatus(onStatus: (status: number) => void): void {
+    const { socket } = this.#connected;
+    let line = '';
+    const onData = (piece: Buffer) => {
+      line += piece.toString('latin1', 0, CODE_ENDS - line.length);
+      if (line.length < CODE_ENDS) return;
+      socket?.removeListener('data', onData);
+      const code = STATUS_LINE.exec(line)?.[1];
+      if (code !== undefined) onStatus(Number(code));
+    };
+    socket?.on('data', onData);
+  }
+}
