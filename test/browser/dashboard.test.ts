@@ -10,6 +10,7 @@ import { seed } from '../../scripts/bench/seed.js';
 import { systemClock } from '../../src/clock.js';
 import { createIds } from '../../src/domain/ids.js';
 import { axeViolations, openBrowser, watchPage } from '../helpers/browser.js';
+import { createHappenings } from '../helpers/happenings.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
@@ -17,9 +18,10 @@ import { eventually, startSelling, startTestService } from '../helpers/service.j
 const database = await testDatabase(t);
 let aheadMs = 0;
 const nowMs = () => systemClock.nowMs() + aheadMs;
+const clock = { ...systemClock, nowMs, now: () => new Date(nowMs()) };
 const service = await startTestService(t, {
   database,
-  clock: { ...systemClock, nowMs, now: () => new Date(nowMs()) },
+  clock,
   env: { LOCAL_LEDGER_CLOSE_MS: '500', POLL_INTERVAL_MS: '500' },
 });
 const { url, apiKey } = service;
@@ -113,7 +115,6 @@ const VIEWS = {
   'new-product': '/products/new',
   links: '/links',
   link: `/links/${link.id}`,
-  poster: `/links/${link.id}/poster`,
   checkouts: '/checkouts',
   checkout: `/checkouts/${order.id}`,
   'new-checkout': '/checkouts/new',
@@ -124,6 +125,7 @@ const VIEWS = {
   webhooks: '/webhooks',
   webhook: `/webhooks/${hook.id}`,
   'new-webhook': '/webhooks/new',
+  currencies: '/currencies',
   'api-keys': '/api-keys',
   'new-api-key': '/api-keys/new',
   unknown: '/no/such/view',
@@ -309,6 +311,31 @@ task('an unmatched payment is looked up and assigned to a link that was searched
   await page.locator('.badge', { hasText: 'Underpaid' }).waitFor();
 });
 
+task('the overview says first what is to be decided, and nothing once nothing is', {}, async (t, page) => {
+  const { apiKey: own } = await service.openAccount();
+  const ask = async (method: string, path: string, body?: unknown) => (await service.api(method, path, body, own)).data;
+  const { address } = await ledger.fund();
+  await ask('POST', '/wallets', { name: 'Till', address, network: 'LOCAL' });
+  await signIn(page, own);
+  await page.getByRole('heading', { name: 'Latest payments' }).waitFor();
+  const needsYou = page.getByRole('heading', { name: 'Needs you' });
+  await needsYou.waitFor({ state: 'detached' });
+  await ledger.pay({ to: address, amount: '4', memo: 'NOBODY' });
+  await page.getByRole('link', { name: '1 payment', exact: true }).click();
+  await row(page, '4 XLM').getByRole('link').click();
+  await button(page, 'Leave it').click();
+  const dialog = page.getByRole('dialog', { name: 'Leave this payment as it is?' });
+  await dialog.getByLabel('Note').fill('A tip');
+  await button(dialog, 'Leave it').click();
+  await toast(page, 'Nothing is left to decide about it.');
+  await page.getByText('Left as it is: A tip').waitFor();
+  t.equal(await button(page, 'Leave it').count(), 0);
+  await page.goto(home);
+  await page.getByRole('heading', { name: 'Latest payments' }).waitFor();
+  await shown(page);
+  t.equal(await needsYou.count(), 0);
+});
+
 task('what is typed into a search stays as it was typed', {}, async (t, page) => {
   await signIn(page, apiKey, '/products');
   const field = page.getByLabel('Search by name');
@@ -384,11 +411,13 @@ task(
       ]);
       t.match(await readFile((await svg.path())!, 'utf8'), /^<svg xmlns="http:\/\/www.w3.org\/2000\/svg"/);
     }
+    const opened = page.waitForEvent('popup');
     await page.getByRole('link', { name: 'Poster' }).click();
-    await page.emulateMedia({ media: 'print' });
-    t.equal(scan(await page.getByRole('img', { name: 'Scan to pay' }).screenshot()), made.url);
-    t.notOk(await button(page, 'Print').isVisible(), 'on paper there is only the poster');
-    await page.emulateMedia({ media: 'screen' });
+    const poster = await opened;
+    await poster.emulateMedia({ media: 'print' });
+    t.equal(scan(await poster.getByRole('img', { name: 'Scan to pay' }).screenshot()), made.url);
+    t.notOk(await button(poster, 'Print').isVisible(), 'on paper there is only the poster');
+    await poster.close();
 
     await page.goto(`${home}/links`);
     const toggle = page.getByRole('switch', { name: new RegExp(made.memo) });
@@ -495,6 +524,58 @@ task(
   },
 );
 
+task('a webhook that fails is told on the overview, in the list and on its own page', {}, async (_t, page) => {
+  const { apiKey: key, accountId } = await service.openAccount();
+  const path = '/ill';
+  receiver.behave((request) => (request.path === path ? { status: 500 } : {}));
+  const made = await service.api(
+    'POST',
+    '/webhooks',
+    { name: 'ill', url: `${receiver.origin}${path}`, events: ['payment.received'] },
+    key,
+  );
+  await (await createHappenings(_t, database.uri)).happen(accountId, 'payment.received');
+  await receiver.until(() => receiver.at(path).length > 0);
+  await signIn(page, key);
+  const trouble = page.locator('.troubles li', { hasText: 'ill' });
+  await trouble.locator('.badge', { hasText: 'Failing' }).waitFor();
+  await trouble.getByRole('link', { name: 'ill' }).click();
+  await page.locator('header.page .badge', { hasText: 'Failing' }).waitFor();
+  await page.goto(`${home}/webhooks`);
+  await row(page, 'ill').locator('.badge', { hasText: 'Failing' }).waitFor();
+  await service.api('PATCH', `/webhooks/${made.data.id}`, { status: 'PAUSED' }, key);
+  await page.goto(home);
+  await trouble.locator('.badge', { hasText: 'Paused' }).waitFor();
+  receiver.behave(() => ({}));
+});
+
+task('what was paid in another asset is not offered for acceptance, which a checkout refuses', {}, async (t, page) => {
+  const { address: assetIssuer } = await ledger.fund();
+  const order = await api('POST', '/checkouts', {
+    ...{ walletId: wallet.id, name: 'Tea', reference: 'order-wrong' },
+    ...{ assetCode: 'OTHER', assetIssuer, amount: '25' },
+  });
+  await pay('25', order.memo);
+  await receivedOf('REJECTED', 1);
+  const [wrong] = await api('GET', `/payments?checkoutId=${order.id}&status=REJECTED`);
+  t.equal(wrong.reason, 'wrong_asset');
+  await signIn(page, apiKey, `/payments/${wrong.id}`);
+  await button(page, 'Refund').waitFor();
+  t.equal(await page.getByRole('link', { name: 'Decide at its checkout' }).count(), 0);
+  await page.goto(`${home}/checkouts/${order.id}`);
+  await row(page, '25 XLM').waitFor();
+  await button(page, 'Cancel the checkout').waitFor();
+  t.equal(await button(page, 'Accept what has come').count(), 0);
+  await page.goto(`${home}/links/${link.id}`);
+  await page.getByText('A link with payments cannot be deleted').waitFor();
+  await shown(page);
+  t.equal(await button(page, 'Delete the link').count(), 0);
+  await page.goto(`${home}/products/${product.id}`);
+  await page.getByText('A product with payments cannot be deleted').waitFor();
+  await shown(page);
+  t.equal(await button(page, 'Delete the product').count(), 0);
+});
+
 task('a wallet tells that nothing was missed, and an audit of it is held against the ledger', {}, async (_t, page) => {
   await signIn(page, apiKey, `/wallets/${wallet.id}`);
   await page.getByText('None: every ledger since the wallet was added').waitFor();
@@ -540,15 +621,21 @@ task('a statement is what the API says, in the time that was chosen, and downloa
   await page.getByText(/Nothing moved in this time|The account held nothing/).waitFor();
 });
 
-task('a view that was refused as one request too many comes by itself', {}, async (_t, page) => {
-  const path = `/wallets/${wallet.id}/statement`;
-  await eventually(async () => (await service.api('GET', path)).status === 429, 'so many statements are refused');
-  await signIn(page, apiKey, path);
-  await page.getByText('Too many requests').waitFor();
+task('a view that was refused as one request too many comes by itself', {}, async (t, page) => {
+  const env = { RATE_LIMIT_PER_MINUTE: '100' };
+  const limited = await startTestService(t, { database, clock, role: 'api', env });
+  const ask = () => limited.api('GET', '/products', undefined, apiKey);
+  await signIn(page, apiKey, '/webhooks', `${limited.url}/dashboard`);
+  await row(page, 'shop').waitFor();
+  await eventually(async () => (await ask()).status === 429, 'so many requests are refused');
+  await page.locator('nav[aria-label=Dashboard]').getByRole('link', { name: 'Products' }).click();
+  await page.getByText('Too many requests').first().waitFor();
+  t.equal(await row(page, 'Bag of coffee').count(), 0, 'nothing is shown of what was refused');
   // The minute is over.
   aheadMs += 60_000;
-  await page.getByText('Closing balance').first().waitFor();
-  await page.getByText('Too many requests').waitFor({ state: 'detached' });
+  // Long before all that is shown is read again.
+  await row(page, 'Bag of coffee').waitFor({ timeout: 15_000 });
+  await page.getByText('Too many requests').first().waitFor({ state: 'detached' });
 });
 
 task('what was typed survives a reload and the way back, until it is sent', PHONE, async (t, page) => {
@@ -569,7 +656,8 @@ task('what was typed survives a reload and the way back, until it is sent', PHON
   await page.getByLabel('Name').fill('Half a cake');
   await isKept('Half a cake');
   release();
-  await page.getByLabel('Asset', { exact: true }).fill('USDC');
+  await page.getByLabel('Asset', { exact: true }).selectOption('other');
+  await page.getByLabel('Code of the asset').fill('USDC');
   await page.getByLabel('Issuer of the asset').fill('GABC');
   await page.getByLabel('The customer chooses').check();
   await page.getByLabel('Least amount').fill('3');
@@ -584,7 +672,7 @@ task('what was typed survives a reload and the way back, until it is sent', PHON
   await holds('Least amount (optional)', '3');
   t.equal(await page.evaluate('localStorage.length + sessionStorage.length'), 0);
   t.notMatch(page.url(), /cake|GABC/i, 'the address can be passed on');
-  await page.getByLabel('Asset', { exact: true }).fill('XLM');
+  await page.getByLabel('Asset', { exact: true }).selectOption('XLM');
   await button(page, 'Create the product').click();
   await page.getByRole('heading', { level: 1, name: 'Half a cake' }).waitFor();
   await page.goBack();
@@ -633,6 +721,50 @@ task('among more products than a choice can show one is looked for by its name',
     .locator('option:checked', { hasText: 'coffee' })
     .waitFor({ state: 'attached' });
 });
+
+task(
+  'a rate of the merchant’s own prices what is in a currency, and books show the totals in one',
+  {},
+  async (t, page) => {
+    const { apiKey: key } = await service.openAccount();
+    const other = async (method: string, path: string, body?: unknown) =>
+      (await service.api(method, path, body, key)).data;
+    const { address } = await ledger.fund();
+    const till = await other('POST', '/wallets', { name: 'Till', address, network: 'LOCAL' });
+    await signIn(page, key, '/currencies');
+    await page.getByText('Nothing is priced in a currency yet.').waitFor();
+    await page.getByLabel('Currency', { exact: true }).fill('EUR');
+    await page.getByLabel('What one unit of the asset is worth').fill('0.5');
+    await button(page, 'Set the rate').click();
+    await toast(page, 'Your rate holds from now on.');
+    await row(page, '0.5 EUR').waitFor();
+    await page.getByLabel('Currency of your books').fill('XXXX');
+    await button(page, 'Save').click();
+    await page.getByText('Must be the ISO 4217 code of a currency, such as EUR.').first().waitFor();
+    await page.getByLabel('Currency of your books').fill('EUR');
+    await button(page, 'Save').click();
+    await toast(page, 'Saved.');
+
+    await page.goto(`${home}/checkouts/new?of=free`);
+    await page.getByLabel('What it is for').fill('Order 9');
+    await page.getByLabel('Currency of the amount').fill('EUR');
+    await page.getByLabel('Amount', { exact: true }).fill('12.50');
+    await button(page, 'Make the checkout').click();
+    await page.getByText('25 XLM').first().waitFor();
+    const [made] = await other('GET', '/checkouts');
+    t.match(made, { currency: 'EUR', price: '12.5', remainingAmount: '25', wallet: { id: till.id } });
+    await ledger.pay({ to: address, amount: '25', memo: made.memo });
+    await page.goto(`${home}/`);
+    const total = page.getByLabel('Received in all, in EUR').locator('dd');
+    await eventually(async () => (await total.first().innerText()) === '12.5 EUR', 'the total in the books’ currency');
+
+    await page.goto(`${home}/currencies`);
+    await button(page, 'End').click();
+    await button(page, 'End it').click();
+    await toast(page, 'The sources count from now on.');
+    await row(page, '0.25 EUR').waitFor();
+  },
+);
 
 task('an API key is made, shown once, and revoked; its own key cannot be revoked as the last', {}, async (t, page) => {
   await signIn(page, apiKey, '/api-keys');

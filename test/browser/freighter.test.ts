@@ -48,9 +48,9 @@ async function install(page: Page, settings: Partial<Freighter> = {}) {
           return { networkDetails: { network: 'X', networkUrl: 'x', networkPassphrase: freighter.passphrase } };
         case 'SUBMIT_TRANSACTION': {
           if (request.accountToSign !== address) return { apiError: { code: -1, message: 'no such account' } };
-          const transaction = TransactionBuilder.fromXDR(request.transactionXdr, freighter.passphrase);
+          const transaction = TransactionBuilder.fromXdr(request.transactionXdr, freighter.passphrase);
           transaction.sign(freighter.key);
-          return { signedTransaction: transaction.toXDR(), signerAddress: address };
+          return { signedTransaction: transaction.toXdr(), signerAddress: address };
         }
         default:
           return { apiError: { code: -3, message: `unknown message ${request.type}` } };

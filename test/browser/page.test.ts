@@ -55,7 +55,7 @@ const STATES: Record<string, State> = {
         description: 'x'.repeat(500),
       },
       wallet: { network: 'TESTNET' },
-      warnings: ['The merchant’s account cannot receive ABCDEFGHIJKL at the moment: a payment would fail.'],
+      warnings: ['no_trustline'],
     }),
   },
   local: { link: pageLink('local', { wallet: { network: 'LOCAL' } }) },
@@ -142,7 +142,7 @@ t.test('what a merchant writes is shown as text and never runs', async (t) => {
     `${field}"'><script>window.hit='${field}'</script><img src=x onerror="window.hit='${field}'"><svg onload=alert(1)>{{7*7}}\u202e</title></textarea>`;
   const link = pageLink('probe', {
     memo: probe('memo').slice(0, 28),
-    warnings: [probe('warning')],
+    brand: { name: probe('shop') },
     product: {
       name: probe('name'),
       description: probe('description'),
@@ -163,7 +163,7 @@ t.test('what a merchant writes is shown as text and never runs', async (t) => {
   await page.goto(`${url}/p/probe?amount=${encodeURIComponent('"><script>window.hit="amount"</script>')}`);
   await page.goto(`${url}/p/probe`);
   const text = await seen(page, 'body');
-  for (const field of ['memo', 'warning', 'name', 'description', 'code']) t.match(text, `${field}"'>`, field);
+  for (const field of ['memo', 'shop', 'name', 'description', 'code']) t.match(text, `${field}"'>`, field);
   t.equal(await page.locator('h1').textContent(), link.product.name);
   await page.fill('#amount', '"><script>window.hit=1</script>');
   await page.press('#amount', 'Enter');
@@ -374,7 +374,7 @@ t.test(
       route.fulfill({ contentType: 'text/html', body: 'Thank you' }),
     );
     await page.goto(`${url}/c/order`);
-    t.match(await seen(page, '#countdown'), /Pay until .* 9 min \d+ s left/);
+    t.match(await seen(page, '#countdown'), /Pay until .* 9 min \d+ sec left/);
     t.match(await page.locator('a.button').getAttribute('href'), 'amount=25&');
 
     Object.assign(link.checkout!, { received: '20', remaining: '5' });
@@ -415,3 +415,31 @@ t.test(
     await page.waitForSelector('text=This order has expired');
   },
 );
+
+t.test('a link to a wallet that nothing answers says so within 2 s, and what to do instead', async (t) => {
+  const { url } = await servePages(t, [pageLink('silent')]);
+  const page = await openPage(t, browser);
+  await page.goto(`${url}/p/silent?lang=de`);
+  t.notOk(await page.locator('.no-answer').isVisible());
+  await page.locator('a.open').click();
+  await page.locator('.no-answer', { hasText: 'keine Wallet geantwortet' }).waitFor({ timeout: 2_000 });
+  // A wallet that opens takes the focus.
+  await page.locator('a.open').click();
+  await page.evaluate("window.dispatchEvent(new Event('blur'))");
+  await page.waitForTimeout(1_800);
+  t.notOk(await page.locator('.no-answer').isVisible());
+});
+
+t.test('the link that cancels lies below all that pays, and the countdown is seen', async (t) => {
+  const { url } = await servePages(t, [pageCheckout('order', { expiresAt: new Date(Date.now() + 120_000) })]);
+  const page = await openPage(t, browser);
+  await page.goto(`${url}/c/order`);
+  const bottomOf = async (selector: string) => {
+    const box = (await page.locator(selector).first().boundingBox())!;
+    return { top: box.y, bottom: box.y + box.height };
+  };
+  const cancel = await bottomOf('.cancel a');
+  for (const selector of ['a.open', '.by-hand', '.without-memo'])
+    t.ok((await bottomOf(selector)).bottom < cancel.top, selector);
+  t.ok(await page.locator('.countdown[data-soon]').isVisible());
+});

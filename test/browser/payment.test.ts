@@ -92,7 +92,7 @@ t.test('the wrong asset is refused and the right one taken, on one open page', a
   await page.click('.ask > summary');
   await page.click('text=Pay 12.5 USDC from a test account');
   await turned(page, '.paid');
-  t.match(await seen(page, '.others summary'), 'One more payment');
+  t.match(await seen(page, '.others summary'), '1 more payment since');
 });
 
 t.test('a link that is switched off while its page is open turns money away and takes the address down', async (t) => {

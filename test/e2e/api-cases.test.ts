@@ -116,6 +116,11 @@ const shirt =
     ...{ name: 'T-shirt', walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '25' },
     ...changes,
   });
+/** A shirt, as its links, payments and checkouts show it. */
+const summaryOf = ({ id }: { id: string }) => ({
+  ...{ id, name: 'T-shirt', assetCode: 'XLM', priceType: 'FIXED', price: '25' },
+  ...{ currency: null, quote: null },
+});
 const donation = (changes: Input = {}) => shirt({ priceType: 'CUSTOM', price: undefined, ...changes });
 const token = (changes: Input = {}) => shirt({ assetCode: 'USDC', assetIssuer: ISSUER, ...changes });
 /** A new product, and changes to it. */
@@ -152,6 +157,8 @@ const products: Case[] = [
           priceType: 'FIXED',
           price: '25',
           minAmount: null,
+          currency: null,
+          quote: null,
           active: true,
           wallet: { id: wallet.id, name: wallet.name, address: wallet.address, network: 'LOCAL' },
           paymentLinkCount: 0,
@@ -299,6 +306,7 @@ const products: Case[] = [
     ),
   ],
   ['an unknown wallet is a fault of the body', 'products.create', shirt({ walletId: 'wallet_01jd3k5v9ye6rbh2x7q0w4tznc' }), faults(['walletId', 'not_found'])],
+  ['an empty wallet id is told with the other faults', 'products.create', shirt({ name: '', walletId: '', price: '0' }), faults(['name', 'too_small'], ['walletId', 'not_found'], ['price', 'too_small'])],
   ['a wallet id of the wrong form is answered alike', 'products.create', shirt({ walletId: 'x' }), faults(['walletId', 'not_found'])],
 
   ['a product is read by its id', 'products.get', ({ product }) => ({ id: product.id }), ok({ name: 'T-shirt', paymentLinkCount: 2 })],
@@ -353,7 +361,7 @@ const wallets: Case[] = [
     {
       check: ({ data }, _world, t) => {
         t.same(Object.keys(data).sort(), ['active', 'address', 'createdAt', 'id', 'name', 'network', 'sync']);
-        t.same(Object.keys(data.sync).sort(), ['at', 'ledger', 'state']);
+        t.same(Object.keys(data.sync).sort(), ['at', 'ledger', 'parked', 'state']);
         t.match(data, { id: /^wallet_/, active: true, network: 'LOCAL' });
       },
     },
@@ -367,6 +375,15 @@ const wallets: Case[] = [
   ['everything that is missing is named', 'wallets.create', {}, faults(['name', 'required'], ['address', 'required'], ['network', 'required'])],
   ['a wallet is read', 'wallets.get', ({ wallet }) => ({ id: wallet.id }), ok({ name: 'Shop', network: 'LOCAL' })],
   ['wallets are found by a part of their name, whatever its case', 'wallets.list', { search: 'sHO' }, { check: ({ data }, { wallet }, t) => t.ok(data.some(({ id }: any) => id === wallet.id) && data.every(({ name }: any) => /sho/i.test(name))) }],
+  ['wallets are found by a new name and never by the old one, without marks and case', 'wallets.list', async ({ make }) => {
+    const { id } = await make('wallets.create', { name: 'Straße', address: await newAddress(), network: 'LOCAL' });
+    await make('wallets.update', { id, name: 'Οδός İstanbul' });
+    return { search: 'ΟΔΟΣ istan' };
+  }, { check: ({ data }, _world, t) => t.same(data.map(({ name }: any) => name), ['Οδός İstanbul']) }],
+  ['wallets are found by the name that they were made with, without marks and case', 'wallets.list', async ({ make }) => {
+    await make('wallets.create', { name: 'Café Straße', address: await newAddress(), network: 'LOCAL' });
+    return { search: 'CAFE STRASSE' };
+  }, { check: ({ data }, _world, t) => t.same(data.map(({ name }: any) => name), ['Café Straße']) }],
   ['wallets are found by their address', 'wallets.list', ({ wallet }) => ({ search: wallet.address }), { check: ({ data }, { wallet }, t) => t.same(data.map(({ id }: any) => id), [wallet.id]) }],
   ['no character of a search among wallets is a pattern', 'wallets.list', { search: 'S.op' }, { check: ({ meta }, _world, t) => t.equal(meta!.total, 0) }],
   ['an unknown wallet is not found', 'wallets.get', { id: 'wallet_x' }, refused('not_found')],
@@ -406,9 +423,10 @@ const links: Case[] = [
         t.match(memo, /^[0-9A-HJKMNP-TV-Z]{8,12}$/);
         t.equal(url, `${service.url}/p/${slug}`);
         t.strictSame(rest, {
+          name: null,
           active: true,
           paymentCount: 0,
-          product: { id: product.id, name: 'T-shirt', assetCode: 'XLM', priceType: 'FIXED', price: '25' },
+          product: summaryOf(product),
         });
       },
     },
@@ -417,6 +435,11 @@ const links: Case[] = [
   ['a link needs a product', 'paymentLinks.create', {}, faults(['productId', 'required'])],
   ['an unknown product is a fault of the body', 'paymentLinks.create', { productId: 'prod_x' }, faults(['productId', 'not_found'])],
   ['nothing else about a link is chosen', 'paymentLinks.create', ({ product }) => ({ productId: product.id, memo: 'MINE', slug: 'mine', active: false }), faults(['memo', 'unrecognized_key'], ['slug', 'unrecognized_key'], ['active', 'unrecognized_key'])],
+  ['a link has a name for the merchant', 'paymentLinks.create', ({ product }) => ({ productId: product.id, name: 'Théke' }), ok({ name: 'Théke' })],
+  ['a link has no name unless it is given one', 'paymentLinks.create', ({ product }) => ({ productId: product.id, name: null }), ok({ name: null })],
+  ['a link’s name has at most 120 characters', 'paymentLinks.create', ({ product }) => ({ productId: product.id, name: 'x'.repeat(121) }), faults(['name', 'too_big'])],
+  ['a link is renamed', 'paymentLinks.update', async ({ make, product }) => ({ id: (await make('paymentLinks.create', { productId: product.id, name: 'a' })).id, name: 'Stall', active: false }), ok({ name: 'Stall', active: false })],
+  ['a link loses its name', 'paymentLinks.update', async ({ make, product }) => ({ id: (await make('paymentLinks.create', { productId: product.id, name: 'a' })).id, name: null }), ok({ name: null })],
   ['a link is read', 'paymentLinks.get', ({ link }) => ({ id: link.id }), ok({ active: true, paymentCount: 2 })],
   ['an unknown link is not found', 'paymentLinks.get', { id: 'link_x' }, refused('not_found')],
   ['a link is switched off', 'paymentLinks.update', async ({ make, product }) => ({ id: (await make('paymentLinks.create', { productId: product.id })).id, active: false }), ok({ active: false })],
@@ -525,9 +548,12 @@ const money: Case[] = [
           network: 'LOCAL',
           paymentLinkId: link.id,
           checkoutId: null,
-          product: { id: product.id, name: 'T-shirt', assetCode: 'XLM', priceType: 'FIXED', price: '25' },
+          product: summaryOf(product),
           walletId: wallet.id,
           explorerUrl: null,
+          needsDecision: false,
+          decisionNote: null,
+          value: null,
           refundedAmount: '0',
           refunds: [],
         });
@@ -572,6 +598,10 @@ const money: Case[] = [
         }),
     },
   ],
+  ['a part of a refund is no more than is left', 'payments.refund', ({ completed }) => ({ id: completed.id, amount: '25.1' }), refused('bad_request')],
+  ['a part of a refund is an amount', 'payments.refund', ({ completed }) => ({ id: completed.id, amount: '0' }), refused('bad_request')],
+  ['a wallet holds lumens', 'wallets.assets', ({ wallet }) => ({ id: wallet.id }), { check: ({ data }, _, t) => t.match(data, [{ assetCode: 'XLM', assetIssuer: null, authorized: true, known: null }]) }],
+  ['an unknown wallet holds nothing', 'wallets.assets', { id: 'wallet_x' }, refused('not_found')],
   ['an unknown payment has no refund', 'payments.refund', { id: 'pay_x' }, refused('not_found')],
   [
     'unmatched payments are listed only when asked for',
@@ -619,6 +649,32 @@ const money: Case[] = [
   ['a COMPLETED payment cannot be accepted', 'payments.accept', ({ completed }) => ({ id: completed.id }), refused('conflict')],
   ['an UNMATCHED payment cannot be accepted', 'payments.accept', ({ unmatched }) => ({ id: unmatched.id }), refused('conflict')],
   ['an unknown payment cannot be accepted', 'payments.accept', { id: 'pay_x' }, refused('not_found')],
+  ['payments are searched by words', 'payments.list', ({ link }) => ({ search: `${link.memo.slice(0, 6).toLowerCase()} t-sh` }), { check: ({ data }, { link }, t) => t.ok(data.length >= 2 && data.every(({ paymentLinkId }: any) => paymentLinkId === link.id)) }],
+  ['what no word begins with is not found', 'payments.list', { search: 'shirtless' }, ok([])],
+  ['a search is not blank', 'payments.list', { search: ' ' }, refused('bad_request')],
+  ['checkouts are searched by words', 'checkouts.list', { search: 'nothing-like-this' }, ok([])],
+  ['a user is invited', 'users.create', { name: 'Ana', role: 'CASHIER', email: 'ana@shop.example' }, { check: ({ data }, _, t) => t.match(data, { id: /^user_/, name: 'Ana', role: 'CASHIER', email: 'ana@shop.example', status: 'INVITED', url: /\/dashboard\/invite\//, expiresAt: String }) }],
+  ['a user has a role', 'users.create', { name: 'Ana', role: 'KING' }, faults(['role', 'invalid_value'])],
+  ['a user has a name and a role', 'users.create', {}, faults(['name', 'required'], ['role', 'required'])],
+  ['an e-mail address has a form', 'users.create', { name: 'Ana', role: 'VIEWER', email: 'ana' }, faults(['email', 'invalid_format'])],
+  ['users are listed', 'users.list', {}, { check: ({ data }, _, t) => t.match(data[0], { name: 'Ana', status: 'INVITED' }) }],
+  ['a user is changed', 'users.update', async ({ make }) => ({ id: (await make('users.create', { name: 'Ben', role: 'VIEWER' })).id, role: 'MANAGER', email: null }), ok({ name: 'Ben', role: 'MANAGER', email: null })],
+  ['an unknown user is not changed', 'users.update', { id: 'user_x', name: 'x' }, refused('not_found')],
+  ['a user is removed', 'users.delete', async ({ make }) => ({ id: (await make('users.create', { name: 'Ben', role: 'VIEWER' })).id }), ok({ deleted: true })],
+  ['the last OWNER stays', 'users.delete', async ({ make }) => ({ id: (await make('users.create', { name: 'Ona', role: 'OWNER' })).id }), refused('conflict')],
+  ['an unknown user is not removed', 'users.delete', { id: 'user_x' }, refused('not_found')],
+  ['a COMPLETED payment is not dismissed', 'payments.dismiss', ({ completed }) => ({ id: completed.id }), refused('conflict')],
+  ['an unknown payment is not dismissed', 'payments.dismiss', { id: 'pay_x', note: null }, refused('not_found')],
+  ['a note has 500 characters', 'payments.dismiss', ({ rejected }) => ({ id: rejected.id, note: 'é'.repeat(501) }), faults(['note', 'too_big'])],
+  ['a note is not blank', 'payments.dismiss', ({ rejected }) => ({ id: rejected.id, note: ' ' }), faults(['note', 'too_small'])],
+  ['a REJECTED payment is dismissed', 'payments.dismiss', ({ rejected }) => ({ id: rejected.id, note: 'a tip' }), ok({ status: 'REJECTED', needsDecision: false, decisionNote: 'a tip' })],
+  ['a dismissed payment stays as it is', 'payments.dismiss', ({ rejected }) => ({ id: rejected.id, note: 'another' }), ok({ decisionNote: 'a tip' })],
+  ['payments that need a decision are listed whatever their status', 'payments.list', { needsDecision: true }, { check: ({ data, meta }, { underpaid, unmatched }, t) => {
+    t.same(data.map(({ id }: any) => id).sort(), [underpaid.id, unmatched.id].sort());
+    t.equal(meta!.total, 2);
+  } }],
+  ['those of one status', 'payments.list', { needsDecision: true, status: ['UNMATCHED'] }, { check: ({ data }, { unmatched }, t) => t.same(data.map(({ id }: any) => id), [unmatched.id]) }],
+  ['the others are listed', 'payments.list', { needsDecision: false, status: ['REJECTED', 'UNDERPAID'] }, { check: ({ data }, { rejected }, t) => t.same(data.map(({ id }: any) => id), [rejected.id]) }],
   ['an UNDERPAID payment is accepted', 'payments.accept', ({ underpaid }) => ({ id: underpaid.id }), ok({ status: 'COMPLETED', reason: null, shortfallAmount: '0.5' })],
   ['a REJECTED payment is accepted', 'payments.accept', ({ rejected }) => ({ id: rejected.id }), ok({ status: 'COMPLETED', reason: null })],
   ['a transaction that is not on the ledger refunds nothing', 'payments.addRefund', ({ completed }) => ({ id: completed.id, transactionHash: 'ab'.repeat(32) }), refused('conflict')],
@@ -690,11 +746,20 @@ const keys: Case[] = [
     {},
     {
       check: ({ data }, _world, t) => {
-        t.same(Object.keys(data).sort(), ['createdAt', 'id', 'name']);
+        t.same(Object.keys(data).sort(), ['booksCurrency', 'brand', 'createdAt', 'id', 'name', 'rateMarkupPercent']);
+        t.same(data.brand, { name: null, logoUrl: null, color: null, supportUrl: null, supportEmail: null });
         t.match(data.id, /^acct_/);
       },
     },
   ],
+  ['no change of the account', 'account.update', {}, ok({ brand: { name: null } })],
+  ['a brand is set', 'account.update', { brand: { name: 'Bean & Leaf', color: '#1b6E4b', supportEmail: 'help@shop.example' } }, ok({ brand: { name: 'Bean & Leaf', logoUrl: null, color: '#1b6E4b', supportUrl: null, supportEmail: 'help@shop.example' } })],
+  ['a brand changes the fields that it names', 'account.update', { brand: { logoUrl: 'https://shop.example/logo.png', name: null } }, ok({ brand: { name: null, logoUrl: 'https://shop.example/logo.png', color: '#1b6E4b' } })],
+  ['an empty brand changes nothing', 'account.update', { brand: {} }, ok({ brand: { color: '#1b6E4b' } })],
+  ['every fault of a brand is named', 'account.update', { brand: { name: ' ', logoUrl: 'http://shop.example/a.png', color: 'green', supportUrl: 'javascript:alert(1)', supportEmail: 'a@b?cc=x', slogan: 'x' } }, faults(['brand.name', 'too_small'], ['brand.logoUrl', 'invalid_format'], ['brand.color', 'invalid_format'], ['brand.supportUrl', 'invalid_format'], ['brand.supportEmail', 'invalid_format'], ['brand.slogan', 'unrecognized_key'])],
+  ...(['#12345', '#1234567', '1b6e4b', '#gggggg', '#fff', 'red'].map((color): Case => [`${color} is no color`, 'account.update', { brand: { color } }, faults(['brand.color', 'invalid_format'])])),
+  ['a brand is an object', 'account.update', { brand: null }, faults(['brand', 'invalid_type'])],
+  ['a name of the account is not chosen here', 'account.update', { name: 'x' }, faults(['name', 'unrecognized_key'])],
   [
     'a new API key is shown once',
     'apiKeys.create',
@@ -765,13 +830,32 @@ const pages: Case[] = [...operations]
       [`${name}: page "x" is refused`, name, at({ page: 'x' }), bad],
       [`${name}: 0 items are no page`, name, at({ pageSize: 0 }), bad],
       [`${name}: 101 items are too many`, name, at({ pageSize: 101 }), bad],
-      [`${name}: an unknown parameter is ignored`, name, at({ foo: 'bar' }), ok()],
+      [`${name}: an unknown parameter is refused`, name, at({ foo: 'bar' }), bad],
     ];
   });
+
+/** A product like this one. */
+const sold = ({ wallet, assetCode, priceType, price }: any) => ({
+  walletId: wallet.id,
+  assetCode,
+  priceType,
+  price,
+});
 
 // biome-ignore format: one case a line
 const lists: Case[] = [
   ['products are found by a part of their name, whatever its case', 'products.list', { search: 'dONAT' }, { check: ({ data }, _world, t) => t.same(data.map((product: any) => product.name), ['Donation']) }],
+  ['products are found without marks and case', 'products.list', async ({ make, product }) => {
+    const { id } = await make('products.create', { ...sold(product), name: 'Οδόσα 12' });
+    await make('products.update', { id, name: 'ΟΔΌΣΑ 12' });
+    await make('products.create', { ...sold(product), name: 'İstanbul Straße' });
+    return { search: 'οδός' };
+  }, { check: ({ data }, _world, t) => t.same(data.map(({ name }: any) => name), ['ΟΔΌΣΑ 12']) }],
+  ['links are found by their product’s name without marks and case', 'paymentLinks.list', async ({ make, product }) => {
+    const { id } = await make('products.create', { ...sold(product), name: 'İstanbul Straße' });
+    await make('paymentLinks.create', { productId: id });
+    return { search: 'istanbul STRASSE' };
+  }, { check: ({ data }, _world, t) => t.same(data.map(({ product }: any) => product.name), ['İstanbul Straße']) }],
   ...(['.*', '^T', '[a-z]', '(', '\\', '$', 'T|D', '%', '_', 'T-shirt$'].map((search) => [
     `"${search}" is searched as it is`,
     'products.list',
@@ -820,6 +904,12 @@ const lists: Case[] = [
   ['an unknown sort direction is refused', 'products.list', { sortOrder: 'up' }, bad],
   ['links of a product', 'paymentLinks.list', ({ custom }) => ({ productId: custom.id }), { check: ({ data }, { custom }, t) => t.ok(data.length > 0 && data.every((link: any) => link.product.id === custom.id)) }],
   ['links are found by their memo', 'paymentLinks.list', ({ link }) => ({ search: link.memo.slice(1).toLowerCase() }), { check: ({ data }, { link }, t) => t.same(data.map(({ id }: any) => id), [link.id]) }],
+  ['links are found by their name, without marks and case', 'paymentLinks.list', { search: 'THEK' }, { check: ({ data }, _world, t) => t.same(data.map(({ name }: any) => name), ['Théke']) }],
+  ['links are found by the name that they have now', 'paymentLinks.list', async ({ make, product }) => {
+    const { id } = await make('paymentLinks.create', { productId: product.id, name: 'Foremost' });
+    await make('paymentLinks.update', { id, name: 'Hindmost' });
+    return { search: 'most' };
+  }, { check: ({ data }, _world, t) => t.same(data.map(({ name }: any) => name), ['Hindmost']) }],
   ['links are found by their slug', 'paymentLinks.list', ({ link }) => ({ search: link.slug }), { check: ({ data }, { link }, t) => t.same(data.map(({ id }: any) => id), [link.id]) }],
   ['links are found by their product’s name', 'paymentLinks.list', { search: 'nation' }, { check: ({ data }, _world, t) => t.ok(data.length > 0 && data.every((link: any) => link.product.name === 'Donation')) }],
   ['inactive links', 'paymentLinks.list', { active: false }, { check: ({ data }, _world, t) => t.ok(data.length > 0 && data.every((link: any) => !link.active)) }],
@@ -875,8 +965,9 @@ const checkouts: Case[] = [
         t.equal(Date.parse(expiresAt) - Date.parse(createdAt), 24 * 3_600_000);
         t.strictSame(rest, {
           status: 'OPEN', reference: 'o-1', metadata: { 'a.b': 'c' }, name: 'T-shirt', description: null, assetCode: 'XLM', assetIssuer: null,
-          amount: '75', quantity: 3, receivedAmount: '0', remainingAmount: '75', excessAmount: null,
-          product: { id: product.id, name: 'T-shirt', assetCode: 'XLM', priceType: 'FIXED', price: '25' },
+          amount: '75', currency: null, price: null, quote: null, quantity: 3,
+          receivedAmount: '0', receivedValue: null, remainingAmount: '75', remainingValue: null, excessAmount: null,
+          product: summaryOf(product),
           wallet: { id: wallet.id, name: 'Shop', address: wallet.address, network: 'LOCAL' },
           successUrl: 'https://shop.example/ok?x=1', cancelUrl: 'http://localhost:8080/cart', paidAt: null, closedAt: null,
         });
@@ -884,6 +975,12 @@ const checkouts: Case[] = [
     },
   ],
   ['one is bought when nobody says how many', 'checkouts.create', order(), ok({ quantity: 1, amount: '25', metadata: {}, reference: null })],
+  ...['https:shop.example', 'https:///shop.example', 'https:/shop.example', 'https://@shop.example', 'http:localhost'].flatMap((url): Case[] => [
+    [`a page at ${url} is refused`, 'checkouts.create', order({ successUrl: url, cancelUrl: url }), faults(['successUrl', 'invalid_format'], ['cancelUrl', 'invalid_format'])],
+    [`a webhook at ${url} is refused`, 'webhooks.create', { name: 'a', url, events: ['payment.completed'] }, faults(['url', 'invalid_format'])],
+    [`an image at ${url} is refused`, 'products.create', shirt({ imageUrl: url }), faults(['imageUrl', 'invalid_format'])],
+    [`a Horizon at ${url} is refused`, 'wallets.mendGaps', ({ wallet }) => ({ id: wallet.id, horizonUrl: url }), faults(['horizonUrl', 'invalid_format'])],
+  ]),
   ['null counts as absent', 'checkouts.create', order({ walletId: null, quantity: null, description: null, assetIssuer: null, reference: null, successUrl: null, cancelUrl: null }), ok({ quantity: 1 })],
   ['10,000 are bought', 'checkouts.create', order({ quantity: 10_000 }), ok({ amount: '250000' })],
   ['10,001 are too many', 'checkouts.create', order({ quantity: 10_001 }), faults(['quantity', 'too_big'])],
@@ -900,7 +997,7 @@ const checkouts: Case[] = [
   ['an inactive product is refused', 'checkouts.create', async (world) => ({ productId: (await world.make('products.create', shirt({ active: false })(world))).id }), refused('conflict')],
   ['a checkout without a product', 'checkouts.create', plainOrder({ description: 'Two of them' }), ok({ product: null, quantity: null, name: 'Order 7', description: 'Two of them', amount: '9.5' })],
   ['neither product nor wallet', 'checkouts.create', {}, faults(['productId', 'required'])],
-  ['product and wallet', 'checkouts.create', plainOrder({ productId: 'prod_x' }), faults(['productId', 'not_allowed'])],
+  ['product and wallet', 'checkouts.create', plainOrder({ productId: 'prod_01jd3k5v9ye6rbh2x7q0w4tznc' }), faults(['productId', 'not_allowed'])],
   ['an unknown wallet is refused', 'checkouts.create', plainOrder({ walletId: 'wallet_x' }), faults(['walletId', 'not_found'])],
   ['without a product name, asset and amount are required', 'checkouts.create', ({ wallet }) => ({ walletId: wallet.id }), faults(['name', 'required'], ['assetCode', 'required'], ['amount', 'required'])],
   ['without a product there is no quantity', 'checkouts.create', plainOrder({ quantity: 1 }), faults(['quantity', 'not_allowed'])],
@@ -912,6 +1009,10 @@ const checkouts: Case[] = [
   ['a reference of 121 characters is refused', 'checkouts.create', order({ reference: 'x'.repeat(121) }), faults(['reference', 'too_big'])],
   ['20 entries of metadata, the longest', 'checkouts.create', order({ metadata: { ...entries(19), ['K_.-'.repeat(10)]: 'v'.repeat(500) } }), ok()],
   ['21 entries are refused', 'checkouts.create', order({ metadata: entries(21) }), faults(['metadata', 'too_big'])],
+  ['21 entries are refused together with a bad value', 'checkouts.create', order({ metadata: { ...entries(20), a: 1 } }), faults(['metadata.a', 'invalid_type'], ['metadata', 'too_big'])],
+  ['a key that no object keeps is refused', 'checkouts.create', order({ metadata: JSON.parse('{"__proto__": "x", "a": "b"}') }), faults(['metadata.__proto__', 'invalid_key'])],
+  ['names of methods are keys like any other', 'checkouts.create', order({ metadata: { constructor: 'x', toString: 'y' } }), ok({ metadata: { constructor: 'x', toString: 'y' } })],
+  ['an empty product id is told with the other faults', 'checkouts.create', () => ({ productId: '', quantity: 0 }), faults(['productId', 'not_found'], ['quantity', 'too_small'])],
   ['a value of 501 characters is refused', 'checkouts.create', order({ metadata: { a: 'v'.repeat(501) } }), faults(['metadata.a', 'too_big'])],
   ['a value that is no text is refused', 'checkouts.create', order({ metadata: { a: 1 } }), faults(['metadata.a', 'invalid_type'])],
   ['a key of 41 characters is refused', 'checkouts.create', order({ metadata: { ['k'.repeat(41)]: 'v' } }), { code: 'validation_error' }],
@@ -925,7 +1026,7 @@ const checkouts: Case[] = [
   ['the end is told with the other faults', 'checkouts.create', order({ expiresAt: '2020-01-01', quantity: 0 }), faults(['expiresAt', 'too_small'], ['quantity', 'too_small'])],
   ...(['https://shop.example/a?b=c#d', 'http://localhost/x', 'http://127.0.0.1:3000/x', 'http://[::1]/x'].map((successUrl) => [`a payer may be sent to ${successUrl}`, 'checkouts.create', order({ successUrl }), ok({ successUrl })]) as Case[]),
   ...(['http://shop.example', 'https://a:b@shop.example', 'javascript:alert(1)', 'ftp://localhost/x', 'http://localhost.evil.example', 'shop.example', ' https://shop.example', `https://shop.example/${'a'.repeat(2048)}`].map((cancelUrl) => [`a payer is not sent to ${cancelUrl.slice(0, 40)}`, 'checkouts.create', order({ cancelUrl }), { code: 'validation_error' }]) as Case[]),
-  ['an unknown field is refused', 'checkouts.create', order({ price: '1' }), faults(['price', 'unrecognized_key'])],
+  ['an unknown field is refused', 'checkouts.create', order({ colour: '1' }), faults(['colour', 'unrecognized_key'])],
   ['a checkout is read', 'checkouts.get', ordered({ reference: 'r' }), ok({ status: 'OPEN', reference: 'r' })],
   ['an unknown checkout', 'checkouts.get', { id: 'chk_x' }, refused('not_found')],
   ['instructions say what remains', 'checkouts.instructions', partlyPaid, ok({ amount: '15', assetCode: 'XLM', network: 'LOCAL', uri: /amount=15&/ })],
@@ -945,12 +1046,56 @@ const checkouts: Case[] = [
   ['checkouts by wallet, newest first', 'checkouts.list', ({ wallet }) => ({ walletId: wallet.id, pageSize: 100 }), { check: ({ data }, _world, t) => t.same(data.map(({ id }: any) => id), data.map(({ id }: any) => id).sort().reverse()) }],
   ['checkouts from tomorrow on', 'checkouts.list', () => ({ createdFrom: inMs(86_400_000) }), ok([])],
   ['checkouts before today', 'checkouts.list', { createdTo: '2020-01-01' }, ok([])],
-  ['a payment is assigned to a link or a checkout, not to both', 'payments.assign', ({ unmatched, link }) => ({ id: unmatched.id, paymentLinkId: link.id, checkoutId: 'chk_x' }), faults(['paymentLinkId', 'not_allowed'])],
+  ['a payment is assigned to a link or a checkout, not to both', 'payments.assign', ({ unmatched, link }) => ({ id: unmatched.id, paymentLinkId: link.id, checkoutId: 'chk_01jd3k5v9ye6rbh2x7q0w4tznc' }), faults(['paymentLinkId', 'not_allowed'])],
   ['a payment is not assigned to an unknown checkout', 'payments.assign', ({ unmatched }) => ({ id: unmatched.id, checkoutId: 'chk_x' }), faults(['checkoutId', 'not_found'])],
   ['payments of an unknown checkout', 'payments.list', { checkoutId: 'chk_x' }, ok([])],
+  ['sums of payments', 'reports.summary', { groupBy: 'asset' }, { check: ({ data }, _world, t) => t.ok(Array.isArray(data)) }],
 ];
 
-const cases = [...pages, ...products, ...wallets, ...links, ...webhooks, ...money, ...keys, ...lists, ...checkouts];
+const PAIR = { currency: 'EUR', assetCode: 'XLM', network: 'LOCAL' };
+// biome-ignore format: one case a line
+const rates: Case[] = [
+  ['a price is quoted by the demo source', 'rates.quote', { ...PAIR, price: '10' }, ok({ amount: '40', rate: '0.25', source: 'demo' })],
+  ['a price finer than its currency is refused', 'rates.quote', { ...PAIR, currency: 'JPY', price: '1.5' }, bad],
+  ['a price in no currency is refused', 'rates.quote', { ...PAIR, currency: 'XLM', price: '1' }, bad],
+  ['a price on a network that is not watched is refused', 'rates.quote', { ...PAIR, network: 'PUBLIC', price: '1' }, bad],
+  ['an own rate that is not there is not ended', 'rates.delete', PAIR, refused('not_found')],
+  ['a rate is set', 'rates.set', { ...PAIR, rate: '0.50' }, ok({ ...PAIR, assetIssuer: null, rate: '0.5', source: 'own', stale: false })],
+  ['a rate until an end', 'rates.set', () => ({ ...PAIR, currency: 'USD', rate: '0.5', expiresAt: inMs(60_000) }), ok({ rate: '0.5' })],
+  ['a rate that ended is refused', 'rates.set', { ...PAIR, rate: '1', expiresAt: '2020-01-01' }, faults(['expiresAt', 'too_small'])],
+  ...(['0', '-1', '1e3', '0.1234567890123', 1] as const).map((rate): Case => [`${rate} is no rate`, 'rates.set', { ...PAIR, rate }, { code: 'validation_error' }]),
+  ['an asset but XLM needs its issuer', 'rates.set', { ...PAIR, assetCode: 'USDC', rate: '1' }, faults(['assetIssuer', 'required'])],
+  ['rates are listed', 'rates.list', {}, { check: ({ data }, _world, t) => t.same(data.map(({ currency, rate }: any) => [currency, rate]), [['EUR', '0.5'], ['USD', '0.5']]) }],
+  ['a price is quoted by an own rate', 'rates.quote', { ...PAIR, price: '10' }, ok({ amount: '20', source: 'own' })],
+  ['a rate is ended', 'rates.delete', PAIR, ok({ deleted: true })],
+  ['a markup is set', 'account.update', { rateMarkupPercent: '2.50' }, ok({ rateMarkupPercent: '2.5' })],
+  ...(['20.1', '-1', '2.00001', 'x', 2] as const).map((rateMarkupPercent): Case => [`${rateMarkupPercent} is no markup`, 'account.update', { rateMarkupPercent }, { code: 'validation_error' }]),
+  ['books are kept in a currency', 'account.update', { booksCurrency: 'EUR' }, ok({ booksCurrency: 'EUR', rateMarkupPercent: '2.5' })],
+  ['values are summed up', 'reports.summary', { groupBy: 'asset', currency: 'EUR' }, { check: ({ data }, _world, t) => t.match(data, [{ value: String, valued: Number }]) }],
+  ['values in no currency are refused', 'reports.summary', { currency: 'XLM' }, bad],
+  ['books are kept in none', 'account.update', { booksCurrency: null }, ok({ booksCurrency: null })],
+  ['books in no currency are refused', 'account.update', { booksCurrency: 'XLM' }, faults(['booksCurrency', 'invalid_format'])],
+  ['no change of the account', 'account.update', {}, ok({ rateMarkupPercent: '2.5' })],
+  ['a product in a currency', 'products.create', shirt({ currency: 'EUR', price: '9.50' }), ok({ currency: 'EUR', price: '9.5', quote: { source: 'demo' } })],
+  ['a price finer than the currency is refused', 'products.create', shirt({ currency: 'EUR', price: '9.501' }), faults(['price', 'invalid_format'])],
+  ['a product of an asset gets a currency', 'products.update', changed(shirt(), { currency: 'EUR' }), ok({ currency: 'EUR', price: '25' })],
+  ['a product loses its currency', 'products.update', changed(shirt({ currency: 'EUR' }), { currency: null }), ok({ currency: null, quote: null })],
+  ['a checkout in a currency', 'checkouts.create', ({ wallet }) => ({ walletId: wallet.id, name: 'Beans', assetCode: 'XLM', currency: 'EUR', price: '5' }), ok({ amount: null, currency: 'EUR', price: '5', remainingValue: '5' })],
+  ['a currency without a price is refused', 'checkouts.create', ({ wallet }) => ({ walletId: wallet.id, name: 'Beans', assetCode: 'XLM', currency: 'EUR' }), faults(['price', 'required'])],
+];
+
+const cases = [
+  ...rates,
+  ...pages,
+  ...products,
+  ...wallets,
+  ...links,
+  ...webhooks,
+  ...money,
+  ...keys,
+  ...lists,
+  ...checkouts,
+];
 
 for (const transport of TRANSPORTS) {
   t.test(`${cases.length} cases over ${transport}`, async (t) => {
@@ -1017,12 +1162,16 @@ const fieldsOf = (filter: Access['filter'] = {}) => Object.keys(filter).join();
 /** What a request may look for without naming its account, and why. */
 const NAMELESS: { reason: string; is: (access: Access) => boolean }[] = [
   {
-    reason: 'networks, addresses on them and processes belong to no account',
-    is: ({ collection }) => /^(networkStates|cursors|leases|webhookKeys|ledger_\w+)$/.test(collection),
+    reason: 'networks, addresses and records on them, and processes belong to no account',
+    is: ({ collection }) => /^(networkStates|cursors|parkedRecords|leases|webhookKeys|ledger_\w+)$/.test(collection),
   },
   {
     reason: 'which account asks is known by its API key only',
     is: ({ collection, filter }) => collection === 'api-keys' && fieldsOf(filter) === 'hash',
+  },
+  {
+    reason: 'what markets say belongs to no account',
+    is: ({ collection }) => /^rate(Samples|Pairs)$/.test(collection),
   },
   {
     reason: 'a memo exists once, whatever the account',

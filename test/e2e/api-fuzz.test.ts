@@ -18,6 +18,7 @@ const make = async (name: string, input: Record<string, unknown>) =>
   (await call('REST', url, apiKey, name, input)).data;
 const webhook = await make('webhooks.create', { name: 'a', url: 'https://127.0.0.1:1/', events: ['payment.received'] });
 const spare = await make('apiKeys.create', { name: 'spare' });
+const user = await make('users.create', { name: 'Ana', role: 'VIEWER' });
 const other = await service.openAccount();
 for (const memo of [link.memo, 'nobody']) {
   await service.context.localLedger!.client.pay({ to: wallet.address, amount: '5', memo });
@@ -35,14 +36,14 @@ const checkout = await make('checkouts.create', {
   amount: '5',
 });
 /** Ids that exist, and some that do not. The key that the requests are sent with is not among them. */
-const ids = [wallet, product, link, checkout, webhook, spare, delivery, event, ...payments]
+const ids = [wallet, product, link, checkout, webhook, spare, user, delivery, event, ...payments]
   .map(({ id }: { id: string }) => id)
   .concat(other.accountId, 'prod_01jd3k5v9ye6rbh2x7q0w4tznc');
 
 /** Those of the operation's own kind. What can be deleted for good is not offered for deletion. */
 function fitting({ method, path }: Operation): string[] {
   const kind = path.split('/')[1]!;
-  if (method === 'DELETE' && (kind === 'webhooks' || kind === 'api-keys')) return ['hook_x'];
+  if (method === 'DELETE' && (kind === 'webhooks' || kind === 'api-keys' || kind === 'users')) return ['hook_x'];
   const prefix = {
     wallets: 'wallet',
     products: 'prod',
@@ -53,6 +54,7 @@ function fitting({ method, path }: Operation): string[] {
     webhooks: 'hook',
     deliveries: 'dlv',
     'api-keys': 'key',
+    users: 'user',
   }[kind];
   return ids.filter((id) => id.startsWith(`${prefix}_`) && !id.endsWith('tznc'));
 }

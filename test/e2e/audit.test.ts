@@ -78,9 +78,11 @@ t.test('a statement begins and ends with what was held, and every movement betwe
   await client.pay({ to: address, amount: '25', memo: 'order 7', fromSecret: payer.secret });
   await eventually(async () => (await paymentsOf(wallet.id)).length === 1, 'the payment');
   const statement = async (query = '') => (await service.api('GET', `/wallets/${wallet.id}/statement${query}`)).data;
-  const whole = await statement();
+  t.match(await statement(), { walletId: wallet.id, from: wallet.createdAt, to: String });
+  // Ledgers close on whole seconds: the payment's can be the second in which the wallet was made.
+  const since = `from=${new Date(Date.parse(wallet.createdAt) - 1000).toISOString()}`;
+  const whole = await statement(`?${since}`);
   const [payment] = await paymentsOf(wallet.id);
-  t.match(whole, { walletId: wallet.id, from: wallet.createdAt, to: String });
   t.equal(whole.assets.length, 1);
   // Ledgers here close several times a second, so what the account began with may be among them.
   t.match(whole.assets[0].movements.slice(-1), [
@@ -98,7 +100,7 @@ t.test('a statement begins and ends with what was held, and every movement betwe
   ]);
   const { hash } = await client.pay({ to: payer.address, amount: '4.5', memo: 'back', fromSecret: secret });
   const sumOf = ({ movements }: any) => movements.reduce((sum: bigint, { amount }: any) => sum + stroops(amount), 0n);
-  const after = await statement();
+  const after = await statement(`?${since}`);
   t.match(after.assets[0].movements.slice(-2), [
     { kind: 'fee', amount: '-0.00001', operationId: null, transactionHash: hash, memo: 'back', paymentId: null },
     { kind: 'sent', amount: '-4.5', counterparty: payer.address, transactionHash: hash, paymentId: null },
@@ -108,28 +110,84 @@ t.test('a statement begins and ends with what was held, and every movement betwe
   t.equal(after.assets[0].closing, (await audit(wallet.id)).assets[0].closing);
 
   const cut = after.assets[0].movements.at(-1).at;
-  const [early, late] = [await statement(`?to=${cut}`), await statement(`?from=${cut}`)];
+  const [early, late] = [await statement(`?${since}&to=${cut}`), await statement(`?from=${cut}`)];
   t.equal(early.assets[0].closing, late.assets[0].opening, 'one goes on where the other ends');
   t.same([...early.assets[0].movements, ...late.assets[0].movements], after.assets[0].movements);
 
   const path = `/api/v1/wallets/${wallet.id}/statement`;
   const headers = { authorization: `Bearer ${service.apiKey}` };
-  const file = await fetch(`${service.url}${path}?format=csv&to=${cut}`, { headers });
+  const file = await fetch(`${service.url}${path}?format=csv&${since}&to=${cut}`, { headers });
   t.match(file.headers.get('content-type'), /^text\/csv/);
   const lines = (await file.text()).split('\r\n');
   t.equal(
     lines[0],
-    'assetCode,assetIssuer,at,ledger,transactionHash,operationId,kind,amount,counterparty,memo,paymentId',
+    'assetCode,assetIssuer,at,ledger,transactionHash,operationId,kind,amount,counterparty,memo,paymentId,currency,value,rate',
   );
   t.match(
     lines.slice(1).map((line) => line.split(',')[6] ?? null),
     ['opening', ...early.assets[0].movements.map(({ kind }: any) => kind), 'closing', null],
   );
+  const future = new Date(Date.now() + 3_600_000).toISOString();
+  t.match(await service.api('GET', `/wallets/${wallet.id}/statement?from=${future}`), {
+    status: 400,
+    error: { code: 'bad_request', message: /from/ },
+  });
   t.equal(
     (await service.api('GET', `/wallets/${wallet.id}/statement?from=${cut}&to=2020-01-01T00:00:00Z`)).status,
     400,
   );
 });
+
+t.test('a statement is not empty because a Horizon no longer knows the account', async (t) => {
+  const { url, client: other } = await startTestLedger(t, { uri: (await testDatabase(t)).uri, closeMs: CLOSE_MS });
+  const [sound, forgetful] = [await startForgetful(t, url), await startForgetful(t, url)];
+  const env = { HORIZON_URLS_LOCAL: `${forgetful.url},${sound.url}` };
+  const shop = await startTestService(t, { env });
+  const { address } = await other.fund();
+  const { id } = (await shop.api('POST', '/wallets', { name: 'Shop', address, network: 'LOCAL' })).data;
+  await other.pay({ to: address, amount: '7' });
+  await eventually(
+    async () => (await shop.api('GET', `/payments?walletId=${id}&status=UNMATCHED`)).data.some(isSeven),
+    'the payment is read',
+  );
+  const statement = () => shop.api('GET', `/wallets/${id}/statement`);
+  for (const list of ['effects', 'operations', 'transactions']) {
+    forgetful.forgets.add(list);
+    const told = await statement();
+    t.equal(told.status, 200);
+    t.ok(told.data.assets[0].movements.some(isSeven), `${list}: the other Horizon is asked`);
+    sound.forgets.add(list);
+    t.match(await statement(), { status: 503, error: { code: 'unavailable' } }, `${list}: nobody can be asked`);
+    for (const each of [sound, forgetful]) each.forgets.clear();
+  }
+  const unfunded = await shop.api('POST', '/wallets', { name: 'New', address: newAddress(), network: 'LOCAL' });
+  t.match(
+    await shop.api('GET', `/wallets/${unfunded.data.id}/statement`),
+    { status: 200 },
+    'one that is not there has none',
+  );
+});
+
+const newAddress = () => Keypair.random().publicKey();
+const isSeven = ({ amount }: { amount: string }) => amount === '7';
+
+/** A Horizon that answers 404 for these lists of every account. */
+async function startForgetful(t: Test, target: string) {
+  const forgets = new Set<string>();
+  const server = createServer(async (req, res) => {
+    const list = /^\/accounts\/\w+\/(\w+)/.exec(req.url!)?.[1] ?? '';
+    const found = await fetch(target + req.url!).catch(() => null);
+    const latest = found?.headers.get('latest-ledger');
+    res.writeHead(forgets.has(list) ? 404 : (found?.status ?? 502), {
+      'content-type': 'application/json',
+      ...(latest ? { 'latest-ledger': latest } : {}),
+    });
+    res.end(forgets.has(list) ? '{"status":404}' : await found?.text());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  return { forgets, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
 
 t.test('an account that is not there is proven with zeros', async (t) => {
   const wallet = await watch(Keypair.random().publicKey());

@@ -2,17 +2,17 @@
 import { Asset, Keypair, Memo, Operation } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
-import { createRecorder } from '../../src/collect/recorder.js';
-import { createRefundBook } from '../../src/collect/refunds.js';
 import { formatAmount } from '../../src/domain/amount.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createOutbox } from '../../src/events/outbox.js';
 import type { Credit } from '../../src/ledger/records.js';
+import { createPayments } from '../../src/payments/index.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
+import { rateBookOf } from '../helpers/stores.js';
 
 let aheadMs = 0;
 const nowMs = () => Date.now() + aheadMs;
@@ -168,6 +168,17 @@ t.test('nothing came: EXPIRED once, and only when the ledger was read beyond the
     ]);
     t.match((await service.api('POST', `/checkouts/${checkout.id}/accept`)).error, { code: 'conflict' });
   });
+
+  t.test('what comes after the end and after that can be accepted by itself, once', async (t) => {
+    await pay(checkout.memo, '7');
+    const late = (await cameFor(checkout.id, 3)).find(({ amount }: { amount: string }) => amount === '7')!;
+    t.match(late, { status: 'REJECTED', reason: 'checkout_expired', expectedAmount: '0' });
+    const { data } = await service.api('POST', `/payments/${late.id}/accept`);
+    t.match(data, { status: 'COMPLETED', reason: null });
+    t.match((await service.api('POST', `/payments/${late.id}/accept`)).error, { code: 'conflict' });
+    t.match(await get(checkout.id), { status: 'PAID', receivedAmount: '32', remainingAmount: '0' });
+    t.same((await eventsOf(checkout.id, 8)).slice(6), ['payment.received', 'payment.completed']);
+  });
 });
 
 t.test('Horizon is away at the end: a payment in time that is read after it counts', async (t) => {
@@ -282,21 +293,21 @@ t.test(
   },
 );
 
-t.test('accepted, a payment from before it that is read later completes what it lacks', async (t) => {
+t.test('accepted, a payment from before it that is read later is accepted with the others', async (t) => {
   const checkout = await order();
   await pay(checkout.memo, '20');
   await cameFor(checkout.id, 1);
   const paths = ['/payments', `/accounts/${wallet.address}/payments`];
   for (const path of paths) await ledger.faults.add({ kind: 'unavailable', path });
-  await pay(checkout.memo, '30');
+  await pay(checkout.memo, '10');
   // Close times have whole seconds, and the newest ledger is unknown while Horizon is away: only another second is surely later.
   aheadMs += 2000;
   const accepted = (await service.api('POST', `/checkouts/${checkout.id}/accept`)).data;
   t.match(accepted, { status: 'PAID', receivedAmount: '20', remainingAmount: '0' });
   await ledger.faults.clear();
   const [late] = await cameFor(checkout.id, 2);
-  t.match(late, { status: 'COMPLETED', reason: null, expectedAmount: '30' });
-  t.match(await get(checkout.id), { status: 'PAID', receivedAmount: '50', paidAt: accepted.paidAt });
+  t.match(late, { status: 'COMPLETED', reason: null, expectedAmount: '30', shortfallAmount: '20' });
+  t.match(await get(checkout.id), { status: 'PAID', receivedAmount: '30', paidAt: accepted.paidAt });
   await pay(checkout.memo, '1');
   const [after] = await cameFor(checkout.id, 3);
   t.match(after, { status: 'REJECTED', reason: 'checkout_paid', expectedAmount: '0' });
@@ -348,9 +359,12 @@ t.test('1,200 parts of the smallest amount: everything stays right, and bounded'
   const { connection, transaction, close } = await connectDatabase(database.uri);
   t.teardown(close);
   const { system } = createStores(connection, { clock: systemClock, newId });
-  const outbox = createOutbox({ ...system, newId, publicUrl: service.url });
-  const refundBook = createRefundBook({ ...system, outbox });
-  const recorder = createRecorder({ ...system, outbox, refundBook, transaction, newId });
+  const outbox = createOutbox({ ...system, newId });
+  const { recorder } = createPayments({
+    ...{ system, outbox, transaction, newId },
+    rateBook: rateBookOf(system),
+    publicUrl: service.url,
+  });
   const payer = await ledger.fund();
   const { db } = database;
   const dust = async (memo: string, count: number) => {
@@ -385,6 +399,10 @@ t.test('1,200 parts of the smallest amount: everything stays right, and bounded'
   t.match(await shown(paid.id), { receivedAmount: '50.00012', excessAmount: '0.00012' });
   const { payments, checkout } = await told('checkout.paid');
   t.match([payments.length, payments.at(-1).amount, checkout.receivedAmount], [1000, '50', '50.00012']);
+  t.notOk(payments.some(({ needsDecision }: any) => needsDecision));
+  const toDecide = async (id: string) =>
+    (await api('GET', `/payments?checkoutId=${id}&needsDecision=true&pageSize=1`)).meta!.total;
+  await eventually(async () => (await toDecide(paid.id)) === 0, 'no part of it needs a decision');
   const { hash } = await ledger.pay({ to: payer.address, amount: '50', fromSecret: secret });
   const { id: completing } = payments.at(-1);
   const refund = await api('POST', `/payments/${completing}/refunds`, { transactionHash: hash });
@@ -406,8 +424,11 @@ t.test('1,200 parts of the smallest amount: everything stays right, and bounded'
   const completed = await withStatus(expired.id, 'COMPLETED');
   t.equal(formatAmount(BigInt(completed)), (await shown(expired.id)).receivedAmount);
   t.equal(await withStatus(expired.id, 'REJECTED'), 1215 - completed);
+  t.equal(await toDecide(expired.id), 1215 - completed);
   t.equal(await countEvents('payment.completed'), 1 + completed);
   t.equal(await db.collection('checkouts').countDocuments({ completedUpTo: { $exists: true } }), 0);
+  const isDecided = async () => (await db.collection('checkouts').countDocuments({ partsLeft: true })) === 0;
+  await eventually(isDecided, 'no part is left to decide');
 });
 
 t.test('creations and the end of their product or wallet at once leave no checkout without them', async (t) => {

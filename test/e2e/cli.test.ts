@@ -18,13 +18,14 @@ import { registerMcpCommand } from '../../src/cli/mcp.js';
 import { registerParkedCommands } from '../../src/cli/parked.js';
 import { createProgram, runProgram } from '../../src/cli/program.js';
 import { registerSecretsCommands } from '../../src/cli/secrets.js';
+import { registerUserCommands } from '../../src/cli/user.js';
 import { registerWebhookCommands } from '../../src/cli/webhook.js';
 import { registerWebhookKeyCommands } from '../../src/cli/webhook-key.js';
 import { systemClock } from '../../src/clock.js';
 import { readClientSettings } from '../../src/config.js';
 import { OLDEST_NODE } from '../../src/core/node-version.js';
 import { jobsOf } from '../../src/jobs/table.js';
-import { registerLedgerCommands } from '../../src/local-ledger/cli.js';
+import { registerLedgerCommands } from '../../src/local-ledger/index.js';
 import { DEVELOPMENT_CA_FILE } from '../../src/webhooks/development-ca.js';
 import { ROOT, type Running, startProgram } from '../helpers/command.js';
 import { cuttableWay } from '../helpers/cut.js';
@@ -67,12 +68,13 @@ function programIn(settings: { url?: string; ledger?: string; dataDir?: string }
   });
   registerParkedCommands(program, noDatabase);
   registerSecretsCommands(program, noDatabase);
+  registerUserCommands(program, noDatabase);
   registerWebhookKeyCommands(program, noDatabase);
   const { url = '', ledger = '', dataDir = '' } = settings;
   const ofService = () => ({ url, dataDir, certificateFile: DEVELOPMENT_CA_FILE });
   registerEventCommands(program, { clock: systemClock, settings: ofService });
   registerWebhookCommands(program, { clock: systemClock, settings: ofService });
-  registerLedgerCommands(program, () => ({ url: ledger }));
+  registerLedgerCommands(program.command('ledger'), () => ({ url: ledger }));
   return program;
 }
 
@@ -292,6 +294,7 @@ t.test('jobs list shows each job of the workers: last run, next run, duration, f
     { name: 'retry webhooks', processes: 'one', lastRun: { result: { due: 0 }, error: null }, failures: 0 },
     { name: 'expire checkouts', processes: 'one', failures: 0 },
     { name: 'audit wallets', processes: 'each', running: 1, failures: 0 },
+    { name: 'sample rates', processes: 'one', failures: 0 },
     { name: 'housekeeping', processes: 'one', lastRun: { result: { orphans: 0 } }, nextRunAt: /^\d{4}-/ },
   ]);
 

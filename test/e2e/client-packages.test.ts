@@ -1,35 +1,20 @@
 /** Programs of others: the packed packages in another folder, and a client that a third party generates from openapi.json. They compile strictly and run. */
-import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { createContext, runInContext } from 'node:vm';
 import t from 'tap';
 import { build as bundle } from 'vite';
 import { z } from 'zod';
 import { contract } from '../../contracts/index.js';
 import type * as Client from '../../src/client/index.js';
+import { ROOT } from '../helpers/command.js';
+import { bin, installPacked, succeeds } from '../helpers/packages.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
-const run = promisify(execFile);
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const bin = (name: string) => join(ROOT, 'node_modules', '.bin', name);
 const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-client-'));
 t.teardown(() => rm(folder, { recursive: true, force: true }));
-
-/** Of what a command said the last lines, for the report of a failure. */
-async function succeeds(file: string, args: string[], cwd = ROOT): Promise<string> {
-  try {
-    const { stdout } = await run(file, args, { cwd, maxBuffer: 1e8 });
-    return stdout;
-  } catch (error) {
-    const { stdout, stderr } = error as { stdout: string; stderr: string };
-    throw new Error(`${file} ${args.join(' ')}\n${`${stdout}${stderr}`.slice(-4000)}`);
-  }
-}
 
 const PROGRAM_OF_THE_PACKAGE = `
 import { type AppRouter, contract, createClient, type WebhookPayload } from 'stellar-collect';
@@ -172,28 +157,16 @@ t.test('every example of the contracts is valid by its own schema', async (t) =>
     for (const [name, operation] of Object.entries(byName)) {
       check(operation.input, `${resource}.${name}`);
       check(operation.output, `${resource}.${name}`);
-      const example = (operation as { examples?: { body?: object } }).examples?.body;
-      if (example) {
+      const { body, query } = (operation as { examples?: { body?: object; query?: object } }).examples ?? {};
+      if (body ?? query) {
         const ids = Object.fromEntries(Object.keys(operation.params).map((param) => [param, 'x']));
-        t.ok(operation.input.safeParse({ ...ids, ...example }).success, `${resource}.${name} with its example`);
+        t.ok(operation.input.safeParse({ ...ids, ...query, ...body }).success, `${resource}.${name} with its example`);
       }
-      if (operation.hasBody) t.ok(example, `${resource}.${name} has an example`);
+      if (operation.hasBody) t.ok(body, `${resource}.${name} has an example`);
     }
   }
   t.ok(examples > 100, `${examples} examples`);
 });
-
-/** A package as the registry would hold it, unpacked at `into`. @returns the paths of its files */
-async function install(from: string, into: string): Promise<string[]> {
-  // Built already; npm 10 would build it again, --ignore-scripts or not.
-  await succeeds('npm', ['pkg', 'delete', 'scripts.prepare'], from);
-  const [packed] = JSON.parse(
-    await succeeds('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], from),
-  );
-  await mkdir(into, { recursive: true });
-  await succeeds('tar', ['-xzf', join(folder, packed.filename), '--strip-components=1', '-C', into]);
-  return packed.files.map(({ path }: { path: string }) => path);
-}
 
 /** A project that has these packages of ours, and no others. */
 async function project(name: string, packages: readonly string[]): Promise<{ path: string; modules: string }> {
@@ -235,7 +208,7 @@ async function clientOfTheEdge(): Promise<typeof Client> {
 }
 
 /** Loads in browsers and on the edge: these need no Node. */
-const CLIENT_PACKAGES = ['@trpc/client', 'eventsource', 'eventsource-parser'];
+const CLIENT_PACKAGES = ['@trpc/client', '@trpc/server/observable', 'eventsource', 'eventsource-parser'];
 
 t.test("the client's package brings nothing of the server, compiles and runs in another folder", async (t) => {
   const { dependencies: serverPackages } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
@@ -253,11 +226,12 @@ t.test("the client's package brings nothing of the server, compiles and runs in 
   t.same([...brought].sort(), ['@trpc/client', '@trpc/server', 'eventsource', 'eventsource-parser', 'typescript']);
   t.notOk(Object.keys(serverPackages).some((name) => brought.has(name) && !/^@trpc|^eventsource/.test(name)));
 
-  const build = join(folder, 'client');
-  await cp(join(ROOT, 'src/client/dist'), join(build, 'dist'), { recursive: true });
-  for (const name of ['package.json', 'README.md']) await cp(join(ROOT, 'src/client', name), join(build, name));
   const { path, modules } = await project('shop', ['@trpc', 'eventsource', 'eventsource-parser', '@types']);
-  const files = await install(build, join(modules, 'stellar-collect-client'));
+  const files = await installPacked(
+    join(ROOT, 'src/client'),
+    ['dist', 'README.md'],
+    join(modules, 'stellar-collect-client'),
+  );
   t.ok(
     files.every((file) => /^(dist\/[\w-]+(\.d\.ts|\.js)|README\.md|package\.json)$/.test(file)),
     files.join(' '),
@@ -313,12 +287,6 @@ t.test("the client's package brings nothing of the server, compiles and runs in 
 
 t.test('the packed package and a generated client compile and run in another folder', async (t) => {
   const service = await startTestService(t);
-  const build = join(folder, 'package');
-  // As it was built before the tests.
-  await cp(join(ROOT, 'dist'), join(build, 'dist'), { recursive: true });
-  await cp(join(ROOT, 'package.json'), join(build, 'package.json'));
-  await cp(join(ROOT, 'openapi.json'), join(build, 'openapi.json'));
-  await cp(join(ROOT, 'src/page/client'), join(build, 'src/page/client'), { recursive: true });
   // No express, no mongoose: with them absent the package's root must still load.
   const { path: consumer, modules } = await project('consumer', [
     '@trpc',
@@ -329,7 +297,9 @@ t.test('the packed package and a generated client compile and run in another fol
     'openapi-typescript-helpers',
     '@types',
   ]);
-  const files = await install(build, join(modules, 'stellar-collect'));
+  // As it was built before the tests.
+  const contents = ['dist', 'openapi.json', 'src/page/client'];
+  const files = await installPacked(ROOT, contents, join(modules, 'stellar-collect'));
   t.notOk(
     files.find((path) => /^(src\/(?!page\/client\/)|test\/|scripts\/)|\.map$/.test(path)),
     'sources stay at home, and maps that would lead nowhere',
@@ -356,7 +326,7 @@ t.test('the packed package and a generated client compile and run in another fol
     same: true,
     other: true,
     refusal: { trpc: 'NOT_FOUND', status: 404, code: 'not_found' },
-    operations: 11,
+    operations: 13,
   });
   const wallet = (await service.api('GET', '/wallets')).data[0];
   const third = JSON.parse(

@@ -27,6 +27,8 @@ t.test('links to files and headings of the repository lead somewhere', async (t)
     'SECURITY.md',
     'CHANGELOG.md',
     'src/client/README.md',
+    'src/local-ledger/README.md',
+    'src/mongod/README.md',
     'scripts/examples/medusa/README.md',
   ];
   const pages = [...top, ...inDocs.filter((name) => name.endsWith('.md') && !name.startsWith(join('docs', 'api')))];

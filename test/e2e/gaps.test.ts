@@ -1,4 +1,5 @@
 /** Ledgers that a wallet missed are listed, read after all when a source has them, and nobody makes the service connect inside meanwhile. */
+import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
@@ -146,3 +147,34 @@ t.test('a caller cannot make the service connect inside', async (t) => {
   t.equal(connections, 0);
   t.same((await system.gaps.openOf(shop.wallet.id)).length, 1);
 });
+
+t.test(
+  'a gap stays open until an answer shows its end: of machines behind one URL some are behind, or know nothing',
+  async (t) => {
+    await miss('31');
+    const [gap] = await gapsOf();
+    /** What the machine that gives pages of payments says, whatever the one says that names the ledgers. */
+    let machine: 'even' | 'behind' | 'silent' | 'ignorant' = 'even';
+    const proxy = createHttpServer(async (req, res) => {
+      const upstream = await fetch(`${url}${req.url}`, { headers: { accept: 'application/json' } });
+      const isPage = req.url!.includes('/payments') && machine !== 'even';
+      const headers: Record<string, string> = { 'content-type': upstream.headers.get('content-type')! };
+      if (machine !== 'silent') headers['latest-ledger'] = upstream.headers.get('latest-ledger')!;
+      let [status, text] = [upstream.status, await upstream.text()];
+      if (isPage && machine === 'ignorant') [status, text] = [404, '{"status":404}'];
+      else if (isPage && !req.url!.includes('cursor=now')) text = JSON.stringify({ _embedded: { records: [] } });
+      if (isPage && machine === 'behind') headers['latest-ledger'] = `${gap.toLedger - 1}`;
+      res.writeHead(status, headers).end(text);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    t.teardown(() => proxy.close());
+    const horizonUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    for (machine of ['behind', 'silent', 'ignorant'] as const) {
+      t.same((await mend({ horizonUrl })).data, { mended: 0, open: 1 }, machine);
+      t.equal(await state(), 'GAP', machine);
+    }
+    machine = 'even';
+    t.same((await mend({ horizonUrl })).data, { mended: 1, open: 0 });
+    t.equal((await paymentsOf()).filter(({ amount }: any) => amount === '31').length, 1, 'what it held is there');
+  },
+);

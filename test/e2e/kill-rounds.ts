@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { LedgerClient } from '../../src/local-ledger/client.js';
+import type { LedgerClient } from '../../src/local-ledger/index.js';
 import { DEVELOPMENT_CA_FILE } from '../../src/webhooks/development-ca.js';
 import { builtFile } from '../helpers/command.js';
 import { startTestLedger } from '../helpers/ledger.js';

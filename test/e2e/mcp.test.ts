@@ -58,47 +58,51 @@ t.test('each operation is a tool by its operationId, with schemas that its examp
   const ids = Object.values<Record<string, { operationId: string }>>(paths)
     .flatMap((path) => Object.values(path))
     .map(({ operationId }) => operationId)
-    .filter((id) => !/\.(stream|export)$/.test(id));
+    .filter((id) => !/_(stream|export)$/.test(id));
   t.same(tools.map(({ name }) => name).sort(), ids.sort());
 
   const ajv = new Ajv2020({ strict: false });
   (formats as unknown as (ajv: Ajv2020) => void)(ajv);
   for (const { name, description, inputSchema, outputSchema, annotations } of tools) {
-    const [resource, action] = name.split('.') as ['products', 'create'];
+    t.match(name, /^[a-zA-Z]+_[a-zA-Z]+$/, 'assistants take letters and `_` only');
+    const [resource, action] = name.split('_') as ['products', 'create'];
     const operation: Operation = contract[resource][action] as never;
     t.match(description, operation.summary);
     t.equal(annotations?.readOnlyHint, operation.method === 'GET', `${name} is marked by whether it reads`);
+    const isDestructive = /^(update|set|delete|rotate|cancel|accept|assign|dismiss)/.test(action);
+    t.equal(annotations?.destructiveHint, isDestructive, `${name} is marked by whether it changes what was there`);
     t.notMatch(JSON.stringify(inputSchema), /\$ref/, `${name}: what goes in is said in one place`);
     const ids = Object.fromEntries(Object.keys(operation.params).map((param) => [param, 'x']));
     const takes = ajv.compile(inputSchema);
-    t.ok(takes({ ...ids, ...operation.examples?.body }), `${name} takes its example`);
-    if (operation.hasBody) t.notOk(takes({ ...ids, ...operation.examples?.body, surprise: 1 }), `${name}: strict`);
+    const example = { ...ids, ...operation.examples?.query, ...operation.examples?.body };
+    t.ok(takes(example), `${name} takes its example`);
+    if (operation.hasBody) t.notOk(takes({ ...example, surprise: 1 }), `${name}: strict`);
     ajv.compile(outputSchema!);
   }
 
-  const made = await call('checkouts.create', { productId: product.id, quantity: 2, reference: 'order-7' });
+  const made = await call('checkouts_create', { productId: product.id, quantity: 2, reference: 'order-7' });
   t.match(made, { isError: false, answer: { amount: '50', status: 'OPEN', reference: 'order-7' } });
   const { data } = await service.api('GET', `/checkouts/${made.answer.id}`);
-  t.same((await call('checkouts.get', { id: made.answer.id })).answer, data, "REST's resource, amounts as text");
+  t.same((await call('checkouts_get', { id: made.answer.id })).answer, data, "REST's resource, amounts as text");
   await service.context.localLedger!.client.pay({ to: wallet.address, amount: '50', memo: data.memo });
-  await eventually(async () => (await call('checkouts.get', { id: data.id })).answer.status === 'PAID', 'paid');
+  await eventually(async () => (await call('checkouts_get', { id: data.id })).answer.status === 'PAID', 'paid');
 
-  const listed = await call('payments.list', { status: ['COMPLETED'], pageSize: 5 });
+  const listed = await call('payments_list', { status: ['COMPLETED'], pageSize: 5 });
   t.match(listed.answer, { items: [{ amount: '50', checkoutId: data.id }], meta: { total: 1, pageSize: 5 } });
-  const summary = await call('reports.summary', { groupBy: 'asset' });
+  const summary = await call('reports_summary', { groupBy: 'asset' });
   t.match(summary.answer, { items: [{ key: 'XLM', count: 1, amount: '50' }] }, 'an array needs an object around it');
-  const events = await call('events.list', { after: 0, wait: 1 });
+  const events = await call('events_list', { after: 0, wait: 1 });
   t.match(events.answer.items.at(-1), { type: 'checkout.paid', data: { payments: [{ amount: '50' }] } });
-  const hook = await call('webhooks.create', { name: 'a', url: 'https://shop.example/', events: ['checkout.paid'] });
-  for (const name of ['webhooks.get', 'webhooks.health', 'webhooks.deliveries', 'webhooks.delete'])
+  const hook = await call('webhooks_create', { name: 'a', url: 'https://shop.example/', events: ['checkout.paid'] });
+  for (const name of ['webhooks_get', 'webhooks_health', 'webhooks_deliveries', 'webhooks_delete'])
     t.equal((await call(name, { id: hook.answer.id })).isError, false, name);
   for (const name of [
-    'account.get',
-    'apiKeys.list',
-    'wallets.list',
-    'products.list',
-    'paymentLinks.list',
-    'webhooks.list',
+    'account_get',
+    'apiKeys_list',
+    'wallets_list',
+    'products_list',
+    'paymentLinks_list',
+    'webhooks_list',
   ])
     t.equal((await call(name)).isError, false, name);
 });
@@ -108,14 +112,14 @@ t.test("what the contract refuses is a tool's error with REST's error object", a
   await client.listTools();
   const body = { name: '', walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: 5 };
   const { error } = await service.api('POST', '/products', body);
-  t.same(await call('products.create', body), { isError: true, answer: error });
+  t.same(await call('products_create', body), { isError: true, answer: error });
   t.equal(error!.details!.length, 2);
-  t.match(await call('payments.get', { id: 'pay_none' }), { isError: true, answer: { code: 'not_found' } });
-  t.match(await call('payments.list', { pageSize: 101 }), { isError: true, answer: { code: 'bad_request' } });
-  await t.rejects(client.callTool({ name: 'events.stream', arguments: {} }), { code: -32602 });
-  await t.rejects(client.callTool({ name: 'constructor.name', arguments: {} }), { code: -32602 });
+  t.match(await call('payments_get', { id: 'pay_none' }), { isError: true, answer: { code: 'not_found' } });
+  t.match(await call('payments_list', { pageSize: 101 }), { isError: true, answer: { code: 'bad_request' } });
+  await t.rejects(client.callTool({ name: 'events_stream', arguments: {} }), { code: -32602 });
+  await t.rejects(client.callTool({ name: 'constructor_name', arguments: {} }), { code: -32602 });
   const wrong = await assistant(t, { STELLAR_COLLECT_URL: service.url }, ['--key', 'sk_wrong']);
-  t.match(await wrong.call('account.get'), { isError: true, answer: { code: 'unauthorized' } });
+  t.match(await wrong.call('account_get'), { isError: true, answer: { code: 'unauthorized' } });
 });
 
 t.test('a READ key has tools that read, and no others', async (t) => {
@@ -124,8 +128,8 @@ t.test('a READ key has tools that read, and no others', async (t) => {
   const { tools } = await client.listTools();
   t.ok(tools.length > 15);
   t.ok(tools.every(({ annotations }) => annotations?.readOnlyHint));
-  t.same((await call('products.get', { id: product.id })).answer.name, product.name);
-  const refused = await call('products.update', { id: product.id, price: '1' });
+  t.same((await call('products_get', { id: product.id })).answer.name, product.name);
+  const refused = await call('products_update', { id: product.id, price: '1' });
   t.match(refused, { isError: true, answer: { code: 'forbidden' } });
 });
 
@@ -134,8 +138,8 @@ t.test('with the service away tools are listed and each call is an error; when i
   const { client, call } = await assistant(t, { STELLAR_COLLECT_API_KEY: 'sk_x', PORT: String(port) });
   t.ok((await client.listTools()).tools.length > 40);
   const away = { isError: true, answer: { code: 'unavailable', message: new RegExp(`at http://127.0.0.1:${port}:`) } };
-  t.match(await call('payments.list'), away, 'the configured service by default');
-  t.match(await call('products.delete', { id: 'prod_x' }), away);
+  t.match(await call('payments_list'), away, 'the configured service by default');
+  t.match(await call('products_delete', { id: 'prod_x' }), away);
 
   const clock = manualClock();
   const silent = createMcpService({ url: await silentServer(t), apiKey: 'sk_x', clock });
@@ -153,7 +157,7 @@ t.test('stdout has answers only, and the end of stdin ends it with 0, whatever i
     { id: 1, method: 'initialize', params: hello },
     { method: 'notifications/initialized' },
     { id: 2, method: 'tools/list' },
-    { id: 3, method: 'tools/call', params: { name: 'account.get' } },
+    { id: 3, method: 'tools/call', params: { name: 'account_get' } },
   ];
   const input = requests.map((request) => `${JSON.stringify({ jsonrpc: '2.0', ...request })}\n`).join('');
   const run = async (url: string) => {

@@ -145,9 +145,10 @@ t.test('a link paid into another wallet of the account on the same network is ju
   t.match(await onlyPayment(link), { status: 'COMPLETED', walletId: usdWallet.id });
 });
 
-t.test('payments that name no link are UNMATCHED, each with its reason, and make no event', async (t) => {
-  const events = async () => (await service.api('GET', '/events')).meta?.total;
-  const before = await events();
+t.test('payments that name no link are UNMATCHED, each with its reason, and are told as such once', async (t) => {
+  const told = async (type: string) => (await service.api('GET', `/events?type=${type}`)).meta!.total;
+  const matched = await told('payment.received');
+  const unmatched = await told('payment.unmatched');
   const cases = [
     { memo: null, reason: 'no_memo', shown: null },
     { memo: Memo.text(''), reason: 'no_memo', shown: '' },
@@ -180,7 +181,10 @@ t.test('payments that name no link are UNMATCHED, each with its reason, and make
     "the stranger's view",
   );
   t.match(seen, { reason: 'unknown_memo', walletId: foreign.data.id, paymentLinkId: null });
-  t.equal(await events(), before! + 2, 'only the matched one made events');
+  t.equal(await told('payment.received'), matched + 1, 'only the matched one is received');
+  t.equal(await told('payment.unmatched'), unmatched + cases.length);
+  const [newest] = (await service.api('GET', '/events?type=payment.unmatched&pageSize=1')).data;
+  t.match(newest.data, { payment: { status: 'UNMATCHED' }, paymentLink: null, checkout: null, product: null });
 });
 
 t.test('account_merge counts with the balance that it moved', async (t) => {
@@ -423,10 +427,12 @@ t.test('instructions say all that is needed to pay a link, and QR codes hold the
   ] as const) {
     const png = await image(of, `qr.png${query}`);
     t.match(png.headers.get('cache-control'), /public, max-age=\d+/);
+    t.equal(png.headers.get('cross-origin-resource-policy'), 'cross-origin', "a merchant's own page may show it");
     const uri = decodeQr(Buffer.from(await png.arrayBuffer()));
     t.match(parsePayUri(uri), { destination: wallet.address, amount, memo: of.memo });
     const svg = await image(of, `qr.svg${query}`);
     t.match(svg.headers.get('content-type'), /^image\/svg\+xml/);
+    t.equal(svg.headers.get('cross-origin-resource-policy'), 'cross-origin');
     if (of === link) t.equal(await svg.text(), data.qrSvg);
   }
   t.match(await (await image(custom, 'qr.svg?amount=1')).json(), { data: null, error: { code: 'bad_request' } });
@@ -532,7 +538,10 @@ t.test('assign gives an UNMATCHED payment to a link and judges it by the terms o
   const assigned = await service.api('POST', `/payments/${payment.id}/assign`, { paymentLinkId: link.id });
   t.match(assigned, { status: 200, data: { status: 'COMPLETED', paymentLinkId: link.id, memo: 'forgot it' } });
   t.equal((await service.api('POST', `/payments/${payment.id}/assign`, { paymentLinkId: link.id })).status, 409);
-  t.equal((await service.api('GET', `/events?paymentId=${payment.id}`)).meta?.total, 2);
+  const told = (await service.api('GET', `/events?paymentId=${payment.id}&order=asc`)).data.map(
+    ({ type }: any) => type,
+  );
+  t.same(told, ['payment.unmatched', 'payment.received', 'payment.completed']);
   t.equal((await service.api('GET', `/payment-links/${link.id}`)).data.paymentCount, 1);
   t.equal((await service.api('DELETE', `/payment-links/${link.id}`)).status, 409, 'it has payment history now');
 });

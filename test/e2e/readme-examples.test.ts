@@ -1,4 +1,4 @@
-/** The README's examples, taken from it and run as they stand. */
+/** The examples of the README and of the reference pages, taken from them and run as they stand. */
 import { spawnSync } from 'node:child_process';
 import type { KeyObject } from 'node:crypto';
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -16,8 +16,13 @@ import { createHappenings } from '../helpers/happenings.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 
-const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
-const block = blocksOf('README.md');
+const webhooksPage = await readFile(join(ROOT, 'docs/reference/webhooks.md'), 'utf8');
+const block = blocksOf(
+  'README.md',
+  'docs/reference/webhooks.md',
+  'docs/reference/cli.md',
+  'docs/operations/ledger-sources.md',
+);
 const tsx = import.meta.resolve('tsx');
 
 const has = (program: string, ...args: string[]) => spawnSync(program, args, { stdio: 'ignore' }).status === 0;
@@ -161,7 +166,7 @@ t.test(
       ['php -S 127.0.0.1:$PORT scripts/examples/verify-v1a.php', php || phpSodium],
       ['go run scripts/examples/verify_v1a.go', go],
     ] as const) {
-      t.ok(readme.includes(line.split(' ').at(-1)!), `${line} is in the README`);
+      t.ok(webhooksPage.includes(line.split(' ').at(-1)!), `${line} is documented`);
       if (missing) {
         t.pass(line, { skip: missing });
         continue;
@@ -326,18 +331,24 @@ ship = lambda payment: print("shipped", payment["id"])\n`;
   });
 });
 
-t.test('the typed client and the administration are used as the README says', async (t) => {
+t.test('the typed client and the administration are used as documented', async (t) => {
   const { service, env } = await prepare(t);
+  const { product } = await startSelling(service);
   const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-readme-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const text = block('ts', "from 'stellar-collect'")
     .replace("'stellar-collect'", JSON.stringify(`${ROOT}src/index.ts`))
     .replace('http://127.0.0.1:3000', service.url);
-  const program = `const apiKey = '${service.apiKey}';\n${text}\nconsole.log(items.length);\n`;
+  const given = `const apiKey = '${service.apiKey}', productId = '${product.id}';
+    const response = { redirect: (status: number, url: string) => console.log(status, url) };\n`;
+  const program = given + text;
   await writeFile(join(folder, 'client.mts'), program);
-  t.match(await run(process.execPath, [`--import=${tsx}`, join(folder, 'client.mts')]), { code: 0, stdout: '0\n' });
+  const ran = await run(process.execPath, [`--import=${tsx}`, join(folder, 'client.mts')]);
+  t.match(ran, { code: 0, stdout: new RegExp(`^303 ${service.url}/c/\\S+\n$`) });
 
-  const administration = block('sh', 'parked list').replace('acct_…', service.accountId).replace('NAME', 'Second');
+  const administration = block('sh', 'parked list')
+    .replaceAll('acct_…', service.accountId)
+    .replaceAll('NAME', 'Second');
   const done = await bash(literally(administration, service), env).ended;
   t.equal(done.code, 0, done.stderr);
   t.match(done.stdout, /API key +key_\w+ +sk_\w+/);

@@ -130,6 +130,42 @@ t.test('by the hash of its transaction, and nothing else', async (t) => {
   t.equal((await get(other.id)).refundedAmount, '0');
   const answers = [];
   for (let n = 0; n < 12; n++) answers.push((await book(other.id, n.toString(16).padStart(64, '0'))).status);
-  t.ok(answers.includes(429), 'nobody uses up the requests of all');
-  t.equal((await book(payment.id, hash)).status, 200, 'what is booked needs none');
+  t.notOk(answers.includes(429), 'a network without a budget has no limit');
+  t.equal((await book(payment.id, hash)).status, 200);
+});
+
+t.test('a request is for all that is left, a part of it, or what was paid too much', async (t) => {
+  const fixed = (
+    await service.api('POST', '/products', {
+      ...{ name: 'Mug', walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '20' },
+    })
+  ).data;
+  const own = (await service.api('POST', '/payment-links', { productId: fixed.id })).data;
+  const other = await ledger.fund();
+  const { hash } = await ledger.pay({ to: wallet.address, amount: '25', memo: own.memo, fromSecret: other.secret });
+  const { id } = await eventually(
+    async () => (await service.api('GET', `/payments?transactionHash=${hash}`)).data[0],
+    'the payment',
+  );
+  const ask = (query = '') => service.api('GET', `/payments/${id}/refund${query}`);
+  t.match((await ask()).data, {
+    ...{ amount: '25', uri: /[?&]amount=25&/ },
+    ...{ excessAmount: '5', excessUri: new RegExp(`^web.stellar:pay.destination=${other.address}&amount=5&`) },
+  });
+  t.match((await ask('?amount=7.50')).data, {
+    ...{ amount: '7.5', uri: /[?&]amount=7\.5&/ },
+    ...{ excessAmount: null, excessUri: null },
+  });
+  t.match((await ask('?amount=25')).data, { amount: '25' });
+  for (const bad of ['25.0000001', '0', '-1', 'seven', '', '1e3', '1.00000001'])
+    t.match(await ask(`?amount=${bad}`), { status: 400, error: { code: 'bad_request' } }, bad);
+
+  const back = (amount: string) => giveBack(amount, wallet, `refund ${own.memo}`, other.address);
+  await back('2');
+  await shows(id, '2');
+  t.match((await ask()).data, { amount: '23', excessAmount: '3', excessUri: /[?&]amount=3&/ });
+  t.equal((await ask('?amount=24')).status, 400);
+  await back('3');
+  await shows(id, '5');
+  t.match((await ask()).data, { amount: '20', excessAmount: null, excessUri: null });
 });

@@ -56,6 +56,44 @@ t.test('a payment is seen, judged, told and given back by Stellar RPC alone', as
   }
 });
 
+t.test(
+  'a Horizon that forgets an account it has shown is not believed: another is asked, and the cursor stays',
+  async (t) => {
+    await client.fund();
+    const payTo = async (env: Record<string, string>) => {
+      const service = await startTestService(t, { env: { HORIZON_URLS_LOCAL: url, ...env } });
+      const to = (await client.fund()).address;
+      const wallet = await service.api('POST', '/wallets', { name: 'W', address: to, network: 'LOCAL' });
+      const pay = (amount: string) => client.pay({ to, amount });
+      // What opened the account in the same second may count, too.
+      const amounts = async (): Promise<string[]> => {
+        const { data } = await service.api('GET', '/payments?status=UNMATCHED');
+        return data.map(({ amount }: { amount: string }) => amount).filter((amount: string) => amount.length === 1);
+      };
+      await pay('1');
+      await eventually(async () => (await amounts()).length === 1, 'Horizon shows the first payment');
+      const fault = await client.faults.add({ kind: 'not_found', api: 'horizon', path: `/accounts/${to}/payments` });
+      const { ledger: forgotten } = await pay('2');
+      const sync = async () => (await service.api('GET', `/wallets/${wallet.data.id}`)).data.sync;
+      return { service, fault, forgotten, amounts, sync };
+    };
+    const alone = await payTo({});
+    await client.pay({ to: (await client.fund()).address, amount: '1' });
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    t.same(await alone.amounts(), ['1']);
+    t.ok((await alone.sync()).ledger < alone.forgotten, 'what was not shown does not count as read');
+    await client.faults.remove(alone.fault.id);
+    await eventually(
+      async () => (await alone.amounts()).length === 2,
+      'it is read once Horizon knows the account again',
+    );
+
+    const beside = await payTo({ RPC_URLS_LOCAL });
+    await eventually(async () => (await beside.amounts()).length === 2, 'Stellar RPC is asked instead');
+    await client.faults.remove(beside.fault.id);
+  },
+);
+
 t.test('a server without EMIT_CLASSIC_EVENTS and one of another network are refused with one line', async (t) => {
   await client.fund();
   const start = async (env: Record<string, string>) => {

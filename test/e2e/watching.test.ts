@@ -1,7 +1,7 @@
 /** What a merchant relies on while the ledger, Horizon and the wallets change under way. */
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
-import type { FaultInput } from '../../src/local-ledger/faults.js';
+import type { FaultInput } from '../../src/local-ledger/index.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 
 const paymentsOf = async (service: TestService, query = '') => (await service.api('GET', `/payments${query}`)).data;
@@ -60,8 +60,11 @@ t.test('a record that cannot be understood is parked, holds up nothing, and can 
   });
   await client.pay({ to: wallet.address, amount: '25', memo: link.memo });
   await eventually(async () => (await paymentsOf(service)).length === 1, 'the payment after the records');
-  t.equal(await parkedRecords.count(), 2);
-  t.match(await (await fetch(`${service.url}/metrics`)).text(), /collect_records_parked 2/);
+  t.equal(await parkedRecords.count(['LOCAL']), 2);
+  const [one] = (await parkedRecords.list({ page: 1, pageSize: 1 })).items;
+  // A record of a network that was watched once.
+  await parkedRecords.park([{ ...one!, _id: 'TESTNET:1', network: 'TESTNET' }]);
+  t.match(await (await fetch(`${service.url}/metrics`)).text(), /collect_records_parked 2\n/);
 });
 
 t.test(

@@ -147,7 +147,7 @@ function faultOfAnswer(method: string, path: string, response: Response, text: s
     ({ pattern, byMethod }) => pattern.test(`/api/v1${path}`) && method.toLowerCase() in byMethod,
   );
   const operation = route?.byMethod[method.toLowerCase()];
-  const name = operation?.operationId ?? 'none';
+  const name = operation?.operationId.replace('_', '.') ?? 'none';
   answered.set(`${name} ${status}`, (answered.get(`${name} ${status}`) ?? 0) + 1);
   const pointer = operation ? schemaOf(name, status) : ERROR_SCHEMA;
   if (pointer === null) return `status ${status} of ${name} is not documented`;

@@ -12,6 +12,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { PNG } from 'pngjs';
 import type { Test } from 'tap';
 import { systemClock } from '../../src/clock.js';
+import { NO_BRAND } from '../../src/domain/brand.js';
 import { createPageRouter, type PageDeps } from '../../src/page/router.js';
 import type { PageCheckout, PageLink, PagePayment, StatusFeed } from '../../src/page/types.js';
 
@@ -93,9 +94,12 @@ export function createMemoryFeed(): MemoryFeed {
         expectedAmount: '25',
         excessAmount: null,
         shortfallAmount: null,
+        value: null,
+        refundedAmount: null,
         senderShort: 'GDQP…Z4KM',
         transactionHash: '3389e9f0f1a65f19736cacf544c2e825313e8447f569233bb8db39aa607c8889',
         explorerUrl: null,
+        closedAt: new Date(),
         createdAt: new Date(),
         ...given,
       };
@@ -112,12 +116,13 @@ export function createMemoryFeed(): MemoryFeed {
 export const ADDRESS = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
 export const ISSUER = 'GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN';
 
-type PageLinkChanges = Partial<Omit<PageLink, 'product' | 'wallet'>> & {
+type PageLinkChanges = Partial<Omit<PageLink, 'product' | 'wallet' | 'brand'>> & {
+  brand?: Partial<PageLink['brand']>;
   product?: Partial<PageLink['product']>;
   wallet?: Partial<PageLink['wallet']>;
 };
 
-export const pageLink = (slug: string, { product, wallet, ...link }: PageLinkChanges = {}): PageLink => ({
+export const pageLink = (slug: string, { product, wallet, brand, ...link }: PageLinkChanges = {}): PageLink => ({
   linkId: `link_${slug}`,
   slug,
   memo: '7K3M9QX2TZ4A',
@@ -138,6 +143,7 @@ export const pageLink = (slug: string, { product, wallet, ...link }: PageLinkCha
     ...product,
   },
   wallet: { address: ADDRESS, network: 'PUBLIC', active: true, ...wallet },
+  brand: { ...NO_BRAND, ...brand },
 });
 
 /** A page of a checkout over 25 XLM, open for an hour. */
@@ -149,12 +155,15 @@ export const pageCheckout = (
   const checkout: PageCheckout = {
     id: `chk_${slug}`,
     status: 'OPEN',
+    reference: null,
     amount: '25',
     quantity: null,
     received: '0',
     remaining: '25',
     excess: null,
+    refunded: '0',
     expiresAt: new Date(Date.now() + 3_600_000),
+    paidAt: null,
     ended: false,
     successUrl: 'https://shop.example/thanks?order=7#top',
     cancelUrl: 'https://shop.example/cart',

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { builtFile, ROOT, type Running, start } from './command.js';
 import type { TestService } from './service.js';
 
-/** @param file below the root. @returns what finds the one fenced block of a language that holds these words */
-export function blocksOf(file: string): (language: string, words: string) => string {
-  const text = readFileSync(join(ROOT, file), 'utf8');
+/** @param files below the root. @returns what finds the one fenced block of a language that holds these words */
+export function blocksOf(...files: readonly string[]): (language: string, words: string) => string {
+  const text = files.map((file) => readFileSync(join(ROOT, file), 'utf8')).join('\n');
   return (language, words) => {
     const blocks = [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
     const found = blocks.filter(([, fenced, block]) => fenced === language && block!.includes(words));
-    if (found.length !== 1) throw new Error(`${file} has ${found.length} ${language} blocks with ${words}`);
+    if (found.length !== 1) throw new Error(`${files.join(', ')} has ${found.length} ${language} blocks with ${words}`);
     return found[0]![2]!;
   };
 }

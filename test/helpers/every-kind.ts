@@ -10,7 +10,7 @@ import {
   TransactionBuilder,
   type xdr,
 } from '@stellar/stellar-sdk';
-import { type LedgerClient, muxedAddress } from '../../src/local-ledger/client.js';
+import { type LedgerClient, muxedAddress } from '../../src/local-ledger/index.js';
 
 export interface EveryKind {
   shop: Keypair;

@@ -12,7 +12,7 @@ import {
   xdr,
 } from '@stellar/stellar-sdk';
 
-const PASSPHRASE = 'Standalone Network ; February 2017';
+export const PASSPHRASE = 'Standalone Network ; February 2017';
 export const keypair = (n: number) => Keypair.fromRawEd25519Seed(Buffer.alloc(32, n));
 export const PAYER = keypair(1).publicKey();
 export const SHOP = keypair(2).publicKey();
@@ -44,8 +44,8 @@ const result = (result: xdr.TransactionResultResult): string =>
   new xdr.TransactionResult({
     feeCharged: xdr.Int64.fromString('100'),
     result,
-    ext: new xdr.TransactionResultExt(0),
-  }).toXDR('base64');
+    ext: xdr.TransactionResultExt.v0(),
+  }).toXdr('base64');
 
 export interface TransactionOptions {
   memo?: Memo;
@@ -76,7 +76,7 @@ export function transactionRecord({
   inner.sign(keypair(1));
   const outer = feeBump ? TransactionBuilder.buildFeeBumpTransaction(keypair(3), '200', inner, PASSPHRASE) : inner;
   const results = operationResults(merged);
-  const hash = outer.hash().toString('hex');
+  const hash = Buffer.from(outer.hash()).toString('hex');
   return {
     ...memoFields(memo),
     id: hash,
@@ -85,7 +85,7 @@ export function transactionRecord({
     source_account: PAYER,
     fee_charged: '100',
     operation_count: merged.length,
-    envelope_xdr: outer.toXDR(),
+    envelope_xdr: outer.toXdr(),
     result_xdr: feeBump
       ? result(
           xdr.TransactionResultResult.txFeeBumpInnerSuccess(
@@ -94,7 +94,7 @@ export function transactionRecord({
               result: new xdr.InnerTransactionResult({
                 feeCharged: xdr.Int64.fromString('100'),
                 result: xdr.InnerTransactionResultResult.txSuccess(results),
-                ext: new xdr.InnerTransactionResultExt(0),
+                ext: xdr.InnerTransactionResultExt.v0(),
               }),
             }),
           ),

@@ -1,9 +1,14 @@
 /** A local ledger of a test's own: on a free port, closing every 50 ms or on demand, gone when the test ends. */
 import { mongo } from 'mongoose';
 import pino from 'pino';
-import { type Clock, systemClock } from '../../src/clock.js';
-import { createLedgerClient, type LedgerClient } from '../../src/local-ledger/client.js';
-import { createLocalLedger, type LocalLedger } from '../../src/local-ledger/index.js';
+import { systemClock } from '../../src/clock.js';
+import {
+  type Clock,
+  createLedgerClient,
+  createLocalLedger,
+  type LedgerClient,
+  type LocalLedger,
+} from '../../src/local-ledger/index.js';
 
 export interface TestLedger {
   url: string;
@@ -19,11 +24,13 @@ export interface TestLedgerOptions {
   /** Time between ledgers, 50 by default; null closes only on `ledger.closeLedger()`. */
   closeMs?: number | null;
   clock?: Clock;
+  /** Default that of LOCAL. */
+  passphrase?: string;
 }
 
 export async function startTestLedger(
   t: { teardown(end: () => unknown): unknown },
-  { db, uri, closeMs = 50, clock = systemClock }: TestLedgerOptions,
+  { db, uri, closeMs = 50, clock = systemClock, passphrase }: TestLedgerOptions,
 ): Promise<TestLedger> {
   const mongoClient = db === undefined ? new mongo.MongoClient(uri!) : null;
   const ledger = await createLocalLedger({
@@ -31,6 +38,7 @@ export async function startTestLedger(
     clock,
     log: pino({ level: 'error' }),
     closeMs: closeMs ?? 1000,
+    ...(passphrase === undefined ? {} : { passphrase }),
   });
   const { url } = await ledger.listen({ host: '127.0.0.1', port: 0 });
   if (closeMs !== null) ledger.startTimer();

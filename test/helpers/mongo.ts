@@ -1,12 +1,12 @@
 /** A database of its own for each test, on one real mongod that all test processes of this checkout share. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.js';
 import { openMongo } from '../../src/mongod/index.js';
-
-export { freePort } from '../../src/mongod/sockets.js';
 
 export interface TestDatabase {
   /** A connection string with `name` as its default database. */
@@ -38,4 +38,20 @@ export async function testDatabase(t: { teardown(end: () => unknown): void }): P
     await shared.close();
   });
   return { uri: url.href, name, db: client.db(name) };
+}
+
+/** A free loopback port below the ones that systems hand out by themselves, so that it stays free while its owner restarts. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + randomInt(12_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }

@@ -51,7 +51,7 @@ export interface TestServiceOptions {
 }
 
 /** Each ledger costs every service that runs a few milliseconds of CPU, and tests run beside each other. */
-export const CLOSE_MS = 200;
+export const CLOSE_MS = 100;
 /** The same for all, so that a test can start a second service on the same database. */
 export const TEST_SECRETS_KEY = Buffer.alloc(32, 7).toString('base64');
 

@@ -1,13 +1,15 @@
 /** The stores on a database of their own, without a service around them, and documents to put into them. */
 import { systemClock as clock } from '../../src/clock.js';
-import { createRecorder } from '../../src/collect/recorder.js';
-import { createRefundBook } from '../../src/collect/refunds.js';
 import { createIds } from '../../src/domain/ids.js';
+import { ANY_WALLET } from '../../src/domain/parked.js';
 import { createOutbox } from '../../src/events/outbox.js';
 import type { Credit } from '../../src/ledger/records.js';
+import { createPayments } from '../../src/payments/index.js';
+import { createRateBook } from '../../src/rates/book.js';
 import { newWallet } from '../../src/services/wallets.js';
 import { connectDatabase } from '../../src/stores/database.js';
-import { createStores } from '../../src/stores/index.js';
+import { createStores, type Stores } from '../../src/stores/index.js';
+import type { ParkedRecordDoc } from '../../src/stores/parked-records.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
 import { PAYER, SHOP, toid } from './horizon-records.js';
 import { testDatabase } from './mongo.js';
@@ -30,11 +32,17 @@ export async function openStoresOn(t: Test, uri: string) {
   t.teardown(close);
   const stores = createStores(connection, { clock, newId });
   await stores.ensureIndexes();
-  const outbox = createOutbox({ ...stores.system, newId, publicUrl: 'https://pay.example' });
-  const refundBook = createRefundBook({ ...stores.system, outbox });
-  const recorder = createRecorder({ ...stores.system, outbox, refundBook, transaction, newId });
+  const { system } = stores;
+  const outbox = createOutbox({ ...system, newId });
+  const rateBook = rateBookOf(system);
+  const publicUrl = 'https://pay.example';
+  const { recorder } = createPayments({ system, outbox, transaction, newId, rateBook, publicUrl });
   return { connection, stores, transaction, outbox, recorder };
 }
+
+/** With the settings' defaults. */
+export const rateBookOf = (system: Stores['system']) =>
+  createRateBook({ ...system, clock, lockMs: 15 * 60_000, maxAgeMs: 600_000 });
 
 /** An active wallet on TESTNET since `windows`, not taken up yet; `fields` say what is different. */
 export const walletDoc = (
@@ -43,6 +51,15 @@ export const walletDoc = (
   ...newWallet({ _id: newId('wallet'), name: 'Shop', network: 'TESTNET', createdAt: clock.now(), ...fields }),
   ...fields,
 });
+
+/** A record that was set aside a moment ago and may have paid any wallet of its network; `fields` say what is different. */
+export const parkedDoc = (
+  fields: Pick<ParkedRecordDoc, '_id' | 'network' | 'raw'> & Partial<ParkedRecordDoc>,
+): ParkedRecordDoc => {
+  const createdAt = clock.now();
+  const open = { concerns: [ANY_WALLET], ledger: null, closedFrom: new Date(0), payableUntil: createdAt };
+  return { reason: 'x', createdAt, ...open, tries: 0, nextTryAt: createdAt, dismissed: null, ...fields };
+};
 
 /** 10 stroops to SHOP in ledger 1000, as the `nth` operation; `fields` say what is different. */
 export const credit = (nth: number, fields: Partial<Credit> = {}): Credit => ({

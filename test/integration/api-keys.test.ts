@@ -1,15 +1,18 @@
 import { pino } from 'pino';
 import t from 'tap';
+import { contract } from '../../contracts/index.js';
 import { registerAccountCommands } from '../../src/cli/account.js';
 import { registerKeyCommands } from '../../src/cli/key.js';
 import { createProgram, runProgram } from '../../src/cli/program.js';
 import { type Clock, systemClock } from '../../src/clock.js';
 import { hashApiKey } from '../../src/domain/api-key.js';
+import { NO_BRAND } from '../../src/domain/brand.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createAccountService, openAccount } from '../../src/services/account.js';
 import { createApiKeyService } from '../../src/services/api-keys.js';
 import { createAuthentication } from '../../src/services/authentication.js';
 import type { Caller } from '../../src/services/caller.js';
+import { withContextRules } from '../../src/services/context-rules.js';
 import { unlimited } from '../../src/services/quota.js';
 import { connectDatabase, type Database } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
@@ -29,7 +32,12 @@ function processOn({ connection, transaction }: Database, rememberedMs = 20) {
   const stores = createStores(connection, { clock, newId });
   const { forAccount } = stores;
   const { accounts, apiKeys } = stores.system;
-  const keys = createApiKeyService({ forAccount, transaction, clock, newId, rememberedMs, quota: unlimited });
+  const service = createApiKeyService({ forAccount, transaction, clock, newId, rememberedMs, quota: unlimited });
+  const keys = withContextRules(contract.apiKeys, service, () => ({
+    now: clock.now(),
+    networks: [],
+    allowPrivate: false,
+  }));
   const authentication = createAuthentication({ apiKeys, forAccount, clock, log, rememberedMs });
   return {
     stores,
@@ -37,7 +45,7 @@ function processOn({ connection, transaction }: Database, rememberedMs = 20) {
     accounts,
     apiKeys,
     keys,
-    account: createAccountService({ forAccount }),
+    account: createAccountService({ forAccount, rateNeeds: { ofBooks: async () => undefined }, clock: systemClock }),
     authenticate: authentication.authenticate,
     settle: authentication.close,
     open: async (name = 'shop') => {
@@ -60,7 +68,10 @@ t.test('an account opens with a FULL key that is its owner everywhere, and is ke
   const owner = { ...caller, keyHash: hashApiKey(apiKey.key) };
   t.same(await one.authenticate(apiKey.key), owner);
   t.same(await two.authenticate(apiKey.key), owner);
-  t.same(await two.account.get(caller, {}), { id: account.id, name: 'Küche & Söhne', createdAt: account.createdAt });
+  t.same(await two.account.get(caller, {}), {
+    ...{ id: account.id, name: 'Küche & Söhne', createdAt: account.createdAt },
+    ...{ brand: NO_BRAND, rateMarkupPercent: '0', booksCurrency: null },
+  });
   for (const collection of await db.collections()) {
     const text = JSON.stringify(await collection.find().toArray());
     t.notOk(text.includes(apiKey.key) || text.includes(apiKey.key.slice(3, -4)), collection.collectionName);
@@ -85,6 +96,24 @@ t.test('a revoked or rotated key is unknown at once to every process', async (t)
   await t.rejects(one.keys.delete(caller, { id: second.id }), { code: 'not_found' });
   await t.rejects(one.keys.rotate(caller, { id: second.id }), { code: 'not_found' });
   t.ok(await two.authenticate(apiKey.key));
+});
+
+t.test('a key that is made or rotated ends no later than the key that makes it', async (t) => {
+  const { caller, apiKey } = await one.open();
+  const [soon, later] = [inFuture(MINUTE_MS), inFuture(2 * MINUTE_MS)];
+  const short = await one.keys.create(caller, { name: 'short', ...full, expiresAt: soon });
+  const byShort: Caller = { ...caller, keyId: short.id };
+  const endOf = async (expiresAt?: string | null) =>
+    (await one.keys.create(byShort, { name: 'made', ...full, expiresAt })).expiresAt;
+  for (const expiresAt of [undefined, null, later]) t.equal(await endOf(expiresAt), soon);
+  t.equal(await endOf(inFuture(MINUTE_MS / 2)), inFuture(MINUTE_MS / 2), 'an earlier end stays');
+
+  const endless = await one.keys.create(caller, { name: 'endless', ...full });
+  t.equal(endless.expiresAt, null, 'a key without an end sets none');
+  t.equal((await one.keys.rotate(caller, { id: endless.id })).expiresAt, null);
+  t.equal((await one.keys.rotate(byShort, { id: endless.id })).expiresAt, soon);
+  t.equal((await one.keys.rotate(byShort, { id: short.id })).expiresAt, soon);
+  t.match(await one.authenticate(apiKey.key), { keyId: apiKey.id }, 'the maker of all is as it was');
 });
 
 t.test('what a process remembers of a key does not outlive the answer to a revocation', async (t) => {

@@ -4,11 +4,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import type { RequestBudget } from '../../src/ledger/budget.js';
 import { LedgerUnavailable, WrongNetwork } from '../../src/ledger/errors.js';
 import { parseRecord } from '../../src/ledger/horizon/record.js';
 import type { NetworkLedger } from '../../src/ledger/network-ledger.js';
 import { createLedger, type SourcesOptions } from '../../src/ledger/sources.js';
+import { budgetOf } from '../helpers/budget.js';
 import { effectsOf, page, payment, SHOP, toid, transactionRecord } from '../helpers/horizon-records.js';
 import { type ManualClock, manualClock } from '../helpers/manual-clock.js';
 import { freePort } from '../helpers/mongo.js';
@@ -125,12 +125,12 @@ const failure = async (promise: Promise<unknown>): Promise<LedgerUnavailable> =>
   return error;
 };
 const host = (base: TestBase): string => new URL(base.url).host;
-const read = (horizon: NetworkLedger) => horizon.session().payments(toid(1), 200);
+const read = (horizon: NetworkLedger) => horizon.session({ purpose: 'watching' }).payments(toid(1), 200);
 
 t.test('every verb asks for what it says', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   const [base] = bases as [TestBase];
-  const session = horizon.session();
+  const session = horizon.session({ purpose: 'watching' });
   t.equal(session.server, null);
   t.strictSame(await session.tip(), {
     latestLedger: LATEST,
@@ -138,6 +138,7 @@ t.test('every verb asks for what it says', async (t) => {
     oldestLedger: 2,
     passphrase: PASSPHRASE,
     version: null,
+    protocol: null,
     isBehind: false,
   });
   t.equal(session.server, host(base));
@@ -164,25 +165,30 @@ t.test('every verb asks for what it says', async (t) => {
 t.test('the ledger at or before a time is found over HTTP', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   const time = new Date(Date.parse(closedAt(400)) + 4_999);
-  t.match(await horizon.session().ledgerAtOrBefore(time), { sequence: 400 });
+  t.match(await horizon.session({ purpose: 'watching' }).ledgerAtOrBefore(time), { sequence: 400 });
   t.ok(bases[0]!.requests.length < 10, `${bases[0]!.requests.length} requests`);
-  t.equal(await horizon.session().ledgerAtOrBefore(new Date(closedAt(1))), null);
-  t.match(await horizon.session().ledgerAtOrBefore(new Date(closedAt(9_999))), { sequence: LATEST });
+  t.equal(await horizon.session({ purpose: 'watching' }).ledgerAtOrBefore(new Date(closedAt(1))), null);
+  t.match(await horizon.session({ purpose: 'watching' }).ledgerAtOrBefore(new Date(closedAt(9_999))), {
+    sequence: LATEST,
+  });
 });
 
 t.test('an account without history has an empty page', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   bases[0]!.misbehave(problem(404, 'not_found'), '/accounts/');
   const empty = { records: [], cursor: null, full: false, gone: false, shownLedger: null, among: null };
-  t.strictSame(await horizon.session().accountPayments(SHOP, toid(1), 200), empty);
+  t.strictSame(await horizon.session({ purpose: 'watching' }).accountPayments(SHOP, toid(1), 200), empty);
 });
 
 t.test('what is no longer kept is gone, not empty', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   bases[0]!.misbehave(problem(410, 'before_history'), '/accounts/');
-  t.match(await horizon.session().accountPayments(SHOP, toid(1), 200), { records: [], gone: true });
+  t.match(await horizon.session({ purpose: 'watching' }).accountPayments(SHOP, toid(1), 200), {
+    records: [],
+    gone: true,
+  });
   bases[0]!.misbehave(problem(410, 'before_history'), '/ledgers/');
-  t.equal(await horizon.session().ledger(7), 'gone');
+  t.equal(await horizon.session({ purpose: 'watching' }).ledger(7), 'gone');
 });
 
 t.test('what a record lacks and Horizon does not have stays missing', async (t) => {
@@ -190,11 +196,13 @@ t.test('what a record lacks and Horizon does not have stays missing', async (t) 
   bases[0]!.misbehave(problem(404, 'not_found'), '/transactions/');
   const raw = payment({}, { ledger: 990, joined: false });
   const record = { raw, outcome: parseRecord(raw) };
-  const { outcome } = await horizon.session().complete(record, () => true);
+  const { outcome } = await horizon.session({ purpose: 'watching' }).complete(record, () => true);
   t.match(outcome, { kind: 'incomplete', needs: 'transaction' });
   t.notOk('isTooLarge' in outcome, 'it may come');
   const { length } = bases[0]!.requests;
-  t.match(await horizon.session().complete(record, () => false), { outcome: { kind: 'incomplete' } });
+  t.match(await horizon.session({ purpose: 'watching' }).complete(record, () => false), {
+    outcome: { kind: 'incomplete' },
+  });
   t.equal(bases[0]!.requests.length, length, 'for nobody of ours nothing is fetched');
 });
 
@@ -263,7 +271,7 @@ for (const { fault, respond, reason } of FAULTS) {
     t.equal(second.requests.length, 0, 'the first of the list is asked first');
 
     first.misbehave(respond, '/payments');
-    const session = horizon.session();
+    const session = horizon.session({ purpose: 'watching' });
     t.match(await session.payments(toid(1), 200), { cursor: toid(995) }, 'the next one answers the same question');
     t.equal(session.server, host(second));
     const asked = first.requests.length;
@@ -278,7 +286,7 @@ for (const { fault, respond, reason } of FAULTS) {
     first.misbehave(null);
     second.misbehave(null);
     clock.advance(5_000);
-    const recovered = horizon.session();
+    const recovered = horizon.session({ purpose: 'watching' });
     t.match(await recovered.payments(toid(1), 200), { cursor: toid(995) });
     t.equal(recovered.server, host(first), 'back to the first one');
   });
@@ -296,7 +304,7 @@ t.test('a root that cannot be true is a fault, and an old one without a close ti
     base.misbehave((response, request) =>
       (request.url === '/' ? json(root(fields)) : problem(500, 'x'))(response, request),
     );
-    t.match((await failure(horizon.session().tip())).reason, reason);
+    t.match((await failure(horizon.session({ purpose: 'watching' }).tip())).reason, reason);
     clock.advance(5_000);
   }
   base.misbehave((response, request) =>
@@ -305,7 +313,7 @@ t.test('a root that cannot be true is a fault, and an old one without a close ti
       request,
     ),
   );
-  t.strictSame((await horizon.session().tip()).latestClosedAt, new Date(closedAt(LATEST)));
+  t.strictSame((await horizon.session({ purpose: 'watching' }).tip()).latestClosedAt, new Date(closedAt(LATEST)));
 });
 
 t.test('a base that hangs is given up in time, before its headers or within its body', async (t) => {
@@ -357,7 +365,7 @@ t.test('a base that asks to be left alone is left alone until then, whatever oth
 t.test('a session that is told to wait does not ask on', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   const [base] = bases as [TestBase];
-  const session = horizon.session();
+  const session = horizon.session({ purpose: 'watching' });
   await session.tip();
   base.misbehave(problem(429, 'rate_limit_exceeded', { 'retry-after': '9' }));
   await failure(session.payments(toid(1), 200));
@@ -375,7 +383,7 @@ t.test('an answer that was on its way does not end the rest that another one ask
   clock.advance(5_000);
   base.misbehave(null);
   let release = () => {};
-  const session = horizon.session();
+  const session = horizon.session({ purpose: 'watching' });
   await session.tip();
   base.misbehave((response, request) => {
     if (request.url?.startsWith('/ledgers'))
@@ -393,7 +401,7 @@ t.test('an answer that was on its way does not end the rest that another one ask
 
 t.test('questions that fail side by side are one fault', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
-  const session = horizon.session();
+  const session = horizon.session({ purpose: 'watching' });
   await session.tip();
   bases[0]!.misbehave(problem(503, 'stale_history'));
   await Promise.all(Array.from({ length: 8 }, (_, i) => failure(session.ledger(i + 5))));
@@ -410,7 +418,7 @@ t.test('a page and its root come from one base, though the list recovers in betw
   const { horizon, clock, bases } = await setUp(t, 2);
   const [first, second] = bases as [TestBase, TestBase];
   first.misbehave(problem(503, 'stale_history'));
-  const session = horizon.session();
+  const session = horizon.session({ purpose: 'watching' });
   await session.tip();
   first.misbehave(null);
   clock.advance(60_000);
@@ -427,7 +435,7 @@ t.test('a page and its root come from one base, though the list recovers in betw
 t.test('first questions that are asked side by side go to one base', async (t) => {
   const { horizon, bases } = await setUp(t, 2);
   bases[0]!.misbehave(problem(503, 'stale_history'));
-  const session = horizon.session();
+  const session = horizon.session({ purpose: 'watching' });
   await Promise.all([session.tip(), session.payments(toid(1), 200), session.ledger(5), session.ledger(6)]);
   t.equal(session.server, host(bases[1]!));
   t.equal(bases[0]!.requests.length, 1);
@@ -445,7 +453,7 @@ t.test('a base whose root answers while its pages do not is not taken for recove
     while (first.requests.length === asked && rested < 20_000) {
       clock.advance(500);
       rested += 500;
-      const session = horizon.session();
+      const session = horizon.session({ purpose: 'watching' });
       await session.tip();
       await session.payments(toid(1), 200).catch(() => undefined);
     }
@@ -458,10 +466,10 @@ t.test('a base whose root answers while its pages do not is not taken for recove
 t.test('a request that Horizon calls bad is nobody’s fault but ours', async (t) => {
   const { horizon, bases } = await setUp(t, 2);
   bases[0]!.misbehave(problem(400, 'bad_request'), '/accounts/');
-  const error = await failure(horizon.session().accountPayments(SHOP, toid(1), 200));
+  const error = await failure(horizon.session({ purpose: 'watching' }).accountPayments(SHOP, toid(1), 200));
   t.match(error.reason, /refused the request/);
   t.equal(bases[1]!.requests.length, 0, 'it would not be better elsewhere');
-  const session = horizon.session();
+  const session = horizon.session({ purpose: 'watching' });
   await session.tip();
   t.equal(session.server, host(bases[0]!), 'and the base is as good as before');
 });
@@ -506,7 +514,7 @@ t.test('no page of another network is ever read', async (t) => {
   t.match(first.requests.at(-1), /^\/$/, 'after a fault the network is checked anew');
 
   second.misbehave(wrong, '/');
-  const session = horizon.session();
+  const session = horizon.session({ purpose: 'watching' });
   const errors = [];
   for (let i = 0; i < 3; i++) {
     errors.push(await session.tip().catch((error) => error.name));
@@ -564,7 +572,7 @@ t.test('nobody is listening', async (t) => {
 
 t.test('no request goes out that the budget does not grant', async (t) => {
   const waits = [0, 0, 700, 0, 60_000];
-  const budget: RequestBudget = { take: async () => waits.shift() ?? 0 };
+  const budget = budgetOf({ take: async () => waits.shift() ?? 0 });
   const { horizon, clock, bases } = await setUp(t, 1, { budget });
   const [base] = bases as [TestBase];
   await read(horizon);
@@ -607,7 +615,7 @@ t.test(
         if (heavy && limit > HEAVY) refuse(response);
         else behave('/payments')(response, request);
       }, '/payments');
-      const session = horizon.session();
+      const session = horizon.session({ purpose: 'watching' });
       await session.tip();
       t.match(await session.payments(toid(1), 200), { cursor: toid(995) });
       t.same(limits.splice(0), [200, 100, 50, 25, 12], name);
@@ -632,7 +640,7 @@ t.test('one record that is too large comes without its transaction, and is never
     else if (pathname === '/payments') json(page([payment({}, { ledger: 990, joined: false })]))(response, request);
     else behave(pathname)(response, request);
   });
-  const session = horizon.session();
+  const session = horizon.session({ purpose: 'watching' });
   const { records, full } = await session.payments(toid(1), 4);
   t.ok(full, 'one record was asked for, and more may follow');
   t.match(await session.complete(records[0]!, () => true), { outcome: { kind: 'incomplete', isTooLarge: true } });
@@ -641,7 +649,7 @@ t.test('one record that is too large comes without its transaction, and is never
 t.test('one stream that always fails leaves the server to the others', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   bases[0]!.misbehave(problem(504, 'timeout'), '/accounts/');
-  const session = horizon.session();
+  const session = horizon.session({ purpose: 'watching' });
   await session.tip();
   await failure(session.accountPayments(SHOP, toid(1), 200));
   t.match(await session.payments(toid(1), 200), { cursor: toid(995) });
@@ -650,14 +658,14 @@ t.test('one stream that always fails leaves the server to the others', async (t)
 t.test('the first of the list is asked again within a minute, whatever it asked for', async (t) => {
   const { horizon, clock, bases } = await setUp(t, 2);
   bases[0]!.misbehave(problem(429, 'rate_limit_exceeded', { 'retry-after': '3600' }));
-  const session = horizon.session();
+  const session = horizon.session({ purpose: 'watching' });
   await session.payments(toid(1), 200);
   t.equal(session.server, host(bases[1]!));
   bases[0]!.misbehave(null);
   t.notOk(session.isStale());
   clock.advance(60_001);
   t.ok(session.isStale(), 'a long catching up ends, so that the next session begins with the first');
-  const next = horizon.session();
+  const next = horizon.session({ purpose: 'watching' });
   await next.payments(toid(1), 200);
   t.equal(next.server, host(bases[0]!));
 });
@@ -666,7 +674,7 @@ t.test('what an answer shows of its server', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   const shown = async (respond: Respond) => {
     bases[0]!.misbehave(respond, '/accounts/');
-    return (await horizon.session().accountPayments(SHOP, toid(1), 200)).shownLedger;
+    return (await horizon.session({ purpose: 'watching' }).accountPayments(SHOP, toid(1), 200)).shownLedger;
   };
   t.equal(await shown(json(page([]))), null, 'an empty page nothing');
   t.equal(await shown(json(page(records))), 995, 'a page the ledger of its last record');
@@ -674,7 +682,7 @@ t.test('what an answer shows of its server', async (t) => {
 
   const quiet = async (respond: Respond) => {
     bases[0]!.misbehave(respond, '/accounts/');
-    return horizon.session().quietCheck(SHOP, toid(995));
+    return horizon.session({ purpose: 'watching' }).quietCheck(SHOP, toid(995));
   };
   const now = (ledger: number, found: unknown[]) =>
     json({

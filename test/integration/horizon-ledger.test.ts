@@ -19,14 +19,16 @@ import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { formatAmount } from '../../src/domain/amount.js';
 import { assetName } from '../../src/domain/asset.js';
-import { LedgerUnavailable } from '../../src/ledger/errors.js';
+import type { Asker, LedgerBudget } from '../../src/ledger/budget.js';
+import { BudgetUsedUp, LedgerUnavailable } from '../../src/ledger/errors.js';
 import type { ParsedPage } from '../../src/ledger/horizon/page.js';
 import type { Credit } from '../../src/ledger/records.js';
 import { createLedger } from '../../src/ledger/sources.js';
 import { cursorAfter } from '../../src/ledger/toid.js';
-import type { FaultInput } from '../../src/local-ledger/faults.js';
+import type { FaultInput } from '../../src/local-ledger/index.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createRequestBudgetStore } from '../../src/stores/request-budgets.js';
+import { budgetOf } from '../helpers/budget.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { testDatabase } from '../helpers/mongo.js';
@@ -42,14 +44,14 @@ t.test('on a ledger of real transactions', async (t) => {
   const { uri } = await testDatabase(t);
   const { url, client, ledger } = await startTestLedger(t, { uri, closeMs: 40 });
   const clock = manualClock();
-  const horizonOf = (horizonUrls: string[], timeoutMs?: number) => {
+  const horizonOf = (horizonUrls: string[], timeoutMs?: number, budget: LedgerBudget | null = null) => {
     const { passphrase } = ledger;
     const horizon = createLedger({
       network: 'LOCAL',
       horizonUrls,
       rpcUrls: [],
       passphrase,
-      budget: null,
+      budget,
       clock,
       log,
       timeoutMs,
@@ -61,8 +63,8 @@ t.test('on a ledger of real transactions', async (t) => {
   await horizon.checkNetwork();
 
   const shop = Keypair.random();
-  const start = cursorAfter((await horizon.session().tip()).latestLedger);
-  const empty = await horizon.session().accountPayments(shop.publicKey(), start, 200);
+  const start = cursorAfter((await horizon.session({ purpose: 'watching' }).tip()).latestLedger);
+  const empty = await horizon.session({ purpose: 'watching' }).accountPayments(shop.publicKey(), start, 200);
   t.strictSame(empty.records, [], 'an account that is not there yet has an empty page');
 
   const to = shop.publicKey();
@@ -106,7 +108,7 @@ t.test('on a ledger of real transactions', async (t) => {
   const last = Keypair.fromSecret((await client.fund()).secret);
   await client.merge({ into: to, secret: last.secret(), memo: Memo.hash('02'.repeat(32)) });
 
-  const whole = await horizon.session().accountPayments(to, start, 200);
+  const whole = await horizon.session({ purpose: 'watching' }).accountPayments(to, start, 200);
   const expected = [
     ['10000', 'XLM', 'none', null],
     ['10.5', 'XLM', 'text', 'hello'],
@@ -136,36 +138,40 @@ t.test('on a ledger of real transactions', async (t) => {
     );
     t.equal(new Set(credits.map(keyOf)).size, credits.length);
     const bumped = credits.find(({ memo }) => memo.text === 'bumped');
-    t.equal(bumped?.transactionHash, bump.hash().toString('hex'), 'a fee bump by its outer hash');
+    t.equal(bumped?.transactionHash, Buffer.from(bump.hash()).toString('hex'), 'a fee bump by its outer hash');
   });
 
   t.test('the feed of the whole network holds the same', async (t) => {
-    const feed = await horizon.session().payments(start, 200);
+    const feed = await horizon.session({ purpose: 'watching' }).payments(start, 200);
     t.strictSame(creditsOf(feed.records, to), creditsOf(whole.records, to));
   });
 
   t.test('the ledger of a credit closed at its time', async (t) => {
+    const session = horizon.session({ purpose: 'watching' });
     const [credit] = creditsOf(whole.records, to);
-    const found = await horizon.session().ledger(credit!.ledger);
+    const found = await session.ledger(credit!.ledger);
     t.strictSame(found && found !== 'gone' && found.closedAt, credit!.closedAt);
-    const { latestLedger, latestClosedAt } = await horizon.session().tip();
-    const newest = await horizon.session().ledgerAtOrBefore(new Date(latestClosedAt.getTime() + 3_600_000));
+    const { latestLedger, latestClosedAt } = await session.tip();
+    const newest = await session.ledgerAtOrBefore(new Date(latestClosedAt.getTime() + 3_600_000));
     t.ok(newest && newest.sequence >= latestLedger);
-    t.equal(await horizon.session().ledgerAtOrBefore(new Date(0)), null);
-    let taken = 0;
-    const share = {
-      async take() {
-        taken += 1;
-        return 0;
-      },
+    t.equal(await session.ledgerAtOrBefore(new Date(0)), null);
+  });
+
+  t.test('every request of a session is taken from the allowances of its asker', async (t) => {
+    const taken: string[] = [];
+    const counting: LedgerBudget = {
+      allowancesOf: ({ purpose }) => [{ take: async () => taken.push(purpose) && 0 }],
+      othersSpent: () => 0,
     };
-    const session = horizon.session({ share });
+    const session = horizonOf([url], undefined, counting).session({ purpose: 'tenants', by: 'acct_1' });
     const [first] = await session.tips();
     await session.on(first!.server).ledgerAtOrBefore(new Date(0));
     t.ok(session.requests > 2, 'a search is several requests');
-    t.equal(taken, session.requests, 'and each of them is of the share');
-    const refusing = { take: () => Promise.reject(new LedgerUnavailable('used up', 1)) };
-    await t.rejects(horizon.session({ share: refusing }).tip(), { message: 'used up' });
+    t.strictSame(taken, Array(session.requests).fill('tenants'), 'and each of them is of the share');
+    const refusing = budgetOf({ take: async () => 60_000 });
+    const refused = horizonOf([url], undefined, refusing).session({ purpose: 'tenants', by: 'acct_1' });
+    const error = await refused.tips().catch((thrown: unknown) => thrown);
+    t.ok(error instanceof BudgetUsedUp, 'no server is taken to be away for it');
   });
 
   t.test('the same pages read in any overlap give the same credits, each once', async () => {
@@ -189,7 +195,7 @@ t.test('on a ledger of real transactions', async (t) => {
     const reasons = new Set<string>();
     for (let cursor = start; ; ) {
       try {
-        const page = await reader.session().accountPayments(to, cursor, 3);
+        const page = await reader.session({ purpose: 'watching' }).accountPayments(to, cursor, 3);
         credits.push(...creditsOf(page.records, to));
         cursor = page.cursor ?? cursor;
         if (!page.full) return { credits, reasons };
@@ -275,23 +281,25 @@ t.test('a request budget that several processes share', async (t) => {
   const stores = databases.map(({ connection }) => createRequestBudgetStore(connection, clock));
   const [store] = stores as [(typeof stores)[number]];
   await store.ensureIndexes();
+  /** What a session of the watcher asks first. */
+  const watch = (budget: LedgerBudget) => budget.allowancesOf({ purpose: 'watching' })[0]!.take();
 
   t.test('grants no more than its burst at once, whoever asks', async (t) => {
     const budgets = stores.map((each) => each.of('TESTNET', 3600));
-    const waits = await Promise.all(Array.from({ length: 150 }, (_, i) => budgets[i % 2]!.take(1)));
+    const waits = await Promise.all(Array.from({ length: 150 }, (_, i) => watch(budgets[i % 2]!)));
     t.equal(waits.filter((wait) => wait === 0).length, 100);
     t.strictSame([...new Set(waits)].sort(), [0, 1029], 'the others are told when the next one comes');
     clock.advance(1028);
-    t.equal(await budgets[0]!.take(1), 1);
+    t.equal(await watch(budgets[0]!), 1);
     clock.advance(1);
-    t.strictSame((await Promise.all(budgets.map((each) => each.take(1)))).sort(), [0, 1029], 'and it comes once');
+    t.strictSame((await Promise.all(budgets.map((each) => watch(each)))).sort(), [0, 1029], 'and it comes once');
   });
 
   t.test('grants no more than its number in an hour of greed', async (t) => {
     const budgets = stores.map((each) => each.of('PUBLIC', 200));
     const granted: number[] = [];
     for (const start = clock.nowMs(); clock.nowMs() < start + 2 * 3_600_000; clock.advance(7_000)) {
-      const waits = await Promise.all(budgets.map((each) => each.take(1)));
+      const waits = await Promise.all(budgets.map((each) => watch(each)));
       for (const wait of waits) if (wait === 0) granted.push(clock.nowMs());
     }
     const worst = Math.max(
@@ -301,22 +309,135 @@ t.test('a request budget that several processes share', async (t) => {
     t.ok(granted.length > 370, `and most of it is there to be used: ${granted.length} in two hours`);
   });
 
-  t.test('one budget does not touch another, and takes several at once or none', async (t) => {
-    const budget = store.of('another', 1000);
-    t.equal(await budget.take(100), 0);
-    t.ok((await budget.take(2)) > (await budget.take(1)));
-    clock.advance(3_600_000);
-    t.equal(await budget.take(99), 0);
-    t.ok((await budget.take(2)) > 0, 'one is left, two are not had');
-    t.equal(await budget.take(1), 0);
-    await t.rejects(budget.take(101), RangeError);
+  t.test('one budget does not touch another', async (t) => {
+    const [one, other] = [store.of('one', 30), store.of('other', 30)];
+    for (let n = 0; n < 3; n++) t.equal(await watch(one), 0);
+    t.ok((await watch(one)) > 0);
+    t.equal(await watch(other), 0);
+  });
+
+  /** Asks like a session. @returns how many of these requests are granted, without waiting for any */
+  const grantedOf = async (budget: LedgerBudget, asker: Asker, requests: number): Promise<number> => {
+    let granted = 0;
+    for (let n = 0; n < requests; n++) {
+      const waits: number[] = [];
+      for (const allowance of budget.allowancesOf(asker)) if (!waits.some(Boolean)) waits.push(await allowance.take());
+      if (!waits.some(Boolean)) granted += 1;
+    }
+    return granted;
+  };
+
+  t.test('outsiders, tenants and audits get no more than their shares of an hour, in whatever process', async (t) => {
+    for (const perHour of [60, 1000, 3600]) {
+      const budgets = stores.map((each) => each.of(`shares-${perHour}`, perHour));
+      const sent = { pages: 0, payers: 0, tenants: 0, audits: 0 };
+      for (const start = clock.nowMs(); clock.nowMs() < start + 3_600_000; clock.advance(20_000)) {
+        for (const [n, budget] of budgets.entries()) {
+          for (const purpose of ['pages', 'payers', 'tenants'] as const)
+            for (let who = 0; who < 3; who++)
+              sent[purpose] += await grantedOf(budget, { purpose, by: `${who}${n}` }, 2);
+          sent.audits += await grantedOf(budget, { purpose: 'audits' }, 4);
+        }
+      }
+      const what = `${perHour}: ${JSON.stringify(sent)}`;
+      t.ok(sent.pages + sent.payers <= perHour / 8 && sent.tenants <= perHour / 8 && sent.audits <= perHour / 4, what);
+      t.ok(
+        sent.pages + sent.payers >= perHour / 16 && sent.audits >= perHour / 8,
+        `they are there to be used, ${what}`,
+      );
+    }
+  });
+
+  t.test('one account or address that asks without end leaves room for another', async (t) => {
+    for (const perHour of [60, 3600]) {
+      for (const purpose of ['pages', 'payers', 'tenants'] as const) {
+        const budgets = stores.map((each) => each.of(`turns-${perHour}-${purpose}`, perHour));
+        for (const budget of budgets) await grantedOf(budget, { purpose, by: 'greedy' }, 100);
+        t.equal(
+          await grantedOf(budgets[1]!, { purpose, by: 'greedy' }, 1),
+          0,
+          `${perHour} ${purpose}: its own is used up`,
+        );
+        t.ok((await grantedOf(budgets[0]!, { purpose, by: 'other' }, 1)) > 0, 'another is served at once');
+      }
+    }
+  });
+
+  t.test('an account or address that never stops asking keeps another waiting for 10 s at most', async (t) => {
+    for (const perHour of [60, 3600]) {
+      for (const purpose of ['pages', 'payers', 'tenants'] as const) {
+        const budget = store.of(`fair-${perHour}-${purpose}`, perHour);
+        await grantedOf(budget, { purpose, by: 'greedy' }, 40);
+        for (let second = 0; second < 60; second += 4, clock.advance(4000))
+          await grantedOf(budget, { purpose, by: 'greedy' }, 1);
+        const sinceMs = clock.nowMs();
+        while ((await grantedOf(budget, { purpose, by: 'other' }, 1)) === 0 && clock.nowMs() < sinceMs + 60_000) {
+          clock.advance(1000);
+          await grantedOf(budget, { purpose, by: 'greedy' }, 1);
+        }
+        const waitedMs = clock.nowMs() - sinceMs;
+        t.ok(waitedMs <= 10_000, `${perHour} ${purpose}: after ${waitedMs} ms`);
+      }
+    }
+  });
+
+  t.test('a look that failed is made good two requests later, though others have used up the budget', async (t) => {
+    for (const [perHour, stepMs, mostMs] of [
+      [60, 5000, 140_000],
+      [3600, 500, 3000],
+    ] as const) {
+      const budget = store.of(`failed-${perHour}`, perHour);
+      const others = async () => {
+        for (const purpose of ['pages', 'payers', 'tenants'] as const)
+          for (const by of ['one', 'other']) await grantedOf(budget, { purpose, by }, 1);
+        await grantedOf(budget, { purpose: 'audits' }, 1);
+      };
+      for (let round = 0; round < 20; round++, clock.advance(60_000)) await others();
+      await grantedOf(budget, { purpose: 'audits' }, perHour / 10);
+      const look = () => budget.allowancesOf({ purpose: 'watching' })[0]!;
+      const failing = look();
+      t.same([await failing.take(), await failing.take()], [0, 0], 'the look that fails');
+      const again = look();
+      const sinceMs = clock.nowMs();
+      for (let granted = 0; granted < 2; ) {
+        await others();
+        if ((await again.take()) === 0) granted += 1;
+        else clock.advance(stepMs);
+      }
+      const tookMs = clock.nowMs() - sinceMs;
+      t.comment(`${perHour} an hour: made good after ${tookMs} ms`);
+      t.ok(tookMs <= mostMs, `${perHour} an hour: after ${tookMs} ms`);
+    }
+  });
+
+  t.test('whatever others ask, a look for a ledger and its reading are granted at once', async (t) => {
+    for (const perHour of [30, 60, 3600]) {
+      const budget = store.of(`spare-${perHour}`, perHour);
+      for (let who = 0; who < 30; who++) {
+        for (const purpose of ['pages', 'payers', 'tenants'] as const)
+          await grantedOf(budget, { purpose, by: `${who}` }, 10);
+        await grantedOf(budget, { purpose: 'audits' }, 10);
+      }
+      const [watching] = budget.allowancesOf({ purpose: 'watching' });
+      t.strictSame([await watching!.take(), await watching!.take()], [0, 0], `${perHour} an hour`);
+    }
+  });
+
+  t.test('the watcher learns from its own requests how many others have sent', async (t) => {
+    const budget = store.of('others', 3600);
+    await watch(budget);
+    t.equal(await grantedOf(store.of('others', 3600), { purpose: 'audits' }, 7), 7);
+    await watch(budget);
+    t.equal(Math.round(budget.othersSpent()), 7);
+    await watch(budget);
+    t.equal(budget.othersSpent(), 0, 'its own are not among them');
   });
 
   t.test('survives its processes', async (t) => {
     const budget = store.of('kept', 10);
-    t.equal(await budget.take(1), 0);
+    t.equal(await watch(budget), 0);
     const reborn = createRequestBudgetStore((await reconnect()).connection, clock).of('kept', 10);
-    t.ok((await reborn.take(1)) > 0);
+    t.ok((await watch(reborn)) > 0);
     async function reconnect() {
       const database = await connectDatabase(uri);
       t.teardown(() => database.close());
@@ -327,7 +448,7 @@ t.test('a request budget that several processes share', async (t) => {
   t.test('a request costs one round trip', async (t) => {
     const budget = createRequestBudgetStore(databases[1]!.connection, systemClock).of('speed', 1_000_000_000);
     const startMs = systemClock.nowMs();
-    for (let i = 0; i < 200; i++) await budget.take(1);
+    for (let i = 0; i < 200; i++) await watch(budget);
     t.comment(`${(systemClock.nowMs() - startMs) / 200} ms each`);
     t.pass();
   });

@@ -32,7 +32,7 @@ async function open(t: { teardown(end: () => unknown): void }) {
   const store = createJobStore(connection);
   const start = (jobs: readonly Job[], processId = 'p1', its: JobStore = store) =>
     startJobs({ db, store: its, jobs, processId, clock, log });
-  return { store, documents: plain.collection('agendaJobs'), start };
+  return { db, store, documents: plain.collection('agendaJobs'), start };
 }
 
 const stateOf = async (store: JobStore, name: string) => (await store.states([name], new Date()))[0]!;
@@ -128,6 +128,50 @@ t.test(
     t.equal(failed.record!.failures, failed.record!.runs);
     t.match(failed.record!.lastError?.message, /^no \d+$/);
     t.ok(failed.nextRunAt instanceof Date, 'it is tried again');
+  },
+);
+
+t.test(
+  'a slow MongoDB makes no errors: a run whose end takes long to store is not reported as one without a lock',
+  async (t) => {
+    const { db, store } = await open(t);
+    const lines: { level: number; msg: string; err?: { message: string } }[] = [];
+    const heard = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+    const slowToEnd = (collection: mongoose.mongo.Collection) =>
+      new Proxy(collection, {
+        get(target, name) {
+          const own = Reflect.get(target, name);
+          if (name !== 'updateOne') return typeof own === 'function' ? own.bind(target) : own;
+          return async (filter: object, update: { $set?: { lockedAt?: Date | null } }, options?: object) => {
+            if (update.$set?.lockedAt === null) await clock.sleep(3000);
+            return target.updateOne(filter, update, options);
+          };
+        },
+      });
+    const slow = new Proxy(db, {
+      get(target, name) {
+        if (name === 'collection') return (collection: string) => slowToEnd(target.collection(collection));
+        const own = Reflect.get(target, name);
+        return typeof own === 'function' ? own.bind(target) : own;
+      },
+    });
+    let runs = 0;
+    const job = jobOf('quick', async () => {
+      runs += 1;
+      return { result: {} };
+    });
+    const jobs = await startJobs({ db: slow, store, jobs: [job], processId: 'p1', clock, log: heard });
+    await eventually(
+      async () => lines.some(({ err }) => /no lockedAt date/.test(err?.message ?? '')),
+      'Agenda said it',
+      20_000,
+    );
+    await jobs.close();
+    t.ok(runs > 0);
+    t.same(
+      lines.filter(({ level }) => level >= 40),
+      [],
+    );
   },
 );
 
@@ -233,6 +277,7 @@ t.test('the table has a job for each network that is watched, and no name twice'
       'retry webhooks',
       'expire checkouts',
       'audit wallets',
+      'sample rates',
       'housekeeping',
     ],
   );

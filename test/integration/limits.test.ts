@@ -152,6 +152,44 @@ t.test(
   },
 );
 
+t.test('retention counts from the end of a delivery, and keeps what a replay is to send', async (t) => {
+  const { uri, db } = await openStores(t);
+  const { connection, transaction, close } = await connectDatabase(uri);
+  t.teardown(close);
+  const day = 86_400_000;
+  const ago = (days: number) => new Date(Date.now() - days * day);
+  const insert = (name: string, rows: object[]) => db.collection<any>(name).insertMany(rows);
+  await insert(
+    'webhooks',
+    ['a', 'b'].map((n) => ({ _id: `hook_${n}`, accountId: `acct_${n}`, secrets: [] })),
+  );
+  const add = async (accountId: string, n: number, status: string, endedAt: Date | null) => {
+    const [first, second] = [firstIdOf('evt', ago(40)), firstIdOf('dlv', ago(40))].map(
+      (id) => `${id.slice(0, -1)}${n}`,
+    );
+    const [, name] = accountId.split('_');
+    const common = { accountId, subjectId: `pay_${n}` };
+    await insert('events', [{ _id: first, ...common, type: 'x', occurrence: '' }]);
+    const delivery = { _id: second, ...common, webhookId: `hook_${name}`, eventId: first, eventType: 'x' };
+    await insert('deliveries', [{ ...delivery, replayId: '', status, endedAt }]);
+  };
+  await add('acct_a', 0, 'DELIVERED', ago(31));
+  await add('acct_a', 1, 'FAILED', ago(29));
+  await add('acct_a', 2, 'DELIVERED', ago(29));
+  await add('acct_a', 3, 'PENDING', null);
+  await add('acct_b', 4, 'FAILED', ago(31));
+  await db.collection<any>('replays').insertOne({ _id: 'rpl_1', accountId: 'acct_b', webhookId: 'hook_b' });
+  const deps = { db: connection.db!, transaction, countSegments: createCountSegments(connection) };
+  const remove = () => removeExpired(deps, { before: ago(30), dustStroops: 0n }, new AbortController().signal);
+  const left = async (name: string) => (await db.collection(name).distinct('subjectId')).sort();
+  t.match(await remove(), { deliveries: 1, events: 1 });
+  t.same(await left('deliveries'), ['pay_1', 'pay_2', 'pay_3', 'pay_4']);
+  t.same(await left('events'), ['pay_1', 'pay_2', 'pay_3', 'pay_4'], 'what has a delivery can be sent again');
+  await db.collection('replays').deleteMany({});
+  t.match(await remove(), { deliveries: 1, events: 1 }, 'when the replay is over');
+  t.same(await left('events'), ['pay_1', 'pay_2', 'pay_3']);
+});
+
 t.test(
   'an account gets as many webhooks, API keys and wallets as the settings say, and not one more in a race',
   async (t) => {

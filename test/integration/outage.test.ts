@@ -3,8 +3,9 @@ import { Keypair } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
-import { createFlagGap } from '../../src/collect/flag-gap.js';
-import { createWatcher } from '../../src/collect/watcher.js';
+import { createFlagGap } from '../../src/ingest/flag-gap.js';
+import { createParkedRetries } from '../../src/ingest/parked.js';
+import { createWatcher } from '../../src/ingest/watcher.js';
 import { createLedger } from '../../src/ledger/sources.js';
 import { cursorAfter } from '../../src/ledger/toid.js';
 import type { CursorDoc } from '../../src/stores/cursors.js';
@@ -22,6 +23,9 @@ const PAGE = 20;
 const shops = (count: number) =>
   Array.from({ length: count }, (_, n) => Keypair.fromRawEd25519Seed(Buffer.alloc(32, n + 60)).publicKey());
 
+/** A transaction that no server has for a while. */
+const LATE = 'e'.repeat(64);
+
 const YOUNG_NETWORK = {
   network_passphrase: PASSPHRASE,
   history_latest_ledger: 3,
@@ -30,16 +34,17 @@ const YOUNG_NETWORK = {
 };
 
 /** Everybody pays strangers, and in each ledger one of `paid` in turn. */
-function history(paid: readonly string[], transactionsFrom: number | null) {
+function history(paid: readonly string[], transactionsFrom: number | null, lacking: number | null) {
   const { transaction, ...lean } = payment();
   const sample = transactionsFrom === null ? { ...lean, transaction } : lean;
   const records = Array.from({ length: LEDGERS * PER_LEDGER }, (_, n) => {
     const ledger = SEEN + 1 + Math.floor(n / PER_LEDGER);
     const id = toid(ledger, 1, (n % PER_LEDGER) + 1);
     const to = n % PER_LEDGER === 0 ? paid[(n / PER_LEDGER) % paid.length] : PAYER;
-    return { ...sample, id, paging_token: id, to };
+    const own = { ...sample, id, paging_token: id, to };
+    return n === lacking ? { ...lean, id, paging_token: id, to, transaction_hash: LATE } : own;
   });
-  const asked = { feed: 0, accounts: 0, broken: null as string | null, transactions: 0 };
+  const asked = { feed: 0, accounts: 0, broken: null as string | null, transactions: 0, isLate: true };
   const answer = ({ pathname, searchParams }: URL): unknown => {
     if (pathname === '/') {
       const latest = SEEN + LEDGERS;
@@ -54,6 +59,7 @@ function history(paid: readonly string[], transactionsFrom: number | null) {
     if (asksLedger) return { sequence: Number(asksLedger[1]), hash: '0'.repeat(64), closed_at: '2026-01-02T03:04:05Z' };
     if (pathname.startsWith('/transactions/')) {
       asked.transactions += 1;
+      if (pathname.includes(LATE)) return asked.isLate ? null : { ...(transaction as object), hash: LATE };
       return asked.transactions >= (transactionsFrom ?? 0) ? transaction : null;
     }
     const of = /^\/accounts\/(\w+)\/payments$/.exec(pathname)?.[1];
@@ -71,7 +77,7 @@ function history(paid: readonly string[], transactionsFrom: number | null) {
 
 /** @param fails what becomes of a transaction of so many credits. @param tookMs how long it took. @param root what Horizon's root
  *  is at the nth time, if it is another one. @param transactionsFrom records come without their transactions, and those are there from so many requests
- *  for one on. @param pagesUntil all pages are empty, of a server that is at this ledger. @param wallets how they differ. @param toWatcher what the watcher gets of the stores */
+ *  for one on. @param lacking the nth record has another transaction than the others, which is not there while `asked.isLate`. @param pagesUntil all pages are empty, of a server that is at this ledger. @param wallets how they differ. @param toWatcher what the watcher gets of the stores */
 async function afterOutage(
   t: { teardown(end: () => unknown): void },
   paid: readonly string[],
@@ -81,6 +87,7 @@ async function afterOutage(
     root = () => undefined,
     pagesUntil = null,
     transactionsFrom = null,
+    lacking = null,
     wallets = {},
     toWatcher = (stores) => stores,
   }: {
@@ -89,6 +96,7 @@ async function afterOutage(
     root?(nth: number): Record<string, unknown> | undefined;
     pagesUntil?: number | null;
     transactionsFrom?: number | null;
+    lacking?: number | null;
     wallets?: Partial<WalletDoc>;
     toWatcher?(stores: SystemStores): SystemStores;
   } = {},
@@ -126,10 +134,11 @@ async function afterOutage(
     shownLedger: ledger,
     shownClosedAt: at,
     fromLedger: address === null ? 1500 : null,
+    recordLedger: null,
   });
   await stores.system.cursors.save([position(null, SEEN), ...paid.map((address) => position(address, 1600))]);
 
-  const { asked, answer } = history(paid, transactionsFrom);
+  const { asked, answer } = history(paid, transactionsFrom, lacking);
   let roots = 0;
   const answerNow = (url: URL) => {
     if (url.pathname === '/') return root(++roots) ?? answer(url);
@@ -168,8 +177,16 @@ async function afterOutage(
     paymentsStored: () => undefined,
     pageLimit: PAGE,
   });
+  const { wallets: walletStore, parkedRecords } = stores.system;
+  const retries = createParkedRetries({
+    ...{ network, ledger: horizon, wallets: walletStore, parkedRecords, recorder, clock, log },
+    paymentsStored: () => undefined,
+  });
+  /** Tries what is due of what was set aside. */
+  const retry = () => retries.round(new AbortController().signal);
+  const parked = async () => (await parkedRecords.list({ page: 1, pageSize: 100 })).items;
   const round = async () => {
-    const session = horizon.session();
+    const session = horizon.session({ purpose: 'watching' });
     await watcher.round(session, await session.tip(), new AbortController().signal);
   };
   const stored = async () =>
@@ -182,6 +199,8 @@ async function afterOutage(
     stores,
     asked,
     round,
+    retry,
+    parked,
     passTime,
     stored,
     all,
@@ -291,21 +310,66 @@ t.test('an address whose history always fails is not in the way of the others', 
   t.equal((await stores.system.cursors.byId(`${network}:${broken}`))!.ledger, 1600, 'it waits, and lags');
 });
 
-t.test('a record whose transaction a machine that is behind does not have is read again', async (t) => {
-  const { stores, asked, round, passTime, stored, all } = await afterOutage(t, shops(1), { transactionsFrom: 40 });
-  for (let rounds = 0; rounds < 6; rounds++, passTime(60_000)) await round().catch(() => undefined);
-  t.ok(asked.transactions > 40, `${asked.transactions} requests for transactions`);
-  t.same(await stored(), all);
-  t.equal((await stores.system.parkedRecords.list({ page: 1, pageSize: 1 })).meta.total, 0);
-});
+t.test(
+  'records whose transactions a machine that is behind does not have are set aside, and recorded when they are there',
+  async (t) => {
+    const { asked, round, retry, parked, passTime, stored, all } = await afterOutage(t, shops(1), {
+      transactionsFrom: 40,
+    });
+    await round();
+    await round();
+    t.ok((await parked()).length > 0);
+    for (let tries = 0; tries < 20; tries++, passTime(10_000)) await retry();
+    t.ok(asked.transactions > 40, `${asked.transactions} requests for transactions`);
+    t.same(await stored(), all);
+    t.same(await parked(), []);
+  },
+);
 
-t.test('one whose transaction never comes is parked in the end, and the records behind it are read', async (t) => {
-  const { stores, round, passTime, stored, all } = await afterOutage(t, shops(1), { transactionsFrom: 1_000_000 });
-  const parked = async () => (await stores.system.parkedRecords.list({ page: 1, pageSize: 100 })).items;
-  for (let rounds = 0; rounds < 9; rounds++, passTime(60_000)) await round().catch(() => undefined);
-  t.equal((await parked()).length, 0);
-  for (let rounds = 0; rounds < 60; rounds++, passTime(60_000)) await round().catch(() => undefined);
-  t.equal((await parked()).length, all.length);
-  t.match(await parked(), [{ reason: 'its transaction cannot be had' }]);
-  t.same(await stored(), []);
-});
+t.test(
+  'where no transaction is there, a page asks for a few of them, and what was set aside is asked for ever more rarely',
+  async (t) => {
+    const { asked, round, retry, parked, passTime, stored, all } = await afterOutage(t, shops(1), {
+      transactionsFrom: 1_000_000,
+    });
+    await round();
+    const [pages, first] = [asked.feed + asked.accounts, asked.transactions];
+    t.ok(first <= 16 * pages, `${first} requests in ${pages} pages`);
+    t.equal((await parked()).length, all.length);
+    t.match(await parked(), [{ reason: 'its transaction cannot be had' }]);
+    // For an hour.
+    for (let looks = 0; looks < 360; looks++, passTime(10_000)) await retry();
+    const tries = (asked.transactions - first) / all.length;
+    t.ok(tries >= 5 && tries <= 20, `${tries} tries of each within an hour`);
+    t.same(await stored(), []);
+  },
+);
+
+for (const [way, count] of [
+  ['by its own history', 1],
+  ['by the feed', 40],
+] as const)
+  t.test(
+    `one record that lacks its transaction keeps no other waiting, and is recorded within seconds once it is there, read ${way}`,
+    async (t) => {
+      const { asked, round, retry, parked, passTime, stored, all } = await afterOutage(t, shops(count), {
+        lacking: 30,
+      });
+      await round();
+      await round();
+      const late = all[3]!;
+      t.same(
+        await stored(),
+        all.filter((id) => id !== late),
+        'all others, at once',
+      );
+      t.match(await parked(), [{ _id: `${network}:${late}`, ledger: SEEN + 4, dismissed: null }]);
+      t.equal((await parked())[0]!.concerns.length, 1);
+      for (let tries = 0; tries < 10; tries++, passTime(1000)) await retry();
+      t.equal((await parked()).length, 1);
+      asked.isLate = false;
+      for (let tries = 0; tries < 10; tries++, passTime(1000)) await retry();
+      t.same(await stored(), all);
+      t.same(await parked(), []);
+    },
+  );

@@ -30,8 +30,11 @@ const toPagePayment = ({ _id, status, createdAt }: Stored): PagePayment | null =
         expectedAmount: '25',
         excessAmount: null,
         shortfallAmount: null,
+        value: null,
+        refundedAmount: null,
         senderShort: 'GABC…WXYZ',
         explorerUrl: null,
+        closedAt: createdAt,
         createdAt,
       };
 

@@ -4,6 +4,7 @@ import { systemClock } from '../../src/clock.js';
 import { createIds } from '../../src/domain/ids.js';
 import type { Caller } from '../../src/services/caller.js';
 import { createProductService } from '../../src/services/products.js';
+import { createQuotes } from '../../src/services/quotes.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 import { credit, openStoresOn } from '../helpers/stores.js';
@@ -138,6 +139,8 @@ t.test('a product is listed with its wallet, also when it moves and the old one 
     ...common,
     stamper: { stamp: async () => ({ at: new Date(), ledger: null }) },
     removeLeftovers: async () => {},
+    quotes: createQuotes({ rateBook: { current: async () => null } }),
+    rateNeeds: { ofPriced: async () => undefined },
   });
   const { accountId } = (await db.collection('wallets').findOne({ _id: old.id }))!;
   const caller: Caller = { accountId, keyId: 'key', scope: 'FULL' };

@@ -26,6 +26,14 @@ const EXCEPTIONS: { reason: string; is: (query: Profiled, text: string) => boole
       /\.paymentLinks$/.test(ns) && text.includes('"suffixes"') && planSummary?.includes('IXSCAN') === true,
   },
   {
+    reason: 'what a search finds by its words is put in order as a whole',
+    is: ({ ns, planSummary, docsExamined = 0, keysExamined = 0 }, text) =>
+      /\.(payments|checkouts)$/.test(ns) &&
+      text.includes('"words"') &&
+      planSummary?.includes('words: 1') === true &&
+      docsExamined <= keysExamined,
+  },
+  {
     reason: 'a substring of a name is in no index: the products of one account are looked through',
     is: ({ ns }, text) => /\.products$/.test(ns) && (text.includes('"$regex"') || text.includes('Regex')),
   },
@@ -87,6 +95,11 @@ const pathsOf = (seeded: Awaited<ReturnType<typeof seed>>) => {
     `/payments?productId=${productIds[0]}&page=100`,
     `/payments?paymentLinkId=${linkIds[0]}`,
     `/payments?walletId=${walletIds[0]}&status=UNDERPAID`,
+    '/payments?needsDecision=true',
+    '/payments?search=order-77',
+    '/payments?search=order-77+abc',
+    `/payments?search=${transactionHash}`,
+    '/payments?needsDecision=true&status=UNDERPAID',
     '/payments?assetCode=USDC',
     `/payments?senderAddress=${exchange}`,
     `/payments?transactionHash=${transactionHash}`,
@@ -112,7 +125,7 @@ const pathsOf = (seeded: Awaited<ReturnType<typeof seed>>) => {
 
 /** What a merchant does, and what the ledger brings.
  *  @param service its `api` may be that of another process */
-async function live(service: TestService, origin: string): Promise<void> {
+async function live(service: TestService, db: mongo.Db, origin: string): Promise<void> {
   const { link, product, wallet } = await startSelling(service);
   const ledger = service.context.localLedger!.client;
   const hook = (
@@ -144,6 +157,15 @@ async function live(service: TestService, origin: string): Promise<void> {
   await service.api('POST', `/deliveries/${deliveries[0].id}/redeliver`);
   await service.api('POST', `/webhooks/${hook.id}/replay`, { status: 'ALL' });
   await service.api('POST', `/webhooks/${hook.id}/replay`, { status: 'FAILED' });
+  // What is in flight when the webhook is deleted finds its deliveries cancelled.
+  const ofHook = { webhookId: hook.id, accountId: service.accountId };
+  await eventually(
+    async () =>
+      (await db.collection('replays').countDocuments()) === 0 &&
+      (await db.collection('deliveries').findOne({ ...ofHook, status: 'PENDING' })) === null,
+    'the end of the replays',
+    60_000,
+  );
   await fetch(`${service.url}/p/${link.slug}`);
   await service.api('PATCH', `/products/${product.id}`, { price: '30' });
   await service.api('PATCH', `/payment-links/${link.id}`, { active: false });
@@ -175,10 +197,19 @@ async function live(service: TestService, origin: string): Promise<void> {
 }
 
 /** What is wrong with a query; null when nothing is. */
+/** Deliveries that an endpoint's queue holds at most. */
+const MOST_HELD = 2000;
+
+/** MongoDB's profiler cuts long commands off. */
+const passedOver = ({ filter, $truncated = '' }: Profiled['command']): number =>
+  filter?._id?.$nin?.length ?? (String($truncated).includes('$nin: [') ? MOST_HELD : 0);
+
 function faultOf(query: Profiled): string | null {
   const { op, command, planSummary = '', keysExamined = 0, docsExamined = 0 } = query;
   if (planSummary.includes('COLLSCAN')) return 'reads the whole collection';
-  const answered = (query.nreturned ?? 0) + (query.nMatched ?? 0) + (query.ndeleted ?? 0) + Number(command.skip ?? 0);
+  const found = (query.nreturned ?? 0) + (query.nMatched ?? 0) + (query.ndeleted ?? 0);
+  // What a query names to be passed over counts as answered.
+  const answered = found + Number(command.skip ?? 0) + passedOver(command);
   const allowed = op === 'insert' ? 0 : 30 + 2 * answered;
   if (keysExamined > allowed || docsExamined > allowed) {
     return `looks at ${keysExamined} keys and ${docsExamined} documents for ${answered}`;
@@ -213,7 +244,7 @@ t.test('every query of the service uses an index and looks at little more than i
     const headers = { authorization: `Bearer ${service.apiKey}` };
     await (await fetch(`${service.url}/api/v1${path}`, { headers })).text();
   }
-  await live(service, receiver.origin);
+  await live(service, db, receiver.origin);
   await db.command({ profile: 0 });
 
   const profiled = (await db.collection('system.profile').find().toArray()) as unknown as Profiled[];

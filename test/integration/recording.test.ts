@@ -1,10 +1,10 @@
 /** What of a page is stored when part of it was stored before, and which addresses are watched: the recorder and the stores on a real MongoDB. */
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
-import { CursorConflict } from '../../src/collect/recorder.js';
 import { createMemo } from '../../src/domain/memo.js';
 import type { Credit } from '../../src/ledger/records.js';
 import { cursorAfter } from '../../src/ledger/toid.js';
+import { CursorConflict } from '../../src/payments/recorder.js';
 import type { CursorDoc } from '../../src/stores/cursors.js';
 import type { PaymentLinkDoc } from '../../src/stores/payment-links.js';
 import type { ProductDoc } from '../../src/stores/products.js';
@@ -72,6 +72,7 @@ const position = (ledger: number): CursorDoc => ({
   shownLedger: ledger,
   shownClosedAt: new Date(0),
   fromLedger: null,
+  recordLedger: null,
 });
 
 t.test('who was overtaken by another reader stores nothing and moves nothing', async (t) => {
@@ -142,6 +143,7 @@ t.test('a payment is matched by the network that its product took payments on wh
     ...common,
     _id: newId('link'),
     productId: product._id,
+    name: null,
     slug: 'shirt',
     memo,
     active: true,
@@ -305,4 +307,72 @@ t.test('money sent back is booked once, at the oldest payment with as much left,
   await recorder.record('TESTNET', { credits: [{ ...paid(3, 4n), sender: OTHER_PAYER }] }, null);
   t.same((await refundsOf()).at(-1), ['0.0000004', 1], 'what never matches hides nothing');
   t.equal(await told(), 4);
+
+  const underAnotherHash = back(9, 30n, { transactionHash: 'f'.repeat(64) });
+  await recorder.record('TESTNET', { credits: [], refunds: [underAnotherHash] }, null);
+  t.equal(await told(), 4, 'the hash that its transaction goes by makes it no other refund');
+
+  const one = (await db.collection('payments').findOne({ accountId: 'acct_1' }))!;
+  const settled = Array.from({ length: 1000 }, (_, n) => ({
+    ...one,
+    ...{
+      _id: `pay_settled_${n}` as never,
+      operationId: credit(1000 + n).operationId,
+      amount: '1',
+      refundedAmount: '1',
+    },
+  }));
+  await db.collection('payments').insertMany(settled);
+  await recorder.record('TESTNET', { credits: [paid(3000, 900n)], refunds: [back(3001, 900n)] }, null);
+  t.match(
+    await db.collection('payments').findOne({ operationId: credit(3000).operationId, accountId: 'acct_1' }),
+    { refundedAmount: '0.00009' },
+    'however many payments of the payer come before it',
+  );
 });
+
+t.test(
+  'a part that was sent back before what made its checkout PAID, and is read after it, leaves its rest due to what comes then',
+  async (t) => {
+    const { db, stores, recorder } = await openStores(t);
+    const shop = wallet('acct_1', SHOP);
+    await stores.forAccount('acct_1').wallets.insert(shop);
+    const [memo, now, end] = [createMemo(systemClock, 'checkout'), new Date(), new Date(Date.now() + 3_600_000)];
+    await db.collection('checkouts').insertOne({
+      ...{ _id: 'chk_1' as never, accountId: 'acct_1', productId: null, walletId: shop._id, slug: 's', memo },
+      ...{ name: 'Order', description: null, assetCode: 'XLM', assetIssuer: null, amount: '0.000001', quantity: null },
+      ...{ reference: null, metadata: '{}', successUrl: null, cancelUrl: null, gapBefore: null },
+      ...{ status: 'OPEN', received: '0', paymentCount: 0, expiresAt: end, expiryCheckAt: end },
+      ...{ cancelledFrom: null, acceptedFrom: null, paidAt: null, closedAt: null, createdAt: now },
+    });
+    const paid = (nth: number, amount: bigint): Credit => ({
+      ...credit(nth),
+      ...{ closedAt: now, amount, memo: { type: 'text', text: memo, valid: true } },
+    });
+    const back = (nth: number, amount: bigint): Credit => ({
+      ...paid(nth, amount),
+      ...{ sender: SHOP, receiver: PAYER, memo: { type: 'text', text: `refund ${memo}`, valid: true } },
+    });
+    const shows = async () => {
+      const { status, received } = (await db.collection('checkouts').findOne({ _id: 'chk_1' as never }))!;
+      return `${status} ${received}`;
+    };
+    const judged = (nth: number) => db.collection('payments').findOne({ operationId: credit(nth).operationId });
+    await recorder.record('TESTNET', { credits: [paid(1, 5n), paid(3, 5n)] }, null);
+    t.equal(await shows(), 'PAID 10');
+    await recorder.record('TESTNET', { credits: [], refunds: [back(2, 5n)] }, null);
+    t.equal(await shows(), 'PAID 5', 'PAID is final; what it had by then is less');
+    await recorder.record('TESTNET', { credits: [paid(4, 3n)] }, null);
+    t.match(await judged(4), { status: 'UNDERPAID', expectedAmount: '0.0000005', shortfallAmount: '0.0000002' });
+    await recorder.record('TESTNET', { credits: [], refunds: [back(5, 2n)] }, null);
+    t.equal(await shows(), 'PAID 6', 'what is sent back while something is due counts no longer');
+    await recorder.record('TESTNET', { credits: [paid(6, 9n)] }, null);
+    t.match(await judged(6), { status: 'COMPLETED', expectedAmount: '0.0000004', excessAmount: '0.0000005' });
+    await recorder.record('TESTNET', { credits: [], refunds: [back(7, 9n)] }, null);
+    t.equal(await shows(), 'PAID 15', 'what is sent back of a complete order changes nothing');
+    await recorder.record('TESTNET', { credits: [paid(8, 1n)] }, null);
+    t.match(await judged(8), { status: 'REJECTED', reason: 'checkout_paid' });
+    t.equal(await db.collection('events').countDocuments({ type: 'checkout.paid' }), 1);
+    t.equal(await db.collection('events').countDocuments({ type: 'payment.refunded' }), 3);
+  },
+);

@@ -2,25 +2,26 @@
 import { Account, Asset, Keypair, Operation, TransactionBuilder, type xdr } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t from 'tap';
-import { createFlagGap } from '../../src/collect/flag-gap.js';
-import { retryParked } from '../../src/collect/parked.js';
-import { createWatcher } from '../../src/collect/watcher.js';
 import { assetName, NATIVE } from '../../src/domain/asset.js';
 import { sdk } from '../../src/domain/stellar-sdk.js';
+import { createFlagGap } from '../../src/ingest/flag-gap.js';
+import { retryParked } from '../../src/ingest/parked.js';
+import { createWatcher } from '../../src/ingest/watcher.js';
 import { BlindServer, LedgerUnavailable, SourceError, WrongNetwork } from '../../src/ledger/errors.js';
 import type { LedgerSession, NetworkLedger } from '../../src/ledger/network-ledger.js';
 import type { Credit, LedgerRecord } from '../../src/ledger/records.js';
+import type { Fetch } from '../../src/ledger/request.js';
 import { submitTransaction } from '../../src/ledger/rpc/submission.js';
 import { type Holdings, MOST_ASSETS } from '../../src/ledger/source.js';
 import { createLedger } from '../../src/ledger/sources.js';
 import { cursorAfter } from '../../src/ledger/toid.js';
-import type { FaultInput } from '../../src/local-ledger/faults.js';
+import type { FaultInput } from '../../src/local-ledger/index.js';
+import { budgetOf } from '../helpers/budget.js';
 import { openAccounts, payEveryKind } from '../helpers/every-kind.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { testDatabase } from '../helpers/mongo.js';
-import { eventually } from '../helpers/service.js';
-import { newId, openStores, walletDoc } from '../helpers/stores.js';
+import { newId, openStores, parkedDoc, walletDoc } from '../helpers/stores.js';
 
 const minimal = sdk().xdr;
 const log = pino({ level: process.env.TEST_LOG ?? 'silent' }, process.stderr);
@@ -34,20 +35,47 @@ type Kind = 'horizon' | 'rpc' | 'both';
 interface Opened {
   perHour?: number[] | null;
   timeoutMs?: number | undefined;
-  maxBodyBytes?: number | undefined;
+  /** Single transactions that are larger are too large. */
+  maxTransactionBytes?: number | undefined;
+  fetch?: Fetch;
 }
 
-function openLedger(kind: Kind, { perHour = null, timeoutMs, maxBodyBytes }: Opened = {}) {
+/** Stellar RPC whose answers to getEvents are changed. @param change of the entries; `ask` counts the answers, from 1 */
+const changingEvents = (change: (events: Record<string, any>[], ask: number) => unknown[]): Fetch => {
+  let asks = 0;
+  return async (url, init) => {
+    const answer = await fetch(url, init as RequestInit);
+    if (!String(init.body).includes('"getEvents"')) return answer as unknown as Awaited<ReturnType<Fetch>>;
+    const body = (await answer.json()) as Record<string, any>;
+    asks += 1;
+    if (body.result) body.result.events = change(body.result.events, asks);
+    return new Response(JSON.stringify(body), answer) as unknown as Awaited<ReturnType<Fetch>>;
+  };
+};
+
+/** Answers as ever, but for such a transaction. */
+const refusingLarge =
+  (maxBytes: number): Fetch =>
+  async (url, init) => {
+    const answer = await fetch(url, init as RequestInit);
+    const text = await answer.text();
+    if (String(init.body).includes('"getTransaction"') && text.length > maxBytes)
+      throw new SourceError('an answer of too many bytes', { kind: 'too_large' });
+    return new Response(text, answer) as unknown as Awaited<ReturnType<Fetch>>;
+  };
+
+function openLedger(kind: Kind, { perHour = null, timeoutMs, maxTransactionBytes, fetch }: Opened = {}) {
   const opened = createLedger({
     network,
     horizonUrls: kind === 'rpc' ? [] : [url],
     rpcUrls: kind === 'horizon' ? [] : [`${url}/rpc`],
     passphrase: ledger.passphrase,
-    budget: perHour && { take: async () => perHour.push(1) && 0 },
+    budget: perHour && budgetOf({ take: async () => perHour.push(1) && 0 }),
     clock,
     log,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(maxBodyBytes === undefined ? {} : { maxBodyBytes }),
+    ...(fetch ? { fetch } : {}),
+    ...(maxTransactionBytes === undefined ? {} : { fetch: refusingLarge(maxTransactionBytes) }),
   });
   t.teardown(() => opened.close());
   return opened;
@@ -73,7 +101,7 @@ async function readAll(from: NetworkLedger, receiver: string, start: number, lim
   let [cursor, shownLedger] = [cursorAfter(start), start];
   for (;;) {
     try {
-      const session = from.session();
+      const session = from.session({ purpose: 'watching' });
       const options = { shownLedger, ...(feed ? { among: async () => null } : {}) };
       const page = feed
         ? await session.payments(cursor, limit, options)
@@ -83,9 +111,9 @@ async function readAll(from: NetworkLedger, receiver: string, start: number, lim
       cursor = page.cursor ?? cursor;
       if (!page.full) return { credits, reasons };
     } catch (error) {
-      if (!(error instanceof LedgerUnavailable)) throw error;
-      reasons.add(error.reason);
-      clock.advance(error.retryAfterMs + 1);
+      if (!(error instanceof LedgerUnavailable || error instanceof BlindServer)) throw error;
+      reasons.add(error.message);
+      clock.advance(error instanceof LedgerUnavailable ? error.retryAfterMs + 1 : 60_000);
     }
   }
 }
@@ -113,7 +141,10 @@ t.test('the same credits to the byte, whichever is asked', async (t) => {
 });
 
 t.test('ledgers, times, accounts and trustlines', async (t) => {
-  const [horizon, rpc] = [openLedger('horizon').session(), openLedger('rpc').session()];
+  const [horizon, rpc] = [
+    openLedger('horizon').session({ purpose: 'watching' }),
+    openLedger('rpc').session({ purpose: 'watching' }),
+  ];
   t.strictSame(await rpc.ledger(end), await horizon.ledger(end));
   t.equal(await rpc.ledger(end + 1_000_000), null);
   const { latestLedger, latestClosedAt, oldestLedger, passphrase } = await rpc.tip();
@@ -135,7 +166,10 @@ t.test('ledgers, times, accounts and trustlines', async (t) => {
 });
 
 t.test('what an account holds is told alike, of the assets that are named', async (t) => {
-  const [horizon, rpc] = [openLedger('horizon').session(), openLedger('rpc').session()];
+  const [horizon, rpc] = [
+    openLedger('horizon').session({ purpose: 'watching' }),
+    openLedger('rpc').session({ purpose: 'watching' }),
+  ];
   for (const address of [to, accounts.payer.publicKey(), accounts.issuer]) {
     const listed = await horizon.holdings(address, []);
     const assets = listed.balances.map(({ asset }) => asset).filter(({ issuer }) => issuer !== null);
@@ -157,7 +191,10 @@ t.test('what an account holds is told alike, of the assets that are named', asyn
 });
 
 t.test('a transaction named by its hash, and whether anything came, are told alike', async (t) => {
-  const [horizon, rpc] = [openLedger('horizon').session(), openLedger('rpc').session()];
+  const [horizon, rpc] = [
+    openLedger('horizon').session({ purpose: 'watching' }),
+    openLedger('rpc').session({ purpose: 'watching' }),
+  ];
   const { credits } = await readAll(openLedger('horizon'), to, start, 200);
   const hashes = [...new Set(credits.map(({ transactionHash }) => transactionHash))];
   t.ok(hashes.length > 15);
@@ -176,20 +213,37 @@ t.test('a transaction named by its hash, and whether anything came, are told ali
   }
 });
 
+t.test("a fee bump's payment has the outer hash, by whichever of the two it is looked up", async (t) => {
+  const [horizon, rpc] = [
+    openLedger('horizon').session({ purpose: 'watching' }),
+    openLedger('rpc').session({ purpose: 'watching' }),
+  ];
+  const { credits } = await readAll(openLedger('horizon'), to, start, 200);
+  const bumped = credits.filter(({ memo }) => memo.text === 'bumped');
+  const transactionHash = bumped[0]!.transactionHash;
+  const outer = await client.server.transactions().transaction(transactionHash).call();
+  const hashes = [outer.fee_bump_transaction!.hash, outer.inner_transaction!.hash];
+  t.equal(hashes[0], transactionHash);
+  t.not(hashes[1], transactionHash);
+  for (const by of [horizon, rpc])
+    for (const hash of hashes)
+      t.strictSame(await creditsOf(by, (await by.transactionRecords(hash))!, to), bumped, `by ${hash}`);
+});
+
 t.test('the envelope of a hundred payments is decoded once', async (t) => {
   const [payer, payee] = [await client.fund(), await client.fund()];
   const operations = Array.from({ length: 100 }, () => payment(payee.address, '1'));
   const { hash } = await client.submit({ from: Keypair.fromSecret(payer.secret), operations });
-  const session = openLedger('rpc').session();
+  const session = openLedger('rpc').session({ purpose: 'watching' });
   await session.tip();
-  const decode = minimal.TransactionEnvelope.fromXDR;
+  const decode = minimal.TransactionEnvelope.fromXdr;
   let decoded = 0;
   const counting = (...args: unknown[]) => {
     decoded += 1;
     return (decode as (...args: unknown[]) => unknown).apply(minimal.TransactionEnvelope, args);
   };
-  Object.assign(minimal.TransactionEnvelope, { fromXDR: counting });
-  t.teardown(() => Object.assign(minimal.TransactionEnvelope, { fromXDR: decode }));
+  Object.assign(minimal.TransactionEnvelope, { fromXdr: counting });
+  t.teardown(() => Object.assign(minimal.TransactionEnvelope, { fromXdr: decode }));
   const records = (await session.transactionRecords(hash))!;
   t.equal((await creditsOf(session, records, payee.address)).length, 100);
   t.equal(decoded, 1);
@@ -214,7 +268,10 @@ t.test("what becomes of a transaction is told alike, by Horizon's codes", async 
   const payer = Keypair.fromSecret((await client.fund()).secret);
   const payee = (await client.fund()).address;
   const nobody = Keypair.random();
-  const sessions = { horizon: openLedger('horizon').session(), rpc: openLedger('rpc').session() };
+  const sessions = {
+    horizon: openLedger('horizon').session({ purpose: 'watching' }),
+    rpc: openLedger('rpc').session({ purpose: 'watching' }),
+  };
   const { horizon, rpc } = sessions;
   const ticking = setInterval(() => clock.advance(100), 10);
   t.teardown(() => clearInterval(ticking));
@@ -236,7 +293,7 @@ t.test("what becomes of a transaction is told alike, by Horizon's codes", async 
       .addOperation(operation)
       .build();
     transaction.sign(signer ?? from);
-    return transaction.toXDR();
+    return transaction.toXdr();
   }
   const refused = (transactionCode: string, operationCode: string | null = null) => ({
     state: 'refused',
@@ -275,9 +332,9 @@ t.test("what becomes of a transaction is told alike, by Horizon's codes", async 
   const answering = (status: string) => (async () => ({ status, hash })) as never;
   await t.rejects(submitTransaction(answering('TRY_AGAIN_LATER'), 'x', clock), /no more transactions for now/);
   const outer = minimal.TransactionResultResult.txBadSeq();
-  const ext = new minimal.TransactionResultExt(0);
+  const ext = minimal.TransactionResultExt.v0();
   const feeCharged = minimal.Int64.fromString('100');
-  const errorResultXdr = new minimal.TransactionResult({ feeCharged, result: outer, ext }).toXDR('base64');
+  const errorResultXdr = new minimal.TransactionResult({ feeCharged, result: outer, ext }).toXdr('base64');
   for (const status of ['PENDING', 'ERROR'])
     for (const error of [new SourceError('connection failed'), new LedgerUnavailable('no budget', 1)]) {
       const sentThenAway = async (method: string) => {
@@ -294,10 +351,6 @@ t.test('a payment whose transaction could not be read is parked, and stored when
   const filling = Array.from({ length: 99 }, (_, n) => Operation.manageData({ name: `n${n}`, value: 'x'.repeat(64) }));
   const from = Keypair.fromSecret(payer.secret);
   const { hash } = await client.submit({ from, operations: [payment(shop.address, '5'), ...filling], memo: 'long' });
-  const newest = async () => (await openLedger('horizon').session().tip()).latestLedger;
-  // A server's sight is tested by what is first in its newest ten ledgers, which has to be read as well.
-  const beyond = (await newest()) + 10;
-  await eventually(async () => (await newest()) > beyond, 'ten more ledgers');
   const small = 16_000;
   for (const kind of ['rpc', 'horizon'] as const) {
     const watcher = await openWatcher('rpc', [shop.address], small);
@@ -307,7 +360,7 @@ t.test('a payment whose transaction could not be read is parked, and stored when
     const found = async () => (await watcher.payments()).filter(({ transactionHash }) => transactionHash === hash);
     t.strictSame(await found(), []);
     t.match(await watcher.parked(), [{ reason: 'its transaction cannot be had' }]);
-    const tooSmall = openLedger('rpc', { maxBodyBytes: small });
+    const tooSmall = openLedger('rpc', { maxTransactionBytes: small });
     t.match(await watcher.retry(tooSmall), [{ payments: 0, reason: 'its transaction cannot be had' }]);
     t.strictSame(await watcher.retry(openLedger(kind)), [{ payments: 1, reason: null }], `by ${kind}`);
     t.match(await found(), [{ amount: '5', memo: 'long' }]);
@@ -315,18 +368,19 @@ t.test('a payment whose transaction could not be read is parked, and stored when
   }
 
   const watcher = await openWatcher('rpc', [shop.address]);
-  const [{ raw, outcome }] = (await openLedger('rpc').session().transactionRecords(hash)) as [LedgerRecord];
+  const [{ raw, outcome }] = (await openLedger('rpc').session({ purpose: 'watching' }).transactionRecords(hash)) as [
+    LedgerRecord,
+  ];
   const _id = `${network}:${outcome.pagingToken}`;
-  const doc = { _id, network, reason: 'by a version that could not read it', createdAt: clock.now() } as const;
   for (const count of [1, 0]) {
-    await watcher.parkedRecords.park([{ ...doc, raw: JSON.stringify(raw) }]);
+    await watcher.parkedRecords.park([parkedDoc({ _id, network, raw: JSON.stringify(raw) })]);
     t.strictSame(await watcher.retry(openLedger('rpc')), [{ payments: count, reason: null }], 'once');
   }
 });
 
 t.test('what is no longer kept is gone, and what is not there yet is not', async (t) => {
   const { id } = await client.faults.add({ kind: 'retention', elderLedger: end - 2, api: 'rpc' });
-  const session = openLedger('rpc').session();
+  const session = openLedger('rpc').session({ purpose: 'watching' });
   t.match(await session.accountPayments(to, cursorAfter(start), 200, { shownLedger: start }), { gone: true });
   t.equal(await session.ledger(start), 'gone');
   t.match(await session.accountPayments(to, cursorAfter(start), 200, { shownLedger: end - 3 }), { gone: false });
@@ -350,18 +404,93 @@ t.test('a server that shows no events of classic payments is refused, and one of
 
 t.test('a server that went blind is noticed while it is read', async (t) => {
   const rpc = openLedger('rpc');
-  await rpc.session().tip();
+  await rpc.session({ purpose: 'watching' }).tip();
   const { id } = await client.faults.add({ kind: 'blind' });
   clock.advance(300_000);
   // Looking again must leave most of a small budget to the reading.
-  for (let calls = 0; calls < 49; calls++) await rpc.session().tip();
-  await t.rejects(rpc.session().tip(), BlindServer);
+  for (let calls = 0; calls < 49; calls++) await rpc.session({ purpose: 'watching' }).tip();
+  await t.rejects(rpc.session({ purpose: 'watching' }).tip(), BlindServer);
   await client.faults.remove(id);
+});
+
+t.test(
+  'no ledger is passed unseen: neither while a server is blind for some time, nor where it stays so',
+  async (t) => {
+    const payee = (await client.fund()).address;
+    const payer = await client.fund();
+    const before = (await client.status()).sequence;
+    await client.pay({ to: payee, amount: '1', fromSecret: payer.secret });
+    const paidIn = (await client.status()).sequence;
+    await client.fund();
+    const isClassic = ({ ledger }: Record<string, any>) => ledger > before && ledger <= paidIn;
+    for (const [name, isBlind] of [
+      ['the first answers', (ask: number) => ask > 2 && ask <= 12],
+      ['every other answer', (ask: number) => ask % 2 === 1],
+    ] as const) {
+      const fetch = changingEvents((events, ask) => (isBlind(ask) ? [] : events));
+      const { credits } = await readAll(openLedger('rpc', { fetch }), payee, before, 200);
+      t.match(credits, [{ amount: 10_000_000n }], name);
+    }
+    // A machine that was blind when these ledgers closed, and sees those before and after.
+    const reader = openLedger('rpc', {
+      fetch: changingEvents((events) => events.filter((event) => !isClassic(event))),
+    });
+    let cursor = cursorAfter(before - 1);
+    for (let n = 0; n < 10; n++) {
+      const page = await reader
+        .session({ purpose: 'watching' })
+        .accountPayments(payee, cursor, 200, { shownLedger: before - 1 })
+        .catch((error: Error) => error);
+      clock.advance(60_000);
+      if (page instanceof Error) {
+        t.match(page.message, /no events of classic payments.*EMIT_CLASSIC_EVENTS/);
+        continue;
+      }
+      t.ok(page.full, 'there is more to come');
+      cursor = page.cursor!;
+      t.ok(BigInt(cursor) >> 32n < BigInt(paidIn));
+    }
+  },
+);
+
+t.test('an event that is answered twice is one, and one that cannot be read holds up no other', async (t) => {
+  const { credits } = await readAll(openLedger('horizon'), to, start, 200);
+  const twice = changingEvents((events) => [...events.flatMap((event) => [event, event]), ...events.slice(0, 1)]);
+  t.strictSame((await readAll(openLedger('rpc', { fetch: twice }), to, start, 200)).credits, credits);
+  const odd = { id: 'x', topic: 'y' };
+  const session = openLedger('rpc', { fetch: changingEvents((events) => [...events, odd]) }).session({
+    purpose: 'watching',
+  });
+  const { records } = await session.accountPayments(to, cursorAfter(start), 200, { shownLedger: start });
+  const isOdd = ({ outcome }: LedgerRecord) => outcome.kind === 'parked';
+  t.match(records.filter(isOdd), [{ raw: odd, outcome: { receivers: null } }], 'set aside');
+  t.strictSame(
+    await creditsOf(
+      session,
+      records.filter((each) => !isOdd(each)),
+      to,
+    ),
+    credits,
+  );
+});
+
+t.test("what an issuer's own wallet pays is found by its name", async (t) => {
+  const [issuer, payer] = [await client.fund(), await client.fund()];
+  await client.trust({ secret: payer.secret, assetCode: 'GIFT', assetIssuer: issuer.address });
+  const before = (await client.status()).sequence;
+  const operations = [payment(payer.address, '3', new Asset('GIFT', issuer.address))];
+  await client.submit({ from: Keypair.fromSecret(issuer.secret), operations, memo: 'refund' });
+  for (const kind of ['horizon', 'rpc'] as const) {
+    const session = openLedger(kind).session({ purpose: 'watching' });
+    const options = { shownLedger: before };
+    const { records } = await session.accountPayments(issuer.address, cursorAfter(before), 200, options);
+    t.match(await creditsOf(session, records, payer.address), [{ sender: issuer.address }], kind);
+  }
 });
 
 t.test('a transaction whose event was seen and that is not there yet is waited for', async (t) => {
   const rpc = openLedger('rpc');
-  const session = rpc.session();
+  const session = rpc.session({ purpose: 'watching' });
   const { records } = await session.accountPayments(to, cursorAfter(start), 1, { shownLedger: start });
   const { outcome } = records[0]!;
   if (outcome.kind !== 'incomplete') return t.fail('it has to be fetched');
@@ -373,11 +502,15 @@ t.test('a transaction whose event was seen and that is not there yet is waited f
   const other = { ...records[0]!, outcome: { ...outcome, ledger: outcome.ledger + 1 } };
   clock.advance(60_000);
   await t.rejects(
-    rpc.session().complete(other, () => true),
+    rpc.session({ purpose: 'watching' }).complete(other, () => true),
     /stands elsewhere/,
   );
   clock.advance(60_000);
-  t.equal(await rpc.session().complete(unknown, () => false), unknown, 'nothing is fetched that concerns nobody');
+  t.equal(
+    await rpc.session({ purpose: 'watching' }).complete(unknown, () => false),
+    unknown,
+    'nothing is fetched that concerns no wallet',
+  );
 });
 
 const faults: FaultInput[] = [
@@ -408,7 +541,7 @@ for (const fault of faults) {
 }
 
 /** A watcher with a database of its own. */
-async function openWatcher(kind: Kind, addresses: readonly string[], maxBodyBytes?: number) {
+async function openWatcher(kind: Kind, addresses: readonly string[], maxTransactionBytes?: number) {
   const { db, stores, transaction, outbox, recorder } = await openStores(t);
   const windows = [{ from: { at: new Date(0), ledger: start }, until: null }];
   for (const [index, address] of addresses.entries()) {
@@ -416,7 +549,7 @@ async function openWatcher(kind: Kind, addresses: readonly string[], maxBodyByte
     await stores.forAccount('acct_1').wallets.insert(walletDoc(fields));
   }
   const requests: number[] = [];
-  const source = openLedger(kind, { perHour: requests, maxBodyBytes });
+  const source = openLedger(kind, { perHour: requests, maxTransactionBytes });
   const watcher = createWatcher({
     ...stores.system,
     network,
@@ -429,7 +562,7 @@ async function openWatcher(kind: Kind, addresses: readonly string[], maxBodyByte
     pageLimit: 5,
   });
   const round = async () => {
-    const session = source.session();
+    const session = source.session({ purpose: 'watching' });
     const tip = await session.tip();
     await watcher.round(session, tip, new AbortController().signal);
     return { server: session.server, tip };
@@ -446,9 +579,10 @@ async function openWatcher(kind: Kind, addresses: readonly string[], maxBodyByte
   const parked = async () => (await parkedRecords.list({ page: 1, pageSize: 10 })).items;
   /** By these servers. */
   const retry = async (by: NetworkLedger) => {
-    const deps = { ledgers: new Map([[network, by]] as const), wallets, parkedRecords, recorder, clock };
+    const deps = { wallets, parkedRecords, recorder, clock };
     const results = [];
-    for (const record of await parked()) results.push(await retryParked(deps, record));
+    for (const record of await parked())
+      results.push(await retryParked(deps, record, [by.session({ purpose: 'parked' })]));
     return results;
   };
   return { round, payments, parked, retry, parkedRecords, requests };

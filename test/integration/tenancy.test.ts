@@ -16,6 +16,7 @@ import { type ProductVersionDoc, toArchive } from '../../src/stores/product-vers
 import type { ProductDoc } from '../../src/stores/products.js';
 import type { RefundDoc } from '../../src/stores/refunds.js';
 import type { ReplayDoc } from '../../src/stores/replays.js';
+import type { UserDoc } from '../../src/stores/users.js';
 import type { WebhookDoc } from '../../src/stores/webhooks.js';
 import { monitored, namesAccount, recordAccesses } from '../helpers/commands.js';
 import { testDatabase } from '../helpers/mongo.js';
@@ -61,6 +62,7 @@ const link: PaymentLinkDoc = {
   ...owned,
   _id: newId('link'),
   productId: product._id,
+  name: null,
   slug: 'tea',
   memo: 'TEA0000000',
   active: true,
@@ -121,6 +123,7 @@ const payment: PaymentDoc = {
   paymentLinkId: link._id,
   checkoutId: null,
   productId: product._id,
+  needsDecision: true,
 };
 const refund: RefundDoc = {
   _id: 'refund',
@@ -134,6 +137,7 @@ const refund: RefundDoc = {
   ledger: 6,
   ledgerClosedAt: now,
   receiver: 'GSENDER',
+  receiverMuxedAddress: null,
   assetCode: 'XLM',
   assetIssuer: null,
   amount: '1',
@@ -152,6 +156,18 @@ const apiKey = {
   keyMasked: 'sk_…',
   lastUsedAt: null,
   expiresAt: null,
+  sparedCount: 0,
+};
+const user: UserDoc = {
+  ...owned,
+  _id: newId('user'),
+  name: 'Ana',
+  role: 'OWNER',
+  email: null,
+  status: 'ACTIVE',
+  invitation: null,
+  passkeys: [],
+  revision: 0,
   sparedCount: 0,
 };
 const webhook: WebhookDoc = {
@@ -197,11 +213,17 @@ const archivedProduct: ProductDoc = {
   archived: { count: 1, since: new Date(0) },
   history: [{ ...product.history[0]!, from: { at: now, ledger: null } }],
 };
+const ownRate = {
+  ...{ pair: 'PUBLIC EUR XLM', currency: 'EUR', assetCode: 'XLM', assetIssuer: null, network: 'PUBLIC' as const },
+  ...{ rate: '0.25', at: now, from: { at: now, ledger: null }, until: null },
+};
 const { docs: versions } = toArchive(product, product.history);
 
 const own = stores.forAccount(OWNER);
 await stores.system.accounts.insert({ _id: OWNER, name: 'Owner', createdAt: now });
+await own.ownRates.add(ownRate, new Date(0));
 await own.apiKeys.save(apiKey);
+await own.users.save(user);
 await own.wallets.insert(wallet);
 await own.wallets.insert(spare);
 await db.collection<RefundDoc>('refunds').insertOne(refund);
@@ -210,7 +232,7 @@ await db.collection<ProductVersionDoc>('productVersions').insertMany(versions);
 await own.audits.start(audit);
 await own.webhooks.insert(webhook);
 await own.idempotency.claim(claim);
-await own.replays.insert(replay);
+await transaction((session) => own.replays.insert(replay, session));
 await transaction(async (session) => {
   await own.checkouts.insert([checkout], session);
   await own.products.insert([product], session);
@@ -249,6 +271,7 @@ type Call = (stranger: AccountStores) => Promise<unknown>;
 const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], Call> } = {
   account: {
     get: (s) => s.account.get(),
+    change: (s) => s.account.change({ brand: { name: 'stolen' }, percent: '1', currency: 'EUR' }, now),
     countCreations: (s) => inTransaction((session) => s.account.countCreations(1, session)),
   },
   apiKeys: {
@@ -256,10 +279,19 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     count: (s) => inTransaction((session) => s.apiKeys.count(session)),
     byId: (s) => s.apiKeys.byId(apiKey._id),
     list: (s) => s.apiKeys.list(pageOfAll),
-    replaceKey: (s) => s.apiKeys.replaceKey(apiKey._id, { hash: 'mine', keyMasked: '' }),
+    replaceKey: (s) => s.apiKeys.replaceKey(apiKey._id, { hash: 'mine', keyMasked: '', expiresAt: null }),
     spareAnother: (s) => inTransaction((session) => s.apiKeys.spareAnother('key_x', now, session)),
     remove: (s) => inTransaction((session) => s.apiKeys.remove(apiKey._id, session)),
     markUsed: (s) => s.apiKeys.markUsed(apiKey._id, now),
+  },
+  users: {
+    save: (s) => s.users.save({ ...user, name: 'stolen' }).catch(() => null),
+    count: (s) => inTransaction((session) => s.users.count(session)),
+    byId: (s) => s.users.byId(user._id),
+    list: (s) => s.users.list(pageOfAll),
+    change: (s) => inTransaction((session) => s.users.change(user._id, { role: 'VIEWER' }, session)),
+    spareOwner: (s) => inTransaction((session) => s.users.spareOwner('user_x', true, session)),
+    remove: (s) => inTransaction((session) => s.users.remove(user._id, session)),
   },
   wallets: {
     insert: (s) => s.wallets.insert({ ...wallet, name: 'stolen' }).catch(() => null),
@@ -276,6 +308,13 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     countProducts: (s) => inTransaction((session) => s.wallets.countProducts(wallet._id, 1, session)),
   },
   gaps: { list: (s) => s.gaps.list(wallet._id, pageOfAll) },
+  ownRates: {
+    newest: (s) => s.ownRates.newest('PUBLIC EUR XLM'),
+    newestOfAll: (s) => s.ownRates.newestOfAll(),
+    countSince: (s) => s.ownRates.countSince('PUBLIC EUR XLM', new Date(0), 10),
+    countPairs: (s) => s.ownRates.countPairs(),
+    add: (s) => s.ownRates.add(ownRate, new Date(0)),
+  },
   audits: {
     // With the id of one that is there: a stranger gets nothing of it.
     start: (s) => s.audits.start({ _id: audit._id, walletId: wallet._id, network: 'TESTNET', createdAt: now }),
@@ -287,7 +326,10 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
       inTransaction((session) => s.products.insert([{ ...product, name: 'x' }], session)).catch(() => null),
     byId: (s) => s.products.byId(product._id),
     byIds: (s) => s.products.byIds([product._id]),
+    assets: (s) => s.products.assets(9),
+    priced: (s) => s.products.priced(),
     list: (s) => s.products.list({ sortBy: 'name', sortOrder: 'asc' }, pageOfAll),
+    assetsOfWallet: (s) => s.products.assetsOfWallet(wallet._id),
     idsByName: (s) => s.products.idsByName('tea', 10),
     change: (s) => inTransaction((session) => s.products.change(product, { name: 'stolen' }, null, session)),
     withVersionsAt: (s) =>
@@ -301,7 +343,6 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
       inTransaction((session) => s.products.countLinks(new Map([[product._id, 1]]), session)).then((found) => [
         ...found,
       ]),
-    notePayments: (s) => inTransaction((session) => s.products.notePayments(product._id, session)),
   },
   paymentLinks: {
     insert: (s) =>
@@ -312,10 +353,10 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     byId: (s) => s.paymentLinks.byId(link._id),
     list: (s) => s.paymentLinks.list({ search: { text: 'tea', productIds: [product._id] } }, pageOfAll),
     setActive: (s) => inTransaction((session) => s.paymentLinks.setActive(link._id, false, stamp, session)),
+    rename: (s) => inTransaction((session) => s.paymentLinks.rename(link, 'stolen', session)).then(() => null),
     removeUnpaid: (s) => inTransaction((session) => s.paymentLinks.removeUnpaid(link._id, session)),
     removeOfProduct: (s) =>
       inTransaction((session) => s.paymentLinks.removeOfProduct(product._id, session)).then(() => null),
-    count: (s) => inTransaction((session) => s.paymentLinks.count({ id: link._id, payments: 1, received: 1 }, session)),
   },
   checkouts: {
     insert: (s) =>
@@ -323,6 +364,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
         if (!(await s.checkouts.insert([{ ...checkout, slug: 'x', memo: 'X' }], session))) throw new Error('taken');
       }).catch(() => null),
     removeUnpaid: (s) => inTransaction((session) => s.checkouts.removeUnpaid([checkout._id], session)),
+    priced: (s) => s.checkouts.priced(),
     byId: (s) => s.checkouts.byId(checkout._id),
     list: (s) => s.checkouts.list({ reference: 'order-1', walletId: wallet._id }, pageOfAll),
     batches: (s) => allOf(database.snapshot((session) => s.checkouts.batches({}, session))),
@@ -336,14 +378,17 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     byId: (s) => s.payments.byId(payment._id),
     ofCheckout: (s) => inTransaction((session) => s.payments.ofCheckout(checkout, session)),
     sumOfCheckout: (s) =>
-      inTransaction((session) => s.payments.sumOfCheckout(checkout, session)).then((sum) => sum || null),
+      inTransaction((session) => s.payments.sumOfCheckout(checkout, session)).then(({ stroops }) => stroops || null),
+    refundedOfCheckout: (s) => s.payments.refundedOfCheckout(checkout).then((sum) => sum || null),
     complete: (s) => inTransaction((session) => s.payments.complete([payment._id], session)),
     list: (s) => s.payments.list({ status: ['UNDERPAID'], paymentLinkId: link._id }, pageOfAll),
     sums: (s) =>
-      s.payments.sums({ groupBy: 'day', timezone: 'UTC', status: ['UNDERPAID'], maxRows: 9 }) as Promise<unknown>,
+      s.payments.sums({ groupBy: 'asset', offsets: [], status: ['UNDERPAID'], maxRows: 9 }) as Promise<unknown>,
     batches: (s) => allOf(database.snapshot((session) => s.payments.batches({ status: ['UNDERPAID'] }, session))),
     judge: (s) =>
       inTransaction((session) => s.payments.judge(payment._id, ['UNDERPAID'], { status: 'COMPLETED' }, session)),
+    dismiss: (s) =>
+      inTransaction((session) => s.payments.dismiss(payment._id, { at: new Date(), note: null }, session)),
   },
   refunds: { ofTransaction: (s) => s.refunds.ofTransaction('ab'.repeat(32)) },
   events: {
@@ -365,6 +410,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     update: (s) => s.webhooks.update(webhook._id, { url: 'https://stranger.example/' }),
     rotate: (s) => s.webhooks.rotate(webhook._id, { sealed: 'mine', masked: '' }, now),
     dropOlderSecrets: (s) => s.webhooks.dropOlderSecrets(webhook._id),
+    countReplay: (s) => inTransaction((session) => s.webhooks.countReplay(webhook, session)),
     remove: (s) => s.webhooks.remove(webhook._id),
   },
   deliveries: {
@@ -377,12 +423,13 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
       return [...latenciesMs, ...Object.values(health)].find((value) => value);
     },
     countFailed: (s) => s.deliveries.countFailed(replayed),
-    countPending: (s) => s.deliveries.countPending(replayed),
+    countPending: (s) => inTransaction((session) => s.deliveries.countPending(webhook._id, session)),
+    countUnfinished: (s) => s.deliveries.countUnfinished(replayed, 9),
     cancelPending: (s) => s.deliveries.cancelPending(webhook._id),
   },
   replays: {
-    insert: (s) => s.replays.insert({ ...replay, types: [] }),
-    count: (s) => s.replays.count(webhook._id, 10),
+    insert: (s) => inTransaction((session) => s.replays.insert({ ...replay, types: [] }, session)).catch(() => null),
+    ofWebhook: (s) => s.replays.ofWebhook(webhook._id),
   },
   idempotency: {
     claim: (s) => s.idempotency.claim({ ...claim, bodyHash: 'stolen' }).catch(() => null),

@@ -82,3 +82,27 @@ t.test('a search among links by a name that very many products have is refused w
   t.match([status, error], [400, { code: 'bad_request', message: /^search: More than 50,000 products/ }]);
   t.equal((await service.api('GET', '/payment-links?search=thing%2024999')).status, 200);
 });
+
+t.test('what was sent back of a checkout is the sum of all its payments, in its asset, of its account', async (t) => {
+  const checkout = { _id: newId('chk'), accountId: one, assetCode: 'XLM', assetIssuer: null };
+  const payments = (count: number, changes: Record<string, unknown>) =>
+    Array.from({ length: count }, (_, n) => ({
+      ...{ ...checkout, checkoutId: checkout._id, amount: '1', refundedAmount: '0.3000001', ...changes },
+      ...{
+        _id: newId('pay'),
+        walletId: 'w',
+        operationId: String(n + 1),
+        changeIndex: 0,
+        transactionHash: newId('pay'),
+      },
+    }));
+  const stored = [
+    ...payments(25, {}),
+    ...payments(3, { refundedAmount: undefined }),
+    ...payments(2, { assetCode: 'OTHER' }),
+    ...payments(2, { checkoutId: newId('chk') }),
+    ...payments(2, { accountId: other }),
+  ];
+  await db.collection<{ _id: string }>('payments').insertMany(stored, { ignoreUndefined: true });
+  t.equal(await stores.forAccount(one).payments.refundedOfCheckout(checkout), 75_000_025n);
+});

@@ -2,11 +2,11 @@
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { systemClock as clock } from '../../src/clock.js';
-import { createFlagGap } from '../../src/collect/flag-gap.js';
-import { createGaps } from '../../src/collect/gaps.js';
-import { createKnownCloses } from '../../src/collect/known-closes.js';
-import { createWalletStarts } from '../../src/collect/wallet-starts.js';
 import { cursorId } from '../../src/domain/coverage.js';
+import { createFlagGap } from '../../src/ingest/flag-gap.js';
+import { createGaps } from '../../src/ingest/gaps.js';
+import { createKnownCloses } from '../../src/ingest/known-closes.js';
+import { createWalletStarts } from '../../src/ingest/wallet-starts.js';
 import type { LedgerSession, ServerTip } from '../../src/ledger/network-ledger.js';
 import type { LedgerTip } from '../../src/ledger/source.js';
 import type { CursorDoc } from '../../src/stores/cursors.js';
@@ -21,7 +21,7 @@ const log = pino({ level: 'silent' });
 const closeOf = (ledger: number) => new Date(1_700_000_000_000 + ledger * 5000);
 const tipOf = (oldestLedger: number, latestLedger: number): LedgerTip => ({
   ...{ oldestLedger, latestLedger, latestClosedAt: closeOf(latestLedger) },
-  ...{ passphrase: '', version: null, isBehind: false },
+  ...{ passphrase: '', version: null, protocol: null, isBehind: false },
 });
 
 await testDatabase(t);
@@ -87,7 +87,8 @@ t.test('a clock that is set forward does not end the wait for a server that is a
   const deps = { network: NETWORK, flagGap, cursors, networkStates, clock, log, done: async () => [] } as const;
   const gaps = createGaps({ ...deps, clock: skewed, monotonic: { nowMs: () => passedMs } });
   const cursor: CursorDoc = {
-    ...{ _id: cursorId(NETWORK, ADDRESS), network: NETWORK, address: ADDRESS, cursor: '0', fromLedger: null },
+    ...{ _id: cursorId(NETWORK, ADDRESS), network: NETWORK, address: ADDRESS, cursor: '0' },
+    ...{ fromLedger: null, recordLedger: null },
     ...{ ledger: 49, closedAt: closeOf(49), readAt: closeOf(49), shownLedger: 49, shownClosedAt: closeOf(49) },
   };
   const pass = () => gaps.pass(session, tipOf(80, 100), cursor);
@@ -109,7 +110,8 @@ t.test('nobody is sent back to a server that has dropped ledgers since it was as
   const deps = { network: NETWORK, flagGap, cursors, networkStates, clock, log, done: async () => [] } as const;
   const gaps = createGaps({ ...deps, monotonic: { nowMs: () => 0 } });
   const cursor: CursorDoc = {
-    ...{ _id: cursorId(NETWORK, ADDRESS), network: NETWORK, address: ADDRESS, cursor: '0', fromLedger: null },
+    ...{ _id: cursorId(NETWORK, ADDRESS), network: NETWORK, address: ADDRESS, cursor: '0' },
+    ...{ fromLedger: null, recordLedger: null },
     ...{ ledger: 49, closedAt: closeOf(49), readAt: closeOf(49), shownLedger: 49, shownClosedAt: closeOf(49) },
   };
   const other = { server: 'b', hasHistories: true, tip: tipOf(80, 100) };

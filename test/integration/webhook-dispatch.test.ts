@@ -68,7 +68,7 @@ const rig = async (t: Test, behave: Behave = () => ({})) => {
   const sequencer = newSequencer();
   const pause = createPause({
     webhooks,
-    outbox: createOutbox({ events, newId, publicUrl: 'https://pay.example' }),
+    outbox: createOutbox({ events, newId }),
     transaction: database.transaction,
     eventsStored: () => undefined,
   });
@@ -802,29 +802,43 @@ t.test('what is due is found for many webhooks at once, however much is due for 
       webhookId,
       eventId: `evt_${n}`,
       attemptCount: 0,
+      isReplayed: n % 3 === 1,
       nextAttemptAt: new Date(now - (n % 100) * 1000),
     })),
   );
   const later = { _id: 'del_later', webhookId: ids[0], attemptCount: 0, nextAttemptAt: new Date(now + HOUR_MS) };
   await r.database.connection.collection('deliveries').insertMany([...due, later] as never[]);
   const known = new Set([`${ids[0]}_0001`, `${ids[9]}_0000`, `${busy}_0099`]);
-  const expected = ids.map((webhookId) =>
-    due
-      .filter((each) => each.webhookId === webhookId && !known.has(each._id))
-      .sort((a, b) => a.nextAttemptAt.getTime() - b.nextAttemptAt.getTime() || (a._id < b._id ? -1 : 1))
-      .slice(0, 100)
-      .map(({ _id }) => _id),
-  );
-  const ofEach = async (wanted: readonly string[]) => {
+  /** What is fresh goes first, then the oldest. */
+  const expected = (withReplays: boolean) =>
+    ids.map((webhookId) =>
+      due
+        .filter((each) => each.webhookId === webhookId && !known.has(each._id) && (withReplays || !each.isReplayed))
+        .sort(
+          (a, b) =>
+            Number(a.isReplayed) - Number(b.isReplayed) ||
+            a.nextAttemptAt.getTime() - b.nextAttemptAt.getTime() ||
+            (a._id < b._id ? -1 : 1),
+        )
+        .slice(0, 100)
+        .map(({ _id }) => _id),
+    );
+  const ofEach = async (wanted: readonly string[], replayed: boolean) => {
     const found = await r.deliveries.dueOf(
-      wanted.map((webhookId) => ({ webhookId, known: new Set([...known].filter((id) => id.startsWith(webhookId))) })),
+      wanted.map((webhookId) => ({
+        webhookId,
+        known: new Set([...known].filter((id) => id.startsWith(webhookId))),
+        replayed,
+      })),
       new Date(now),
       100,
     );
     return wanted.map((id) => found.filter(({ webhookId }) => webhookId === id).map(({ _id }) => _id));
   };
-  t.same(await ofEach(ids), expected, 'of all at once');
-  t.same(await ofEach(ids.slice(3, 8)), expected.slice(3, 8), 'of some');
+  for (const withReplays of [true, false]) {
+    t.same(await ofEach(ids, withReplays), expected(withReplays), 'of all at once');
+    t.same(await ofEach(ids.slice(3, 8), withReplays), expected(withReplays).slice(3, 8), 'of some');
+  }
 });
 
 t.test(

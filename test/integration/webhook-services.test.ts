@@ -67,6 +67,7 @@ const sequencer = createSequencer({
 
 const webhookDeps = {
   forAccount: stores.forAccount,
+  transaction,
   secrets,
   send: async (webhook: WebhookDoc, event: SampleEvent) => {
     const request = { eventId: event._id, sequence: null, body: toBody(event), at: clock.now(), keys: [] };

@@ -129,8 +129,12 @@ export function effectsOf({ receiver, asset, stroops, shape, from }: Sending): E
           ],
         },
       ];
+    case 'toContract':
+      // Horizon lists what a contract gets for the account that called it.
+      return [leave(from!, 'sent'), { ...come(asset, stroops), address: from!, type: 'contract_credited', moved: [] }];
     default:
-      return [...(from ? [leave(from, 'sent')] : []), come(asset, stroops)];
+      // An issuer holds none of its own asset.
+      return [...(from && from !== asset.issuer ? [leave(from, 'sent')] : []), come(asset, stroops)];
   }
 }
 

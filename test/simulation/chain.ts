@@ -1,7 +1,10 @@
 /** The ledgers of a simulated network, and the payments in them as the payers know them. A reset begins a new chain of ledgers. */
 import { createHash } from 'node:crypto';
-import { muxed, toid } from '../helpers/horizon-records.js';
+import { MuxedAccount } from '@stellar/stellar-sdk';
+import { strkeyOf } from '../../src/domain/strkey.js';
+import { muxed, PASSPHRASE, toid } from '../helpers/horizon-records.js';
 import { Accounts, decimal, effectsOf, FEE, NATIVE, triple } from './accounts.js';
+import { hashesOf } from './transactions.js';
 
 export type Json = Record<string, any>;
 /** A network that was reset has far fewer ledgers than before. */
@@ -15,8 +18,12 @@ export interface Paid {
   chain: number;
   ledger: number;
   closedMs: number;
+  /** Base account or contract. */
   sender: string;
+  /** M…; null for what is not muxed. */
+  senderMuxed: string | null;
   receiver: string;
+  receiverMuxed: string | null;
   asset: { code: string; issuer: string | null };
   stroops: bigint;
   memo: { type: 'none' | 'text' | 'id'; text: string | null };
@@ -41,14 +48,28 @@ export interface Ledger {
 /** `payments`: of payments, while effects and operations show it. `everywhere`: of all of them, as if it had never been. */
 export type Omitted = 'payments' | 'everywhere';
 
+export type Future = 'envelope' | 'events' | 'both';
+
 /** What a payer sends in the next ledger. */
 export type Sending = Pick<Paid, 'receiver' | 'asset' | 'stroops' | 'memo'> & {
   /** `claim` and `trade` are no payments. */
   shape:
     | ('payment' | 'unjoined' | 'create' | 'merge' | 'host' | 'failed' | 'self' | 'unknown' | 'burn' | 'muxed')
+    | ('fromContract' | 'toContract')
     | ('claim' | 'trade');
-  /** The account that sends it, where that is not the payer. */
+  /** The watched account that sends it. */
   from?: string;
+  /** The account that sends it, where it is not the usual payer. */
+  payer?: string;
+  /** The id of a muxed account. */
+  payerId?: string | null;
+  receiverId?: string | null;
+  /** The transaction has a fee bump around it, and so two hashes. */
+  isFeeBump?: boolean;
+  /** What no client can decode in its transaction: the envelope, the events, or both. */
+  future?: Future;
+  /** A call that pays a muxed contract besides. */
+  isBeside?: boolean;
   /** Takes up much of a page. */
   isHeavy?: boolean;
   /** Left out of account histories by old versions. */
@@ -59,7 +80,9 @@ export type Sending = Pick<Paid, 'receiver' | 'asset' | 'stroops' | 'memo'> & {
   isSameTransaction?: boolean;
 };
 
-/** Names nobody. */
+/** A contract of no wallet here. */
+const ELSEWHERE = strkeyOf('W', Buffer.alloc(40, 7));
+/** Names no payer here. */
 const MUXED_ID = '9007199254740993';
 const NO_PAYMENTS: readonly Sending['shape'][] = ['claim', 'trade'];
 
@@ -68,6 +91,8 @@ export class Chain {
   readonly payments: Paid[] = [];
   readonly unknownRecords: UnknownRecord[] = [];
   readonly transactions = new Map<string, Json>();
+  /** A transaction's hash by the one that it has within its fee bump. */
+  readonly outer = new Map<string, string>();
   /** By operation. */
   readonly effects = new Map<string, Json[]>();
   /** What others than the payer sent, all chains. */
@@ -103,6 +128,11 @@ export class Chain {
     );
   }
 
+  /** The id of a muxed account that pays or is paid here. */
+  idOf(muxedAddress: string): string {
+    return MuxedAccount.fromAddress(muxedAddress, '0').id();
+  }
+
   send(sending: Sending): void {
     this.#queue.push(sending);
   }
@@ -122,8 +152,31 @@ export class Chain {
       (NO_PAYMENTS.includes(sending.shape) ? ledger.others : ledger.records).push(record);
     }
     this.#queue = [];
+    this.#nameByContent(ledger);
     this.ledgers.push(ledger);
     return ledger;
+  }
+
+  /** A transaction's hash follows from its envelope, which is whole only now. */
+  #nameByContent({ records, others, transactions }: Ledger): void {
+    for (const hash of new Set(records.map((record) => record.transaction_hash as string))) {
+      const own = records.filter((record) => record.transaction_hash === hash);
+      const transaction = this.transactions.get(hash)!;
+      const hashes = hashesOf(transaction, own, PASSPHRASE);
+      if (hashes === null) continue;
+      const { hash: real, inner } = hashes;
+      const bump = inner === null ? {} : { fee_bump_transaction: { hash: real }, inner_transaction: { hash: inner } };
+      const named = { id: real, hash: real, ...bump };
+      if (inner !== null) this.outer.set(inner, real);
+      this.transactions.delete(hash);
+      this.transactions.set(real, Object.assign(transaction, named));
+      for (const record of [...records, ...others].filter((each) => each.transaction_hash === hash)) {
+        record.transaction_hash = real;
+        if (record.transaction) Object.assign(record.transaction, named);
+      }
+      for (const listed of transactions.filter((each) => each.hash === hash)) Object.assign(listed, named);
+      for (const paid of this.payments.filter((each) => each.transactionHash === hash)) paid.transactionHash = real;
+    }
   }
 
   /** Drops all but the newest ledgers. */
@@ -151,6 +204,7 @@ export class Chain {
     const opened: Sending = { ...sending, ...(from ? { from } : {}) };
     if (from && shape !== 'claim') {
       const needed = stroops + (asset.issuer === null ? FEE : 0n);
+      if (asset.issuer === from) return opened;
       return accounts.holds(from, asset) < needed ? { ...opened, shape: 'failed' } : opened;
     }
     if (!accounts.isOpen(receiver)) {
@@ -179,7 +233,8 @@ export class Chain {
   }
 
   #recordOf(sending: Sending, ledger: Ledger, order: { transaction: number; operation: number }): Json {
-    const { memo, shape, from: source = this.payer } = sending;
+    const { memo, shape, from, isFeeBump, future } = sending;
+    const source = from ?? (shape === 'fromContract' ? this.payer : (sending.payer ?? this.payer));
     const id = toid(ledger.sequence, order.transaction, order.operation);
     const hash = this.#hash(`transaction ${toid(ledger.sequence, order.transaction, 1)}`);
     if (sending.isHeavy) this.heavy.add(id);
@@ -187,6 +242,9 @@ export class Chain {
     if (sending.omitted) this.omitted.set(id, sending.omitted);
     const successful = shape !== 'failed';
     const transaction = this.#transaction(hash, memo, successful);
+    if (isFeeBump) transaction.inner_transaction = {};
+    if (future && future !== 'events') transaction.isOfTheFuture = true;
+    if (future && future !== 'envelope') transaction.hasUnknownEvents = true;
     const base: Json = {
       id,
       paging_token: id,
@@ -234,16 +292,23 @@ export class Chain {
 
   /** The fields of an operation, and the payments that it makes. */
   #operation(sending: Sending, ledger: Ledger, { id, hash }: { id: string; hash: string }): Json {
-    const { receiver, asset, stroops, memo, shape, from } = sending;
-    const payer = from ?? this.payer;
+    const { receiver, asset, stroops, memo, shape, from, payerId, receiverId } = sending;
+    const payer = from ?? sending.payer ?? this.payer;
+    const senderMuxed = payerId ? muxed(payer, payerId) : null;
+    const receiverMuxed = receiverId ? muxed(receiver, receiverId) : null;
     const at = { chain: this.number, ledger: ledger.sequence, closedMs: ledger.closedMs };
     const pay = (changeIndex: number, amount: bigint, of = asset) => {
       const named = { operationId: id, changeIndex, transactionHash: hash, ...at };
-      const paid = { ...named, sender: payer, receiver, asset: of, stroops: amount, memo };
+      const parties = { sender: payer, senderMuxed, receiver, receiverMuxed };
+      const paid = { ...named, ...parties, asset: of, stroops: amount, memo };
       this.payments.push(paid);
       if (from) this.sent.push(paid);
     };
-    const payment = { type: 'payment', ...triple(asset), from: payer, to: receiver, amount: decimal(stroops) };
+    const payment = {
+      ...{ type: 'payment', ...triple(asset), from: payer, to: receiver, amount: decimal(stroops) },
+      ...(senderMuxed ? { from_muxed: senderMuxed, from_muxed_id: payerId } : {}),
+      ...(receiverMuxed ? { to_muxed: receiverMuxed, to_muxed_id: receiverId } : {}),
+    };
     switch (shape) {
       case 'create': {
         pay(0, stroops, NATIVE);
@@ -256,10 +321,15 @@ export class Chain {
       }
       case 'host': {
         const amounts = [stroops, stroops + 1n];
-        for (const [index, amount] of amounts.entries()) pay(index, amount);
+        const beside = sending.isBeside ? [{ ...payment, type: 'transfer', to: ELSEWHERE }] : [];
+        for (const [index, amount] of amounts.entries()) pay(beside.length + index, amount);
         const changes = amounts.map((amount) => ({ ...payment, type: 'transfer', amount: decimal(amount) }));
-        return { type: 'invoke_host_function', asset_balance_changes: changes };
+        return { type: 'invoke_host_function', asset_balance_changes: [...beside, ...changes] };
       }
+      case 'fromContract':
+      case 'toContract':
+        pay(0, stroops);
+        return { type: 'invoke_host_function', asset_balance_changes: [{ ...payment, type: 'transfer' }] };
       case 'unknown':
         this.unknownRecords.push({ operationId: id, ...at, receiver });
         return { type: 'teleport', to: receiver };

@@ -2,7 +2,9 @@
  *  the seeds without it as they are. */
 import type { Scenario } from './generator.js';
 import type { Server } from './network.js';
+import { type Blindness, drawBlindness } from './oddities.js';
 import { createRandom, type Random } from './random.js';
+import { START_MS } from './scheduler.js';
 
 export interface Hardships {
   /** Machines behind each URL, by how many ledgers they are behind; root and pages may come from different ones. */
@@ -44,6 +46,23 @@ export interface Hardships {
   fewQueues: number | null;
   /** Larger bodies do not wait in a worker's memory. */
   largeBodies: { maxBytes: number } | null;
+  /** Ledgers close so many at a time, a tenth of a second apart, so that several share a second. */
+  swiftLedgers: { atOnce: number; everyMs: readonly [number, number] } | null;
+  /** When machines answer as Stellar RPC that show no classic events. */
+  blindness: readonly Blindness[] | null;
+  /** Every page gives its first entry twice. */
+  twice: true | null;
+  /** Strangers look at pages all the time. */
+  outsiders: true | null;
+  /** Customers of one exchange and contracts pay, some transactions have two hashes, and merchants give back to all of them, also several payments in
+   *  one transaction, and as issuers. */
+  waysBack: true | null;
+  /** So many of all transactions cannot be had for a while after their ledger closed, by any server. */
+  lacking: { share: number; forMs: number } | null;
+  /** Prices in a currency, by rates that jump, are missing or differ; merchants set their own, and visitors pay what they were shown, or nearly. */
+  rates: true | null;
+  /** So many of all transactions hold what no client can decode, and servers of Stellar RPC until then neither. */
+  future: { share: number; serversKnowMs: number } | null;
 }
 
 export type HardshipName = keyof Hardships;
@@ -188,12 +207,79 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
     draw: (random) => ({ maxBytes: random.pick([0, 1500, 2000]) }),
     adapt: unchanged,
   },
+  swiftLedgers: {
+    isOn: true,
+    probability: 0.15,
+    // Three in a second now and then, or ten a second all the time.
+    draw: (random) =>
+      random.pick([
+        { atOnce: 3, everyMs: [600, 2500] },
+        { atOnce: 10, everyMs: [100, 100] },
+      ] as const),
+    adapt: (scenario) => {
+      scenario.maxSteps = Math.max(scenario.maxSteps, 25_000);
+    },
+  },
+  blindness: {
+    isOn: true,
+    probability: 0.1,
+    draw: (random) => drawBlindness(random, 20_000),
+    adapt: (scenario) => {
+      scenario.ledgers = Math.max(scenario.ledgers, 10);
+    },
+  },
+  twice: { isOn: true, probability: 0.05, draw: TRUE, adapt: unchanged },
+  outsiders: { isOn: true, probability: 0.3, draw: TRUE, adapt: unchanged },
+  waysBack: {
+    isOn: true,
+    probability: 0.15,
+    draw: TRUE,
+    adapt: (scenario, random) => {
+      scenario.ledgers += random.between(2, 6);
+      scenario.merchantActs += random.between(6, 14);
+    },
+  },
+  lacking: {
+    isOn: true,
+    probability: 0.1,
+    draw: (random) => ({ share: 0.2 + random.next() * 0.6, forMs: random.between(3000, 20_000) }),
+    adapt: (scenario) => {
+      // What is dropped before it can be had is lost.
+      scenario.retention = false;
+      scenario.maxSteps = Math.max(scenario.maxSteps, 25_000);
+    },
+  },
+  rates: {
+    isOn: true,
+    probability: 0.08,
+    draw: TRUE,
+    // Longer than a rate holds and clocks may differ.
+    adapt: (scenario, random) => {
+      scenario.ledgers += random.between(25, 35);
+      scenario.merchantActs += random.between(10, 25);
+      Object.assign(scenario, { reset: false, retention: false, clockJumps: false });
+      scenario.maxSteps = Math.max(scenario.maxSteps, 60_000);
+    },
+  },
+  future: {
+    isOn: true,
+    probability: 0.15,
+    draw: (random) => ({
+      share: 0.2 + random.next() * 0.6,
+      serversKnowMs: random.chance(0.6) ? 0 : START_MS + random.int(20_000),
+    }),
+    adapt: (scenario) => {
+      // What is dropped before it can be read is lost.
+      scenario.retention = false;
+      scenario.maxSteps = Math.max(scenario.maxSteps, 25_000);
+    },
+  },
 };
 
 const NAMES = Object.keys(HARDSHIPS) as HardshipName[];
 
 /** Chance draws only the first of these. A small budget takes hours for pages that are asked for several times because they are too large, for audits, and
- *  for looking at all servers for ledgers that one of them has dropped; within minutes it reads nobody beside a broken account; and beside an old Horizon
+ *  for looking at all servers for ledgers that one of them has dropped, and for what has to be asked for again; within minutes it reads nobody beside a broken account; and beside an old Horizon
  *  addresses fall so far behind that only their histories can catch up, which leave records out. Stellar RPC has no histories of accounts of which one
  *  could fail; where servers are hours apart and the host's clock is off, too, nothing tells the time. */
 const APART: readonly (readonly [HardshipName, HardshipName])[] = [
@@ -202,9 +288,16 @@ const APART: readonly (readonly [HardshipName, HardshipName])[] = [
   ['budget', 'retentions'],
   ['budget', 'brokenAccount'],
   ['budget', 'oldVersion'],
+  ['budget', 'lacking'],
+  ['budget', 'future'],
   ['brokenAccount', 'rpc'],
   ['divergence', 'skewMs'],
+  ['budget', 'rates'],
+  ['crowd', 'rates'],
 ];
+
+/** Those that show only beside another one. */
+const BESIDE: Partial<Record<HardshipName, HardshipName>> = { blindness: 'rpc', outsiders: 'budget' };
 
 /** @param always drawn for every seed, and no others, although they may be switched off. */
 export function drawHardships(seed: number, scenario: Scenario, always: readonly HardshipName[]): Hardships {
@@ -213,7 +306,10 @@ export function drawHardships(seed: number, scenario: Scenario, always: readonly
     const { isOn, probability, draw, adapt } = HARDSHIPS[name];
     const random = createRandom(seed * 1009 + index + 1);
     const isApart = APART.some(([first, second]) => name === second && drawn[first]);
-    const isDrawn = always.length > 0 ? always.includes(name) : isOn && random.chance(probability) && !isApart;
+    const beside = BESIDE[name];
+    const canShow = beside === undefined || Boolean(drawn[beside]);
+    const isDrawn =
+      always.length > 0 ? always.includes(name) : isOn && random.chance(probability) && !isApart && canShow;
     drawn[name] = isDrawn ? draw(random) : null;
     if (isDrawn) adapt(scenario, random);
   }

@@ -18,6 +18,8 @@ export interface Terms {
   priceType: 'FIXED' | 'CUSTOM';
   price: string | null;
   minAmount: string | null;
+  /** Null for a price in the asset. */
+  currency: string | null;
 }
 
 export interface KnownWebhook {
@@ -46,8 +48,12 @@ export interface Knowledge {
   lastAct: { sinceMs: number; endedMs: number } | null;
   /** Payments that a merchant tried to accept. */
   accepted: Set<string>;
+  /** Payments that a merchant tried to dismiss, each with its status then. */
+  dismissed: Set<string>;
   /** Link by payment. */
   assigned: Map<string, string>;
+  /** Transactions that were taken as giving back a payment. */
+  named: { payment: Doc; transactionHash: string }[];
   /** Payments that were UNMATCHED before they were a checkout's. */
   assignedToCheckout: Set<string>;
   ledgers: { chain: number; sequence: number; closedMs: number }[];
@@ -65,10 +71,14 @@ export interface Knowledge {
   isAudited: boolean;
   /** No server of another kind shows what Horizons leave out. */
   isHorizonOnly: boolean;
+  /** Whether no server has a transaction for a while: an audit may be the first to have it. */
+  isLacking: (transactionHash: string) => boolean;
+  /** The operator dismisses what is parked, once everything else is at rest. */
+  isDismissed: boolean;
 }
 
 export const newKnowledge = (
-  conditions: Pick<Knowledge, 'stalls' | 'isUneven' | 'skewMs' | 'isKept' | 'isHorizonOnly'>,
+  conditions: Pick<Knowledge, 'stalls' | 'isUneven' | 'skewMs' | 'isKept' | 'isHorizonOnly' | 'isLacking'>,
 ): Knowledge => ({
   wallets: new Map(),
   products: new Map(),
@@ -80,11 +90,14 @@ export const newKnowledge = (
   actingSinceMs: null,
   lastAct: null,
   accepted: new Set(),
+  dismissed: new Set(),
   assigned: new Map(),
   assignedToCheckout: new Set(),
+  named: [],
   ledgers: [],
   resetsMs: [],
   isAudited: false,
+  isDismissed: false,
   ...conditions,
 });
 
@@ -159,8 +172,8 @@ export async function learn(
     known.wallets.set(_id, wallet);
   }
   for (const { _id, accountId, history, ...product } of products!) {
-    const { active, assetCode, assetIssuer, priceType, price, minAmount } = product;
-    const terms = { active, assetCode, assetIssuer, priceType, price, minAmount };
+    const { active, assetCode, assetIssuer, priceType, price, minAmount, currency = null } = product;
+    const terms = { active, assetCode, assetIssuer, priceType, price, minAmount, currency };
     const seen = known.products.get(_id) ?? { accountId, terms: [always(terms)] };
     note(seen.terms, terms, history.at(-1)?.from);
     known.products.set(_id, seen);

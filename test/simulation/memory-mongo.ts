@@ -367,6 +367,8 @@ const isSameType = (a: any, b: any) =>
   a instanceof Date === b instanceof Date;
 const equal = (a: any, b: any) => isDeepStrictEqual(a ?? null, b ?? null);
 
+const elementsOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+
 function matches(doc: Doc, filter: Doc, now: Date): boolean {
   return Object.entries(filter).every(([field, condition]) => {
     if (field === '$or') return condition.some((each: Doc) => matches(doc, each, now));
@@ -381,7 +383,7 @@ function matches(doc: Doc, filter: Doc, now: Date): boolean {
         case '$ne':
           return !equal(value, operand);
         case '$in':
-          return operand.some((each: unknown) => equal(value, each));
+          return operand.some((each: unknown) => [value, ...elementsOf(value)].some((one) => equal(one, each)));
         case '$nin':
           return !operand.some((each: unknown) => equal(value, each));
         case '$gt':
@@ -475,6 +477,11 @@ function applyUpdate(before: Doc, update: Doc | Doc[], now: Date, arrayFilters: 
           case '$unset':
             delete target[last];
             break;
+          case '$addToSet': {
+            const before = target[last] ?? [];
+            target[last] = [...before, ...value.$each.filter((each: unknown) => !before.includes(each))];
+            break;
+          }
           case '$push': {
             const added = [...(target[last] ?? []), ...(value?.$each ?? [value])];
             target[last] = value?.$slice === undefined ? added : added.slice(value.$slice);
@@ -487,6 +494,11 @@ function applyUpdate(before: Doc, update: Doc | Doc[], now: Date, arrayFilters: 
     }
   }
   return doc;
+}
+
+function stroopsIn(amount: string): bigint {
+  const [whole = '', fraction = ''] = amount.split('.');
+  return BigInt(whole + fraction.padEnd(7, '0'));
 }
 
 function evaluate(expression: any, doc: Doc, now: Date, variables: Doc = {}): any {
@@ -519,6 +531,15 @@ function evaluate(expression: any, doc: Doc, now: Date, variables: Doc = {}): an
       return operand.map((each: any) => value(each)).find((each: any) => each !== null && each !== undefined) ?? null;
     case '$or':
       return operand.some((each: any) => value(each));
+    case '$and':
+      return operand.every((each: any) => value(each));
+    // Exact, unlike a number: counted in the smallest part that an amount has.
+    case '$toDecimal':
+      return stroopsIn(value(operand));
+    case '$toLong':
+      return BigInt(value(operand));
+    case '$subtract':
+      return value(operand[0]) - value(operand[1]);
     case '$strLenBytes':
       return Buffer.byteLength(value(operand));
     case '$eq':
@@ -527,6 +548,10 @@ function evaluate(expression: any, doc: Doc, now: Date, variables: Doc = {}): an
       return value(value(operand[0]) ? operand[1] : operand[2]);
     case '$lte':
       return comparable(value(operand[0])) <= comparable(value(operand[1]));
+    case '$lt':
+      return comparable(value(operand[0])) < comparable(value(operand[1]));
+    case '$gte':
+      return comparable(value(operand[0])) >= comparable(value(operand[1]));
     case '$gt':
       return comparable(value(operand[0])) > comparable(value(operand[1]));
     case '$min':

@@ -1,11 +1,15 @@
 /** The merchants: they set up shop, then change wallets, products, links and webhooks, and decide about payments, through the API. */
 import { type Doc, learn } from './knowledge.js';
+import { CURRENCY } from './market.js';
 import { stroops } from './oracle/verdicts.js';
 import { type Api, Died } from './processes.js';
+import { giveBack } from './refunder.js';
 import { ACCOUNTS, ADDRESSES, callerOf, ISSUER, type Run, STRANGER } from './run.js';
 import type { Supervisor } from './supervisor.js';
 
 const MAX_WEBHOOKS = 3;
+const OWN_RATES = ['0.3', '0.5', '0.21'] as const;
+const MARKUPS = ['0', '2', '10'] as const;
 const WALLETS_AFTER_RESET = 2;
 const MEMO_BYTES = 28;
 /** The shortest life that the API allows, and how much of it is over when the order is made. */
@@ -26,11 +30,15 @@ export class Merchant {
     await this.#setUp();
     for (let n = 0; n < scenario.merchantActs && !run.isCalm; n++) {
       const isHasty = run.hardships.walletsAfterReset !== null;
-      await scheduler.sleep(isHasty ? random.between(50, 500) : random.between(100, 2500), null);
+      const longestMs = run.hardships.rates ? 6000 : 2500;
+      await scheduler.sleep(isHasty ? random.between(50, 500) : random.between(100, longestMs), null);
       if (run.isCalm) break;
       if (isHasty && run.known.resetsMs.length > 0 && this.#walletsAfterReset < WALLETS_AFTER_RESET)
         await this.#createWallet(this.#walletsAfterReset++);
+      else if (run.hardships.rates && random.chance(0.3)) await this.#actOnRates();
       else if (run.hardships.checkouts && random.chance(0.6)) await this.#actOnCheckout();
+      else if (run.hardships.waysBack && random.chance(0.5))
+        await giveBack({ run, payments: await this.#docs('payments'), act: this.#act.bind(this) });
       else if ((run.hardships.refunds || run.hardships.audits) && random.chance(0.35)) await this.#refund();
       else if (run.hardships.audits && random.chance(0.25)) await this.#audit();
       else await this.#actAtRandom();
@@ -39,11 +47,20 @@ export class Merchant {
 
   async #setUp(): Promise<void> {
     const { random, scenario } = this.run;
+    if (this.run.hardships.rates) for (const id of ACCOUNTS) await this.#openAccount(id);
     for (let index = 0; index < scenario.wallets; index++) await this.#createWallet(index);
     for (let n = 0; n < random.between(1, 2); n++) await this.#createProduct();
     for (let n = 0; n < random.between(1, 3); n++) await this.#createLink();
     const { crowd } = this.run.hardships;
     for (let n = 0; n < (crowd?.webhooks ?? random.between(0, 2)); n++) await this.#createWebhook();
+  }
+
+  /** Markups are kept with the account. */
+  async #openAccount(_id: string): Promise<void> {
+    while (!(await this.#docs('accounts')).some((account) => account._id === _id))
+      await this.#act('opens an account', ({ accounts }) =>
+        accounts.insert({ _id, name: _id, createdAt: new Date(this.run.scheduler.nowMs()) }),
+      );
   }
 
   async #actAtRandom(): Promise<unknown> {
@@ -52,7 +69,7 @@ export class Merchant {
     const product = random.pick([...known.products.keys()]);
     const link = random.pick([...known.links.keys()]);
     const webhook = random.pick([...known.webhooks].filter(([, { deletedMs }]) => deletedMs === null))?.[0];
-    switch (random.int(12)) {
+    switch (random.int(13)) {
       case 0:
       case 1:
       case 2:
@@ -72,6 +89,8 @@ export class Merchant {
         return webhook && this.#changeWebhook(webhook);
       case 10:
         return webhook && this.#rotateSecret(webhook);
+      case 11:
+        return this.#dismissPayment();
       default:
         return this.#redeliver();
     }
@@ -125,7 +144,8 @@ export class Merchant {
     if (!wallet) return;
     const [walletId, { accountId }] = wallet;
     const fixed = random.chance(0.7);
-    const usdc = random.chance(0.3);
+    const currency = this.run.hardships.rates && random.chance(0.8) ? CURRENCY : null;
+    const usdc = !currency && random.chance(0.3);
     const fields = {
       name: 'p',
       walletId,
@@ -134,6 +154,7 @@ export class Merchant {
       priceType: fixed ? 'FIXED' : 'CUSTOM',
       price: fixed ? '10' : null,
       minAmount: fixed ? null : random.pick([null, '10']),
+      ...(currency && { currency }),
       active: true,
     };
     await this.#act('makes a product', ({ products }) => products.create(callerOf(accountId), fields as never));
@@ -144,6 +165,20 @@ export class Merchant {
     if (!product) return;
     const [productId, { accountId }] = product;
     await this.#act('makes a link', ({ paymentLinks }) => paymentLinks.create(callerOf(accountId), { productId }));
+  }
+
+  /** Sets a rate of its own, ends it, or changes the markup. */
+  async #actOnRates(): Promise<void> {
+    const { random } = this.run;
+    const caller = callerOf(this.#accountAtRandom());
+    const pair = { currency: CURRENCY, assetCode: 'XLM', network: 'LOCAL' as const };
+    const draw = random.next();
+    if (draw < 0.35)
+      return this.#act('sets a rate', ({ rates }) => rates.set(caller, { ...pair, rate: random.pick(OWN_RATES) }));
+    if (draw < 0.7) return this.#act('ends its rate', ({ rates }) => rates.delete(caller, pair));
+    return this.#act('changes its markup', ({ account }) =>
+      account.update(caller, { rateMarkupPercent: random.pick(MARKUPS) }),
+    );
   }
 
   #createWebhook(): Promise<void> {
@@ -158,7 +193,7 @@ export class Merchant {
     });
     return this.#act(`makes webhook ${n}`, ({ webhooks }) => {
       const orders = this.run.hardships.checkouts ? ['checkout.paid', 'checkout.expired'] : [];
-      const back = this.run.hardships.refunds ? ['payment.refunded'] : [];
+      const back = this.run.hardships.refunds || this.run.hardships.waysBack ? ['payment.refunded'] : [];
       const both = ['payment.received', 'payment.completed', ...orders, ...back];
       const events = random.pick([both, ['payment.completed'], both]);
       return webhooks.create(callerOf(accountId), { name: 'h', url, events } as never);
@@ -229,17 +264,26 @@ export class Merchant {
     const ofProduct = product && random.chance(0.6);
     const { accountId } = ofProduct ? product[1] : wallet[1];
     const usdc = random.chance(0.2);
+    const inEuro = run.hardships.rates && !usdc && random.chance(0.7);
     const isFixed = ofProduct && product[1].terms.at(-1)!.value.priceType === 'FIXED';
     const fields = ofProduct
-      ? { productId: product[0], ...(isFixed ? { quantity: random.between(1, 2) } : { amount: '12' }) }
+      ? {
+          productId: product[0],
+          ...(isFixed
+            ? { quantity: random.between(1, 2) }
+            : { [product[1].terms.at(-1)!.value.currency ? 'price' : 'amount']: '12' }),
+        }
       : {
           walletId: wallet[0],
           name: 'Order',
           assetCode: usdc ? 'USDC' : 'XLM',
           assetIssuer: usdc ? ISSUER : null,
-          amount: random.pick(['9', '18.9999999', '10']),
+          ...(inEuro
+            ? { currency: CURRENCY, price: random.pick(['9', '18.99', '10']) }
+            : { amount: random.pick(['9', '18.9999999', '10']) }),
         };
-    const ageMs = random.between(20_000, CHECKOUT_LIFE_MS - 3000);
+    // By a clock that is behind, rates are of the future: then the order is made now.
+    const ageMs = run.hardships.rates ? 0 : random.between(20_000, CHECKOUT_LIFE_MS - 3000);
     await this.#act('takes an order', async ({ process, checkouts }) => {
       const { clockOffsetMs } = process;
       process.clockOffsetMs -= ageMs;
@@ -262,6 +306,16 @@ export class Merchant {
     known.accepted.add(payment._id);
     await this.#act('accepts a payment', ({ payments }) =>
       this.#impatiently(() => payments.accept(callerOf(payment.accountId), { id: payment._id })),
+    );
+  }
+
+  async #dismissPayment(): Promise<void> {
+    const { random, known } = this.run;
+    const payment = random.pick((await this.#docs('payments')).filter(({ status }) => status !== 'COMPLETED'));
+    if (!payment) return;
+    known.dismissed.add(`${payment._id} ${payment.status}`);
+    await this.#act('dismisses a payment', ({ payments }) =>
+      this.#impatiently(() => payments.dismiss(callerOf(payment.accountId), { id: payment._id, note: 'fine' })),
     );
   }
 

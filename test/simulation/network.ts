@@ -1,13 +1,14 @@
 /** The Horizons and Stellar RPC servers of a simulated network: each URL has its own lag and faults, and what they answer comes from one chain. */
 import type { Fetch } from '../../src/ledger/request.js';
-import { toid } from '../helpers/horizon-records.js';
+import { PASSPHRASE, toid } from '../helpers/horizon-records.js';
 import { decimal, triple } from './accounts.js';
 import type { Chain, Json, Ledger } from './chain.js';
 import type { Hardships } from './hardships.js';
+import { type Blindness, firstTwice, isBlind } from './oddities.js';
 import { answerRpc, namedIn } from './rpc.js';
 import type { Process, Scheduler } from './scheduler.js';
 
-export const PASSPHRASE = 'Standalone Network ; February 2017';
+export { PASSPHRASE };
 
 const FAULTS = ['429', '503', '504', 'html', 'cut', 'hang', 'reset-connection'] as const;
 type Fault = (typeof FAULTS)[number];
@@ -55,15 +56,26 @@ const addressesIn = (record: Json): string[] =>
     )
     .filter(Boolean);
 
+/** Whether a transaction is one of this share, which its hash draws. */
+export const isDrawnBy = (share: number, hash: string): boolean =>
+  Number.parseInt(hash.slice(0, 8), 16) / 2 ** 32 < share;
+
 export class Network {
   readonly servers: Server[] = [];
   /** When each request was sent. */
   readonly requestsMs: number[] = [];
+  /** Those that strangers caused. */
+  readonly strangersMs: number[] = [];
   /** No server answers. */
   isAway = false;
   /** The history of this address answers 504. */
   brokenAccount: string | null = null;
   heavyPages: Hardships['heavyPages'] = null;
+  blindness: readonly Blindness[] = [];
+  /** Every page gives its first entry twice. */
+  isTwice = false;
+  lacking: Hardships['lacking'] = null;
+  future: Hardships['future'] = null;
   #faultsOn = true;
   readonly #sticky: Sticky = new Map();
 
@@ -81,9 +93,35 @@ export class Network {
     return this.servers.some(({ kind, keeps }) => kind === 'horizon' && keeps === null);
   }
 
+  /** No server has this transaction yet. */
+  #lacks(hash: string): boolean {
+    if (!this.lacking || !this.#faultsOn) return false;
+    const { share, forMs } = this.lacking;
+    const isDrawn = isDrawnBy(share, hash);
+    const holds = ({ records, others }: Ledger) =>
+      [...records, ...others].some(({ transaction_hash: its }) => its === hash);
+    const closedMs = isDrawn && this.chain.ledgers.find(holds)?.closedMs;
+    return closedMs !== false && closedMs !== undefined && this.scheduler.nowMs() < closedMs + forMs;
+  }
+
+  /** Servers are as old as clients, until they are replaced. */
+  #decodes(hash: string): boolean {
+    const isOld = this.#faultsOn && this.future !== null && this.scheduler.nowMs() < this.future.serversKnowMs;
+    const { isOfTheFuture = false, hasUnknownEvents = false } = this.chain.transactions.get(hash) ?? {};
+    return !isOld || !(isOfTheFuture || hasUnknownEvents);
+  }
+
+  /** A record as it is shown. */
+  #joined(record: Json): Json {
+    if (!record.transaction || !this.#lacks(record.transaction_hash)) return record;
+    const { transaction: _, ...lean } = record;
+    return lean;
+  }
+
   /** From now on every request is answered well, by servers that are up to date. */
   endFaults(): void {
     this.#faultsOn = false;
+    this.blindness = [];
     for (const server of this.servers) Object.assign(server, { lag: 0, unevenness: 0, machines: [], repeats: false });
   }
 
@@ -98,6 +136,8 @@ export class Network {
         const latencyMs = this.#faultsOn && random.chance(0.05) ? random.between(100, 4000) : random.between(1, 30);
         signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
         this.requestsMs.push(this.scheduler.nowMs());
+        if (process.name.startsWith('api') && /"getLedgerEntries"|\/accounts\/\w+$/.test(sent ?? url.pathname))
+          this.strangersMs.push(this.scheduler.nowMs());
         const path = url.pathname.replace(/(G\w{4})\w+/, '$1');
         this.scheduler.enqueue({
           label: `${sent ? `POST ${JSON.parse(sent).method}` : 'GET'} ${url.host}${path}${url.search.replace(/&.*/, '')}${fault ? ` → ${fault}` : ''}`,
@@ -174,7 +214,14 @@ export class Network {
     const { shown } = this.#view(server, JSON.parse(sent).method === 'getHealth' ? 'root' : 'rest');
     const { brokenAccount } = this;
     if (brokenAccount && namedIn(sent, [brokenAccount]).length > 0) return { status: 504, body: '{"status":504}' };
-    return { status: 200, body: answerRpc({ chain: this.chain, passphrase: PASSPHRASE, shown }, sent) };
+    const { scheduler, chain, isTwice, blindness } = this;
+    const lacks = (hash: string) => this.#lacks(hash);
+    const decodes = (hash: string) => this.#decodes(hash);
+    const view = { chain, passphrase: PASSPHRASE, shown, isTwice, lacks, decodes };
+    return {
+      status: 200,
+      body: answerRpc({ ...view, isBlind: isBlind(blindness, scheduler.nowMs(), scheduler.random) }, sent),
+    };
   }
 
   #answer(server: Server, url: URL): Answer | 'hang' {
@@ -210,13 +257,15 @@ export class Network {
     }
     const transaction = /^\/transactions\/(\w+)$/.exec(path);
     if (transaction) {
-      const [, hash] = transaction;
+      const asked = transaction[1]!;
+      const hash = chain.outer.get(asked) ?? asked;
       // A machine that is behind does not have it yet.
       const isShown = shown.some(({ records, others }) =>
         [...records, ...others].some(({ transaction_hash: its }) => its === hash),
       );
-      const found = isShown ? chain.transactions.get(hash!) : undefined;
-      return found ? json(found) : notFound();
+      const found = isShown && !this.#lacks(hash!) ? chain.transactions.get(hash!) : undefined;
+      // By the inner hash it goes by that name.
+      return found ? json({ ...found, id: asked, hash: asked }) : notFound();
     }
     const operation = /^\/operations\/(\d+)\/effects$/.exec(path);
     if (operation) return pageOf(chain.effects.get(operation[1]!) ?? []);
@@ -235,19 +284,22 @@ export class Network {
     const operation = /^\/operations\/(\d+)$/.exec(pathname);
     if (operation) {
       const found = operations().find(({ id }) => id === operation[1]);
-      return found ? json({ ...found, transaction: chain.transactions.get(found.transaction_hash) }) : notFound();
+      return found
+        ? json(this.#joined({ ...found, transaction: chain.transactions.get(found.transaction_hash) }))
+        : notFound();
     }
     const ofTransaction = /^\/transactions\/(\w+)\/payments$/.exec(pathname);
     if (ofTransaction) {
       const records = shown.flatMap((ledger) => ledger.records);
-      const found = records.filter((record) => record.transaction_hash === ofTransaction[1]);
+      const hash = chain.outer.get(ofTransaction[1]!) ?? ofTransaction[1];
+      const found = records.filter((record) => record.transaction_hash === hash && !this.#lacks(hash!));
       return found.length > 0 ? pageOf(found) : notFound();
     }
     const newest = shown.at(-1)!.sequence;
     if (pathname === '/operations') {
       const all = operations().sort(byId);
       return listed(
-        all.map((found) => ({ ...found, transaction: chain.transactions.get(found.transaction_hash) })),
+        all.map((found) => this.#joined({ ...found, transaction: chain.transactions.get(found.transaction_hash) })),
         asked,
         newest,
       );
@@ -301,10 +353,12 @@ export class Network {
       : all.filter((record) => token(record) > cursor);
     let page = rest.slice(0, limit);
     if (server.repeats && page.length > 0 && page.length < limit && random.chance(0.3)) {
-      page = [...page.slice(0, 1), ...page].slice(0, limit);
+      page = firstTwice(page, limit);
     }
+    if (this.isTwice) page = firstTwice(page, limit);
     const heavy = this.#heavyAnswer(page);
     if (heavy) return heavy;
+    page = page.map((record) => this.#joined(record));
     if (asked.get('join') !== 'transactions') page = page.map(({ transaction: _, ...record }) => record);
     const link = (at: unknown) => ({ href: `${url.origin}${url.pathname}?cursor=${at}` });
     const next = page.at(-1)?.paging_token ?? cursor;

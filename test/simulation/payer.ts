@@ -2,20 +2,25 @@
 import { memoIdOf } from '../../src/domain/memo.js';
 import { NATIVE } from './accounts.js';
 import type { Sending } from './chain.js';
+import { drawPayer } from './exchange.js';
 import { ACCOUNTS, ADDRESSES, ISSUER, type Run, STRANGER } from './run.js';
 
 const STROOPS = [89_999_999, 90_000_000, 100_000_000, 100_000_001, 110_000_000, 1];
 const CHECKOUT_STROOPS = [45_000_000, 60_000_000, 90_000_000, 100_000_000, 120_000_000, 1];
 const OTHER_SHAPES = ['claim', 'trade'] as const;
+/** Between ledgers that close at once. */
+const SWIFT_MS = 100;
 const UNUSUAL_SHAPES = ['unjoined', 'create', 'merge', 'host', 'failed', 'self', 'unknown'] as const;
 
 /** Closes ledgers until the run ends, with payments in the first of them. Never returns. */
 export async function closeLedgers(run: Run): Promise<never> {
   const { random, scenario, scheduler, network } = run;
   const { outage } = scenario;
+  const swift = run.hardships.swiftLedgers;
+  const [shortestMs, longestMs] = swift?.everyMs ?? (run.hardships.rates ? [2000, 5500] : [800, 3000]);
   let isBulkPaid = run.hardships.crowd === null;
   for (let n = 0; n < scenario.ledgers; n++) {
-    await scheduler.sleep(random.between(800, 3000), null);
+    await scheduler.sleep(random.between(shortestMs, longestMs), null);
     network.isAway = outage !== null && n >= outage.from && n < outage.until;
     if (n === outage?.from) scheduler.log('Horizon is away');
     if (n === outage?.until) scheduler.log('Horizon is back');
@@ -23,6 +28,11 @@ export async function closeLedgers(run: Run): Promise<never> {
     const states = await scheduler.hold(run.database.docs('networkStates'));
     const isAnchored = states.some(({ anchor }) => anchor);
     for (let count = random.chance(0.15) ? 7 : random.int(4); count > 0; count--) pay(run);
+    for (let left = swift?.atOnce ?? 1; left > 1; left--) {
+      closeLedger(run);
+      await scheduler.sleep(SWIFT_MS, null);
+      if (random.chance(0.3)) pay(run);
+    }
     if (!isBulkPaid && n >= scenario.ledgers / 2) isBulkPaid = payInBulk(run);
     const { isCalm, known } = run;
     if (!isCalm && scenario.reset && isAnchored && known.resetsMs.length === 0 && random.chance(0.25)) reset(run);
@@ -33,7 +43,7 @@ export async function closeLedgers(run: Run): Promise<never> {
     }
   }
   for (;;) {
-    await scheduler.sleep(1500, null);
+    await scheduler.sleep(swift ? SWIFT_MS : 1500, null);
     closeLedger(run);
   }
 }
@@ -44,6 +54,15 @@ export function closeOldLedgers({ chain, known, scheduler }: Run, count: number)
     const { sequence, closedMs } = chain.close(scheduler.nowMs() - left * 5000);
     known.ledgers.push({ chain: chain.number, sequence, closedMs });
   }
+}
+
+/** Drawn for each transaction, of a call also whether it pays a muxed contract besides. */
+function drawFuture({ random, hardships }: Run): Pick<Sending, 'future' | 'isBeside'> {
+  if (!hardships.future) return {};
+  const isBeside = random.chance(0.5);
+  return random.chance(hardships.future.share)
+    ? { isBeside, future: random.pick(['envelope', 'events', 'both'] as const) }
+    : { isBeside };
 }
 
 /** Before the run: the accounts that the wallets will be. */
@@ -73,7 +92,7 @@ function reset({ chain, known, scheduler }: Run): void {
 function pay(run: Run): void {
   const { random, known, chain, hardships } = run;
   if (hardships.checkouts && known.checkouts.size > 0 && random.chance(0.7)) {
-    payCheckout({ random, known, chain });
+    payCheckout(run);
     return;
   }
   const receivers = [...new Set([...known.wallets.values()].map(({ address }) => address))];
@@ -92,7 +111,9 @@ function pay(run: Run): void {
   if (hardships.heavyPages) sending.isHeavy = random.chance(0.5);
   if (hardships.oldVersion) sending.isHidden = random.chance(0.3);
   if (hardships.audits && random.chance(0.2)) sending.shape = random.pick(OTHER_SHAPES);
-  chain.send({ ...sending, ...drawOmitted(run, sending) });
+  if (hardships.waysBack && random.chance(0.2)) sending.shape = 'burn';
+  if (hardships.waysBack && sending.shape === 'payment') Object.assign(sending, drawPayer(random, true));
+  chain.send({ ...sending, ...drawOmitted(run, sending), ...drawFuture(run) });
 }
 
 const NEVER_OMITTED: readonly Sending['shape'][] = ['failed', 'self', 'unknown', 'burn', 'claim', 'trade'];
@@ -104,7 +125,7 @@ function drawOmitted({ random, hardships, network }: Run, { shape }: Sending): P
 }
 
 /** In full, in parts of one or several transactions, too much, in another asset, at another wallet of the account; whatever became of it. */
-function payCheckout({ random, known, chain }: Pick<Run, 'random' | 'known' | 'chain'>): void {
+function payCheckout({ random, known, chain, hardships }: Run): void {
   const { accountId, walletId, memo, assetCode, assetIssuer } = random.pick([...known.checkouts.values()].slice(-4));
   const wallets = [...known.wallets].filter(([, wallet]) => wallet.accountId === accountId);
   const own = known.wallets.get(walletId)!;
@@ -113,9 +134,10 @@ function payCheckout({ random, known, chain }: Pick<Run, 'random' | 'known' | 'c
   const spelled: Sending['memo'] = isId ? { type: 'id', text: memoIdOf(memo) } : { type: 'text', text: memo };
   const asset = random.chance(0.1) ? { code: 'OTHER', issuer: ISSUER } : { code: assetCode, issuer: assetIssuer };
   const shape = random.chance(0.9) ? 'payment' : 'host';
+  const payer = hardships.waysBack && shape === 'payment' ? drawPayer(random, false) : {};
   for (let part = 0; part === 0 || random.chance(0.4); part++) {
     const stroops = BigInt(random.pick(CHECKOUT_STROOPS));
-    chain.send({ receiver, asset, stroops, memo: spelled, shape, isSameTransaction: part > 0 });
+    chain.send({ receiver, asset, stroops, memo: spelled, shape, ...payer, isSameTransaction: part > 0 });
   }
 }
 

@@ -1,8 +1,6 @@
 /** The processes of the simulation: workers and APIs composed as the service composes them, with virtual time and the simulated database, network and
  *  endpoints. */
 import { pino } from 'pino';
-import { createLedgerStamper } from '../../src/collect/ledger-stamper.js';
-import { watch } from '../../src/collect/watch.js';
 import { composeAuditor } from '../../src/core/auditing.js';
 import { type Core, createCore } from '../../src/core/core.js';
 import { openEventTail } from '../../src/core/event-tail.js';
@@ -10,11 +8,20 @@ import { createServices } from '../../src/core/services.js';
 import { createWorker, type Worker } from '../../src/core/worker.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
+import { payUri } from '../../src/domain/sep7.js';
+import { createDestinationCheck } from '../../src/ingest/destination-check.js';
+import { createLedgerStamper, type LedgerStamper } from '../../src/ingest/ledger-stamper.js';
+import { createPayerLedger } from '../../src/ingest/payer-ledger.js';
+import { watch } from '../../src/ingest/watch.js';
 import { createLedger } from '../../src/ledger/sources.js';
+import { createPageSource } from '../../src/page/source.js';
+import { createSampler, type Sampler } from '../../src/rates/sampler.js';
+import { createTake } from '../../src/rates/take.js';
 import { createStores } from '../../src/stores/index.js';
 import type { DispatchSettings } from '../../src/webhooks/dispatch.js';
 import type { SimulatedDatabase } from './database.js';
 import type { Hardships } from './hardships.js';
+import { INTERVAL_MS, type Market, RATE_TIMES } from './market.js';
 import { type Network, PASSPHRASE } from './network.js';
 import type { Receiver } from './receiver.js';
 import type { Process, Scheduler } from './scheduler.js';
@@ -47,6 +54,8 @@ export interface Surroundings {
     host: string | undefined;
     /** Checkouts are made, so that they have to expire. */
     expires: boolean;
+    /** Where prices are in a currency: its rates. */
+    market: Market | null;
     /** Null for none, also on demand. */
     audits: Hardships['audits'];
     /** Undefined for the service's own. */
@@ -101,7 +110,41 @@ function coreOf(process: SimulatedProcess, { scheduler, database, network, setti
   const { transaction } = database;
   const ledgers = new Map([['LOCAL', horizon]] as const);
   const processId = process.name;
-  return createCore({ stores, transaction, ledgers, publicUrl: PUBLIC_URL, clock, monotonic, newId, processId, log });
+  const common = { stores, transaction, ledgers, publicUrl: PUBLIC_URL, clock, monotonic, newId, processId, log };
+  return createCore({ ...common, ...(settings.market ? { rateTimes: RATE_TIMES } : {}) });
+}
+
+const stamperOf = ({ ledgers, stores, clock, monotonic }: Core, host: string | undefined): LedgerStamper =>
+  createLedgerStamper({ ledgers, networkStates: stores.system.networkStates, clock, monotonic, host });
+
+function samplerOf(core: Core, process: SimulatedProcess, { host, market }: Surroundings['settings']): Sampler | null {
+  if (!market) return null;
+  const { stores, clock } = core;
+  const { ratePairs: pairs, rateSamples: samples } = stores.system;
+  const sources = market.sourcesOf(process);
+  const { stamp } = stamperOf(core, host);
+  return createSampler({
+    ...{ pairs, samples, stamp, clock, log, intervalMs: INTERVAL_MS },
+    take: createTake({
+      sources,
+      cross: null,
+      pegs: [],
+      maxAgeMs: RATE_TIMES.maxAgeMs,
+      clock,
+      log,
+      onLeftOut: () => undefined,
+    }),
+    isInUse: async () => true,
+    onDisagreed: () => undefined,
+  });
+}
+
+/** What the job does each second. */
+async function sampleRates(sampler: Sampler, { clock }: Core, ended: AbortSignal): Promise<void> {
+  while (!ended.aborted) {
+    await sampler.run(ended).catch((error) => log.error({ err: error }, 'sampling failed'));
+    await clock.sleep(1000, ended);
+  }
 }
 
 /** Watches and delivers. @returns how to stop it as SIGTERM would. */
@@ -132,6 +175,8 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
     dispatcher.drain(ended.signal),
   ];
   if (settings.expires) works.push(expire(expiry, core, ended.signal));
+  const sampler = samplerOf(core, process, settings);
+  if (sampler) works.push(sampleRates(sampler, core, ended.signal));
   const { auditors = 0, everyMs = 0 } = settings.audits ?? {};
   for (let n = 0; n < auditors; n++)
     works.push(audit(core, everyMs, { eventsStored: () => sequencer.wake(), ended: ended.signal }));
@@ -162,7 +207,7 @@ async function audit(
   intervalMs: number,
   { eventsStored, ended }: { eventsStored: () => void; ended: AbortSignal },
 ): Promise<void> {
-  const options = { retentionDays: 0, dustStroops: 0n, share: () => null, intervalMs, pace: AUDIT_PACE };
+  const options = { retentionDays: 0, dustStroops: 0n, intervalMs, pace: AUDIT_PACE };
   const auditor = composeAuditor(core, options, eventsStored);
   while (!ended.aborted) {
     await auditor.run(['LOCAL'], ended, ended).catch((error) => core.log.error({ err: error }, 'audits failed'));
@@ -174,19 +219,42 @@ export type Api = ReturnType<typeof startApi>;
 
 export function startApi(process: SimulatedProcess, around: Surroundings) {
   const core = coreOf(process, around);
-  const { clock, monotonic, ledgers, stores } = core;
-  const { networkStates } = stores.system;
+  const { clock, ledgers, stores } = core;
+  const { settings } = around;
   const services = createServices(core, {
     networks: ['LOCAL'],
     secrets: createSecretBox(SECRETS_KEY, clock),
-    stamper: createLedgerStamper({ ledgers, networkStates, clock, monotonic, host: around.settings.host }),
+    stamper: stamperOf(core, settings.host),
     tail: openEventTail(core, 1).tail,
     send: async () => ({ responseStatus: null, durationMs: 0, error: null }),
     eventsStored: () => undefined,
     deliveriesDue: () => undefined,
-    namedSources: { allowPrivate: false, mendGaps: async () => 'no_source' },
-    share: () => null,
+    mendGaps: async () => 'no_source',
+    allowPrivate: false,
+    payUri,
+    needRate: samplerOf(core, process, settings)?.need ?? (async () => undefined),
     limits: null,
   });
-  return { process, ...services };
+  const destinationCheck = createDestinationCheck({ ledgers, clock });
+  const { paymentLinks: links, checkouts } = stores.system;
+  const { forAccount } = stores;
+  const pages = {
+    destinationCheck,
+    pages: createPageSource({
+      paymentLinks: links,
+      checkouts,
+      forAccount,
+      destinationCheck,
+      rateBook: core.rateBook,
+      clock,
+    }),
+    payerLedger: createPayerLedger({ ledgers }),
+  };
+  return {
+    process,
+    ...services,
+    ...pages,
+    parkedRecords: stores.system.parkedRecords,
+    accounts: stores.system.accounts,
+  };
 }

@@ -1,24 +1,24 @@
 /** Stellar RPC over the chain of a simulated network: the same ledgers as XDR and events, which nothing but the payers' records are made of. */
-import {
-  Account,
-  Address,
-  Asset,
-  Keypair,
-  Memo,
-  MuxedAccount,
-  nativeToScVal,
-  Operation,
-  StrKey,
-  xdr,
-} from '@stellar/stellar-sdk';
+import { Address, Asset, nativeToScVal, StrKey, xdr } from '@stellar/stellar-sdk';
+import { parseStrkey } from '../../src/domain/strkey.js';
 import { nameOf } from './accounts.js';
 import type { Chain, Json, Ledger } from './chain.js';
+import { firstTwice, isContractCall } from './oddities.js';
+import { assetOf, envelopeJsonOf, envelopeOf, FUTURE_ARM, OF_THE_FUTURE, resultOf, stroopsOf } from './transactions.js';
 
 export interface RpcView {
   chain: Chain;
   passphrase: string;
   /** What the server keeps and shows, oldest first. */
   shown: readonly Ledger[];
+  /** It shows no events of classic operations. */
+  isBlind?: boolean;
+  /** It answers the first event of a page twice. */
+  isTwice?: boolean;
+  /** It does not have this transaction yet. */
+  lacks(hash: string): boolean;
+  /** It knows the arms of this transaction's protocol, and shows them as JSON. */
+  decodes(hash: string): boolean;
 }
 
 interface SimulatedEvent {
@@ -29,12 +29,14 @@ interface SimulatedEvent {
   contractId: string;
   topic: string[];
   value: string;
+  /** True for an event of a contract call; the others are classic ones. */
+  isOfContract: boolean;
 }
 
 const OUT_OF_RANGE = -32600;
+const INTERNAL_ERROR = -32603;
 const symbol = (text: string) => xdr.ScVal.scvSymbol(text);
 const address = (text: string) => Address.fromString(text).toScVal();
-const stroopsOf = (decimal: string) => BigInt(decimal.replace('.', ''));
 const seconds = ({ closedMs }: Ledger) => closedMs / 1000;
 const eventId = (place: string, index: number) => `${place.padStart(19, '0')}-${String(index).padStart(10, '0')}`;
 
@@ -42,12 +44,16 @@ const eventId = (place: string, index: number) => `${place.padStart(19, '0')}-${
 export function answerRpc(view: RpcView, body: string): string {
   const { id, method, params = {} } = JSON.parse(body);
   const result = METHODS[method]!(view, params);
-  return JSON.stringify({ jsonrpc: '2.0', id, ...(result === null ? { error: { code: OUT_OF_RANGE } } : { result }) });
+  const code = result === null ? OUT_OF_RANGE : result === LOST ? INTERNAL_ERROR : null;
+  return JSON.stringify({ jsonrpc: '2.0', id, ...(code === null ? { result } : { error: { code } }) });
 }
+
+/** The server cannot decode it either. */
+const LOST = Symbol('not decoded');
 
 /** The addresses that a body's filters name. */
 export const namedIn = (body: string, known: readonly string[]): string[] =>
-  known.filter((each) => body.includes(address(each).toXDR('base64')));
+  known.filter((each) => body.includes(address(each).toXdr('base64')));
 
 /** Null for ledgers that are not there. */
 const METHODS: Readonly<Record<string, (view: RpcView, params: Json) => unknown>> = {
@@ -59,17 +65,26 @@ const METHODS: Readonly<Record<string, (view: RpcView, params: Json) => unknown>
   }),
   getNetwork: ({ passphrase }) => ({ passphrase }),
   getEvents,
-  getTransactions({ shown }, { startLedger }) {
+  getTransactions({ shown }, { startLedger, pagination }) {
     if (!isShown(shown, startLedger)) return null;
-    const ledger = shown.find(({ sequence, records }) => sequence >= startLedger && records.length > 0);
+    const transactions = shown
+      .filter(({ sequence }) => sequence >= startLedger)
+      .flatMap(({ sequence, records }) =>
+        [...new Set(records.map((record) => record.transaction_hash))].map(() => ({ ledger: sequence })),
+      );
     return {
-      transactions: ledger ? [{ ledger: ledger.sequence }] : [],
+      transactions: transactions.slice(0, pagination.limit),
       latestLedger: shown.at(-1)!.sequence,
     };
   },
-  getTransaction({ shown, chain, passphrase }, { hash }) {
+  getTransaction({ shown, chain, passphrase, isBlind, lacks, decodes }, { hash: asked, xdrFormat }) {
+    const hash = chain.outer.get(asked) ?? asked;
+    if (lacks(hash)) return { status: 'NOT_FOUND' };
     const ledger = shown.find(({ records }) => records.some((record) => record.transaction_hash === hash));
-    return ledger ? toTransaction(chain, passphrase, ledger, hash) : { status: 'NOT_FOUND' };
+    if (!ledger) return { status: 'NOT_FOUND' };
+    const told = (record: Json) => (isBlind && !isContractCall(record) ? [] : movesOf(record, { chain, passphrase }));
+    if (xdrFormat !== 'json') return toTransaction({ chain, told }, ledger, hash);
+    return decodes(hash) ? toTransactionJson({ chain, told }, ledger, hash) : LOST;
   },
   getLedgerEntries: ({ shown, chain }, { keys }) => {
     const latestLedger = shown.at(-1)!.sequence;
@@ -84,21 +99,22 @@ const METHODS: Readonly<Record<string, (view: RpcView, params: Json) => unknown>
 
 /** The entry of an account or a trustline after a ledger; null when there is none. */
 function entryOf(chain: Chain, ledger: number, key: string): Json | null {
-  const parsed = xdr.LedgerKey.fromXDR(key, 'base64');
-  const isAccount = parsed.switch() === xdr.LedgerEntryType.account();
-  const accountId = isAccount ? parsed.account().accountId() : parsed.trustLine().accountId();
-  const named = isAccount ? 'XLM' : nameOf(Asset.fromOperation(parsed.trustLine().asset() as never) as never);
-  const held = chain.accounts.heldAfter(StrKey.encodeEd25519PublicKey(accountId.ed25519()), {
+  const parsed = xdr.LedgerKey.fromXdr(key, 'base64');
+  const accountKey = parsed.type === 'account' ? parsed.account : null;
+  const line = parsed.type === 'trustline' ? parsed.trustLine : null;
+  const accountId = (accountKey ?? line)!.accountId;
+  const named = line ? nameOf(Asset.fromOperation(line.asset as never) as never) : 'XLM';
+  const held = chain.accounts.heldAfter(StrKey.encodeEd25519PublicKey(accountId.ed25519.value), {
     chain: chain.number,
     ledger,
   });
   const found = held?.find(({ asset }) => nameOf(asset) === named);
   if (!found) return null;
   const balance = xdr.Int64.fromString(`${found.stroops}`);
-  const data = isAccount
-    ? xdr.LedgerEntryData.account(accountEntry(accountId, balance))
-    : xdr.LedgerEntryData.trustline(trustlineEntry(accountId, parsed.trustLine().asset(), balance));
-  return { key, xdr: data.toXDR('base64'), lastModifiedLedgerSeq: found.changed };
+  const data = line
+    ? xdr.LedgerEntryData.trustline(trustlineEntry(accountId, line.asset, balance))
+    : xdr.LedgerEntryData.account(accountEntry(accountId, balance));
+  return { key, xdr: data.toXdr('base64'), lastModifiedLedgerSeq: found.changed };
 }
 
 const accountEntry = (accountId: xdr.AccountId, balance: xdr.Int64) =>
@@ -112,7 +128,7 @@ const accountEntry = (accountId: xdr.AccountId, balance: xdr.Int64) =>
     homeDomain: '',
     thresholds: Buffer.alloc(4),
     signers: [],
-    ext: new xdr.AccountEntryExt(0),
+    ext: xdr.AccountEntryExt.v0(),
   });
 
 const trustlineEntry = (accountId: xdr.AccountId, asset: xdr.TrustLineAsset, balance: xdr.Int64) =>
@@ -122,13 +138,16 @@ const trustlineEntry = (accountId: xdr.AccountId, asset: xdr.TrustLineAsset, bal
     balance,
     limit: xdr.Int64.fromString('9223372036854775807'),
     flags: 1,
-    ext: new xdr.TrustLineEntryExt(0),
+    ext: xdr.TrustLineEntryExt.v0(),
   });
 
 const isShown = (shown: readonly Ledger[], sequence: number): boolean =>
   sequence >= shown[0]!.sequence && sequence <= shown.at(-1)!.sequence;
 
-function getEvents({ shown, passphrase }: RpcView, { startLedger, endLedger, filters, pagination }: Json): unknown {
+function getEvents(
+  { chain, shown, passphrase, isBlind, isTwice }: RpcView,
+  { startLedger, endLedger, filters, pagination }: Json,
+): unknown {
   const after: string | null = pagination.cursor ?? null;
   const start = after === null ? startLedger : Number(BigInt(after.slice(0, 19)) >> 32n);
   if (!isShown(shown, start)) return null;
@@ -136,13 +155,15 @@ function getEvents({ shown, passphrase }: RpcView, { startLedger, endLedger, fil
   const last = Math.min(latest.sequence, (endLedger ?? Number.POSITIVE_INFINITY) - 1);
   const found = shown
     .filter(({ sequence }) => sequence >= start && sequence <= last)
-    .flatMap((ledger) => eventsOf(ledger, passphrase))
+    .flatMap((ledger) => eventsOf(ledger, { chain, passphrase }))
+    .filter((event) => !isBlind || event.isOfContract)
     .filter(({ id, topic }) => (after === null || id > after) && matches(topic, filters))
     .slice(0, pagination.limit);
-  const isFull = found.length === pagination.limit;
+  const given = isTwice ? firstTwice(found, pagination.limit) : found;
+  const isFull = given.length === pagination.limit;
   return {
-    events: found,
-    cursor: isFull ? found.at(-1)!.id : eventId(((BigInt(last) << 32n) | 0xffff_ffffn).toString(), 0xffff_ffff),
+    events: given.map(({ isOfContract: _, ...event }) => event),
+    cursor: isFull ? given.at(-1)!.id : eventId(((BigInt(last) << 32n) | 0xffff_ffffn).toString(), 0xffff_ffff),
     latestLedger: latest.sequence,
     latestLedgerCloseTime: String(seconds(latest)),
   };
@@ -160,7 +181,7 @@ const matches = (topic: readonly string[], filters: readonly { topics: string[][
 /** Ledgers do not change: their events are made once. */
 const made = new WeakMap<Ledger, SimulatedEvent[]>();
 
-function eventsOf(ledger: Ledger, passphrase: string): SimulatedEvent[] {
+function eventsOf(ledger: Ledger, on: On): SimulatedEvent[] {
   const known = made.get(ledger);
   if (known) return known;
   const hashes = [...new Set(ledger.records.map((record) => record.transaction_hash))];
@@ -170,19 +191,19 @@ function eventsOf(ledger: Ledger, passphrase: string): SimulatedEvent[] {
     ledgerClosedAt: new Date(ledger.closedMs).toISOString(),
     txHash: record.transaction_hash,
     contractId: told.contractId,
-    topic: told.topics.map((each) => each.toXDR('base64')),
-    value: told.value.toXDR('base64'),
+    topic: told.topics.map(({ bytes }) => bytes.toString('base64')),
+    value: told.value.bytes.toString('base64'),
+    isOfContract: isContractCall(record) && told.topics.length > 2,
   });
   const fees = hashes.map((hash, index) => {
     const record = ledger.records.find((each) => each.transaction_hash === hash)!;
-    const topics = [symbol('fee'), address(record.source_account)];
+    const topics = [symbol('fee'), address(record.source_account)].map(formOf);
     const place = (BigInt(ledger.sequence) << 32n).toString();
-    return at(record, eventId(place, index), { contractId: contractOf({}, passphrase), topics, value: i128(100n) });
+    const value = formOf(i128(100n));
+    return at(record, eventId(place, index), { contractId: contractOf({}, on.passphrase), topics, value });
   });
   const moved = ledger.records.flatMap((record) =>
-    movesOf(record, passphrase).map((told, index) =>
-      at(record, eventId((BigInt(record.id) - 1n).toString(), index), told),
-    ),
+    movesOf(record, on).map((told, index) => at(record, eventId((BigInt(record.id) - 1n).toString(), index), told)),
   );
   const events = [...fees, ...moved].sort((a, b) => (a.id < b.id ? -1 : 1));
   made.set(ledger, events);
@@ -190,27 +211,67 @@ function eventsOf(ledger: Ledger, passphrase: string): SimulatedEvent[] {
 }
 
 const i128 = (amount: bigint) => nativeToScVal(amount, { type: 'i128' });
-const assetOf = ({ asset_code, asset_issuer }: Json): Asset =>
-  asset_code ? new Asset(asset_code, asset_issuer) : Asset.native();
 const contractOf = (triple: Json, passphrase: string): string => assetOf(triple).contractId(passphrase);
+
+interface On {
+  chain: Chain;
+  passphrase: string;
+}
+
+/** A value, as XDR and as a server shows it. */
+interface Form {
+  bytes: Buffer;
+  json: unknown;
+}
 
 interface Told {
   contractId: string;
-  topics: xdr.ScVal[];
-  value: xdr.ScVal;
+  topics: Form[];
+  value: Form;
+}
+
+const formOf = (value: xdr.ScVal): Form => ({ bytes: Buffer.from(value.toXdr()), json: value.toJson() });
+
+const ADDRESS = Buffer.from([0, 0, 0, 18]);
+const MUXED_CONTRACT = Buffer.from([0, 0, 0, 5]);
+
+/** The SDK knows no muxed contracts: their arm has the id before the contract. */
+function partyOf(text: string): Form {
+  if (!text.startsWith('W')) return formOf(address(text));
+  const { bytes } = parseStrkey(text)!;
+  const arm = [ADDRESS, MUXED_CONTRACT, bytes.subarray(32), bytes.subarray(0, 32)];
+  return { bytes: Buffer.concat(arm), json: { address: text } };
+}
+
+/** The amount with something beside it that is not known yet. */
+function valueOfTheFuture(amount: bigint): Form {
+  const entry = (key: string, val: xdr.ScVal) => new xdr.ScMapEntry({ key: symbol(key), val });
+  const map = xdr.ScVal.scvMap([entry('amount', i128(amount)), entry(OF_THE_FUTURE, xdr.ScVal.scvVoid())]);
+  const bytes = Buffer.from(map.toXdr());
+  const entries = [
+    { key: { symbol: 'amount' }, val: i128(amount).toJson() },
+    { key: { symbol: OF_THE_FUTURE }, val: OF_THE_FUTURE },
+  ];
+  return { bytes: Buffer.concat([bytes.subarray(0, -FUTURE_ARM.length), FUTURE_ARM]), json: { map: entries } };
 }
 
 /** The events of one operation. */
-function movesOf(record: Json, passphrase: string): Told[] {
+function movesOf(record: Json, { chain, passphrase }: On): Told[] {
   if (record.transaction_successful === false) return [];
-  const move = (triple: Json, from: string, to: string | null, amount: string) => {
+  const { hasUnknownEvents } = chain.transactions.get(record.transaction_hash)!;
+  const move = (triple: Json, sender: string, receiver: string | null, amount: string) => {
     const asset = assetOf(triple);
+    // What an issuer pays is minted, and what it is paid is burnt.
+    const from = sender === triple.asset_issuer ? null : sender;
+    const to = receiver === triple.asset_issuer ? null : receiver;
     const topics = [
-      symbol(to === null ? 'burn' : 'transfer'),
-      ...[from, to].flatMap((each) => (each === null ? [] : address(each))),
-      xdr.ScVal.scvString(asset.isNative() ? 'native' : `${asset.code}:${asset.issuer}`),
+      formOf(symbol(from === null ? 'mint' : to === null ? 'burn' : 'transfer')),
+      ...[from, to].flatMap((each) => (each === null ? [] : partyOf(each))),
+      formOf(xdr.ScVal.scvString(asset.isNative() ? 'native' : `${asset.code}:${asset.issuer}`)),
     ];
-    return { contractId: contractOf(triple, passphrase), topics, value: i128(stroopsOf(amount)) };
+    const stroops = stroopsOf(amount);
+    const value = hasUnknownEvents ? valueOfTheFuture(stroops) : formOf(i128(stroops));
+    return { contractId: contractOf(triple, passphrase), topics, value };
   };
   switch (record.type) {
     case 'create_account':
@@ -229,7 +290,12 @@ function movesOf(record: Json, passphrase: string): Told[] {
   }
 }
 
-function toTransaction(chain: Chain, passphrase: string, ledger: Ledger, hash: string): Json {
+interface Telling {
+  chain: Chain;
+  told: (record: Json) => Told[];
+}
+
+function toTransaction({ chain, told }: Telling, ledger: Ledger, hash: string): Json {
   const records = ledger.records.filter((record) => record.transaction_hash === hash);
   const [first] = records;
   if (first!.transaction_successful === false) return { status: 'FAILED' };
@@ -241,81 +307,52 @@ function toTransaction(chain: Chain, passphrase: string, ledger: Ledger, hash: s
     applicationOrder: Number((BigInt(first!.id) >> 12n) & 0xf_ffffn),
     // An operation of a later protocol.
     envelopeXdr: isUnknown ? 'AAAAAgAA' : envelopeOf(chain.transactions.get(hash)!, records),
-    resultXdr: resultOf(chain, records),
-    events: { contractEventsXdr: records.map((record) => movesOf(record, passphrase).map(toContractEvent)) },
+    resultXdr: resultOf(chain, chain.transactions.get(hash)!, records),
+    events: { contractEventsXdr: records.map((record) => told(record).map((each) => toContractEvent(each).base64)) },
   };
 }
 
-function toContractEvent({ contractId, topics, value }: Told) {
-  const body = new xdr.ContractEventBody(0, new xdr.ContractEventV0({ topics, data: value }));
-  return new xdr.ContractEvent({
-    ext: new xdr.ExtensionPoint(0),
-    contractId: StrKey.decodeContract(contractId) as never,
-    type: xdr.ContractEventType.contract(),
-    body,
-  }).toXDR('base64');
+function toTransactionJson(telling: Telling, ledger: Ledger, hash: string): Json {
+  const { envelopeXdr, resultXdr, ...rest } = toTransaction(telling, ledger, hash);
+  if (rest.status !== 'SUCCESS') return rest;
+  const records = ledger.records.filter((record) => record.transaction_hash === hash);
+  const transaction = telling.chain.transactions.get(hash)!;
+  const isUnknown = records.some(({ type }) => type === 'teleport');
+  return {
+    ...rest,
+    envelopeJson: isUnknown ? { [OF_THE_FUTURE]: null } : envelopeJsonOf(transaction, records),
+    resultJson: xdr.TransactionResult.fromXdr(resultXdr, 'base64').toJson(),
+    events: {
+      contractEventsJson: records.map((record) => telling.told(record).map((each) => toContractEvent(each).json)),
+    },
+  };
 }
 
-function envelopeOf(transaction: Json, records: readonly Json[]): string {
-  const { memo_type, memo } = transaction;
-  const text = { none: () => Memo.none(), id: () => Memo.id(memo), text: () => Memo.text(memo) }[memo_type as string]!;
-  const tx = new xdr.Transaction({
-    sourceAccount: xdr.MuxedAccount.keyTypeEd25519(Keypair.fromPublicKey(records[0]!.source_account).rawPublicKey()),
-    fee: 100,
-    seqNum: xdr.Int64.fromString('1'),
-    cond: xdr.Preconditions.precondNone(),
-    memo: text().toXDRObject(),
-    operations: records.map(operationOf),
-    ext: new xdr.TransactionExt(0),
+const COUNT_BYTES = 4;
+
+/** An event ends in the number of its topics, its topics and its data, which may be unknown to the SDK. */
+function toContractEvent({ contractId, topics, value }: Told): { base64: string; json: unknown } {
+  const data = xdr.ScVal.scvVoid();
+  const without = new xdr.ContractEvent({
+    ext: xdr.ExtensionPoint.v0(),
+    contractId: new xdr.ContractId(StrKey.decodeContract(contractId)),
+    type: xdr.ContractEventType.contract,
+    body: xdr.ContractEventBody.v0(new xdr.ContractEventV0({ topics: [], data })),
   });
-  const v1 = new xdr.TransactionV1Envelope({ tx, signatures: [] });
-  return xdr.TransactionEnvelope.envelopeTypeTx(v1).toXDR('base64');
+  const bytes = Buffer.from(without.toXdr());
+  const count = Buffer.alloc(COUNT_BYTES);
+  count.writeUInt32BE(topics.length);
+  const parts = [
+    bytes.subarray(0, -COUNT_BYTES - data.toXdr().length),
+    count,
+    ...topics.map((each) => each.bytes),
+    value.bytes,
+  ];
+  return {
+    base64: Buffer.concat(parts).toString('base64'),
+    json: {
+      ...(without.toJson() as Json),
+      body: { v0: { topics: topics.map(({ json }) => json), data: value.json } },
+    },
+  };
 }
-
-function operationOf(record: Json): xdr.Operation {
-  switch (record.type) {
-    case 'create_account':
-      return Operation.createAccount({ destination: record.account, startingBalance: record.starting_balance });
-    case 'account_merge':
-      return Operation.accountMerge({ destination: record.into });
-    case 'invoke_host_function': {
-      const call = new xdr.InvokeContractArgs({
-        contractAddress: Address.fromString(StrKey.encodeContract(Buffer.alloc(32, 4))).toScAddress(),
-        functionName: 'pay',
-        args: [],
-      });
-      return Operation.invokeHostFunction({
-        func: xdr.HostFunction.hostFunctionTypeInvokeContract(call),
-        auth: [],
-      });
-    }
-    default: {
-      const { to, to_muxed_id: id, from, source_account } = record;
-      const destination = id ? new MuxedAccount(new Account(to, '0'), id).accountId() : to;
-      const asset = assetOf(record);
-      const source = from === source_account ? undefined : from;
-      return Operation.payment({ destination, asset, amount: record.amount, source });
-    }
-  }
-}
-
-/** Of a merge the result tells the amount; the others' say nothing that is read. */
-function resultOf(chain: Chain, records: readonly Json[]): string {
-  const results = records.map(({ id, type }) => {
-    const done =
-      type === 'account_merge'
-        ? xdr.OperationResultTr.accountMerge(
-            xdr.AccountMergeResult.accountMergeSuccess(xdr.Int64.fromString(mergedIn(chain, id))),
-          )
-        : xdr.OperationResultTr.payment(xdr.PaymentResult.paymentSuccess());
-    return xdr.OperationResult.opInner(done);
-  });
-  return new xdr.TransactionResult({
-    feeCharged: xdr.Int64.fromString('100'),
-    result: xdr.TransactionResultResult.txSuccess(results),
-    ext: new xdr.TransactionResultExt(0),
-  }).toXDR('base64');
-}
-
-const mergedIn = (chain: Chain, operationId: string): string =>
-  stroopsOf(chain.effects.get(operationId)![0]!.amount).toString();

@@ -6,7 +6,9 @@ import type { SimulatedDatabase } from './database.js';
 import type { Scenario } from './generator.js';
 import type { Hardships } from './hardships.js';
 import type { Knowledge } from './knowledge.js';
+import type { Market } from './market.js';
 import type { Network } from './network.js';
+import type { RateObserver } from './oracle/rates.js';
 import type { Random } from './random.js';
 import type { Receiver } from './receiver.js';
 import type { Scheduler } from './scheduler.js';
@@ -20,6 +22,9 @@ export interface Run {
   chain: Chain;
   network: Network;
   receiver: Receiver;
+  /** Null without rates. */
+  market: Market | null;
+  rates: RateObserver;
   known: Knowledge;
   /** Faults have stopped for good, and so have the merchants. */
   isCalm: boolean;

@@ -4,8 +4,10 @@ import type { DatabaseServer, Plan, SimulatedDatabase } from './database.js';
 import { drawScenario, type Scenario } from './generator.js';
 import { drawHardships, type HardshipName, type Hardships } from './hardships.js';
 import { type Doc, newKnowledge } from './knowledge.js';
+import { createMarket } from './market.js';
 import { Merchant } from './merchant.js';
-import { Network } from './network.js';
+import { isDrawnBy, Network } from './network.js';
+import { AuditObserver } from './oracle/audits.js';
 import { CheckoutObserver } from './oracle/checkouts.js';
 import {
   COLLECTIONS,
@@ -13,12 +15,16 @@ import {
   checkBudget,
   checkOthers,
   checkSettled,
+  checkStrangers,
   checkSync,
   EventReader,
   isAtRest,
   isSent,
   type Stored,
 } from './oracle/index.js';
+import { RateObserver } from './oracle/rates.js';
+import { RefundObserver } from './oracle/refunds.js';
+import { visitPages, visitShops } from './outsiders.js';
 import { closeLedger, closeLedgers, closeOldLedgers, openAccounts } from './payer.js';
 import type { SimulatedProcess } from './processes.js';
 import { createRandom, type Random } from './random.js';
@@ -48,6 +54,8 @@ export interface Outcome {
 const SETTINGS = { timeoutMs: 3000, retryBaseMs: 300, maxAttempts: 4, readOneByOne: 2 };
 /** Time in which the merchants act, for each ledger. */
 const MS_PER_LEDGER = 2200;
+/** Where rates have to change and get old. */
+const MS_PER_SLOW_LEDGER = 4000;
 /** Documents that the storage engine takes in one transaction, scaled down. */
 const MAX_TRANSACTION_WRITES = 1000;
 const CALM_ROUND_MS = 4000;
@@ -62,6 +70,10 @@ const RPC_BUDGET_ROUNDS = 360;
 const SLOW_ROUNDS = 60;
 /** Both at once: what is found slow beside the broken account has to grow again. */
 const SLOWEST_ROUNDS = 150;
+/** What they kept OPEN expires within so many. */
+const DISMISSED_ROUNDS = 12;
+/** A quarter of an hour: in less they do not use up their share. */
+const OUTSIDERS_ROUNDS = 15;
 const AUDIT_ROUNDS = 40;
 /** While most of the audits run, so that they are cut off between any two steps. */
 const AUDIT_ROUNDS_CRASHING = 3;
@@ -91,7 +103,8 @@ export async function simulate(
   const maxQueues = hardships.fewQueues ?? undefined;
   const maxBodyBytes = hardships.largeBodies?.maxBytes;
   const delivery = { maxQueues, maxBodyBytes };
-  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour, expires, host, audits, delivery };
+  const { market } = run;
+  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour, expires, host, audits, delivery, market };
   const supervisor = new Supervisor(run, { ...run, settings });
   try {
     await goThroughTurmoil(run, supervisor);
@@ -131,6 +144,7 @@ async function prepare(
     skewMs: hardships.skewMs ?? 0,
     isKept: hardships.retentions !== null,
     isHorizonOnly: !hardships.rpc?.includes('rpc'),
+    isLacking: (hash) => hardships.lacking !== null && isDrawnBy(hardships.lacking.share, hash),
   });
   const violations: string[] = [];
   const crashes = { count: 0 };
@@ -169,6 +183,8 @@ async function prepare(
     chain,
     network,
     receiver,
+    market: hardships.rates ? createMarket({ random, scheduler }) : null,
+    rates: new RateObserver(),
     known,
     isCalm: false,
     lateCrash: 0,
@@ -176,6 +192,10 @@ async function prepare(
   };
   addServers(network, scenario, hardships, random);
   network.heavyPages = hardships.heavyPages;
+  network.blindness = hardships.blindness ?? [];
+  network.isTwice = hardships.twice !== null;
+  network.lacking = hardships.lacking;
+  network.future = hardships.future;
   if (hardships.brokenAccount) network.brokenAccount = ADDRESSES[0]!;
   if (hardships.audits) {
     chain.keepsBooks = true;
@@ -231,6 +251,8 @@ function observer(
 ): (action: Action) => Promise<void> {
   const settled = new Map<string, string>();
   const reader = new EventReader();
+  const refunds = new RefundObserver();
+  const audits = new AuditObserver();
   return async ({ label, process }) => {
     if (process === null) return;
     const { known, chain, database, scheduler, hardships } = runOf();
@@ -238,12 +260,22 @@ function observer(
     if (/^(update|findAndModify) deliveries/.test(label))
       faults.push(...checkSettled(known, await database.docs('deliveries'), settled));
     if (/^commit/.test(label)) faults.push(...reader.poll(await database.docs('events')));
+    if (hardships.rates && /^(insert (rateSamples|ownRates|accounts)|(update|findAndModify) accounts)/.test(label)) {
+      const names = ['rateSamples', 'ownRates', 'accounts'];
+      const lists = await Promise.all(names.map((name) => database.docs(name)));
+      const stored = Object.fromEntries(names.map((name, index) => [name, lists[index]!]));
+      faults.push(...runOf().rates.see(stored, scheduler.nowMs()));
+    }
     if (hardships.checkouts && /^(commit|insert checkouts)/.test(label)) {
       const stored = await readStored(database, ['checkouts', 'payments']);
       faults.push(...checkouts.see(known, chain, stored, scheduler.nowMs()));
     }
+    if ((hardships.refunds || hardships.waysBack) && /^commit/.test(label))
+      faults.push(...refunds.see(await readStored(database, ['refunds', 'payments'])));
+    if (hardships.audits && /^commit|audits/.test(label))
+      faults.push(...audits.see(known, chain, await readStored(database, ['audits', 'payments', 'parkedRecords'])));
     if (/^(commit|update (cursors|wallets)|findAndModify wallets|delete cursors|insert payments)/.test(label)) {
-      const stored = await readStored(database, ['wallets', 'cursors', 'networkStates', 'payments']);
+      const stored = await readStored(database, ['wallets', 'cursors', 'networkStates', 'payments', 'parkedRecords']);
       faults.push(...checkSync(known, chain, stored, scheduler.nowMs()));
     }
     for (const fault of faults) {
@@ -268,12 +300,14 @@ async function goThroughTurmoil(run: Run, supervisor: Supervisor): Promise<void>
   for (let index = 0; index < run.scenario.workers; index++) void supervisor.keepWorker(index).catch(fail);
   void closeLedgers(run).catch(fail);
   void supervisor.setClocks().catch(fail);
+  if (run.hardships.outsiders) void visitPages(run, supervisor).catch(fail);
+  if (run.hardships.rates) void visitShops(run, supervisor).catch(fail);
   void new Merchant(run, supervisor).work().then(() => {
     state.isMerchantDone = true;
   }, fail);
   run.failure = () => state.failed;
   const { scheduler, scenario } = run;
-  const endMs = scheduler.nowMs() + scenario.ledgers * MS_PER_LEDGER;
+  const endMs = scheduler.nowMs() + scenario.ledgers * (run.hardships.rates ? MS_PER_SLOW_LEDGER : MS_PER_LEDGER);
   await runUntil(run, () => state.isMerchantDone && scheduler.nowMs() > endMs);
 }
 
@@ -284,12 +318,13 @@ async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutO
   scheduler.log('faults stop');
   network.endFaults();
   receiver.endFaults();
-  const { budget, brokenAccount, heavyPages, rpc, skewMs } = run.hardships;
+  run.market?.endFaults();
+  const { budget, brokenAccount, heavyPages, rpc, skewMs, outsiders } = run.hardships;
   const isSlow = brokenAccount || heavyPages || skewMs;
   const roundMs = budget ? BUDGET_ROUND_MS : CALM_ROUND_MS;
   const budgetRounds = rpc ? RPC_BUDGET_ROUNDS : BUDGET_ROUNDS;
   const slowRounds = brokenAccount && heavyPages ? SLOWEST_ROUNDS : SLOW_ROUNDS;
-  const rounds = budget ? budgetRounds : isSlow ? slowRounds : CALM_ROUNDS;
+  let rounds = budget ? budgetRounds : isSlow ? slowRounds : CALM_ROUNDS;
   const brokenRounds = heavyPages ? HEAVY_BROKEN_ROUNDS : BROKEN_ROUNDS;
   const faults: string[] = [];
   for (let round = 1; ; round++) {
@@ -301,18 +336,46 @@ async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutO
       network.brokenAccount = null;
       scheduler.log('the broken account is mended');
     }
-    const mayEnd = round > (brokenAccount ? brokenRounds : 1);
-    if (!(mayEnd && isAtRest(known, chain, stored)) && round <= rounds) continue;
+    const mayEnd = round > (brokenAccount ? brokenRounds : outsiders ? OUTSIDERS_ROUNDS : 1);
+    const isResting = mayEnd && isAtRest(known, chain, stored);
+    if (!isResting && round <= rounds) continue;
+    if (isResting && !known.isDismissed) {
+      await dismissParked(run, supervisor);
+      rounds = round + DISMISSED_ROUNDS;
+      continue;
+    }
     const finals = run.hardships.audits && (await auditAll(run, supervisor));
     const settled = finals ? await readStored(run.database, Object.keys(COLLECTIONS) as (keyof Stored)[]) : stored;
     const { maxAttempts } = SETTINGS;
     return [
       ...faults,
-      ...checkAll(known, chain, receiver.arrivals, settled, { maxAttempts, finals }),
+      ...checkAll(known, chain, receiver.arrivals, settled, { maxAttempts, finals, rates: run.rates }),
+      ...run.rates.check({ ratePairs: await run.database.docs('ratePairs') }, scheduler.nowMs()),
       ...checkouts.check(known, chain, settled),
       ...checkBudget(network.requestsMs, budget),
+      ...checkStrangers(network.strangersMs, budget),
     ];
   }
+}
+
+/** Settles what is still parked, as an operator would. */
+async function dismissParked(run: Run, supervisor: Supervisor): Promise<void> {
+  const { scheduler, known, database } = run;
+  const state = { isDone: false, error: null as Error | null };
+  scheduler.log('what is parked is dismissed');
+  known.isDismissed = true;
+  // Read while time stands still: a real mongod takes longer than the one in memory.
+  const open = (await database.docs('parkedRecords')).filter(({ dismissed }) => dismissed === null);
+  const dismissAll = async () => {
+    const { parkedRecords } = await supervisor.openApi();
+    for (const { _id } of open) await parkedRecords.dismiss(_id, { at: new Date(scheduler.nowMs()), why: 'settled' });
+    state.isDone = true;
+  };
+  void dismissAll().catch((error) => {
+    state.error = error;
+  });
+  await runUntil(run, () => state.isDone || state.error !== null);
+  if (state.error) throw state.error;
 }
 
 /** Audits every wallet, and waits until what came of it is sent. @returns the audits by wallet */

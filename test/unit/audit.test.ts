@@ -16,6 +16,7 @@ import {
   MOST_BOOKED,
   type OperationFacts,
 } from '../../src/domain/books.js';
+import { movementsOf } from '../../src/domain/statement.js';
 
 const ME = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
 const THEY = 'GDSH3DACNUIXAE2E6WBWUFMO3Y4COGCXJVWNKWU5GL5UJVSBFDYOGUY4';
@@ -70,9 +71,9 @@ const rows: Row[] = [
   ['a contract that moves money both ways', [credited(xlm(6n)), debited(xlm(9n))], by('invoke_host_function', THEY), { XLM: { received: 6n, sent: 9n } }],
   ['a contract that moves money from the account to itself',
     [credited(xlm(6n)), debited(xlm(9n))],
-    by('invoke_host_function', THEY, [{ kind: 'transfer', from: ME, to: ME, amount: xlm(6n) }]), { XLM: { sent: 3n } }],
-  ['a contract that claws back', [debited(eur(9n))], by('invoke_host_function', THEY, [{ kind: 'clawback', from: ME, to: null, amount: eur(4n) }]), { EUR: { sent: 5n, other: -4n } }],
-  ['changes that do not fit the effects', [debited(eur(3n))], by('invoke_host_function', THEY, [{ kind: 'clawback', from: ME, to: null, amount: eur(40n) }]), { EUR: { other: -3n } }],
+    by('invoke_host_function', THEY, [{ kind: 'transfer', changeIndex: 0, from: ME, to: ME, amount: xlm(6n) }]), { XLM: { sent: 3n } }],
+  ['a contract that claws back', [debited(eur(9n))], by('invoke_host_function', THEY, [{ kind: 'clawback', changeIndex: 0, from: ME, to: null, amount: eur(4n) }]), { EUR: { sent: 5n, other: -4n } }],
+  ['changes that do not fit the effects', [debited(eur(3n))], by('invoke_host_function', THEY, [{ kind: 'clawback', changeIndex: 0, from: ME, to: null, amount: eur(40n) }]), { EUR: { other: -3n } }],
 ];
 
 const NONE = { received: 0n, sent: 0n, fees: 0n, traded: 0n, other: 0n };
@@ -125,6 +126,7 @@ const tip = (oldestLedger: number, latestLedger: number) =>
     latestClosedAt: new Date(0),
     passphrase: '',
     version: null,
+    protocol: null,
     isBehind: false,
   }) as const;
 
@@ -258,4 +260,33 @@ t.test('books stay small whatever an account held for a while, and the differenc
     foldOperation(books, ME, [credited({ asset: assetOf(n) as never, stroops: 5n })], by('payment', THEY));
   t.notOk(forgetSettled(books), 'more than an account can hold');
   t.end();
+});
+
+t.test('each credit of a contract call is a movement, with what paid it', async (t) => {
+  const euros = (stroops: bigint) => ({ asset: EUR, stroops });
+  const change = (changeIndex: number, from: string | null, to: string | null, stroops: bigint) =>
+    ({ kind: 'transfer', changeIndex, from, to, amount: euros(stroops) }) as const;
+  const call = by('invoke_host_function', THEY, [
+    change(0, THEY, ME, 3n),
+    change(1, 'CONTRACT', ME, 4n),
+    change(2, ME, ME, 9n),
+    change(3, ME, 'CONTRACT', 2n),
+    change(4, THEY, 'CONTRACT', 8n),
+  ]);
+  const effects = [
+    credited(euros(3n)),
+    credited(euros(4n)),
+    debited(euros(9n)),
+    credited(euros(9n)),
+    debited(euros(2n)),
+  ];
+  const told = (moved: ReturnType<typeof movementsOf>) =>
+    moved.map(({ kind, stroops, changeIndex, counterparty }) => [kind, stroops, changeIndex, counterparty]);
+  t.strictSame(told(movementsOf(ME, effects, call)), [
+    ['received', 3n, 0, THEY],
+    ['received', 4n, 1, 'CONTRACT'],
+    ['sent', -2n, 3, 'CONTRACT'],
+  ]);
+  const odd = movementsOf(ME, effects.slice(1), call);
+  t.strictSame(told(odd).slice(0, 1), [['received', 4n, null, null]], 'where they do not fit, the effects count');
 });

@@ -9,7 +9,7 @@ import {
   type CheckoutPayment,
   cancel,
   excessOf,
-  isProvenUnpaid,
+  isReadToEnd,
   judgeForCheckout,
   remainingOf,
 } from '../../src/domain/checkout.js';
@@ -23,6 +23,9 @@ const open = (changes: Partial<Checkout> = {}): Checkout => ({
   asset: NATIVE,
   amount: xlm('50'),
   received: 0n,
+  paidIn: 0n,
+  excess: 0n,
+  returned: [],
   expiresAt: second(100),
   cancelledFrom: null,
   acceptedFrom: null,
@@ -43,13 +46,19 @@ const accepted = (changes: Partial<Checkout> = {}) =>
     ...changes,
   });
 const expired = (changes: Partial<Checkout> = {}) => open({ status: 'EXPIRED', ...changes });
+/** As what is left of it. */
+const asSum = ({ asset, amount }: CheckoutPayment) => ({ asset, stroops: amount, counts: amount });
+/** Counts already, of a ledger that closed in second `s`. */
+const counts = (text: string, s: number) => ({ amount: xlm(text), closedAt: second(s) });
 /** Closed in second `s`, in ledger 1000 + s. */
 const pays = (text: string, s = 30, changes: Partial<CheckoutPayment> = {}): CheckoutPayment => ({
   ledger: 1000 + s,
   closedAt: second(s),
+  operationId: String((1000 + s) * 2 ** 32 + 4097),
   asset: NATIVE,
   amount: xlm(text),
   productActive: true,
+  later: [],
   ...changes,
 });
 
@@ -90,9 +99,16 @@ const cases: Case[] = [
   ['a part from before the cancellation counts', cancelled(), pays('20', 39), 'UNDERPAID partial', ['50', null, '30'], 'CANCELLED 20'],
   ['the ledger that was the newest at the cancellation is before it', cancelled(), pays('50', 40), 'COMPLETED', ['50', null, null], 'PAID 50'],
   ['closed before an acceptance and read after it, the rest completes', accepted(), pays('30', 39), 'COMPLETED', ['30', null, null], 'PAID 50'],
-  ['a part from before an acceptance counts', accepted(), pays('10', 39), 'UNDERPAID partial', ['30', null, '20'], 'PAID 30'],
+  ['a part from before an acceptance that is read after it is accepted with the others', accepted(), pays('10', 39), 'COMPLETED', ['30', null, '20'], 'PAID 30'],
+  ['so is one whose ledger may have closed before it', accepted({ acceptedFrom: { at: second(40), ledger: 1030 } }), pays('10', 40), 'COMPLETED', ['30', null, '20'], 'PAID 30'],
+  ['so is one from after a cancellation, which an acceptance takes as well', accepted({ cancelledFrom: { at: second(30), ledger: 1030 } }), pays('10', 35), 'COMPLETED', ['30', null, '20'], 'PAID 30'],
   ['after an acceptance nothing is due', accepted(), pays('30', 41), 'REJECTED checkout_paid', ['0', null, null], 'PAID 20'],
-  ['what was accepted is more than the amount: nothing was due before either', accepted({ received: xlm('60') }), pays('30', 39), 'REJECTED checkout_paid', ['0', null, null], 'PAID 60'],
+  ['late and read after an acceptance it stays rejected', accepted({ acceptedFrom: { at: second(140), ledger: 1140 } }), pays('30', 120), 'REJECTED checkout_expired', ['30', null, null], 'PAID 20'],
+  ['in another asset it stays rejected', accepted(), pays('30', 39, { asset: USDC }), 'REJECTED wrong_asset', ['30', null, null], 'PAID 20'],
+  ['what was accepted is more than the amount: one from before it is taken too', accepted({ received: xlm('60') }), pays('30', 39), 'COMPLETED overpaid', ['0', '30', null], 'PAID 90'],
+  ['older than what made it PAID and read later, it counts as if it had been read before', paid(), pays('50', 10, { later: [counts('50', 20)] }), 'COMPLETED', ['50', null, null], 'PAID 100'],
+  ['a part that is older than what made it PAID counts too', paid(), pays('20', 10, { later: [counts('50', 20)] }), 'UNDERPAID partial', ['50', null, '30'], 'PAID 70'],
+  ['between the parts it is judged by what was due between them', paid(), pays('20', 15, { later: [counts('40', 20)] }), 'UNDERPAID partial', ['40', null, '20'], 'PAID 70'],
   ['after an accepted cancellation it stays rejected as cancelled', cancelled({ status: 'PAID', received: xlm('20') }), pays('30', 50), 'REJECTED checkout_cancelled', ['0', null, null], 'PAID 20'],
 ];
 
@@ -108,6 +124,31 @@ for (const [guarantee, before, payment, verdict, amounts, after] of cases) {
   });
 }
 
+t.test(
+  'a payment that completes it and was read late: it was PAID when the parts of the ledger reached the amount',
+  async (t) => {
+    const parts = open({ received: xlm('42') });
+    const paidAt = (text: string, later: [string, number][]) =>
+      judgeForCheckout(parts, pays(text, 10, { later: later.map(([each, s]) => counts(each, s)) })).after.paidAt;
+    t.strictSame(paidAt('8', []), second(10));
+    t.strictSame(paidAt('8', [['20', 20]]), second(20));
+    t.strictSame(
+      paidAt('30', [
+        ['22', 20],
+        ['10', 25],
+      ]),
+      second(20),
+      'the last one was not needed',
+    );
+  },
+);
+
+t.test('an assigned payment is judged by what is due at that moment', async (t) => {
+  const judged = (checkout: Checkout) => judgeForCheckout(checkout, pays('10', 30, { later: null })).verdict;
+  t.match(judged(open({ received: xlm('45') })), { status: 'COMPLETED', expectedAmount: xlm('5') });
+  t.match(judged(accepted()), { status: 'REJECTED', reason: 'checkout_paid', expectedAmount: 0n });
+});
+
 t.test('cancel: OPEN once, CANCELLED again changes nothing, PAID and EXPIRED refuse', async (t) => {
   const from = { at: second(60), ledger: 1060 };
   t.match(cancel(open(), from), { outcome: 'cancelled', after: { status: 'CANCELLED', cancelledFrom: from } });
@@ -118,7 +159,7 @@ t.test('cancel: OPEN once, CANCELLED again changes nothing, PAID and EXPIRED ref
 
 t.test('accept takes what came in the right asset, whatever it was judged, and refuses without', async (t) => {
   const now = { at: second(200), ledger: 1200 };
-  const came = [pays('10', 30), pays('50', 35, { asset: USDC }), pays('5', 150)];
+  const came = [pays('10', 30), pays('50', 35, { asset: USDC }), pays('5', 150)].map(asSum);
   for (const before of [open({ received: xlm('10') }), expired({ received: xlm('10') }), cancelled()]) {
     const result = accept(before, came, now, second(200));
     t.match(result, { outcome: 'accepted', after: { status: 'PAID', received: xlm('15'), paidAt: second(200) } });
@@ -128,14 +169,14 @@ t.test('accept takes what came in the right asset, whatever it was judged, and r
   t.strictSame(accept(paid(), came, now, second(200)), { outcome: 'refused', because: 'paid' });
   t.strictSame(accept(open(), [], now, second(200)), { outcome: 'refused', because: 'nothing' });
   t.strictSame(accept(open(), [came[1]!], now, second(200)), { outcome: 'refused', because: 'nothing' });
-  const tooMuch = accept(open(), [pays('30'), pays('40', 150)], now, second(200));
+  const tooMuch = accept(open(), [pays('30'), pays('40', 150)].map(asSum), now, second(200));
   t.equal(tooMuch.outcome === 'accepted' && excessOf(tooMuch.after), xlm('20'));
 });
 
 t.test('a checkout is proven unpaid only when all that could pay it has been read', async (t) => {
   const checkout = { ...open(), createdAt: second(0) };
   const proven = (readTo: number | null, gap: number | null = null, status: Checkout['status'] = 'OPEN') =>
-    isProvenUnpaid(
+    isReadToEnd(
       { ...checkout, status },
       { readTo: readTo === null ? null : second(readTo), gapFoundAt: gap === null ? null : second(gap) },
     );
@@ -148,7 +189,7 @@ t.test('a checkout is proven unpaid only when all that could pay it has been rea
   for (const status of ['PAID', 'EXPIRED', 'CANCELLED'] as const) t.notOk(proven(1000, null, status), status);
 
   const noted = (gap: number | null, gapBefore: number | null) =>
-    isProvenUnpaid(
+    isReadToEnd(
       { ...checkout, gapBefore: gapBefore === null ? null : second(gapBefore) },
       { readTo: second(100), gapFoundAt: gap === null ? null : second(gap) },
     );

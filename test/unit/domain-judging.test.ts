@@ -1,8 +1,8 @@
 /** Every outcome of SPEC 5.5, one test each, and what stands before the judgement: the memo's meaning, the terms in force, the windows of watching. */
 import t from 'tap';
+import { PAYMENT_REASONS } from '../../contracts/payments.js';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../../src/domain/amount.js';
 import { type Asset, assetName, NATIVE, sameAsset } from '../../src/domain/asset.js';
-import { judge, unmatched, type Verdict } from '../../src/domain/judge.js';
 import {
   type CreditMemo,
   createMemo,
@@ -11,14 +11,17 @@ import {
   normalizeMemo,
   unmatchedReason,
 } from '../../src/domain/memo.js';
+import { OUTCOMES, type Verdict, verdictOf } from '../../src/domain/outcomes.js';
 import {
-  inForce,
-  isAtOrAfter,
   isWatched,
   type LedgerStamp,
+  mayBeInForce,
   type ProductTerms,
+  sideOf,
   type Versioned,
 } from '../../src/domain/terms.js';
+import { judgeByTerms, judgeForLink } from '../../src/payments/judge.js';
+import type { StoredTerms } from '../../src/stores/products.js';
 
 const ISSUER = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
 const OTHER_ISSUER = 'GDI53A4VSMMYMVVTLO3X4SMZXWIPWN3ETEKTFVPOYO67A5FPLLK4T3YR';
@@ -161,7 +164,7 @@ const outcomes: Outcome[] = [
 
 for (const { guarantee, product, linkActive = true, pays, asset = NATIVE, expect } of outcomes) {
   t.test(guarantee, async (t) => {
-    const verdict = judge({ link: { active: linkActive }, product, asset, amount: amount(pays) });
+    const verdict = judgeByTerms({ active: linkActive }, product, { asset, amount: amount(pays) });
     const [status, reason, expected, excess = null, shortfall = null] = expect;
     const text = (stroops: bigint | null) => (stroops === null ? null : formatAmount(stroops));
     t.strictSame(
@@ -179,17 +182,26 @@ for (const { guarantee, product, linkActive = true, pays, asset = NATIVE, expect
 
 t.test('a FIXED product without a price judges nothing', async (t) => {
   const product = { ...fixed('1'), price: null };
-  t.throws(() => judge({ link: { active: true }, product, asset: NATIVE, amount: 1n }), RangeError);
+  t.throws(() => judgeByTerms({ active: true }, product, { asset: NATIVE, amount: 1n }), RangeError);
 });
 
 t.test('an unmatched payment has a reason and no amounts', async (t) => {
-  t.strictSame(unmatched('unknown_memo'), {
+  t.strictSame(verdictOf('unknown_memo', null), {
+    outcome: 'unknown_memo',
     status: 'UNMATCHED',
     reason: 'unknown_memo',
     expectedAmount: null,
     excessAmount: null,
     shortfallAmount: null,
+    value: null,
   });
+});
+
+t.test('every reason of the contract belongs to one outcome, with its meaning', async (t) => {
+  const outcomes = Object.values(OUTCOMES);
+  const reasons = outcomes.flatMap(({ reason }) => reason ?? []);
+  t.strictSame([...reasons].sort(), [...PAYMENT_REASONS].sort());
+  for (const { meaning } of outcomes) t.match(meaning, /^[A-Z].+\.$/);
 });
 
 t.test('an asset is its code and its issuer', async (t) => {
@@ -284,25 +296,26 @@ t.test('what a payment names: its muxed destination first, then its memo, in any
 const at = (iso: string, ledger: number | null): LedgerStamp => ({ at: new Date(iso), ledger });
 const closed = (ledger: number, iso: string) => ({ ledger, closedAt: new Date(iso) });
 
-t.test('terms count from the first ledger that closes at or after them', async (t) => {
+t.test('a change counts from the first ledger that is certain to have closed after it', async (t) => {
   const stamp = at('2026-01-01T00:00:10.900Z', 100);
-  t.notOk(
-    isAtOrAfter(closed(100, '2026-01-01T00:00:10Z'), stamp),
-    'a ledger that had closed before the moment, in the same second',
+  t.equal(sideOf(closed(100, '2026-01-01T00:00:10Z'), stamp), 'before', 'known to have closed, in the same second');
+  t.equal(sideOf(closed(101, '2026-01-01T00:00:10Z'), stamp), 'either', 'the next one, of the same second');
+  t.equal(
+    sideOf(closed(101, '2026-01-01T00:00:10Z'), { ...stamp, isNewest: true }),
+    'after',
+    'unless 100 was the newest',
   );
-  t.ok(isAtOrAfter(closed(101, '2026-01-01T00:00:10Z'), stamp), 'the next one, which shows the same whole second');
-  t.notOk(isAtOrAfter(closed(101, '2026-01-01T00:00:09Z'), stamp), 'one that closed a second before');
-  t.ok(isAtOrAfter(closed(102, '2026-01-01T00:00:11Z'), stamp));
-  t.ok(
-    isAtOrAfter(closed(1, '2026-01-01T00:00:10Z'), at('2026-01-01T00:00:10.900Z', null)),
-    'by time alone when no ledger is known',
-  );
+  t.equal(sideOf(closed(101, '2026-01-01T00:00:09Z'), stamp), 'before', 'of the second before');
+  t.equal(sideOf(closed(102, '2026-01-01T00:00:11Z'), stamp), 'after');
+  const untold = at('2026-01-01T00:00:10.900Z', null);
+  t.equal(sideOf(closed(1, '2026-01-01T00:00:10Z'), untold), 'either', 'by time alone when no ledger is known');
+  t.equal(sideOf(closed(1, '2026-01-01T00:00:10Z'), { ...untold, isNewest: true }), 'either');
 });
 
 t.test('a number of the network before it began anew misleads nobody', async (t) => {
   const stamp = at('2026-01-01T00:00:10Z', 1_204_331);
-  t.ok(isAtOrAfter(closed(3, '2026-01-01T00:00:12Z'), stamp));
-  t.notOk(isAtOrAfter(closed(3, '2026-01-01T00:00:09Z'), stamp));
+  t.equal(sideOf(closed(3, '2026-01-01T00:00:12Z'), stamp), 'after');
+  t.equal(sideOf(closed(3, '2026-01-01T00:00:09Z'), stamp), 'before');
 });
 
 t.test('the terms in force are those of the last version that was reached', async (t) => {
@@ -310,12 +323,58 @@ t.test('the terms in force are those of the last version that was reached', asyn
     { from: null, terms: 'first' },
     { from: at('2026-01-01T00:00:10Z', 100), terms: 'second' },
     { from: at('2026-01-01T00:00:20Z', 102), terms: 'third' },
+    { from: at('2026-01-01T00:00:20.500Z', 102), terms: 'fourth' },
   ];
-  t.equal(inForce(history, closed(1, '2015-01-01T00:00:00Z')), 'first', 'a payment older than the product');
-  t.equal(inForce(history, closed(100, '2026-01-01T00:00:10Z')), 'first');
-  t.equal(inForce(history, closed(101, '2026-01-01T00:00:15Z')), 'second');
-  t.equal(inForce(history, closed(103, '2026-01-01T00:00:20Z')), 'third');
-  t.throws(() => inForce([], closed(1, '2026-01-01T00:00:00Z')), RangeError);
+  const inForce = (ledger: number, iso: string) => mayBeInForce(history, closed(ledger, iso));
+  t.strictSame(inForce(1, '2015-01-01T00:00:00Z'), ['first'], 'a payment older than the product');
+  t.strictSame(inForce(100, '2026-01-01T00:00:10Z'), ['first']);
+  t.strictSame(inForce(101, '2026-01-01T00:00:15Z'), ['second']);
+  t.strictSame(inForce(103, '2026-01-01T00:00:20Z'), ['second', 'third', 'fourth'], 'each may have come after it');
+  t.strictSame(inForce(104, '2026-01-01T00:00:21Z'), ['fourth']);
+  t.throws(() => mayBeInForce([], closed(1, '2026-01-01T00:00:00Z')), RangeError);
+});
+
+t.test('of the terms that may be in force the payer has the best', async (t) => {
+  const change = at('2026-01-01T00:00:10.500Z', 100);
+  const paid = { asset: NATIVE, amount: amount('10') };
+  const judged = (
+    ledger: number,
+    iso: string,
+    before: Partial<StoredTerms>,
+    after: Partial<StoredTerms>,
+    link = true,
+  ) => {
+    const terms = (changes: Partial<StoredTerms>): StoredTerms => ({
+      ...{ active: true, assetCode: 'XLM', assetIssuer: null, priceType: 'FIXED', price: '10', minAmount: null },
+      ...changes,
+    });
+    const product = [
+      { from: null, terms: terms(before) },
+      { from: change, terms: terms(after) },
+    ];
+    const switched = [
+      { from: null, terms: { active: true } },
+      { from: change, terms: { active: link } },
+    ];
+    const history = {
+      ...{ link: { history: switched }, product: { history: product } },
+      wallet: { network: 'TESTNET' as const },
+    };
+    const { status, reason } = judgeForLink(history, { ...closed(ledger, iso), ...paid }, () => []);
+    return reason === null ? status : `${status} ${reason}`;
+  };
+  const unsure = [101, '2026-01-01T00:00:10Z'] as const;
+  const sure = [102, '2026-01-01T00:00:11Z'] as const;
+  t.equal(judged(...unsure, {}, {}, false), 'COMPLETED', 'a link that was made inactive');
+  t.equal(judged(...sure, {}, {}, false), 'REJECTED link_inactive');
+  t.equal(judged(...unsure, {}, { active: false }), 'COMPLETED', 'a product that was made inactive');
+  t.equal(judged(...sure, {}, { active: false }), 'REJECTED product_inactive');
+  t.equal(judged(...unsure, {}, { price: '11' }), 'COMPLETED', 'a price that was raised');
+  t.equal(judged(...sure, {}, { price: '11' }), 'UNDERPAID below_price');
+  t.equal(judged(...unsure, { price: '11' }, {}), 'COMPLETED', 'a price that was lowered');
+  t.equal(judged(100, '2026-01-01T00:00:10Z', { price: '11' }, {}), 'UNDERPAID below_price');
+  t.equal(judged(...unsure, { active: false }, {}), 'COMPLETED', 'a product that was made active');
+  t.equal(judged(...unsure, { price: '12' }, { price: '11' }), 'UNDERPAID below_price', 'too little either way');
 });
 
 t.test('a wallet counts what came in its windows, no more and no less', async (t) => {
@@ -325,9 +384,11 @@ t.test('a wallet counts what came in its windows, no more and no less', async (t
   ];
   const watched = (ledger: number, iso: string) => isWatched(windows, closed(ledger, iso));
   t.notOk(watched(100, '2026-01-01T00:00:09Z'), 'before its creation');
+  t.ok(watched(101, '2026-01-01T00:00:10Z'), 'of the second of its creation');
+  t.ok(watched(105, '2026-01-01T00:00:30Z'), 'of the second in which it was made inactive');
   t.ok(watched(101, '2026-01-01T00:00:14Z'));
   t.ok(watched(104, '2026-01-01T00:00:29Z'), 'in the last ledger before it was made inactive');
-  t.notOk(watched(105, '2026-01-01T00:00:34Z'), 'while inactive');
+  t.notOk(watched(106, '2026-01-01T00:00:34Z'), 'while inactive');
   t.notOk(watched(110, '2026-01-01T00:00:59Z'));
   t.ok(watched(111, '2026-01-01T00:01:04Z'), 'active again');
   t.notOk(isWatched([], closed(1, '2026-01-01T00:00:00Z')));

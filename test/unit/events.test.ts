@@ -4,13 +4,13 @@ import { EVENT_KINDS, EVENT_TYPES, predecessorOf } from '../../contracts/event-k
 import { eventSchema, webhookPayloadSchema } from '../../contracts/events.js';
 import { eventDataExample, eventExample } from '../../contracts/examples.js';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../../contracts/payments.js';
-import { effectsOf } from '../../src/domain/payment-effects.js';
+import { followingFrom } from '../../src/payments/settle.js';
 
 const MATCHED = PAYMENT_STATUSES.filter((status) => status !== 'UNMATCHED');
 const none = { events: [], counted: { payments: 0, received: 0 } };
 
 t.test('what was read from the ledger is received, completed and counted by its status', (t) => {
-  const first = (status: PaymentStatus, paymentLinkId: string | null) => effectsOf(null, { status, paymentLinkId });
+  const first = (status: PaymentStatus, paymentLinkId: string | null) => followingFrom(null, { status, paymentLinkId });
   t.same(first('COMPLETED', 'link_1'), {
     events: ['payment.received', 'payment.completed'],
     counted: { payments: 1, received: 1 },
@@ -24,14 +24,14 @@ t.test('what was read from the ledger is received, completed and counted by its 
 t.test('an assigned payment has the effects of one that was read with its link', (t) => {
   for (const status of MATCHED) {
     const after = { status, paymentLinkId: 'link_1' };
-    t.same(effectsOf({ status: 'UNMATCHED', paymentLinkId: null }, after), effectsOf(null, after), status);
+    t.same(followingFrom({ status: 'UNMATCHED', paymentLinkId: null }, after), followingFrom(null, after), status);
   }
   t.end();
 });
 
 t.test('an accepted payment is completed once, and counted if it was not counted before', (t) => {
   const accept = (status: PaymentStatus) =>
-    effectsOf({ status, paymentLinkId: 'link_1' }, { status: 'COMPLETED', paymentLinkId: 'link_1' });
+    followingFrom({ status, paymentLinkId: 'link_1' }, { status: 'COMPLETED', paymentLinkId: 'link_1' });
   t.same(accept('UNDERPAID'), { events: ['payment.completed'], counted: { payments: 0, received: 0 } });
   t.same(accept('REJECTED'), { events: ['payment.completed'], counted: { payments: 1, received: 0 } });
   t.same(accept('COMPLETED'), none);
@@ -47,7 +47,7 @@ t.test('whatever the way to a state, its events and counts add up to the same', 
       { status: judged, paymentLinkId: 'l' },
       { status: 'COMPLETED' as const, paymentLinkId: 'l' },
     ];
-    const steps = way.slice(1).map((after, index) => effectsOf(way[index]!, after!));
+    const steps = way.slice(1).map((after, index) => followingFrom(way[index]!, after!));
     t.same(
       steps.flatMap(({ events }) => events),
       ['payment.received', 'payment.completed'],

@@ -257,7 +257,18 @@ t.test('what moves nothing to another account is ignored, and says why', async (
   t.equal(reasonOf(accountMerge({}, { merged: ['0'] })), 'nothing_moved');
   t.equal(reasonOf(hostFunction([])), 'no_account_credited');
   t.equal(reasonOf(hostFunction(null)), 'no_account_credited');
-  t.equal(reasonOf(hostFunction([change({ to: CONTRACT })])), 'no_account_credited');
+  t.equal(reasonOf(hostFunction([change({ from: CONTRACT, to: CONTRACT })])), 'no_account_credited');
+});
+
+t.test('what an account pays a contract is understood, too: it may be a refund', async (t) => {
+  const paid = (fields: Json) => creditsOf(hostFunction([change({ to: CONTRACT, ...fields })]))[0];
+  t.match(paid({}), { receiver: CONTRACT, sender: PAYER, amount: 10_000_000n });
+  t.match(paid({ type: 'mint', from: undefined }), { receiver: CONTRACT, sender: ISSUER });
+  t.match(parseRecord(hostFunction([change({ to: CONTRACT, amount: 'much' })])), {
+    kind: 'credits',
+    credits: [],
+    parked: [{ receivers: [PAYER] }],
+  });
 });
 
 t.test('success is a fact of the record or of its transaction, never a guess', async (t) => {

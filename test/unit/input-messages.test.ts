@@ -2,7 +2,7 @@
 import t from 'tap';
 import { contract } from '../../contracts/index.js';
 import type { Operation } from '../../contracts/operation.js';
-import { allFieldErrors } from '../../src/api/input.js';
+import { checkInput } from '../../src/api/input.js';
 
 const { checkouts, events, wallets, webhooks } = contract;
 const NOW = new Date('2026-11-23T12:00:00Z');
@@ -10,7 +10,9 @@ const hook = { name: 'shop', url: 'https://shop.example/hook' };
 
 const messagesOf = (operation: Operation, body: object) =>
   Object.fromEntries(
-    allFieldErrors(operation, body, { now: NOW, networks: ['LOCAL'] }).map(({ path, message }) => [path, message]),
+    checkInput(operation, body, { now: NOW, networks: ['LOCAL'], allowPrivate: false })
+      .faults.list()
+      .map(({ path, message }) => [path, message]),
   );
 
 t.test('each fault is named in words of this service, not in those of a library', async (t) => {
@@ -28,6 +30,15 @@ t.test('each fault is named in words of this service, not in those of a library'
       'expiresAt',
       'Must be an ISO 8601 timestamp with an offset, such as 2026-11-21T09:30:00Z, or a date.',
     ],
+    ...['http://localhost:4000/hook', 'http://127.0.0.1/', 'http://[::1]:1', 'http://shop.localhost'].map(
+      (url): [Operation, object, string, string] => [
+        webhooks.update,
+        { ...hook, url },
+        'url',
+        'Must be an https URL. For an endpoint on your machine run `webhook listen --forward <url>`, which registers a webhook and passes deliveries on.',
+      ],
+    ),
+    [webhooks.create, { ...hook, url: 'http://shop.example' }, 'url', 'Must be an https URL.'],
     [webhooks.create, { ...hook, events: [] }, 'events', 'Must have at least 1 entry.'],
     [
       webhooks.create,

@@ -3,15 +3,18 @@ import { request } from 'node:http';
 import fc from 'fast-check';
 import t from 'tap';
 import { createRateLimit } from '../../src/http/rate-limit.js';
-import { checkoutStateOf, timeLeft, withCheckout } from '../../src/page/checkout-state.js';
+import { checkoutStateOf, withCheckout } from '../../src/page/checkout-state.js';
 import { type EnteredAmount, judgeEntered } from '../../src/page/entered-amount.js';
 import { shownImage } from '../../src/page/headers.js';
 import { html, trusted } from '../../src/page/html.js';
 import { openerOf } from '../../src/page/opener.js';
 import { pageStateOf } from '../../src/page/page-state.js';
 import { PAGE_MEMORY_MS, type PagePayment } from '../../src/page/types.js';
+import { wordsOf } from '../../src/page/words.js';
 import { createMemoryFeed, ISSUER, pageCheckout, pageLink, servePages } from '../helpers/browser.js';
 import { eventually } from '../helpers/service.js';
+
+const EN = wordsOf('en');
 
 const escaped = (text: string) =>
   text.replace(/[&<>"']/g, (mark) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' })[mark]!);
@@ -27,7 +30,7 @@ t.test('a value in a template is text, whatever it holds; only markup made here 
 
 t.test('what a payer writes becomes an exact amount or one clear sentence', async (t) => {
   const judge = (entered: unknown, minAmount: string | null = null) =>
-    judgeEntered(entered, pageLink('x', { product: { priceType: 'CUSTOM', price: null, minAmount } }).product);
+    judgeEntered(EN, entered, pageLink('x', { product: { priceType: 'CUSTOM', price: null, minAmount } }).product);
   const valid: [string, string][] = [
     ['10', '10'],
     [' 10.50 ', '10.5'],
@@ -103,7 +106,7 @@ t.test('the first complete payment stays on top; before that the newest one tell
   const refused = at(2, { status: 'REJECTED', reason: 'wrong_asset', assetCode: 'USDC', assetIssuer: ISSUER });
   const paid = at(3, { reason: 'overpaid', amount: '30', excessAmount: '5' });
   const later = at(4, { amount: '26' });
-  const tell = (...payments: PagePayment[]) => pageStateOf(link, payments, '/p/x');
+  const tell = (...payments: PagePayment[]) => pageStateOf(EN, link, payments, '/p/x');
 
   t.match(tell(), { state: 'WAITING', payable: true, announcement: '' });
   t.match(tell(under), { state: 'UNDERPAID', payable: true, title: /^5 XLM short/, announcement: /judged on its own/ });
@@ -122,6 +125,28 @@ t.test('the first complete payment stays on top; before that the newest one tell
   for (const reason of ['link_inactive', 'product_inactive'] as const) {
     t.match(tell({ ...refused, reason }).announcement, /merchant, who can send it back/);
   }
+});
+
+t.test('a page says what was sent back, and not that the merchant has it', async (t) => {
+  const link = pageLink('x');
+  const came = createMemoryFeed().pay('link_x', {});
+  const tell = (changes: Partial<PagePayment>) => pageStateOf(EN, link, [{ ...came, ...changes }], '/p/x');
+  const refused = { status: 'REJECTED', reason: 'checkout_paid' } as const;
+  t.match(tell({ ...refused, refundedAmount: '25' }).html.text, /Sent back.*The merchant has sent back 25 XLM/s);
+  t.notMatch(tell({ ...refused, refundedAmount: '25' }).html.text, /merchant’s account/);
+  t.match(tell({ ...refused, refundedAmount: '5' }).html.text, /5 XLM of it were sent back already/);
+  t.match(tell({ refundedAmount: '25' }), { title: /^Sent back/ });
+  t.match(tell({ refundedAmount: '5' }), { title: /^Paid, 5 XLM sent back/ });
+  const order = pageCheckout('x', { status: 'PAID', received: '25' });
+  const ofOrder = (refundedAmount: string | null) =>
+    checkoutStateOf(EN, order, [{ ...came, refundedAmount }], '/c/x').title;
+  t.match([ofOrder(null), ofOrder('5'), ofOrder('25')], [/^Paid ·/, /^Paid, 5 XLM sent back/, /^Sent back/]);
+  const paidInManyParts = pageCheckout('x', { status: 'PAID', received: '25', refunded: '25' });
+  t.match(
+    checkoutStateOf(EN, paidInManyParts, [{ ...came, refundedAmount: '1' }], '/c/x').title,
+    /^Sent back/,
+    'all of it, not what is shown',
+  );
 });
 
 t.test('a page that takes no payments tells neither address nor memo nor code', async (t) => {
@@ -173,7 +198,7 @@ t.test('every answer is strict: no foreign content, no framing, nothing kept', a
   }
   const page = await (await fetch(`${url}/p/image`)).text();
   t.notMatch(page, /<script(?![^>]* src=)|<style| style="| on[a-z]+="/i, 'nothing inline');
-  const foreign = page.match(/(?:src|href|action)="(?!\/|web\+stellar:)[^"]*"/g);
+  const foreign = page.match(/(?:src|href|action)="(?!\/|\?lang=|web\+stellar:)[^"]*"/g);
   t.strictSame(foreign, [`src="${image}"`], 'the image is the only foreign address');
 
   const assets = [...page.matchAll(/"(\/page\/[^"]+)"/g)].map(([, path]) => path!);
@@ -290,7 +315,7 @@ t.test('the status knows what came since the page was opened, and nothing of the
   const { url, feed } = await servePages(t, [pageLink('x'), pageLink('y')]);
   const ago = (ms: number) => new Date(Date.now() - ms);
   feed.pay('link_x', { amount: '26', createdAt: ago(2 * PAGE_MEMORY_MS) });
-  feed.pay('link_x', { amount: '27', createdAt: ago(60_000) });
+  feed.pay('link_x', { amount: '27', createdAt: ago(60_000), value: { currency: 'EUR', amount: '6.75' } });
   feed.pay('link_y', { amount: '28', createdAt: ago(60_000) });
   const status = async (since: string) =>
     (await (await fetch(`${url}/p/x/status${since}`)).json()) as { payments: PagePayment[] };
@@ -303,6 +328,7 @@ t.test('the status knows what came since the page was opened, and nothing of the
   }
   const { payments } = await status('?since=0');
   t.notOk('id' in payments[0]!);
+  t.notOk('value' in payments[0]!, 'nor what the books say');
   t.equal(payments[0]!.senderShort.length, 9);
 });
 
@@ -560,7 +586,13 @@ t.test(
   'the page of a checkout in every state, without the script: what is said, and whether address and code are shown',
   async (t) => {
     const states = [
-      ['open', {}, true, 200, [/Pay 25 XLM/, /59 min \d+ s<\/span> left|1 h 0 min<\/span> left/, /Cancel and go back/]],
+      [
+        'open',
+        {},
+        true,
+        200,
+        [/Pay 25 XLM/, /59 min \d+ sec<\/span> left|1 hr 0 min<\/span> left/, /Cancel and go back/],
+      ],
       [
         'part',
         { received: '20', remaining: '5', quantity: 3 },
@@ -633,14 +665,14 @@ t.test('the way back keeps the query of the shop and adds the checkout', async (
 t.test('the time that is left is told in two units', async (t) => {
   const minute = 60_000;
   for (const [ms, text] of [
-    [-5, '0 s'],
-    [999, '0 s'],
-    [45_000, '45 s'],
-    [5 * minute, '5 min 0 s'],
-    [200 * minute, '3 h 20 min'],
-    [90 * 24 * 60 * minute, '90 d 0 h'],
+    [-5, '0 sec'],
+    [999, '0 sec'],
+    [45_000, '45 sec'],
+    [5 * minute, '5 min 0 sec'],
+    [200 * minute, '3 hr 20 min'],
+    [90 * 24 * 60 * minute, '90 days 0 hr'],
   ] as const) {
-    t.equal(timeLeft(ms), text);
+    t.equal(EN.timeLeft(ms), text);
   }
-  t.equal(checkoutStateOf(pageCheckout('x', { ended: true }), []).state, 'CHECKING');
+  t.equal(checkoutStateOf(EN, pageCheckout('x', { ended: true }), [], '/c/x').state, 'CHECKING');
 });

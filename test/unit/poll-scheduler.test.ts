@@ -1,6 +1,6 @@
 /** A few hours of looking for ledgers, in no time: how many requests it takes and how long a ledger waits to be seen. */
 import t from 'tap';
-import { createPollScheduler } from '../../src/collect/poll-scheduler.js';
+import { createPollScheduler } from '../../src/ingest/poll-scheduler.js';
 
 const HOUR_MS = 3_600_000;
 const HOURS = 3;
@@ -122,4 +122,24 @@ t.test('without a budget a ledger is looked for at a quarter of the poll interva
   pace.saw(1, 100);
   t.equal(pace.waitMs(100), 250);
   t.equal(pace.waitMs(1000), 0);
+});
+
+t.test('what others send is made room for, but not below what reading every ledger takes', async (t) => {
+  const looksOf = (perHour: number, othersPerMinute: number) => {
+    const pace = createPollScheduler({ pollIntervalMs: 1000, requestsPerHour: perHour });
+    let [nowMs, requests, saidMs] = [0, 0, 0];
+    while (nowMs < HOUR_MS) {
+      pace.saw(Math.floor(nowMs / 5000), nowMs);
+      pace.spent(2);
+      requests += 2;
+      const minutes = (nowMs - saidMs) / 60_000;
+      pace.othersSpent(minutes * othersPerMinute, nowMs);
+      saidMs = nowMs;
+      nowMs += Math.max(10, pace.waitMs(nowMs));
+    }
+    return requests;
+  };
+  const [alone, beside] = [looksOf(3600, 0), looksOf(3600, 30)];
+  t.ok(beside <= 0.75 * alone && beside >= 1300, `${alone} alone, ${beside} beside 1800 of others`);
+  t.ok(looksOf(600, 5) >= 0.9 * looksOf(600, 0), 'a small budget is the watcher’s');
 });

@@ -1,7 +1,7 @@
 /** Pages read ahead come in order, each once, and never more of them than were asked for. */
 import fc from 'fast-check';
 import t from 'tap';
-import { readAhead } from '../../src/collect/read-ahead.js';
+import { readAhead } from '../../src/ingest/read-ahead.js';
 import type { CursorDoc } from '../../src/stores/cursors.js';
 
 const start = { cursor: '0' } as CursorDoc;

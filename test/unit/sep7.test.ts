@@ -1,7 +1,8 @@
 import { Account, Asset, BASE_FEE, Keypair, Memo, Networks, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import fc from 'fast-check';
 import t from 'tap';
-import { type PayMemo, payUri } from '../../src/domain/sep7.js';
+import { originDomainOf, type PayMemo, payUri, signedUri } from '../../src/domain/sep7.js';
+import { privateKeyOf } from '../../src/domain/webhook-key.js';
 
 const DESTINATION = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
 const ISSUER = 'GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN';
@@ -104,4 +105,34 @@ t.test('whatever a text memo holds, it decodes to the same', async () => {
       return decode(uri).memo === memo && decode(uri).memo_type === 'MEMO_TEXT';
     }),
   );
+});
+
+t.test('a request is signed as the example of SEP-7 is', async (t) => {
+  const seed = Keypair.fromSecret('SBPOVRVKTTV7W3IOX2FJPSMPCJ5L2WU2YKTP3HCLYPXNI5MDIGREVNYC').rawSecretKey();
+  const key = privateKeyOf(Buffer.from(seed).toString('base64'));
+  const request =
+    'web+stellar:pay?destination=GCALNQQBXAPZ2WIRSDDBMSTAKCUH5SG6U76YBFLQLIXJTF7FE5AX7AOO&amount=120.1234567&memo=skdjfasf&msg=pay%20me%20with%20lumens';
+  t.equal(
+    signedUri(request, 'someDomain.com', key),
+    `${request}&origin_domain=someDomain.com&signature=JTlGMGzxUv90P2SWxUY9xo%2BLlbXaDloend6gkpyylY8X4bUNf6%2F9mFTMJs7JKqSDPRtejlK1kQvrsJfRZSJeAQ%3D%3D`,
+  );
+});
+
+t.test('a domain vouches for requests only where its stellar.toml is this service’s', async (t) => {
+  for (const [url, domain] of [
+    ['https://pay.shop.example', 'pay.shop.example'],
+    ['https://pay.shop.example/', 'pay.shop.example'],
+    ['https://pay.shop.example:443', 'pay.shop.example'],
+    ['https://PAY.shop.example', 'pay.shop.example'],
+    ['https://bücher.example', 'xn--bcher-kva.example'],
+    ['http://pay.shop.example', null],
+    ['https://pay.shop.example:8443', null],
+    ['https://pay.shop.example/pay', null],
+    ['https://localhost', null],
+    ['https://shop', null],
+    ['https://192.0.2.7', null],
+    ['https://[2001:db8::7]', null],
+    ['http://127.0.0.1:3000', null],
+  ] as const)
+    t.equal(originDomainOf(url), domain, url);
 });

@@ -1,9 +1,10 @@
 /** What Horizon's answers to a submitted payment mean, and the bounds of what payers may cost: the rest is in test/e2e/wallet-payments.test.ts. */
 import t from 'tap';
-import { createPayerLedger, type PayerLedger } from '../../src/collect/payer-ledger.js';
-import { LedgerUnavailable, SourceError } from '../../src/ledger/errors.js';
+import { createPayerLedger, type PayerLedger } from '../../src/ingest/payer-ledger.js';
+import { BudgetUsedUp, LedgerUnavailable, SourceError } from '../../src/ledger/errors.js';
 import { toSubmission } from '../../src/ledger/horizon/submission.js';
 import { refusalSentence } from '../../src/page/refusal.js';
+import { wordsOf } from '../../src/page/words.js';
 import { ADDRESS, pageLink, servePages } from '../helpers/browser.js';
 
 const problem = (tail: string, extras?: object) => ({ type: `https://stellar.org/horizon-errors/${tail}`, extras });
@@ -40,31 +41,32 @@ t.test("each of Horizon's answers to a transaction is understood, and no other",
 
 t.test('every refusal is a sentence, also one that nobody has heard of', async (t) => {
   for (const code of ['op_underfunded', 'op_src_no_trust', 'op_line_full', 'tx_bad_seq', 'tx_too_late', 'op_what']) {
-    t.match(refusalSentence(code, pageLink('x')), /^[A-Z].*\.$/, code);
+    t.match(refusalSentence(wordsOf('en'), code, pageLink('x')), /^[A-Z].*\.$/, code);
   }
 });
 
-t.test('payers have a share of the requests and of the connections, and no more', async (t) => {
-  const waiting: (() => void)[] = [];
-  const session = { submit: () => new Promise((resolve) => waiting.push(() => resolve({ state: 'applied' }))) };
-  let waitSeconds = 0;
-  const payers = createPayerLedger({
-    ledgers: new Map([['PUBLIC', { session: () => session as never }]]),
-    share: () => waitSeconds,
-  });
-  const sent = Array.from({ length: 8 }, () => payers.submit('PUBLIC', 'x'));
-  t.match(await payers.submit('PUBLIC', 'x'), { state: 'busy' }, 'eight at once');
-  for (const answer of waiting.splice(0)) answer();
-  t.same(await Promise.all(sent), Array(8).fill({ state: 'applied' }));
-  waitSeconds = 7;
-  t.same(await payers.submit('PUBLIC', 'x'), { state: 'busy', waitSeconds: 7 });
-  t.equal(waiting.length, 0, 'the ledger is not asked');
-  t.same(await payers.submit('TESTNET', 'x'), { state: 'unavailable' });
-
-  const away = { session: () => ({ sequenceOf: () => Promise.reject(new LedgerUnavailable('away', 1)) }) as never };
-  const cut = createPayerLedger({ ledgers: new Map([['PUBLIC', away]]), share: () => 0 });
-  t.same(await cut.sequenceOf('PUBLIC', ADDRESS), { state: 'unavailable' });
-});
+t.test(
+  'a payer whose share is used up is told when to come again, and other trouble is not taken for that',
+  async (t) => {
+    const asked: unknown[] = [];
+    const ledgerOf = (submit: () => Promise<unknown>) => ({
+      session(asker: unknown) {
+        asked.push(asker);
+        return { submit, sequenceOf: submit } as never;
+      },
+    });
+    const payersOf = (submit: () => Promise<unknown>) =>
+      createPayerLedger({ ledgers: new Map([['PUBLIC', ledgerOf(submit)]]) });
+    const open = payersOf(async () => ({ state: 'applied' }));
+    t.same(await open.submit('PUBLIC', 'x', '192.0.2.1'), { state: 'applied' });
+    t.same(asked, [{ purpose: 'payers', by: '192.0.2.1' }], 'on behalf of its address');
+    t.same(await open.submit('TESTNET', 'x', '192.0.2.1'), { state: 'unavailable' });
+    const busy = payersOf(() => Promise.reject(new BudgetUsedUp(6001)));
+    t.same(await busy.submit('PUBLIC', 'x', '192.0.2.1'), { state: 'busy', waitSeconds: 7 });
+    const away = payersOf(() => Promise.reject(new LedgerUnavailable('away', 1)));
+    t.same(await away.sequenceOf('PUBLIC', ADDRESS, '192.0.2.1'), { state: 'unavailable' });
+  },
+);
 
 t.test('a client that asks too often, or a share that is used up, is 429 in the envelope', async (t) => {
   const payerLedger: PayerLedger = {
@@ -72,8 +74,8 @@ t.test('a client that asks too often, or a share that is used up, is 429 in the 
     submit: async () => ({ state: 'unavailable' }),
   };
   let left = 1;
-  const limitWallet = () => (left-- > 0 ? 0 : 33);
-  const { url } = await servePages(t, [pageLink('x')], { payerLedger, limitWallet });
+  const limit = () => (left-- > 0 ? 0 : 33);
+  const { url } = await servePages(t, [pageLink('x')], { payerLedger, limit });
   const ask = async () => {
     const headers = { 'content-type': 'application/json' };
     const body = JSON.stringify({ account: ADDRESS });

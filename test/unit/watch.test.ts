@@ -1,11 +1,12 @@
 /** The loop around rounds of watching, on a clock that is moved by hand: when it begins a round. What a round does is tested where it is whole. */
 import { pino } from 'pino';
 import t from 'tap';
-import { watch } from '../../src/collect/watch.js';
+import { rateOf, spend } from '../../src/domain/request-rate.js';
+import { watch } from '../../src/ingest/watch.js';
 import type { NetworkLedger } from '../../src/ledger/network-ledger.js';
 import { createLedger } from '../../src/ledger/sources.js';
 import type { NetworkStateStore } from '../../src/stores/network-states.js';
-import { rateOf, spend } from '../../src/stores/request-budgets.js';
+import { budgetOf } from '../helpers/budget.js';
 import { manualClock } from '../helpers/manual-clock.js';
 
 const POLL_MS = 4000;
@@ -34,10 +35,12 @@ async function roundsOf(newestAt: (atMs: number) => number, forMs: number): Prom
         },
       },
       ledger: {
+        othersSpent: () => 0,
         session: () => ({ requests: 1, tip: async () => ({ latestLedger: newestAt(atMs()) }) }),
       } as unknown as NetworkLedger,
       leases: { hold: async () => true, release: async () => undefined, ensureIndexes: async () => undefined },
       networkStates: { noteTrouble: async () => undefined } as unknown as NetworkStateStore,
+      retries: { run: async () => undefined },
       holder: 'test',
       pollIntervalMs: POLL_MS,
       requestsPerHour: null,
@@ -85,13 +88,13 @@ t.test('a small budget is spent on reading, after an outage too', async (t) => {
       horizonUrls: ['http://horizon.example'],
       rpcUrls: [],
       passphrase: 'x',
-      budget: {
-        async take(count) {
-          const spent = spend(wholeAtMicros, clock.nowMs() * 1000, count, rateOf(perHour));
+      budget: budgetOf({
+        async take() {
+          const spent = spend(wholeAtMicros, clock.nowMs() * 1000, 1, rateOf(perHour));
           wholeAtMicros = spent.wholeAtMicros;
           return spent.waitMs;
         },
-      },
+      }),
       clock,
       log: pino({ level: 'silent' }),
       fetch: async (text) => {
@@ -130,6 +133,7 @@ t.test('a small budget is spent on reading, after an outage too', async (t) => {
         ledger: horizon,
         leases: { hold: async () => true, release: async () => undefined, ensureIndexes: async () => undefined },
         networkStates: { noteTrouble: async () => undefined } as unknown as NetworkStateStore,
+        retries: { run: async () => undefined },
         holder: 'test',
         pollIntervalMs: POLL_MS,
         requestsPerHour: perHour,

@@ -1,7 +1,7 @@
 /** What must hold of audits: each that ended tells the books of its ledgers as they were, a difference where records were withheld and nowhere else, and
  *  what was missed is recorded and counted. */
 import { MOVEMENT_KINDS, type Movement, nameOf } from '../accounts.js';
-import { type Chain, firstLedger } from '../chain.js';
+import { type Chain, firstLedger, type Paid } from '../chain.js';
 import { type Doc, type Knowledge, possible } from '../knowledge.js';
 
 export interface StoredAudits {
@@ -46,8 +46,9 @@ function toldFaults({ _id, status, walletId }: Doc, events: readonly Doc[]): str
 
 function endedFaults(known: Knowledge, chain: Chain, address: string, audit: Doc): string[] {
   const { status, fromLedger, toLedger } = audit;
-  const began = toLedger >= firstLedger(0) ? 0 : 1;
   const [resetMs] = known.resetsMs;
+  const isAfterReset = resetMs !== undefined && audit.createdAt.getTime() > resetMs + 1000;
+  const began = toLedger >= firstLedger(0) && !isAfterReset ? 0 : 1;
   // What was taken of one network may have been read of the next, but no difference may come of that.
   const mayMix =
     resetMs !== undefined && audit.createdAt.getTime() <= resetMs + 1000 && audit.finishedAt.getTime() >= resetMs;
@@ -112,13 +113,51 @@ function countFaults(
   const counted = audits.reduce((sum, { missingPayments }) => sum + missingPayments, 0);
   const own = payments.filter((doc) => doc.walletId === walletId);
   const healed = own.filter(({ operationId }) => chain.omitted.has(operationId)).length;
-  // The watcher may have passed over a payment in the last moment before a wallet was active, for which its stamp was too early by then.
+  // The watcher may have passed over a payment in the last moment before a wallet was active, for which its stamp was too early by then, and may have set
+  // aside what lacked its transaction.
   const { active } = known.wallets.get(walletId)!;
   const either = own.filter(
-    ({ operationId, ledgerClosedAt }) =>
-      !chain.omitted.has(operationId) && possible(active, ledgerClosedAt.getTime()).includes(false),
+    ({ operationId, ledgerClosedAt, transactionHash }) =>
+      !chain.omitted.has(operationId) &&
+      (known.isLacking(transactionHash) || possible(active, ledgerClosedAt.getTime()).includes(false)),
   ).length;
   return counted >= healed && counted <= healed + either
     ? []
     : [`audits of ${walletId.slice(-6)} count ${counted} missing payments, and ${healed} were recorded`];
+}
+
+/** Watches every commit of a run. */
+export class AuditObserver {
+  readonly #proven = new Set<string>();
+
+  /** No audit is PROVEN while a payment that the ledger shows to have come to its wallet is parked. @returns what is wrong */
+  see(
+    known: Knowledge,
+    chain: Chain,
+    stored: Record<'audits' | 'payments' | 'parkedRecords', readonly Doc[]>,
+  ): string[] {
+    if (known.resetsMs.length > 0) return [];
+    const fresh = stored.audits.filter(({ _id, status }) => status === 'PROVEN' && !this.#proven.has(_id));
+    for (const { _id } of fresh) this.#proven.add(_id);
+    const open = new Set(
+      stored.parkedRecords.flatMap(({ _id, dismissed }) => (dismissed === null ? _id.split(':')[1]! : [])),
+    );
+    return fresh.flatMap(({ _id, walletId, fromLedger, toLedger }) => {
+      const { address, active } = known.wallets.get(walletId)!;
+      const recorded = new Set(
+        stored.payments.filter((doc) => doc.walletId === walletId).map(({ operationId }) => operationId),
+      );
+      const isHole = ({ receiver, operationId, ledger, closedMs }: Paid) =>
+        receiver === address &&
+        ledger > fromLedger &&
+        ledger <= toLedger &&
+        open.has(operationId) &&
+        !recorded.has(operationId) &&
+        !chain.omitted.has(operationId) &&
+        !possible(active, closedMs).includes(false);
+      return chain.payments
+        .filter(isHole)
+        .map(({ operationId }) => `audit ${_id.slice(-6)} is PROVEN, though the payment ${operationId} is parked`);
+    });
+  }
 }

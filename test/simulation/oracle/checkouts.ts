@@ -5,7 +5,7 @@ import { memoIdOf } from '../../../src/domain/memo.js';
 import type { Chain, Paid } from '../chain.js';
 import { type Change, type Doc, type Knowledge, possible, stampedWithin } from '../knowledge.js';
 import { stroops } from './verdicts.js';
-import { keyOf } from './watching.js';
+import { isExcused, keyOf, surelyActive } from './watching.js';
 
 /** A change of a checkout, as it was committed. */
 interface Transition {
@@ -22,6 +22,8 @@ interface Transition {
 interface State {
   status: string;
   received: bigint;
+  /** What was sent back before it was PAID. */
+  returned: readonly Doc[];
   paidMs: number | null;
 }
 
@@ -41,6 +43,35 @@ const shown = ({ status, reason, expectedAmount, excessAmount, shortfallAmount }
   JSON.stringify(
     [status, reason, stroops(expectedAmount), stroops(excessAmount), stroops(shortfallAmount)].map(String),
   );
+
+/** What was not sent back of a payment. */
+function leftOf({ amount, refundedAmount }: Doc): bigint {
+  const left = stroops(amount)! - stroops(refundedAmount ?? '0')!;
+  return left < 0n ? 0n : left;
+}
+
+const sumOf = (parts: readonly Doc[]): bigint => parts.reduce((sum, each) => sum + BigInt(each.stroops), 0n);
+
+/** What was sent back of an order that was not complete, and booked in one commit. */
+function freshReturns(before: Doc, after: Doc): Doc[] {
+  const known = new Set((before.returned ?? []).map(keyOfReturn));
+  return (after.returned ?? []).filter((each: Doc) => !known.has(keyOfReturn(each)));
+}
+
+/** Stroops of it. */
+const returnedSince = (before: Doc, after: Doc): bigint => sumOf(freshReturns(before, after));
+
+/** Whether the order was not complete where this was sent back, though it is PAID by now. @param all its payments */
+function wasDueAt(checkout: Doc, back: Doc, all: readonly Doc[]): boolean {
+  const isLater = (each: Doc) => inLedgerOrder(each, { changeIndex: 0, ...back }) > 0;
+  const later = all.filter((each) => each.status !== 'REJECTED' && isAssetOf(checkout, each) && isLater(each));
+  const undone = sumOf((checkout.returned ?? []).filter((each: Doc) => isLater({ changeIndex: 0, ...each })));
+  const had = later.reduce((sum, each) => sum - stroops(each.amount)!, BigInt(checkout.received) + undone);
+  return had < stroops(checkout.amount)!;
+}
+
+const keyOfReturn = ({ operationId, closedAt, stroops: amount }: Doc): string =>
+  `${operationId}:${closedAt.getTime()}:${amount}`;
 
 /** Watches every commit of a run. */
 export class CheckoutObserver {
@@ -104,14 +135,28 @@ export class CheckoutObserver {
         isNamedBy(paid, checkout) &&
         !keys.has(keyOf(checkout.walletId, paid)),
     );
-    return missed.map(({ operationId }) => `${name} is EXPIRED, though the payment ${operationId} came in time`);
+    const recorded = new Set(payments.map(({ operationId }) => operationId));
+    const parked = chain.unknownRecords.filter(
+      (record) =>
+        !known.isDismissed &&
+        record.receiver === wallet.address &&
+        record.closedMs >= checkout.createdAt.getTime() &&
+        record.closedMs < endMs &&
+        surelyActive(wallet.active, record.closedMs) &&
+        !recorded.has(record.operationId) &&
+        !isExcused(known, chain, checkout.walletId, record),
+    );
+    return [
+      ...missed.map(({ operationId }) => `${name} is EXPIRED, though the payment ${operationId} came in time`),
+      ...parked.map(({ operationId }) => `${name} is EXPIRED, though the record ${operationId} may have paid it`),
+    ];
   }
 
   /** Once everything is at rest. */
   check(
     known: Knowledge,
     chain: Chain,
-    stored: { checkouts: readonly Doc[]; payments: readonly Doc[]; events: readonly Doc[] },
+    stored: Record<'checkouts' | 'payments' | 'events' | 'parkedRecords', readonly Doc[]>,
   ): string[] {
     const faults = this.#transitions.flatMap((transition) => this.#changeFaults(known, transition));
     const expired = new Set(
@@ -128,7 +173,7 @@ export class CheckoutObserver {
         faults.push(`${name} (${status}) has ${told('checkout.paid')} checkout.paid`);
       if (told('checkout.expired') !== (expired.has(checkout._id) ? 1 : 0))
         faults.push(`${name} (${status}) has ${told('checkout.expired')} checkout.expired`);
-      if (mustHaveEnded(known, chain, checkout)) faults.push(`${name} is OPEN for ever`);
+      if (mustHaveEnded(known, chain, checkout, stored)) faults.push(`${name} is OPEN for ever`);
     }
     return faults;
   }
@@ -136,11 +181,18 @@ export class CheckoutObserver {
   #changeFaults(known: Knowledge, { before, after, came, all }: Transition): string[] {
     const name = `${nameOf(after)}, ${before.status} ${before.received} → ${after.status} ${after.received},`;
     if (before.status === 'PAID' && after.status !== 'PAID') return [`${name} is PAID no longer`];
+    // What is priced in a currency is held against what was shown.
+    if (after.currency) return [];
     if (came.length === 0) return this.#decisionFaults(name, { before, after, all });
     const paidMs = before.paidAt?.getTime() ?? null;
-    let states: State[] = [{ status: before.status, received: BigInt(before.received), paidMs }];
+    const start = { status: before.status, received: BigInt(before.received), returned: before.returned ?? [], paidMs };
+    const gone = returnedSince(before, after);
+    let states: State[] = [start];
     for (const { payment, isAssigned } of came) {
-      const next = states.flatMap((state) => this.#judge(known, after, state, { payment, isAssigned }));
+      const later = all.filter((each) => !came.some((one) => one.payment === each) && inLedgerOrder(each, payment) > 0);
+      // A refund that waited for its payment is booked with it.
+      const place = { later: later.sort(inLedgerOrder), booked: isAssigned ? gone : 0n };
+      const next = states.flatMap((state) => this.#judge(known, after, state, { payment, isAssigned, ...place }));
       states = next.filter(({ verdict }) => verdict === shown(payment)).map(({ state }) => state);
       if (states.length === 0)
         return [
@@ -150,7 +202,7 @@ export class CheckoutObserver {
     const isRight = states.some(
       (state) =>
         state.status === after.status &&
-        state.received === BigInt(after.received) &&
+        state.received - gone === BigInt(after.received) &&
         state.paidMs === (after.paidAt?.getTime() ?? null),
     );
     return isRight ? [] : [`${name} does not follow from its payments`];
@@ -159,11 +211,28 @@ export class CheckoutObserver {
   /** What a merchant's decision, or the end, makes of it. */
   #decisionFaults(name: string, { before, after, all }: Pick<Transition, 'before' | 'after' | 'all'>): string[] {
     if (after.status !== 'PAID') {
-      const isAllowed = before.status === 'OPEN' && before.received === after.received;
+      const gone = returnedSince(before, after);
+      const isAllowed =
+        (before.status === 'OPEN' || gone > 0n) && BigInt(before.received) - gone === BigInt(after.received);
       return isAllowed ? [] : [`${name} changed without a cause`];
     }
-    const taken = all.filter((payment) => isAssetOf(after, payment));
-    const sum = taken.reduce((total, { amount }) => total + stroops(amount)!, 0n);
+    const grown = BigInt(after.received) - BigInt(before.received);
+    // One that came after the end of what is PAID is accepted by itself.
+    const isAlone = (payment: Doc) =>
+      payment.status === 'COMPLETED' &&
+      payment.reason === null &&
+      leftOf(payment) === grown &&
+      payment.ledgerClosedAt >= after.expiresAt;
+    if (before.status === 'PAID') {
+      const fresh = freshReturns(before, after);
+      if (fresh.length === 0) return all.some(isAlone) ? [] : [`${name} took more than came`];
+      // A refund that is read after the payment that made it PAID, and comes before it.
+      const isRight =
+        grown === -sumOf(fresh) && (after.acceptedFrom || fresh.some((each) => wasDueAt(before, each, all)));
+      return isRight ? [] : [`${name} gave back what it had been complete with`];
+    }
+    const taken = all.filter((payment) => isAssetOf(after, payment) && leftOf(payment) > 0n);
+    const sum = taken.reduce((total, payment) => total + leftOf(payment), 0n);
     const isTaken = taken.every(({ status, reason }) => status === 'COMPLETED' && reason === null);
     return taken.length > 0 && isTaken && sum === BigInt(after.received)
       ? []
@@ -175,7 +244,7 @@ export class CheckoutObserver {
     known: Knowledge,
     checkout: Doc,
     state: State,
-    { payment, isAssigned }: { payment: Doc; isAssigned: boolean },
+    { payment, isAssigned, ...place }: { payment: Doc; isAssigned: boolean } & Place,
   ): { verdict: string; state: State }[] {
     const closedMs = payment.ledgerClosedAt.getTime();
     const at = (change: Change<boolean> | undefined) => possible(change ? [NEVER, change] : [NEVER], closedMs);
@@ -184,37 +253,76 @@ export class CheckoutObserver {
     const acceptances = isAssigned ? [true] : at(this.#accepted.get(checkout._id));
     return at(this.#cancelled.get(checkout._id)).flatMap((isCancelled) =>
       acceptances.flatMap((isAccepted) =>
-        productActive.map((isActive) => judge(checkout, state, payment, { isCancelled, isAccepted, isActive })),
+        productActive.map((isActive) =>
+          judge(checkout, state, { payment, isAssigned, ...place }, { isCancelled, isAccepted, isActive }),
+        ),
       ),
     );
   }
 }
 
+/** Payments of the checkout that come after one of them on the ledger. */
+interface Place {
+  later: readonly Doc[];
+  /** Stroops that were sent back of it and booked with it. */
+  booked: bigint;
+}
+
 function judge(
   checkout: Doc,
   state: State,
-  payment: Doc,
+  { payment, isAssigned, later, booked }: { payment: Doc; isAssigned: boolean } & Place,
   { isCancelled, isAccepted, isActive }: { isCancelled: boolean; isAccepted: boolean; isActive: boolean },
 ): { verdict: string; state: State } {
   const total = stroops(checkout.amount)!;
-  const isOver = state.status === 'PAID' && (isAccepted || !checkout.acceptedFrom);
-  const due = isOver || state.received >= total ? 0n : total - state.received;
+  // What was sent back after the payment had not been sent back yet; an assignment asks what is due now.
+  const undone = isAssigned
+    ? []
+    : state.returned.filter((each) => inLedgerOrder(payment, { changeIndex: 0, ...each }) < 0);
+  const all = undone.reduce((sum, each) => sum + BigInt(each.stroops), state.received);
+  const counted = later.filter((each) => each.status !== 'REJECTED' && isAssetOf(checkout, each));
+  const earlier = counted.reduce((sum, each) => sum - stroops(each.amount)!, all);
+  const isOver = state.status === 'PAID' && (isAssigned || (isAccepted && Boolean(checkout.acceptedFrom)));
+  const had = state.status === 'PAID' && !isAssigned ? earlier : all;
+  const due = isOver || had >= total ? 0n : total - had;
   const amount = stroops(payment.amount)!;
   const closedMs = payment.ledgerClosedAt.getTime();
   const say = (...fields: (string | bigint | null)[]) => JSON.stringify(fields.map(String));
   const refuse = (reason: string) => ({ verdict: say('REJECTED', reason, due, null, null), state });
-  if (isCancelled) return refuse('checkout_cancelled');
-  if (closedMs >= checkout.expiresAt.getTime()) return refuse('checkout_expired');
-  if (due === 0n) return refuse('checkout_paid');
-  if (!isActive) return refuse('product_inactive');
-  if (!isAssetOf(checkout, payment)) return refuse('wrong_asset');
-  const received = state.received + amount;
-  if (amount < due)
-    return { verdict: say('UNDERPAID', 'partial', due, null, due - amount), state: { ...state, received } };
+  const isLate = closedMs >= checkout.expiresAt.getTime();
+  const isTaken =
+    state.status === 'PAID' &&
+    checkout.acceptedFrom &&
+    !isAccepted &&
+    !isAssigned &&
+    !isLate &&
+    isAssetOf(checkout, payment);
+  if (!isTaken) {
+    if (isCancelled) return refuse('checkout_cancelled');
+    if (isLate) return refuse('checkout_expired');
+    if (due === 0n) return refuse('checkout_paid');
+    if (!isActive) return refuse('product_inactive');
+    if (!isAssetOf(checkout, payment)) return refuse('wrong_asset');
+  }
+  if (amount < due) {
+    const named = isTaken ? (['COMPLETED', null] as const) : (['UNDERPAID', 'partial'] as const);
+    const received = state.received + (isAssigned ? leftOf(payment) + booked : amount);
+    return { verdict: say(...named, due, null, due - amount), state: { ...state, received } };
+  }
+  const returned = state.returned.filter((each) => !undone.includes(each));
   const excess = amount - due;
+  let reached = (isAssigned ? all : earlier) + amount;
+  const last =
+    reached >= total
+      ? payment
+      : counted.find((each) => {
+          reached += stroops(each.amount)!;
+          return reached >= total;
+        });
+  const paidMs = state.paidMs ?? (last ?? payment).ledgerClosedAt.getTime();
   return {
     verdict: say('COMPLETED', excess > 0n ? 'overpaid' : null, due, excess > 0n ? excess : null, null),
-    state: { status: 'PAID', received, paidMs: state.paidMs ?? closedMs },
+    state: { status: 'PAID', received: all + amount, returned, paidMs },
   };
 }
 
@@ -222,7 +330,19 @@ function judge(
 export const checkoutOf = (paid: Paid, accountId: string, checkouts: readonly Doc[]): Doc | null =>
   checkouts.find((checkout) => checkout.accountId === accountId && isNamedBy(paid, checkout)) ?? null;
 
-/** Whether a checkout is OPEN although all that could pay it was read. Ledgers that are missing keep it OPEN; so does, in a run as short as this one, an
- *  address that no record names: what Horizon says of it does not show how far Horizon is. */
-export const mustHaveEnded = (known: Knowledge, chain: Chain, { status, walletId }: Doc): boolean =>
-  status === 'OPEN' && !known.gaps.has(walletId) && chain.names(known.wallets.get(walletId)!.address);
+/** Whether a checkout is OPEN although all that could pay it was read. Ledgers that are missing keep it OPEN, and so do records that are parked; so
+ *  does, in a run as short as this one, an address that no record names: what Horizon says of it does not show how far Horizon is. */
+export function mustHaveEnded(
+  known: Knowledge,
+  chain: Chain,
+  { status, walletId, expiresAt }: Doc,
+  { parkedRecords }: { parkedRecords: readonly Doc[] },
+): boolean {
+  const { address } = known.wallets.get(walletId)!;
+  if (status !== 'OPEN' || known.gaps.has(walletId) || !chain.names(address)) return false;
+  const open = new Set(parkedRecords.filter(({ dismissed }) => dismissed === null).map(({ _id }) => _id));
+  return !chain.unknownRecords.some(
+    ({ receiver, closedMs, operationId }) =>
+      receiver === address && closedMs < expiresAt.getTime() && open.has(`LOCAL:${operationId}`),
+  );
+}

@@ -7,13 +7,14 @@ import { checkAudits } from './audits.js';
 import { mustHaveEnded } from './checkouts.js';
 import { checkDeliveries, isUnopened, undelivered } from './deliveries.js';
 import { checkPayments } from './payments.js';
+import type { RateObserver } from './rates.js';
 import { checkRefunds, unbooked } from './refunds.js';
 import { checkGapsTold, checkSequences, unnumbered } from './sequences.js';
 import { forgotten, missing, type StoredForWatching } from './watching.js';
 
 export { checkSettled } from './deliveries.js';
 export { EventReader } from './sequences.js';
-export { checkBudget, checkSync } from './watching.js';
+export { checkBudget, checkStrangers, checkSync } from './watching.js';
 
 export interface Stored extends StoredForWatching {
   links: Doc[];
@@ -21,7 +22,6 @@ export interface Stored extends StoredForWatching {
   deliveries: Doc[];
   webhooks: Doc[];
   checkouts: Doc[];
-  parkedRecords: Doc[];
   refunds: Doc[];
   audits: Doc[];
 }
@@ -50,7 +50,7 @@ export const isSent = (stored: Pick<Stored, 'events' | 'deliveries' | 'webhooks'
 /** Whether nothing is left to do: everything that must be read is read, and everything that must be sent is sent. */
 export const isAtRest = (known: Knowledge, chain: Chain, stored: Stored): boolean =>
   isSent(stored) &&
-  !stored.checkouts.some((checkout) => mustHaveEnded(known, chain, checkout)) &&
+  !stored.checkouts.some((checkout) => mustHaveEnded(known, chain, checkout, stored)) &&
   missing(known, chain, stored, everything).length === 0 &&
   unbooked(known, chain, stored).length === 0 &&
   forgotten(known, chain, stored).length === 0;
@@ -71,11 +71,15 @@ export const checkAll = (
   chain: Chain,
   arrivals: readonly Arrival[],
   stored: Stored,
-  { maxAttempts, finals }: { maxAttempts: number; finals: ReadonlyMap<string, string> | null },
+  {
+    maxAttempts,
+    finals,
+    rates,
+  }: { maxAttempts: number; finals: ReadonlyMap<string, string> | null; rates: RateObserver },
 ): string[] => [
   ...missing(known, chain, stored, everything),
   ...forgotten(known, chain, stored),
-  ...checkPayments(known, chain, stored),
+  ...checkPayments(known, chain, stored, rates),
   ...checkRefunds(known, chain, stored),
   ...checkAudits(known, chain, stored, finals),
   ...checkSequences(stored),

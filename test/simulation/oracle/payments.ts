@@ -2,6 +2,7 @@
 import type { Chain } from '../chain.js';
 import { type Doc, type Knowledge, possible } from '../knowledge.js';
 import { checkoutOf } from './checkouts.js';
+import { isPriced, type RateObserver } from './rates.js';
 import { allowedVerdicts, linkOf, stroops } from './verdicts.js';
 import { keyOf } from './watching.js';
 
@@ -15,7 +16,7 @@ export interface StoredPayments {
 const verdictOf = (doc: Doc) =>
   JSON.stringify([doc.status, doc.reason, doc.expectedAmount, doc.excessAmount, doc.shortfallAmount]);
 
-export function checkPayments(known: Knowledge, chain: Chain, stored: StoredPayments): string[] {
+export function checkPayments(known: Knowledge, chain: Chain, stored: StoredPayments, rates: RateObserver): string[] {
   const paidByKey = new Map(chain.payments.map((paid) => [keyOf('', paid), paid]));
   const seen = new Set<string>();
   const faults: string[] = [];
@@ -26,6 +27,10 @@ export function checkPayments(known: Knowledge, chain: Chain, stored: StoredPaym
     seen.add(key);
     const paid = paidByKey.get(keyOf('', doc as never));
     const wallet = known.wallets.get(doc.walletId);
+    if (!paid && toldByEvent(chain, doc, wallet?.address)) {
+      faults.push(...checkEvents(doc, name, stored.events));
+      continue;
+    }
     if (!paid || wallet?.address !== paid.receiver) {
       faults.push(`${name} is invented`);
       continue;
@@ -48,18 +53,53 @@ export function checkPayments(known: Knowledge, chain: Chain, stored: StoredPaym
     else if (!known.accepted.has(doc._id) || doc.status !== 'COMPLETED') {
       const ofCheckout = linkId === null && checkoutOf(paid, wallet.accountId, stored.checkouts);
       if (ofCheckout) faults.push(`${name} belongs to no checkout, not to ${ofCheckout._id}`);
+      if (isPriced(known, linkId, paid)) {
+        faults.push(...rates.linkFaults(known, doc, linkId!), ...checkEvents(doc, name, stored.events));
+        continue;
+      }
       const allowed = allowedVerdicts(paid, linkId, known);
       if (!allowed.includes(verdictOf(doc)))
         faults.push(`${name} is judged ${verdictOf(doc)}, not ${[...new Set(allowed)].join(' or ')}`);
     }
     faults.push(...checkEvents(doc, name, stored.events));
   }
+  for (const doc of stored.payments)
+    faults.push(...checkDecision(doc, known, stored), ...checkUnmatched(doc, known, stored.events));
   const paymentIds = new Set(stored.payments.map(({ _id }) => _id));
   for (const event of stored.events)
     if (event.type.startsWith('payment.') && !paymentIds.has(event.subjectId))
       faults.push(`event ${event._id} has no payment`);
+  for (const checkout of stored.checkouts)
+    if (checkout.currency)
+      faults.push(
+        ...rates.checkoutFaults(
+          known,
+          checkout,
+          stored.payments.filter(({ checkoutId }) => checkoutId === checkout._id),
+        ),
+      );
   return [...faults, ...checkCounters(stored)];
 }
+
+/** A decision is due about what was not taken, while money of it is left that is in no PAID order, unless the merchant dismissed it as it is. */
+function checkDecision(doc: Doc, known: Knowledge, { checkouts }: StoredPayments): string[] {
+  const { _id, status, checkoutId, amount, refundedAmount, dismissal, needsDecision } = doc;
+  const isDismissed = dismissal !== undefined;
+  const faults =
+    isDismissed && !known.dismissed.has(`${_id} ${status}`) ? [`payment ${_id} (${status}) was not dismissed`] : [];
+  const order = checkouts.find((checkout) => checkout._id === checkoutId);
+  const isPart = status === 'UNDERPAID' && order?.status === 'PAID';
+  const isBack = stroops(refundedAmount ?? '0')! >= stroops(amount)!;
+  const isDue = status !== 'COMPLETED' && !isDismissed && !isPart && !isBack;
+  if (needsDecision !== isDue) faults.push(`payment ${_id} (${status}) says needsDecision ${needsDecision}`);
+  return faults;
+}
+
+/** Money of a kind that no client knows, of which Stellar RPC's event tells the parties and the amount. */
+const toldByEvent = (chain: Chain, doc: Doc, address: string | undefined): boolean =>
+  doc.amount === '1' &&
+  doc.assetIssuer === null &&
+  chain.unknownRecords.some(({ operationId, receiver }) => operationId === doc.operationId && receiver === address);
 
 function checkEvents(doc: Doc, name: string, events: readonly Doc[]): string[] {
   const faults: string[] = [];
@@ -71,6 +111,13 @@ function checkEvents(doc: Doc, name: string, events: readonly Doc[]): string[] {
   if (completed !== (doc.status === 'COMPLETED' ? 1 : 0))
     faults.push(`${name} (${doc.status}) has ${completed} payment.completed`);
   return faults;
+}
+
+/** Told once of each payment that belonged to nothing when it was recorded. */
+function checkUnmatched({ _id, status }: Doc, known: Knowledge, events: readonly Doc[]): string[] {
+  const told = events.filter((event) => event.subjectId === _id && event.type === 'payment.unmatched').length;
+  const wasUnmatched = status === 'UNMATCHED' || known.assigned.has(_id) || known.assignedToCheckout.has(_id);
+  return told === (wasUnmatched ? 1 : 0) ? [] : [`payment ${_id} (${status}) has ${told} payment.unmatched`];
 }
 
 function checkCounters({ payments, links }: StoredPayments): string[] {

@@ -8,6 +8,7 @@ export interface StoredForWatching {
   cursors: Doc[];
   networkStates: Doc[];
   payments: Doc[];
+  parkedRecords: Doc[];
 }
 
 /** The watcher begins this many ledgers before what it knows, or ends that many after it, to be safe. */
@@ -22,7 +23,7 @@ const isDropped = (chain: Chain, at: { chain: number; ledger: number }): boolean
   chain.dropped.some((each) => each.chain === at.chain && at.ledger <= each.upTo);
 
 /** Whether money that came at this moment surely counts. */
-const surelyActive = (active: readonly Change<boolean>[], closedMs: number): boolean => {
+export const surelyActive = (active: readonly Change<boolean>[], closedMs: number): boolean => {
   const values = possible(active, closedMs);
   return values.length > 0 && !values.includes(false);
 };
@@ -57,6 +58,9 @@ export function missing(
   upTo: (wallet: Doc) => number,
 ): string[] {
   const keys = new Set(stored.payments.map((doc) => keyOf(doc.walletId, doc as never)));
+  const open = new Set(stored.parkedRecords.filter(({ dismissed }) => dismissed === null).map(({ _id }) => _id));
+  /** It is known to be missing, which may not last. */
+  const isParked = ({ operationId }: Paid, limit: number) => Number.isFinite(limit) && open.has(`LOCAL:${operationId}`);
   const faults: string[] = [];
   for (const wallet of stored.wallets) {
     const { address, active } = known.wallets.get(wallet._id) ?? { address: '', active: [] };
@@ -65,7 +69,8 @@ export function missing(
       if (paid.receiver !== address || paid.ledger > limit) continue;
       if (known.actingSinceMs !== null && paid.closedMs + 1000 > known.actingSinceMs) continue;
       if (!surelyActive(active, paid.closedMs) || keys.has(keyOf(wallet._id, paid))) continue;
-      if (isExcused(known, chain, wallet._id, paid) || isWithheld(known, chain, paid)) continue;
+      if (isParked(paid, limit) || isExcused(known, chain, wallet._id, paid) || isWithheld(known, chain, paid))
+        continue;
       faults.push(lack(wallet._id, paid, isDropped(chain, paid), limit));
     }
   }
@@ -78,16 +83,23 @@ function lack(walletId: string, paid: Paid, wasDropped: boolean, limit: number):
   return `${walletId.slice(-6)} lacks the payment ${paid.operationId}[${paid.changeIndex}] of ledger ${paid.ledger}${dropped}${claim}`;
 }
 
-/** Records that no client understands, that name a wallet of ours, and that were not parked. */
+/** Records that no client understands, that name a wallet of ours, and that were neither parked nor recorded by what their event tells. */
 export function forgotten(
   known: Knowledge,
   chain: Chain,
-  { wallets, parkedRecords }: { wallets: readonly Doc[]; parkedRecords: readonly Doc[] },
+  {
+    wallets,
+    parkedRecords,
+    payments,
+  }: { wallets: readonly Doc[]; parkedRecords: readonly Doc[]; payments: readonly Doc[] },
 ): string[] {
-  const parked = new Set(parkedRecords.map(({ _id }) => _id));
+  const kept = new Set([
+    ...parkedRecords.map(({ _id }) => _id),
+    ...payments.map(({ operationId }) => `LOCAL:${operationId}`),
+  ]);
   return chain.unknownRecords
     .filter((record) => {
-      if (parked.has(`LOCAL:${record.operationId}`)) return false;
+      if (kept.has(`LOCAL:${record.operationId}`)) return false;
       return wallets.some(({ _id, address }) => {
         const active = known.wallets.get(_id)?.active ?? [];
         if (address !== record.receiver) return false;
@@ -156,11 +168,18 @@ export function checkSync(known: Knowledge, chain: Chain, stored: StoredForWatch
 const BUDGET_SPAN_MS = 3_600_000 - 5000;
 
 /** In no hour there are more requests than the budget grants. @param sentMs in their order. @param perHour null without a budget */
-export function checkBudget(sentMs: readonly number[], perHour: number | null): string[] {
+export const checkBudget = (sentMs: readonly number[], perHour: number | null): string[] =>
+  perHour === null || !isOver(sentMs, perHour) ? [] : [`more than ${perHour} requests were sent within an hour`];
+
+/** Pages and payers get at most an eighth of it, and at least one request an hour. */
+export function checkStrangers(sentMs: readonly number[], perHour: number | null): string[] {
   if (perHour === null) return [];
-  const over = sentMs.find((ms, index) => {
+  const share = Math.max(1, Math.floor(perHour / 8));
+  return isOver(sentMs, share) ? [`strangers caused more than ${share} of ${perHour} requests within an hour`] : [];
+}
+
+const isOver = (sentMs: readonly number[], perHour: number): boolean =>
+  sentMs.some((ms, index) => {
     const first = sentMs[index - perHour];
     return first !== undefined && ms - first < BUDGET_SPAN_MS;
   });
-  return over === undefined ? [] : [`more than ${perHour} requests were sent within an hour`];
-}

@@ -1,7 +1,7 @@
 /** MongoDB goes away and comes back. */
 import t from 'tap';
+import { isReady, keepPaying, NO_FAULTS, openShop, prepareKillable, tally } from '../e2e/kill-rounds.js';
 import { eventually } from '../helpers/service.js';
-import { isReady, keepPaying, NO_FAULTS, openShop, prepareKillable, tally } from './kill-rounds.js';
 
 t.test('a MongoDB that hangs makes the service unready and is forgiven when it is back', async (t) => {
   const place = await prepareKillable(t);

@@ -1,6 +1,5 @@
 /** The service and its mongod are killed; nothing is lost, nothing is doubled. */
 import t from 'tap';
-import { eventually } from '../helpers/service.js';
 import {
   isReady,
   keepPaying,
@@ -10,7 +9,8 @@ import {
   prepareKillable,
   tally,
   WEBHOOK_TIMEOUT_MS,
-} from './kill-rounds.js';
+} from '../e2e/kill-rounds.js';
+import { eventually } from '../helpers/service.js';
 
 t.test(
   'SIGKILL of service and mongod at random moments loses, doubles and misjudges no payment, and hides no event',

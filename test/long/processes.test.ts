@@ -1,10 +1,10 @@
 /** Several processes on one database, workers killed: work moves over, and no effect happens twice. */
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
+import { startEventReaders } from '../e2e/event-readers.js';
+import { isReady, keepPaying, NO_FAULTS, openShop, prepareKillable, type Service, tally } from '../e2e/kill-rounds.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { eventually } from '../helpers/service.js';
-import { startEventReaders } from './event-readers.js';
-import { isReady, keepPaying, NO_FAULTS, openShop, prepareKillable, type Service, tally } from './kill-rounds.js';
 
 /** Of the watcher. */
 const LEASE_MS = 5_000;

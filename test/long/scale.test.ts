@@ -52,6 +52,7 @@ const payment = (accountId: string, ids = newId, _id = ids('pay')): PaymentDoc =
   paymentLinkId: null,
   checkoutId: null,
   productId: `prod_${made % 2}`,
+  needsDecision: made % 3 === 0,
   createdAt: createdAtOf(_id),
 });
 const hashOf = (text: string) => createHash('sha256').update(text).digest().readUInt32BE();
@@ -314,6 +315,7 @@ t.test('links are counted exactly as they are made, switched and deleted with th
     _id: newId('link'),
     accountId,
     productId: `prod_${n % 2}`,
+    name: null,
     slug: `s${n}`,
     memo: `M${n}`,
     active: true,
@@ -389,7 +391,15 @@ t.test('checkouts are counted and paged exactly as they are made, paid, expired,
   };
   const make = (count: number) =>
     transaction((session) => checkouts.insert(Array.from({ length: count }, checkout), session));
-  const expire = (ids: string[]) => transaction((session) => stores.system.checkouts.expire(ids, clock.now(), session));
+  const expire = (ids: string[]) =>
+    transaction(async (session) => {
+      const open = await stores.system.checkouts.openOf(ids, session);
+      const closedAt = clock.now();
+      await stores.system.checkouts.update(
+        open.map((each) => ({ ...each, status: 'EXPIRED', closedAt })),
+        session,
+      );
+    });
   const some = async (status: CheckoutDoc['status'], share: number, count: number) => {
     const filter = { accountId, status };
     const skip = Math.floor(share * (await orders.countDocuments(filter)));
@@ -467,12 +477,13 @@ t.test('checkouts are counted and paged exactly as they are made, paid, expired,
 });
 
 t.test(
-  'a search finds exactly the links whose memo, slug or product’s name contains the text, in any case',
+  'a search finds exactly the links whose name, memo, slug or product’s name contains the text, in any case',
   async (t) => {
     const accountId = 'acct_search';
     const request = { page: 1, pageSize: 100 };
     const part = fc.string({ unit: fc.constantFrom('a', 'B', '-', '1'), minLength: 1, maxLength: 6 });
-    const names = fc.sample(fc.record({ slug: part, memo: part }), 60).map(({ slug, memo }, n) => ({
+    const names = fc.sample(fc.record({ name: part, slug: part, memo: part }), 60).map(({ name, slug, memo }, n) => ({
+      name: n % 4 === 0 ? null : name,
       slug: `${slug.toLowerCase()}-s${n}`,
       memo: `${memo.toUpperCase()}M${n}`,
     }));
@@ -503,7 +514,13 @@ t.test(
         const contains = (name: string) => name.toLowerCase().includes(text.toLowerCase());
         const expected = links
           .filter((link) => link.accountId === accountId)
-          .filter((link) => contains(link.memo) || contains(link.slug) || productIds.includes(link.productId))
+          .filter(
+            (link) =>
+              contains(link.name ?? '') ||
+              contains(link.memo) ||
+              contains(link.slug) ||
+              productIds.includes(link.productId),
+          )
           .filter((link) => filter.productId === undefined || link.productId === filter.productId)
           .filter((link) => filter.active === undefined || link.active === filter.active)
           .map(({ _id }) => _id)

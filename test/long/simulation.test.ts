@@ -6,6 +6,8 @@ import { WRITE_CONFLICT } from '../simulation/memory-mongo.js';
 import { simulate } from '../simulation/simulate.js';
 
 const SEEDS = 15;
+/** Seeds that draw webhooks for what is paid: about 70 requests arrive. */
+const FIRST_SEED = 34;
 /** Budget and RPC. */
 const STARVED_SEED = 20_047;
 /** A stop told by a host's clock, a history that leaves records out, a checkout without an owner, a stamp of another network; two windows of an address
@@ -25,7 +27,7 @@ t.test(
     const server = await openDatabaseServer(uri, 'memory');
     t.teardown(() => server.close());
     const sum = { crashes: 0, payments: 0, arrivals: 0 };
-    for (let seed = 1; seed <= SEEDS; seed++) {
+    for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed++) {
       const { violations, crashes, payments, arrivals } = await simulate(server, seed);
       if (violations.length > 0) t.same(violations, [], `seed ${seed}; to see it: npm run simulate -- --seed ${seed}`);
       sum.crashes += crashes;
@@ -33,7 +35,7 @@ t.test(
       sum.arrivals += arrivals;
     }
     t.ok(
-      sum.crashes > SEEDS / 2 && sum.payments > 5 * SEEDS && sum.arrivals > SEEDS,
+      sum.crashes > SEEDS / 2 && sum.payments > 5 * SEEDS && sum.arrivals > 2 * SEEDS,
       `the seeds crashed, paid and delivered: ${JSON.stringify(sum)}`,
     );
   },
@@ -44,7 +46,7 @@ t.test('by Stellar RPC alone and one request a minute, every payment is recorded
   const server = await openDatabaseServer(uri, 'memory');
   t.teardown(() => server.close());
   const { violations, payments, hardships } = await simulate(server, STARVED_SEED);
-  t.same(hardships, ['budget', 'rpc'], 'what the seed draws');
+  for (const name of ['budget', 'rpc']) t.ok(hardships.includes(name), `the seed draws ${name}`);
   t.same(violations, []);
   t.ok(payments > 0);
 });

@@ -1,0 +1,66 @@
+/** The dashboard says of a wallet that records which may have paid it wait, wherever it shows the wallet, until they are settled. */
+import t from 'tap';
+import { axeViolations, openBrowser, watchPage } from '../helpers/browser.js';
+import { eventually, startSelling, startTestService } from '../helpers/service.js';
+
+const service = await startTestService(t);
+const { wallet } = await startSelling(service);
+const account = await service.context.localLedger!.client.fund();
+const other = (await service.api('POST', '/wallets', { name: 'Till', address: account.address, network: 'LOCAL' }))
+  .data;
+const { parkedRecords } = service.context.stores.system;
+const browser = await openBrowser(t);
+const home = `${service.url}/dashboard`;
+
+t.test(
+  'a wallet that parked records may have paid has a badge, and its own words, until they are dismissed',
+  async (t) => {
+    const isRead = async () =>
+      (await service.api('GET', '/wallets')).data.every(({ sync }: { sync: { state: string } }) => sync.state === 'OK');
+    await eventually(isRead, 'both wallets are read');
+    const now = new Date();
+    const later = new Date(now.getTime() + 86_400_000);
+    const ids = ['LOCAL:1', 'LOCAL:2'];
+    await parkedRecords.park(
+      ids.map((_id) => ({
+        ...{ _id, network: 'LOCAL', reason: 'is of an unknown type', raw: '{}', createdAt: now },
+        ...{ concerns: [wallet.address], ledger: null, closedFrom: now, payableUntil: later },
+        ...{ tries: 0, nextTryAt: later, dismissed: null },
+      })),
+    );
+
+    const context = await browser.newContext({ reducedMotion: 'reduce' });
+    t.teardown(() => context.close());
+    const page = await context.newPage();
+    const complaints = watchPage(page);
+    await page.goto(home);
+    await page.getByLabel('API key').fill(service.apiKey);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.locator('nav[aria-label=Dashboard]').waitFor({ state: 'attached' });
+    const shown = async (path: string) => {
+      await page.goto(`${home}${path}`);
+      await eventually(async () => (await page.locator('.loading').count()) === 0, `${path} is loaded`);
+    };
+    const waiting = page.locator('.badge', { hasText: 'Records wait' });
+
+    await page.locator('.troubles').getByText('Records wait').waitFor();
+    t.match(await page.locator('.troubles li', { hasText: 'Records wait' }).innerText(), /may be payments/);
+    await shown('/wallets');
+    const row = (name: string) => page.locator('tbody tr', { hasText: name });
+    t.equal(await row(wallet.name).locator(waiting).count(), 1);
+    t.equal(await row(other.name).locator(waiting).count(), 0, 'what cannot have paid it says nothing of it');
+    t.strictSame(await axeViolations(page), []);
+    await shown(`/wallets/${wallet.id}`);
+    t.equal(await waiting.count(), 1);
+    t.match(await page.locator('.lead').first().innerText(), /orders that they may have paid stay open/);
+    t.match(await page.locator('dl', { hasText: 'Records that wait' }).first().innerText(), /Records that wait\s+2/);
+    t.strictSame(await axeViolations(page), []);
+
+    for (const id of ids) t.ok(await parkedRecords.dismiss(id, { at: new Date(), why: 'no money' }));
+    await shown('/wallets');
+    t.equal(await waiting.count(), 0);
+    await shown(`/wallets/${wallet.id}`);
+    t.equal(await page.getByText('Records that wait').count(), 0);
+    t.same(complaints, []);
+  },
+);

@@ -1,0 +1,75 @@
+/** Coming in with a passkey, in a real browser with an authenticator of its own. */
+import type { CDPSession, Page } from 'playwright-core';
+import t from 'tap';
+import { openBrowser } from '../helpers/browser.js';
+import { freePort } from '../helpers/mongo.js';
+import { startTestService } from '../helpers/service.js';
+
+// A passkey is bound to a name: an address is none.
+const port = await freePort();
+const home = `http://localhost:${port}`;
+const service = await startTestService(t, { role: 'api', env: { PORT: String(port), PUBLIC_URL: home } });
+const browser = await openBrowser(t);
+
+async function open(): Promise<{ page: Page; cdp: CDPSession }> {
+  const context = await browser.newContext({ reducedMotion: 'reduce' });
+  t.teardown(() => context.close());
+  context.setDefaultTimeout(45_000);
+  const page = await context.newPage();
+  const cdp = await context.newCDPSession(page);
+  await cdp.send('WebAuthn.enable');
+  await cdp.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      ...{ protocol: 'ctap2', transport: 'internal', automaticPresenceSimulation: true },
+      ...{ hasResidentKey: true, hasUserVerification: true, isUserVerified: true },
+    },
+  });
+  return { page, cdp };
+}
+const invite = async (role: string, name: string) =>
+  (await service.api('POST', '/users', { name, role })).data as { id: string; url: string };
+const ways = (page: Page) => page.locator('nav[aria-label=Dashboard] a').allInnerTexts();
+
+t.test('an owner comes in by the invitation, invites a cashier, signs out and in again', async (t) => {
+  const { page } = await open();
+  await page.goto((await invite('OWNER', 'Olga')).url);
+  await page.getByRole('heading', { name: 'Welcome, Olga' }).waitFor();
+  await page.getByRole('button', { name: 'Make a passkey and sign in' }).click();
+  await page.getByText('Olga, owner').waitFor();
+  t.ok((await ways(page)).includes('API keys'));
+
+  await page.goto(`${home}/dashboard/users/new`);
+  await page.getByLabel('Name').fill('Ben');
+  await page.getByRole('button', { name: 'Make the invitation' }).click();
+  const link = await page.getByRole('dialog').locator('code').innerText();
+  t.match(link, new RegExp(`^${home}/dashboard/invite/[\\w-]{43}$`));
+  await page.getByRole('button', { name: 'I have kept it' }).click();
+  await page.locator('tbody tr', { hasText: 'Ben' }).getByText('Invited').waitFor();
+
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+  await page.getByText('Olga, owner').waitFor();
+
+  const cashier = (await open()).page;
+  await cashier.goto(link);
+  await cashier.getByRole('heading', { name: 'Welcome, Ben' }).waitFor();
+  await cashier.getByRole('button', { name: 'Make a passkey and sign in' }).click();
+  await cashier.waitForURL(/\/dashboard\/pos$/);
+  await cashier.goto(`${home}/dashboard/checkouts`);
+  await cashier.getByText('Ben, cashier').waitFor();
+  t.same(await ways(cashier), ['Point of sale', 'Payments', 'Checkouts']);
+
+  const { data } = await service.api('GET', '/users');
+  await service.api('DELETE', `/users/${data.find(({ name }: any) => name === 'Ben').id}`);
+  await cashier.reload();
+  await cashier.getByRole('button', { name: 'Sign in with a passkey' }).click();
+  await cashier.getByText('This passkey does not sign in here.').waitFor();
+});
+
+t.test('a used invitation says so', async () => {
+  const { page } = await open();
+  const { id, url } = await invite('VIEWER', 'Vera');
+  await service.api('DELETE', `/users/${id}`);
+  await page.goto(url);
+  await page.getByText('This invitation was used already, or has ended.').waitFor();
+});

@@ -1,0 +1,51 @@
+/** What a person reads when a setting cannot work, before anything is opened; and what is told of networks that are no longer watched. */
+import { createServer } from 'node:net';
+import t from 'tap';
+import { usablePort } from '../../src/core/ports.js';
+import { StartupError } from '../../src/domain/startup-error.js';
+import { createMetrics } from '../../src/http/metrics.js';
+import { manualClock } from '../helpers/manual-clock.js';
+
+t.test('a port that is taken and a host that is not there are one line that names the setting', async (t) => {
+  const holder = createServer();
+  const port = await new Promise<number>((resolve) => {
+    holder.listen(0, '127.0.0.1', () => resolve((holder.address() as { port: number }).port));
+  });
+  t.teardown(() => holder.close());
+  const told = async (host: string, port: number, setting: string) => {
+    const error = await usablePort(host, port, setting).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    t.ok(error instanceof StartupError);
+    return (error as StartupError).message;
+  };
+  t.equal(
+    await told('127.0.0.1', port, 'METRICS_PORT'),
+    `METRICS_PORT ${port} is taken on 127.0.0.1: set METRICS_PORT to a free one.`,
+  );
+  for (const host of ['203.0.113.7', 'no-such-host.invalid', '999.1.1.1']) {
+    t.match(await told(host, 0, 'PORT'), new RegExp(`^HOST ${host} is no address of this machine`));
+  }
+  t.ok((await usablePort('127.0.0.1', 0, 'PORT')) > 0);
+});
+
+t.test('series of networks that are not watched are not served', async (t) => {
+  const state = { seenAt: new Date(0), clockAheadMs: 1, sourceWarning: null };
+  const { registry } = createMetrics({
+    networkStates: { all: async () => ['LOCAL', 'TESTNET'].map((_id) => ({ _id, ...state })) } as never,
+    parkedRecords: { count: async () => 0 } as never,
+    networks: ['LOCAL'],
+    clock: manualClock(),
+  });
+  const text = await registry.metrics();
+  for (const name of [
+    'collect_network_silence_seconds',
+    'collect_clock_ahead_seconds',
+    'collect_source_outdated',
+    'collect_protocol_too_new',
+  ]) {
+    t.match(text, new RegExp(`${name}\\{network="LOCAL"\\}`));
+  }
+  t.notMatch(text, /TESTNET/);
+});

@@ -1,0 +1,75 @@
+/** The market of a run with rates: what an XLM is worth in EUR at each moment, and sources that say so, are away, differ, or say something else once. */
+import { parseRate, type Rate } from '../../src/domain/rate.js';
+import { BadAnswer, type RateSource } from '../../src/rates/source.js';
+import type { Random } from './random.js';
+import type { Process, Scheduler } from './scheduler.js';
+
+export const RATE_TIMES = { lockMs: 15_000, maxAgeMs: 30_000 };
+export const INTERVAL_MS = 5000;
+export const CURRENCY = 'EUR';
+
+/** Most neighbors are further apart than a sample may be from the one before. */
+const PRICES = ['0.25', '0.2', '0.26', '0.4', '0.252', '0.125', '0.33'];
+/** Said once, and never confirmed: no two of these are alike, nor like a price. */
+const SPIKES = ['1.5', '0.06', '3.1', '0.011'];
+const LATENCY_MS = { least: 10, most: 600 };
+
+export interface Market {
+  /** Every price that ever was, and since when. */
+  readonly prices: { rate: string; fromMs: number }[];
+  sourcesOf(process: Process): RateSource[];
+  endFaults(): void;
+}
+
+export function createMarket({ random, scheduler }: { random: Random; scheduler: Scheduler }): Market {
+  const prices = [{ rate: PRICES[0]!, fromMs: Number.NEGATIVE_INFINITY }];
+  let isCalm = false;
+  let nextChangeMs = scheduler.nowMs() + random.between(8000, 40_000);
+  let awayUntilMs = 0;
+  let differUntilMs = 0;
+  let spikes = 0;
+  let spikeUntilMs = 0;
+
+  /** Draws what happens from one look to the next. */
+  function pass(): void {
+    const nowMs = scheduler.nowMs();
+    if (isCalm) return;
+    if (nowMs >= nextChangeMs) {
+      const others = PRICES.filter((price) => price !== prices.at(-1)!.rate);
+      prices.push({ rate: random.pick(others), fromMs: nowMs });
+      nextChangeMs = nowMs + random.between(8000, 40_000);
+      scheduler.log(`market: an XLM is worth ${prices.at(-1)!.rate}`);
+    }
+    if (nowMs > awayUntilMs && random.chance(0.02)) awayUntilMs = nowMs + random.between(3000, 40_000);
+    if (nowMs > differUntilMs && random.chance(0.03)) differUntilMs = nowMs + random.between(3000, 15_000);
+    // So short that it is over before the pair is sampled again.
+    if (nowMs > spikeUntilMs + INTERVAL_MS && random.chance(0.06)) {
+      spikeUntilMs = nowMs + 1000;
+      spikes += 1;
+    }
+  }
+
+  function answerOf(index: number): Rate {
+    pass();
+    const nowMs = scheduler.nowMs();
+    if (!isCalm && nowMs < awayUntilMs) throw new BadAnswer('away');
+    if (!isCalm && nowMs < spikeUntilMs) return parseRate(SPIKES[spikes % SPIKES.length]!)!;
+    if (!isCalm && nowMs < differUntilMs && index === 1) return parseRate('0.9')!;
+    return parseRate(prices.at(-1)!.rate)!;
+  }
+
+  return {
+    prices,
+    sourcesOf: (process) =>
+      ['one', 'two'].map((name, index) => ({
+        name,
+        async quote() {
+          await scheduler.sleep(random.between(LATENCY_MS.least, LATENCY_MS.most), process);
+          return { rate: answerOf(index), at: new Date(scheduler.nowMs() + process.clockOffsetMs) };
+        },
+      })),
+    endFaults: () => {
+      isCalm = true;
+    },
+  };
+}

@@ -1,0 +1,70 @@
+/** The table of limits says what the code does. */
+import { readFileSync } from 'node:fs';
+import t from 'tap';
+import { SETTINGS } from '../../src/settings.js';
+
+const text = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
+const rows = [...text('docs/reference/limits.md').matchAll(/^\| (.+) \| (.+) \| `(.+)` \| (?:`([A-Z_]+)` )?\|$/gm)].map(
+  ([, what, whom, fallback, setting]) => ({ what: what!, whom: whom!, fallback: fallback!, setting }),
+);
+
+/** What the rows without a setting are of: a file, and what stands in it before the figure. */
+const IN_CODE: [row: string, file: string, before: string][] = [
+  ['Attempts to sign in', 'src/http/app.ts', 'SIGN_IN_ATTEMPTS = '],
+  ['Sessions of the dashboard', 'src/services/sessions.ts', 'MAX_SESSIONS = '],
+  ['Hours that an invitation lasts', 'src/services/users.ts', 'INVITATION_MS = '],
+  ['Minutes to answer with a passkey', 'src/services/passkeys.ts', 'CHALLENGE_MS = '],
+  ['The same, event streams', 'src/services/event-tail.ts', 'MAX_OPEN = '],
+  ['Streams of payment pages', 'src/page/router.ts', 'MAX_STREAMS_PER_ADDRESS = '],
+  ['The same, page streams', 'src/page/router.ts', 'MAX_STREAMS = '],
+  ['The same, exports', 'src/services/exports.ts', 'MOST_IN_ALL = '],
+  ['Milliseconds that an export lasts', 'src/api/download.ts', 'MAX_MS = '],
+  ['Reports that wait', 'src/services/reports.ts', 'mostWaiting: '],
+  ['Rows of a report', 'contracts/reports.ts', 'MAX_SUMMARY_ROWS = '],
+  ['Entries of a statement', 'src/audit/statement.ts', 'MOST_ITEMS = '],
+  ['Replays in preparation', '', ''],
+  ['Signing secrets', 'src/services/webhooks.ts', 'MAX_SECRETS = '],
+  ['Times that it was made active', 'src/services/wallets.ts', 'MAX_WINDOWS = '],
+  ['Times that it was switched', 'src/services/payment-links.ts', 'MAX_SWITCHES = '],
+  ['Payments on a receipt', 'src/page/receipt.ts', 'MOST_PAYMENTS = '],
+  ['Products that a search', 'src/services/payment-links.ts', 'MAX_PRODUCTS_SEARCHED = '],
+  ['Of those', 'src/domain/request-rate.ts', 'outsiders: '],
+  ['Bytes of a body', 'src/api/rest-body.ts', 'MAX_BODY_BYTES = '],
+  ['Calls of a batch', 'src/api/trpc-http.ts', 'MAX_BATCH_SIZE = '],
+  ['Faults that are listed', 'src/api/input.ts', 'MOST_FAULTS = '],
+  ['Items of a page', 'contracts/primitives.ts', '.max('],
+  ['Characters of an envelope', 'contracts/page-payments.ts', 'MAX_ENVELOPE_CHARACTERS = '],
+  ['Entries of metadata', 'contracts/checkouts.ts', 'MAX_METADATA_ENTRIES = '],
+  ['Quantity', 'contracts/checkouts.ts', 'MAX_QUANTITY = '],
+  ['Characters of a name', 'contracts/primitives.ts', 'nameInput = text({ min: 1, max: '],
+  ['Characters of a description', 'contracts/products.ts', 'description: text({ max: '],
+  ['Characters of a URL', 'contracts/primitives.ts', 'text({ max: '],
+  ['Characters of a search', 'contracts/primitives.ts', 'searchQuery = text({ max: '],
+  ['Words that it is found by', 'src/domain/words.ts', 'MOST_WORDS = '],
+  ['Days until a checkout ends', 'contracts/checkouts.ts', 'MAX_LIFETIME_MS = '],
+  ['Pairs of a currency and an asset', 'src/domain/rate-pair.ts', 'MAX_PAIRS_PER_ACCOUNT = '],
+  ['Changes of an own rate', 'src/services/rates.ts', 'MAX_OWN_CHANGES_PER_HOUR = '],
+  ['Changes of the markup', 'src/stores/accounts.ts', 'CHANGES_KEPT = '],
+];
+
+t.test('every setting that is a limit has its row, with its default', async (t) => {
+  const limits = Object.keys(SETTINGS).filter((name) => /^MAX_|_PER_(MINUTE|HOUR|ACCOUNT)$/.test(name));
+  const listed = rows.flatMap(({ setting }) => setting ?? []);
+  t.same(listed.toSorted(), limits.toSorted());
+  for (const { setting, fallback } of rows)
+    if (setting) t.match(SETTINGS[setting]!.default, new RegExp(`^${fallback}\\b`), setting);
+});
+
+t.test('every row without a setting is of the figure in the code, and has one', async (t) => {
+  const fixed = rows.filter(({ setting }) => setting === undefined);
+  t.equal(fixed.length, IN_CODE.length);
+  for (const [index, [name, file, before]] of IN_CODE.entries()) {
+    const { what, fallback } = fixed[index]!;
+    t.ok(what.startsWith(name.split(',')[0]!), `${name}: ${what}`);
+    if (file === '') continue;
+    const source = text(file)
+      .replace(/(\d)_(?=\d)/g, '$1')
+      .replaceAll('1 / 8', '1/8');
+    t.ok(new RegExp(`${before.replace(/[.({]/g, '\\$&')}${fallback}\\b`).test(source), `${name}: ${fallback}`);
+  }
+});

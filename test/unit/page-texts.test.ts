@@ -1,0 +1,160 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import t from 'tap';
+import { acceptedLanguage, CATALOGUES, LANGUAGES, type TextKey, toLanguage } from '../../src/page/texts/index.js';
+import { localeOf, wordsOf } from '../../src/page/words.js';
+import { ISSUER, pageCheckout, pageLink, servePages } from '../helpers/browser.js';
+
+const KEYS = Object.keys(CATALOGUES.en) as TextKey[];
+const formsOf = (text: string | Record<string, string>) => (typeof text === 'string' ? { other: text } : text);
+const placeholders = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
+/** All of these languages write them as English does. */
+const SAME = new Set<TextKey>(['memo', 'transaction', 'description', 'poster', 'payment', 'amount']);
+
+t.test(
+  'each language has every text, with the placeholders of the English one and the forms that it counts with',
+  async (t) => {
+    t.strictSame(LANGUAGES, ['en', 'de', 'es', 'fr', 'it', 'nl', 'pl', 'pt', 'tr', 'id', 'ja', 'zh', 'ar']);
+    for (const language of LANGUAGES) {
+      const texts = CATALOGUES[language];
+      t.strictSame(Object.keys(texts), KEYS, `${language}: all texts, in the same order`);
+      const plural = new Intl.PluralRules(localeOf(language));
+      const counted = [...new Set(Array.from({ length: 10_001 }, (_, n) => plural.select(n)))];
+      for (const key of KEYS) {
+        const english = CATALOGUES.en[key];
+        const forms = formsOf(texts[key]);
+        const expected = placeholders(formsOf(english).other!);
+        for (const [form, text] of Object.entries(forms)) {
+          // A form for one or two may spell the number out.
+          const spelled = ['one', 'two'].includes(form) && !text.includes('{n}');
+          t.strictSame(placeholders(text), spelled ? [] : expected, `${language} ${key} ${form}`);
+          t.equal(text, text.trim());
+          t.not(text, '');
+        }
+        if (typeof english === 'string') t.equal(typeof texts[key], 'string', `${language} ${key}`);
+        else for (const form of counted) t.ok(form in forms, `${language} ${key} counts ${form}`);
+        if (language !== 'en' && !SAME.has(key) && /[a-z]{3}/.test(formsOf(english).other!.replace(/\{\w+\}/g, '')))
+          t.notSame(texts[key], english, `${language} ${key} is translated`);
+      }
+    }
+  },
+);
+
+t.test('the pages use every text', async (t) => {
+  const folder = new URL('../../src/page/', import.meta.url).pathname.replace('/.test-build', '');
+  const files = readdirSync(folder).filter((name) => name.endsWith('.ts'));
+  const source = files.map((name) => readFileSync(join(folder, name), 'utf8')).join('\n');
+  const unused = KEYS.filter((key) => !source.includes(`'${key}'`));
+  t.strictSame(unused, []);
+});
+
+t.test('the browser’s first language that is here is spoken, English where none is', async (t) => {
+  for (const [header, language] of [
+    [undefined, 'en'],
+    ['', 'en'],
+    ['de-AT,de;q=0.9,en;q=0.8', 'de'],
+    ['sv, fi;q=0.9, pl;q=0.3, it;q=0.4', 'it'],
+    ['en;q=0.1, ja', 'ja'],
+    ['fr;q=0, nl;q=0.1', 'nl'],
+    ['zh-Hant-TW', 'zh'],
+    ['PT_BR', 'pt'],
+    ['*', 'en'],
+    ['sv, *;q=0.5', 'en'],
+    ['constructor, __proto__, tr', 'tr'],
+    [`${'sv,'.repeat(5000)}de`, 'en'],
+    [';;;,,=', 'en'],
+  ] as const)
+    t.equal(acceptedLanguage(header), language, String(header).slice(0, 40));
+  fc.assert(fc.property(fc.string(), (header) => LANGUAGES.includes(acceptedLanguage(header))));
+  fc.assert(fc.property(fc.string(), (tag) => toLanguage(tag) === null || LANGUAGES.includes(toLanguage(tag)!)));
+});
+
+t.test('counts and times are written as each language does, in the digits of the amounts', async (t) => {
+  t.equal(wordsOf('pl').count('pieces', 1), 'Za 1 sztukę');
+  t.equal(wordsOf('pl').count('pieces', 3), 'Za 3 sztuki');
+  t.equal(wordsOf('pl').count('pieces', 12), 'Za 12 sztuk');
+  t.equal(wordsOf('ar').count('payments', 2), 'دفعتان');
+  t.equal(wordsOf('ar').count('payments', 11), '11 دفعة');
+  t.equal(wordsOf('de').number(10_000), '10.000');
+  t.equal(wordsOf('de').timeLeft(12 * 60_000 + 5_999), '12 Min. 5 Sek.');
+  t.match(wordsOf('ja').time(new Date('2026-11-21T09:30:00Z')), /2026\/11\/21.*9:30 UTC/);
+  for (const language of LANGUAGES) t.notMatch(wordsOf(language).timeLeft(90_061_000), /[٠-٩۰-۹]/);
+});
+
+const ORDER = { reference: 'order-7', quantity: 3, received: '20', remaining: '5' } as const;
+const PRODUCT = { assetCode: 'USDC', assetIssuer: ISSUER, price: '1234.5' };
+const links = [
+  pageLink('fixed', { product: PRODUCT, warnings: ['no_account', 'no_trustline', 'unknown'], brand: { name: 'Acme' } }),
+  pageLink('custom', { product: { priceType: 'CUSTOM', price: null, minAmount: '2' }, wallet: { network: 'TESTNET' } }),
+  pageLink('off', { active: false }),
+  pageCheckout('part', ORDER),
+  pageCheckout('paid', { ...ORDER, status: 'PAID', received: '30', excess: '5', refunded: '5', paidAt: new Date() }),
+  pageCheckout('late', { ...ORDER, status: 'EXPIRED' }),
+  pageCheckout('gone', { ...ORDER, status: 'CANCELLED' }),
+  pageCheckout('checking', { ...ORDER, ended: true }),
+];
+const PATHS = ['/p/fixed', '/p/custom?amount=x', '/p/off', '/c/part', '/c/paid', '/c/late', '/c/gone', '/c/checking'];
+
+t.test('a page speaks one language throughout, whatever its state', async (t) => {
+  const { url, feed } = await servePages(t, links);
+  feed.pay('link_off', { status: 'REJECTED', reason: 'link_inactive' });
+  feed.pay('chk_part', { status: 'UNDERPAID', reason: 'partial', amount: '20', shortfallAmount: '5' });
+  feed.pay('chk_paid', { reason: 'overpaid', amount: '30', excessAmount: '5', refundedAmount: '5' });
+  const sentences = KEYS.flatMap((key) => Object.values(formsOf(CATALOGUES.en[key])))
+    .flatMap((text) => text.split(/\{\w+\}/))
+    .filter((part) => /\w+ \w+ \w+/.test(part));
+  for (const language of LANGUAGES) {
+    for (const path of [...PATHS, '/c/paid/receipt', '/p/fixed/poster', '/p/none'])
+      for (const asked of [
+        { path: `${path}${path.includes('?') ? '&' : '?'}since=0&lang=${language}`, accept: 'fr' },
+        { path, accept: `${language}, en;q=0.5` },
+      ]) {
+        const answer = await fetch(url + asked.path, { headers: { 'accept-language': asked.accept } });
+        const page = await answer.text();
+        t.equal(answer.headers.get('content-language'), language);
+        t.match(page, `<html lang="${language}" dir="${language === 'ar' ? 'rtl' : 'ltr'}">`);
+        t.notMatch(page, /\{\w+\}(?![^<]*">)/, 'no placeholder is left');
+        if (language === 'en') continue;
+        const text = page.replace(/<[^>]+>/g, ' ');
+        t.strictSame(
+          sentences.filter((part) => text.includes(part.trim())),
+          [],
+          `${asked.path} in ${language}`,
+        );
+      }
+  }
+});
+
+t.test('the language that was asked for goes on; one that is not here is as if none was', async (t) => {
+  const { url, feed } = await servePages(t, links);
+  feed.pay('chk_part', { status: 'UNDERPAID', reason: 'partial', amount: '20', shortfallAmount: '5' });
+  const german = await (await fetch(`${url}/c/paid?lang=DE-at`)).text();
+  t.match(german, 'href="/c/paid/receipt?lang=de"');
+  t.match(german, 'data-lang="de"');
+  t.match(await (await fetch(`${url}/p/custom?lang=de`)).text(), '<input type="hidden" name="lang" value="de">');
+  for (const lang of ['xx', '', 'de&lang=fr', '<script>']) {
+    const page = await (await fetch(`${url}/p/custom?lang=${lang}`, { headers: { 'accept-language': 'nl' } })).text();
+    t.match(page, '<html lang="nl"');
+    t.notMatch(page, 'data-lang');
+  }
+  const status = (await (await fetch(`${url}/c/part/status?lang=de`)).json()) as { title: string; html: string };
+  t.match(status.title, '5 XLM');
+  t.match(status.html, 'Noch 5 XLM zu bezahlen');
+  const events = await fetch(`${url}/c/part/events?lang=tr`);
+  let heard = '';
+  for await (const chunk of events.body!) {
+    heard += Buffer.from(chunk).toString();
+    if (heard.includes('event: status') && heard.endsWith('\n\n')) break;
+  }
+  t.match(heard, 'Ödenecek 5 XLM kaldı');
+});
+
+t.test('amounts in assets keep their point, in every language', async (t) => {
+  const { url } = await servePages(t, links);
+  for (const language of LANGUAGES) {
+    const page = await (await fetch(`${url}/p/fixed?lang=${language}`)).text();
+    t.match(page, 'data-copy="1234.5"', language);
+    t.match(page.replace(/<[^>]+>/g, ''), /1234\.5 USDC/, language);
+  }
+});

@@ -1,0 +1,253 @@
+/** Judging by rates: what may have been shown, what it was enough for, and what it counts for. */
+import fc from 'fast-check';
+import t from 'tap';
+import { formatAmount, parseAmount } from '../../src/domain/amount.js';
+import { NATIVE } from '../../src/domain/asset.js';
+import { type Checkout, judgeForCheckout, remainingOf } from '../../src/domain/checkout.js';
+import { measure } from '../../src/domain/pricing.js';
+import { askedFor, formatRate, parseRate, type Rate, toRate } from '../../src/domain/rate.js';
+import { type RateHistory, type ShownRate, shownWithin } from '../../src/domain/shown-rates.js';
+import { judgeByTerms } from '../../src/payments/judge.js';
+
+const T = Date.parse('2026-01-01T12:00:00Z');
+const MINUTE = 60_000;
+const LOCK = 15 * MINUTE;
+/** Minutes before the ledger closes. */
+const ago = (minutes: number) => new Date(T - minutes * MINUTE);
+const stampAt = (at: Date) => ({ at, ledger: null });
+const units = (text: string) => (text === '0' ? 0n : parseAmount(text)!);
+const of = (text: string): Rate => parseRate(text)!;
+const sample = (rate: string, minutes: number) => ({
+  rate: of(rate),
+  at: ago(minutes),
+  from: stampAt(ago(minutes)),
+  source: 'kraken',
+});
+const own = (rate: string | null, minutes: number, until: Date | null = null) => ({
+  rate: rate === null ? null : of(rate),
+  at: ago(minutes),
+  from: stampAt(ago(minutes)),
+  until,
+});
+const history = (parts: Partial<RateHistory>): RateHistory => ({ samples: [], own: [], markups: [], ...parts });
+const shown = (parts: Partial<RateHistory>, closedAt = new Date(T)) =>
+  shownWithin(history(parts), { ledger: 100, closedAt }, LOCK).map(({ rate }) => formatRate(rate));
+
+t.test('what was shown within the lock', async (t) => {
+  const cases: [what: string, parts: Partial<RateHistory>, rates: string[]][] = [
+    ['nothing, where there is no sample', {}, []],
+    ['the one sample, however early in the lock', { samples: [sample('0.25', 10)] }, ['0.25']],
+    [
+      'each that was the newest',
+      { samples: [sample('0.25', 10), sample('0.26', 5), sample('0.27', 0)] },
+      ['0.25', '0.26', '0.27'],
+    ],
+    [
+      'the one that was the newest when the lock began',
+      { samples: [sample('0.2', 30), sample('0.25', 20), sample('0.26', 5)] },
+      ['0.25', '0.26'],
+    ],
+    ['a minute more, for clocks', { samples: [sample('0.2', 30), sample('0.25', 15.5)] }, ['0.2', '0.25']],
+    ['no longer', { samples: [sample('0.2', 30), sample('0.25', 16)] }, ['0.25']],
+    ['not what comes after the close', { samples: [sample('0.25', 5), sample('0.3', -0.1)] }, ['0.25']],
+    ['the newest before, up to a day', { samples: [sample('0.25', 24 * 60)] }, ['0.25']],
+    ['nothing that is older', { samples: [sample('0.25', 24 * 60 + 1)] }, []],
+    ['an own rate in place of all samples', { samples: [sample('0.25', 10)], own: [own('0.5', 60)] }, ['0.5']],
+    [
+      'an own rate, and what was shown before it',
+      { samples: [sample('0.25', 10)], own: [own('0.5', 5)] },
+      ['0.25', '0.5'],
+    ],
+    [
+      'what is shown after an own rate ended',
+      { samples: [sample('0.25', 10)], own: [own('0.5', 60), own(null, 5)] },
+      ['0.5', '0.25'],
+    ],
+    [
+      'what is shown after an own rate expired',
+      { samples: [sample('0.25', 10)], own: [own('0.5', 60, ago(5))] },
+      ['0.5', '0.25'],
+    ],
+    [
+      'what a clock that is ahead has shown already: an own rate that expires within the minute after the close',
+      { samples: [sample('0.25', 10)], own: [own('0.5', 60, ago(-0.9))] },
+      ['0.5', '0.25'],
+    ],
+    ['and nothing of later', { samples: [sample('0.25', 10)], own: [own('0.5', 60, ago(-1.1))] }, ['0.5']],
+    [
+      'a markup that changes within that minute, the old one and the new one',
+      { samples: [sample('0.25', 10)], markups: [{ from: ago(-0.9), percent: of('2') }] },
+      ['0.25', '0.245'],
+    ],
+    [
+      'what a clock that is behind still showed when the lock began',
+      { samples: [sample('0.25', 30)], markups: [{ from: ago(15.9), percent: of('2') }] },
+      ['0.25', '0.245'],
+    ],
+    ['an own rate of long ago', { own: [own('0.5', 100_000)] }, ['0.5']],
+    [
+      'samples less the markup',
+      { samples: [sample('0.25', 10)], markups: [{ from: ago(60), percent: of('2') }] },
+      ['0.245'],
+    ],
+    [
+      'before and after the markup changed',
+      { samples: [sample('0.25', 10)], markups: [{ from: ago(5), percent: of('2') }] },
+      ['0.25', '0.245'],
+    ],
+    [
+      'an own rate as it is, whatever the markup',
+      { own: [own('0.5', 60)], markups: [{ from: ago(60), percent: of('2') }] },
+      ['0.5'],
+    ],
+  ];
+  for (const [what, parts, rates] of cases) t.same(shown(parts), rates, what);
+  const late = { samples: [{ ...sample('0.25', 0), from: stampAt(new Date(T + 900)) }] };
+  t.same(shown(late), ['0.25'], 'what began within the second of the close may have been seen');
+  t.same(shown({ samples: [{ ...sample('0.25', 0), from: stampAt(new Date(T + 1000)) }] }), []);
+});
+
+const rates = (...texts: string[]): ShownRate[] =>
+  texts.map((text, nth) => ({ rate: of(text), at: ago(9 - nth), source: 'kraken' }));
+const product = (fields: Partial<Parameters<typeof judgeByTerms>[1]> = {}) => ({
+  ...{ active: true, asset: NATIVE, priceType: 'FIXED' as const, price: units('10'), minAmount: null },
+  ...fields,
+});
+const custom = (minAmount: string | null) =>
+  product({ priceType: 'CUSTOM', price: null, minAmount: minAmount && units(minAmount) } as never);
+
+t.test('a payment of a link that is priced in EUR, by the rates 0.25 and 0.2', async (t) => {
+  // 10 EUR are 40 at the one, 50 at the other.
+  const fixed = product();
+  const cases: [
+    what: string,
+    terms: ReturnType<typeof product>,
+    paid: string,
+    verdict: unknown[],
+    value: string | null,
+  ][] = [
+    ['the least that was asked', fixed, '40', ['COMPLETED', null, '40', null, null], '10'],
+    ['between', fixed, '45', ['COMPLETED', null, '40', null, null], '10'],
+    ['the most that was asked', fixed, '50', ['COMPLETED', null, '40', null, null], '10'],
+    [
+      'a stroop less than the least',
+      fixed,
+      '39.9999999',
+      ['UNDERPAID', 'below_price', '40', null, '0.0000001'],
+      '9.99',
+    ],
+    ['a stroop more than the most', fixed, '50.0000001', ['COMPLETED', 'overpaid', '40', '0.0000001', null], '10'],
+    ['twice the most', fixed, '100', ['COMPLETED', 'overpaid', '40', '50', null], '20'],
+    ['inactive', product({ active: false }), '40', ['REJECTED', 'product_inactive', '40', null, null], '10'],
+    ['any amount where the payer chooses', custom(null), '30', ['COMPLETED', null, null, null, null], '6'],
+    ['below a minimum of 10 EUR', custom('10'), '30', ['UNDERPAID', 'below_minimum', '40', null, '10'], '7.5'],
+    ['above it', custom('10'), '60', ['COMPLETED', null, '40', null, null], '12'],
+  ];
+  for (const [what, terms, paid, verdict, value] of cases) {
+    const by = { currency: 'EUR', rates: rates('0.25', '0.2') };
+    const judged = judgeByTerms({ active: true }, terms, { asset: NATIVE, amount: units(paid), by });
+    const text = (amount: bigint | null) => amount && formatAmount(amount);
+    const { status, reason, expectedAmount, excessAmount, shortfallAmount } = judged;
+    t.same([status, reason, text(expectedAmount), text(excessAmount), text(shortfallAmount)], verdict, what);
+    t.equal(judged.value && formatAmount(judged.value.amount), value, `${what}: value`);
+  }
+  const none = judgeByTerms({ active: true }, fixed, { asset: NATIVE, amount: 1n, by: 'no_rate' });
+  t.match(none, { status: 'UNDERPAID', reason: 'no_rate', expectedAmount: null, value: null });
+  const wrong = judgeByTerms({ active: true }, fixed, {
+    ...{ asset: { code: 'USDC', issuer: 'GA' }, amount: units('40') },
+    by: { currency: 'EUR', rates: rates('0.25') },
+  });
+  t.match(wrong, { status: 'REJECTED', reason: 'wrong_asset', value: null });
+});
+
+const rate = fc
+  .tuple(fc.bigInt({ min: 1n, max: 999_999n }), fc.nat({ max: 8 }))
+  .map(([top, scale]) => toRate(top, 10n ** BigInt(scale))!);
+const shownRates = fc
+  .array(rate, { minLength: 1, maxLength: 5 })
+  .map((all) => all.map((each, nth): ShownRate => ({ rate: each, at: ago(5 - nth), source: 'kraken' })));
+const cents = fc.bigInt({ min: 1n, max: 10n ** 9n }).map((count) => count * 100_000n);
+
+t.test('what any of the shown rates asked is exactly paid, and a stroop less than the least is not', async () => {
+  fc.assert(
+    fc.property(shownRates, cents, fc.nat(), (all, due, nth) => {
+      const by = { currency: 'EUR', rates: all };
+      const asked = all.map((each) => askedFor(due, each.rate));
+      const paid = measure(by, due, asked[nth % asked.length]!);
+      const least = asked.reduce((a, b) => (a < b ? a : b));
+      const less = measure(by, due, least - 1n);
+      return paid.side === 'exact' && paid.counts === due && less.side === 'short' && less.counts < due;
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+t.test('what lies beyond the most that was asked never counts for less than the price', async () => {
+  fc.assert(
+    fc.property(shownRates, cents, fc.bigInt({ min: 1n, max: 10n ** 12n }), (all, due, more) => {
+      const by = { currency: 'EUR', rates: all };
+      const { most } = measure(by, due, 0n).asked;
+      const over = measure(by, due, most + more);
+      return over.side === 'over' && over.counts >= due;
+    }),
+  );
+});
+
+const order = (price: bigint): Checkout => ({
+  ...{ status: 'OPEN', asset: NATIVE, amount: price, received: 0n, paidIn: 0n, excess: 0n, returned: [] },
+  ...{ expiresAt: new Date(T + 100 * MINUTE), cancelledFrom: null, acceptedFrom: null, paidAt: null },
+});
+interface Part {
+  rates: ShownRate[];
+  amount: bigint;
+}
+/** In the order of `read`, each with what counts already of those that come after it on the ledger. */
+function payParts(price: bigint, parts: readonly Part[], read: readonly number[]) {
+  let checkout = order(price);
+  const counted: { nth: number; amount: bigint; closedAt: Date }[] = [];
+  for (const nth of read) {
+    const { rates: all, amount } = parts[nth]!;
+    const closedAt = new Date(T + nth * 1000);
+    const later = counted.filter((each) => each.nth > nth).sort((a, b) => a.nth - b.nth);
+    const { verdict, after } = judgeForCheckout(checkout, {
+      ...{ ledger: 100 + nth, closedAt, operationId: `${nth + 1}`, asset: NATIVE, amount, productActive: true, later },
+      by: { currency: 'EUR', rates: all },
+    });
+    if (verdict.status !== 'REJECTED') counted.push({ nth, amount: verdict.value!.amount, closedAt });
+    checkout = after;
+  }
+  return checkout;
+}
+
+t.test('parts complete an order whatever the order in which their ledgers are read', async () => {
+  const part = fc.record({ rates: shownRates, amount: fc.bigInt({ min: 1n, max: 10n ** 11n }) });
+  const all = fc.array(part, { minLength: 1, maxLength: 5 }).chain((parts) =>
+    fc.record({
+      parts: fc.constant(parts),
+      read: fc.shuffledSubarray([...parts.keys()], { minLength: parts.length }),
+    }),
+  );
+  fc.assert(
+    fc.property(cents, all, (price, { parts, read }) => {
+      const inOrder = payParts(price, parts, [...parts.keys()]);
+      const shuffled = payParts(price, parts, read);
+      // Once it is PAID, `paidAt` stays: it tells which payment completed it as far as was read then.
+      return inOrder.status === shuffled.status;
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+t.test('a part that pays what the page asks for the rest always completes the order', async () => {
+  const part = fc.record({ rates: shownRates, amount: fc.bigInt({ min: 1n, max: 10n ** 10n }) });
+  fc.assert(
+    fc.property(cents, fc.array(part, { maxLength: 4 }), shownRates, fc.nat(), (price, parts, last, nth) => {
+      const before = payParts(price, parts, [...parts.keys()]);
+      if (before.status === 'PAID') return true;
+      const asked = askedFor(remainingOf(before), last[nth % last.length]!.rate);
+      const after = payParts(price, [...parts, { rates: last, amount: asked }], [...parts.keys(), parts.length]);
+      return after.status === 'PAID' && after.received === price && after.excess === 0n;
+    }),
+    { numRuns: 2000 },
+  );
+});
