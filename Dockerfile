@@ -3,6 +3,8 @@ FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY src/client/package.json src/client/
+COPY src/local-ledger/package.json src/local-ledger/
+COPY src/mongod/package.json src/mongod/
 RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build && npm prune --omit=dev --ignore-scripts

@@ -18,8 +18,12 @@ const REQUIRE = `import { createRequire as $createRequire } from 'node:module'; 
 const REPLACED: { file: RegExp; text: string; by: string }[] = [
   // The bundle's own `require` loads what is in the bundle when it is needed first, as Node's does with what is in node_modules.
   { file: /src[\\/]domain[\\/]stellar-sdk\.ts$/, text: 'const require = createRequire(import.meta.url);', by: '' },
-  // Node warns of it outside of node_modules.
-  { file: /base32\.js[\\/]index\.js$/, text: 'new Buffer(', by: 'Buffer.from(' },
+  // What several programs share lies in `chunks`.
+  {
+    file: /src[\\/]mongod[\\/]embedded\.ts$/,
+    text: "new URL('./keeper.js', import.meta.url)",
+    by: "new URL('../mongod/keeper.js', import.meta.url)",
+  },
 ];
 
 const replace: Plugin = {
@@ -33,6 +37,15 @@ const replace: Plugin = {
         return { loader: path.endsWith('.ts') ? 'ts' : 'js', contents: source.replaceAll(text, by) };
       });
     }
+  },
+};
+
+/** The SDK has a copy for `require` beside the one for `import`: both would be loaded, and know nothing of each other's objects. */
+const oneSdk: Plugin = {
+  name: 'one-sdk',
+  setup({ onResolve }) {
+    const file = join(ROOT, 'node_modules/@stellar/stellar-sdk/lib/esm/base/index.js');
+    onResolve({ filter: /^@stellar\/stellar-sdk\/base$/ }, () => ({ path: file, sideEffects: false }));
   },
 };
 
@@ -53,6 +66,7 @@ function licensesOf({ inputs }: Metafile): string {
 
 const { metafile } = await build({
   absWorkingDir: ROOT,
+  tsconfig: join(ROOT, 'tsconfig.json'),
   entryPoints: PROGRAMS,
   outbase: 'src',
   outdir: join(DIST, 'src'),
@@ -63,7 +77,7 @@ const { metafile } = await build({
   format: 'esm',
   target: 'node20.19',
   external: NOT_BUNDLED,
-  plugins: [replace],
+  plugins: [replace, oneSdk],
   banner: { js: REQUIRE },
   // V8 keeps the text of all that was loaded. Names stay and lines are short, so that the stack of an error still says where.
   minifySyntax: true,

@@ -1,4 +1,5 @@
-/** Checks who imports whom: a room may import the rooms on its line, of some only the types. What is not listed is denied.
+/** Checks who imports whom: a room may import the rooms on its line, of some only the types. What is not listed is denied. A room that is a workspace
+ *  imports the packages that its package.json names, and is imported, by tests and scripts as well, by its `index` alone.
  *  Exits with 1 and names file and line where a rule is broken. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -13,41 +14,50 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   'package-root': '',
   settings: 'contracts',
   config: 'contracts domain settings',
-  stores: 'contracts domain clock',
+  stores: 'contracts domain clock type:ledger',
   ledger: 'contracts domain clock',
+  rates: 'contracts domain clock ledger type:stores',
   resources: 'contracts domain type:stores',
-  events: 'contracts domain clock resources type:stores',
-  collect: 'contracts domain clock ledger resources events stores/verdict type:stores type:services',
-  audit: 'contracts domain clock ledger resources events collect type:stores',
+  events: 'contracts domain clock type:stores',
+  payments: 'contracts domain clock resources type:rates type:events type:ledger type:stores',
+  ingest: 'contracts domain clock ledger resources events payments type:stores',
+  audit: 'contracts domain clock ledger resources events ingest type:payments type:stores',
   webhooks: 'contracts domain clock resources type:events type:stores',
-  services: 'contracts domain clock resources events stores/verdict type:stores type:page',
+  services: 'contracts domain clock type:rates rates/quote resources events payments type:ingest type:stores',
   api: 'contracts domain clock resources type:client type:services',
-  page: 'contracts domain clock package-root resources api/input api/rest-body api/rest type:services type:stores type:collect',
+  page: 'contracts domain clock type:rates rates/quote package-root resources payments/payable api/answer api/input api/rest-body type:stores type:ingest',
   dashboard: 'contracts domain package-root api type:services',
   // Types only: values of contracts would bring zod into the browser.
-  'dashboard/client': 'type:contracts',
-  http: 'contracts domain clock api page dashboard services/wallet-sync type:services type:stores type:collect',
+  'dashboard/client': 'type:contracts contracts/known-assets',
+  http: 'contracts domain clock api dashboard type:services type:stores type:ingest',
   jobs: 'contracts clock stores/jobs',
-  mongod: 'clock domain package-root',
-  'local-ledger': 'contracts/networks clock domain/startup-error domain/stellar-sdk cli/program',
   mcp: 'contracts clock',
-  core: 'contracts domain clock config package-root stores ledger resources events collect audit webhooks services api page http jobs mongod local-ledger',
-  cli: 'contracts domain clock config stores ledger resources events collect audit webhooks services client core jobs start mcp mongod local-ledger',
-  start: 'contracts domain clock config core',
+  core: 'contracts domain clock config package-root stores ledger rates events payments ingest audit webhooks services page http jobs mongod local-ledger',
+  cli: 'contracts domain clock config stores ledger resources ingest webhooks services client core jobs start mcp local-ledger',
+  start: 'domain clock config core',
   main: 'core/node-version start',
-  // A package of its own.
   client: '',
+  mongod: '',
+  'local-ledger': '',
   index: 'contracts client',
 };
 /** The only packages of contracts. */
 const CONTRACTS_PACKAGES = ['zod'];
-/** Programs of their own: they compose a room the way core composes the service. */
-const PROGRAMS = ['src/local-ledger/main.ts'];
-
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const IMPORT = /^(?:import|export)\s+(type\s)?(?:[\w*{][^'";]*?\sfrom\s+)?'([^']+)'|\bimport\('([^']+)'\)/gm;
 
 const BROWSER_ROOM = 'dashboard/client';
+/** They may import any room. */
+const WITHOUT_LINE = ['scripts', 'test'];
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const packageOf = (folder: string) => JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'));
+/** Rooms that are packages of their own, each with the packages that it may import. */
+const WORKSPACES: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  (packageOf('.').workspaces as string[]).map((folder) => [
+    roomOf(folder),
+    Object.keys(packageOf(folder).dependencies ?? {}),
+  ]),
+);
+const IMPORT = /^(?:import|export)\s+(type\s)?(?:[\w*{][^'";]*?\sfrom\s+)?'([^']+)'|\bimport\('([^']+)'\)/gm;
 
 function roomOf(path: string): string {
   const inSrc = path.replace(/^src\//, '');
@@ -55,28 +65,35 @@ function roomOf(path: string): string {
   return inSrc.split('/', 1)[0]!.replace(/\.(js|ts)$/, '');
 }
 
+/** What a room may import and does, `room entry` each. */
+const used = new Set<string>();
+
 /** What is wrong with the import, or null. */
 function mistakeIn(file: string, target: string, isType: boolean): string | null {
-  if (PROGRAMS.includes(file)) return null;
   const from = roomOf(file);
   if (!target.startsWith('.')) {
-    if (from !== 'contracts' || CONTRACTS_PACKAGES.includes(target)) return null;
-    return `contracts may import no package but ${CONTRACTS_PACKAGES.join(', ')}`;
+    const packages = from === 'contracts' ? CONTRACTS_PACKAGES : WORKSPACES[from];
+    const [name] = /^(@[^/]+\/)?[^/]+/.exec(target)!;
+    if (!packages || target.startsWith('node:') || packages.includes(name)) return null;
+    return `${from} may import no package but ${packages.join(', ')}`;
   }
   const path = normalize(join(dirname(file), target)).replace(/\.js$/, '');
   const to = roomOf(path);
   if (to === from) return null;
+  if (WORKSPACES[to] && path !== `src/${to}/index`) return `${to} is a package: only its index may be imported`;
+  if (WITHOUT_LINE.includes(from)) return null;
   const allowed = MAY_IMPORT[from]?.split(' ');
   if (!allowed) return `${from} is not listed in scripts/check-imports.ts`;
-  const paths = [path, path.replace(/^src\//, '')];
-  if (allowed.some((entry) => entry === to || paths.includes(entry))) return null;
-  if (!allowed.includes(`type:${to}`)) return `${from} may not import ${to}`;
-  return isType ? null : `${from} may import only types of ${to} (import type)`;
+  const names = [to, path, path.replace(/^src\//, ''), `type:${to}`];
+  const entry = names.find((name) => allowed.includes(name));
+  if (!entry) return `${from} may not import ${to}`;
+  used.add(`${from} ${entry}`);
+  return isType || !entry.startsWith('type:') ? null : `${from} may import only types of ${to} (import type)`;
 }
 
-const files = ['contracts', 'src'].flatMap((folder) =>
+const files = ['contracts', 'src', ...WITHOUT_LINE].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.tsx?$/.test(name) && !name.startsWith('client/dist/'))
+    .filter((name) => /\.tsx?$/.test(name) && !/^[\w-]+\/(dist|test)\//.test(name))
     .map((name) => `${folder}/${name}`),
 );
 const mistakes = files.flatMap((file) => {
@@ -86,5 +103,9 @@ const mistakes = files.flatMap((file) => {
     return mistake ? [`${file}:${text.slice(0, match.index).split('\n').length}: ${mistake}`] : [];
   });
 });
+for (const [room, entries] of Object.entries(MAY_IMPORT))
+  for (const entry of entries.split(' '))
+    if (entry !== '' && !used.has(`${room} ${entry}`))
+      mistakes.push(`${room} imports no ${entry}: take it off its line`);
 for (const mistake of mistakes) console.error(mistake);
 process.exit(mistakes.length > 0 ? 1 : 0);

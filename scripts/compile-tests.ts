@@ -1,12 +1,15 @@
 /** Compiles what tests import to JavaScript beside each other in `.test-build`, so that a test file starts as plain Node does: a loader that reads
  *  TypeScript costs every file two seconds of CPU. `import.meta.url` stays that of the source, whose files the tests read and start. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { transform } from 'esbuild';
 
 const FOLDERS = ['contracts', 'scripts', 'src', 'test'];
 const OUTPUT = '.test-build';
+
+/** A workspace that another imports by its name, from its sources. */
+const MONGOD = '@stellar-collect/mongod';
 
 /** @param source relative to the root, `test/unit/x.test.ts` or a pattern of such. */
 export const compiledTest = (source: string): string => join(OUTPUT, source.replace(/\.ts$/, '.js'));
@@ -22,7 +25,7 @@ async function compile(root: string, source: string): Promise<void> {
   });
   const output = join(root, compiledTest(source));
   mkdirSync(dirname(output), { recursive: true });
-  writeFileSync(output, code);
+  writeFileSync(output, code.replace(`"${MONGOD}"`, `"${relative(dirname(source), 'src/mongod/index.js')}"`));
 }
 
 export async function compileTests(root: string): Promise<void> {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { networkInfo } from '../contracts/networks.js';
-import { createLedgerClient } from '../src/local-ledger/client.js';
+import { createLedgerClient } from '../src/local-ledger/index.js';
 import { DEVELOPMENT_CA_FILE } from '../src/webhooks/development-ca.js';
 import { type DatabaseFixture, dumpDatabase, packFixture } from '../test/helpers/database-fixture.js';
 import { freePort, testDatabase } from '../test/helpers/mongo.js';

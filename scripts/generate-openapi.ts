@@ -9,7 +9,7 @@ import { EVENT_TYPES } from '../contracts/event-kinds.js';
 import { webhookPayloadSchema } from '../contracts/events.js';
 import { downloads } from '../contracts/exports.js';
 import { contract } from '../contracts/index.js';
-import type { Operation } from '../contracts/operation.js';
+import { type Operation, operationIdOf } from '../contracts/operation.js';
 
 const FILE = new URL('../openapi.json', import.meta.url);
 const PREFIX = '/api/v1';
@@ -24,11 +24,12 @@ const DESCRIPTION = `Payment collection on Stellar: products, payment links with
 
 **Repeating a POST safely.** Send an \`Idempotency-Key\`: for 24 h the same key and body get the first answer again, without a secret that it showed.
 
-The same operations are served over tRPC at \`/trpc\`, under the names that are the operation ids here.`;
+The same operations are served over tRPC at \`/trpc\`: the operation id \`products_create\` is the procedure \`products.create\`.`;
 
 const TAGS: Record<string, string> = {
   Account: 'Owner of everything that its API keys can reach.',
   'API keys': 'Who may call. A key is shown once, when it is made or rotated.',
+  Users: 'People who sign in to the dashboard with a passkey. `x-roles` of an operation says which of them may.',
   Wallets: 'Stellar accounts whose incoming payments are read.',
   Products: 'What is sold: at a fixed price or one that the customer chooses, in one asset, to one wallet.',
   'Payment links': 'Hosted payment pages. The memo of a link tells which payments are for it.',
@@ -38,6 +39,7 @@ const TAGS: Record<string, string> = {
   Events: 'What happened, kept for consumers that catch up by reading.',
   Webhooks: 'Endpoints that are told of events by signed requests (Standard Webhooks 1.0).',
   Deliveries: 'One event on its way to one webhook, with every attempt.',
+  Rates: 'What assets are worth in currencies: as sampled, or as the account says.',
   Reports: 'Sums over many payments, exact to the stroop.',
 };
 
@@ -51,7 +53,7 @@ interface OperationObject extends Json {
 const operationsOf = (tree: object, isDownload: boolean) =>
   Object.entries(tree).flatMap(([resource, byName]) =>
     Object.entries(byName as Record<string, Operation>).map(([name, operation]) => ({
-      id: `${resource}.${name}`,
+      id: operationIdOf(resource, name),
       operation,
       isDownload,
     })),
@@ -125,12 +127,13 @@ function errorsOf(operation: Operation): ErrorCode[] {
     // Whatever an operation takes, a URL may be too long.
     bad_request: true,
     unauthorized: true,
-    forbidden: !readOnly,
-    not_found: Object.keys(params).length > 0,
+    forbidden: !readOnly || errors.includes('forbidden'),
+    not_found: Object.keys(params).length > 0 || errors.includes('not_found'),
     conflict: method === 'POST' || errors.includes('conflict'),
     validation_error: hasBody || method === 'POST' || errors.includes('validation_error'),
     rate_limited: true,
-    unavailable: errors.includes('unavailable'),
+    // All of them need the database.
+    unavailable: true,
     internal: true,
   };
   return (Object.keys(possible) as ErrorCode[]).filter((code) => possible[code]);
@@ -157,6 +160,7 @@ function mended(document: Json): Json {
       if (description !== undefined) parameter.description = description;
       if (isArray(operation.query[name])) parameter.schema = { type: 'array', items: schema };
     }
+    target['x-roles'] = operation.roles;
     if (operation.method === 'POST') {
       target.parameters = [...(target.parameters ?? []), { $ref: '#/components/parameters/IdempotencyKey' } as never];
     }
@@ -252,6 +256,7 @@ function streamOperation(id: string, operation: Operation): OperationObject {
     summary,
     description,
     tags: [tag],
+    'x-roles': operation.roles,
     security: [{ apiKey: [] }],
     parameters: [...parameters, header],
     responses: { 200: answer, ...Object.fromEntries(failures) },
@@ -273,7 +278,10 @@ function errorResponses(): Json {
       const details =
         code === 'validation_error' ? { details: [{ path: 'price', message: 'Required.', code: 'required' }] } : {};
       const error = { message: ERRORS[code].description, code, ...details };
-      const retryAfter = code === 'rate_limited' ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {};
+      const retryAfter =
+        code === 'rate_limited' || code === 'unavailable'
+          ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
+          : {};
       const answer = {
         description: ERRORS[code].description,
         headers: { ...REQUEST_ID, ...retryAfter },
@@ -301,7 +309,7 @@ function webhookRequests(): Json {
   });
   const request = (type: (typeof EVENT_TYPES)[number]) => ({
     post: {
-      operationId: `deliver.${type}`,
+      operationId: `deliver_${type.replaceAll('.', '_')}`,
       summary: type,
       description:
         'Signed after Standard Webhooks 1.0. Any 2xx answer within the timeout counts as delivered; anything else is tried again.',

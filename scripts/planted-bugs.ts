@@ -40,7 +40,7 @@ function plant({ changes }: PlantedBug): string {
 function run(copy: string, { hardship, seed }: PlantedBug): Promise<{ seed: number; says: string } | null> {
   const which = seed === undefined ? ['--seeds', values.seeds] : ['--from', `${seed}`, '--seeds', '1'];
   const args = ['--import=tsx', 'scripts/simulate.ts', ...which, '--processes', '1', '--first'];
-  if (hardship) args.push('--hardship', hardship);
+  if (hardship) args.push('--hardship', [hardship].flat().join(','));
   const child = spawn(process.execPath, args, { cwd: copy, stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
   child.stdout.on('data', (chunk) => (output += chunk));

@@ -1,4 +1,4 @@
-/** Makes the documentation site from the repository, without network: the README, guides, the way of a payment, decisions, the package's exports, and the API from openapi.json.
+/** Makes the documentation site from the repository, without network: the README, the pages of docs/, those of the workspaces, the package's exports, and the API from openapi.json.
  *
  *  node --import=tsx scripts/site.ts [FOLDER], `site` without it. Exits with 1 where a link between the documents leads nowhere. */
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,19 @@ import { Application, Comment, CommentTag, Converter, type DocumentReflection, P
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const API = 'api.html';
 /** Guides in the order in which they are read. */
-const GUIDES = ['first-order', 'button', 'books', 'go-live', 'moving', 'scale'];
+const GUIDES = [
+  'first-order',
+  'button',
+  'payment-page',
+  'wallets',
+  'dashboard',
+  'books',
+  'currencies',
+  'go-live',
+  'scale',
+  'moving',
+  'assistants',
+];
 const out = resolve(process.argv[2] ?? join(ROOT, 'site'));
 process.chdir(ROOT);
 
@@ -20,8 +32,11 @@ const inFolder = (folder: string) =>
     .map((name) => `${folder}/${name}`);
 const groups: Record<string, string[]> = {
   Guides: GUIDES.map((name) => `docs/guides/${name}.md`),
-  Operation: ['docs/performance.md', 'SECURITY.md', 'CHANGELOG.md'],
-  Contributing: ['CONTRIBUTING.md', 'docs/way-of-a-payment.md', ...inFolder('docs/decisions')],
+  Reference: inFolder('docs/reference'),
+  Operations: [...inFolder('docs/operations'), 'SECURITY.md', 'CHANGELOG.md'],
+  Architecture: [...inFolder('docs/architecture'), ...inFolder('docs/architecture/decisions')],
+  Packages: ['client', 'local-ledger', 'mongod'].map((name) => `src/${name}/README.md`),
+  Contributing: ['CONTRIBUTING.md', ...inFolder('docs/contributing')],
 };
 const forgotten = inFolder('docs/guides').filter((file) => !groups.Guides!.includes(file));
 if (forgotten.length > 0) throw new Error(`name them in GUIDES: ${forgotten.join(', ')}`);

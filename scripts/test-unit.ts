@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const FOLDERS = ['unit', 'property'];
+const FOLDERS = ['test/unit', 'test/property', 'src/local-ledger/test/unit'];
 const IN_CHILD = 'RUN';
 
 /** Imports every test file. They register with tap's one root test, which prints TAP. */
@@ -11,7 +11,7 @@ async function runAll(): Promise<void> {
   const { default: t } = await import('tap');
   t.setTimeout(120_000);
   for (const folder of FOLDERS) {
-    const url = new URL(`../test/${folder}/`, import.meta.url);
+    const url = new URL(`../${folder}/`, import.meta.url);
     for (const name of readdirSync(url)) if (name.endsWith('.test.ts')) await import(new URL(name, url).href);
   }
 }

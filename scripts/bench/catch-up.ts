@@ -2,8 +2,8 @@
 import { pino } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
 import { systemClock } from '../../src/clock.js';
-import { createWatcher } from '../../src/collect/watcher.js';
 import { createMemo } from '../../src/domain/memo.js';
+import { createWatcher } from '../../src/ingest/watcher.js';
 import { createLedger } from '../../src/ledger/sources.js';
 import { monitored } from '../../test/helpers/commands.js';
 import { SHOP } from '../../test/helpers/horizon-records.js';
@@ -123,6 +123,7 @@ export async function openBacklog(
           _id: newId('link'),
           accountId: owner,
           productId,
+          name: null,
           slug: 'thing',
           memo: memo === 'none' ? MEMO : memo,
           active: true,
@@ -163,7 +164,7 @@ export async function openBacklog(
     paymentsStored: () => undefined,
   });
   const round = async () => {
-    const session = horizon.session();
+    const session = horizon.session({ purpose: 'watching' });
     await watcher.round(session, await session.tip(), new AbortController().signal);
   };
   await round();

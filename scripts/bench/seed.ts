@@ -124,7 +124,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
   await long('paymentLinks', 'link', sizes.links, (_id, createdAt): PaymentLinkDoc => {
     linkIds.push(_id);
     const active = random() < 0.7;
-    const names = { slug: _id.slice(5), memo: _id.slice(-12).toUpperCase() };
+    const names = { name: null, slug: _id.slice(5), memo: _id.slice(-12).toUpperCase() };
     return {
       _id,
       accountId,
@@ -219,6 +219,8 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       paymentLinkId: isMatched ? (random() < 0.1 ? linkIds[0]! : pick(linkIds)) : null,
       checkoutId: null,
       productId: isMatched ? products[random() < 0.5 ? 0 : Math.floor(random() * productCount)]!._id : null,
+      needsDecision: status !== 'COMPLETED',
+      words: ['abcdefgh', `order-${count}`, `${count}`],
       createdAt,
     };
   });

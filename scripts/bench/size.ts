@@ -39,6 +39,9 @@ const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => s
   'payments of an exchange': ({ exchange }) => `/payments?senderAddress=${exchange}`,
   'payments of a transaction': ({ transactionHash }) => `/payments?transactionHash=${transactionHash}`,
   'payments of a month': ({ month }) => `/payments?createdFrom=${month.createdFrom}&createdTo=${month.createdTo}`,
+  'payments, search for a reference': () => '/payments?search=order-4711',
+  'payments, search for a memo that all have': () => '/payments?search=abcdefgh',
+  'payments, search for a hash': ({ transactionHash }) => `/payments?search=${transactionHash}`,
   'payments, four filters': ({ productIds, walletIds }) =>
     `/payments?productId=${productIds[0]}&walletId=${walletIds[1]}&assetCode=XLM&status=COMPLETED`,
   'links, newest': () => '/payment-links',

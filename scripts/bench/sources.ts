@@ -4,8 +4,8 @@ import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import { fetch as undiciFetch } from 'undici';
 import { systemClock } from '../../src/clock.js';
-import { createFlagGap } from '../../src/collect/flag-gap.js';
-import { createWatcher } from '../../src/collect/watcher.js';
+import { createFlagGap } from '../../src/ingest/flag-gap.js';
+import { createWatcher } from '../../src/ingest/watcher.js';
 import type { Fetch } from '../../src/ledger/request.js';
 import { createLedger } from '../../src/ledger/sources.js';
 import { startTestLedger, type TestLedger } from '../../test/helpers/ledger.js';
@@ -86,7 +86,7 @@ async function openReader(scope: Scope, kind: Kind, network: TestLedger, address
     paymentsStored: () => undefined,
   });
   const round = async () => {
-    const session = source.session();
+    const session = source.session({ purpose: 'watching' });
     await watcher.round(session, await session.tip(), new AbortController().signal);
   };
   return { kind, round, count, stored: () => db.collection('payments').countDocuments() };

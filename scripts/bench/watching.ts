@@ -5,14 +5,13 @@
 import { StrKey } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
-import { createRecorder } from '../../src/collect/recorder.js';
-import { createRefundBook } from '../../src/collect/refunds.js';
-import { watch } from '../../src/collect/watch.js';
-import { createWatcher } from '../../src/collect/watcher.js';
 import { createIds } from '../../src/domain/ids.js';
 import { createOutbox } from '../../src/events/outbox.js';
+import { watch } from '../../src/ingest/watch.js';
+import { createWatcher } from '../../src/ingest/watcher.js';
 import type { Fetch } from '../../src/ledger/request.js';
 import { createLedger } from '../../src/ledger/sources.js';
+import { createPayments } from '../../src/payments/index.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
 import { PAYER } from '../../test/helpers/horizon-records.js';
@@ -126,14 +125,16 @@ async function simulate(wallets: number, noise: number, hours: number) {
       fetch: stand,
     });
     scope.teardown(() => horizon.close());
-    const outbox = createOutbox({ ...stores.system, newId, publicUrl: 'https://pay.example' });
-    const record = createRecorder({
-      ...stores.system,
+    const { system } = stores;
+    const outbox = createOutbox({ ...system, newId });
+    const { record } = createPayments({
+      system,
       outbox,
-      refundBook: createRefundBook({ ...stores.system, outbox }),
       transaction,
       newId,
-    }).record;
+      rateBook: { load: async () => () => [], loadWorth: async () => () => null },
+      publicUrl: 'https://pay.example',
+    }).recorder;
     const watcher = createWatcher({
       ...stores.system,
       network: NETWORK,
@@ -156,6 +157,8 @@ async function simulate(wallets: number, noise: number, hours: number) {
         ...stores.system,
         network: NETWORK,
         watcher,
+        // Nothing is set aside here.
+        retries: { run: async () => undefined },
         ledger: horizon,
         holder: 'bench',
         pollIntervalMs: 1000,

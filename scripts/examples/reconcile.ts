@@ -41,7 +41,7 @@ async function* checkouts(): AsyncGenerator<Checkout> {
 function differences(order: Order, checkout: Checkout): string[] {
   const found: string[] = [];
   const { status, assetCode, amount, receivedAmount, excessAmount } = checkout;
-  if (order.assetCode !== assetCode || stroops(order.amount) !== stroops(amount))
+  if (order.assetCode !== assetCode || stroops(order.amount) !== stroops(amount ?? '0'))
     found.push(`costs ${order.amount} ${order.assetCode} here and ${amount} ${assetCode} there`);
   if (order.shipped && status !== 'PAID')
     found.push(`shipped, but ${status} with ${receivedAmount} ${assetCode} received`);
