@@ -10,13 +10,18 @@ import {
   LINE_AUTHORIZED,
   LINE_CLAWBACK,
   LINE_MAINTAIN,
+  liabilitiesOf,
+  type TrustlineEntry,
 } from './entries.js';
 import { toTimestamp } from './headers.js';
 import { toAmount } from './stroops.js';
 
-const NO_LIABILITIES = { buying_liabilities: toAmount(0n), selling_liabilities: toAmount(0n) };
+function liabilityFields(entry: AccountEntry | TrustlineEntry): Record<string, string> {
+  const { buying, selling } = liabilitiesOf(entry);
+  return { buying_liabilities: toAmount(buying), selling_liabilities: toAmount(selling) };
+}
 
-/** `owned` are the account's trustlines and data. */
+/** `owned` are the account's trustlines, data and offers. */
 export function accountRecord(account: AccountEntry, owned: Entry[]): Record<string, unknown> {
   const { owner, flags, thresholds } = account;
   const has = (flag: number) => (flags & flag) !== 0;
@@ -47,7 +52,7 @@ export function accountRecord(account: AccountEntry, owned: Entry[]): Record<str
     },
     balances: [
       ...owned.flatMap((entry) => (entry.kind === 'trustline' ? [trustlineBalance(entry)] : [])),
-      { balance: toAmount(account.balance), ...NO_LIABILITIES, asset_type: 'native' },
+      { balance: toAmount(account.balance), ...liabilityFields(account), asset_type: 'native' },
     ],
     signers: [...signers, { weight: thresholds.master, key: owner, type: 'ed25519_public_key' }],
     data: Object.fromEntries(owned.flatMap((entry) => (entry.kind === 'data' ? [[entry.name, entry.value]] : []))),
@@ -58,11 +63,11 @@ export function accountRecord(account: AccountEntry, owned: Entry[]): Record<str
   };
 }
 
-function trustlineBalance(line: Extract<Entry, { kind: 'trustline' }>): Record<string, unknown> {
+function trustlineBalance(line: TrustlineEntry): Record<string, unknown> {
   return {
     balance: toAmount(line.balance),
     limit: toAmount(line.limit),
-    ...NO_LIABILITIES,
+    ...liabilityFields(line),
     last_modified_ledger: line.modified.ledger,
     is_authorized: (line.flags & LINE_AUTHORIZED) !== 0,
     is_authorized_to_maintain_liabilities: (line.flags & (LINE_AUTHORIZED | LINE_MAINTAIN)) !== 0,

@@ -4,7 +4,7 @@ import { type AccountEntry, accountKey, availableBalance, type View } from './en
 import type { Envelope, InnerTransaction, Preconditions } from './envelope.js';
 import type { Movement } from './movements.js';
 import type { BoundOperation } from './operations/index.js';
-import { type Context, type Effect, isSuccess } from './operations/kind.js';
+import { type Context, type Effect, isSuccess, type OfferSearch } from './operations/kind.js';
 import type { TransactionOutcome, Verdict } from './results.js';
 import { checkSignatures, type SignatureCheck } from './signatures.js';
 import { BASE_FEE } from './stroops.js';
@@ -39,6 +39,10 @@ export function touchedKeys(envelope: Envelope): string[] {
   const touched = inner.operations.flatMap((operation) => operation.keys((operation.source ?? inner.source).id));
   return [...new Set([...checkedAccounts(envelope).map(accountKey), ...touched])];
 }
+
+/** Every offer that the transaction may read or change. Only for an envelope that passed `check`. */
+export const touchedOffers = ({ inner }: Envelope): OfferSearch[] =>
+  inner.operations.flatMap((operation) => operation.offers());
 
 /** What a check looks at besides the transaction itself. */
 interface CheckContext {

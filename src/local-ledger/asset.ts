@@ -53,3 +53,7 @@ export function assetFields(asset: LedgerAsset, prefix = ''): Record<string, str
     ? type
     : { ...type, [`${prefix}asset_code`]: asset.code, [`${prefix}asset_issuer`]: asset.issuer };
 }
+
+/** Names the list of offers that sell the one asset for the other. */
+export const bookName = (selling: LedgerAsset, buying: LedgerAsset): string =>
+  `${canonicalAsset(selling)}>${canonicalAsset(buying)}`;

@@ -1,5 +1,6 @@
 /** Uses a local ledger from outside, over HTTP with the official SDK: test accounts, test assets, real signed payments, faults. */
 import { Asset, Horizon, Keypair, type Memo, Operation, rpc } from '@stellar/stellar-sdk';
+import type { LedgerAsset } from './asset.js';
 import { horizonAccess, rpcAccess, type Submitted } from './client/access.js';
 import { createControl, TIMEOUT_MS } from './client/control.js';
 import { type ContractPayment, contractPayment, createPay } from './client/payments.js';
@@ -15,6 +16,15 @@ export { type ContractPayment, muxedAddress, type PayRequest } from './client/pa
 export type { TestAccount } from './client/test-accounts.js';
 
 export type LedgerClient = ReturnType<typeof createLedgerClient>;
+
+export interface OfferRequest {
+  secret: string;
+  selling: LedgerAsset;
+  buying: LedgerAsset;
+  /** Decimal text, as the price. */
+  amount: string;
+  price: string;
+}
 
 export interface LedgerClientOptions {
   /** Where the ledger is served. */
@@ -54,6 +64,15 @@ export function createLedgerClient({ url, passphrase = PASSPHRASE, api = 'horizo
     trust(request: { secret: string; assetCode: string; assetIssuer: string; limit?: string }): Promise<Submitted> {
       const { secret, assetCode, assetIssuer, limit } = request;
       const operation = Operation.changeTrust({ asset: new Asset(assetCode, assetIssuer), limit });
+      return submit({ from: Keypair.fromSecret(secret), operations: [operation] });
+    },
+
+    /** Offers `amount` of an asset of the account of `secret`, at `price` (of one unit sold, in units bought). Null names lumens. */
+    offer(request: OfferRequest): Promise<Submitted> {
+      const { secret, selling, buying, amount, price } = request;
+      const assetOf = (asset: LedgerAsset) => (asset === null ? Asset.native() : new Asset(asset.code, asset.issuer));
+      const assets = { selling: assetOf(selling), buying: assetOf(buying) };
+      const operation = Operation.manageSellOffer({ ...assets, amount, price });
       return submit({ from: Keypair.fromSecret(secret), operations: [operation] });
     },
 

@@ -1,8 +1,9 @@
 /** One close: the waiting transactions are checked again, applied in order, and written together with the new head. */
-import { type Applied, apply, check, type LedgerMoment, touchedKeys } from './apply.js';
+import { type Applied, apply, check, type LedgerMoment, touchedKeys, touchedOffers } from './apply.js';
 import { type AccountEntry, accountKey, createView, type Entry, sponsorsOf } from './entries.js';
 import { type LedgerCounts, toCloseTime } from './headers.js';
 import { applyInjection, type Injection, keysOfInjection, type Network } from './injection.js';
+import { keysOfSeller } from './offers/manage.js';
 import { keysOfClaim } from './operations/claimable-balance.js';
 import type { Before } from './past.js';
 import type { Settled, Waiting } from './queue.js';
@@ -17,10 +18,13 @@ export interface Close {
   before: Before;
 }
 
-/** Keys that only an entry itself knows: a removal frees the reserve of its sponsors, a claim credits a claimant's line. */
+/** Keys that only an entry itself knows: a removal frees the reserve of its sponsors, a claim credits a claimant's line, a trade moves
+ *  what the seller holds. */
 function furtherKeys(entry: Entry | null): string[] {
   if (entry === null) return [];
-  return entry.kind === 'claimable_balance' ? keysOfClaim(entry) : sponsorsOf(entry).map(accountKey);
+  if (entry.kind === 'claimable_balance') return keysOfClaim(entry);
+  const sponsors = sponsorsOf(entry).map(accountKey);
+  return entry.kind === 'offer' ? [...keysOfSeller(entry), ...sponsors] : sponsors;
 }
 
 export async function prepareClose(
@@ -35,6 +39,9 @@ export async function prepareClose(
   const touched = [...batch.flatMap(({ envelope }) => touchedKeys(envelope)), ...injections.flatMap(keysOfInjection)];
   const keys = new Set(touched);
   const loaded = await store.loadEntries([...keys]);
+  for (const offer of await store.loadOffers(batch.flatMap(({ envelope }) => touchedOffers(envelope)))) {
+    loaded.set(offer._id, offer);
+  }
   const more = [...loaded.values()].flatMap(furtherKeys).filter((key) => !loaded.has(key));
   if (more.length > 0) for (const [key, entry] of await store.loadEntries(more)) loaded.set(key, entry);
   const ledger = createView(loaded).child();

@@ -1,7 +1,8 @@
-/** Entries of the ledger (accounts, trustlines, data, claimable balances), and the layers in which a transaction changes them. Changes
+/** Entries of the ledger (accounts, trustlines, data, claimable balances, offers), and the layers in which a transaction changes them. Changes
  *  reach the layer below only by a commit, so a failed operation or transaction leaves no trace. */
 import type { IssuedAsset, LedgerAsset } from './asset.js';
-import { BASE_RESERVE } from './stroops.js';
+import type { Price } from './offers/exchange.js';
+import { BASE_RESERVE, MAX_INT64 } from './stroops.js';
 
 export const AUTH_REQUIRED = 1;
 export const AUTH_REVOCABLE = 2;
@@ -18,6 +19,12 @@ export interface Signer {
   weight: number;
   /** Who pays its reserve, if not the account. */
   sponsor?: string | null;
+}
+
+/** What the standing offers of an account may still bring to it, and take from it. */
+export interface Liabilities {
+  buying: bigint;
+  selling: bigint;
 }
 
 export interface AccountEntry {
@@ -39,6 +46,8 @@ export interface AccountEntry {
   sponsoring?: number;
   sponsored?: number;
   sponsor?: string | null;
+  /** Of its lumens. Absent means none. */
+  liabilities?: Liabilities;
   modified: { ledger: number; time: number };
 }
 
@@ -52,6 +61,7 @@ export interface TrustlineEntry {
   limit: bigint;
   flags: number;
   sponsor?: string | null;
+  liabilities?: Liabilities;
   modified: { ledger: number; time: number };
 }
 
@@ -80,7 +90,38 @@ export interface ClaimableBalanceEntry {
   modified: { ledger: number; time: number };
 }
 
-export type Entry = AccountEntry | TrustlineEntry | DataEntry | ClaimableBalanceEntry;
+export interface OfferEntry {
+  _id: string;
+  kind: 'offer';
+  /** Who sells. */
+  owner: string;
+  offerId: bigint;
+  selling: LedgerAsset;
+  buying: LedgerAsset;
+  /** Both assets by name (see `bookName`): the list of offers that it stands in. */
+  book: string;
+  /** Of what is sold. */
+  amount: bigint;
+  /** Of one unit sold, in units bought. */
+  price: Price;
+  /** Does not take an offer at its own price. */
+  isPassive: boolean;
+  sponsor?: string | null;
+  modified: { ledger: number; time: number };
+}
+
+/** Counts the ids of offers. */
+export interface IdPoolEntry {
+  _id: string;
+  kind: 'id_pool';
+  owner: '';
+  last: bigint;
+  sponsor?: null;
+  modified: { ledger: number; time: number };
+}
+
+export type OwnedEntry = AccountEntry | TrustlineEntry | DataEntry | ClaimableBalanceEntry | OfferEntry;
+export type Entry = OwnedEntry | IdPoolEntry;
 
 export const accountKey = (id: string): string => `account:${id}`;
 export const trustlineKey = (owner: string, { code, issuer }: IssuedAsset): string =>
@@ -88,6 +129,8 @@ export const trustlineKey = (owner: string, { code, issuer }: IssuedAsset): stri
 export const dataKey = (owner: string, name: string): string => `data:${owner}:${name}`;
 
 export const claimableBalanceKey = (id: string): string => `claimable:${id}`;
+export const offerKey = (id: bigint): string => `offer:${id}`;
+export const ID_POOL_KEY = 'id_pool';
 
 export const minimumBalance = ({ subentries, sponsoring = 0, sponsored = 0 }: AccountEntry): bigint =>
   BigInt(2 + subentries + sponsoring - sponsored) * BASE_RESERVE;
@@ -98,13 +141,27 @@ export const sponsorsOf = (entry: Entry): string[] =>
     (sponsor) => sponsor ?? [],
   );
 
-export const availableBalance = (account: AccountEntry): bigint => account.balance - minimumBalance(account);
+const NO_LIABILITIES: Liabilities = { buying: 0n, selling: 0n };
+
+export const liabilitiesOf = ({ liabilities = NO_LIABILITIES }: { liabilities?: Liabilities }): Liabilities =>
+  liabilities;
+
+export const availableBalance = (account: AccountEntry): bigint =>
+  account.balance - minimumBalance(account) - liabilitiesOf(account).selling;
+
+export const availableOnLine = (line: TrustlineEntry): bigint => line.balance - liabilitiesOf(line).selling;
+
+/** What more it can hold. */
+export const roomOf = (entry: AccountEntry | TrustlineEntry): bigint =>
+  (entry.kind === 'account' ? MAX_INT64 : entry.limit) - entry.balance - liabilitiesOf(entry).buying;
 
 export interface View {
   account(id: string): Readonly<AccountEntry> | null;
   trustline(owner: string, asset: IssuedAsset): Readonly<TrustlineEntry> | null;
   data(owner: string, name: string): Readonly<DataEntry> | null;
   claimableBalance(id: string): Readonly<ClaimableBalanceEntry> | null;
+  /** The offers, in no order. */
+  offers(matches: (offer: Readonly<OfferEntry>) => boolean): Readonly<OfferEntry>[];
   read(key: string): Readonly<Entry> | null;
   /** Replaces the entry by a copy that `change` has changed. */
   update<E extends Entry>(entry: Readonly<E>, change: (copy: E) => void): void;
@@ -119,28 +176,44 @@ export interface View {
 
 /** The lowest layer: entries as loaded from the store. Throws when asked for a key that was not loaded, which is a bug of the caller. */
 export function createView(loaded: ReadonlyMap<string, Entry | null>): View {
-  return createLayer((key) => {
+  const read = (key: string) => {
     const entry = loaded.get(key);
     if (entry === undefined) throw new Error(`ledger entry was not loaded: ${key}`);
     return entry;
-  });
+  };
+  return createLayer({ read, offers: () => offersIn(new Map(), loaded) });
 }
 
-function createLayer(
-  below: (key: string) => Readonly<Entry> | null,
-  commitTo?: (key: string, entry: Entry | null) => void,
-): View {
+type Offers = Map<string, Readonly<OfferEntry>>;
+
+interface Below {
+  read(key: string): Readonly<Entry> | null;
+  offers(): Offers;
+}
+
+/** Lays the offers among `entries` over those of `below`. */
+function offersIn(below: Offers, entries: ReadonlyMap<string, Entry | null>): Offers {
+  for (const [key, entry] of entries) {
+    if (entry === null) below.delete(key);
+    else if (entry.kind === 'offer') below.set(key, entry);
+  }
+  return below;
+}
+
+function createLayer(below: Below, commitTo?: (key: string, entry: Entry | null) => void): View {
   const own = new Map<string, Entry | null>();
   const read = (key: string) => {
     const entry = own.get(key);
-    return entry === undefined ? below(key) : entry;
+    return entry === undefined ? below.read(key) : entry;
   };
+  const offers = () => offersIn(below.offers(), own);
   return {
     read,
     account: (id) => read(accountKey(id)) as AccountEntry | null,
     trustline: (owner, asset) => read(trustlineKey(owner, asset)) as TrustlineEntry | null,
     data: (owner, name) => read(dataKey(owner, name)) as DataEntry | null,
     claimableBalance: (id) => read(claimableBalanceKey(id)) as ClaimableBalanceEntry | null,
+    offers: (matches) => [...offers().values()].filter(matches),
     update(entry, change) {
       const copy = copyOf(entry);
       change(copy);
@@ -148,7 +221,7 @@ function createLayer(
     },
     put: (entry) => void own.set(entry._id, entry),
     remove: (key) => void own.set(key, null),
-    child: () => createLayer(read, (key, entry) => own.set(key, entry)),
+    child: () => createLayer({ read, offers }, (key, entry) => own.set(key, entry)),
     commit() {
       if (commitTo === undefined) throw new Error('the lowest layer has nothing below');
       for (const [key, entry] of own) commitTo(key, entry);

@@ -22,6 +22,8 @@ export interface Range {
 
 export interface OperationFilter {
   account?: string;
+  /** As `account`, with the operations that took an offer of it. */
+  party?: string;
   /** TOID of the transaction. */
   transaction?: bigint;
   ledger?: number;
@@ -78,9 +80,9 @@ function boundsOf(
 const sorting = ({ order }: Range) => ({ _id: order === 'asc' ? (1 as const) : (-1 as const) });
 
 /** A list of one transaction or ledger hides nothing: whoever names it knows of it. */
-function hiddenFrom(faults: Faults, { account, transaction, ledger, list }: OperationFilter): bigint[] {
+function hiddenFrom(faults: Faults, { account, party, transaction, ledger, list }: OperationFilter): bigint[] {
   if (transaction !== undefined || ledger !== undefined) return [];
-  return [...faults.hidden(account === undefined ? 'feed' : 'accounts', list)];
+  return [...faults.hidden((account ?? party) === undefined ? 'feed' : 'accounts', list)];
 }
 
 function operationQuery(
@@ -95,6 +97,7 @@ function operationQuery(
   return {
     _id: { ..._id, ...(operation === undefined ? { $nin: hiddenFrom(faults, filter) } : { $eq: operation }) },
     ...(filter.account === undefined ? {} : { accounts: filter.account }),
+    ...(filter.party === undefined ? {} : { $or: [{ accounts: filter.party }, { traders: filter.party }] }),
     ...(transaction === undefined ? {} : { transaction }),
     ...(filter.list === 'payments' ? { isPayment: true } : {}),
     ...(filter.includeFailed ? {} : { successful: true }),
@@ -197,7 +200,7 @@ function createEffectHistory(deps: HistoryDeps) {
         .find({
           ...operationQuery(
             deps,
-            { ...rest, ...(account === undefined ? {} : { account }) },
+            { ...rest, ...(account === undefined ? {} : { party: account }) },
             { ...range, cursor: inclusive },
           ),
           ...mine,

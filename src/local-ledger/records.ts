@@ -34,6 +34,8 @@ export interface OperationDocument {
   _id: bigint;
   transaction: bigint;
   accounts: string[];
+  /** Who sold by an offer that it took: only their effects and transactions show it. */
+  traders?: string[];
   successful: boolean;
   isPayment: boolean;
   record: Record<string, unknown>;
@@ -67,7 +69,7 @@ export function toDocuments(
       ledger: at.sequence,
       hash,
       innerHash: feeBump === null ? null : inner.hash.toString('hex'),
-      accounts: [...new Set([inner.source.id, payer.id, ...operations.flatMap(({ accounts }) => accounts)])],
+      accounts: [...new Set([inner.source.id, payer.id, ...operations.flatMap(partiesOf)])],
       successful: applied.successful,
       resultCodes: resultCodes(applied),
       record: transactionRecord(envelope, applied, at, order),
@@ -89,6 +91,8 @@ export function toDocuments(
   };
 }
 
+const partiesOf = ({ accounts, traders = [] }: OperationDocument): string[] => [...accounts, ...traders];
+
 /** The operation at `index`, from 0. */
 function toOperation(
   { inner, hash }: Envelope,
@@ -104,10 +108,14 @@ function toOperation(
   const id = toid(at.sequence, order, index + 1);
   const sponsor = applied.successful ? applied.sponsors[index]! : null;
   const paidBy = operation.type === 'end_sponsoring_future_reserves' ? null : sponsor;
+  const accounts = new Set([source.id, ...operation.participants(), ...(paidBy === null ? [] : [paidBy])]);
+  const effects = applied.effects[index] ?? [];
+  const traders = effects.flatMap(({ type, account }) => (type === 'trade' && !accounts.has(account) ? [account] : []));
   return {
     _id: id,
     transaction: toid(at.sequence, order),
-    accounts: [...new Set([source.id, ...operation.participants(), ...(paidBy === null ? [] : [paidBy])])],
+    accounts: [...accounts],
+    ...(traders.length === 0 ? {} : { traders: [...new Set(traders)] }),
     successful: applied.successful,
     isPayment: operation.isPayment,
     record: {
@@ -122,7 +130,7 @@ function toOperation(
       ...(paidBy === null ? {} : { sponsor: paidBy }),
       ...operation.details(source, { successful: applied.successful && isSuccess(result), result, sponsor }),
     },
-    effects: (applied.effects[index] ?? []).map((effect) => withMuxed(effect, source, operation.counterparty)),
+    effects: effects.map((effect) => withMuxed(effect, source, operation.counterparty)),
   };
 }
 
@@ -167,7 +175,9 @@ function transactionRecord(envelope: Envelope, applied: Applied, at: LedgerMomen
 
 /** Names the effect's account by the muxed address under which the operation named it, if it did. */
 function withMuxed(effect: Effect, source: Party, counterparty: Party | null): Effect {
-  const candidates = effect.type === 'account_credited' ? [counterparty, source] : [source, counterparty];
+  // A seller is known by the account alone.
+  const others = effect.type === 'trade' ? [] : [counterparty];
+  const candidates = effect.type === 'account_credited' ? [...others, source] : [source, ...others];
   const party = candidates.find((candidate) => candidate?.id === effect.account);
   if (!party?.muxed) return effect;
   const { type, type_i, account, ...details } = effect;

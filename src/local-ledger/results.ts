@@ -90,13 +90,21 @@ const SPECIAL: Record<string, string> = {
   createAccountAlreadyExist: 'op_already_exists',
   pathPaymentStrictReceiveOverSendmax: 'op_over_source_max',
   pathPaymentStrictSendUnderDestmin: 'op_under_dest_min',
+  pathPaymentStrictReceiveOfferCrossSelf: 'op_cross_self',
+  pathPaymentStrictSendOfferCrossSelf: 'op_cross_self',
+  manageSellOfferNotFound: 'op_offer_not_found',
+  manageBuyOfferNotFound: 'op_offer_not_found',
+  manageSellOfferSellNotAuthorized: 'sell_not_authorized',
+  manageBuyOfferSellNotAuthorized: 'sell_not_authorized',
+  manageSellOfferBuyNotAuthorized: 'buy_not_authorized',
+  manageBuyOfferBuyNotAuthorized: 'buy_not_authorized',
   accountMergeSeqnumTooFar: 'op_seq_num_too_far',
   manageDataNameNotFound: 'op_data_name_not_found',
   manageDataInvalidName: 'op_data_invalid_name',
 };
 
 const OPERATION_NAME =
-  /^(createAccount|payment|pathPaymentStrict(Receive|Send)|setOptions|changeTrust|accountMerge|manageData|setTrustLineFlags|createClaimableBalance|claimClaimableBalance|clawback|(begin|end)SponsoringFutureReserves|op)/;
+  /^(createAccount|payment|pathPaymentStrict(Receive|Send)|manage(Sell|Buy)Offer|setOptions|changeTrust|accountMerge|manageData|setTrustLineFlags|createClaimableBalance|claimClaimableBalance|clawback|(begin|end)SponsoringFutureReserves|op)/;
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 

@@ -1,7 +1,15 @@
-/** What accounts and claimable balances hold, as of the newest ledger that shows. */
+/** What accounts and claimable balances hold, and which offers stand, as of the newest ledger that shows. */
 import type { Filter } from 'mongodb';
-import { isSameAsset, type LedgerAsset } from './asset.js';
-import { type AccountEntry, type ClaimableBalanceEntry, claimableBalanceKey, type Entry } from './entries.js';
+import { bookName, isSameAsset, type LedgerAsset } from './asset.js';
+import {
+  type AccountEntry,
+  type ClaimableBalanceEntry,
+  claimableBalanceKey,
+  type Entry,
+  type OfferEntry,
+  type OwnedEntry,
+  offerKey,
+} from './entries.js';
 import type { Api } from './faults.js';
 import type { Visible } from './history.js';
 import type { Past } from './past.js';
@@ -20,6 +28,30 @@ function matchesBalance(entry: Readonly<Entry>, { claimant, sponsor, asset }: Cl
   return asset === undefined || isSameAsset(entry.asset, asset);
 }
 
+export interface OfferFilter {
+  offerId?: bigint;
+  seller?: string;
+  sponsor?: string;
+  selling?: LedgerAsset;
+  buying?: LedgerAsset;
+}
+
+const matchesOffer = (entry: Readonly<Entry>, filter: OfferFilter): boolean =>
+  entry.kind === 'offer' &&
+  (filter.offerId === undefined || entry.offerId === filter.offerId) &&
+  (filter.seller === undefined || entry.owner === filter.seller) &&
+  (filter.sponsor === undefined || entry.sponsor === filter.sponsor) &&
+  (filter.selling === undefined || isSameAsset(entry.selling, filter.selling)) &&
+  (filter.buying === undefined || isSameAsset(entry.buying, filter.buying));
+
+/** What an index finds of the filter. */
+function offerQuery({ offerId, seller, selling, buying }: OfferFilter): Filter<Entry> {
+  if (offerId !== undefined) return { _id: offerKey(offerId) };
+  if (seller !== undefined) return { kind: 'offer', owner: seller };
+  const isBook = selling !== undefined && buying !== undefined;
+  return { kind: 'offer', book: isBook ? bookName(selling, buying) : { $gt: '' } };
+}
+
 const byChange = (a: ClaimableBalanceEntry, b: ClaimableBalanceEntry): number =>
   a.modified.ledger - b.modified.ledger || (a.owner < b.owner ? -1 : 1);
 
@@ -27,9 +59,9 @@ export function createState(deps: { store: Store; past: Past; visible(api?: Api)
   const { store, past, visible } = deps;
   return {
     /** The account as of the newest ledger that shows, with all that it owns. */
-    async account(id: string, api?: Api): Promise<{ account: AccountEntry; owned: Entry[] } | null> {
+    async account(id: string, api?: Api): Promise<{ account: AccountEntry; owned: OwnedEntry[] } | null> {
       const newest = await store.entries.find({ owner: id }).sort({ _id: 1 }).toArray();
-      const found = past.asOf(visible(api).latest, ({ owner }) => owner === id, newest);
+      const found = past.asOf(visible(api).latest, ({ owner }) => owner === id, newest) as OwnedEntry[];
       const account = found.find((entry) => entry.kind === 'account');
       return account === undefined ? null : { account, owned: found.filter((entry) => entry !== account) };
     },
@@ -48,6 +80,13 @@ export function createState(deps: { store: Store; past: Past; visible(api?: Api)
       const newest = await store.entries.find(wanted as Filter<Entry>).toArray();
       const found = past.asOf(visible().latest, (entry) => matchesBalance(entry, filter), newest);
       return (found as ClaimableBalanceEntry[]).sort(byChange);
+    },
+
+    /** Offers as of the newest ledger that shows, the oldest first. */
+    async offers(filter: OfferFilter): Promise<OfferEntry[]> {
+      const newest = await store.entries.find(offerQuery(filter)).toArray();
+      const found = past.asOf(visible().latest, (entry) => entry.kind === 'offer', newest) as OfferEntry[];
+      return found.filter((entry) => matchesOffer(entry, filter)).sort((a, b) => (a.offerId < b.offerId ? -1 : 1));
     },
   };
 }

@@ -2,9 +2,10 @@
  *  that moves the head from the ledger before, so a crash leaves a whole ledger or none, and a process that lost the head closes nothing. */
 import { type Binary, type ClientSession, type Db, MongoServerError } from 'mongodb';
 import type { Clock } from './clock.js';
-import { accountKey, type Entry } from './entries.js';
+import { accountKey, type Entry, type OfferEntry } from './entries.js';
 import { extendSpan, type LedgerCounts, type Span } from './headers.js';
 import { newAccount } from './operations/create-account.js';
+import type { OfferSearch } from './operations/kind.js';
 import type { LedgerDocuments, OperationDocument, TransactionDocument } from './records.js';
 import type { EventDocument } from './rpc/events.js';
 import { TOTAL_COINS } from './stroops.js';
@@ -72,10 +73,12 @@ export async function openStore(db: Db, clock: Clock, root: string) {
       { kind: 1, 'claimants.destination': 1 },
       { partialFilterExpression: { kind: 'claimable_balance' } },
     );
+    await entries.createIndex({ book: 1 }, { partialFilterExpression: { kind: 'offer' } });
     await transactions.createIndex({ hash: 1 }, { unique: true });
     await transactions.createIndex({ innerHash: 1 }, { partialFilterExpression: { innerHash: { $type: 'string' } } });
     await transactions.createIndex({ accounts: 1, _id: 1 });
     await operations.createIndex({ accounts: 1, _id: 1 });
+    await operations.createIndex({ traders: 1, _id: 1 }, { partialFilterExpression: { traders: { $type: 'string' } } });
     await events.createIndex({ topics: 1, _id: 1 });
     await events.createIndex({ transaction: 1 });
   }
@@ -209,6 +212,12 @@ export async function openStore(db: Db, clock: Clock, root: string) {
       const loaded = new Map<string, Entry | null>(keys.map((key) => [key, null]));
       for await (const entry of entries.find({ _id: { $in: keys } })) loaded.set(entry._id, entry);
       return loaded;
+    },
+
+    /** Every offer that one of the searches finds. */
+    async loadOffers(searches: OfferSearch[]): Promise<OfferEntry[]> {
+      if (searches.length === 0) return [];
+      return (await entries.find({ kind: 'offer', $or: searches }).toArray()) as OfferEntry[];
     },
 
     /** Closes an empty ledger: usually one small update. */

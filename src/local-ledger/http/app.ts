@@ -10,6 +10,7 @@ import { faultGate } from './fault-gate.js';
 import { friendbotRoutes } from './friendbot-routes.js';
 import { historyRoutes } from './history-routes.js';
 import { hostGuard } from './host-guard.js';
+import { offerRoutes } from './offer-routes.js';
 import { Problem } from './problem.js';
 import { rateLimit } from './rate-limit.js';
 import { rpcRoutes } from './rpc-routes.js';
@@ -30,6 +31,7 @@ export function createApp(ledger: Ledger, log: Logger, listensOn: () => string):
   app.use(faultGate(ledger));
   app.use(stateRoutes(ledger));
   app.use(claimableBalanceRoutes(ledger));
+  app.use(offerRoutes(ledger));
   app.use(historyRoutes(ledger));
   app.use(submitRoutes(ledger));
   app.use(friendbotRoutes(ledger));

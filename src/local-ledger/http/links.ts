@@ -58,6 +58,11 @@ export const claimableBalanceLinks = (base: string, id: string): Links => {
   };
 };
 
+export const offerLinks = (base: string, { offerId, owner }: { offerId: bigint; owner: string }): Links => ({
+  self: plain(`${base}/offers/${offerId}`),
+  offer_maker: plain(`${base}/accounts/${owner}`),
+});
+
 export const effectLinks = (base: string, operation: string, token: string): Links => ({
   operation: plain(`${base}/operations/${operation}`),
   succeeds: plain(`${base}/effects?order=desc&cursor=${token}`),

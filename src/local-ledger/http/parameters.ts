@@ -1,9 +1,9 @@
 /** What a request may say in path and query, and Horizon's words for what is wrong with it. */
 import { StrKey } from '@stellar/stellar-sdk/base';
 import type { Request } from 'express';
-import { fromCanonicalAsset } from '../asset.js';
-import type { ClaimableBalanceFilter } from '../state.js';
-import { MAX_INT64 } from '../stroops.js';
+import { assetType, fromCanonicalAsset, type LedgerAsset } from '../asset.js';
+import type { ClaimableBalanceFilter, OfferFilter } from '../state.js';
+import { fromAmount, MAX_INT64 } from '../stroops.js';
 import { badParameter } from './problem.js';
 
 export interface PageQuery {
@@ -32,8 +32,11 @@ export function pageQuery(req: Request): PageQuery {
   };
 }
 
-function limitOf(text: string): number {
-  if (text === '') return DEFAULT_LIMIT;
+/** The limit of a list that has no cursor. */
+export const pageLimit = (req: Request, usual: number): number => limitOf(parameter(req, 'limit'), usual);
+
+function limitOf(text: string, usual = DEFAULT_LIMIT): number {
+  if (text === '') return usual;
   if (!/^[+-]?\d+$/.test(text)) throw badParameter('limit', 'unparseable value');
   const limit = Number(text);
   if (limit <= 0) throw badParameter('limit', 'invalid limit: non-positive value provided');
@@ -109,16 +112,72 @@ export function balanceCursor(text: string): BalanceCursor | null {
 export function claimableBalanceFilter(req: Request): ClaimableBalanceFilter {
   const filter: ClaimableBalanceFilter = {};
   for (const name of ['claimant', 'sponsor'] as const) {
-    const account = parameter(req, name);
-    if (account === '') continue;
-    if (!StrKey.isValidEd25519PublicKey(account)) throw badParameter(name, `${account} does not validate as accountID`);
-    filter[name] = account;
+    const account = optionalAccount(req, name);
+    if (account !== null) filter[name] = account;
   }
   const text = parameter(req, 'asset');
   if (text === '') return filter;
   const asset = fromCanonicalAsset(text);
   if (asset === undefined) throw badParameter('asset', `${text} does not validate as asset`);
   return { ...filter, asset };
+}
+
+/** An asset in three parameters that begin with `prefix`; undefined where none of them is there. */
+function assetAt(req: Request, prefix: string): LedgerAsset | undefined {
+  const [type, code, issuer] = ['type', 'code', 'issuer'].map((part) => parameter(req, `${prefix}_asset_${part}`));
+  if (type === '') return undefined;
+  if (type === 'native') return null;
+  const asset = fromCanonicalAsset(`${code}:${issuer}`);
+  if (asset && assetType(asset) === type) return asset;
+  throw badParameter(`${prefix}_asset_type`, 'the asset is not valid');
+}
+
+export function assetOf(req: Request, prefix: string): LedgerAsset {
+  const asset = assetAt(req, prefix);
+  if (asset === undefined) throw badParameter(`${prefix}_asset_type`, 'Missing required field');
+  return asset;
+}
+
+/** Most assets in one request for paths. */
+const MAX_PATH_ENDS = 15;
+
+export function assetsParameter(req: Request, name: string): LedgerAsset[] {
+  const names = parameter(req, name).split(',').filter(Boolean);
+  if (names.length > MAX_PATH_ENDS) {
+    throw badParameter(name, `list of assets exceeds maximum length of ${MAX_PATH_ENDS}`);
+  }
+  return names.map((text) => {
+    const asset = fromCanonicalAsset(text);
+    if (asset === undefined) throw badParameter(name, `${text} is not a valid asset`);
+    return asset;
+  });
+}
+
+export function amountParameter(req: Request, name: string): bigint {
+  const amount = fromAmount(parameter(req, name));
+  if (amount === null || amount <= 0n || amount > MAX_INT64) throw badParameter(name, 'Amount must be positive');
+  return amount;
+}
+
+export function optionalAccount(req: Request, name: string): string | null {
+  const account = parameter(req, name);
+  if (account === '') return null;
+  if (!StrKey.isValidEd25519PublicKey(account)) throw badParameter(name, `${account} does not validate as accountID`);
+  return account;
+}
+
+export function offerFilter(req: Request): OfferFilter {
+  const filter: OfferFilter = {};
+  for (const name of ['seller', 'sponsor'] as const) {
+    const account = optionalAccount(req, name);
+    if (account !== null) filter[name] = account;
+  }
+  for (const name of ['selling', 'buying'] as const) {
+    const [named] = assetsParameter(req, name);
+    const asset = named === undefined ? assetAt(req, name) : named;
+    if (asset !== undefined) filter[name] = asset;
+  }
+  return filter;
 }
 
 export function transactionHash(req: Request): string {

@@ -5,7 +5,6 @@ import { feeStats } from '../fee-stats.js';
 import type { Ledger } from '../ledger.js';
 import { baseUrl, negotiate, sendHal, toJson } from './answer.js';
 import { accountLinks, rootLinks } from './links.js';
-import { answerList } from './lists.js';
 import { accountId } from './parameters.js';
 import { Problem } from './problem.js';
 import { streamRecords } from './stream.js';
@@ -88,12 +87,4 @@ function addAccounts(router: Router, ledger: Ledger): void {
     res.setHeader('Latest-Ledger', String(ledger.visible().latest));
     await sendHal(req, res, { value: data.value });
   });
-
-  // There is no order book here, so nobody has offers or trades.
-  for (const kind of ['offers', 'trades']) {
-    router.get(`/accounts/:account_id/${kind}`, (req, res) => {
-      accountId(req);
-      return answerList(ledger, req, res, () => ({ read: async () => [] }));
-    });
-  }
 }

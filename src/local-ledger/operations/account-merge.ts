@@ -1,8 +1,8 @@
 /** account_merge: the source account ends, and its lumens go to the destination. */
 import { xdr } from '@stellar/stellar-sdk/base';
-import { AUTH_IMMUTABLE, accountKey } from '../entries.js';
+import { AUTH_IMMUTABLE, accountKey, roomOf } from '../entries.js';
 import { partyFields, toParty } from '../party.js';
-import { MAX_INT64, toAmount } from '../stroops.js';
+import { toAmount } from '../stroops.js';
 import { ledgerStart } from '../toid.js';
 import { effects, inner, type OperationKind } from './kind.js';
 import { release } from './sponsorship.js';
@@ -34,7 +34,7 @@ export const accountMerge: OperationKind<xdr.MuxedAccount> = {
     const isSponsor = (account.sponsoring ?? 0) > 0 || [...sponsorships.values()].includes(source);
     if (isSponsor) return result(AccountMergeResult.accountMergeIsSponsor());
     const moved = account.balance;
-    if (heir.balance > MAX_INT64 - moved) return result(AccountMergeResult.accountMergeDestFull());
+    if (roomOf(heir) < moved) return result(AccountMergeResult.accountMergeDestFull());
     view.update(heir, (copy) => {
       copy.balance += moved;
     });

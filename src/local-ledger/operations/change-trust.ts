@@ -1,7 +1,15 @@
 /** change_trust: a line of trust is opened, its limit changed, or (limit 0) closed. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { assetFields, fromXdrAsset, type IssuedAsset } from '../asset.js';
-import { AUTH_CLAWBACK, AUTH_REQUIRED, accountKey, LINE_AUTHORIZED, LINE_CLAWBACK, trustlineKey } from '../entries.js';
+import {
+  AUTH_CLAWBACK,
+  AUTH_REQUIRED,
+  accountKey,
+  LINE_AUTHORIZED,
+  LINE_CLAWBACK,
+  liabilitiesOf,
+  trustlineKey,
+} from '../entries.js';
 import { partyFields } from '../party.js';
 import { toAmount } from '../stroops.js';
 import { inner, type OperationKind } from './kind.js';
@@ -37,8 +45,9 @@ export const changeTrust: OperationKind<xdr.ChangeTrustOp> = {
     if (asset.issuer === source) return result(ChangeTrustResult.changeTrustSelfNotAllowed());
     const owner = view.account(source)!;
     const line = view.trustline(source, asset);
-    // Closing a missing line has the same code as a limit below the balance.
-    if (limit < (line === null ? 1n : line.balance)) return result(ChangeTrustResult.changeTrustInvalidLimit());
+    // Closing a missing line has the same code as a limit below the balance and what offers may bring.
+    if (limit < (line === null ? 1n : line.balance + liabilitiesOf(line).buying))
+      return result(ChangeTrustResult.changeTrustInvalidLimit());
     const effect = { account: source, ...assetFields(asset), limit: toAmount(limit) };
     if (line !== null && limit === 0n) {
       view.remove(line._id);

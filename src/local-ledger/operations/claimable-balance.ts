@@ -7,12 +7,12 @@ import {
   availableBalance,
   type ClaimableBalanceEntry,
   claimableBalanceKey,
-  LINE_AUTHORIZED,
   LINE_CLAWBACK,
   trustlineKey,
 } from '../entries.js';
+import { creditTo, debitFrom } from '../offers/holdings.js';
 import { partyFields, toAddress } from '../party.js';
-import { BASE_RESERVE, MAX_INT64, toAmount } from '../stroops.js';
+import { BASE_RESERVE, toAmount } from '../stroops.js';
 import { holds, isSoundPredicate, predicateRecord, toAbsolute } from './claim-predicate.js';
 import { type Context, effects, inner, type OperationKind, valid } from './kind.js';
 import { release } from './sponsorship.js';
@@ -45,6 +45,12 @@ function newBalanceId({ origin }: Context): string {
   return xdr.ClaimableBalanceId.claimableBalanceIdTypeV0(hash).toXdr('hex');
 }
 
+const withdrawals = {
+  srcNoTrust: Create.createClaimableBalanceNoTrust,
+  srcNotAuthorized: Create.createClaimableBalanceNotAuthorized,
+  underfunded: Create.createClaimableBalanceUnderfunded,
+};
+
 /** Takes the amount from its owner, or says why not. Tells whether the asset may be clawed back. */
 function withdraw(
   { view }: Context,
@@ -52,23 +58,10 @@ function withdraw(
   asset: LedgerAsset,
   amount: bigint,
 ): { isClawbackEnabled: boolean } | xdr.CreateClaimableBalanceResult {
-  if (asset === null) {
-    const payer = view.account(from)!;
-    if (availableBalance(payer) < amount) return Create.createClaimableBalanceUnderfunded();
-    view.update(payer, (copy) => {
-      copy.balance -= amount;
-    });
-    return { isClawbackEnabled: false };
-  }
-  if (asset.issuer === from) return { isClawbackEnabled: false };
-  const line = view.trustline(from, asset);
-  if (line === null) return Create.createClaimableBalanceNoTrust();
-  if ((line.flags & LINE_AUTHORIZED) === 0) return Create.createClaimableBalanceNotAuthorized();
-  if (line.balance < amount) return Create.createClaimableBalanceUnderfunded();
-  view.update(line, (copy) => {
-    copy.balance -= amount;
-  });
-  return { isClawbackEnabled: (line.flags & LINE_CLAWBACK) !== 0 };
+  const failure = debitFrom(view, from, asset, amount);
+  if (failure !== null) return withdrawals[failure]();
+  if (asset === null || asset.issuer === from) return { isClawbackEnabled: false };
+  return { isClawbackEnabled: (view.trustline(from, asset)!.flags & LINE_CLAWBACK) !== 0 };
 }
 
 /** A claimable balance has no owner, so somebody always sponsors its reserve. Null where they cannot. */
@@ -194,28 +187,19 @@ export const claimClaimableBalance: OperationKind<xdr.ClaimClaimableBalanceOp> =
   details: (body, source) => ({ balance_id: balanceIdOf(body), ...partyFields('claimant', source) }),
 };
 
+const deposits = {
+  noTrust: Claim.claimClaimableBalanceNoTrust,
+  notAuthorized: Claim.claimClaimableBalanceNotAuthorized,
+  lineFull: Claim.claimClaimableBalanceLineFull,
+};
+
 function deposit(
   { view }: Context,
   to: string,
   { asset, amount }: Readonly<ClaimableBalanceEntry>,
 ): xdr.ClaimClaimableBalanceResult | null {
-  if (asset === null) {
-    const claimant = view.account(to)!;
-    if (claimant.balance > MAX_INT64 - amount) return Claim.claimClaimableBalanceLineFull();
-    view.update(claimant, (copy) => {
-      copy.balance += amount;
-    });
-    return null;
-  }
-  if (asset.issuer === to) return null;
-  const line = view.trustline(to, asset);
-  if (line === null) return Claim.claimClaimableBalanceNoTrust();
-  if ((line.flags & LINE_AUTHORIZED) === 0) return Claim.claimClaimableBalanceNotAuthorized();
-  if (line.limit - line.balance < amount) return Claim.claimClaimableBalanceLineFull();
-  view.update(line, (copy) => {
-    copy.balance += amount;
-  });
-  return null;
+  const failure = creditTo(view, to, asset, amount);
+  return failure && deposits[failure]();
 }
 
 /** What a claim of this balance may touch besides the balance itself. */

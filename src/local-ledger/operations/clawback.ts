@@ -1,7 +1,7 @@
 /** clawback: an issuer takes back what it issued, where the line allows it. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { assetFields, fromXdrAsset, type IssuedAsset } from '../asset.js';
-import { LINE_CLAWBACK, trustlineKey } from '../entries.js';
+import { availableOnLine, LINE_CLAWBACK, trustlineKey } from '../entries.js';
 import { partyFields, toParty } from '../party.js';
 import { toAmount } from '../stroops.js';
 import { effects, inner, type OperationKind } from './kind.js';
@@ -32,7 +32,7 @@ export const clawback: OperationKind<xdr.ClawbackOp> = {
     const line = view.trustline(from, asset);
     if (line === null) return result(Result.clawbackNoTrust());
     if ((line.flags & LINE_CLAWBACK) === 0) return result(Result.clawbackNotClawbackEnabled());
-    if (line.balance < amount) return result(Result.clawbackUnderfunded());
+    if (availableOnLine(line) < amount) return result(Result.clawbackUnderfunded());
     view.update(line, (copy) => {
       copy.balance -= amount;
     });

@@ -6,8 +6,9 @@ import { changeTrust } from './change-trust.js';
 import { claimClaimableBalance, createClaimableBalance } from './claimable-balance.js';
 import { clawback } from './clawback.js';
 import { createAccount } from './create-account.js';
-import type { Context, OperationKind, Outcome } from './kind.js';
+import type { Context, OfferSearch, OperationKind, Outcome } from './kind.js';
 import { manageData } from './manage-data.js';
+import { createPassiveSellOffer, manageBuyOffer, manageSellOffer } from './manage-offer.js';
 import { pathPaymentStrictReceive, pathPaymentStrictSend } from './path-payment.js';
 import { payment } from './payment.js';
 import { setOptions } from './set-options.js';
@@ -19,6 +20,9 @@ const kinds: Partial<Record<string, OperationKind<never>>> = {
   payment,
   pathPaymentStrictReceive,
   pathPaymentStrictSend,
+  manageSellOffer,
+  manageBuyOffer,
+  createPassiveSellOffer,
   setOptions,
   changeTrust,
   accountMerge,
@@ -40,6 +44,7 @@ export interface BoundOperation {
   /** Null for the transaction's source. */
   source: Party | null;
   keys(source: string): string[];
+  offers(): OfferSearch[];
   participants(): string[];
   /** The account at the other end, which the operation may name by a muxed address; null where there is none. */
   counterparty: Party | null;
@@ -62,6 +67,7 @@ export function bindOperation(operation: xdr.Operation): BoundOperation {
     level: kind.level(value),
     source: party,
     keys: (from) => kind.keys(value, from),
+    offers: () => kind.offers?.(value) ?? [],
     participants: () => kind.participants(value),
     counterparty: kind.counterparty?.(value) ?? null,
     check: (from) => kind.check(value, from),
@@ -79,6 +85,7 @@ function unsupported(source: Party | null): BoundOperation {
     level: 'low',
     source,
     keys: () => [],
+    offers: () => [],
     participants: () => [],
     counterparty: null,
     check: refuse,

@@ -28,6 +28,9 @@ export interface Context {
   sponsor: string | null;
 }
 
+/** All offers of a book, or of an account. */
+export type OfferSearch = { book: string } | { owner: string };
+
 export interface Outcome {
   successful: boolean;
   result: xdr.OperationResult;
@@ -44,6 +47,8 @@ export interface OperationKind<Body> {
   level(body: Body): Level;
   /** Every entry that `apply` may touch besides the source account. */
   keys(body: Body, source: string): string[];
+  /** Every offer that `apply` may touch. */
+  offers?(body: Body): OfferSearch[];
   /** Accounts whose history shows the operation, besides its source. */
   participants(body: Body): string[];
   /** The account at the other end, which the operation may name by a muxed address. */

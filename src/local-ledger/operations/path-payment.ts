@@ -1,13 +1,23 @@
-/** The two path payments. There is no order book here, so only an empty path from an asset to itself succeeds. */
-import { Keypair, xdr } from '@stellar/stellar-sdk/base';
-import { assetFields, fromXdrAsset, isSameAsset } from '../asset.js';
+/** The two path payments: from one asset to another by the books of offers between them. */
+import { xdr } from '@stellar/stellar-sdk/base';
+import { assetFields, bookName, fromXdrAsset, isSameAsset, type LedgerAsset } from '../asset.js';
+import { accountKey, trustlineKey } from '../entries.js';
+import { accountIdOf, claimAtom, tradeEffects, tradeMovements } from '../offers/claims.js';
+import { type Claim, MAX_CLAIMS, type Taken, takeOffers } from '../offers/cross.js';
+import { type CreditFailure, creditTo, type DebitFailure, debitFrom } from '../offers/holdings.js';
 import { type Party, partyFields, toParty } from '../party.js';
-import { toAmount } from '../stroops.js';
-import { type Context, inner, type OperationKind, valid } from './kind.js';
-import { type TransferFailure, transfer, transferKeys } from './transfer.js';
+import { MAX_INT64, toAmount } from '../stroops.js';
+import { type Context, effects, inner, type OperationKind, valid } from './kind.js';
 
 type Body = xdr.PathPaymentStrictReceiveOp | xdr.PathPaymentStrictSendOp;
-type Failure = TransferFailure | 'tooFewOffers' | 'outOfBounds' | 'malformed';
+type Failure =
+  | CreditFailure
+  | DebitFailure
+  | 'noDestination'
+  | 'tooFewOffers'
+  | 'crossSelf'
+  | 'outOfBounds'
+  | 'malformed';
 
 const { PathPaymentStrictReceiveResult: Receive, PathPaymentStrictSendResult: Send } = xdr;
 
@@ -21,6 +31,7 @@ const receiveFailures: Record<Failure, () => xdr.PathPaymentStrictReceiveResult>
   srcNotAuthorized: Receive.pathPaymentStrictReceiveSrcNotAuthorized,
   underfunded: Receive.pathPaymentStrictReceiveUnderfunded,
   tooFewOffers: Receive.pathPaymentStrictReceiveTooFewOffers,
+  crossSelf: Receive.pathPaymentStrictReceiveOfferCrossSelf,
   outOfBounds: Receive.pathPaymentStrictReceiveOverSendmax,
 };
 
@@ -34,6 +45,7 @@ const sendFailures: Record<Failure, () => xdr.PathPaymentStrictSendResult> = {
   srcNotAuthorized: Send.pathPaymentStrictSendSrcNotAuthorized,
   underfunded: Send.pathPaymentStrictSendUnderfunded,
   tooFewOffers: Send.pathPaymentStrictSendTooFewOffers,
+  crossSelf: Send.pathPaymentStrictSendOfferCrossSelf,
   outOfBounds: Send.pathPaymentStrictSendUnderDestmin,
 };
 
@@ -41,11 +53,32 @@ const receiveResult = (of: xdr.PathPaymentStrictReceiveResult) =>
   inner(xdr.OperationResultTr.pathPaymentStrictReceive(of));
 const sendResult = (of: xdr.PathPaymentStrictSendResult) => inner(xdr.OperationResultTr.pathPaymentStrictSend(of));
 
+/** From what is sent to what arrives. */
+const assetsOf = ({ sendAsset, path, destAsset }: Body): LedgerAsset[] =>
+  [sendAsset, ...path, destAsset].map((asset) => valid(fromXdrAsset(asset)));
+
+/** The exchanges on the way. The same asset twice in a row is none. */
+function hopsOf(body: Body): { pays: LedgerAsset; gets: LedgerAsset }[] {
+  const assets = assetsOf(body);
+  return assets
+    .slice(1)
+    .map((gets, index) => ({ pays: assets[index]!, gets }))
+    .filter(({ pays, gets }) => !isSameAsset(pays, gets));
+}
+
 const shared = {
   isPayment: true,
   level: () => 'medium' as const,
-  keys: (body: Body, source: string) =>
-    transferKeys(source, toParty(body.destination).id, valid(fromXdrAsset(body.destAsset))),
+  keys(body: Body, source: string) {
+    const to = toParty(body.destination).id;
+    const [sent, arriving] = [valid(fromXdrAsset(body.sendAsset)), valid(fromXdrAsset(body.destAsset))];
+    return [
+      accountKey(to),
+      ...(sent === null ? [] : [trustlineKey(source, sent)]),
+      ...(arriving === null ? [] : [trustlineKey(to, arriving)]),
+    ];
+  },
+  offers: (body: Body) => hopsOf(body).map(({ pays, gets }) => ({ book: bookName(gets, pays) })),
   participants: (body: Body) => [toParty(body.destination).id],
   counterparty: (body: Body) => toParty(body.destination),
 };
@@ -55,20 +88,108 @@ function isSound(body: Body, ...amounts: xdr.Int64[]): boolean {
   return amounts.every((amount) => amount > 0n) && assets.every((asset) => fromXdrAsset(asset) !== undefined);
 }
 
-function move(body: Body, source: string, context: Context, amount: bigint, isWithinBounds: boolean): Failure | null {
-  const asset = valid(fromXdrAsset(body.destAsset));
-  const isDirect = body.path.length === 0 && isSameAsset(asset, valid(fromXdrAsset(body.sendAsset)));
-  if (!isDirect) return 'tooFewOffers';
-  if (!isWithinBounds) return 'outOfBounds';
-  return transfer(context, source, toParty(body.destination), asset, amount);
+/** What goes back to its own issuer arrives even where the issuer's account is gone. */
+function isDestinationMissing(body: Body, { view }: Context): boolean {
+  const [sent, arriving] = [valid(fromXdrAsset(body.sendAsset)), valid(fromXdrAsset(body.destAsset))];
+  const to = toParty(body.destination).id;
+  const isReturned = arriving?.issuer === to && body.path.length === 0 && isSameAsset(sent, arriving);
+  return !isReturned && view.account(to) === null;
 }
 
-function lastPayment(body: Body, amount: bigint): xdr.SimplePaymentResult {
-  return new xdr.SimplePaymentResult({
-    destination: Keypair.fromPublicKey(toParty(body.destination).id).xdrAccountId(),
-    asset: body.destAsset,
-    amount,
+interface Moved {
+  sent: bigint;
+  arrived: bigint;
+  claims: Claim[];
+}
+
+type Outcome = Moved | Failure | 'tooMany';
+
+const failureOf = ({ end }: Taken): 'tooFewOffers' | 'crossSelf' | 'tooMany' =>
+  end === 'own_offer' ? 'crossSelf' : end === 'too_many' ? 'tooMany' : 'tooFewOffers';
+
+/** Walks from the destination back to what must be sent. */
+function receiveExactly(body: xdr.PathPaymentStrictReceiveOp, source: string, context: Context): Outcome {
+  const { view } = context;
+  const assets = assetsOf(body);
+  if (isDestinationMissing(body, context)) return 'noDestination';
+  const refused = creditTo(view, toParty(body.destination).id, assets.at(-1)!, body.destAmount);
+  if (refused !== null) return refused;
+  let needed = body.destAmount;
+  let claims: Claim[] = [];
+  for (const hop of hopsOf(body).reverse()) {
+    const bounds = { canPay: MAX_INT64, wanted: needed, maxClaims: MAX_CLAIMS - claims.length };
+    const taken = takeOffers(view, { taker: source, ...hop, ...bounds, rounding: 'strict_receive' });
+    if (taken.end !== 'done' || taken.received !== needed) return failureOf(taken);
+    needed = taken.paid;
+    claims = [...taken.claims, ...claims];
+  }
+  if (needed > body.sendMax) return 'outOfBounds';
+  return debitFrom(view, source, assets[0]!, needed) ?? { sent: needed, arrived: body.destAmount, claims };
+}
+
+/** Walks from what is sent to the destination. */
+function sendExactly(body: xdr.PathPaymentStrictSendOp, source: string, context: Context): Outcome {
+  const { view } = context;
+  const assets = assetsOf(body);
+  if (isDestinationMissing(body, context)) return 'noDestination';
+  const refused = debitFrom(view, source, assets[0]!, body.sendAmount);
+  if (refused !== null) return refused;
+  let held = body.sendAmount;
+  let claims: Claim[] = [];
+  for (const hop of hopsOf(body)) {
+    const bounds = { canPay: held, wanted: MAX_INT64, maxClaims: MAX_CLAIMS - claims.length };
+    const taken = takeOffers(view, { taker: source, ...hop, ...bounds, rounding: 'strict_send' });
+    if (taken.end !== 'done' || taken.paid !== held) return failureOf(taken);
+    held = taken.received;
+    claims = [...claims, ...taken.claims];
+  }
+  if (held < body.destMin) return 'outOfBounds';
+  const moved = { sent: body.sendAmount, arrived: held, claims };
+  return creditTo(view, toParty(body.destination).id, assets.at(-1)!, held) ?? moved;
+}
+
+/** Notes what was moved, and gives what the result says of it. */
+function note(body: Body, source: string, context: Context, { sent, arrived, claims }: Moved) {
+  const destination = toParty(body.destination);
+  const [sentAsset, asset] = [valid(fromXdrAsset(body.sendAsset)), valid(fromXdrAsset(body.destAsset))];
+  context.effects.push(
+    effects.credited(destination.id, assetFields(asset), toAmount(arrived)),
+    effects.debited(source, assetFields(sentAsset), toAmount(sent)),
+    ...tradeEffects(source, claims),
+  );
+  context.movements.push(...tradeMovements(source, claims), {
+    kind: 'transfer',
+    from: source,
+    to: destination.id,
+    toMuxedId: destination.muxed?.id ?? null,
+    asset,
+    amount: arrived,
+    showsMemo: true,
   });
+  const last = new xdr.SimplePaymentResult({
+    destination: accountIdOf(destination.id),
+    asset: body.destAsset,
+    amount: arrived,
+  });
+  return { offers: claims.map(claimAtom), last };
+}
+
+type Success = xdr.PathPaymentStrictReceiveResultSuccess | xdr.PathPaymentStrictSendResultSuccess;
+
+function successIn(result: xdr.OperationResult): Success | null {
+  const body: unknown = result.type === 'opInner' ? result.tr.value : null;
+  return (body as { success?: Success } | null)?.success ?? null;
+}
+
+/** What left the sender: what the offers of the first asset took. */
+function sentBy(result: xdr.OperationResult): bigint {
+  const success = successIn(result);
+  if (success === null) return 0n;
+  const claims = success.offers.flatMap((atom) => (atom.type === 'claimAtomTypeOrderBook' ? [atom.orderBook] : []));
+  if (claims.length === 0) return success.last.amount;
+  const first = claims[0]!.assetBought.toXdr('base64');
+  const end = claims.findIndex(({ assetBought }) => assetBought.toXdr('base64') !== first);
+  return claims.slice(0, end === -1 ? claims.length : end).reduce((sum, { amountBought }) => sum + amountBought, 0n);
 }
 
 const movement = (body: Body, source: Party, arrived: bigint) => ({
@@ -85,15 +206,15 @@ export const pathPaymentStrictReceive: OperationKind<xdr.PathPaymentStrictReceiv
   typeIndex: 2,
   check: (body) => (isSound(body, body.destAmount, body.sendMax) ? null : receiveResult(receiveFailures.malformed())),
   apply(body, source, context) {
-    const amount = body.destAmount;
-    const failure = move(body, source, context, amount, amount <= body.sendMax);
-    if (failure !== null) return receiveResult(receiveFailures[failure]());
-    const success = new xdr.PathPaymentStrictReceiveResultSuccess({ offers: [], last: lastPayment(body, amount) });
+    const moved = receiveExactly(body, source, context);
+    if (moved === 'tooMany') return xdr.OperationResult.opExceededWorkLimit();
+    if (typeof moved === 'string') return receiveResult(receiveFailures[moved]());
+    const success = new xdr.PathPaymentStrictReceiveResultSuccess(note(body, source, context, moved));
     return receiveResult(Receive.pathPaymentStrictReceiveSuccess(success));
   },
-  details: (body, source, { successful }) => ({
+  details: (body, source, { successful, result }) => ({
     ...movement(body, source, body.destAmount),
-    source_amount: toAmount(successful ? body.destAmount : 0n),
+    source_amount: toAmount(successful ? sentBy(result) : 0n),
     source_max: toAmount(body.sendMax),
     ...assetFields(valid(fromXdrAsset(body.sendAsset)), 'source_'),
   }),
@@ -105,14 +226,14 @@ export const pathPaymentStrictSend: OperationKind<xdr.PathPaymentStrictSendOp> =
   typeIndex: 13,
   check: (body) => (isSound(body, body.sendAmount, body.destMin) ? null : sendResult(sendFailures.malformed())),
   apply(body, source, context) {
-    const amount = body.sendAmount;
-    const failure = move(body, source, context, amount, amount >= body.destMin);
-    if (failure !== null) return sendResult(sendFailures[failure]());
-    const success = new xdr.PathPaymentStrictSendResultSuccess({ offers: [], last: lastPayment(body, amount) });
+    const moved = sendExactly(body, source, context);
+    if (moved === 'tooMany') return xdr.OperationResult.opExceededWorkLimit();
+    if (typeof moved === 'string') return sendResult(sendFailures[moved]());
+    const success = new xdr.PathPaymentStrictSendResultSuccess(note(body, source, context, moved));
     return sendResult(Send.pathPaymentStrictSendSuccess(success));
   },
-  details: (body, source, { successful }) => ({
-    ...movement(body, source, successful ? body.sendAmount : 0n),
+  details: (body, source, { successful, result }) => ({
+    ...movement(body, source, successful ? (successIn(result)?.last.amount ?? 0n) : 0n),
     source_amount: toAmount(body.sendAmount),
     destination_min: toAmount(body.destMin),
     ...assetFields(valid(fromXdrAsset(body.sendAsset)), 'source_'),

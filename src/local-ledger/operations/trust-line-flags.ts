@@ -1,7 +1,17 @@
 /** set_trust_line_flags: an issuer authorizes a line, or takes that back. */
 import { xdr } from '@stellar/stellar-sdk/base';
-import { assetFields, fromXdrAsset, type IssuedAsset } from '../asset.js';
-import { AUTH_REVOCABLE, LINE_AUTHORIZED, LINE_CLAWBACK, LINE_MAINTAIN, trustlineKey } from '../entries.js';
+import { assetFields, fromXdrAsset, type IssuedAsset, isSameAsset } from '../asset.js';
+import {
+  AUTH_REVOCABLE,
+  LINE_AUTHORIZED,
+  LINE_CLAWBACK,
+  LINE_MAINTAIN,
+  type OfferEntry,
+  type TrustlineEntry,
+  trustlineKey,
+  type View,
+} from '../entries.js';
+import { withdraw } from '../offers/cross.js';
 import { partyFields, toAddress } from '../party.js';
 import { inner, type OperationKind } from './kind.js';
 
@@ -28,6 +38,7 @@ export const setTrustLineFlags: OperationKind<xdr.SetTrustLineFlagsOp> = {
   isPayment: false,
   level: () => 'low',
   keys: (body) => [trustlineKey(toAddress(body.trustor), lineOf(body))],
+  offers: (body) => [{ owner: toAddress(body.trustor) }],
   participants: (body) => [toAddress(body.trustor)],
   check(body, source) {
     const asset = fromXdrAsset(body.asset);
@@ -52,7 +63,8 @@ export const setTrustLineFlags: OperationKind<xdr.SetTrustLineFlagsOp> = {
     const isRevoked = (line.flags & LINE_AUTHORIZED) !== 0 && (flags & LINE_AUTHORIZED) === 0;
     const isFrozen = (line.flags & AUTHORIZATION) !== 0 && (flags & AUTHORIZATION) === 0;
     if ((isRevoked || isFrozen) && !canRevoke) return result(Result.setTrustLineFlagsCantRevoke());
-    view.update(line, (copy) => {
+    if (isFrozen) withdrawOffers(view, line);
+    view.update(view.trustline(line.owner, line)!, (copy) => {
       copy.flags = flags;
     });
     done.push({
@@ -82,6 +94,13 @@ export const setTrustLineFlags: OperationKind<xdr.SetTrustLineFlagsOp> = {
     ...flagFields('clear', body.clearFlags),
   }),
 };
+
+/** Offers end with the authorization to keep them. */
+function withdrawOffers(view: View, { owner, code, issuer }: Readonly<TrustlineEntry>): void {
+  const line = { code, issuer };
+  const isOfLine = ({ selling, buying }: OfferEntry) => isSameAsset(selling, line) || isSameAsset(buying, line);
+  for (const offer of view.offers((each) => each.owner === owner && isOfLine(each))) withdraw(view, offer);
+}
 
 function flagFields(verb: 'set' | 'clear', flags: number): Record<string, unknown> {
   const named = FLAG_NAMES.filter(([flag]) => (flags & flag) !== 0);

@@ -1,6 +1,6 @@
 /** Entries of the ledger as XDR, under the keys that `getLedgerEntries` takes. */
-import { Asset, Keypair, StrKey, xdr } from '@stellar/stellar-sdk/base';
-import { fromXdrAsset, type IssuedAsset, type LedgerAsset } from '../asset.js';
+import { StrKey, xdr } from '@stellar/stellar-sdk/base';
+import { fromXdrAsset } from '../asset.js';
 import {
   type AccountEntry,
   accountKey,
@@ -8,10 +8,13 @@ import {
   claimableBalanceKey,
   type DataEntry,
   dataKey,
-  type Entry,
+  liabilitiesOf,
+  type OwnedEntry,
+  offerKey,
   type TrustlineEntry,
   trustlineKey,
 } from '../entries.js';
+import { accountIdOf, assetOf, toXdrAsset, toXdrOffer } from '../offers/claims.js';
 import { toAddress } from '../party.js';
 
 export interface EntryKey {
@@ -20,9 +23,6 @@ export interface EntryKey {
   /** The entry's key in the store. */
   key: string;
 }
-
-const accountId = (address: string) => Keypair.fromPublicKey(address).xdrAccountId();
-const toXdrAsset = (asset: LedgerAsset) => (asset === null ? Asset.native() : new Asset(asset.code, asset.issuer));
 
 /** Null for a kind of entry that this ledger does not have. */
 export function toEntryKey(key: xdr.LedgerKey): EntryKey | null {
@@ -44,12 +44,14 @@ export function toEntryKey(key: xdr.LedgerKey): EntryKey | null {
       const owner = key.claimableBalance.balanceId.toXdr('hex');
       return { owner, key: claimableBalanceKey(owner) };
     }
+    case 'offer':
+      return { owner: toAddress(key.offer.sellerId), key: offerKey(key.offer.offerId) };
     default:
       return null;
   }
 }
 
-export function toEntryData(entry: Entry): xdr.LedgerEntryData {
+export function toEntryData(entry: OwnedEntry): xdr.LedgerEntryData {
   switch (entry.kind) {
     case 'account':
       return xdr.LedgerEntryData.account(toXdrAccount(entry));
@@ -57,6 +59,8 @@ export function toEntryData(entry: Entry): xdr.LedgerEntryData {
       return xdr.LedgerEntryData.trustline(toXdrTrustline(entry));
     case 'data':
       return xdr.LedgerEntryData.data(toXdrData(entry));
+    case 'offer':
+      return xdr.LedgerEntryData.offer(toXdrOffer(entry));
     default:
       return xdr.LedgerEntryData.claimableBalance(toXdrClaimableBalance(entry));
   }
@@ -64,7 +68,6 @@ export function toEntryData(entry: Entry): xdr.LedgerEntryData {
 
 function toXdrAccount(account: AccountEntry): xdr.AccountEntry {
   const { thresholds, signers } = account;
-  const noLiabilities = new xdr.Liabilities({ buying: 0n, selling: 0n });
   const v3 = new xdr.AccountEntryExtensionV3({
     ext: xdr.ExtensionPoint.v0(),
     seqLedger: account.sequenceLedger ?? 0,
@@ -73,19 +76,19 @@ function toXdrAccount(account: AccountEntry): xdr.AccountEntry {
   const v2 = new xdr.AccountEntryExtensionV2({
     numSponsored: account.sponsored ?? 0,
     numSponsoring: account.sponsoring ?? 0,
-    signerSponsoringIDs: signers.map(({ sponsor }) => (sponsor ? accountId(sponsor) : null)),
+    signerSponsoringIDs: signers.map(({ sponsor }) => (sponsor ? accountIdOf(sponsor) : null)),
     ext: xdr.AccountEntryExtensionV2Ext.v3(v3),
   });
   const v1 = new xdr.AccountEntryExtensionV1({
-    liabilities: noLiabilities,
+    liabilities: new xdr.Liabilities(liabilitiesOf(account)),
     ext: xdr.AccountEntryExtensionV1Ext.v2(v2),
   });
   return new xdr.AccountEntry({
-    accountId: accountId(account.owner),
+    accountId: accountIdOf(account.owner),
     balance: account.balance,
     seqNum: account.sequence,
     numSubEntries: account.subentries,
-    inflationDest: account.inflationDestination === null ? null : accountId(account.inflationDestination),
+    inflationDest: account.inflationDestination === null ? null : accountIdOf(account.inflationDestination),
     flags: account.flags,
     homeDomain: account.homeDomain,
     thresholds: Buffer.from([thresholds.master, thresholds.low, thresholds.medium, thresholds.high]),
@@ -99,23 +102,25 @@ const signerKey = (key: string): xdr.SignerKey =>
     ? xdr.SignerKey.signerKeyTypeHashX(StrKey.decodeSha256Hash(key))
     : xdr.SignerKey.signerKeyTypeEd25519(StrKey.decodeEd25519PublicKey(key));
 
-function trustlineAsset({ code, issuer }: IssuedAsset): xdr.TrustLineAsset {
-  return toXdrAsset({ code, issuer }).toTrustLineXDRObject();
-}
-
-const toXdrTrustline = (line: TrustlineEntry): xdr.TrustLineEntry =>
-  new xdr.TrustLineEntry({
-    accountId: accountId(line.owner),
-    asset: trustlineAsset(line),
-    balance: line.balance,
-    limit: line.limit,
-    flags: line.flags,
-    ext: xdr.TrustLineEntryExt.v0(),
+function toXdrTrustline(line: TrustlineEntry): xdr.TrustLineEntry {
+  const { owner, code, issuer, balance, limit, flags } = line;
+  const v1 = new xdr.TrustLineEntryV1({
+    liabilities: new xdr.Liabilities(liabilitiesOf(line)),
+    ext: xdr.TrustLineEntryV1Ext.v0(),
   });
+  return new xdr.TrustLineEntry({
+    accountId: accountIdOf(owner),
+    asset: assetOf({ code, issuer }).toTrustLineXDRObject(),
+    balance,
+    limit,
+    flags,
+    ext: line.liabilities === undefined ? xdr.TrustLineEntryExt.v0() : xdr.TrustLineEntryExt.v1(v1),
+  });
+}
 
 const toXdrData = (data: DataEntry): xdr.DataEntry =>
   new xdr.DataEntry({
-    accountId: accountId(data.owner),
+    accountId: accountIdOf(data.owner),
     dataName: data.name,
     dataValue: Buffer.from(data.value, 'base64'),
     ext: xdr.DataEntryExt.v0(),
@@ -132,12 +137,12 @@ function toXdrClaimableBalance(balance: ClaimableBalanceEntry): xdr.ClaimableBal
     claimants: balance.claimants.map(({ destination, predicate }) =>
       xdr.Claimant.claimantTypeV0(
         new xdr.ClaimantV0({
-          destination: accountId(destination),
+          destination: accountIdOf(destination),
           predicate: xdr.ClaimPredicate.fromXdr(predicate, 'base64'),
         }),
       ),
     ),
-    asset: toXdrAsset(balance.asset).toXdrObject(),
+    asset: toXdrAsset(balance.asset),
     amount: balance.amount,
     ext: balance.isClawbackEnabled ? xdr.ClaimableBalanceEntryExt.v1(v1) : xdr.ClaimableBalanceEntryExt.v0(),
   });

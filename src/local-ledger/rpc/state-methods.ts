@@ -1,7 +1,7 @@
 /** `getLedgerEntries` and `sendTransaction`: what holds now, and how it changes. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
-import type { Entry } from '../entries.js';
+import type { OwnedEntry } from '../entries.js';
 import type { Ledger } from '../ledger.js';
 import { resultXdr } from '../results.js';
 import { invalidParams } from './error.js';
@@ -41,7 +41,7 @@ function decodeKey(key: string, index: number): EntryKey | null {
   }
 }
 
-async function findEntry(ledger: Ledger, { owner, key }: EntryKey): Promise<Entry | null> {
+async function findEntry(ledger: Ledger, { owner, key }: EntryKey): Promise<OwnedEntry | null> {
   if (!owner.startsWith('G')) return await ledger.claimableBalance(owner, 'rpc');
   const found = await ledger.account(owner, 'rpc');
   if (found === null) return null;

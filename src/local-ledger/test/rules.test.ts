@@ -291,9 +291,14 @@ t.test('operations that core refuses before a ledger: one has the code, nothing 
     ['bump_sequence', Operation.bumpSequence({ bumpTo: '9' }), 'op_not_supported'],
     ['inflation', Operation.inflation({}), 'op_not_supported'],
     [
-      'an offer',
-      Operation.manageSellOffer({ selling: native, buying: new Asset('TEST', id), amount: '1', price: '1' }),
-      'op_not_supported',
+      'an offer of an asset for itself',
+      Operation.manageSellOffer({ selling: native, buying: native, amount: '1', price: '1' }),
+      'op_malformed',
+    ],
+    [
+      'an offer that ends before it began',
+      Operation.manageBuyOffer({ selling: native, buying: new Asset('TEST', id), buyAmount: '0', price: '1' }),
+      'op_malformed',
     ],
     ['a bump of the sequence number', Operation.bumpSequence({ bumpTo: '1' }), 'op_not_supported'],
   ];
@@ -420,7 +425,7 @@ t.test('operations that fail in a ledger: the fee is taken, the effects are not'
     [
       'path payment from an asset to another',
       source,
-      Operation.pathPaymentStrictSend({ ...send, sendAsset: asset, sendAmount: '1', destMin: '1' }),
+      Operation.pathPaymentStrictReceive({ ...send, sendAsset: asset, sendMax: '1', destAmount: '1' }),
       'op_too_few_offers',
     ],
     [
