@@ -1,10 +1,12 @@
-/** Bundles the programs with the packages that they use, because Node takes longer to find and read a thousand modules than to run them. Part of
- *  `npm run build`. */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+/** Bundles the programs with the packages that they use, because Node takes longer to find and read a thousand modules than to run them; and for the payer's
+ *  page a script for each wallet. Part of `npm run build`. */
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, type Metafile, type Plugin } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
+import { WALLET_SCRIPTS } from '../src/page/assets.js';
+import { licensesOf } from './licenses.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(ROOT, 'dist');
@@ -49,21 +51,6 @@ const oneSdk: Plugin = {
   },
 };
 
-/** The licenses of all packages with code in the bundles. */
-function licensesOf({ inputs }: Metafile): string {
-  const folders = Object.keys(inputs).flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
-  const texts = [...new Set(folders)].sort().map((folder) => {
-    const { name, version, license } = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'));
-    const all = readdirSync(join(ROOT, folder));
-    const files = all.filter((file) => /(^|-)(licen[cs]e|copying|notice)/i.test(file));
-    // Some have it in their README only.
-    const found = files.length > 0 ? files : all.filter((file) => /^readme/i.test(file));
-    if (found.length === 0) throw new Error(`${name} has no license to be passed on`);
-    return [`${name} ${version} (${license})`, ...found.map((file) => readFileSync(join(ROOT, folder, file), 'utf8'))];
-  });
-  return texts.map((parts) => parts.map((part) => part.trim()).join('\n\n')).join(`\n\n${'-'.repeat(80)}\n\n`);
-}
-
 const { metafile } = await build({
   absWorkingDir: ROOT,
   tsconfig: join(ROOT, 'tsconfig.json'),
@@ -92,4 +79,20 @@ const chunks = join(DIST, 'src/chunks');
 for (const name of readdirSync(chunks)) {
   if (!(`dist/src/chunks/${name}` in metafile.outputs)) rmSync(join(chunks, name));
 }
-writeFileSync(join(DIST, 'THIRD-PARTY-LICENSES.txt'), licensesOf(metafile));
+
+/** Each stands alone, since each is loaded alone. */
+const wallets = await build({
+  absWorkingDir: ROOT,
+  entryPoints: WALLET_SCRIPTS.map((name) => `src/page/client/wallets/${name}.js`),
+  outdir: join(DIST, 'src/page/wallets'),
+  bundle: true,
+  platform: 'browser',
+  format: 'esm',
+  target: 'es2022',
+  minify: true,
+  legalComments: 'none',
+  metafile: true,
+  logLevel: 'warning',
+});
+const inputs = [metafile, wallets.metafile].flatMap((each) => Object.keys(each.inputs));
+writeFileSync(join(DIST, 'THIRD-PARTY-LICENSES.txt'), licensesOf(ROOT, inputs));

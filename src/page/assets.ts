@@ -2,7 +2,6 @@
  *  shops, named after the version of what it promises them. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { RequestHandler } from 'express';
 import { PACKAGE_ROOT } from '../package-root.js';
 import { brandStyle } from './brand.js';
@@ -10,14 +9,14 @@ import { brandStyle } from './brand.js';
 const FILES = {
   'page.css': 'text/css',
   'page.js': 'text/javascript',
-  'wallet.js': 'text/javascript',
-  'freighter.js': 'text/javascript',
+  'wallets.css': 'text/css',
   'icon.svg': 'image/svg+xml',
 } as const;
-export type AssetName = keyof typeof FILES;
 
-/** The wallet's interface as its makers publish it: one script without further parts. */
-const FREIGHTER = createRequire(import.meta.url).resolve('@stellar/freighter-api');
+/** The choice of a payer's wallet, and a script for each, which is loaded when that wallet is chosen. */
+export const WALLET_SCRIPTS = ['main', 'freighter', 'lobstr', 'xbull', 'albedo', 'hana', 'rabet'] as const;
+type WalletFile = `wallets-${(typeof WALLET_SCRIPTS)[number]}.js`;
+export type AssetName = keyof typeof FILES | WalletFile;
 
 /** Pages of shops name this file, so it stays; what its attribute and its event mean changes only with the number. */
 const BUTTON = 'button-v1.js';
@@ -26,23 +25,29 @@ const ONE_YEAR = 'public, max-age=31536000, immutable';
 
 const read = (file: string) => readFileSync(new URL(`src/page/client/${file}`, PACKAGE_ROOT));
 
-function bodyOf(file: string): Buffer {
-  if (file === 'freighter.js') return readFileSync(FREIGHTER);
-  // The theme is the dashboard's, too.
-  return file === 'page.css' ? Buffer.concat([read('theme.css'), read(file)]) : read(file);
-}
+/** Built from `client/wallets` with the interfaces of their makers, for dist and for the sources (`scripts/bundle.ts`). */
+const readBuilt = (file: string) => readFileSync(new URL(`dist/src/page/wallets/${file}`, PACKAGE_ROOT));
+
+/** The theme is the dashboard's, too. */
+const bodyOf = (file: string): Buffer =>
+  file === 'page.css' ? Buffer.concat([read('theme.css'), read(file)]) : read(file);
 
 export function createAssets() {
-  const assets = Object.entries(FILES).map(([file, type]) => {
-    const body = bodyOf(file);
+  const files = [
+    ...Object.entries(FILES).map(([file, type]) => ({ file, type, body: bodyOf(file) })),
+    ...WALLET_SCRIPTS.map((name) => ({
+      file: `wallets-${name}.js`,
+      type: 'text/javascript',
+      body: readBuilt(`${name}.js`),
+    })),
+  ];
+  const assets = files.map(({ file, type, body }) => {
     const [name, extension] = file.split('.');
     const hash = createHash('sha256').update(body).digest('hex').slice(0, 10);
     return {
-      file,
-      type,
-      body,
+      ...{ file, type, body },
       hashed: `${name}-${hash}.${extension}`,
-      anyHash: new RegExp(`^${name}-\\w+\\.${extension}$`),
+      anyHash: new RegExp(`^${name}-[0-9a-f]{10}\\.${extension}$`),
     };
   });
   const button = read('button.js');

@@ -38,6 +38,9 @@ export const embeddedAnywhere = { 'cross-origin-resource-policy': 'cross-origin'
 /** For a page whose opener may watch it: with the usual policy the browser would cut the tie between the two windows. */
 export const watchedByOpener = { 'cross-origin-opener-policy': 'unsafe-none' };
 
+/** For a page that a payer pays from with a wallet that opens a window of its own: the two have to hear each other. Others that open the page still cannot. */
+export const opensWallets = { 'cross-origin-opener-policy': 'same-origin-allow-popups' };
+
 export const strictHeaders: RequestHandler = (_req, res, next) => {
   res.removeHeader('Content-Security-Policy-Report-Only');
   res.set({

@@ -14,7 +14,14 @@ import { checkoutStateOf } from './checkout-state.js';
 import { busyView, faultView, unknownView } from './document.js';
 import { judgeEntered } from './entered-amount.js';
 import { createFollow } from './follow.js';
-import { contentSecurityPolicy, embeddedAnywhere, shownImage, strictHeaders, watchedByOpener } from './headers.js';
+import {
+  contentSecurityPolicy,
+  embeddedAnywhere,
+  opensWallets,
+  shownImage,
+  strictHeaders,
+  watchedByOpener,
+} from './headers.js';
 import type { Html } from './html.js';
 import { createLinkUpdates } from './link-updates.js';
 import { openerOf } from './opener.js';
@@ -142,7 +149,11 @@ export function createPageRouter(deps: PageDeps): PageRouter {
       problem: given.problem ?? null,
       opener,
     });
-    res.set({ ...contentSecurityPolicy([image, shownLogo(link.brand)]), ...(opener !== null && watchedByOpener) });
+    res.set({
+      ...contentSecurityPolicy([image, shownLogo(link.brand)]),
+      ...(payerLedger !== null && opensWallets),
+      ...(opener !== null && watchedByOpener),
+    });
     send(res, given.problem !== undefined ? 502 : terms.entered.state === 'wrong' ? 422 : 200, view);
   }
 

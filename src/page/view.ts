@@ -1,6 +1,5 @@
 /** The page as HTML: what is bought, how it is paid, and where the payment stands. Complete without the script. */
 
-import { networkInfo } from '../../contracts/networks.js';
 import { formatRate } from '../domain/rate.js';
 import { askShop, shopHead } from './brand.js';
 import { documentOf, type Frame } from './document.js';
@@ -10,6 +9,7 @@ import { type Html, html } from './html.js';
 import type { PageState } from './page-state.js';
 import { copyButton, figure, icon, moment, money, shorten, spelled } from './parts.js';
 import type { PageLink, PagePrice, PageWarning } from './types.js';
+import { walletButton, walletData, walletTexts } from './wallet-offer.js';
 import type { PlainKey, Words } from './words.js';
 
 export interface PageModel {
@@ -46,7 +46,7 @@ export function pageView(frame: Frame, model: PageModel): Html {
     pageState.title,
     html`
 ${networkNotice(words, link)}
-<main class="checkout" data-address="${address}"${words.asked !== null && html` data-lang="${words.asked}"`} data-texts="${scriptTexts(model)}" data-opened="${opened}" data-state="${pageState.state}"${pageState.due !== undefined && html` data-due="${pageState.due}"`}${pageState.payable && walletData(frame, model)}${model.opener !== null && html` data-opener="${model.opener}" data-checkout="${link.checkout!.id}"`}>
+<main class="checkout" data-address="${address}"${words.asked !== null && html` data-lang="${words.asked}"`} data-texts="${scriptTexts(model)}" data-opened="${opened}" data-state="${pageState.state}"${pageState.due !== undefined && html` data-due="${pageState.due}"`}${pageState.payable && model.walletPayable && walletData(frame, link.wallet)}${model.opener !== null && html` data-opener="${model.opener}" data-checkout="${link.checkout!.id}"`}>
   <header class="summary">
     ${shopHead(link.brand)}
     ${image && html`<img class="picture" src="${image.url}" alt="" referrerpolicy="no-referrer" width="320" height="320">`}
@@ -77,11 +77,9 @@ const WARNINGS: Readonly<Record<PageWarning, PlainKey>> = {
 /** So long before its end the countdown stands out. */
 const SOON_MS = 5 * 60_000;
 
-const SWITCH_TO = { PUBLIC: 'switchPublic', TESTNET: 'switchTest', LOCAL: 'switchLocal' } as const;
-
-/** What the page's scripts say, as JSON. The wallet fills in its name. */
-function scriptTexts({ words: { say }, link, testPayable, walletPayable }: PageModel): string {
-  const wallet = '{wallet}';
+/** What the page's scripts say, as JSON. */
+function scriptTexts({ words, link, testPayable, walletPayable }: PageModel): string {
+  const { say } = words;
   return JSON.stringify({
     copy: say('copy'),
     copied: say('copied'),
@@ -92,20 +90,9 @@ function scriptTexts({ words: { say }, link, testPayable, walletPayable }: PageM
     notSent: say('notSent'),
     ...(testPayable && { paying: say('paying') }),
     ...(walletPayable && {
-      waitingFor: say('waitingFor', { wallet }),
-      sending: say('sending'),
-      declined: say('declined', { wallet }),
-      otherNetwork: say(SWITCH_TO[link.wallet.network], { wallet }),
-      walletSays: say('walletSays', { wallet, message: '{message}' }),
+      ...walletTexts(words, link),
     }),
   });
-}
-
-/** What the script needs to find a wallet in the browser and to pay from it. */
-function walletData({ assets, base }: Frame, { walletPayable, link: { wallet } }: PageModel): Html | null {
-  if (!walletPayable) return null;
-  const [wallets, freighter] = [assets.nameOf('wallet.js'), assets.nameOf('freighter.js')];
-  return html` data-wallet="${base}/page/${wallets}" data-freighter="${base}/page/${freighter}" data-passphrase="${networkInfo[wallet.network].passphrase}"`;
 }
 
 function networkNotice({ say }: Words, { wallet: { network } }: PageLink): Html | null {
@@ -203,7 +190,7 @@ function amountForm({ words, link: { product, priced }, entered, address }: Page
 }
 
 function details(model: PageModel): Html {
-  const { words, link, uri, qr, amount } = model;
+  const { words, link, uri, qr, amount, walletPayable } = model;
   const { say } = words;
   const { product, wallet, memo, warnings = [] } = link;
   return html`
@@ -212,7 +199,7 @@ ${warnings.map((warning) => html`<div class="callout">${icon('warning')}<div><p>
   <div class="qr" role="img" aria-label="${say('qrLabel')}">${qr}</div>
   <a class="button open" href="${uri}">${icon('wallet')}${say('openInWallet')}</a>
   <p class="no-answer" role="status" aria-live="polite"></p>
-  ${freighterButton(model)}
+  ${walletPayable && walletButton(words, link, amount)}
   <p class="hint">${say(amount === null ? 'scanHint' : 'scanHintAmount')}</p>
 </div>
 ${testButton(model)}
@@ -228,12 +215,6 @@ ${testButton(model)}
 </dl>
 ${withoutMemo(words, link)}
 <p class="callout">${icon('warning')}<span><strong>${say('keepMemo')}</strong> ${say('keepMemoWhy')}</span></p>`;
-}
-
-/** Shown once the script has found the wallet. */
-function freighterButton({ words, walletPayable, amount, link }: PageModel): Html | null {
-  if (!walletPayable || amount === null) return null;
-  return html`<div class="freighter"><button type="button" data-amount="${amount}">${icon('wallet')}<span>${words.say('payWith', { wallet: 'Freighter' })}</span></button><p class="problem" role="alert"></p>${askShop(words, link.brand)}</div>`;
 }
 
 /** For wallets that cannot send a text memo: smart wallets, and exchanges that take a number only. */

@@ -24,6 +24,7 @@ import { buildPayment, faultOf, type Payable, parseTransaction } from '../domain
 import type { NotNow, PayerLedger } from '../ingest/payer-ledger.js';
 import { closedBecause } from './page-state.js';
 import { codeOf, refusalSentence } from './refusal.js';
+import { toldToPayer } from './refused-input.js';
 import type { PageLink } from './types.js';
 import type { Words } from './words.js';
 
@@ -66,19 +67,22 @@ export function createWalletPayments({
       faultsOf: (words: Words, link: PageLink, body: RawBody) => FieldError[] = () => [],
     ): RequestHandler =>
     async (req, res) => {
+      const visitor = { address: addressOf(req), words: wordsOf(req) };
+      let link: PageLink | null = null;
+      let body: RawBody = {};
       try {
-        const visitor = { address: addressOf(req), words: wordsOf(req) };
         const waitSeconds = limit(visitor.address);
         if (waitSeconds > 0) throw rateLimited(waitSeconds);
-        const body = await readBody(req, res);
-        if (body === null) throw badRequest('The request needs a JSON body.');
+        const sent = await readBody(req, res);
+        if (sent === null) throw badRequest('The request needs a JSON body.');
+        body = sent;
         const { parsed, faults } = checkInput(operation, body, { now: clock.now(), networks: [], allowPrivate: false });
         if (parsed === null) {
-          const link = await find(req);
+          link = await find(req);
           throw refusal(operation, faults.addNew(link ? faultsOf(visitor.words, link, body) : []).list());
         }
         const linkOf = async () => {
-          const link = await find(req);
+          link = await find(req);
           if (!link) throw notFound('payment page');
           const closed = closedBecause(link);
           if (closed !== null) throw conflict(visitor.words.say(closed));
@@ -87,7 +91,8 @@ export function createWalletPayments({
         const data = await handle(parsed as ParsedInputOf<Op>, linkOf, visitor);
         res.json({ data, error: null });
       } catch (error) {
-        sendError(res, error, String(res.get('x-request-id') ?? ''), onInternalError);
+        const told = toldToPayer(error, visitor.words, link, body);
+        sendError(res, told, String(res.get('x-request-id') ?? ''), onInternalError);
       }
     };
 

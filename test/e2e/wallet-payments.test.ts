@@ -13,6 +13,8 @@ import {
 } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { networkInfo } from '../../contracts/networks.js';
+import { LANGUAGES } from '../../src/page/texts/index.js';
+import { type PlainKey, wordsOf } from '../../src/page/words.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
 const service = await startTestService(t);
@@ -215,6 +217,61 @@ t.test("what the network refuses is a sentence, with the network's code", async 
   const { data } = await post(`/p/${link.slug}/transaction`, { account: poor.publicKey() });
   const late = await post(`/p/${link.slug}/submit`, { xdr: await outOfTurn(data.xdr) });
   t.match(late, { status: 422, error: { message: /in between/, details: [{ path: 'xdr', code: 'tx_bad_seq' }] } });
+});
+
+t.test('what the page refuses is said in the payer’s language, and by path and code to programs', async (t) => {
+  const custom = await startSelling(service, { priceType: 'CUSTOM', price: null, minAmount: '5' });
+  const account = payer.publicKey();
+  const unsigned = (await post(`/p/${link.slug}/transaction`, { account })).data.xdr;
+  const foreign = (await made([payment('25')])).toXdr();
+  const cases: [
+    operation: string,
+    body: object,
+    path: string,
+    code: string,
+    key: PlainKey,
+    values?: Record<string, string | number>,
+  ][] = [
+    [`/p/${link.slug}/transaction`, {}, 'account', 'required', 'accountNotValid'],
+    [`/p/${link.slug}/transaction`, { account: 'GABC' }, 'account', 'invalid_format', 'accountNotValid'],
+    [
+      `/p/${link.slug}/transaction`,
+      { account, amount: '24' },
+      'amount',
+      'not_allowed',
+      'amountChanged',
+      { amount: '25 XLM' },
+    ],
+    [`/p/${custom.link.slug}/transaction`, { account }, 'amount', 'required', 'enterNumber'],
+    [
+      `/p/${custom.link.slug}/transaction`,
+      { account, amount: '1.23456789' },
+      'amount',
+      'invalid_format',
+      'decimals',
+      { n: 7 },
+    ],
+    [`/p/${custom.link.slug}/transaction`, { account, amount: '0' }, 'amount', 'too_small', 'positive'],
+    [
+      `/p/${custom.link.slug}/transaction`,
+      { account, amount: '4' },
+      'amount',
+      'too_small',
+      'minimumIs',
+      { amount: '5 XLM' },
+    ],
+    [`/p/${link.slug}/submit`, { xdr: 'hello' }, 'xdr', 'invalid_format', 'otherPayment'],
+    [`/p/${link.slug}/submit`, { xdr: foreign }, 'xdr', 'not_allowed', 'otherPayment'],
+    [`/p/${link.slug}/submit`, { xdr: unsigned }, 'xdr', 'required', 'notSigned'],
+  ];
+  for (const language of LANGUAGES)
+    for (const [operation, body, path, code, key, values] of cases) {
+      const { status, error } = await post(`${operation}?lang=${language}`, body);
+      t.match({ status, error }, { status: 422, error: { code: 'validation_error', details: [{ path, code }] } }, key);
+      t.equal(error.message, wordsOf(language).say(key, values), `${language} ${path} ${code}`);
+    }
+  const gone = await post('/p/unknown/transaction?lang=de', { account });
+  t.match(gone, { status: 404, error: { message: 'Diese Zahlungsseite gibt es nicht' } });
 });
 
 t.test('while the ledger is away pages answer 503, and recover', async (t) => {

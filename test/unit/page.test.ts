@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import t from 'tap';
 import { createRateLimit } from '../../src/http/rate-limit.js';
@@ -549,6 +550,52 @@ t.test('the test button pays on LOCAL only, for the page only, and says what wen
   t.match(await (await fetch(`${url}/p/local`)).text(), 'from a test account');
   t.notMatch(await (await fetch(`${url}/p/public`)).text(), 'from a test account');
 });
+
+t.test(
+  'a payer’s wallet costs a page nothing before it is asked for, and all wallets together less than 60 kB',
+  async (t) => {
+    const payerLedger = {
+      sequenceOf: async () => Promise.reject(new Error()),
+      submit: async () => Promise.reject(new Error()),
+    };
+    const { url } = await servePages(t, [pageLink('x'), pageCheckout('y')], { payerLedger });
+    const answer = await fetch(`${url}/p/x`);
+    const page = await answer.text();
+    const files = JSON.parse(/ data-files="([^"]*)"/.exec(page)![1]!.replaceAll('&quot;', '"')) as Record<
+      string,
+      string
+    >;
+    t.strictSame(Object.keys(files), ['main', 'freighter', 'lobstr', 'xbull', 'albedo', 'hana', 'rabet', 'style']);
+    const served = [...page.matchAll(/"(\/page\/[^"]+)"/g)].map(([, path]) => path);
+    t.strictSame(
+      served.filter((path) => /wallets/.test(path!)),
+      [],
+      'the page itself names none of them',
+    );
+    let compressed = 0;
+    for (const path of Object.values(files)) {
+      const file = await fetch(url + path);
+      t.match(file.headers.get('cache-control'), 'immutable');
+      const body = Buffer.from(await file.arrayBuffer());
+      compressed += gzipSync(body, { level: 9 }).length;
+      t.notMatch(
+        body.toString(),
+        /stellar\.creit\.tech|<style|https?:\/\/[^"']*\.(png|svg|css|js)\b/,
+        `${path} loads nothing of others`,
+      );
+    }
+    t.comment(`wallets: ${compressed} bytes`);
+    t.ok(compressed < 60_000, String(compressed));
+    t.equal(answer.headers.get('cross-origin-opener-policy'), 'same-origin-allow-popups', 'a wallet’s window is heard');
+    const policy = (await fetch(`${url}/c/y`)).headers.get('content-security-policy');
+    t.equal(
+      policy,
+      `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+    );
+    const watched = await fetch(`${url}/c/y`, { headers: { referer: 'https://shop.example/' } });
+    t.equal(watched.headers.get('cross-origin-opener-policy'), 'unsafe-none', 'the shop that opened it, too');
+  },
+);
 
 t.test('a page with everything on it weighs less than 50 kB and is rendered in well under 50 ms', async (t) => {
   const { url } = await servePages(t, [

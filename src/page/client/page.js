@@ -28,6 +28,9 @@ document.documentElement.classList.add('js');
 /** The page goes back to the shop soon. */
 let leaving = false;
 
+/** The choice of wallets, once it is loaded. */
+let wallets;
+
 /** Makes the test button ready for another press, once what it paid has arrived. */
 let offerTestPayment;
 
@@ -47,18 +50,24 @@ if (main) {
   document.addEventListener('click', sayWhenNothingOpens);
   redrawOnEntry(document.querySelector('form.amount'));
   document.addEventListener('submit', payFromTestAccount);
-  lookForWallet();
+  document.addEventListener('click', openWallets);
 }
 
-/** Only where a payment is asked for: other pages load nothing of it. */
-async function lookForWallet() {
-  const { wallet, freighter: script, passphrase } = main.dataset;
-  if (!wallet) return;
+/** Nothing of a wallet is loaded before a payer asks for one. @param {MouseEvent} event */
+async function openWallets(event) {
+  const button = event.target.closest('.by-wallet button');
+  if (!button) return;
+  const problem = button.parentElement.querySelector('.problem');
+  problem.textContent = '';
   try {
-    const { offerFreighter } = await import(wallet);
-    await offerFreighter({ script, at, passphrase, texts, say, main });
+    const { files, passphrase } = main.dataset;
+    wallets ??= import(JSON.parse(files).main).then(({ createWallets }) =>
+      createWallets({ at, passphrase, texts, files: JSON.parse(files), main }),
+    );
+    await (await wallets).open();
   } catch {
-    // Without it there are the code and the address.
+    wallets = undefined;
+    problem.textContent = texts.noWallets;
   }
 }
 

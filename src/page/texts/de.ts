@@ -60,7 +60,7 @@ export const de: Texts = {
   keepMemo: 'Lassen Sie das Memo nicht weg.',
   keepMemoWhy:
     'Ohne Memo ist nicht zu erkennen, dass die Zahlung von Ihnen ist. Von einer Börse aus geben Sie es als Text-Memo ein.',
-  payWith: 'Mit {wallet} bezahlen',
+  payByWallet: 'Mit einer Wallet bezahlen',
   noTextMemo: 'Ihre Wallet kann kein Text-Memo senden?',
   muxedHow:
     'Zahlen Sie stattdessen an diese Adresse. Sie enthält das Memo, Sie brauchen also keins. Ältere Wallets kennen keine Adressen, die mit M beginnen.',
@@ -206,6 +206,10 @@ export const de: Texts = {
   payerUnknown: 'Dieses Konto gibt es im Netz noch nicht: Es muss zuerst Lumens (XLM) erhalten.',
   ledgerAway: 'Das Ledger ist gerade nicht zu erreichen. Versuchen Sie es noch einmal, oder scannen Sie den Code.',
   localAway: 'Das lokale Ledger antwortet nicht. Versuchen Sie es gleich noch einmal.',
+  accountNotValid: 'Die Wallet hat kein Konto genannt, das hier zahlen kann: Die Adresse muss mit G beginnen.',
+  otherPayment: 'Die Wallet hat etwas anderes als diese Zahlung übergeben. Es wurde nichts bezahlt.',
+  notSigned: 'Die Wallet hat die Zahlung nicht signiert. Es wurde nichts bezahlt.',
+  amountChanged: 'Der fällige Betrag ist jetzt {amount}. Laden Sie diese Seite neu.',
 
   copied: 'Kopiert',
   selectIt: 'Bitte markieren',
@@ -222,4 +226,21 @@ export const de: Texts = {
   switchTest: '{wallet} ist auf ein anderes Netz eingestellt. Wechseln Sie zum Testnetz.',
   switchLocal: '{wallet} ist auf ein anderes Netz eingestellt. Wechseln Sie zu diesem lokalen Netz.',
   walletSays: '{wallet} meldet: {message}',
+  close: 'Schließen',
+  lookingForWallets: 'Wallets werden gesucht…',
+  walletHere: 'In diesem Browser',
+  walletOpens: 'Öffnet {host} in einem Fenster',
+  walletGet: 'Nicht in diesem Browser: erhältlich bei {host}',
+  anotherWallet: 'Andere Wallet',
+  noWallets: 'Die Wallets konnten nicht geladen werden. Versuchen Sie es noch einmal, oder scannen Sie den Code.',
+  locked: '{wallet} ist gesperrt. Entsperren Sie sie und versuchen Sie es noch einmal.',
+  notHere: '{wallet} antwortet nicht mehr. Laden Sie diese Seite neu und versuchen Sie es noch einmal.',
+  noReply:
+    '{wallet} hat nicht geantwortet. Sehen Sie nach, ob ihr Fenster offen ist, und versuchen Sie es noch einmal.',
+  windowBlocked:
+    'Der Browser hat das Fenster von {wallet} nicht geöffnet. Erlauben Sie es und versuchen Sie es noch einmal.',
+  windowClosed: 'Das Fenster von {wallet} wurde geschlossen. Es wurde nichts bezahlt.',
+  networkUnknown: '{wallet} kennt dieses Netz nicht. Wählen Sie eine andere Wallet.',
+  signedElse:
+    'Die Signatur passt nicht: {wallet} ist auf ein anderes Konto oder ein anderes Netz eingestellt. Es wurde nichts bezahlt.',
 };

@@ -58,7 +58,7 @@ export const en = {
   required: 'required',
   keepMemo: 'Do not leave out the memo.',
   keepMemoWhy: 'Without it nobody can tell that the payment is yours. From an exchange, enter it as a text memo.',
-  payWith: 'Pay with {wallet}',
+  payByWallet: 'Pay with a wallet',
   noTextMemo: 'Your wallet cannot send a text memo?',
   muxedHow:
     'Pay this address instead. It holds the memo, so none is needed. Older wallets do not know addresses that begin with M.',
@@ -206,6 +206,10 @@ export const en = {
   payerUnknown: 'This account does not exist on the network yet: it has to receive lumens (XLM) first.',
   ledgerAway: 'The ledger cannot be reached at the moment. Try again, or scan the code.',
   localAway: 'The local ledger does not answer. Try again in a moment.',
+  accountNotValid: 'The wallet has named no account that can pay here: its address has to begin with G.',
+  otherPayment: 'The wallet has handed over something else than this payment. Nothing was paid.',
+  notSigned: 'The wallet has not signed the payment. Nothing was paid.',
+  amountChanged: 'What is due has changed to {amount}. Reload this page.',
 
   // What the page's script says
   copied: 'Copied',
@@ -223,4 +227,18 @@ export const en = {
   switchTest: '{wallet} is set to another network. Switch it to the test network.',
   switchLocal: '{wallet} is set to another network. Switch it to this local network.',
   walletSays: '{wallet} says: {message}',
+  close: 'Close',
+  lookingForWallets: 'Looking for wallets…',
+  walletHere: 'In this browser',
+  walletOpens: 'Opens {host} in a window',
+  walletGet: 'Not in this browser: get it at {host}',
+  anotherWallet: 'Another wallet',
+  noWallets: 'The wallets could not be loaded. Try again, or scan the code.',
+  locked: '{wallet} is locked. Unlock it and try again.',
+  notHere: '{wallet} does not answer any more. Reload this page and try again.',
+  noReply: '{wallet} has not answered. Look whether its window is open, and try again.',
+  windowBlocked: 'The browser has not let {wallet} open its window. Allow it, and try again.',
+  windowClosed: 'The window of {wallet} was closed. Nothing was paid.',
+  networkUnknown: '{wallet} does not know this network. Choose another wallet.',
+  signedElse: 'The signature does not fit: {wallet} is set to another account or another network. Nothing was paid.',
 } as const;

@@ -58,7 +58,7 @@ export const es: Texts = {
   keepMemo: 'No omita el memo.',
   keepMemoWhy:
     'Sin él no se puede saber que el pago es suyo. Desde una plataforma de intercambio, introdúzcalo como memo de texto.',
-  payWith: 'Pagar con {wallet}',
+  payByWallet: 'Pagar con una billetera',
   noTextMemo: '¿Su billetera no puede enviar un memo de texto?',
   muxedHow:
     'Pague a esta otra dirección. Contiene el memo, así que no hace falta ninguno. Las billeteras antiguas no conocen las direcciones que empiezan por M.',
@@ -201,6 +201,10 @@ export const es: Texts = {
   payerUnknown: 'Esta cuenta aún no existe en la red: primero tiene que recibir lumens (XLM).',
   ledgerAway: 'En este momento no se puede acceder al libro mayor. Inténtelo de nuevo o escanee el código.',
   localAway: 'El libro mayor local no responde. Inténtelo de nuevo dentro de un momento.',
+  accountNotValid: 'La billetera no ha indicado una cuenta que pueda pagar aquí: su dirección tiene que empezar por G.',
+  otherPayment: 'La billetera ha entregado algo distinto de este pago. No se ha pagado nada.',
+  notSigned: 'La billetera no ha firmado el pago. No se ha pagado nada.',
+  amountChanged: 'El importe ha cambiado: ahora son {amount}. Vuelva a cargar esta página.',
 
   copied: 'Copiado',
   selectIt: 'Selecciónelo',
@@ -217,4 +221,18 @@ export const es: Texts = {
   switchTest: '{wallet} está en otra red. Cámbiela a la red de pruebas.',
   switchLocal: '{wallet} está en otra red. Cámbiela a esta red local.',
   walletSays: '{wallet} dice: {message}',
+  close: 'Cerrar',
+  lookingForWallets: 'Buscando billeteras…',
+  walletHere: 'En este navegador',
+  walletOpens: 'Abre {host} en una ventana',
+  walletGet: 'No está en este navegador: disponible en {host}',
+  anotherWallet: 'Otra billetera',
+  noWallets: 'No se han podido cargar las billeteras. Inténtelo de nuevo o escanee el código.',
+  locked: '{wallet} está bloqueada. Desbloquéela e inténtelo de nuevo.',
+  notHere: '{wallet} ya no responde. Vuelva a cargar esta página e inténtelo de nuevo.',
+  noReply: '{wallet} no ha respondido. Compruebe si su ventana está abierta e inténtelo de nuevo.',
+  windowBlocked: 'El navegador no ha dejado que {wallet} abra su ventana. Permítalo e inténtelo de nuevo.',
+  windowClosed: 'Se ha cerrado la ventana de {wallet}. No se ha pagado nada.',
+  networkUnknown: '{wallet} no conoce esta red. Elija otra billetera.',
+  signedElse: 'La firma no coincide: {wallet} está en otra cuenta o en otra red. No se ha pagado nada.',
 };

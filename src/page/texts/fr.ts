@@ -58,7 +58,7 @@ export const fr: Texts = {
   keepMemo: 'N’oubliez pas le mémo.',
   keepMemoWhy:
     'Sans lui, rien n’indique que le paiement est le vôtre. Depuis une plateforme d’échange, saisissez-le comme mémo texte.',
-  payWith: 'Payer avec {wallet}',
+  payByWallet: 'Payer avec un portefeuille',
   noTextMemo: 'Votre portefeuille ne peut pas envoyer de mémo texte ?',
   muxedHow:
     'Payez plutôt à cette adresse. Elle contient le mémo, il n’en faut donc pas. Les anciens portefeuilles ne connaissent pas les adresses qui commencent par M.',
@@ -201,6 +201,10 @@ export const fr: Texts = {
   payerUnknown: 'Ce compte n’existe pas encore sur le réseau : il doit d’abord recevoir des lumens (XLM).',
   ledgerAway: 'Le registre est injoignable pour le moment. Réessayez, ou scannez le code.',
   localAway: 'Le registre local ne répond pas. Réessayez dans un instant.',
+  accountNotValid: 'Le portefeuille n’a indiqué aucun compte qui puisse payer ici : son adresse doit commencer par G.',
+  otherPayment: 'Le portefeuille a remis autre chose que ce paiement. Rien n’a été payé.',
+  notSigned: 'Le portefeuille n’a pas signé le paiement. Rien n’a été payé.',
+  amountChanged: 'Le montant dû est maintenant de {amount}. Rechargez cette page.',
 
   copied: 'Copié',
   selectIt: 'Sélectionnez-le',
@@ -217,4 +221,19 @@ export const fr: Texts = {
   switchTest: '{wallet} est réglé sur un autre réseau. Passez au réseau de test.',
   switchLocal: '{wallet} est réglé sur un autre réseau. Passez à ce réseau local.',
   walletSays: '{wallet} indique : {message}',
+  close: 'Fermer',
+  lookingForWallets: 'Recherche de portefeuilles…',
+  walletHere: 'Dans ce navigateur',
+  walletOpens: 'Ouvre {host} dans une fenêtre',
+  walletGet: 'Absent de ce navigateur : disponible sur {host}',
+  anotherWallet: 'Un autre portefeuille',
+  noWallets: 'Les portefeuilles n’ont pas pu être chargés. Réessayez ou scannez le code.',
+  locked: '{wallet} est verrouillé. Déverrouillez-le et réessayez.',
+  notHere: '{wallet} ne répond plus. Rechargez cette page et réessayez.',
+  noReply: '{wallet} n’a pas répondu. Vérifiez si sa fenêtre est ouverte et réessayez.',
+  windowBlocked: 'Le navigateur n’a pas laissé {wallet} ouvrir sa fenêtre. Autorisez-la et réessayez.',
+  windowClosed: 'La fenêtre de {wallet} a été fermée. Rien n’a été payé.',
+  networkUnknown: '{wallet} ne connaît pas ce réseau. Choisissez un autre portefeuille.',
+  signedElse:
+    'La signature ne convient pas : {wallet} est réglé sur un autre compte ou un autre réseau. Rien n’a été payé.',
 };

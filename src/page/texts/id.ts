@@ -58,7 +58,7 @@ export const id: Texts = {
   keepMemo: 'Jangan lewatkan memo.',
   keepMemoWhy:
     'Tanpa memo tidak ada yang tahu bahwa pembayaran itu milik Anda. Dari bursa, masukkan sebagai memo teks.',
-  payWith: 'Bayar dengan {wallet}',
+  payByWallet: 'Bayar dengan dompet',
   noTextMemo: 'Dompet Anda tidak dapat mengirim memo teks?',
   muxedHow:
     'Bayarlah ke alamat ini. Memo sudah ada di dalamnya, jadi tidak perlu memo lagi. Dompet lama tidak mengenal alamat yang diawali M.',
@@ -194,6 +194,10 @@ export const id: Texts = {
   payerUnknown: 'Akun ini belum ada di jaringan: harus menerima lumen (XLM) terlebih dahulu.',
   ledgerAway: 'Buku besar tidak dapat dihubungi saat ini. Coba lagi, atau pindai kodenya.',
   localAway: 'Buku besar lokal tidak menjawab. Coba lagi sebentar lagi.',
+  accountNotValid: 'Dompet tidak menyebut akun yang dapat membayar di sini: alamatnya harus diawali G.',
+  otherPayment: 'Dompet menyerahkan sesuatu selain pembayaran ini. Tidak ada yang dibayar.',
+  notSigned: 'Dompet belum menandatangani pembayaran. Tidak ada yang dibayar.',
+  amountChanged: 'Jumlah yang harus dibayar kini {amount}. Muat ulang halaman ini.',
 
   copied: 'Disalin',
   selectIt: 'Pilih teksnya',
@@ -210,4 +214,18 @@ export const id: Texts = {
   switchTest: '{wallet} memakai jaringan lain. Alihkan ke jaringan uji.',
   switchLocal: '{wallet} memakai jaringan lain. Alihkan ke jaringan lokal ini.',
   walletSays: '{wallet} menyatakan: {message}',
+  close: 'Tutup',
+  lookingForWallets: 'Mencari dompet…',
+  walletHere: 'Di peramban ini',
+  walletOpens: 'Membuka {host} dalam jendela',
+  walletGet: 'Tidak ada di peramban ini: dapatkan di {host}',
+  anotherWallet: 'Dompet lain',
+  noWallets: 'Dompet tidak dapat dimuat. Coba lagi, atau pindai kodenya.',
+  locked: '{wallet} terkunci. Buka kuncinya lalu coba lagi.',
+  notHere: '{wallet} tidak menjawab lagi. Muat ulang halaman ini lalu coba lagi.',
+  noReply: '{wallet} belum menjawab. Periksa apakah jendelanya terbuka, lalu coba lagi.',
+  windowBlocked: 'Peramban tidak mengizinkan {wallet} membuka jendelanya. Izinkan, lalu coba lagi.',
+  windowClosed: 'Jendela {wallet} ditutup. Tidak ada yang dibayar.',
+  networkUnknown: '{wallet} tidak mengenal jaringan ini. Pilih dompet lain.',
+  signedElse: 'Tanda tangannya tidak cocok: {wallet} memakai akun lain atau jaringan lain. Tidak ada yang dibayar.',
 };

@@ -58,7 +58,7 @@ export const it: Texts = {
   keepMemo: 'Non tralasci il memo.',
   keepMemoWhy:
     'Senza memo non si può capire che il pagamento è suo. Da una piattaforma di scambio, lo inserisca come memo di testo.',
-  payWith: 'Paga con {wallet}',
+  payByWallet: 'Paga con un portafoglio',
   noTextMemo: 'Il suo portafoglio non può inviare un memo di testo?',
   muxedHow:
     'Paghi invece a questo indirizzo. Contiene il memo, quindi non ne serve uno. I portafogli meno recenti non conoscono gli indirizzi che iniziano con M.',
@@ -201,6 +201,10 @@ export const it: Texts = {
   payerUnknown: 'Questo conto non esiste ancora sulla rete: deve prima ricevere lumen (XLM).',
   ledgerAway: 'Al momento il registro non è raggiungibile. Riprovi o scansioni il codice.',
   localAway: 'Il registro locale non risponde. Riprovi tra un momento.',
+  accountNotValid: 'Il portafoglio non ha indicato un conto che possa pagare qui: l’indirizzo deve iniziare con G.',
+  otherPayment: 'Il portafoglio ha consegnato qualcosa di diverso da questo pagamento. Non è stato pagato nulla.',
+  notSigned: 'Il portafoglio non ha firmato il pagamento. Non è stato pagato nulla.',
+  amountChanged: 'L’importo dovuto ora è {amount}. Ricarichi questa pagina.',
 
   copied: 'Copiato',
   selectIt: 'Lo selezioni',
@@ -217,4 +221,19 @@ export const it: Texts = {
   switchTest: '{wallet} è impostato su un’altra rete. Passi alla rete di prova.',
   switchLocal: '{wallet} è impostato su un’altra rete. Passi a questa rete locale.',
   walletSays: '{wallet} segnala: {message}',
+  close: 'Chiudi',
+  lookingForWallets: 'Ricerca dei portafogli…',
+  walletHere: 'In questo browser',
+  walletOpens: 'Apre {host} in una finestra',
+  walletGet: 'Non è in questo browser: disponibile su {host}',
+  anotherWallet: 'Un altro portafoglio',
+  noWallets: 'Non è stato possibile caricare i portafogli. Riprovi o scansioni il codice.',
+  locked: '{wallet} è bloccato. Lo sblocchi e riprovi.',
+  notHere: '{wallet} non risponde più. Ricarichi questa pagina e riprovi.',
+  noReply: '{wallet} non ha risposto. Controlli se la sua finestra è aperta e riprovi.',
+  windowBlocked: 'Il browser non ha permesso a {wallet} di aprire la sua finestra. La consenta e riprovi.',
+  windowClosed: 'La finestra di {wallet} è stata chiusa. Non è stato pagato nulla.',
+  networkUnknown: '{wallet} non conosce questa rete. Scelga un altro portafoglio.',
+  signedElse:
+    'La firma non corrisponde: {wallet} è impostato su un altro conto o su un’altra rete. Non è stato pagato nulla.',
 };

@@ -58,7 +58,7 @@ export const pt: Texts = {
   keepMemo: 'Não deixe de fora o memo.',
   keepMemoWhy:
     'Sem ele não há como saber que o pagamento é seu. A partir de uma corretora, informe-o como memo de texto.',
-  payWith: 'Pagar com {wallet}',
+  payByWallet: 'Pagar com uma carteira',
   noTextMemo: 'Sua carteira não consegue enviar um memo de texto?',
   muxedHow:
     'Pague então para este endereço. Ele contém o memo, portanto nenhum é necessário. Carteiras mais antigas não conhecem endereços que começam com M.',
@@ -197,6 +197,10 @@ export const pt: Texts = {
   payerUnknown: 'Esta conta ainda não existe na rede: primeiro ela precisa receber lumens (XLM).',
   ledgerAway: 'O livro-razão não está acessível no momento. Tente novamente ou escaneie o código.',
   localAway: 'O livro-razão local não responde. Tente novamente em instantes.',
+  accountNotValid: 'A carteira não indicou uma conta que possa pagar aqui: o endereço tem de começar com G.',
+  otherPayment: 'A carteira entregou algo diferente deste pagamento. Nada foi pago.',
+  notSigned: 'A carteira não assinou o pagamento. Nada foi pago.',
+  amountChanged: 'O valor devido agora é {amount}. Recarregue esta página.',
 
   copied: 'Copiado',
   selectIt: 'Selecione',
@@ -213,4 +217,18 @@ export const pt: Texts = {
   switchTest: '{wallet} está em outra rede. Mude para a rede de testes.',
   switchLocal: '{wallet} está em outra rede. Mude para esta rede local.',
   walletSays: '{wallet} informa: {message}',
+  close: 'Fechar',
+  lookingForWallets: 'Procurando carteiras…',
+  walletHere: 'Neste navegador',
+  walletOpens: 'Abre {host} em uma janela',
+  walletGet: 'Não está neste navegador: disponível em {host}',
+  anotherWallet: 'Outra carteira',
+  noWallets: 'Não foi possível carregar as carteiras. Tente de novo ou escaneie o código.',
+  locked: '{wallet} está bloqueada. Desbloqueie e tente de novo.',
+  notHere: '{wallet} não responde mais. Recarregue esta página e tente de novo.',
+  noReply: '{wallet} não respondeu. Veja se a janela dela está aberta e tente de novo.',
+  windowBlocked: 'O navegador não deixou {wallet} abrir a janela. Permita e tente de novo.',
+  windowClosed: 'A janela de {wallet} foi fechada. Nada foi pago.',
+  networkUnknown: '{wallet} não conhece esta rede. Escolha outra carteira.',
+  signedElse: 'A assinatura não confere: {wallet} está em outra conta ou em outra rede. Nada foi pago.',
 };

@@ -1,0 +1,46 @@
+/** What is wrong with what a payer's page or wallet sent, as a sentence in the payer's language. Programs read the details, which stay as the contract says
+ *  them. */
+import type { FieldError } from '../../contracts/errors.js';
+import type { RawBody } from '../../contracts/operation.js';
+import { ApiError } from '../domain/api-error.js';
+import { judgeEntered } from './entered-amount.js';
+import type { PageLink } from './types.js';
+import type { PlainKey, Words } from './words.js';
+
+/** Those of `faultOf`, and of the contract for a text that is none. */
+const OF_TRANSACTION: Readonly<Record<string, PlainKey>> = { required: 'notSigned', too_small: 'tooLate' };
+/** The network's own codes, whose sentences are the payer's already. */
+const OF_NETWORK = /^(op|tx)_/;
+
+/** @param link null where it is not known yet, or there is none. @param body as it was sent. @returns the error with its message in the payer's language */
+export function toldToPayer(error: unknown, words: Words, link: PageLink | null, body: RawBody): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const message = sentenceFor(error, words, link, body);
+  return message === null ? error : new ApiError(error.code, message, error.details, error.retryAfterSeconds);
+}
+
+function sentenceFor(
+  { code, details = [], retryAfterSeconds }: ApiError,
+  words: Words,
+  link: PageLink | null,
+  body: RawBody,
+) {
+  const { say, timeLeft } = words;
+  if (code === 'rate_limited') return say('busyWait', { time: timeLeft(retryAfterSeconds! * 1000) });
+  if (code === 'not_found') return say('unknownTitle');
+  if (code !== 'validation_error') return null;
+  const [fault] = details;
+  return fault ? sentenceOf(fault, words, link, body) : say('notSent');
+}
+
+/** Null where it is one already. */
+function sentenceOf({ path, code, message }: FieldError, words: Words, link: PageLink | null, { amount }: RawBody) {
+  const { say } = words;
+  if (path === 'account') return code === 'not_found' ? message : say('accountNotValid');
+  if (path === 'xdr') return OF_NETWORK.test(code) ? message : say(OF_TRANSACTION[code] ?? 'otherPayment');
+  if (path !== 'amount' || !link) return say('notSent');
+  const { product, priced } = link;
+  if (code === 'not_allowed') return say('amountChanged', { amount: `${product.price} ${product.assetCode}` });
+  const entered = judgeEntered(words, amount, product, priced);
+  return entered.state === 'wrong' ? entered.problem : say('enterNumber');
+}
