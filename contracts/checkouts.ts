@@ -4,12 +4,14 @@ import { listOf } from './envelope.js';
 import type { FieldError } from './errors.js';
 import { checkoutExample } from './examples.js';
 import { instructionsSchema } from './instructions.js';
+import { languageSchema } from './languages.js';
 import { operation, type RawBody, type ValidationContext } from './operation.js';
 import {
   accountAddress,
   amount,
   amountInput,
   assetCodeInput,
+  emailInput,
   idInput,
   idOf,
   momentInput,
@@ -50,6 +52,11 @@ export const checkoutSchema = z
     status: checkoutStatusSchema,
     reference: z.string().nullable().meta({ description: 'Your name for the order.' }),
     metadata: metadataSchema.meta({ description: 'Whatever you want to find again with the checkout.' }),
+    customerEmail: z.string().nullable().default(null).meta({
+      description:
+        'Gets a receipt by e-mail once the checkout is PAID, if this service sends e-mail (`GET /account/notifications` says so).',
+    }),
+    language: languageSchema.nullable().default(null).meta({ description: 'Of the receipt; null for English.' }),
     name: z.string(),
     description: z.string().nullable(),
     assetCode: z.string().meta({ description: '`XLM` for the native asset.' }),
@@ -203,6 +210,12 @@ export const checkouts = {
       assetIssuer: accountAddress.nullish().meta({ description: 'Required for every asset but XLM, refused for XLM.' }),
       reference: text({ max: 120 }).nullish().meta({ description: 'Your name for the order. Need not be unique.' }),
       metadata: metadataInput.optional(),
+      customerEmail: emailInput.nullish().meta({
+        description:
+          'The payer’s address. Once the checkout is PAID it gets a receipt, unless this service sends no e-mail (`sending` of `GET /account/notifications`).',
+        examples: ['ana@customer.example'],
+      }),
+      language: languageSchema.nullish().meta({ description: 'Of the receipt; English when left out.' }),
       successUrl: pageUrlInput.nullish().meta({
         description:
           'Where the page leads after payment: https, or http on localhost. `checkout=<id>` is added to its query. That is no proof of payment: ask the API, or wait for the webhook.',
@@ -240,7 +253,7 @@ export const checkouts = {
       reference: z.string().optional().meta({ description: 'Exactly this reference.' }),
       search: wordsQuery.meta({
         description:
-          'Words, compared without case and marks: each begins a word of the reference, the memo, the name or a metadata value, or begins the id.',
+          'Words, compared without case and marks: each begins a word of the reference, the memo, the name, the customer’s e-mail address or a metadata value, or begins the id.',
       }),
       productId: z.string().optional(),
       walletId: z.string().optional(),

@@ -103,6 +103,8 @@ export const checkoutExample = {
   status: 'OPEN' as const,
   reference: 'order-1042',
   metadata: { cart: 'c-77' },
+  customerEmail: 'ana@customer.example',
+  language: 'de' as const,
   name: 'T-shirt',
   description: 'Cotton, all sizes',
   assetCode: 'XLM',

@@ -4,6 +4,7 @@ import { apiKeys } from './api-keys.js';
 import { checkouts } from './checkouts.js';
 import { deliveries } from './deliveries.js';
 import { events } from './events.js';
+import { notifications } from './notifications.js';
 import { paymentLinks } from './payment-links.js';
 import { payments } from './payments.js';
 import { products } from './products.js';
@@ -16,6 +17,7 @@ import { webhooks } from './webhooks.js';
 /** All operations, by resource and name. */
 export const contract = {
   account,
+  notifications,
   apiKeys,
   users,
   wallets,

@@ -167,7 +167,7 @@ export const payments = {
       }),
       search: wordsQuery.meta({
         description:
-          'Words, compared without case and marks: each begins a word of the memo, of the name of its link, product or checkout, of the reference or a metadata value, or begins the transaction hash or the id.',
+          'Words, compared without case and marks: each begins a word of the memo, of the name of its link, product or checkout, of the reference, the customer’s e-mail address or a metadata value, or begins the transaction hash or the id.',
       }),
       productId: z.string().optional(),
       paymentLinkId: z.string().optional(),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { NETWORKS, type Network, networkInfo } from '../contracts/networks.js';
 import { parseAmount } from './domain/amount.js';
+import { type MailSettings, parseMailSettings } from './domain/mail-settings.js';
 import { type Peg, parseRatePegs, parseRateSources, type RateSourceSetting } from './domain/rate-settings.js';
 import { StartupError } from './domain/startup-error.js';
 import { LOG_LEVELS, type LogLevel, type SETTINGS } from './settings.js';
@@ -46,6 +47,10 @@ export interface Config {
   trustProxy: false | number | string;
   /** Null: metrics and details of readiness are served on `port`, to local addresses. */
   metricsPort: number | null;
+  /** Null: no e-mail is sent. */
+  mail: MailSettings | null;
+  /** In a day, of each sort. */
+  maxMailsPerAccount: number;
   /** From one audit of a wallet to the next; 0 for none by themselves. */
   auditIntervalHours: number;
   /** 0 keeps everything. */
@@ -171,6 +176,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     maxUsersPerAccount: integer('MAX_USERS_PER_ACCOUNT', 200, 1, 1_000_000),
     maxWalletsPerAccount: integer('MAX_WALLETS_PER_ACCOUNT', 10_000, 1, 1_000_000),
     trustProxy: trustProxy(raw('TRUST_PROXY')),
+    mail: mail(raw('SMTP_URL'), raw('MAIL_FROM')),
+    maxMailsPerAccount: integer('MAX_MAILS_PER_ACCOUNT', 1000, 1, 1_000_000),
     auditIntervalHours: integer('AUDIT_INTERVAL_HOURS', 24, 0, 8760),
     retentionDays: integer('RETENTION_DAYS', 0, 0, 36_500),
     dustStroops: dust(raw('DUST_AMOUNT')),
@@ -233,6 +240,20 @@ function rateSources(value: string | undefined, apiKey: string | undefined) {
   if (apiKey !== undefined && !/^[\x21-\x7e]{1,200}$/.test(apiKey))
     throw new StartupError('COINGECKO_API_KEY must be the key as CoinGecko shows it.');
   return { sources, coingeckoApiKey: needsKey ? apiKey! : null };
+}
+
+function mail(url: string | undefined, from: string | undefined): MailSettings | null {
+  if (url === undefined && from === undefined) return null;
+  if (url === undefined)
+    throw new StartupError('SMTP_URL is required with MAIL_FROM: the mail server that takes e-mails.');
+  if (from === undefined)
+    throw new StartupError('MAIL_FROM is required with SMTP_URL: the address that e-mails are from.');
+  try {
+    return parseMailSettings(url, from);
+  } catch (error) {
+    if (error instanceof RangeError) throw new StartupError(error.message);
+    throw error;
+  }
 }
 
 function dust(value = '0'): bigint {

@@ -92,6 +92,20 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
     meaning:
       'Serves `/metrics`, and the reasons of `/health/ready`, on this port only. Without it, `PORT` serves them to loopback and private addresses that connect directly, without a proxy',
   },
+  SMTP_URL: {
+    default: 'none',
+    meaning:
+      'The mail server that takes e-mails: `smtps://user:password@host` (port 465), or `smtp://` (587), which is encrypted where the server offers it, and has to be where there is a password and the host is another machine. The same for every process. Without it no e-mail is sent',
+  },
+  MAIL_FROM: {
+    default: 'none; required with `SMTP_URL`',
+    meaning: 'Whom e-mails are from: an address, or `Name <address>`',
+  },
+  MAX_MAILS_PER_ACCOUNT: {
+    default: '1000',
+    meaning:
+      'E-mails of an account in a day (UTC), receipts, notifications and security notices each; more are not sent',
+  },
   AUDIT_INTERVAL_HOURS: {
     default: '24',
     meaning:
@@ -100,7 +114,7 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   RETENTION_DAYS: {
     default: '0',
     meaning:
-      'Removes deliveries so long after they ended, events that are so old once none of their deliveries is left and no replay needs them, and dust (below). `0` keeps everything. Payments of links are always kept',
+      'Removes deliveries and e-mails so long after they ended, events that are so old once none of their deliveries is left and no replay needs them, and dust (below). `0` keeps everything. Payments of links are always kept',
   },
   DUST_AMOUNT: {
     default: '0',

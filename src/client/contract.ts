@@ -132,6 +132,10 @@ export type Checkout = {
   reference: string | null;
   /** Whatever you want to find again with the checkout. */
   metadata: Record<string, string>;
+  /** Gets a receipt by e-mail once the checkout is PAID, if this service sends e-mail (`GET /account/notifications` says so). */
+  customerEmail: string | null;
+  /** Of the receipt; null for English. */
+  language: Language | null;
   name: string;
   description: string | null;
   /** `XLM` for the native asset. */
@@ -418,6 +422,9 @@ export type InvitedUser = {
   expiresAt: string;
 };
 
+/** ISO 639-1. */
+export type Language = 'en' | 'de' | 'es' | 'fr' | 'it' | 'nl' | 'pl' | 'pt' | 'tr' | 'id' | 'ja' | 'zh' | 'ar';
+
 export type ListMeta = {
   page: number;
   pageSize: number;
@@ -425,6 +432,17 @@ export type ListMeta = {
   total: number;
   /** 0 when there are none. */
   totalPages: number;
+};
+
+export type MailFailure = {
+  /** ISO 8601, UTC. */
+  at: string;
+  to: string;
+  /** A kind of notification, `receipt`, or `security`. */
+  kind: string;
+  error: string;
+  /** False while it is tried again. */
+  isFinal: boolean;
 };
 
 export type MendedGaps = {
@@ -457,6 +475,23 @@ export type Movement = {
 
 /** Stellar network. LOCAL is the built-in development ledger. */
 export type Network = 'PUBLIC' | 'TESTNET' | 'LOCAL';
+
+/** `payment.completed`, `payment.unmatched`, `wallet.gap`, `wallet.difference`: as the events of these names. `webhook.failing`: deliveries to a webhook have failed at least three times in a row, once until one succeeds. */
+export type NotificationKind =
+  | 'payment.completed'
+  | 'payment.unmatched'
+  | 'webhook.failing'
+  | 'wallet.gap'
+  | 'wallet.difference';
+
+export type Notifications = {
+  recipients: Array<string>;
+  kinds: Array<NotificationKind>;
+  /** False where this service sends no e-mail at all, because its operator has not set `SMTP_URL`: no notification, and no receipt for a `customerEmail`. */
+  sending: boolean;
+  /** The e-mail of the account that failed last, receipts too, and has not been sent since; null for none. */
+  lastFailure: MailFailure | null;
+};
 
 export type PausedWebhook = {
   /** Id of the webhook. */
@@ -995,6 +1030,19 @@ export interface Procedures {
       Account
     >;
   };
+  notifications: {
+    /** What the account is told by e-mail. Returns what the account is told of by e-mail and who gets it, and whether this service sends e-mail. */
+    get: Query<Record<string, never>, Notifications>;
+    /** Say what the account is told by e-mail. From now on every recipient gets an e-mail for each event of these kinds. Both lists are replaced; without recipients or kinds nothing is sent. `sending` in the answer says whether this service sends e-mail. */
+    set: Mutation<
+      {
+        /** Addresses; one that is named twice counts once. */
+        recipients: Array<string>;
+        kinds: Array<NotificationKind>;
+      },
+      Notifications
+    >;
+  };
   apiKeys: {
     /** Create an API key. The answer carries the full `key`, once. */
     create: Mutation<
@@ -1383,6 +1431,10 @@ export interface Procedures {
         reference?: string | null | undefined;
         /** At most 20 entries; keys `[A-Za-z0-9_.-]{1,40}`, values strings of at most 500 characters. */
         metadata?: Record<string, string> | undefined;
+        /** The payer’s address. Once the checkout is PAID it gets a receipt, unless this service sends no e-mail (`sending` of `GET /account/notifications`). */
+        customerEmail?: string | null | undefined;
+        /** Of the receipt; English when left out. */
+        language?: Language | null | undefined;
         /** Where the page leads after payment: https, or http on localhost. `checkout=<id>` is added to its query. That is no proof of payment: ask the API, or wait for the webhook. */
         successUrl?: string | null | undefined;
         /** Where the page leads a payer who does not want to pay. */
@@ -1402,7 +1454,7 @@ export interface Procedures {
         status?: CheckoutStatus | undefined;
         /** Exactly this reference. */
         reference?: string | undefined;
-        /** Words, compared without case and marks: each begins a word of the reference, the memo, the name or a metadata value, or begins the id. */
+        /** Words, compared without case and marks: each begins a word of the reference, the memo, the name, the customer’s e-mail address or a metadata value, or begins the id. */
         search?: string | undefined;
         productId?: string | undefined;
         walletId?: string | undefined;
@@ -1461,7 +1513,7 @@ export interface Procedures {
         status?: Array<PaymentStatus> | undefined;
         /** With `true` only those that a merchant has to decide about, whatever their status. */
         needsDecision?: boolean | undefined;
-        /** Words, compared without case and marks: each begins a word of the memo, of the name of its link, product or checkout, of the reference or a metadata value, or begins the transaction hash or the id. */
+        /** Words, compared without case and marks: each begins a word of the memo, of the name of its link, product or checkout, of the reference, the customer’s e-mail address or a metadata value, or begins the transaction hash or the id. */
         search?: string | undefined;
         productId?: string | undefined;
         paymentLinkId?: string | undefined;

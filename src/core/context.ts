@@ -31,6 +31,7 @@ import { type OpenEventTail, openEventTail } from './event-tail.js';
 import { startWorkerJobs } from './jobs.js';
 import { closeLedgers, createLedgers, refuseUnfitServers, requestsPerHourOf } from './ledgers.js';
 import { checkBuiltInLedger, hasBuiltInLedger, openBuiltInLedger, toTestPayer } from './local-ledger.js';
+import { composeMailer } from './mailing.js';
 import { createNamedMending } from './named-sources.js';
 import { openPayRequests } from './pay-requests.js';
 import { usablePort } from './ports.js';
@@ -101,8 +102,8 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
 
   const { core, database, secrets, localLedger } = await openCore(deps, publicUrl, onClose);
   const { stores } = core;
-  const { networkStates, parkedRecords } = stores.system;
-  const metrics = createMetrics({ networkStates, parkedRecords, networks: config.networks, clock });
+  const { networkStates, parkedRecords, mails } = stores.system;
+  const metrics = createMetrics({ ...stores.system, networks: config.networks, clock });
   const poster = createPoster({
     allowPrivate: config.webhookAllowPrivate,
     timeoutMs: config.webhookTimeoutMs,
@@ -146,7 +147,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
   if (api) onClose(() => api.close());
 
   const ratePairs = config.rates.sources.length > 0 ? stores.system.ratePairs : null;
-  const watched = { networkStates, parkedRecords, ratePairs, networks: config.networks };
+  const watched = { networkStates, parkedRecords, ratePairs, mails: config.mail && mails, networks: config.networks };
   const readiness = createReadiness({ database, ...watched, clock });
   const closing = { readiness, events, api, jobs };
   await serve({ config, clock, log, port, metrics: metrics.registry, ...closing }, onClose);
@@ -172,7 +173,7 @@ async function openCore(deps: ContextDeps, publicUrl: string, onClose: OnClose) 
   const { transaction } = database;
   const processId = `p${clock.randomBytes(8).toString('hex')}`;
   const common = { stores, transaction, ledgers, publicUrl, clock, monotonic, newId, processId, log };
-  const core = createCore({ ...common, rateTimes: config.rates });
+  const core = createCore({ ...common, rateTimes: config.rates, hasMail: config.mail !== null });
   return { core, database, secrets, localLedger };
 }
 
@@ -192,6 +193,7 @@ function composeWorker(
       maxAttempts: config.webhookMaxAttempts,
     },
     onAttempt: ({ status }) => metrics.attempted(status),
+    mailer: composeMailer(core, config, metrics.mailed),
     polling: {
       intervalMs: config.pollIntervalMs,
       requestsPerHour: (network) => requestsPerHourOf(network, config),
@@ -251,6 +253,7 @@ function composeServices(
     deliveriesDue: () => worker?.dispatcher.wake(),
     mendGaps: createNamedMending(core, { allowPrivate: config.webhookAllowPrivate }),
     allowPrivate: config.webhookAllowPrivate,
+    hasMail: config.mail !== null,
     limits: {
       apiKeys: config.maxApiKeysPerAccount,
       users: config.maxUsersPerAccount,

@@ -5,6 +5,8 @@ import type { Clock, MonotonicClock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
 import { createOutbox, type Outbox } from '../events/outbox.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
+import { createFollowEvents } from '../mail/follow.js';
+import { createTellOwners, type TellOwners } from '../mail/owners.js';
 import { createPayments, type Payments } from '../payments/index.js';
 import { createRateBook, type RateBook } from '../rates/book.js';
 import type { Database } from '../stores/database.js';
@@ -26,17 +28,23 @@ export interface CoreDeps {
   log: Logger;
   /** How long a price holds, and how old a rate may be that is shown. Default as the settings'. */
   rateTimes?: { lockMs: number; maxAgeMs: number };
+  /** Whether e-mail is sent. Default false. */
+  hasMail?: boolean;
 }
 
 export interface Core extends CoreDeps, Payments {
   outbox: Outbox;
   rateBook: RateBook;
+  /** Tells every OWNER of a change, in its transaction. */
+  tellOwners: TellOwners;
 }
 
 export function createCore(deps: CoreDeps): Core {
   const { system } = deps.stores;
-  const outbox = createOutbox({ events: system.events, newId: deps.newId });
-  const { clock, rateTimes = { lockMs: 15 * 60_000, maxAgeMs: 600_000 } } = deps;
+  const { clock, newId, hasMail = false, rateTimes = { lockMs: 15 * 60_000, maxAgeMs: 600_000 } } = deps;
+  const follow = hasMail ? createFollowEvents({ ...system, newId }) : undefined;
+  const outbox = createOutbox({ events: system.events, newId, ...(follow && { follow }) });
+  const tellOwners = hasMail ? createTellOwners({ ...system, newId }) : async () => undefined;
   const rateBook = createRateBook({ ...system, clock, ...rateTimes });
-  return { ...deps, outbox, rateBook, ...createPayments({ ...deps, system, outbox, rateBook }) };
+  return { ...deps, outbox, rateBook, tellOwners, ...createPayments({ ...deps, system, outbox, rateBook }) };
 }

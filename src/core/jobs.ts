@@ -3,7 +3,7 @@ import type mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Auditor } from '../audit/auditor.js';
-import type { Clock } from '../clock.js';
+import { type Clock, monotonicClock } from '../clock.js';
 import type { Config } from '../config.js';
 import { createPollScheduler } from '../ingest/poll-scheduler.js';
 import { type WatchDeps, watch } from '../ingest/watch.js';
@@ -15,6 +15,7 @@ import type { Sampler } from '../rates/sampler.js';
 import type { CountSegments } from '../stores/count-segments.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
 import type { JobStore } from '../stores/jobs.js';
+import type { MailStore } from '../stores/mails.js';
 import { type RetentionDeps, removeExpired } from '../stores/retention.js';
 import type { Dispatcher } from '../webhooks/dispatch.js';
 import type { Core } from './core.js';
@@ -28,7 +29,7 @@ const RETRIES_COUNTED = 1000;
 /** Starts the jobs of a worker: each part of it runs as the table says. */
 export async function startWorkerJobs(
   core: Core,
-  { sequencer, dispatcher, finisher, expiry, leftovers, watching }: Worker,
+  { sequencer, dispatcher, finisher, expiry, leftovers, mailer, watching }: Worker,
   {
     db,
     config,
@@ -37,7 +38,7 @@ export async function startWorkerJobs(
   }: { db: mongoose.mongo.Db; config: Config; auditor: Auditor; sampler: Pick<Sampler, 'run'> },
 ): Promise<Jobs> {
   const { stores, transaction, processId, clock, log } = core;
-  const { jobs, countSegments, deliveries } = stores.system;
+  const { jobs, countSegments, deliveries, mails } = stores.system;
   const poll = (network: Network) => () => pollLedger(watching(network));
   const bound = bindJobs(config.networks, {
     'poll ledger PUBLIC': poll('PUBLIC'),
@@ -48,6 +49,7 @@ export async function startWorkerJobs(
       return { result: {} };
     },
     'deliver webhooks': () => async (limits) => ({ result: await dispatcher.drain(limits.ended, limits.enough) }),
+    'send e-mails': () => (mailer ? async ({ enough }) => ({ result: await mailer.run(enough) }) : untilEnough),
     'expire checkouts':
       () =>
       async ({ ended }) => {
@@ -68,7 +70,7 @@ export async function startWorkerJobs(
         // Mostly nothing is due.
         return result.sampled + result.without > 0 ? { result } : null;
       },
-    housekeeping: () => housekeeping({ db, transaction, jobs, countSegments, clock, log }, config),
+    housekeeping: () => housekeeping({ db, transaction, jobs, mails, countSegments, clock, log }, config),
   });
   return startJobs({ db, store: jobs, jobs: bound, processId, clock, log });
 }
@@ -76,6 +78,12 @@ export async function startWorkerJobs(
 /** Puts each job of the table together with its run. @param runs makes the run of a job; called for the jobs of these networks only */
 export const bindJobs = (networks: readonly Network[], runs: Readonly<Record<JobName, () => Run>>): Job[] =>
   jobsOf(networks).map((info) => ({ ...info, run: runs[info.name]() }));
+
+/** Has nothing to do. */
+const untilEnough: Run = async ({ enough }) => {
+  await monotonicClock.sleep(DAY_MS, enough);
+  return null;
+};
 
 /** Polls a network. What was learned of its rhythm and what is left of the budget goes over from run to run.
  *  Fails when every poll of the run failed. Without the network's lease, the run waits for it and has nothing to record. */
@@ -117,18 +125,32 @@ export function housekeeping(
     db: mongoose.mongo.Db;
     countSegments: CountSegments;
     jobs: Pick<JobStore, 'removeOrphans'>;
+    mails: Pick<MailStore, 'removeEnded'>;
     clock: Clock;
     log: Logger;
   },
   { retentionDays, dustStroops }: { retentionDays: number; dustStroops: bigint },
 ): Run {
-  const { clock, log, jobs } = deps;
+  const { clock, log, jobs, mails } = deps;
   return async ({ ended }) => {
     const orphans = await jobs.removeOrphans(clock.now());
     if (retentionDays === 0) return { result: { orphans } };
     const before = new Date(clock.nowMs() - retentionDays * DAY_MS);
-    const removed = await removeExpired(deps, { before, dustStroops }, ended);
+    const removed = {
+      ...(await removeExpired(deps, { before, dustStroops }, ended)),
+      mails: await removeMails(mails, before, ended),
+    };
     log.info({ ...removed, before }, 'removed what is older than RETENTION_DAYS');
     return { result: { orphans, ...removed } };
   };
+}
+
+async function removeMails(mails: Pick<MailStore, 'removeEnded'>, before: Date, ended: AbortSignal): Promise<number> {
+  let count = 0;
+  while (!ended.aborted) {
+    const { removed, isLast } = await mails.removeEnded(before);
+    count += removed;
+    if (isLast) break;
+  }
+  return count;
 }

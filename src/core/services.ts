@@ -17,6 +17,7 @@ import { withAllRules } from '../services/context-rules.js';
 import { createDeliveryService } from '../services/deliveries.js';
 import type { EventTail } from '../services/event-tail.js';
 import { createEventService } from '../services/events.js';
+import { createNotificationService } from '../services/notifications.js';
 import { createPaymentLinkService } from '../services/payment-links.js';
 import { createPaymentService } from '../services/payments.js';
 import { createProductService } from '../services/products.js';
@@ -45,6 +46,8 @@ export interface ServicesOptions {
   mendGaps: MendGaps;
   /** URLs may lead to this machine and be http. */
   allowPrivate: boolean;
+  /** Whether e-mail is sent. Default false. */
+  hasMail?: boolean;
   /** Writes payment requests. */
   payUri: PayUri;
   /** Has a pair of currency and asset sampled. */
@@ -66,6 +69,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
     limits,
     mendGaps,
     allowPrivate,
+    hasMail = false,
     payUri,
     needRate,
   } = options;
@@ -87,6 +91,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
   const common = { forAccount, transaction, stamper, clock, newId, publicUrl, quotes, rateNeeds, payUri };
   const services: Services = {
     account: createAccountService({ forAccount, rateNeeds, clock }),
+    notifications: createNotificationService({ forAccount, sending: hasMail }),
     apiKeys: createApiKeyService({ forAccount, transaction, clock, newId, quota: quota('apiKeys', 'API keys') }),
     users: createUserService({ ...common, quota: quota('users', 'users') }),
     wallets: createWalletService({

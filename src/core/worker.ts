@@ -8,6 +8,7 @@ import { createFlagGap } from '../ingest/flag-gap.js';
 import { createParkedRetries } from '../ingest/parked.js';
 import type { WatchDeps } from '../ingest/watch.js';
 import { createWatcher, type WatcherDeps } from '../ingest/watcher.js';
+import type { Mailer } from '../mail/mailer.js';
 import { createAcceptanceFinisher } from '../payments/acceptance.js';
 import { createCheckoutExpiry } from '../payments/checkout-expiry.js';
 import { createLeftoverRemoval } from '../payments/deleted-products.js';
@@ -21,6 +22,8 @@ export interface WorkerOptions {
   poster: DispatcherDeps['poster'];
   delivery: DispatcherDeps['settings'];
   onAttempt?: DispatcherDeps['onAttempt'];
+  /** Null where no e-mail is sent. */
+  mailer?: Mailer | null;
   polling: {
     /** Milliseconds between two readings of what came. */
     intervalMs: number;
@@ -35,6 +38,8 @@ export interface WorkerOptions {
 export interface Worker {
   sequencer: Sequencer;
   dispatcher: Dispatcher;
+  /** Null where no e-mail is sent. */
+  mailer: Mailer | null;
   finisher: ReturnType<typeof createAcceptanceFinisher>;
   expiry: ReturnType<typeof createCheckoutExpiry>;
   leftovers: ReturnType<typeof createLeftoverRemoval>;
@@ -96,6 +101,7 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
   return {
     sequencer,
     dispatcher,
+    mailer: options.mailer ?? null,
     finisher: createAcceptanceFinisher({
       checkouts,
       wallets,

@@ -18,6 +18,7 @@ export const ID_PREFIXES = [
   'rpl',
   'gap',
   'aud',
+  'mail',
 ] as const;
 export type IdPrefix = (typeof ID_PREFIXES)[number];
 

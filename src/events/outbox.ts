@@ -16,9 +16,16 @@ export type OutboxEvent = {
   };
 }[EventType];
 
+/** One with the id that it is stored by. */
+export type StoredEvent = OutboxEvent & { id: string };
+
+/** Stores what follows from events besides deliveries, in the same transaction. */
+export type FollowEvents = (events: readonly StoredEvent[], session: Session) => Promise<void>;
+
 export type Outbox = ReturnType<typeof createOutbox>;
 
-export function createOutbox({ events, newId }: { events: EventStore; newId: NewId }) {
+/** @param follow absent where nothing follows: no e-mail is sent */
+export function createOutbox({ events, newId, follow }: { events: EventStore; newId: NewId; follow?: FollowEvents }) {
   return {
     /** Stores events in the order given, in the transaction that stores what happened.
      *  @throws a duplicate key error when the subject has an event of that kind (and occurrence) already */
@@ -40,6 +47,10 @@ export function createOutbox({ events, newId }: { events: EventStore; newId: New
         };
       });
       await events.insert(docs, session);
+      await follow?.(
+        outboxEvents.map((event, index) => ({ ...event, id: docs[index]!._id })),
+        session,
+      );
     },
   };
 }

@@ -4,19 +4,23 @@ import type { Network } from '../../contracts/networks.js';
 import { type Clock, within } from '../clock.js';
 import { protocolWarning } from '../domain/stellar-sdk.js';
 import type { WatcherMetrics } from '../ingest/watcher.js';
+import type { MailStore } from '../stores/mails.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
 import type { ParkedRecordStore } from '../stores/parked-records.js';
 
 const DATABASE_MS = 1000;
+const MAIL_WAITS_MS = 60_000;
+const MOST_MAILS = 1000;
 
 export function createMetrics(deps: {
   networkStates: NetworkStateStore;
   parkedRecords: Pick<ParkedRecordStore, 'count'>;
+  mails: Pick<MailStore, 'waiting'>;
   /** Those that are watched: the states of others are of the past. */
   networks: readonly Network[];
   clock: Clock;
 }) {
-  const { networkStates, parkedRecords, networks, clock } = deps;
+  const { networkStates, parkedRecords, mails, networks, clock } = deps;
   /** What the database cannot say at once is left out: it may hang, and what the process itself counts is told nonetheless. */
   const soon = <T>(asked: Promise<T>, none: T) =>
     within(
@@ -45,6 +49,21 @@ export function createMetrics(deps: {
     help: 'Attempts to deliver a webhook by this process, by what became of the delivery.',
     labelNames: ['status'],
     registers: [registry],
+  });
+  const mailAttempts = new Counter({
+    name: 'collect_mail_attempts_total',
+    help: 'Attempts to send an e-mail by this process, by what became of it.',
+    labelNames: ['status'],
+    registers: [registry],
+  });
+  new Gauge({
+    name: 'collect_mails_waiting',
+    help: 'E-mails that are to be sent and have waited for more than a minute; counted up to 1,000.',
+    registers: [registry],
+    async collect() {
+      const before = new Date(clock.nowMs() - MAIL_WAITS_MS);
+      this.set((await soon(mails.waiting(before, MOST_MAILS), { count: Number.NaN, error: null }))?.count ?? 0);
+    },
   });
   const leftOut = new Counter({
     name: 'collect_rate_sources_left_out_total',
@@ -112,6 +131,7 @@ export function createMetrics(deps: {
       disagreed: () => disagreed.inc(),
     },
     attempted: (status: string) => attempts.inc({ status }),
+    mailed: (status: string) => mailAttempts.inc({ status }),
     ofWatcher: (network: Network): WatcherMetrics => ({
       payments: (count) => payments.inc({ network }, count),
       parked: (count) => parked.inc({ network }, count),

@@ -6,12 +6,16 @@ import { LAGGING_AFTER_MS } from '../domain/coverage.js';
 import { isClockOff } from '../domain/ledger-time.js';
 import { protocolWarning } from '../domain/stellar-sdk.js';
 import type { Database } from '../stores/database.js';
+import type { MailStore } from '../stores/mails.js';
 import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-states.js';
 import type { ParkedRecordStore } from '../stores/parked-records.js';
 import type { RatePairDoc, RatePairStore } from '../stores/rate-pairs.js';
 
 /** A record that is parked longer is told of. */
 const PARKED_AFTER_MS = 60_000;
+/** E-mails that have waited longer, and as far as they are counted. */
+const MAIL_WAITS_MS = 10 * 60_000;
+const MOST_MAILS = 1000;
 
 export interface Readiness {
   /** Empty when the process is ready. */
@@ -32,10 +36,12 @@ export function createReadiness(deps: {
   parkedRecords: Pick<ParkedRecordStore, 'countSince'>;
   /** Null where no source of rates is set. */
   ratePairs: Pick<RatePairStore, 'troubled'> | null;
+  /** Null where no e-mail is sent. */
+  mails: Pick<MailStore, 'waiting'> | null;
   networks: readonly Network[];
   clock: Clock;
 }) {
-  const { database, networkStates, parkedRecords, ratePairs, networks, clock } = deps;
+  const { database, networkStates, parkedRecords, ratePairs, mails, networks, clock } = deps;
   const startedMs = clock.nowMs();
   let stopping = false;
   let looking: Promise<Readiness> | null = null;
@@ -47,6 +53,13 @@ export function createReadiness(deps: {
     return networks.flatMap((network, index) =>
       counts[index]! > 0 ? [`${network}: ledger records are parked (${counts[index]}): see \`cli parked list\``] : [],
     );
+  }
+
+  async function mailWarnings(): Promise<string[]> {
+    const waiting = await mails?.waiting(new Date(clock.nowMs() - MAIL_WAITS_MS), MOST_MAILS);
+    if (!waiting) return [];
+    const count = waiting.count === MOST_MAILS ? `${MOST_MAILS} or more` : waiting.count;
+    return [`e-mails wait to be sent (${count})${waiting.error === null ? '' : `: ${waiting.error}`}`];
   }
 
   async function look(): Promise<Readiness> {
@@ -63,7 +76,7 @@ export function createReadiness(deps: {
       });
       const watched = networks.flatMap((network) => states.get(network) ?? []);
       const troubled = (await ratePairs?.troubled(MOST_TROUBLED)) ?? [];
-      const others = [...(await parkedWarnings()), ...troubled.map(rateWarningOf)];
+      const others = [...(await parkedWarnings()), ...troubled.map(rateWarningOf), ...(await mailWarnings())];
       return { reasons, warnings: [...watched.flatMap(warningsOf), ...others] };
     } catch {
       return notReady(DATABASE_SILENT);

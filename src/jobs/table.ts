@@ -59,6 +59,12 @@ const OTHERS = [
     processes: 'one',
   },
   {
+    name: 'send e-mails',
+    schedule: 'always with SMTP_URL; a run lasts a minute and looks twice a second',
+    does: 'sends the e-mails that are due, one of each account in turn, each under a lease; tells of webhooks that fail',
+    ...drains,
+  },
+  {
     name: 'expire checkouts',
     schedule: 'every second',
     does: 'expires checkouts whose wallet has been read beyond their end without enough money; completes and decides what very many payments of a checkout left; removes links and checkouts of deleted products',

@@ -182,7 +182,15 @@ const toProductTerms = (terms: StoredTerms): ProductTerms => ({
 const wordsOfPayment = (memo: string | null, payable: Payable | null): string[] => {
   const { link = null, checkout = null, product = null } = payable ?? {};
   const metadata = checkout ? Object.values(JSON.parse(checkout.metadata) as Record<string, string>) : [];
-  return wordsOf([memo, checkout?.reference, checkout?.name, link?.name, product?.name, ...metadata]);
+  return wordsOf([
+    memo,
+    checkout?.reference,
+    checkout?.name,
+    checkout?.customerEmail,
+    link?.name,
+    product?.name,
+    ...metadata,
+  ]);
 };
 
 /** What a judgement says of the stored payment.

@@ -54,6 +54,8 @@ export function toCheckout({ checkout, product, wallet }: CheckoutFacts, publicU
     status: checkout.status,
     reference: checkout.reference,
     metadata: JSON.parse(checkout.metadata),
+    customerEmail: checkout.customerEmail ?? null,
+    language: checkout.language ?? null,
     name: checkout.name,
     description: checkout.description,
     assetCode: checkout.assetCode,

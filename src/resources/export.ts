@@ -55,6 +55,7 @@ export const paymentLines = linesIn<Payment>({
 export const checkoutLines = linesIn<Checkout>({
   ...plain<Checkout>('id', 'status', 'reference'),
   metadata: ({ metadata }) => JSON.stringify(metadata),
+  ...plain<Checkout>('customerEmail', 'language'),
   ...plain<Checkout>('name', 'description', 'assetCode', 'assetIssuer', 'amount', 'quantity'),
   ...plain<Checkout>('receivedAmount', 'remainingAmount', 'excessAmount'),
   ...plain<Checkout>('currency', 'price', 'receivedValue', 'remainingValue'),

@@ -123,7 +123,7 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
 function newCheckout(
   named: Pick<CheckoutDoc, '_id' | 'accountId' | 'slug' | 'memo'>,
   terms: CheckoutTerms,
-  { reference, metadata, successUrl, cancelUrl }: Input,
+  { reference, metadata, customerEmail, language, successUrl, cancelUrl }: Input,
   expiresAt: Date,
 ): CheckoutDoc {
   return {
@@ -131,6 +131,8 @@ function newCheckout(
     ...terms,
     reference: reference ?? null,
     metadata: JSON.stringify(metadata ?? {}),
+    ...(customerEmail ? { customerEmail } : {}),
+    ...(language ? { language } : {}),
     successUrl: successUrl ?? null,
     cancelUrl: cancelUrl ?? null,
     status: 'OPEN',

@@ -1,5 +1,6 @@
 /** Accounts: the owners of everything. An account is never deleted. */
 import mongoose from 'mongoose';
+import type { NoticeKind } from '../../contracts/notifications.js';
 import type { Brand } from '../domain/brand.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
@@ -18,6 +19,8 @@ export interface AccountDoc {
   booksCurrencies?: { currency: string | null; from: Date }[];
   /** The last of them; missing for none. */
   booksCurrency?: string;
+  /** What it is told by e-mail, and who gets it. Missing where it was never set. */
+  notifications?: { recipients: string[]; kinds: NoticeKind[] };
 }
 
 const brandSchema = new mongoose.Schema<Partial<Brand>>(
@@ -38,6 +41,10 @@ const accountSchema = new mongoose.Schema<AccountDoc>(
       default: undefined,
     },
     booksCurrency: { type: String, required: false },
+    notifications: {
+      type: new mongoose.Schema({ recipients: [String], kinds: [String] }, PART_OPTIONS),
+      required: false,
+    },
   },
   { ...SCHEMA_OPTIONS, collection: 'accounts' },
 );
@@ -94,6 +101,12 @@ export function createAccountStore(connection: mongoose.Connection) {
           .lean<AccountDoc>()
           .exec();
       },
+      /** Null when there is no such account. */
+      setNotifications: (notifications: NonNullable<AccountDoc['notifications']>) =>
+        accounts
+          .findOneAndUpdate({ _id: accountId }, { $set: { notifications } }, { returnDocument: 'after' })
+          .lean<AccountDoc>()
+          .exec(),
       /** Of two transactions that call this at the same time, one runs again after the other. */
       async countCreations(added: number, session: Session): Promise<void> {
         await accounts.updateOne({ _id: accountId }, { $inc: { creations: added } }, { session });
@@ -111,6 +124,13 @@ export function createAccountStore(connection: mongoose.Connection) {
           .find({ _id: { $in: [...ids] }, booksCurrencies: { $ne: null } })
           .session(session)
           .lean<AccountDoc[]>()
+          .exec(),
+      /** Those of these accounts that are told by e-mail of anything. */
+      withNotifications: (ids: readonly string[], session: Session) =>
+        accounts
+          .find({ _id: { $in: [...ids] }, 'notifications.recipients.0': { $exists: true } }, { notifications: 1 })
+          .session(session)
+          .lean<Pick<AccountDoc, '_id' | 'notifications'>[]>()
           .exec(),
       /** Those that keep their books in it. */
       idsByBooks: (booksCurrency: string): Promise<string[]> => accounts.distinct('_id', { booksCurrency }).exec(),

@@ -5,6 +5,7 @@
  *  that dies between the two writes of a creation can leave one behind. It is removed at its end at the latest. */
 import mongoose from 'mongoose';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
+import type { Language } from '../../contracts/languages.js';
 import { firstIdOf } from '../domain/ids.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { queryWords, wordsOf } from '../domain/words.js';
@@ -36,6 +37,10 @@ export interface CheckoutDoc {
   reference: string | null;
   /** JSON text of an object: its keys may have dots. */
   metadata: string;
+  /** Of the payer, who gets a receipt. Missing where there is none. */
+  customerEmail?: string;
+  /** Of the receipt. Missing means English. */
+  language?: Language;
   name: string;
   description: string | null;
   assetCode: string;
@@ -93,6 +98,8 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
     memo: String,
     reference: nullable,
     metadata: String,
+    customerEmail: String,
+    language: String,
     name: String,
     description: nullable,
     assetCode: String,
@@ -187,8 +194,9 @@ export const wordsOfCheckout = ({
   reference,
   memo,
   metadata,
-}: Pick<CheckoutDoc, 'name' | 'reference' | 'memo' | 'metadata'>): string[] =>
-  wordsOf([reference, memo, name, ...Object.values(JSON.parse(metadata) as Record<string, string>)]);
+  customerEmail,
+}: Pick<CheckoutDoc, 'name' | 'reference' | 'memo' | 'metadata' | 'customerEmail'>): string[] =>
+  wordsOf([reference, memo, name, customerEmail, ...Object.values(JSON.parse(metadata) as Record<string, string>)]);
 
 /** In MongoDB's terms: what is equal, and between which ids. */
 function criteriaOf({ createdFrom, createdTo, search, ...filter }: CheckoutFilter) {

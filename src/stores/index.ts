@@ -19,6 +19,7 @@ import { createIdempotencyStore } from './idempotency.js';
 import { createInstallationStore } from './installation.js';
 import { createJobStore } from './jobs.js';
 import { createLeaseStore } from './leases.js';
+import { createMailStore } from './mails.js';
 import { createNetworkStateStore } from './network-states.js';
 import { createOwnRateStore } from './own-rates.js';
 import { createParkedRecordStore } from './parked-records.js';
@@ -103,6 +104,9 @@ export class AccountStores {
   get deliveries() {
     return this.#stores.deliveries.forAccount(this.#accountId);
   }
+  get mails() {
+    return this.#stores.mails.forAccount(this.#accountId);
+  }
   get replays() {
     return this.#stores.replays.forAccount(this.#accountId);
   }
@@ -143,6 +147,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId, ver
     eventCounters: createEventCounterStore(connection),
     webhooks: createWebhookStore(connection),
     deliveries: createDeliveryStore(connection, { newId, clock }, countSegments),
+    mails: createMailStore(connection),
     replays: createReplayStore(connection),
     idempotency: createIdempotencyStore(connection),
   };
@@ -185,6 +190,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     eventCounters,
     webhooks,
     deliveries,
+    mails,
     replays,
   } = tenant;
   return {
@@ -208,6 +214,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
       eventCounters: eventCounters.system,
       webhooks: webhooks.system,
       deliveries: deliveries.system,
+      mails: mails.system,
       replays: replays.system,
     },
     /** Makes the indexes that are missing; what is there is left as it is. */

@@ -99,6 +99,13 @@ export function createUserStore(connection: mongoose.Connection) {
 
     system: {
       byId: (id: string) => collection.findOne({ _id: id }),
+      /** Addresses of the account's OWNERs, invited ones too. */
+      async ownersToTell(accountId: string, session: Session): Promise<string[]> {
+        const owners = await collection
+          .find({ accountId, role: 'OWNER', email: { $gt: '' } }, { session, projection: { email: 1 } })
+          .toArray();
+        return owners.flatMap(({ email }) => email ?? []);
+      },
       byPasskey: (credentialId: string) => collection.findOne({ 'passkeys.id': credentialId }),
       byInvitation: (hash: string, now: Date) =>
         collection.findOne({ 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } }),

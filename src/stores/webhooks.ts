@@ -3,6 +3,8 @@ import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { OpeningPlan, Subscriber } from '../domain/sequence.js';
 import { inOneBatch, makeIndexes, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { EPOCH } from './due-deliveries.js';
+import { createFailingWebhooks } from './failing-webhooks.js';
 import { createPages, type PageRequest } from './paging.js';
 
 export interface WebhookDoc {
@@ -23,6 +25,8 @@ export interface WebhookDoc {
   starts?: number | null;
   /** Of the last attempt that failed; absent when none did. */
   lastFailure?: LastFailure | null;
+  /** `failingSince` of the failures that its account was told of last. Absent for none. */
+  toldFailing?: Date | null;
   /** `sequence` of the last event that was considered for it. */
   openedTo: number;
   /** Number of its latest delivery. */
@@ -55,6 +59,7 @@ const webhookSchema = new mongoose.Schema<WebhookDoc>(
     failedAttempts: Number,
     starts: Number,
     lastFailure: { type: new mongoose.Schema({ at: Date, error: String }, PART_OPTIONS), default: null },
+    toldFailing: { type: Date, required: false },
     openedTo: Number,
     deliverySequence: Number,
     replays: Number,
@@ -75,6 +80,10 @@ const webhookSchema = new mongoose.Schema<WebhookDoc>(
   { ...SCHEMA_OPTIONS, collection: 'webhooks' },
 );
 webhookSchema.index({ accountId: 1, _id: -1 });
+webhookSchema.index(
+  { failingSince: 1 },
+  { partialFilterExpression: { failingSince: { $gte: EPOCH } }, name: 'failing' },
+);
 
 const ROTATION_MS = 24 * 3_600_000;
 const LONG_AGO = new Date(0);
@@ -179,6 +188,7 @@ export function createWebhookStore(connection: mongoose.Connection) {
     }),
 
     system: {
+      ...createFailingWebhooks(collection),
       /** Whoever may be told of these accounts' events, in the order of their ids. */
       subscribed: (accountIds: readonly string[], session: Session): Promise<Subscriber[]> =>
         collection

@@ -759,6 +759,12 @@ const keys: Case[] = [
   ['every fault of a brand is named', 'account.update', { brand: { name: ' ', logoUrl: 'http://shop.example/a.png', color: 'green', supportUrl: 'javascript:alert(1)', supportEmail: 'a@b?cc=x', slogan: 'x' } }, faults(['brand.name', 'too_small'], ['brand.logoUrl', 'invalid_format'], ['brand.color', 'invalid_format'], ['brand.supportUrl', 'invalid_format'], ['brand.supportEmail', 'invalid_format'], ['brand.slogan', 'unrecognized_key'])],
   ...(['#12345', '#1234567', '1b6e4b', '#gggggg', '#fff', 'red'].map((color): Case => [`${color} is no color`, 'account.update', { brand: { color } }, faults(['brand.color', 'invalid_format'])])),
   ['a brand is an object', 'account.update', { brand: null }, faults(['brand', 'invalid_type'])],
+  ['nothing is told by e-mail at first, and a service without a mail server says so', 'notifications.get', {}, ok({ recipients: [], kinds: [], sending: false, lastFailure: null })],
+  ['what is told by e-mail, and whom', 'notifications.set', { recipients: ['a@shop.example', 'A@shop.example', 'b@shop.example'], kinds: ['wallet.gap', 'payment.completed', 'wallet.gap'] }, ok({ recipients: ['a@shop.example', 'b@shop.example'], kinds: ['payment.completed', 'wallet.gap'], sending: false })],
+  ['both lists are needed', 'notifications.set', {}, faults(['recipients', 'required'], ['kinds', 'required'])],
+  ['every fault of notifications is named', 'notifications.set', { recipients: ['a@shop.example\r\nBcc: b@shop.example', 'a@shop.example, b@shop.example'], kinds: ['payment.received'], to: 'x' }, faults(['recipients.0', 'invalid_format'], ['recipients.1', 'invalid_format'], ['kinds.0', 'invalid_value'], ['to', 'unrecognized_key'])],
+  ['21 recipients are too many', 'notifications.set', { recipients: Array.from({ length: 21 }, (_, n) => `a${n}@shop.example`), kinds: [] }, faults(['recipients', 'too_big'])],
+  ['notifications stay as they were', 'notifications.get', {}, ok({ recipients: ['a@shop.example', 'b@shop.example'], kinds: ['payment.completed', 'wallet.gap'] })],
   ['a name of the account is not chosen here', 'account.update', { name: 'x' }, faults(['name', 'unrecognized_key'])],
   [
     'a new API key is shown once',
@@ -964,7 +970,7 @@ const checkouts: Case[] = [
         t.ok(url.endsWith(`/c/${slug}`));
         t.equal(Date.parse(expiresAt) - Date.parse(createdAt), 24 * 3_600_000);
         t.strictSame(rest, {
-          status: 'OPEN', reference: 'o-1', metadata: { 'a.b': 'c' }, name: 'T-shirt', description: null, assetCode: 'XLM', assetIssuer: null,
+          status: 'OPEN', reference: 'o-1', metadata: { 'a.b': 'c' }, customerEmail: null, language: null, name: 'T-shirt', description: null, assetCode: 'XLM', assetIssuer: null,
           amount: '75', currency: null, price: null, quote: null, quantity: 3,
           receivedAmount: '0', receivedValue: null, remainingAmount: '75', remainingValue: null, excessAmount: null,
           product: summaryOf(product),
@@ -982,6 +988,11 @@ const checkouts: Case[] = [
     [`a Horizon at ${url} is refused`, 'wallets.mendGaps', ({ wallet }) => ({ id: wallet.id, horizonUrl: url }), faults(['horizonUrl', 'invalid_format'])],
   ]),
   ['null counts as absent', 'checkouts.create', order({ walletId: null, quantity: null, description: null, assetIssuer: null, reference: null, successUrl: null, cancelUrl: null }), ok({ quantity: 1 })],
+  ['a payer’s address and language', 'checkouts.create', order({ customerEmail: 'Ana.O’x@customer.example'.replace('’', "'"), language: 'ar' }), ok({ customerEmail: "Ana.O'x@customer.example", language: 'ar' })],
+  ['without a payer’s address', 'checkouts.create', order({ customerEmail: null, language: null }), ok({ customerEmail: null, language: null })],
+  ...(['ana', 'ana@customer.example\r\nBcc: b@x.example', 'a@x.example,b@x.example', 'Ana <a@x.example>', ''].map((customerEmail): Case => [`${JSON.stringify(customerEmail)} is no address`, 'checkouts.create', order({ customerEmail }), faults(['customerEmail', 'invalid_format'])])),
+  ['Klingon is no language', 'checkouts.create', order({ language: 'tlh' }), faults(['language', 'invalid_value'])],
+  ['a payer’s address is found', 'checkouts.list', { search: 'ANA.O customer.ex' }, { check: ({ data }, _world, t) => t.same(data.map(({ customerEmail }: any) => customerEmail), ["Ana.O'x@customer.example"]) }],
   ['10,000 are bought', 'checkouts.create', order({ quantity: 10_000 }), ok({ amount: '250000' })],
   ['10,001 are too many', 'checkouts.create', order({ quantity: 10_001 }), faults(['quantity', 'too_big'])],
   ['0 are too few', 'checkouts.create', order({ quantity: 0 }), faults(['quantity', 'too_small'])],

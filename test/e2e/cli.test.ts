@@ -292,6 +292,7 @@ t.test('jobs list shows each job of the workers: last run, next run, duration, f
     { name: 'number events', processes: 'each', running: 1, failures: 0 },
     { name: 'deliver webhooks', processes: 'each', running: 1, failures: 0 },
     { name: 'retry webhooks', processes: 'one', lastRun: { result: { due: 0 }, error: null }, failures: 0 },
+    { name: 'send e-mails', processes: 'each', running: 1, failures: 0 },
     { name: 'expire checkouts', processes: 'one', failures: 0 },
     { name: 'audit wallets', processes: 'each', running: 1, failures: 0 },
     { name: 'sample rates', processes: 'one', failures: 0 },

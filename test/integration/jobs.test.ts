@@ -275,6 +275,7 @@ t.test('the table has a job for each network that is watched, and no name twice'
       'number events',
       'deliver webhooks',
       'retry webhooks',
+      'send e-mails',
       'expire checkouts',
       'audit wallets',
       'sample rates',

@@ -35,6 +35,7 @@ t.test('series of networks that are not watched are not served', async (t) => {
   const { registry } = createMetrics({
     networkStates: { all: async () => ['LOCAL', 'TESTNET'].map((_id) => ({ _id, ...state })) } as never,
     parkedRecords: { count: async () => 0 } as never,
+    mails: { waiting: async () => null },
     networks: ['LOCAL'],
     clock: manualClock(),
   });

@@ -272,6 +272,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
   account: {
     get: (s) => s.account.get(),
     change: (s) => s.account.change({ brand: { name: 'stolen' }, percent: '1', currency: 'EUR' }, now),
+    setNotifications: (s) => s.account.setNotifications({ recipients: ['stolen@shop.example'], kinds: [] }),
     countCreations: (s) => inTransaction((session) => s.account.countCreations(1, session)),
   },
   apiKeys: {
@@ -427,6 +428,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     countUnfinished: (s) => s.deliveries.countUnfinished(replayed, 9),
     cancelPending: (s) => s.deliveries.cancelPending(webhook._id),
   },
+  mails: { lastFailure: (s) => s.mails.lastFailure() },
   replays: {
     insert: (s) => inTransaction((session) => s.replays.insert({ ...replay, types: [] }, session)).catch(() => null),
     ofWebhook: (s) => s.replays.ofWebhook(webhook._id),

@@ -41,10 +41,15 @@ t.test(
   },
 );
 
-t.test('the pages use every text', async (t) => {
-  const folder = new URL('../../src/page/', import.meta.url).pathname.replace('/.test-build', '');
-  const files = readdirSync(folder).filter((name) => name.endsWith('.ts'));
-  const source = files.map((name) => readFileSync(join(folder, name), 'utf8')).join('\n');
+t.test('the pages and e-mails use every text', async (t) => {
+  const folders = ['page', 'mail'].map((room) =>
+    new URL(`../../src/${room}/`, import.meta.url).pathname.replace('/.test-build', ''),
+  );
+  const files = folders.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)));
+  const source = files
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => readFileSync(name, 'utf8'))
+    .join('\n');
   const unused = KEYS.filter((key) => !source.includes(`'${key}'`));
   t.strictSame(unused, []);
 });

@@ -495,6 +495,7 @@ t.test('health warns of a clock that is off and of a source that needs an upgrad
       database: { ping: async () => undefined } as never,
       networkStates: { all: async () => [{ _id: 'TESTNET', seenAt: now, ...state }] } as never,
       ratePairs: null,
+      mails: null,
       networks: ['TESTNET'],
       clock: manualClock(START),
     }).check();

@@ -197,6 +197,9 @@ export const ar: Texts = {
   amountFrom: '{amount} من {sender}',
   print: 'طباعة',
   scanToPay: 'امسح الرمز للدفع',
+  mailPaid: 'الطلب مدفوع. شكرًا لك.',
+  mailReceipt: 'عرض الإيصال وطباعته',
+  mailWhy: 'تصلك هذه الرسالة لأن هذا العنوان ذُكر في الطلب.',
 
   underfunded: 'لا يوجد في حسابك ما يكفي من {code}.',
   underfundedNative: 'لا يوجد في حسابك ما يكفي من {code}. جزء من اللومن احتياطي لا يمكن إنفاقه.',

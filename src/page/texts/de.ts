@@ -182,6 +182,9 @@ export const de: Texts = {
   amountFrom: '{amount} von {sender}',
   print: 'Drucken',
   scanToPay: 'Scannen und bezahlen',
+  mailPaid: 'Die Bestellung ist bezahlt. Vielen Dank.',
+  mailReceipt: 'Beleg ansehen und drucken',
+  mailWhy: 'Sie erhalten diese E-Mail, weil diese Adresse bei der Bestellung angegeben wurde.',
 
   underfunded: 'Ihr Konto hat nicht genug {code}.',
   underfundedNative:

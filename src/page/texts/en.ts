@@ -183,6 +183,9 @@ export const en = {
   amountFrom: '{amount} from {sender}',
   print: 'Print',
   scanToPay: 'Scan to pay',
+  mailPaid: 'The order is paid. Thank you.',
+  mailReceipt: 'See and print the receipt',
+  mailWhy: 'You get this e-mail because this address was given for the order.',
 
   // What the network's refusal means
   underfunded: 'Your account does not hold enough {code}.',

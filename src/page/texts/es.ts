@@ -178,6 +178,9 @@ export const es: Texts = {
   amountFrom: '{amount} de {sender}',
   print: 'Imprimir',
   scanToPay: 'Escanee para pagar',
+  mailPaid: 'El pedido está pagado. Gracias.',
+  mailReceipt: 'Ver e imprimir el recibo',
+  mailWhy: 'Recibe este correo porque se indicó esta dirección para el pedido.',
 
   underfunded: 'Su cuenta no tiene suficiente {code}.',
   underfundedNative:

@@ -178,6 +178,9 @@ export const fr: Texts = {
   amountFrom: '{amount} de {sender}',
   print: 'Imprimer',
   scanToPay: 'Scannez pour payer',
+  mailPaid: 'La commande est payée. Merci.',
+  mailReceipt: 'Voir et imprimer le reçu',
+  mailWhy: 'Vous recevez cet e-mail parce que cette adresse a été indiquée pour la commande.',
 
   underfunded: 'Votre compte n’a pas assez de {code}.',
   underfundedNative:

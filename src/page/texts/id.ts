@@ -173,6 +173,9 @@ export const id: Texts = {
   amountFrom: '{amount} dari {sender}',
   print: 'Cetak',
   scanToPay: 'Pindai untuk membayar',
+  mailPaid: 'Pesanan sudah dibayar. Terima kasih.',
+  mailReceipt: 'Lihat dan cetak bukti pembayaran',
+  mailWhy: 'Anda menerima email ini karena alamat ini diberikan untuk pesanan tersebut.',
 
   underfunded: '{code} di akun Anda tidak cukup.',
   underfundedNative: '{code} di akun Anda tidak cukup. Sebagian lumen adalah cadangan yang tidak dapat dibelanjakan.',

@@ -1,5 +1,6 @@
 /** The languages of the pages, and which one a payer reads: the one asked for by `?lang=`, else the browser's first that is here. */
 import type { IncomingMessage } from 'node:http';
+import { LANGUAGES, type Language } from '../../../contracts/languages.js';
 import { ar } from './ar.js';
 import { de } from './de.js';
 import { en } from './en.js';
@@ -17,9 +18,8 @@ import { zh } from './zh.js';
 
 export type { CountedKey, Forms, TextKey, Texts } from './texts.js';
 
-export const CATALOGUES = { en, de, es, fr, it, nl, pl, pt, tr, id, ja, zh, ar } satisfies Record<string, Texts>;
-export type Language = keyof typeof CATALOGUES;
-export const LANGUAGES = Object.keys(CATALOGUES) as Language[];
+export const CATALOGUES = { en, de, es, fr, it, nl, pl, pt, tr, id, ja, zh, ar } satisfies Record<Language, Texts>;
+export { LANGUAGES, type Language };
 
 const DEFAULT: Language = 'en';
 /** Longer headers are cut: a browser's has some ten entries. */

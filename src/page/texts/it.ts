@@ -178,6 +178,9 @@ export const it: Texts = {
   amountFrom: '{amount} da {sender}',
   print: 'Stampa',
   scanToPay: 'Scansiona per pagare',
+  mailPaid: 'L’ordine è pagato. Grazie.',
+  mailReceipt: 'Vedere e stampare la ricevuta',
+  mailWhy: 'Riceve questa e-mail perché questo indirizzo è stato indicato per l’ordine.',
 
   underfunded: 'Il suo conto non ha abbastanza {code}.',
   underfundedNative:

@@ -174,6 +174,9 @@ export const ja: Texts = {
   amountFrom: '{amount}（送金元 {sender}）',
   print: '印刷',
   scanToPay: '読み取って支払う',
+  mailPaid: '注文の支払いは完了しました。ありがとうございます。',
+  mailReceipt: '領収書を表示・印刷する',
+  mailWhy: 'このメールは、ご注文時にこのアドレスが指定されたためお送りしています。',
 
   underfunded: 'アカウントの {code} が足りません。',
   underfundedNative: 'アカウントの {code} が足りません。ルーメンの一部は、使えない準備金です。',

@@ -177,6 +177,9 @@ export const nl: Texts = {
   amountFrom: '{amount} van {sender}',
   print: 'Afdrukken',
   scanToPay: 'Scan om te betalen',
+  mailPaid: 'De bestelling is betaald. Dank u wel.',
+  mailReceipt: 'Betaalbewijs bekijken en afdrukken',
+  mailWhy: 'U krijgt deze e-mail omdat dit adres bij de bestelling is opgegeven.',
 
   underfunded: 'Uw rekening heeft niet genoeg {code}.',
   underfundedNative:

@@ -183,6 +183,9 @@ export const pl: Texts = {
   amountFrom: '{amount} od {sender}',
   print: 'Drukuj',
   scanToPay: 'Zeskanuj, aby zapłacić',
+  mailPaid: 'Zamówienie jest opłacone. Dziękujemy.',
+  mailReceipt: 'Zobacz i wydrukuj potwierdzenie',
+  mailWhy: 'Ta wiadomość przyszła, bo ten adres podano przy zamówieniu.',
 
   underfunded: 'Na Twoim koncie nie ma wystarczająco dużo {code}.',
   underfundedNative:

@@ -176,6 +176,9 @@ export const pt: Texts = {
   amountFrom: '{amount} de {sender}',
   print: 'Imprimir',
   scanToPay: 'Escaneie para pagar',
+  mailPaid: 'O pedido está pago. Obrigado.',
+  mailReceipt: 'Ver e imprimir o recibo',
+  mailWhy: 'Você recebe este e-mail porque este endereço foi indicado no pedido.',
 
   underfunded: 'Sua conta não tem {code} suficiente.',
   underfundedNative: 'Sua conta não tem {code} suficiente. Uma parte dos lumens é uma reserva que não pode ser gasta.',

@@ -174,6 +174,9 @@ export const tr: Texts = {
   amountFrom: '{amount}, gönderen {sender}',
   print: 'Yazdır',
   scanToPay: 'Ödemek için tarayın',
+  mailPaid: 'Sipariş ödendi. Teşekkür ederiz.',
+  mailReceipt: 'Ödeme belgesini gör ve yazdır',
+  mailWhy: 'Bu e-postayı, bu adres siparişte verildiği için alıyorsunuz.',
 
   underfunded: 'Hesabınızda yeterli {code} yok.',
   underfundedNative: 'Hesabınızda yeterli {code} yok. Lumenlerin bir bölümü harcanamayan bir rezervdir.',

@@ -166,6 +166,9 @@ export const zh: Texts = {
   amountFrom: '{amount}，来自 {sender}',
   print: '打印',
   scanToPay: '扫码付款',
+  mailPaid: '订单已付清。谢谢。',
+  mailReceipt: '查看并打印收据',
+  mailWhy: '您收到此邮件，是因为订单中填写了此地址。',
 
   underfunded: '您的账户中 {code} 不足。',
   underfundedNative: '您的账户中 {code} 不足。部分流明是不可动用的储备金。',

@@ -1,0 +1,92 @@
+/** Notifications: what an account is told by e-mail, and who gets it. */
+import { z } from 'zod';
+import { operation } from './operation.js';
+import { emailInput, timestamp } from './primitives.js';
+
+/** What an account can be told of. */
+export const NOTICE_KINDS = [
+  'payment.completed',
+  'payment.unmatched',
+  'webhook.failing',
+  'wallet.gap',
+  'wallet.difference',
+] as const;
+export type NoticeKind = (typeof NOTICE_KINDS)[number];
+
+/** Every e-mail goes to each of them apart. */
+export const MAX_RECIPIENTS = 20;
+
+const kindSchema = z.enum(NOTICE_KINDS).meta({
+  id: 'NotificationKind',
+  description:
+    '`payment.completed`, `payment.unmatched`, `wallet.gap`, `wallet.difference`: as the events of these names. `webhook.failing`: deliveries to a webhook have failed at least three times in a row, once until one succeeds.',
+});
+
+const failureSchema = z
+  .object({
+    at: timestamp,
+    to: z.string(),
+    kind: z.string().meta({ description: 'A kind of notification, `receipt`, or `security`.' }),
+    error: z.string().meta({ examples: ['mail server not reachable'] }),
+    isFinal: z.boolean().meta({ description: 'False while it is tried again.' }),
+  })
+  .meta({ id: 'MailFailure' });
+
+export const notificationsSchema = z
+  .object({
+    recipients: z.array(z.string()),
+    kinds: z.array(kindSchema),
+    sending: z.boolean().meta({
+      description:
+        'False where this service sends no e-mail at all, because its operator has not set `SMTP_URL`: no notification, and no receipt for a `customerEmail`.',
+    }),
+    lastFailure: failureSchema.nullable().meta({
+      description:
+        'The e-mail of the account that failed last, receipts too, and has not been sent since; null for none.',
+    }),
+  })
+  .meta({
+    id: 'Notifications',
+    examples: [
+      {
+        recipients: ['owner@shop.example'],
+        kinds: ['payment.unmatched' as const, 'webhook.failing' as const],
+        sending: true,
+        lastFailure: null,
+      },
+    ],
+  });
+
+const tag = 'Account';
+const path = '/account/notifications';
+
+export const notifications = {
+  get: operation({
+    method: 'GET',
+    path,
+    effect: 'reads',
+    summary: 'What the account is told by e-mail',
+    description:
+      'Returns what the account is told of by e-mail and who gets it, and whether this service sends e-mail.',
+    tag,
+    output: notificationsSchema,
+  }),
+  set: operation({
+    method: 'PUT',
+    path,
+    effect: 'changes',
+    summary: 'Say what the account is told by e-mail',
+    description:
+      'From now on every recipient gets an e-mail for each event of these kinds. Both lists are replaced; without recipients or kinds nothing is sent. `sending` in the answer says whether this service sends e-mail.',
+    tag,
+    body: {
+      recipients: z
+        .array(emailInput)
+        .max(MAX_RECIPIENTS)
+        .meta({ description: 'Addresses; one that is named twice counts once.' }),
+      kinds: z.array(kindSchema).max(NOTICE_KINDS.length * 2),
+    },
+    output: notificationsSchema,
+    examples: { body: { recipients: ['owner@shop.example'], kinds: ['payment.unmatched', 'webhook.failing'] } },
+  }),
+};

@@ -1,0 +1,6 @@
+/** Each address once, however its letters are written: the first of them as it is. */
+export function distinctAddresses(addresses: readonly string[]): string[] {
+  const seen = new Map<string, string>();
+  for (const address of addresses) if (!seen.has(address.toLowerCase())) seen.set(address.toLowerCase(), address);
+  return [...seen.values()];
+}

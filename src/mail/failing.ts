@@ -1,0 +1,47 @@
+/** Tells accounts of webhooks that fail, once until a delivery succeeds. Looked for beside the dispatcher, which has no part in it. */
+import type { NewId } from '../domain/ids.js';
+import type { AccountStore } from '../stores/accounts.js';
+import type { Database } from '../stores/database.js';
+import type { MailStore } from '../stores/mails.js';
+import type { WebhookDoc, WebhookStore } from '../stores/webhooks.js';
+import type { Notice } from './facts.js';
+import { noticeMails } from './follow.js';
+
+/** A delivery that fails so often fails for longer than a restart of its endpoint takes: by then its third attempt is due. */
+const FAILED_ATTEMPTS = 3;
+const OF_RETRY_BASE = 4;
+/** In one look. */
+const BATCH = 100;
+
+export function createTellOfFailing(deps: {
+  webhooks: Pick<WebhookStore, 'failingUntold' | 'markTold'>;
+  accounts: Pick<AccountStore, 'withNotifications'>;
+  mails: Pick<MailStore, 'insert'>;
+  transaction: Database['transaction'];
+  newId: NewId;
+  retryBaseMs: number;
+}): () => Promise<void> {
+  const { webhooks, accounts, mails, transaction, newId, retryBaseMs } = deps;
+  const enough = { attempts: FAILED_ATTEMPTS, lastedMs: OF_RETRY_BASE * retryBaseMs * 0.9 };
+  return async () => {
+    for (const webhook of await webhooks.failingUntold(enough, BATCH)) {
+      await transaction(async (session) => {
+        if (!(await webhooks.markTold(webhook, session))) return;
+        const { accountId } = webhook;
+        const [account] = await accounts.withNotifications([accountId], session);
+        const { recipients = [], kinds = [] } = account?.notifications ?? {};
+        if (!kinds.includes('webhook.failing')) return;
+        const key = `${webhook._id}:${webhook.failingSince!.toISOString()}`;
+        await mails.insert(noticeMails({ accountId, key, notice: noticeOf(webhook), recipients }, newId), session);
+      });
+    }
+  };
+}
+
+const noticeOf = ({ _id: id, name, url, failingSince, lastFailure, status }: WebhookDoc): Notice => ({
+  kind: 'webhook.failing',
+  facts: {
+    ...{ id, name, url, since: failingSince!.toISOString(), error: lastFailure?.error ?? null },
+    isPaused: status === 'PAUSED',
+  },
+});

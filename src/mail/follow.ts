@@ -1,0 +1,105 @@
+/** What follows from events by e-mail, stored in the transaction that stores them: notifications for who wants them, and the receipt of a checkout that
+ *  became PAID. Nothing is rendered or sent here. */
+
+import type { EventDataOf } from '../../contracts/event-kinds.js';
+import { NOTICE_KINDS, type NoticeKind } from '../../contracts/notifications.js';
+import { createdAtOf, type NewId } from '../domain/ids.js';
+import type { FollowEvents, StoredEvent } from '../events/outbox.js';
+import type { AccountStore } from '../stores/accounts.js';
+import type { MailStore, NewMail } from '../stores/mails.js';
+import type { Notice, PaymentFacts, ReceiptFacts, WalletFacts } from './facts.js';
+
+/** Differences that an e-mail lists. */
+const MOST_DIFFERENCES = 10;
+
+export function createFollowEvents(deps: {
+  accounts: Pick<AccountStore, 'withNotifications'>;
+  mails: Pick<MailStore, 'insert'>;
+  newId: NewId;
+}): FollowEvents {
+  const { accounts, mails, newId } = deps;
+  return async (events, session) => {
+    const receipts = events.flatMap((event) => receiptOf(event, newId));
+    const noticed = events.flatMap((event) => {
+      const notice = noticeOf(event);
+      return notice ? { event, notice } : [];
+    });
+    const ids = [...new Set(noticed.map(({ event }) => event.accountId))];
+    const settings = new Map(
+      ids.length === 0
+        ? []
+        : (await accounts.withNotifications(ids, session)).map(({ _id, notifications }) => [_id, notifications!]),
+    );
+    const notices = noticed.flatMap(({ event: { accountId, id }, notice }) => {
+      const { recipients = [], kinds = [] } = settings.get(accountId) ?? {};
+      return kinds.includes(notice.kind) ? noticeMails({ accountId, key: id, notice, recipients }, newId) : [];
+    });
+    await mails.insert([...receipts, ...notices], session);
+  };
+}
+
+/** One for each recipient. */
+export const noticeMails = (
+  {
+    accountId,
+    key,
+    notice,
+    recipients,
+  }: { accountId: string; key: string; notice: Notice; recipients: readonly string[] },
+  newId: NewId,
+): NewMail[] =>
+  recipients.map((to) => {
+    const _id = newId('mail');
+    const [kind, facts, createdAt] = [notice.kind, JSON.stringify(notice.facts), createdAtOf(_id)];
+    return { _id, accountId, sort: 'notice', key, to, kind, facts, createdAt };
+  });
+
+function receiptOf({ type, accountId, data, id }: StoredEvent, newId: NewId): NewMail[] {
+  if (type !== 'checkout.paid') return [];
+  const { checkout } = data as EventDataOf<'checkout.paid'>;
+  if (checkout.customerEmail === null) return [];
+  const facts: ReceiptFacts = { checkoutId: checkout.id };
+  const _id = newId('mail');
+  return [
+    {
+      ...{ _id, accountId, sort: 'receipt', key: id, to: checkout.customerEmail, kind: 'receipt' },
+      ...{ facts: JSON.stringify(facts), createdAt: createdAtOf(_id) },
+    },
+  ];
+}
+
+const isNotice = (type: string): type is NoticeKind => (NOTICE_KINDS as readonly string[]).includes(type);
+
+function noticeOf({ type, data }: StoredEvent): Notice | null {
+  if (!isNotice(type)) return null;
+  if (type === 'payment.completed' || type === 'payment.unmatched')
+    return { kind: type, facts: paymentFacts(data as EventDataOf<'payment.completed'>) };
+  if (type === 'wallet.gap') {
+    const { wallet, fromLedger, toLedger } = data as EventDataOf<'wallet.gap'>;
+    return { kind: type, facts: { wallet: walletFacts(wallet), fromLedger, toLedger } };
+  }
+  if (type === 'wallet.difference') {
+    const { wallet, assets } = data as EventDataOf<'wallet.difference'>;
+    const differences = assets
+      .filter(({ difference }) => difference !== '0')
+      .slice(0, MOST_DIFFERENCES)
+      .map(({ assetCode, difference }) => ({ assetCode, amount: difference }));
+    return { kind: type, facts: { wallet: walletFacts(wallet), differences } };
+  }
+  return null;
+}
+
+const paymentFacts = ({ payment, checkout, paymentLink, product }: EventDataOf<'payment.completed'>): PaymentFacts => ({
+  id: payment.id,
+  amount: payment.amount,
+  assetCode: payment.assetCode,
+  value: payment.value && `${payment.value.amount} ${payment.value.currency}`,
+  sender: payment.senderAddress,
+  memo: payment.memo,
+  network: payment.network,
+  name: checkout?.name ?? paymentLink?.name ?? product?.name ?? null,
+  reference: checkout?.reference ?? null,
+  closedAt: payment.ledgerClosedAt,
+});
+
+const walletFacts = ({ id, name, address, network }: WalletFacts): WalletFacts => ({ id, name, address, network });

@@ -1,0 +1,186 @@
+/** Sends the e-mails that are due, and nothing else waits for it. Accounts take turns, one e-mail each, so that thousands of one account delay no other;
+ *  several workers share the work by a lease of each e-mail. After a crash it is sent again: at least once. */
+import type { Logger } from 'pino';
+import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
+import { judgeAttempt, type RetrySettings } from '../domain/retry.js';
+import type { MailDoc, MailResult, MailStore } from '../stores/mails.js';
+import type { Render } from './render.js';
+import { ATTEMPT_MS, type SendResult, type Transport } from './transport.js';
+
+export interface MailerDeps {
+  mails: MailStore;
+  render: Render;
+  transport: Pick<Transport, 'send'>;
+  /** Stores what is told of webhooks that fail. */
+  tellOfFailing: () => Promise<void>;
+  /** Unique per process. */
+  holder: string;
+  clock: Clock;
+  monotonic?: MonotonicClock;
+  log: Logger;
+  settings: RetrySettings & { mostOfDay: number };
+  /** For metrics. */
+  onAttempt?: (status: MailDoc['status']) => void;
+}
+
+/** At once, in all and of one account: a mail server takes no more kindly. */
+const IN_FLIGHT = 8;
+const IN_FLIGHT_OF_ACCOUNT = 2;
+const LEASE_MS = ATTEMPT_MS + 30_000;
+const POLL_MS = 500;
+const FAILING_LOOK_MS = 5000;
+const WAIT_AFTER_FAULT_MS = 1000;
+/** While the server is away it is asked less and less often, whatever is due. */
+const REST_MS = 1000;
+const LONGEST_REST_MS = 30_000;
+/** Who refuses an address hardly takes it later. */
+const ATTEMPTS_OF_REFUSED = 3;
+/** For what is in flight when the process ends. */
+const GRACE_MS = 7000;
+
+export type Mailer = ReturnType<typeof createMailer>;
+
+export function createMailer(deps: MailerDeps) {
+  const { mails, holder, clock, monotonic = monotonicClock, log } = deps;
+  const sending = new Set<Promise<void>>();
+  const inFlight = new Map<string, number>();
+  let lastServed = '';
+  let failuresOfServer = 0;
+  let restUntilMs = 0;
+  let lookAtFailingMs = 0;
+  let attempts = 0;
+
+  const isResting = () => {
+    const leftMs = restUntilMs - clock.nowMs();
+    // One that lies further ahead is of before the clock was set back.
+    return leftMs > 0 && leftMs <= LONGEST_REST_MS;
+  };
+
+  function noteServer({ isAway }: Pick<SendResult, 'isAway'>): void {
+    if (!isAway) failuresOfServer = 0;
+    else if (!isResting()) {
+      restUntilMs = clock.nowMs() + Math.min(LONGEST_REST_MS, REST_MS * 2 ** failuresOfServer);
+      failuresOfServer += 1;
+    }
+  }
+
+  async function attempt(mail: MailDoc): Promise<void> {
+    const result = await resultOf(deps, mail, noteServer);
+    attempts += 1;
+    deps.onAttempt?.(result.status);
+    await mails.record(mail, result);
+  }
+
+  function begin(mail: MailDoc): void {
+    const { accountId, _id } = mail;
+    inFlight.set(accountId, (inFlight.get(accountId) ?? 0) + 1);
+    const sent = attempt(mail)
+      .catch((err) => log.error({ err, mailId: _id }, 'what came of an e-mail not recorded: it is sent again'))
+      .finally(() => {
+        sending.delete(sent);
+        const left = inFlight.get(accountId)! - 1;
+        if (left > 0) inFlight.set(accountId, left);
+        else inFlight.delete(accountId);
+      });
+    sending.add(sent);
+  }
+
+  /** One e-mail of each account that has one due, beginning after the last that had its turn. @returns how many were begun */
+  async function round(stop: AbortSignal): Promise<number> {
+    const due = (await mails.dueAccounts(clock.now())).sort();
+    const from = due.findIndex((accountId) => accountId > lastServed);
+    let begun = 0;
+    for (const accountId of from > 0 ? [...due.slice(from), ...due.slice(0, from)] : due) {
+      while (sending.size >= IN_FLIGHT) await Promise.race(sending);
+      if (stop.aborted || isResting()) break;
+      if ((inFlight.get(accountId) ?? 0) >= IN_FLIGHT_OF_ACCOUNT) continue;
+      lastServed = accountId;
+      const mail = await mails.claim(accountId, clock.now(), { holder, leaseMs: LEASE_MS });
+      if (!mail) continue;
+      begin(mail);
+      begun += 1;
+    }
+    return begun;
+  }
+
+  async function lookAtFailing(): Promise<void> {
+    if (monotonic.nowMs() < lookAtFailingMs) return;
+    lookAtFailingMs = monotonic.nowMs() + FAILING_LOOK_MS;
+    await deps.tellOfFailing();
+  }
+
+  /** Until the next look, or until one that is in flight has ended. */
+  async function rest(stop: AbortSignal): Promise<void> {
+    const nap = new AbortController();
+    const end = () => nap.abort();
+    stop.addEventListener('abort', end, { once: true });
+    await Promise.race([clock.sleep(POLL_MS, nap.signal), ...(isResting() ? [] : sending)]);
+    end();
+    stop.removeEventListener('abort', end);
+  }
+
+  return {
+    /** Sends what is due until the signal aborts, then waits a while for what is in flight. @returns how many attempts it made */
+    async run(stop: AbortSignal): Promise<{ attempts: number }> {
+      const before = attempts;
+      while (!stop.aborted) {
+        try {
+          await lookAtFailing();
+          if ((await round(stop)) === 0 && !stop.aborted) await rest(stop);
+        } catch (err) {
+          log.error({ err }, 'e-mails not sent yet; trying again');
+          await clock.sleep(WAIT_AFTER_FAULT_MS, stop);
+        }
+      }
+      const enough = new AbortController();
+      await Promise.race([Promise.all(sending), monotonic.sleep(GRACE_MS, enough.signal)]);
+      enough.abort();
+      return { attempts: attempts - before };
+    },
+  };
+}
+
+/** Makes one attempt. @param onSent is told how the server was */
+async function resultOf(
+  { mails, render, transport, clock, log, settings }: MailerDeps,
+  mail: MailDoc,
+  onSent: (result: SendResult) => void,
+): Promise<MailResult> {
+  const { mostOfDay } = settings;
+  const failed = (lastError: string): MailResult => ({
+    status: 'FAILED',
+    nextAttemptAt: null,
+    lastError,
+    at: clock.now(),
+  });
+  // Of an attempt that ended with its process nothing is recorded.
+  if (mail.attemptCount > settings.maxAttempts) return failed('not sent in time');
+  const count = mail.attemptCount === 1 ? await mails.countOfDay(mail, mostOfDay + 1) : 0;
+  if (count > mostOfDay) {
+    const error = `more than ${mostOfDay} e-mails in a day`;
+    await mails.dropDue(mail, error, clock.now());
+    return { status: 'DROPPED', nextAttemptAt: null, lastError: error, at: clock.now() };
+  }
+  const result = await writeAndSend();
+  if (!result) return failed('what it is about is gone');
+  const { error, isRefused, cause } = result;
+  if (error !== null)
+    log.warn({ err: cause, mailId: mail._id, attempt: mail.attemptCount }, `e-mail not sent: ${error}`);
+  const maxAttempts = isRefused ? Math.min(ATTEMPTS_OF_REFUSED, settings.maxAttempts) : settings.maxAttempts;
+  const answer = { responseStatus: null, error, retryAfterMs: null };
+  const limits = { ...settings, maxAttempts };
+  const { status, nextAttemptAt } = judgeAttempt(answer, mail.attemptCount, clock.nowMs(), clock.random(), limits);
+  return { status: status === 'DELIVERED' ? 'SENT' : status, nextAttemptAt, lastError: error, at: clock.now() };
+
+  async function writeAndSend(): Promise<SendResult | null> {
+    try {
+      const outgoing = await render(mail, count === mostOfDay);
+      if (!outgoing) return null;
+      const sent = await transport.send(outgoing);
+      onSent(sent);
+      return sent;
+    } catch (cause) {
+      return { error: 'not written', isRefused: false, isAway: false, cause };
+    }
+  }
+}

@@ -1,0 +1,181 @@
+/** What merchants are told by e-mail, in plain words: notifications, and notices to OWNERs of changes. */
+
+import type { Notice, PaymentFacts, SecurityFacts, SecurityNotice, WalletFacts } from './facts.js';
+import type { Letter } from './letter.js';
+
+type Told = Pick<Letter, 'subject' | 'intro' | 'facts'> & { link: Letter['link'] };
+type Fact = Letter['facts'][number];
+
+/** @param dashboard its URL. @param accountName as the account calls itself */
+export function noticeLetter(notice: Notice, dashboard: string, accountName: string): Letter {
+  const closing = [
+    `You get this e-mail because your address is among the notifications of ${accountName}. To change that: ${dashboard}/notifications`,
+  ];
+  return letterOf(toldOf(notice, dashboard), closing);
+}
+
+export function securityLetter({ notice, actor, at }: SecurityFacts, dashboard: string, accountName: string): Letter {
+  const told = changeOf(notice, dashboard);
+  const closing = [
+    'If you did not expect this change, sign in at once, undo it, and look at who may sign in and which API keys there are.',
+    `Every owner of ${accountName} with an e-mail address gets this e-mail.`,
+  ];
+  const facts = [
+    ...told.facts,
+    { name: 'By', value: ACTORS[actor.type](actor.name) },
+    { name: 'Time', value: timeOf(at) },
+  ];
+  return letterOf({ ...told, facts }, closing);
+}
+
+const letterOf = (told: Told, closing: string[]): Letter => ({
+  language: 'en',
+  direction: 'ltr',
+  heading: told.subject,
+  ...told,
+  closing,
+});
+
+const ACTORS: Record<SecurityFacts['actor']['type'], (name: string | null) => string> = {
+  user: (name) => name ?? 'a user',
+  key: (name) => (name === null ? 'an API key' : `API key “${name}”`),
+  cli: () => 'the operator of this service',
+  system: () => 'the service itself',
+};
+
+const timeOf = (iso: string): string => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
+
+function toldOf(notice: Notice, dashboard: string): Told {
+  switch (notice.kind) {
+    case 'payment.completed': {
+      const { facts } = notice;
+      return {
+        subject: `Payment received: ${amountOf(facts)}${facts.name === null ? '' : ` for ${facts.name}`}`,
+        intro: [],
+        facts: paymentFacts(facts),
+        link: { text: 'See the payment', url: `${dashboard}/payments/${facts.id}` },
+      };
+    }
+    case 'payment.unmatched': {
+      const { facts } = notice;
+      return {
+        subject: `A payment needs you: ${amountOf(facts)} for no order`,
+        intro: [
+          'Money has come to your wallet, but its memo belongs to no order or link. You can say what it was for.',
+        ],
+        facts: paymentFacts(facts),
+        link: { text: 'Say what it was for', url: `${dashboard}/payments/${facts.id}` },
+      };
+    }
+    case 'webhook.failing': {
+      const { id, name, url, since, error, isPaused } = notice.facts;
+      const next = isPaused
+        ? 'Its endpoint said that it is gone, so nothing more is sent until you make it active again.'
+        : 'Messages to it are tried again for some days, and none is lost until then.';
+      return {
+        subject: `Webhook “${name}” does not work`,
+        intro: [
+          `Your system does not take messages about payments. ${next} You are told once, until one gets through.`,
+        ],
+        facts: [
+          { name: 'Address', value: url },
+          { name: 'Since', value: timeOf(since) },
+          ...(error === null ? [] : [{ name: 'What happened', value: error }]),
+        ],
+        link: { text: 'See the webhook', url: `${dashboard}/webhooks/${id}` },
+      };
+    }
+    case 'wallet.gap': {
+      const { wallet, fromLedger, toLedger } = notice.facts;
+      return {
+        subject: `Payments to wallet “${wallet.name}” may be missing`,
+        intro: ['Some ledgers could not be read, because no ledger server has them any more.'],
+        facts: [...walletFacts(wallet), { name: 'Ledgers', value: `${fromLedger} to ${toLedger}` }],
+        link: walletLink(wallet, dashboard),
+      };
+    }
+    case 'wallet.difference': {
+      const { wallet, differences } = notice.facts;
+      return {
+        subject: `The balance of wallet “${wallet.name}” is not explained`,
+        intro: ['An audit found balances that nothing on the ledger explains.'],
+        facts: [
+          ...walletFacts(wallet),
+          ...differences.map(({ assetCode, amount }) => ({ name: 'Difference', value: `${amount} ${assetCode}` })),
+        ],
+        link: walletLink(wallet, dashboard),
+      };
+    }
+  }
+}
+
+function changeOf(notice: SecurityNotice, dashboard: string): Told {
+  switch (notice.kind) {
+    case 'wallet.created':
+      return {
+        subject: `New wallet “${notice.wallet.name}”`,
+        intro: ['A wallet was added, to which payers can be sent from now on.'],
+        facts: walletFacts(notice.wallet),
+        link: walletLink(notice.wallet, dashboard),
+      };
+    case 'product.wallet':
+      return {
+        subject: `“${notice.product.name}” is paid to another wallet`,
+        intro: ['Payments for this product go to another wallet from now on.'],
+        facts: [
+          { name: 'Before', value: `${notice.from.name}, ${notice.from.address}` },
+          { name: 'Now', value: `${notice.to.name}, ${notice.to.address}` },
+        ],
+        link: { text: 'See the product', url: `${dashboard}/products/${notice.product.id}` },
+      };
+    case 'webhook.url':
+      return {
+        subject: `Webhook “${notice.webhook.name}” has another address`,
+        intro: ['Messages about payments go to another address from now on.'],
+        facts: [
+          { name: 'Before', value: notice.from },
+          { name: 'Now', value: notice.to },
+        ],
+        link: { text: 'See the webhook', url: `${dashboard}/webhooks/${notice.webhook.id}` },
+      };
+    case 'user.role':
+      return {
+        subject: `${notice.user.name} has another role`,
+        intro: ['What this user may do has changed.'],
+        facts: [
+          { name: 'Before', value: notice.from },
+          { name: 'Now', value: notice.to },
+        ],
+        link: { text: 'See the users', url: `${dashboard}/users` },
+      };
+  }
+}
+
+const amountOf = ({ amount, assetCode }: PaymentFacts): string => `${amount} ${assetCode}`;
+
+function paymentFacts(facts: PaymentFacts): Fact[] {
+  const { value, name, reference, memo, sender, network, closedAt } = facts;
+  const optional = (label: string, text: string | null): Fact[] =>
+    text === null ? [] : [{ name: label, value: text }];
+  return [
+    { name: 'Amount', value: amountOf(facts) },
+    ...optional('Value', value),
+    ...optional('For', name),
+    ...optional('Order', reference),
+    ...optional('Memo', memo),
+    { name: 'From', value: sender },
+    ...(network === 'PUBLIC' ? [] : [{ name: 'Network', value: `${network}: no real money` }]),
+    { name: 'Time', value: timeOf(closedAt) },
+  ];
+}
+
+const walletFacts = ({ name, address, network }: WalletFacts): Fact[] => [
+  { name: 'Wallet', value: name },
+  { name: 'Account', value: address },
+  { name: 'Network', value: network },
+];
+
+const walletLink = ({ id }: WalletFacts, dashboard: string) => ({
+  text: 'See the wallet',
+  url: `${dashboard}/wallets/${id}`,
+});

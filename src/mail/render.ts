@@ -1,0 +1,54 @@
+/** What is sent for a stored e-mail: read and written when its attempt begins. */
+import { NO_BRAND } from '../domain/brand.js';
+import type { AccountStore } from '../stores/accounts.js';
+import type { ForAccount } from '../stores/index.js';
+import type { MailDoc } from '../stores/mails.js';
+import type { Notice, ReceiptFacts, SecurityFacts } from './facts.js';
+import { contentOf, type Letter, oneLine } from './letter.js';
+import { noticeLetter, securityLetter } from './notices.js';
+import { receiptLetter } from './receipt.js';
+import type { Outgoing } from './transport.js';
+
+/** @param isLastOfDay the bound of its account is reached with it. Null when what it is about is gone */
+export type Render = (mail: MailDoc, isLastOfDay: boolean) => Promise<Outgoing | null>;
+
+export function createRender(deps: {
+  accounts: Pick<AccountStore, 'byId'>;
+  forAccount: ForAccount<'checkouts' | 'wallets'>;
+  publicUrl: string;
+}): Render {
+  const { accounts, forAccount, publicUrl } = deps;
+  const dashboard = `${publicUrl}/dashboard`;
+
+  async function receipt({
+    accountId,
+    facts,
+  }: MailDoc): Promise<(Pick<Outgoing, 'senderName' | 'replyTo'> & { letter: Letter }) | null> {
+    const { checkoutId }: ReceiptFacts = JSON.parse(facts);
+    const { checkouts, wallets } = forAccount(accountId);
+    const checkout = await checkouts.byId(checkoutId);
+    const wallet = checkout && (await wallets.byId(checkout.walletId));
+    if (!checkout || !wallet) return null;
+    const brand = { ...NO_BRAND, ...(await accounts.byId(accountId))?.brand };
+    const letter = receiptLetter({ checkout, wallet, brand, publicUrl });
+    return { letter, senderName: oneLine(brand.name ?? ''), replyTo: brand.supportEmail };
+  }
+
+  async function merchantLetter({ accountId, sort, kind, facts }: MailDoc): Promise<Letter> {
+    const name = (await accounts.byId(accountId))?.name ?? accountId;
+    if (sort === 'security') return securityLetter(JSON.parse(facts) as SecurityFacts, dashboard, name);
+    return noticeLetter({ kind, facts: JSON.parse(facts) } as Notice, dashboard, name);
+  }
+
+  return async (mail, isLastOfDay) => {
+    const { _id: id, to, sort } = mail;
+    const ofReceipt = sort === 'receipt' ? await receipt(mail) : null;
+    if (sort === 'receipt' && !ofReceipt) return null;
+    const letter = ofReceipt?.letter ?? (await merchantLetter(mail));
+    const closing = isLastOfDay && sort !== 'receipt' ? [LAST, ...letter.closing] : letter.closing;
+    const { senderName = '', replyTo = null } = ofReceipt ?? {};
+    return { id, to, senderName, replyTo, language: letter.language, ...contentOf({ ...letter, closing }) };
+  };
+}
+
+const LAST = 'This is the last of these e-mails today: there were too many. The dashboard shows everything.';

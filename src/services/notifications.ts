@@ -1,0 +1,41 @@
+/** What an account is told by e-mail, and who gets it. */
+import type { Contract } from '../../contracts/index.js';
+import { NOTICE_KINDS } from '../../contracts/notifications.js';
+import type { OutputOf } from '../../contracts/operation.js';
+import { notFound } from '../domain/api-error.js';
+import { distinctAddresses } from '../domain/email.js';
+import type { AccountDoc } from '../stores/accounts.js';
+import type { ForAccount } from '../stores/index.js';
+import type { ServiceOf } from './caller.js';
+
+export function createNotificationService(deps: {
+  forAccount: ForAccount<'account' | 'mails'>;
+  /** Whether this service sends e-mail. */
+  sending: boolean;
+}): ServiceOf<Contract['notifications']> {
+  const { forAccount, sending } = deps;
+
+  async function show(account: AccountDoc | null): Promise<OutputOf<Contract['notifications']['get']>> {
+    if (!account) throw notFound('account');
+    const { recipients = [], kinds = [] } = account.notifications ?? {};
+    const failure = await forAccount(account._id).mails.lastFailure();
+    const lastFailure = failure && {
+      at: failure.failedAt!.toISOString(),
+      to: failure.to,
+      kind: failure.sort === 'security' ? 'security' : failure.kind,
+      error: failure.lastError!,
+      isFinal: failure.status !== 'PENDING',
+    };
+    return { recipients, kinds, sending, lastFailure };
+  }
+
+  return {
+    get: async ({ accountId }) => show(await forAccount(accountId).account.get()),
+
+    async set({ accountId }, { recipients, kinds }) {
+      const wanted = NOTICE_KINDS.filter((kind) => kinds.includes(kind));
+      const notifications = { recipients: distinctAddresses(recipients), kinds: wanted };
+      return show(await forAccount(accountId).account.setNotifications(notifications));
+    },
+  };
+}
