@@ -18,6 +18,7 @@ const GUIDES = [
   'dashboard',
   'books',
   'currencies',
+  'mail',
   'go-live',
   'scale',
   'moving',
