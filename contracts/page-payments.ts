@@ -1,15 +1,52 @@
 /** What the hosted pages take from a payer's wallet in the browser: an account to make a transaction for, and the transaction once it is signed.
  *  They are served beside the pages, without a key: `/p/<slug>/transaction`, `/p/<slug>/submit`, the same below `/c/`. */
 import { z } from 'zod';
-import { operation } from './operation.js';
-import { accountAddress, amountInput, text } from './primitives.js';
+import { operation, type Rules } from './operation.js';
+import { accountAddress, amount, amountInput, assetCodeInput, text } from './primitives.js';
 
 /** One payment with all the signatures that the network allows takes about 2,500. */
 export const MAX_ENVELOPE_CHARACTERS = 4096;
 
 const tag = 'Pages';
 
+const wayInput = z.strictObject({
+  assetCode: assetCodeInput,
+  assetIssuer: accountAddress.nullish().meta({ description: 'Required for every asset but XLM, refused for XLM.' }),
+});
+
+const waySchema = z.object({
+  assetCode: z.string(),
+  assetIssuer: z.string().nullable(),
+  balance: amount.meta({ description: 'What the account holds, its reserve included.' }),
+  cost: amount.meta({ description: 'What the payment would cost in this asset now.' }),
+});
+
+/** An asset is its code and, but for XLM, its issuer. */
+const sendAssetRules: Rules = ({ sendAsset }) => {
+  if (typeof sendAsset !== 'object' || sendAsset === null) return [];
+  const { assetCode, assetIssuer } = sendAsset as Record<string, unknown>;
+  const isGiven = assetIssuer !== undefined && assetIssuer !== null;
+  const fault = (message: string, code: string) => [{ path: 'sendAsset.assetIssuer', message, code }];
+  if (assetCode === 'XLM' && isGiven) return fault('XLM has no issuer.', 'not_allowed');
+  if (typeof assetCode !== 'string' || assetCode === 'XLM' || isGiven) return [];
+  return fault('Every asset but XLM needs its issuer.', 'required');
+};
+
 export const pagePayments = {
+  ways: operation({
+    method: 'POST',
+    path: '/{slug}/ways',
+    effect: 'reads',
+    summary: 'Assets that an account can pay with',
+    description:
+      'What the account holds and what this would cost in it, by the network’s own market: the asset itself first, the others by code. Without a Horizon the asset itself only.',
+    tag,
+    body: {
+      account: accountAddress,
+      amount: amountInput.nullish(),
+    },
+    output: z.array(waySchema),
+  }),
   transaction: operation({
     method: 'POST',
     path: '/{slug}/transaction',
@@ -20,7 +57,12 @@ export const pagePayments = {
     body: {
       account: accountAddress,
       amount: amountInput.nullish(),
+      sendAsset: wayInput.nullish().meta({
+        description:
+          'Pays in this asset: the page’s wallet gets exactly the amount, and the payer sends at most 1 % more than it cost.',
+      }),
     },
+    rules: sendAssetRules,
     output: z.object({ xdr: z.string(), networkPassphrase: z.string() }),
   }),
   submit: operation({

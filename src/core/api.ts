@@ -49,7 +49,7 @@ export async function createApi(
   core: Core,
   { config, services, snapshot, guard, webhookKeys, payUri, stellarToml, testPayer }: ApiOptions,
 ): Promise<Api> {
-  const { stores, ledgers, rateBook, publicUrl, clock, newId, log } = core;
+  const { stores, ledgers, rateBook, publicUrl, clock, monotonic, newId, log } = core;
   const { forAccount, system } = stores;
   const { apiKeys, checkouts, paymentLinks, payments } = system;
   const { networks, rateLimitPerMinute, publicRateLimitPerMinute } = config;
@@ -64,7 +64,7 @@ export async function createApi(
     ),
     status: { ...feed, since: (...since) => guard(() => feed.since(...since)) },
     testPayer: testPayer && guardEach(guard, testPayer),
-    payerLedger: guardEach(guard, createPayerLedger({ ledgers })),
+    payerLedger: guardEach(guard, createPayerLedger({ ledgers, monotonic })),
     clock,
     log,
     publicUrl,

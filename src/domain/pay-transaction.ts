@@ -1,6 +1,7 @@
 /** The transaction by which a payer's wallet pays a link or checkout: made unsigned, and checked once it is signed. Pure. */
 import type { FeeBumpTransaction, Asset as StellarAsset, Transaction } from '@stellar/stellar-sdk/base';
-import { type Asset, NATIVE, sameAsset } from './asset.js';
+import { formatAmount, MAX_STROOPS } from './amount.js';
+import { type Asset, NATIVE, type Asset as PaidAsset, sameAsset } from './asset.js';
 import { type CreditMemo, memosNamedBy } from './memo.js';
 import { parseMuxed } from './muxed.js';
 import { sdk } from './stellar-sdk.js';
@@ -22,28 +23,57 @@ export interface TransactionFault {
   code: string;
 }
 
+/** A payment in another asset than the one that is asked for. Amounts are stroops. */
+export interface Detour {
+  asset: Asset;
+  /** What it cost when it was asked for. */
+  cost: bigint;
+  path: readonly Asset[];
+}
+
+/** By how many hundredths of the cost a payment may be dearer when the network takes it. */
+const LEEWAY_PERCENT = 1n;
+
+/** What may leave the payer at most, in stroops. */
+export function sendMaxOf(cost: bigint): bigint {
+  const most = cost + (cost * LEEWAY_PERCENT + 99n) / 100n;
+  return most < MAX_STROOPS ? most : MAX_STROOPS;
+}
+
 /** What is offered at most, in stroops. The network takes what it needs, and more only when it is crowded. */
 const MAX_FEE = '10000';
 const VALID_SECONDS = 300;
 /** A wallet may have set the end anew. */
 const LONGEST_VALID_SECONDS = 900;
 
-/** @param payer G… @param sequence of the payer's newest transaction. @param amount decimal text. @returns base64 of the envelope, unsigned */
+/** @param payer G… @param sequence of the payer's newest transaction. @param amount decimal text. @param detour null to pay in the asset itself
+ *  @returns base64 of the envelope, unsigned */
 export function buildPayment(
   { destination, memo, asset, networkPassphrase }: Payable,
-  { payer, sequence, amount }: { payer: string; sequence: string; amount: string },
+  { payer, sequence, amount, detour }: { payer: string; sequence: string; amount: string; detour: Detour | null },
   now: Date,
 ): string {
   const { Account, Asset, Memo, Operation, TransactionBuilder } = sdk();
   const validUntil = Math.floor(now.getTime() / 1000) + VALID_SECONDS;
-  const paid = asset.issuer === null ? Asset.native() : new Asset(asset.code, asset.issuer);
+  const stellar = ({ code, issuer }: PaidAsset) => (issuer === null ? Asset.native() : new Asset(code, issuer));
+  const operation =
+    detour === null
+      ? Operation.payment({ destination, asset: stellar(asset), amount })
+      : Operation.pathPaymentStrictReceive({
+          sendAsset: stellar(detour.asset),
+          sendMax: formatAmount(sendMaxOf(detour.cost)),
+          destination,
+          destAsset: stellar(asset),
+          destAmount: amount,
+          path: detour.path.map(stellar),
+        });
   return new TransactionBuilder(new Account(payer, sequence), {
     fee: MAX_FEE,
     networkPassphrase,
     memo: Memo.text(memo),
     timebounds: { minTime: 0, maxTime: validUntil },
   })
-    .addOperation(Operation.payment({ destination, asset: paid, amount }))
+    .addOperation(operation)
     .build()
     .toXDR();
 }
@@ -62,15 +92,17 @@ export function faultOf(signed: SignedTransaction, payable: Payable, now: Date):
   const fault = (message: string, code = 'not_allowed'): TransactionFault => ({ message, code });
   if ('innerTransaction' in signed) return fault('Send the payment itself, not a fee bump of it.');
   const [operation, ...others] = signed.operations;
-  if (operation?.type !== 'payment' || others.length > 0) return fault('It must be one payment and nothing else.');
+  const isPayment = operation?.type === 'payment' || operation?.type === 'pathPaymentStrictReceive';
+  if (!isPayment || others.length > 0) return fault('It must be one payment and nothing else.');
   const muxed = parseMuxed(operation.destination);
   if ((muxed?.account ?? operation.destination) !== payable.destination) {
     return fault('It does not pay this page’s wallet.');
   }
   const [named] = memosNamedBy({ memo: memoOf(signed), destinationMuxedId: muxed?.id ?? null });
   if (named !== payable.memo) return fault('It does not carry this page’s memo.');
-  if (!sameAsset(assetOf(operation.asset), payable.asset))
-    return fault('It pays another asset than the one asked for.');
+  // What arrives is what counts, whatever the payer sends for it.
+  const arriving = operation.type === 'payment' ? operation.asset : operation.destAsset;
+  if (!sameAsset(assetOf(arriving), payable.asset)) return fault('It pays another asset than the one asked for.');
   if (signed.signatures.length === 0) return fault('It is not signed.', 'required');
   const nowSeconds = now.getTime() / 1000;
   const validUntil = Number(signed.timeBounds?.maxTime ?? 0);
@@ -78,6 +110,13 @@ export function faultOf(signed: SignedTransaction, payable: Payable, now: Date):
     return fault(`It must end within ${LONGEST_VALID_SECONDS / 60} minutes.`, 'too_big');
   }
   return validUntil < nowSeconds ? fault('It is no longer valid: begin anew.', 'too_small') : null;
+}
+
+/** The asset that leaves the payer; null for what is no payment. */
+export function assetSentBy(signed: SignedTransaction): Asset | null {
+  const [operation] = 'innerTransaction' in signed ? [] : signed.operations;
+  if (operation?.type === 'payment') return assetOf(operation.asset);
+  return operation?.type === 'pathPaymentStrictReceive' ? assetOf(operation.sendAsset) : null;
 }
 
 const assetOf = (asset: StellarAsset): Asset =>

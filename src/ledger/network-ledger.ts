@@ -36,6 +36,8 @@ export interface NetworkLedger {
   readonly isOwn: boolean;
   /** Names of its servers, in the order in which they are tried. */
   readonly servers: readonly string[];
+  /** Those of them that find ways to pay in another asset: the Horizons. */
+  readonly finders: readonly string[];
   /** The first request goes along the list until a server answers; all that follow go to that server, so that a tip and pages belong together.
    *  A session is for one piece of work: when it fails, the next one finds the next server.
    *  @param asker whose share of the budget its requests are taken from
@@ -84,6 +86,12 @@ const TIP: SourceCall<LedgerTip> = { run: async (source, tip) => tip ?? (await s
 function historyOf({ history }: LedgerSource): AccountHistory {
   if (history) return history;
   throw new LedgerUnavailable('it keeps no histories of accounts', 0);
+}
+
+/** @throws LedgerUnavailable */
+function waysOf({ waysTo }: LedgerSource): NonNullable<LedgerSource['waysTo']> {
+  if (waysTo) return waysTo;
+  throw new LedgerUnavailable('it sees no market', 0);
 }
 
 export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedger {
@@ -199,6 +207,7 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
       holdings: (...args) => ask(callOf((source) => source.holdings(...args))),
       sequenceOf: (...args) => ask(callOf((source) => source.sequenceOf(...args))),
       submit: (...args) => ask(callOf((source) => source.submit(...args))),
+      waysTo: (...args) => ask(callOf((source) => waysOf(source)(...args))),
       history: {
         effects: (...args) => ask(callOf((source) => historyOf(source).effects(...args))),
         operations: (...args) => ask(callOf((source) => historyOf(source).operations(...args))),
@@ -231,6 +240,7 @@ export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedge
     isFree: budget === null,
     isOwn: options.isOwn ?? false,
     servers: servers.map(({ label }) => label),
+    finders: servers.filter(({ hasHistories }) => hasHistories).map(({ label }) => label),
 
     session: (asker, patience) => sessionWith(null, asker, patience),
 

@@ -88,6 +88,18 @@ export interface Holdings {
   latestLedger: number | null;
 }
 
+/** Assets of one question for ways to pay. */
+export const MOST_WAYS = 15;
+
+/** A way to pay an amount in another asset, by the network's market. */
+export interface Way {
+  asset: Asset;
+  /** What it costs in that asset, in stroops. */
+  cost: bigint;
+  /** The assets between, from the payer on. */
+  path: readonly Asset[];
+}
+
 /** What a server says of a transaction that it was handed. */
 export type Submission =
   /** It is in a ledger. */
@@ -124,6 +136,9 @@ export interface LedgerSource {
   /** Hands a signed transaction to the network and waits some seconds for what becomes of it. Handing the same one over again does no harm.
    *  @param envelope base64 of a TransactionEnvelope */
   submit(envelope: string): Promise<Submission>;
+  /** The cheapest way from each of the assets that leads to the amount. Missing for a kind of server that sees no market.
+   *  @param from at most `MOST_WAYS`, without the asset itself */
+  waysTo?(due: Amount, from: readonly Asset[]): Promise<Way[]>;
   /** What an audit reads. Missing for a kind of server that keeps no histories of accounts. */
   history?: AccountHistory;
 }

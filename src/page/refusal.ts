@@ -1,4 +1,5 @@
 /** What the network's refusal of a payment means to the payer. */
+import type { Asset } from '../domain/asset.js';
 import type { PageLink } from './types.js';
 import type { PlainKey, Words } from './words.js';
 
@@ -16,6 +17,9 @@ const SENTENCES: Readonly<Record<string, PlainKey>> = {
   op_line_full: 'shopLineFull',
   op_no_destination: 'shopNoAccount',
   op_no_issuer: 'noIssuer',
+  op_over_source_max: 'priceMoved',
+  op_too_few_offers: 'noWay',
+  op_cross_self: 'ownOffer',
   tx_bad_seq: 'badSequence',
   tx_too_late: 'tooLate',
   tx_too_early: 'tooEarly',
@@ -28,13 +32,23 @@ const SENTENCES: Readonly<Record<string, PlainKey>> = {
   op_no_source_account: 'payerNoAccount',
 };
 
-/** One or two sentences. @param code such as `op_underfunded` */
+/** Faults on the payer's side: they are about what the payer sends. */
+const OF_PAYER: ReadonlySet<string> = new Set([
+  'op_underfunded',
+  'op_src_no_trust',
+  'op_src_not_authorized',
+  'op_too_few_offers',
+  'op_cross_self',
+]);
+
+/** One or two sentences. @param code such as `op_underfunded` @param sent the asset that leaves the payer, where it is another one */
 export function refusalSentence(
   words: Words,
   code: string,
   { product: { assetCode } }: Pick<PageLink, 'product'>,
+  sent: Pick<Asset, 'code'> | null = null,
 ): string {
-  const key =
-    code === 'op_underfunded' && assetCode === 'XLM' ? 'underfundedNative' : (SENTENCES[code] ?? 'refusedOther');
-  return words.say(key, { code: assetCode });
+  const about = sent !== null && OF_PAYER.has(code) ? sent.code : assetCode;
+  const key = code === 'op_underfunded' && about === 'XLM' ? 'underfundedNative' : (SENTENCES[code] ?? 'refusedOther');
+  return words.say(key, { code: about });
 }

@@ -20,7 +20,15 @@ import {
   rateLimited,
   unavailable,
 } from '../domain/api-error.js';
-import { buildPayment, faultOf, type Payable, parseTransaction } from '../domain/pay-transaction.js';
+import { sameAsset } from '../domain/asset.js';
+import {
+  assetSentBy,
+  buildPayment,
+  type Detour,
+  faultOf,
+  type Payable,
+  parseTransaction,
+} from '../domain/pay-transaction.js';
 import type { NotNow, PayerLedger } from '../ingest/payer-ledger.js';
 import { closedBecause } from './page-state.js';
 import { codeOf, refusalSentence } from './refusal.js';
@@ -45,7 +53,7 @@ interface Visitor {
   words: Words;
 }
 
-/** `/p/:slug/transaction`, `/p/:slug/submit`, and the same below `/c`. */
+/** `/p/:slug/ways`, `/p/:slug/transaction`, `/p/:slug/submit`, and the same below `/c`. */
 export function createWalletPayments({
   payerLedger,
   find,
@@ -96,21 +104,54 @@ export function createWalletPayments({
       }
     };
 
+  /** Null where it is the asset itself. @throws ApiError where there is no way from it */
+  async function detourFrom(
+    { assetCode: code, assetIssuer: issuer = null }: { assetCode: string; assetIssuer?: string | null | undefined },
+    { account, words, link, due, address }: Visitor & { account: string; link: PageLink; due: string },
+  ): Promise<Detour | null> {
+    const { asset } = payableOf(link);
+    const sent = { code, issuer };
+    if (sameAsset(sent, asset)) return null;
+    const amount = { asset, stroops: parseAmount(due)! };
+    const found = await payerLedger.wayFrom(link.wallet.network, account, sent, amount, address);
+    if (found.state !== 'known') throw notNow(words, found);
+    if (found.way !== null) return found.way;
+    throw invalid({ path: 'sendAsset', message: words.say('noWay', { code }), code: 'not_found' });
+  }
+
   const router = express.Router();
+  router.post(
+    ['/p/:slug/ways', '/c/:slug/ways'],
+    answer(
+      pagePayments.ways,
+      async ({ account, amount }, linkOf, { address, words }) => {
+        const link = await linkOf();
+        const due = { asset: payableOf(link).asset, stroops: parseAmount(amountDue(words, link, amount ?? null))! };
+        const found = await payerLedger.waysOf(link.wallet.network, account, due, address);
+        if (found.state === 'no_account') throw unknownPayer(words);
+        if (found.state !== 'known') throw notNow(words, found);
+        return found.ways.map(({ asset, balance, cost }) => ({
+          ...{ assetCode: asset.code, assetIssuer: asset.issuer },
+          ...{ balance: formatAmount(balance), cost: formatAmount(cost) },
+        }));
+      },
+      amountFaults,
+    ),
+  );
   router.post(
     ['/p/:slug/transaction', '/c/:slug/transaction'],
     answer(
       pagePayments.transaction,
-      async ({ account, amount }, linkOf, { address, words }) => {
+      async ({ account, amount, sendAsset }, linkOf, { address, words }) => {
         const link = await linkOf();
         const payable = payableOf(link);
         const due = amountDue(words, link, amount ?? null);
+        const detour = sendAsset ? await detourFrom(sendAsset, { account, words, link, due, address }) : null;
         const known = await payerLedger.sequenceOf(link.wallet.network, account, address);
-        if (known.state === 'no_account') {
-          throw invalid({ path: 'account', message: words.say('payerUnknown'), code: 'not_found' });
-        }
+        if (known.state === 'no_account') throw unknownPayer(words);
         if (known.state !== 'known') throw notNow(words, known);
-        const xdr = buildPayment(payable, { payer: account, sequence: known.sequence, amount: due }, clock.now());
+        const by = { payer: account, sequence: known.sequence, amount: due, detour };
+        const xdr = buildPayment(payable, by, clock.now());
         return { xdr, networkPassphrase: payable.networkPassphrase };
       },
       amountFaults,
@@ -133,7 +174,7 @@ export function createWalletPayments({
       if (submission.state === 'busy' || submission.state === 'unavailable') throw notNow(words, submission);
       if (submission.state === 'refused') {
         const code = codeOf(submission);
-        throw invalid({ path: 'xdr', message: refusalSentence(words, code, link), code });
+        throw invalid({ path: 'xdr', message: refusalSentence(words, code, link, assetSentBy(signed)), code });
       }
       return { transactionHash: Buffer.from(signed.hash()).toString('hex') };
     }),
@@ -143,6 +184,9 @@ export function createWalletPayments({
 
 const notNow = ({ say }: Words, answer: NotNow): ApiError =>
   answer.state === 'busy' ? rateLimited(answer.waitSeconds) : unavailable(say('ledgerAway'));
+
+const unknownPayer = ({ say }: Words): ApiError =>
+  invalid({ path: 'account', message: say('payerUnknown'), code: 'not_found' });
 
 const payableOf = ({ wallet, memo, product }: PageLink): Payable => ({
   destination: wallet.address,

@@ -248,7 +248,7 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
       rateBook: core.rateBook,
       clock,
     }),
-    payerLedger: createPayerLedger({ ledgers }),
+    payerLedger: createPayerLedger({ ledgers, monotonic: clock }),
   };
   return {
     process,

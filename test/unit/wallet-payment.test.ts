@@ -1,5 +1,6 @@
 /** What Horizon's answers to a submitted payment mean, and the bounds of what payers may cost: the rest is in test/e2e/wallet-payments.test.ts. */
 import t from 'tap';
+import { systemClock } from '../../src/clock.js';
 import { createPayerLedger, type PayerLedger } from '../../src/ingest/payer-ledger.js';
 import { BudgetUsedUp, LedgerUnavailable, SourceError } from '../../src/ledger/errors.js';
 import { toSubmission } from '../../src/ledger/horizon/submission.js';
@@ -50,13 +51,14 @@ t.test(
   async (t) => {
     const asked: unknown[] = [];
     const ledgerOf = (submit: () => Promise<unknown>) => ({
+      finders: [],
       session(asker: unknown) {
         asked.push(asker);
         return { submit, sequenceOf: submit } as never;
       },
     });
     const payersOf = (submit: () => Promise<unknown>) =>
-      createPayerLedger({ ledgers: new Map([['PUBLIC', ledgerOf(submit)]]) });
+      createPayerLedger({ ledgers: new Map([['PUBLIC', ledgerOf(submit)]]), monotonic: systemClock });
     const open = payersOf(async () => ({ state: 'applied' }));
     t.same(await open.submit('PUBLIC', 'x', '192.0.2.1'), { state: 'applied' });
     t.same(asked, [{ purpose: 'payers', by: '192.0.2.1' }], 'on behalf of its address');
@@ -72,6 +74,8 @@ t.test('a client that asks too often, or a share that is used up, is 429 in the 
   const payerLedger: PayerLedger = {
     sequenceOf: async () => ({ state: 'busy', waitSeconds: 9 }),
     submit: async () => ({ state: 'unavailable' }),
+    waysOf: async () => ({ state: 'busy', waitSeconds: 9 }),
+    wayFrom: async () => ({ state: 'unavailable' }),
   };
   let left = 1;
   const limit = () => (left-- > 0 ? 0 : 33);

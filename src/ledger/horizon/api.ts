@@ -11,6 +11,7 @@ import { createHorizonHistory, readHoldings } from './history.js';
 import { type ParsedPage, parsePage, shownByNow } from './page.js';
 import { toSubmission } from './submission.js';
 import { createSupplements } from './supplement.js';
+import { readWays } from './ways.js';
 
 /** Body null for 404 (nothing there) and 410 (no longer kept). */
 export type Answer =
@@ -110,6 +111,7 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
     tip,
     ledger,
     history: createHorizonHistory(get),
+    waysTo: (due, from) => readWays(get, due, from),
     holdings: (address) => readHoldings(get, address),
     accountPayments: (address, cursor, limit, { lean, hasRecords } = {}) =>
       page(pathOf(address), { cursor, limit, lean }, hasRecords ? 'unsure' : 'no_records'),

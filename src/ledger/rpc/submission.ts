@@ -102,6 +102,8 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   txNoAccount: 'tx_no_source_account',
   txBadMinSeqAgeOrGap: 'tx_bad_minseq_age_or_gap',
   opNoAccount: 'op_no_source_account',
+  pathPaymentStrictReceiveOverSendmax: 'op_over_source_max',
+  pathPaymentStrictReceiveOfferCrossSelf: 'op_cross_self',
 };
 
 const inSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -112,5 +114,6 @@ const transactionCodeOf = (name: string): string => OTHERWISE[name] ?? inSnakeCa
 function operationCodeOf(result: xdr.OperationResult): string {
   const outer = result.type;
   if (outer !== 'opInner') return OTHERWISE[outer] ?? inSnakeCase(outer);
-  return `op${inSnakeCase(result.tr.value.type.slice(result.tr.type.length))}`;
+  const { type } = result.tr.value;
+  return OTHERWISE[type] ?? `op${inSnakeCase(type.slice(result.tr.type.length))}`;
 }

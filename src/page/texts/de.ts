@@ -199,6 +199,10 @@ export const de: Texts = {
   shopLineFull: 'Das Konto des Shops kann nicht so viel {code} halten. Sagen Sie es dem Händler.',
   shopNoAccount: 'Das Konto des Shops gibt es im Ledger noch nicht. Sagen Sie es dem Händler.',
   noIssuer: 'Den Herausgeber von {code} gibt es im Ledger nicht mehr. Sagen Sie es dem Händler.',
+  priceMoved:
+    'Der Preis hat sich bewegt, und die Zahlung hätte mehr gekostet als angezeigt. Es wurde nichts gezahlt. Versuchen Sie es noch einmal.',
+  noWay: 'Mit {code} lässt sich gerade nicht zahlen. Zahlen Sie mit einem anderen Wert.',
+  ownOffer: 'Ein eigenes Angebot für {code} steht im Weg. Ziehen Sie es zurück oder zahlen Sie mit einem anderen Wert.',
   badSequence: 'Eine andere Transaktion Ihres Kontos kam dazwischen. Versuchen Sie es noch einmal.',
   tooLate: 'Das Unterschreiben hat zu lange gedauert. Versuchen Sie es noch einmal.',
   tooEarly: 'Die Zahlung ist noch nicht gültig. Versuchen Sie es gleich noch einmal.',

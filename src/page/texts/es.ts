@@ -194,6 +194,10 @@ export const es: Texts = {
   shopLineFull: 'La cuenta de la tienda no puede tener tanto {code}. Avise al comercio.',
   shopNoAccount: 'La cuenta de la tienda aún no existe en el libro mayor. Avise al comercio.',
   noIssuer: 'El emisor de {code} ya no existe en el libro mayor. Avise al comercio.',
+  priceMoved:
+    'El precio ha cambiado y el pago habría costado más de lo que se mostró. No se ha pagado nada. Inténtelo de nuevo.',
+  noWay: 'Ahora no se puede pagar en {code}. Pague con otro activo.',
+  ownOffer: 'Una oferta propia de {code} lo impide. Retírela o pague con otro activo.',
   badSequence: 'Otra transacción de su cuenta se adelantó. Inténtelo de nuevo.',
   tooLate: 'La firma tardó demasiado. Inténtelo de nuevo.',
   tooEarly: 'El pago aún no es válido. Inténtelo de nuevo dentro de un momento.',

@@ -194,6 +194,10 @@ export const fr: Texts = {
   shopLineFull: 'Le compte de la boutique ne peut pas contenir autant de {code}. Prévenez le marchand.',
   shopNoAccount: 'Le compte de la boutique n’existe pas encore sur le registre. Prévenez le marchand.',
   noIssuer: 'L’émetteur de {code} n’existe plus sur le registre. Prévenez le marchand.',
+  priceMoved:
+    'Le prix a changé et le paiement aurait coûté plus que ce qui était affiché. Rien n’a été payé. Réessayez.',
+  noWay: 'Il n’est pas possible de payer en {code} pour le moment. Payez avec un autre actif.',
+  ownOffer: 'Une de vos propres offres en {code} fait obstacle. Retirez-la ou payez avec un autre actif.',
   badSequence: 'Une autre transaction de votre compte est passée avant. Réessayez.',
   tooLate: 'La signature a pris trop de temps. Réessayez.',
   tooEarly: 'Le paiement n’est pas encore valable. Réessayez dans un instant.',

@@ -187,6 +187,10 @@ export const id: Texts = {
   shopLineFull: 'Akun toko tidak dapat menampung {code} sebanyak itu. Beri tahu penjual.',
   shopNoAccount: 'Akun toko belum ada di buku besar. Beri tahu penjual.',
   noIssuer: 'Penerbit {code} sudah tidak ada di buku besar. Beri tahu penjual.',
+  priceMoved:
+    'Harga telah berubah dan pembayaran akan lebih mahal daripada yang ditampilkan. Tidak ada yang dibayar. Coba lagi.',
+  noWay: 'Saat ini tidak bisa membayar dengan {code}. Bayarlah dengan aset lain.',
+  ownOffer: 'Penawaran {code} milik Anda sendiri menghalangi. Tarik penawaran itu atau bayar dengan aset lain.',
   badSequence: 'Transaksi lain dari akun Anda mendahuluinya. Coba lagi.',
   tooLate: 'Penandatanganan terlalu lama. Coba lagi.',
   tooEarly: 'Pembayaran belum berlaku. Coba lagi sebentar lagi.',

@@ -194,6 +194,10 @@ export const it: Texts = {
   shopLineFull: 'Il conto del negozio non può contenere così tanto {code}. Lo segnali al negozio.',
   shopNoAccount: 'Il conto del negozio non esiste ancora sul registro. Lo segnali al negozio.',
   noIssuer: 'L’emittente di {code} non esiste più sul registro. Lo segnali al negozio.',
+  priceMoved:
+    'Il prezzo è cambiato e il pagamento sarebbe costato più di quanto mostrato. Non è stato pagato nulla. Riprovi.',
+  noWay: 'Al momento non è possibile pagare in {code}. Paghi con un altro asset.',
+  ownOffer: 'Una sua offerta di {code} lo impedisce. La ritiri o paghi con un altro asset.',
   badSequence: 'Un’altra transazione del suo conto è arrivata prima. Riprovi.',
   tooLate: 'La firma ha richiesto troppo tempo. Riprovi.',
   tooEarly: 'Il pagamento non è ancora valido. Riprovi tra un momento.',

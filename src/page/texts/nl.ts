@@ -194,6 +194,10 @@ export const nl: Texts = {
   shopLineFull: 'De rekening van de winkel kan niet zoveel {code} bevatten. Meld het de winkel.',
   shopNoAccount: 'De rekening van de winkel bestaat nog niet in het grootboek. Meld het de winkel.',
   noIssuer: 'De uitgever van {code} bestaat niet meer in het grootboek. Meld het de winkel.',
+  priceMoved:
+    'De prijs is veranderd en de betaling zou meer hebben gekost dan getoond. Er is niets betaald. Probeer het opnieuw.',
+  noWay: 'Betalen in {code} kan op dit moment niet. Betaal met een andere munt.',
+  ownOffer: 'Een eigen aanbod van {code} staat in de weg. Trek het in of betaal met een andere munt.',
   badSequence: 'Een andere transactie van uw rekening kwam ertussen. Probeer het opnieuw.',
   tooLate: 'Het ondertekenen duurde te lang. Probeer het opnieuw.',
   tooEarly: 'De betaling is nog niet geldig. Probeer het zo meteen opnieuw.',

@@ -198,6 +198,10 @@ export const pl: Texts = {
   shopLineFull: 'Konto sklepu nie może pomieścić tylu {code}. Powiadom sprzedawcę.',
   shopNoAccount: 'Konto sklepu jeszcze nie istnieje w rejestrze. Powiadom sprzedawcę.',
   noIssuer: 'Emitent {code} już nie istnieje w rejestrze. Powiadom sprzedawcę.',
+  priceMoved:
+    'Cena się zmieniła i płatność kosztowałaby więcej, niż pokazano. Nic nie zostało zapłacone. Spróbuj ponownie.',
+  noWay: 'Nie można teraz zapłacić w {code}. Zapłać innym aktywem.',
+  ownOffer: 'Przeszkadza Twoja własna oferta {code}. Wycofaj ją albo zapłać innym aktywem.',
   badSequence: 'Wyprzedziła ją inna transakcja z Twojego konta. Spróbuj ponownie.',
   tooLate: 'Podpisywanie trwało zbyt długo. Spróbuj ponownie.',
   tooEarly: 'Płatność nie jest jeszcze ważna. Spróbuj ponownie za chwilę.',
