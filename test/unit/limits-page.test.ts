@@ -35,6 +35,7 @@ const IN_CODE: [row: string, file: string, before: string][] = [
   ['Faults that are listed', 'src/api/input.ts', 'MOST_FAULTS = '],
   ['Items of a page', 'contracts/primitives.ts', '.max('],
   ['Characters of an envelope', 'contracts/page-payments.ts', 'MAX_ENVELOPE_CHARACTERS = '],
+  ['Assets of a payer', 'src/ledger/source.ts', 'MOST_WAYS = '],
   ['Entries of metadata', 'contracts/checkouts.ts', 'MAX_METADATA_ENTRIES = '],
   ['Quantity', 'contracts/checkouts.ts', 'MAX_QUANTITY = '],
   ['Characters of a name', 'contracts/primitives.ts', 'nameInput = text({ min: 1, max: '],

@@ -557,6 +557,8 @@ t.test(
     const payerLedger = {
       sequenceOf: async () => Promise.reject(new Error()),
       submit: async () => Promise.reject(new Error()),
+      waysOf: async () => Promise.reject(new Error()),
+      wayFrom: async () => Promise.reject(new Error()),
     };
     const { url } = await servePages(t, [pageLink('x'), pageCheckout('y')], { payerLedger });
     const answer = await fetch(`${url}/p/x`);
