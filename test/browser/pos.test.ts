@@ -2,11 +2,12 @@
 import jsQR from 'jsqr';
 import { PNG } from 'pngjs';
 import t from 'tap';
-import { openBrowser } from '../helpers/browser.js';
+import { axeViolations, openBrowser } from '../helpers/browser.js';
 import { comeIn } from '../helpers/people.js';
 import { startTestService } from '../helpers/service.js';
 
-const service = await startTestService(t);
+// Only the rates that the account sets itself: the source does not answer.
+const service = await startTestService(t, { env: { RATE_SOURCES: 'custom@http://127.0.0.1:9' } });
 const { url, api } = service;
 const ledger = service.context.localLedger!.client;
 const { address } = await ledger.fund();
@@ -14,7 +15,7 @@ await api('POST', '/wallets', { name: 'Till', address, network: 'LOCAL' });
 const browser = await openBrowser(t);
 const cashier = await comeIn(service, 'CASHIER', 'Ben');
 
-async function open(path: string) {
+async function open(path: string, who = cashier) {
   const context = await browser.newContext({
     reducedMotion: 'reduce',
     viewport: { width: 390, height: 780 },
@@ -22,7 +23,7 @@ async function open(path: string) {
   });
   t.teardown(() => context.close());
   context.setDefaultTimeout(45_000);
-  const [name, value] = cashier.cookie.split('=') as [string, string];
+  const [name, value] = who.cookie.split('=') as [string, string];
   await context.addCookies([{ name, value, url: `${url}/dashboard` }]);
   const page = await context.newPage();
   const complaints: string[] = [];
@@ -64,6 +65,90 @@ t.test('a sale: keys, code, paid, next', async (t) => {
   await page.getByRole('button', { name: 'Charge' }).waitFor();
   t.equal((await api('GET', '/checkouts')).data[0].status, 'CANCELLED');
   t.strictSame(complaints, []);
+});
+
+type Page = Awaited<ReturnType<typeof open>>['page'];
+const press = async (page: Page, keys: string) => {
+  for (const key of keys) await page.getByRole('button', { name: key, exact: true }).click();
+};
+/** What a phone reads from the screen. */
+async function scanned(page: Page): Promise<URLSearchParams> {
+  const { data, width, height } = PNG.sync.read(await page.getByRole('img', { name: 'Scan to pay' }).screenshot());
+  const uri = jsQR.default(new Uint8ClampedArray(data), width, height)!.data;
+  return new URL(uri.replace('web+stellar:', 'https://x/')).searchParams;
+}
+
+t.test("a cashier's day in euros", async (t) => {
+  const rate = { currency: 'EUR', assetCode: 'XLM', network: 'LOCAL' };
+  await api('PATCH', '/account', { booksCurrency: 'EUR' });
+  t.equal((await api('PUT', '/rates', { ...rate, rate: '0.25' })).status, 200);
+  const bea = await comeIn(service, 'CASHIER', 'Bea');
+  const { page, complaints } = await open('/pos', bea);
+  await page.getByLabel('Typed in').waitFor();
+  t.match(await page.getByLabel('Amount').innerText(), /^0 EUR$/);
+  await press(page, '9.507');
+  t.match(await page.getByLabel('Amount').innerText(), /^9\.50 EUR$/, 'a cent is the least');
+  t.equal(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0, 'nothing overflows');
+  t.strictSame(await axeViolations(page), []);
+  await page.getByLabel('Note').fill('Lunch');
+  await page.getByRole('button', { name: 'Charge' }).click();
+  await page.getByRole('img', { name: 'Scan to pay' }).waitFor();
+  t.equal(await page.locator('.till-amount').innerText(), '9.50 EUR\n38 XLM');
+  const code = (await page.getByRole('img', { name: 'Scan to pay' }).boundingBox())!;
+  t.ok(code.y + code.height < 780, 'the code is whole on the screen');
+  const asked = await scanned(page);
+  t.equal(asked.get('amount'), '38');
+  await ledger.pay({ to: address, amount: '20', memo: asked.get('memo')! });
+  await page.locator('.till-amount', { hasText: '4.50 EUR' }).waitFor();
+  await page.getByText('20 XLM came already').waitFor();
+  t.equal(await page.locator('.till-amount').innerText(), '4.50 EUR\n18 XLM');
+  await page.waitForTimeout(5_500);
+  const rest = await scanned(page);
+  t.same([rest.get('amount'), rest.get('memo')], ['18', asked.get('memo')], 'the code asks for the rest');
+  await ledger.pay({ to: address, amount: '18', memo: rest.get('memo')! });
+  await page.getByRole('status').getByText('Paid').waitFor();
+  t.equal(await page.locator('.till-over').innerText(), 'Paid\n9.50 EUR\n38 XLM');
+  const [lunch] = (await api('GET', '/checkouts?search=Lunch')).data;
+  t.match(lunch, { status: 'PAID', currency: 'EUR', price: '9.5', receivedValue: '9.5', receivedAmount: '38' });
+
+  await page.getByRole('button', { name: 'Next' }).click();
+  await press(page, '5');
+  await page.getByLabel('Typed in').selectOption('asset');
+  t.match(await page.getByLabel('Amount').innerText(), /^0 XLM$/, 'five euros are not five lumens');
+  await press(page, '2.5');
+  await page.getByRole('button', { name: 'Charge' }).click();
+  await page.getByRole('img', { name: 'Scan to pay' }).waitFor();
+  t.equal(await page.locator('.till-amount').innerText(), '2.5 XLM');
+  await page.getByRole('button', { name: 'Cancel' }).click();
+
+  await page.getByRole('link', { name: 'Sales' }).click();
+  await page
+    .getByRole('row', { name: /Lunch/ })
+    .or(page.getByRole('link', { name: /Lunch/ }))
+    .first()
+    .waitFor();
+  t.notMatch(await page.locator('main').innerText(), /Two coffees/, 'the sales of others are not seen');
+  await page.getByRole('button', { name: 'Menu' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: /Sign in/ }).waitFor();
+  t.strictSame(complaints, []);
+});
+
+t.test('who may ask for rates sees the amount while typing; without a rate nothing is charged', async (t) => {
+  const owner = await comeIn(service, 'OWNER', 'Ada');
+  const { page } = await open('/pos', owner);
+  await page.getByLabel('Typed in').waitFor();
+  await press(page, '1.23');
+  await page.locator('.till-beside', { hasText: '4.92 XLM' }).waitFor();
+  await api('PATCH', '/account', { booksCurrency: 'KES' });
+  await page.reload();
+  await page.getByLabel('Amount').getByText('KES').waitFor();
+  await press(page, '7');
+  await page.locator('.till-beside', { hasText: /rate/ }).waitFor();
+  await page.getByRole('button', { name: 'Charge' }).click();
+  await page.getByRole('alert').getByText(/rate/).waitFor();
+  t.equal((await api('GET', '/checkouts?search=Sale&status=OPEN')).data.length, 0);
+  await api('PATCH', '/account', { booksCurrency: null });
 });
 
 t.test('it is an app, and opens without a network', async (t) => {

@@ -9,7 +9,7 @@ import { Field } from './form.js';
 const LUMENS = 'XLM';
 const OTHER = 'other';
 
-interface Offered {
+export interface Offered {
   assetCode: string;
   assetIssuer: string | null;
   name: string | null;

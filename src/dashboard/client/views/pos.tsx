@@ -1,23 +1,20 @@
 /** The till: an amount is typed, its code fills the screen, and both sides see when it is paid. */
-import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useParam } from '../address.js';
-import { failureOf, type Output, useRead, useWrite } from '../api.js';
-import { grouped } from '../format.js';
+import { failureOf, type Item, useRead, useWrite } from '../api.js';
 import { installTill } from '../install.js';
-import { keyOf, useOffered } from '../parts/asset.js';
-
-const Qr = lazy(() => import('../parts/qr.js'));
-
-type Checkout = Output<'checkouts.get'>;
+import { keyOf, type Offered, useOffered } from '../parts/asset.js';
+import { Beside } from './pos-beside.js';
+import { Sale } from './pos-sale.js';
 
 /** A sale at the counter is soon over. */
 const LIFETIME_MS = 15 * 60_000;
-const LOOK_MS = 1_000;
 const KEYS = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '.', '0', '⌫'] as const;
 const MOST_DIGITS = 12;
 const MOST_DECIMALS = 7;
+/** In the address: what is typed is in the asset, though the account has a currency. */
+const IN_ASSET = 'asset';
 
 export function Pos() {
   const [id, setId] = useParam('sale');
@@ -28,6 +25,7 @@ export function Pos() {
   const isOnline = useOnline();
   return (
     <main class="till" id="content">
+      <h1 class="unseen">Point of sale</h1>
       {!isOnline && (
         <p class="callout" role="status">
           No connection: nothing can be taken until it is back.
@@ -52,35 +50,54 @@ function useOnline(): boolean {
   return isOnline;
 }
 
+const decimalsOf = (currency: string | null): number =>
+  currency === null
+    ? MOST_DECIMALS
+    : (new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 0);
+
 /** What stays an amount while it is typed. */
-function typedWith(before: string, key: (typeof KEYS)[number]): string {
+function typedWith(before: string, key: (typeof KEYS)[number], mostDecimals: number): string {
   if (key === '⌫') return before.slice(0, -1);
+  if (key === '.' && mostDecimals === 0) return before;
   const after = key === '.' && before === '' ? '0.' : before === '0' && key !== '.' ? key : before + key;
   const [whole = '', decimals, more] = after.split('.');
-  const isAmount = more === undefined && whole.length <= MOST_DIGITS && (decimals ?? '').length <= MOST_DECIMALS;
+  const isAmount = more === undefined && whole.length <= MOST_DIGITS && (decimals ?? '').length <= mostDecimals;
   return isAmount ? after : before;
 }
 
+/** An amount belongs to the unit that it was typed in: five euros are not five lumens. */
+function useTyped(unit: string | null) {
+  const [typed, setTyped] = useState({ unit, amount: '' });
+  const amount = typed.unit === unit ? typed.amount : '';
+  return { amount, setAmount: (text: string) => setTyped({ unit, amount: text }) };
+}
+
 function Entry({ begin, isOnline }: { begin: (id: string) => void; isOnline: boolean }) {
-  const [amount, setAmount] = useState('');
   const [note, setNote] = useState('');
   const [walletId, chooseWallet] = useParam('wallet');
   const [paid, choosePaid] = useParam('pay');
+  const [priced, choosePriced] = useParam('in');
+  const account = useRead('account.get', {});
+  const books = account.data?.booksCurrency ?? null;
+  const currency = priced === IN_ASSET ? null : books;
+  const { amount, setAmount } = useTyped(currency);
   const listed = useRead('wallets.list', { pageSize: 100 });
   const wallets = (listed.data?.items ?? []).filter(({ active }) => active);
   // What was chosen and is not there is not replaced: the cashier would charge for something else.
   const wallet = walletId === '' ? wallets[0] : wallets.find((each) => each.id === walletId);
   const offered = useOffered(wallet);
   const asset = paid === '' ? offered[0] : offered.find((each) => keyOf(each) === paid);
-  const missing = missingOf(listed, wallet, asset);
+  // Before the account is known, so is not what is typed.
+  const missing = missingOf(account.data ? listed : account, wallet, asset);
   const create = useWrite('checkouts.create');
   const canCharge = isOnline && Number(amount) > 0 && !create.isPending;
   const charge = async () => {
-    if (!canCharge || !wallet || !asset) return;
+    if (!canCharge || missing !== null || !wallet || !asset) return;
     try {
       const sale = await create.mutateAsync({
         ...{ walletId: wallet.id, name: note.trim() || 'Sale' },
-        ...{ assetCode: asset.assetCode, assetIssuer: asset.assetIssuer, amount: plain(amount) },
+        ...{ assetCode: asset.assetCode, assetIssuer: asset.assetIssuer },
+        ...(currency === null ? { amount: plain(amount) } : { currency, price: plain(amount) }),
         expiresAt: new Date(Date.now() + LIFETIME_MS).toISOString(),
       });
       begin(sale.id);
@@ -88,37 +105,14 @@ function Entry({ begin, isOnline }: { begin: (id: string) => void; isOnline: boo
   };
   return (
     <>
-      <header class="till-head">
-        <Link href="/checkouts">Sales</Link>
-        <select
-          aria-label="Wallet"
-          value={wallet?.id ?? ''}
-          onChange={(event) => chooseWallet(event.currentTarget.value)}
-        >
-          {!wallet && <option value="" label="Choose" selected />}
-          {wallets.map(({ id, name }) => (
-            <option key={id} value={id} selected={id === wallet?.id}>
-              {name}
-            </option>
-          ))}
-        </select>
-        <select
-          aria-label="Paid in"
-          value={asset ? keyOf(asset) : ''}
-          onChange={(event) => choosePaid(event.currentTarget.value)}
-        >
-          {!asset && <option value="" label="Choose" selected />}
-          {offered.map((each) => (
-            <option key={keyOf(each)} value={keyOf(each)} selected={each === asset}>
-              {each.assetCode}
-              {each.domain ? ` (${each.domain})` : ''}
-            </option>
-          ))}
-        </select>
-      </header>
+      <Head
+        {...{ wallets, wallet, chooseWallet, offered, asset, choosePaid, books, currency }}
+        chooseUnit={(unit) => choosePriced(unit === books ? '' : unit)}
+      />
       <output class="till-amount" aria-label="Amount">
-        {amount || '0'} {asset?.assetCode}
+        {amount || '0'} {currency ?? asset?.assetCode}
       </output>
+      {currency !== null && <Beside currency={currency} price={plain(amount)} asset={asset} wallet={wallet} />}
       <input
         class="till-note"
         aria-label="Note"
@@ -127,19 +121,7 @@ function Entry({ begin, isOnline }: { begin: (id: string) => void; isOnline: boo
         value={note}
         onInput={({ currentTarget }) => setNote(currentTarget.value)}
       />
-      <div class="till-keys">
-        {KEYS.map((key) => (
-          <button
-            key={key}
-            type="button"
-            class="plain"
-            aria-label={key === '⌫' ? 'Delete' : key}
-            onClick={() => setAmount(typedWith(amount, key))}
-          >
-            {key}
-          </button>
-        ))}
-      </div>
+      <Keys press={(key) => setAmount(typedWith(amount, key, decimalsOf(currency)))} />
       {create.error && (
         <p class="problem" role="alert">
           {failureOf(create.error).message}
@@ -163,6 +145,104 @@ function Entry({ begin, isOnline }: { begin: (id: string) => void; isOnline: boo
   );
 }
 
+/** From which wallet, in what is typed, and in what is paid. */
+function Head({
+  wallets,
+  wallet,
+  chooseWallet,
+  offered,
+  asset,
+  choosePaid,
+  books,
+  currency,
+  chooseUnit,
+}: {
+  wallets: readonly Item<'wallets.list'>[];
+  wallet: Item<'wallets.list'> | undefined;
+  chooseWallet: (id: string) => void;
+  offered: readonly Offered[];
+  asset: Offered | undefined;
+  choosePaid: (key: string) => void;
+  /** The account's currency, if it has one. */
+  books: string | null;
+  currency: string | null;
+  chooseUnit: (unit: string) => void;
+}) {
+  return (
+    <header class="till-head">
+      <Link href="/checkouts">Sales</Link>
+      <Choice
+        label="Wallet"
+        value={wallet?.id}
+        options={wallets.map(({ id, name }) => [id, name])}
+        choose={chooseWallet}
+      />
+      {books && (
+        <Choice
+          label="Typed in"
+          value={currency === null ? IN_ASSET : books}
+          options={[
+            [books, books],
+            [IN_ASSET, asset?.assetCode ?? 'Asset'],
+          ]}
+          choose={chooseUnit}
+        />
+      )}
+      <Choice
+        label="Paid in"
+        value={asset && keyOf(asset)}
+        options={offered.map((each) => [
+          keyOf(each),
+          each.domain ? `${each.assetCode} (${each.domain})` : each.assetCode,
+        ])}
+        choose={choosePaid}
+      />
+    </header>
+  );
+}
+
+function Choice({
+  label,
+  value,
+  options,
+  choose,
+}: {
+  label: string;
+  /** Undefined where what was chosen is not there. */
+  value: string | undefined;
+  options: readonly (readonly [value: string, label: string])[];
+  choose: (value: string) => void;
+}) {
+  return (
+    <select aria-label={label} value={value ?? ''} onChange={(event) => choose(event.currentTarget.value)}>
+      {value === undefined && <option value="" label="Choose" selected />}
+      {options.map(([each, text]) => (
+        <option key={each} value={each} selected={each === value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Keys({ press }: { press: (key: (typeof KEYS)[number]) => void }) {
+  return (
+    <div class="till-keys">
+      {KEYS.map((key) => (
+        <button
+          key={key}
+          type="button"
+          class="plain"
+          aria-label={key === '⌫' ? 'Delete' : key}
+          onClick={() => press(key)}
+        >
+          {key}
+        </button>
+      ))}
+    </div>
+  );
+}
+
 /** Why nothing can be charged; null where it can. */
 function missingOf(
   { data, error }: { data?: unknown; error: unknown },
@@ -177,100 +257,3 @@ function missingOf(
 
 /** As the API takes it: no point at the end. */
 const plain = (amount: string) => amount.replace(/\.$/, '');
-
-function Sale({ id, next }: { id: string; next: () => void }) {
-  const sale = useRead('checkouts.get', { id }, { refetchInterval: LOOK_MS, keepPrevious: false });
-  const { data } = sale;
-  if (!data)
-    return (
-      <div class="till-state">
-        <p>{sale.error ? failureOf(sale.error).message : 'One moment…'}</p>
-        <button type="button" class="till-main plain" onClick={next}>
-          Back
-        </button>
-      </div>
-    );
-  if (data.status === 'PAID') return <Paid sale={data} next={next} />;
-  if (data.status !== 'OPEN')
-    return (
-      <div class="till-state bad">
-        <p class="till-word">{data.status === 'EXPIRED' ? 'Not paid in time' : 'Cancelled'}</p>
-        <button type="button" class="till-main" onClick={next}>
-          Next
-        </button>
-      </div>
-    );
-  return <Waiting sale={data} failure={sale.error} next={next} />;
-}
-
-function Waiting({ sale, failure, next }: { sale: Checkout; failure: unknown; next: () => void }) {
-  const { id, name, assetCode, receivedAmount, remainingAmount } = sale;
-  // What is asked changes with what came.
-  const pay = useRead('checkouts.instructions', { id }, { refetchInterval: LOOK_MS * 5, keepPrevious: true });
-  const trouble = failure ?? pay.error;
-  const cancel = useWrite('checkouts.cancel');
-  const stop = async () => {
-    try {
-      await cancel.mutateAsync({ id });
-      next();
-    } catch {}
-  };
-  return (
-    <div class="till-state">
-      <p class="till-amount">
-        {grouped(remainingAmount ?? '')} {assetCode}
-      </p>
-      <p>
-        <bdi>{name}</bdi>
-        {receivedAmount !== '0' && `, ${receivedAmount} ${assetCode} came already`}
-      </p>
-      <div class="till-code">
-        {pay.data && !pay.error && (
-          <Suspense fallback={<div class="qr" />}>
-            <Qr text={pay.data.uri} label="Scan to pay" />
-          </Suspense>
-        )}
-      </div>
-      <p role="status">{trouble ? failureOf(trouble).message : 'Waiting for the payment…'}</p>
-      {cancel.error && (
-        <p class="problem" role="alert">
-          {failureOf(cancel.error).message}
-        </p>
-      )}
-      <button type="button" class="plain" aria-disabled={cancel.isPending} onClick={() => void stop()}>
-        Cancel
-      </button>
-    </div>
-  );
-}
-
-/** Seen from both sides of the counter: once upright, once upside down. */
-function Paid({ sale: { name, assetCode, receivedAmount, excessAmount }, next }: { sale: Checkout; next: () => void }) {
-  const words = (
-    <>
-      <span class="till-word">Paid</span>
-      <span>
-        {grouped(receivedAmount)} {assetCode}
-      </span>
-    </>
-  );
-  return (
-    <div class="till-state good">
-      <p class="till-over" aria-hidden="true">
-        {words}
-      </p>
-      <p role="status">
-        {words}
-        <bdi>{name}</bdi>
-        {excessAmount && (
-          <span>
-            {excessAmount} {assetCode} too much
-          </span>
-        )}
-      </p>
-      <button type="button" class="till-main" onClick={next}>
-        Next
-      </button>
-    </div>
-  );
-}
