@@ -85,7 +85,8 @@ export function createWallets({ at, passphrase, texts, files, main }) {
     dialog.rest(false);
   };
   const showPayment = (wallet) => {
-    dialog.show(...payment({ texts, wallet, offer: offer(), pay, showChoices }));
+    const askWays = (terms) => post(at('/ways'), terms);
+    dialog.show(...payment({ texts, wallet, offer: offer(), askWays, pay, say: dialog.say, showChoices }));
     dialog.rest(false);
   };
 
