@@ -54,7 +54,7 @@ async function main(): Promise<void> {
     await context.close();
     process.exit(0);
   }
-  const demo = role === 'worker' ? null : await createDemo(context, { clock, newId: createIds(clock) });
+  const demo = role === 'worker' ? null : await createDemo(context, { clock, newId: createIds(clock), log });
 
   const { url, publicUrl, localLedger } = context;
   say('');

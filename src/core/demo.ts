@@ -1,9 +1,12 @@
-/** The demo of a first start: an account with an API key, a wallet that exists on the local ledger, products, links, a checkout. */
+/** The demo of a first start: an account with an API key, a wallet that exists on the local ledger, products, links, a checkout, and a
+ *  market. */
 
+import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
 import { openAccount } from '../services/account.js';
 import type { Context } from './context.js';
+import { openMarket } from './demo-market.js';
 
 export interface Demo {
   apiKey: string;
@@ -18,14 +21,14 @@ const LEASE_MS = 60_000;
 /** Null when there is an account already, or no built-in ledger to play on. */
 export async function createDemo(
   { services, stores, localLedger }: Pick<Context, 'services' | 'stores' | 'localLedger'>,
-  { clock, newId }: { clock: Clock; newId: NewId },
+  { clock, newId, log }: { clock: Clock; newId: NewId; log: Logger },
 ): Promise<Demo | null> {
   if (!localLedger) return null;
   const isEmpty = async () => (await stores.system.accounts.list({ page: 1, pageSize: 1 })).meta.total === 0;
   if (!(await isEmpty()) || !(await stores.system.leases.hold('demo', newId('acct'), LEASE_MS))) return null;
   if (!(await isEmpty())) return null;
 
-  const { address } = await localLedger.client.fund();
+  const { address, secret } = await localLedger.client.fund();
   const { account, apiKey } = await openAccount(
     { accounts: stores.system.accounts, apiKeys: services.apiKeys, clock, newId },
     'Demo',
@@ -63,5 +66,7 @@ export async function createDemo(
     quantity: 2,
     reference: 'order-1',
   });
+  // A start does not wait for the ledgers that it takes.
+  void openMarket(localLedger.client, secret).catch((error: unknown) => log.debug({ err: error }, 'no demo market'));
   return { apiKey: apiKey.key, pageUrl: link.url, checkoutUrl: checkout.url };
 }

@@ -2,6 +2,7 @@
 import { Asset, Keypair, Operation, type Transaction, TransactionBuilder } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { networkInfo } from '../../contracts/networks.js';
+import { openMarket } from '../../src/core/demo-market.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
@@ -305,6 +306,22 @@ t.test('only a payment that brings the asset of the page is handed on', async (t
     path: [],
   };
   t.match(await made(Operation.pathPaymentStrictSend(sending)), { status: 422 }, 'what arrives would not be certain');
+});
+
+t.test('the demo has a market, which any account can use', async (t) => {
+  const till = await client.fund();
+  await openMarket(client, till.secret);
+  const payer = await client.fund();
+  const { assetIssuer } = await client.issue({ code: 'EURC', amount: '50', toSecret: payer.secret });
+  const { product } = await startSelling(service);
+  const checkout = (await service.api('POST', '/checkouts', { productId: product.id })).data;
+  const ways = await post(`/c/${checkout.slug}/ways`, { account: payer.address });
+  t.match(ways.data.slice(1), [{ assetCode: 'EURC', assetIssuer, balance: '50', cost: '6.275' }]);
+  const { balances } = await client.server.loadAccount(till.address);
+  t.same(
+    balances.map((line) => ('asset_code' in line ? line.asset_code : 'XLM')),
+    ['EURC', 'USDC', 'XLM'],
+  );
 });
 
 t.test('ways count in the public limit, as pages do', async (t) => {
