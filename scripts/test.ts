@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import { MongoUnavailableError, openMongo } from '../src/mongod/index.js';
 import { CACHE_DIR } from '../test/helpers/mongo.js';
@@ -94,6 +95,14 @@ function totals(tap: string): { passed: number; failed: number } {
   return { passed: number('pass'), failed: number('fail') };
 }
 
+/** Each test drops a database of some 250 files, which mongod keeps open for as long as it keeps history: in the five minutes of its default there are more
+ *  than it may open, and then it ends. */
+async function keepLittleHistory(uri: string): Promise<void> {
+  const client = await mongo.MongoClient.connect(uri);
+  await client.db('admin').command({ setParameter: 1, minSnapshotHistoryWindowInSeconds: 60 });
+  await client.close();
+}
+
 async function main(): Promise<number> {
   const workDir = mkdtempSync(join(tmpdir(), 'stellar-collect-test-'));
   const tapFile = join(workDir, 'results.tap');
@@ -108,7 +117,7 @@ async function main(): Promise<number> {
   const runs = (name: string) => files.some((file) => file.includes(name));
   if (runs('browser')) needProgram('chromium-headless-shell', 'chromium-headless-shell', ['chromium', 'google-chrome']);
   if (runs('e2e')) needProgram('php', 'php-cli');
-  const mongo = await openMongo({
+  const database = await openMongo({
     uri: null,
     dataDir: workDir,
     cacheDir: CACHE_DIR,
@@ -116,14 +125,15 @@ async function main(): Promise<number> {
     onProgress: (line) => console.log(line),
   });
   try {
-    const code = await runTap({ TEST_MONGODB_URI: mongo.uri }, tapFile);
+    await keepLittleHistory(database.uri);
+    const code = await runTap({ TEST_MONGODB_URI: database.uri }, tapFile);
     const tap = existsSync(tapFile) ? readFileSync(tapFile, 'utf8') : '';
     const { passed, failed } = totals(tap);
     for (const line of failures(tap)) console.log(line);
     console.log(`\n${passed} passed, ${failed} failed`);
     return passed === 0 || failed > 0 ? 1 : code;
   } finally {
-    await mongo.close();
+    await database.close();
     // A mongod that is slow to end may still write into it.
     rmSync(workDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   }
