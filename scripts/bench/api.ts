@@ -1,6 +1,8 @@
 /** The API beside a server written by hand, each in a process of its own, with the same client, on the same MongoDB. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { pairKey } from '../../src/domain/rate-pair.js';
+import type { RateSampleDoc } from '../../src/stores/rate-samples.js';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { startTestService } from '../../test/helpers/service.js';
 import { confine } from './cpu-share.js';
@@ -32,6 +34,31 @@ async function load(plan: LoadPlan): Promise<number> {
 
 type Subjects = LoadPlan['subjects'];
 type Asked = Pick<LoadPlan, 'method' | 'body' | 'subjects'> & { path: string };
+
+const PAIR = { currency: 'EUR', asset: { code: 'XLM', issuer: null }, network: 'LOCAL' } as const;
+
+/** The same order of a wallet, priced in the asset and in a currency. */
+function pricedCheckouts(wallets: Subjects): [Asked, Asked] {
+  const order = { walletId: '{id}', name: 'Order 1042', assetCode: PAIR.asset.code, reference: 'order-1042' };
+  const post = (price: object): Asked => ({
+    ...{ method: 'POST', path: '/checkouts', body: JSON.stringify({ ...order, ...price }), subjects: wallets },
+  });
+  return [post({ amount: '20' }), post({ currency: PAIR.currency, price: '5.00' })];
+}
+
+/** Fresh for ten minutes. */
+function sampleOfNow(): RateSampleDoc {
+  const at = new Date();
+  const pair = pairKey(PAIR);
+  const from = { at, ledger: 1 };
+  return { _id: `${pair} ${at.toISOString()}`, pair, rate: '0.25', at, from, source: 'bench', isHourly: true };
+}
+
+/** Requests a second of these, to one process. */
+const measureOne =
+  (base: string, { path, ...what }: Asked) =>
+  () =>
+    load({ ...what, url: base + path, connections: CONNECTIONS, ms: MS });
 
 /** What is asked for: any of the products, any page of them, and something new for any of them. */
 function requestsOf(products: Subjects, wallets: Subjects): [string, Asked][] {
@@ -114,6 +141,15 @@ export async function api(): Promise<Section> {
       rows.push(row);
       console.log(`  ${JSON.stringify(row)}`);
     };
+    const [inAsset, inCurrency] = pricedCheckouts(mine.wallets);
+    await database.db.collection<RateSampleDoc>('rateSamples').insertOne(sampleOfNow());
+    const priced = await beside(ROUNDS, measureOne(ours, inCurrency), measureOne(ours, inAsset));
+    add({
+      name: 'POST a checkout in a currency beside one in its asset',
+      values: { 'in a currency/s': priced.ours, 'in its asset/s': priced.theirs, 'ratio to asset': priced.ratio },
+      ratio: null,
+    });
+    await database.db.collection('checkouts').deleteMany({});
     const inSeveral = ofSeveral
       .filter(([name]) => !name.includes('list'))
       .map(([name, what]): [string, Asked] => [`${name}, in ${ACCOUNTS} accounts`, what]);
