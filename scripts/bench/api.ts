@@ -1,7 +1,9 @@
 /** The API beside a server written by hand, each in a process of its own, with the same client, on the same MongoDB. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import type { mongo } from 'mongoose';
 import { pairKey } from '../../src/domain/rate-pair.js';
+import type { RatePairDoc } from '../../src/stores/rate-pairs.js';
 import type { RateSampleDoc } from '../../src/stores/rate-samples.js';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { startTestService } from '../../test/helpers/service.js';
@@ -46,12 +48,18 @@ function pricedCheckouts(wallets: Subjects): [Asked, Asked] {
   return [post({ amount: '20' }), post({ currency: PAIR.currency, price: '5.00' })];
 }
 
-/** Fresh for ten minutes. */
-function sampleOfNow(): RateSampleDoc {
+/** Stores a sample of the pair, as a sampler does. It is fresh for ten minutes. */
+async function sampleNow(db: mongo.Db): Promise<void> {
   const at = new Date();
   const pair = pairKey(PAIR);
-  const from = { at, ledger: 1 };
-  return { _id: `${pair} ${at.toISOString()}`, pair, rate: '0.25', at, from, source: 'bench', isHourly: true };
+  const sample = { pair, rate: '0.25', at, from: { at, ledger: 1 }, source: 'bench', isHourly: true };
+  await db.collection<RateSampleDoc>('rateSamples').insertOne({ _id: `${pair} ${at.toISOString()}`, ...sample });
+  const { currency, asset, network } = PAIR;
+  const later = new Date(at.getTime() + 30 * 86_400_000);
+  await db.collection<RatePairDoc>('ratePairs').insertOne({
+    ...{ _id: pair, currency, assetCode: asset.code, assetIssuer: asset.issuer, network, openedBy: 'bench' },
+    ...{ openedAt: at, dueAt: later, neededUntil: later, sampledAt: at, unconfirmed: null, trouble: null },
+  });
 }
 
 /** Requests a second of these, to one process. */
@@ -142,7 +150,7 @@ export async function api(): Promise<Section> {
       console.log(`  ${JSON.stringify(row)}`);
     };
     const [inAsset, inCurrency] = pricedCheckouts(mine.wallets);
-    await database.db.collection<RateSampleDoc>('rateSamples').insertOne(sampleOfNow());
+    await sampleNow(database.db);
     const priced = await beside(ROUNDS, measureOne(ours, inCurrency), measureOne(ours, inAsset));
     add({
       name: 'POST a checkout in a currency beside one in its asset',

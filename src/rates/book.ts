@@ -55,7 +55,7 @@ export type RateBook = ReturnType<typeof createRateBook>;
 export interface RateBookDeps {
   rateSamples: Pick<RateSampleStore, 'newest' | 'between'>;
   ownRates: OwnRateStore;
-  accounts: Pick<AccountStore, 'byId' | 'withBooks'>;
+  accounts: Pick<AccountStore, 'byId' | 'markupOf' | 'withBooks'>;
   clock: Pick<Clock, 'now'>;
   lockMs: number;
   maxAgeMs: number;
@@ -71,17 +71,16 @@ export function createRateBook(deps: RateBookDeps) {
   async function current(accountId: string, pair: Pair): Promise<CurrentRate | null> {
     const now = clock.now();
     const ahead = (from: Date) => new Date(from.getTime() + lockMs);
-    const [own, sample, account] = await Promise.all([
+    const [own, sample, markup] = await Promise.all([
       ownRates.newest(accountId, pairKey(pair)),
       rateSamples.newest(pairKey(pair)),
-      accounts.byId(accountId),
+      accounts.markupOf(accountId),
     ]);
     if (own?.rate && (own.until === null || own.until > now)) {
       const shown = { rate: parseRate(own.rate)!, at: own.at, source: OWN_SOURCE };
       return { ...shown, stale: false, validUntil: ahead(now) };
     }
-    const rate =
-      sample && account && lowerRate(parseRate(sample.rate)!, percentOf(account.rateMarkups?.at(-1)?.percent));
+    const rate = sample && lowerRate(parseRate(sample.rate)!, percentOf(markup));
     if (!rate) return null;
     const stale = now.getTime() - sample.at.getTime() > maxAgeMs;
     return { rate, at: sample.at, source: sample.source, stale, validUntil: ahead(sample.at) };

@@ -4,6 +4,7 @@ import type { NoticeKind } from '../../contracts/notifications.js';
 import type { Brand } from '../domain/brand.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
+import { createSharedRead } from './turn-loader.js';
 
 export interface AccountDoc {
   _id: string;
@@ -118,6 +119,15 @@ export function createAccountStore(connection: mongoose.Connection) {
         await accounts.collection.insertOne(account as never);
       },
       byId,
+      /** By how many percent the account's rates are lower now; undefined where it never said. */
+      markupOf: createSharedRead(String, async (id: string) => {
+        const projection = { _id: 0, rateMarkups: { $slice: -1 } };
+        const found = await accounts.collection.findOne<Pick<AccountDoc, 'rateMarkups'>>(
+          { _id: id as never },
+          { projection },
+        );
+        return found?.rateMarkups?.[0]?.percent;
+      }),
       /** Those of these accounts that keep books in a currency, or did. */
       withBooks: (ids: readonly string[], session: Session) =>
         accounts

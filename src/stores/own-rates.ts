@@ -3,6 +3,7 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
+import { createSharedRead } from './turn-loader.js';
 import { stampSchema } from './wallets.js';
 
 export interface OwnRateDoc {
@@ -52,7 +53,12 @@ export type AccountOwnRates = ReturnType<ReturnType<typeof createOwnRateStore>['
 export function createOwnRateStore(connection: mongoose.Connection) {
   const rates = connection.model<OwnRateDoc>('OwnRate', ownRateSchema);
   const collection = rates.collection as unknown as mongoose.mongo.Collection<OwnRateDoc>;
-  const newest = (accountId: string, pair: string) => collection.findOne({ accountId, pair }, { sort: NEWEST_FIRST });
+  const read = createSharedRead(
+    ({ accountId, pair }) => `${accountId} ${pair}`,
+    ({ accountId, pair }: Pick<OwnRateDoc, 'accountId' | 'pair'>) =>
+      collection.findOne({ accountId, pair }, { sort: NEWEST_FIRST }),
+  );
+  const newest = (accountId: string, pair: string) => read({ accountId, pair });
   return {
     ensureIndexes: () => makeIndexes(rates),
 

@@ -3,6 +3,7 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { isDuplicateKey, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS } from './database.js';
+import { createSharedRead } from './turn-loader.js';
 
 export interface RatePairDoc {
   /** `pairKey`. */
@@ -53,7 +54,7 @@ export function createRatePairStore(connection: mongoose.Connection) {
   const collection = pairs.collection as unknown as mongoose.mongo.Collection<RatePairDoc>;
   return {
     ensureIndexes: () => makeIndexes(pairs),
-    byId: (id: string) => collection.findOne({ _id: id }),
+    byId: createSharedRead(String, (id: string) => collection.findOne({ _id: id })),
     all: () => collection.find({}, { sort: { _id: 1 } }).toArray(),
     /** Those without a sample, the longest first. */
     troubled: (limit: number) =>

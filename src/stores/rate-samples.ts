@@ -3,6 +3,7 @@
 import mongoose from 'mongoose';
 import type { LedgerStamp } from '../domain/terms.js';
 import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
+import { createSharedRead } from './turn-loader.js';
 import { stampSchema } from './wallets.js';
 
 export interface RateSampleDoc {
@@ -50,6 +51,7 @@ export function createRateSampleStore(connection: mongoose.Connection) {
     const isHourly = last === null || hourOf(last.at) !== hourOf(sample.at);
     return { _id: `${sample.pair} ${sample.at.toISOString()}`, ...sample, isHourly };
   };
+  const newest = createSharedRead(String, (pair: string) => collection.findOne({ pair }, { sort: NEWEST_FIRST }));
   return {
     ensureIndexes: () => makeIndexes(samples),
     /** The first of two that are taken at the same moment stays. */
@@ -61,8 +63,7 @@ export function createRateSampleStore(connection: mongoose.Connection) {
       return doc;
     },
     /** Null where the pair was never sampled. */
-    newest: (pair: string, session?: Session) =>
-      collection.findOne({ pair }, { ...(session ? { session } : {}), sort: NEWEST_FIRST }),
+    newest,
     /** Those that were the newest at some time between, oldest first: the last one before as well. */
     async between(pair: string, from: Date, to: Date, session?: Session): Promise<RateSampleDoc[]> {
       const options = session ? { session } : {};

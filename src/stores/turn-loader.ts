@@ -12,3 +12,19 @@ export const createTurnLoader = <Key, Value>(read: DataLoader.BatchLoadFn<Key, V
     maxBatchSize: MAX_KEYS,
     batchScheduleFn: (dispatch) => setImmediate(dispatch),
   });
+
+/** One read for all that ask for the same in a turn. @param nameOf equal for what is the same */
+export function createSharedRead<Key, Value>(nameOf: (key: Key) => string, read: (key: Key) => Promise<Value>) {
+  const loader = createTurnLoader<Key, Value>((keys) => {
+    const reads = new Map<string, Promise<Value>>();
+    return Promise.all(
+      keys.map((key) => {
+        const name = nameOf(key);
+        const found = reads.get(name) ?? read(key);
+        reads.set(name, found);
+        return found.catch((error: Error) => error);
+      }),
+    );
+  });
+  return (key: Key): Promise<Value> => loader.load(key);
+}
