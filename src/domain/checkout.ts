@@ -48,6 +48,8 @@ export interface Returned extends Place {
   stroops: bigint;
   /** What they had counted for. */
   counted: bigint;
+  /** The order was complete by then, as far as was known: they go on counting. */
+  countsOn?: boolean;
 }
 
 /** A payment that names the checkout. */
@@ -61,7 +63,13 @@ export interface CheckoutPayment extends Place {
   productActive: boolean;
   /** What counts already, in the units of the price, and comes after it on the ledger, in that order: there is some where it was read late. Null for one that is assigned, which is
    *  judged by what is due at that moment. */
-  later: readonly { amount: bigint; closedAt: Date }[] | null;
+  later: readonly Counted[] | null;
+}
+
+/** A payment that counts. */
+export interface Counted extends Pick<Place, 'closedAt' | 'operationId'> {
+  /** In the units of the price. */
+  amount: bigint;
 }
 
 /** What a payment does. */
@@ -83,7 +91,7 @@ export const excessOf = ({ amount, received }: Pick<Checkout, 'amount' | 'receiv
  *  before it; once the checkout is PAID, what those left that are before this one on the ledger. */
 export function judgeForCheckout(checkout: Checkout, payment: CheckoutPayment): CheckoutJudgement {
   const { amount, by = null } = payment;
-  const asOf = beforeReturnsAfter(checkout, payment);
+  const asOf = completeBy(checkout, payment);
   const due = dueBefore(asOf, payment, payment.later);
   const isTaken = isAcceptedWith(checkout, payment);
   const refusal = isTaken ? null : refusalOf(checkout, payment, due);
@@ -119,19 +127,23 @@ const withCounted = (checkout: Checkout, counts: bigint, stroops: bigint, excess
   excess: checkout.excess + excess,
 });
 
-/** The checkout as it was before what was sent back after this place. */
-function beforeReturnsAfter(checkout: Checkout, place: Place): Checkout {
-  const isSince = ({ closedAt, operationId }: Returned) => {
-    const ms = closedAt.getTime() - place.closedAt.getTime();
-    return ms > 0 || (ms === 0 && BigInt(operationId) > BigInt(place.operationId));
-  };
-  const after = checkout.returned.filter(isSince);
+type Ordered = Pick<Place, 'closedAt' | 'operationId'>;
+
+/** Greater than 0 where the first is later on the ledger. */
+function compare(one: Ordered, other: Ordered): number {
+  const ms = one.closedAt.getTime() - other.closedAt.getTime();
+  return ms || Number(BigInt(one.operationId) - BigInt(other.operationId));
+}
+
+/** The checkout as if the order had been complete by this place: what was sent back after it counts on. */
+function completeBy(checkout: Checkout, place: Place): Checkout {
+  const after = checkout.returned.filter((each) => !each.countsOn && compare(each, place) > 0);
   if (after.length === 0) return checkout;
   return {
     ...checkout,
     received: after.reduce((sum, { counted }) => sum + counted, checkout.received),
     paidIn: after.reduce((sum, { stroops }) => sum + stroops, checkout.paidIn),
-    returned: checkout.returned.filter((each) => !isSince(each)),
+    returned: checkout.returned.map((each) => (after.includes(each) ? { ...each, countsOn: true } : each)),
   };
 }
 
@@ -139,23 +151,40 @@ function beforeReturnsAfter(checkout: Checkout, place: Place): Checkout {
 const MOST_RETURNED = 1000;
 
 /** Money of a payment that counted was sent back: where the order was not complete by then it no longer counts, whether it is PAID by now or not.
+ *  Then what was sent back later, and read before, may have been sent back of an order that was not complete either.
  *  @param returned what counted of it
  *  @param later what counts already and comes after it on the ledger: there is some where it was read late
  *  @returns the same object when nothing changed */
-export function giveBack(checkout: Checkout, returned: Returned, later: readonly { amount: bigint }[]): Checkout {
+export function giveBack(checkout: Checkout, returned: Returned, later: readonly Counted[]): Checkout {
   if (returned.stroops <= 0n) return checkout;
+  const noted = (entry: Returned) => ({ ...checkout, returned: [...checkout.returned, entry].slice(-MOST_RETURNED) });
+  if (wasComplete(checkout, returned, later)) return noted({ ...returned, countsOn: true });
+  const since = checkout.returned.filter((each) => each.countsOn && compare(each, returned) > 0).sort(compare);
+  return since.reduce(
+    (before, each) => {
+      const laterThanIt = later.filter((counted) => compare(counted, each) > 0);
+      return wasComplete(before, each, laterThanIt) ? before : takenOff(before, each);
+    },
+    takenOff(noted(returned), returned),
+  );
+}
+
+/** Whether the order was complete when this was sent back. */
+function wasComplete(checkout: Checkout, returned: Returned, later: readonly Counted[]): boolean {
   const { status, acceptedFrom } = checkout;
+  if (status !== 'PAID') return false;
   // What may have been sent back after an acceptance was: it is the merchant's own word that nothing is due.
   const isAccepted = acceptedFrom !== null && sideOf(returned, acceptedFrom) !== 'before';
-  const wasComplete = isAccepted || dueBefore(beforeReturnsAfter(checkout, returned), returned, later) === 0n;
-  if (status === 'PAID' && wasComplete) return checkout;
-  return {
-    ...checkout,
-    received: checkout.received - returned.counted,
-    paidIn: checkout.paidIn - returned.stroops,
-    returned: [...checkout.returned, returned].slice(-MOST_RETURNED),
-  };
+  return isAccepted || dueBefore(completeBy(checkout, returned), returned, later) === 0n;
 }
+
+/** @param returned one of those of the checkout */
+const takenOff = (checkout: Checkout, returned: Returned): Checkout => ({
+  ...checkout,
+  received: checkout.received - returned.counted,
+  paidIn: checkout.paidIn - returned.stroops,
+  returned: checkout.returned.map((each) => (each === returned ? { ...each, countsOn: false } : each)),
+});
 
 const sumOf = (payments: readonly { amount: bigint }[]): bigint =>
   payments.reduce((sum, { amount }) => sum + amount, 0n);
@@ -168,7 +197,7 @@ function dueBefore(checkout: Checkout, place: Place, later: readonly { amount: b
   if (status !== 'PAID' || later === null) return remainingOf(checkout);
   if (acceptedFrom !== null && isAfter(place, acceptedFrom)) return 0n;
   // Checkouts that were accepted before `acceptedFrom` was kept do not tell when.
-  if (acceptedFrom === null && returned.length === 0 && later.length === 0) return 0n;
+  if (acceptedFrom === null && returned.every(({ countsOn }) => countsOn) && later.length === 0) return 0n;
   const before = received - sumOf(later);
   return remainingOf({ status: 'OPEN', amount, received: before > 0n ? before : 0n });
 }

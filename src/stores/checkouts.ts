@@ -60,8 +60,15 @@ export interface CheckoutDoc {
   /** In a currency: stroops that counted, and those beyond what was asked for. Missing for none, or without a currency. */
   paidIn?: string;
   excess?: string;
-  /** What was sent back before it was PAID; stroops in decimal text. Missing means none. */
-  returned?: { ledger: number; closedAt: Date; operationId: string; stroops: string; counted?: string }[];
+  /** What was sent back, as `Returned` tells; stroops in decimal text. Missing means none. */
+  returned?: {
+    ledger: number;
+    closedAt: Date;
+    operationId: string;
+    stroops: string;
+    counted?: string;
+    countsOn?: boolean;
+  }[];
   /** All payments, whatever their status. */
   paymentCount: number;
   expiresAt: Date;
@@ -117,7 +124,10 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
     returned: {
       type: [
         new mongoose.Schema(
-          { ledger: Number, closedAt: Date, operationId: String, stroops: String, counted: String },
+          {
+            ...{ ledger: Number, closedAt: Date, operationId: String, stroops: String, counted: String },
+            countsOn: { type: Boolean, required: false },
+          },
           PART_OPTIONS,
         ),
       ],

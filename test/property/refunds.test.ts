@@ -4,6 +4,7 @@ import t from 'tap';
 import {
   type Checkout,
   type CheckoutPayment,
+  type Counted,
   giveBack,
   judgeForCheckout,
   type Returned,
@@ -91,7 +92,7 @@ t.test(
           one!.received === other!.received &&
           one!.received + total === received &&
           sum(one!.returned.map((back) => back.stroops)) === total &&
-          each.reduce(sentBack, paid) === paid &&
+          each.reduce(sentBack, paid).received === received &&
           sentBack(checkout, {
             ...(each[0] ?? { ledger: 1, closedAt: at(1), operationId: '1', counted: 0n }),
             stroops: 0n,
@@ -142,7 +143,7 @@ const COSTS = 1000n;
 
 function readAll(steps: readonly Step[]) {
   let checkout = open(COSTS, 0n);
-  const counted: { nth: number; amount: bigint; closedAt: Date }[] = [];
+  const counted: (Counted & { nth: number })[] = [];
   const verdicts = new Map<number, string>();
   for (const step of steps) {
     const { nth } = step;
@@ -154,7 +155,7 @@ function readAll(steps: readonly Step[]) {
       const payment = { ...place, asset: XLM, amount: step.pays, productActive: true, later };
       const { verdict, after } = judgeForCheckout(checkout, payment);
       checkout = after;
-      if (verdict.status !== 'REJECTED') counted.push({ nth, amount: step.pays, closedAt: place.closedAt });
+      if (verdict.status !== 'REJECTED') counted.push({ nth, amount: step.pays, ...place });
       verdicts.set(nth, [verdict.status, verdict.expectedAmount, verdict.excessAmount, verdict.shortfallAmount].join());
     }
   }
@@ -182,5 +183,27 @@ t.test('what comes after a refund is judged by what was due then, however late t
     { numRuns: 3000 },
   );
   t.ok(lateAndPaid > 100, `${lateAndPaid} were PAID before`);
+  t.end();
+});
+
+t.test('what counts of a paid order is the same, whichever of two refunds is read first', (t) => {
+  const pays = fc.bigInt(1n, 800n);
+  let lateAndPaid = 0;
+  fc.assert(
+    fc.property(pays, pays, fc.array(pays, { minLength: 1, maxLength: 3 }), pays, (paid, back, others, back2) => {
+      const refund: Step = { nth: 2, sendsBack: back < paid ? back : paid };
+      const payments: Step[] = others.map((each, index) => ({ nth: index + 3, pays: each }));
+      const second: Step = { nth: 9, sendsBack: back2 < others[0]! ? back2 : others[0]! };
+      const first: Step = { nth: 1, pays: paid };
+      const inOrder = readAll([first, refund, ...payments, second]);
+      const before = readAll([first, ...payments, second]);
+      if ([...before.verdicts.values()].some((verdict) => verdict.startsWith('REJECTED'))) return true;
+      const late = readAll([first, ...payments, second, refund]);
+      if (before.checkout.status === 'PAID' && inOrder.checkout.status === 'OPEN') lateAndPaid += 1;
+      return late.checkout.received === inOrder.checkout.received;
+    }),
+    { numRuns: 3000 },
+  );
+  t.ok(lateAndPaid > 100, `${lateAndPaid} would not have been PAID in order`);
   t.end();
 });

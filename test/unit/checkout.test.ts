@@ -49,7 +49,11 @@ const expired = (changes: Partial<Checkout> = {}) => open({ status: 'EXPIRED', .
 /** As what is left of it. */
 const asSum = ({ asset, amount }: CheckoutPayment) => ({ asset, stroops: amount, counts: amount });
 /** Counts already, of a ledger that closed in second `s`. */
-const counts = (text: string, s: number) => ({ amount: xlm(text), closedAt: second(s) });
+const counts = (text: string, s: number) => ({
+  amount: xlm(text),
+  closedAt: second(s),
+  operationId: String((1000 + s) * 2 ** 32 + 4097),
+});
 /** Closed in second `s`, in ledger 1000 + s. */
 const pays = (text: string, s = 30, changes: Partial<CheckoutPayment> = {}): CheckoutPayment => ({
   ledger: 1000 + s,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { formatAmount, parseAmount } from '../../src/domain/amount.js';
 import { NATIVE } from '../../src/domain/asset.js';
-import { type Checkout, judgeForCheckout, remainingOf } from '../../src/domain/checkout.js';
+import { type Checkout, type Counted, judgeForCheckout, remainingOf } from '../../src/domain/checkout.js';
 import { measure } from '../../src/domain/pricing.js';
 import { askedFor, formatRate, parseRate, type Rate, toRate } from '../../src/domain/rate.js';
 import { type RateHistory, type ShownRate, shownWithin } from '../../src/domain/shown-rates.js';
@@ -204,16 +204,16 @@ interface Part {
 /** In the order of `read`, each with what counts already of those that come after it on the ledger. */
 function payParts(price: bigint, parts: readonly Part[], read: readonly number[]) {
   let checkout = order(price);
-  const counted: { nth: number; amount: bigint; closedAt: Date }[] = [];
+  const counted: (Counted & { nth: number })[] = [];
   for (const nth of read) {
     const { rates: all, amount } = parts[nth]!;
-    const closedAt = new Date(T + nth * 1000);
+    const place = { closedAt: new Date(T + nth * 1000), operationId: `${nth + 1}` };
     const later = counted.filter((each) => each.nth > nth).sort((a, b) => a.nth - b.nth);
     const { verdict, after } = judgeForCheckout(checkout, {
-      ...{ ledger: 100 + nth, closedAt, operationId: `${nth + 1}`, asset: NATIVE, amount, productActive: true, later },
+      ...{ ledger: 100 + nth, ...place, asset: NATIVE, amount, productActive: true, later },
       by: { currency: 'EUR', rates: all },
     });
-    if (verdict.status !== 'REJECTED') counted.push({ nth, amount: verdict.value!.amount, closedAt });
+    if (verdict.status !== 'REJECTED') counted.push({ nth, amount: verdict.value!.amount, ...place });
     checkout = after;
   }
   return checkout;
