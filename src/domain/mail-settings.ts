@@ -40,7 +40,7 @@ function serverOf(text: string): Omit<MailSettings, 'from'> {
     port: port === '' ? PORTS[protocol as keyof typeof PORTS] : Number(port),
     secure: protocol === 'smtps:',
     auth: username === '' ? null : { user: decoded(username), pass: decoded(password) },
-    isLoopback: host === 'localhost' || host.endsWith('.localhost') || host === '::1' || /^127\./.test(host),
+    isLoopback: /^(?:localhost|.*\.localhost|::1|127(?:\.\d+){3})$/.test(host),
   };
 }
 

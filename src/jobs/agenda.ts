@@ -3,6 +3,7 @@
  *  Agenda's locks expire, go by the clocks of the processes, and say nothing about what a handler that lost its lock still does. So a handler may be
  *  called while the job runs already: within a process there is one run at a time all the same, and between processes the data decides (leases,
  *  claims, unique keys). */
+import { setMaxListeners } from 'node:events';
 import { MongoBackend } from '@agendajs/mongo-backend';
 import { Agenda, InMemoryNotificationChannel } from 'agenda';
 import type mongoose from 'mongoose';
@@ -45,6 +46,8 @@ export async function startJobs(deps: {
 }): Promise<Jobs> {
   const { db, store, jobs, processId, log } = deps;
   const ended = new AbortController();
+  // Every job listens for it.
+  setMaxListeners(0, ended.signal);
   const running = new Map<string, Promise<Next>>();
   const agenda = new Agenda({
     backend: new MongoBackend({ mongo: db as never, collection: AGENDA_COLLECTION }),

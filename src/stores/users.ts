@@ -103,6 +103,7 @@ export function createUserStore(connection: mongoose.Connection) {
       async ownersToTell(accountId: string, session: Session): Promise<string[]> {
         const owners = await collection
           .find({ accountId, role: 'OWNER', email: { $gt: '' } }, { session, projection: { email: 1 } })
+          .sort({ _id: 1 })
           .toArray();
         return owners.flatMap(({ email }) => email ?? []);
       },

@@ -126,6 +126,7 @@ const VIEWS = {
   webhook: `/webhooks/${hook.id}`,
   'new-webhook': '/webhooks/new',
   currencies: '/currencies',
+  notifications: '/notifications',
   'api-keys': '/api-keys',
   'new-api-key': '/api-keys/new',
   unknown: '/no/such/view',

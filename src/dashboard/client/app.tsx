@@ -15,6 +15,7 @@ import { Currencies } from './views/currencies.js';
 import { Invite } from './views/invite.js';
 import { Link as PaymentLink } from './views/link.js';
 import { Links, NewLink } from './views/links.js';
+import { Notifications } from './views/notifications.js';
 import { Overview } from './views/overview.js';
 import { Payment } from './views/payment.js';
 import { Payments } from './views/payments.js';
@@ -40,6 +41,7 @@ const WAYS: readonly (readonly [path: string, label: string, icon: IconName, nee
   ['/wallets', 'Wallets', 'wallets', 'wallets.audits'],
   ['/webhooks', 'Webhooks', 'webhooks', 'webhooks.list'],
   ['/currencies', 'Currencies', 'currencies', 'rates.list'],
+  ['/notifications', 'Notifications', 'mail', 'notifications.get'],
   ['/users', 'People', 'people', 'users.list'],
   ['/api-keys', 'API keys', 'keys', 'apiKeys.list'],
 ];
@@ -108,6 +110,7 @@ function Views({ may }: { may: readonly string[] }) {
     at('/webhooks/new', () => <NewWebhook />),
     at('/webhooks/:id', ({ id }) => <Webhook id={id} />),
     at('/currencies', () => <Currencies />),
+    at('/notifications', () => <Notifications />),
     at('/users', () => <Users />),
     at('/users/new', () => <NewUser />),
     at('/users/:id', ({ id }) => <User id={id} />),

@@ -1,5 +1,7 @@
 /** What states and reasons mean, in a merchant's words. Each table has every value of the contract: a new one does not compile without words. */
 import type { EventType } from '../../../contracts/event-kinds.js';
+import type { Language } from '../../../contracts/languages.js';
+import type { NoticeKind } from '../../../contracts/notifications.js';
 import type { PaymentReason, PaymentStatus } from '../../../contracts/payments.js';
 import type { MovementKind } from '../../../contracts/statements.js';
 import type { Item, Output } from './api.js';
@@ -125,6 +127,48 @@ export const EVENT_TYPE: Record<EventType, string> = {
   'webhook.paused': 'Another webhook was paused by itself',
 };
 export const EVENT_TYPES = Object.keys(EVENT_TYPE) as EventType[];
+
+export const NOTICE: Record<NoticeKind, { label: string; hint: string }> = {
+  'payment.completed': { label: 'A payment is complete', hint: 'One for each order or link that is paid.' },
+  'payment.unmatched': {
+    label: 'Money comes for no order',
+    hint: 'The customer left the memo out, or mistyped it. You say what it was for.',
+  },
+  'webhook.failing': {
+    label: 'Your shop system does not answer',
+    hint: 'A webhook keeps failing. Told once, until it works again.',
+  },
+  'wallet.gap': { label: 'Payments to a wallet may be missing', hint: 'A part of the ledger could not be read.' },
+  'wallet.difference': {
+    label: 'The balance of a wallet is not explained',
+    hint: 'A check found more or less than what came and went.',
+  },
+};
+
+/** What an e-mail is about. */
+export const mailWord = (kind: string): string =>
+  kind === 'receipt'
+    ? 'Receipt for a customer'
+    : kind === 'security'
+      ? 'Notice of a change, to an owner'
+      : (NOTICE[kind as NoticeKind]?.label ?? kind);
+
+/** Of receipts. */
+export const LANGUAGE: Record<Language, string> = {
+  en: 'English',
+  de: 'German',
+  es: 'Spanish',
+  fr: 'French',
+  it: 'Italian',
+  nl: 'Dutch',
+  pl: 'Polish',
+  pt: 'Portuguese',
+  tr: 'Turkish',
+  id: 'Indonesian',
+  ja: 'Japanese',
+  zh: 'Chinese',
+  ar: 'Arabic',
+};
 
 export const ROLE: Record<Item<'users.list'>['role'], { label: string; sentence: string }> = {
   OWNER: { label: 'Owner', sentence: 'Sees and changes everything.' },

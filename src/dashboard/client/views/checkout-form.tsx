@@ -1,8 +1,10 @@
 /** The form of a new checkout: from a product, or for whatever else was ordered. */
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
+import type { Language } from '../../../../contracts/languages.js';
 import { useParam } from '../address.js';
 import { failureOf, useRead, useWrite } from '../api.js';
+import { useMay } from '../parts/act.js';
 import { AssetFields } from '../parts/asset.js';
 import { ChoiceField, useChoices } from '../parts/choices.js';
 import { type Draft, useDraft } from '../parts/draft.js';
@@ -10,6 +12,7 @@ import { Tabs } from '../parts/filters.js';
 import { Field, Form, type Values } from '../parts/form.js';
 import { Page } from '../parts/page.js';
 import { say } from '../parts/toast.js';
+import { LANGUAGE } from '../words.js';
 
 const KINDS = [
   ['', 'Of a product'],
@@ -32,6 +35,8 @@ export function NewCheckout() {
   const submit = async (values: Values) => {
     const common = {
       reference: values.orNull('reference'),
+      customerEmail: values.orNull('customerEmail'),
+      language: values.text('customerEmail') ? (values.text('language') as Language) : null,
       successUrl: values.orNull('successUrl'),
       cancelUrl: values.orNull('cancelUrl'),
       expiresAt: new Date(Date.now() + Number(values.text('hours')) * HOUR_MS).toISOString(),
@@ -72,6 +77,7 @@ export function NewCheckout() {
       >
         {isFree ? <FreeFields draft={draft} /> : <ProductFields />}
         <Field name="reference" label="Your reference" isOptional hint="Such as the order’s number." />
+        <ReceiptFields />
         <Field name="hours" label="Can be paid for" options={LIFETIMES} value="24" />
         <Field
           name="successUrl"
@@ -89,6 +95,29 @@ export function NewCheckout() {
         />
       </Form>
     </Page>
+  );
+}
+
+const LANGUAGES = Object.entries(LANGUAGE);
+
+function ReceiptFields() {
+  const may = useMay('notifications.get');
+  const { data } = useRead('notifications.get', {}, { enabled: may });
+  return (
+    <>
+      <Field
+        name="customerEmail"
+        label="Customer’s e-mail"
+        isOptional
+        placeholder="ana@customer.example"
+        hint={
+          data?.sending === false
+            ? 'You find the order by it. No receipt is sent: this service has no mail server.'
+            : 'Gets a receipt once it is paid. You find the order by it.'
+        }
+      />
+      <Field name="language" label="Language of the receipt" options={LANGUAGES} value="en" />
+    </>
   );
 }
 

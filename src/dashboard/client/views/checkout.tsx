@@ -7,7 +7,7 @@ import { Badge, Code, Copy, Facts, Money, Outside, Time } from '../parts/bits.js
 import { List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { QrBlock } from '../parts/qr-block.js';
-import { CHECKOUT_STATUS } from '../words.js';
+import { CHECKOUT_STATUS, LANGUAGE } from '../words.js';
 import { partOf } from './checkouts.js';
 import { PAYMENT_COLUMNS } from './payments.js';
 
@@ -63,6 +63,8 @@ function Details({ checkout }: { checkout: Checkout }) {
               'Product',
               checkout.product && <Link href={`/products/${checkout.product.id}`}>{checkout.product.name}</Link>,
             ],
+            ['Customer', checkout.customerEmail],
+            ['Receipt in', checkout.customerEmail && LANGUAGE[checkout.language ?? 'en']],
             ['Ends', <Time key="ends" at={checkout.expiresAt} exact />],
             ['Paid', checkout.paidAt && <Time at={checkout.paidAt} exact />],
             ['Closed', checkout.closedAt && <Time at={checkout.closedAt} exact />],

@@ -1,0 +1,285 @@
+/** The queue of e-mails on a real database and a real mail server: who sends, when, how often, and in whose turn. */
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import { systemClock } from '../../src/clock.js';
+import { parseMailSettings } from '../../src/domain/mail-settings.js';
+import { createOutbox } from '../../src/events/outbox.js';
+import { createFollowEvents } from '../../src/mail/follow.js';
+import { createMailer, type MailerDeps } from '../../src/mail/mailer.js';
+import { createTellOwners } from '../../src/mail/owners.js';
+import { createRender } from '../../src/mail/render.js';
+import { createMailTransport } from '../../src/mail/transport.js';
+import type { MailDoc, MailSort } from '../../src/stores/mails.js';
+import type { UserDoc } from '../../src/stores/users.js';
+import { startMailServer } from '../helpers/mail-server.js';
+import { manualClock } from '../helpers/manual-clock.js';
+import { eventually } from '../helpers/service.js';
+import { newId, openStores } from '../helpers/stores.js';
+
+const FROM = 'pay@service.example';
+const PAYMENT = {
+  ...{ id: 'pay_x', amount: '5', assetCode: 'XLM', value: '1.20 EUR', sender: 'GSENDER', memo: 'M', network: 'PUBLIC' },
+  ...{ name: 'Tee', reference: null, closedAt: '2026-11-21T09:59:55.000Z' },
+};
+
+async function setUp(t: Test, { mostOfDay = 1000, maxAttempts = 11 } = {}) {
+  const server = await startMailServer();
+  t.teardown(() => server.close());
+  const { db, stores, transaction } = await openStores(t);
+  const { mails, accounts } = stores.system;
+  const account = async (name = 'Shop') => {
+    const _id = newId('acct');
+    await accounts.insert({ _id, name, createdAt: new Date() });
+    return _id;
+  };
+  /** As many e-mails to `to0`, `to1` …. */
+  const queue = (accountId: string, to: string, count = 1, sort: MailSort = 'notice') =>
+    transaction((session) =>
+      mails.insert(
+        Array.from({ length: count }, (_, n) => ({
+          ...{ _id: newId('mail'), accountId, sort, key: newId('evt'), to: `${to}${n}@shop.example` },
+          ...{ kind: 'payment.completed', facts: JSON.stringify(PAYMENT), createdAt: new Date(0) },
+        })),
+        session,
+      ),
+    );
+  const ended = new AbortController();
+  const runs: Promise<unknown>[] = [];
+  t.teardown(async () => {
+    ended.abort();
+    await Promise.all(runs);
+  });
+  const start = (holder = 'one', deps: Partial<MailerDeps> = {}) => {
+    const mailer = createMailer({
+      ...{ mails, holder, clock: systemClock, log: pino({ level: 'silent' }) },
+      render: createRender({ accounts, forAccount: stores.forAccount, publicUrl: 'https://pay.example' }),
+      transport: createMailTransport(parseMailSettings(server.url, FROM)),
+      tellOfFailing: async () => undefined,
+      settings: { retryBaseMs: 5000, maxAttempts, mostOfDay },
+      ...deps,
+    });
+    runs.push(mailer.run(ended.signal));
+    return mailer;
+  };
+  const docs = db.collection<MailDoc>('mails');
+  const until = (status: MailDoc['status'], count: number) =>
+    eventually(async () => (await docs.countDocuments({ status })) === count, `${count} are ${status}`);
+  return { server, db, docs, stores, transaction, account, queue, start, until };
+}
+
+t.test('of several workers one sends each e-mail', async (t) => {
+  const { server, account, queue, start, until } = await setUp(t);
+  for (let n = 0; n < 6; n += 1) await queue(await account(), `a${n}-`, 10);
+  for (const holder of ['one', 'two', 'three']) start(holder);
+  await until('SENT', 60);
+  t.equal(server.attempts.length, 60);
+  t.equal(new Set(server.mails.map(({ to }) => to[0])).size, 60);
+});
+
+t.test('thousands of one account do not keep another waiting, nor does a server that hangs for it', async (t) => {
+  const { server, account, queue, start } = await setUp(t);
+  server.behave((to) => (to.startsWith('slow') ? 'hang' : null));
+  await queue(await account(), 'many', 3000);
+  await queue(await account(), 'slow', 50);
+  start();
+  await server.to('many5@shop.example');
+  const before = server.mails.length;
+  await queue(await account(), 'other', 2);
+  await server.to('other1@shop.example');
+  const place = server.mails.findIndex(({ to }) => to[0] === 'other1@shop.example');
+  t.ok(place - before < 200, `${place - before} went before`);
+  t.equal(server.attempts.filter((to) => to.startsWith('slow')).length, 2, 'two at a time of an account');
+});
+
+t.test(
+  'beyond the bound of a day no more of that sort are sent, the last says so, and the next day goes on',
+  async (t) => {
+    const clock = manualClock();
+    const { server, docs, stores, account, queue, start, until } = await setUp(t, { mostOfDay: 4 });
+    const accountId = await account();
+    await queue(accountId, 'n', 9);
+    await queue(accountId, 's', 2, 'notice');
+    await queue(await account(), 'other', 3);
+    start('one', { clock });
+    const moving = setInterval(() => clock.advance(500), 5);
+    t.teardown(() => clearInterval(moving));
+    await until('SENT', 7);
+    await until('DROPPED', 7);
+    const saysLast = server.mails.filter(({ parsed }) => /last of these e-mails today/.test(parsed.text ?? ''));
+    t.equal(saysLast.length, 1);
+    t.match(await stores.forAccount(accountId).mails.lastFailure(), { lastError: 'more than 4 e-mails in a day' });
+    clock.advance(24 * 3_600_000);
+    await queue(accountId, 'next', 1);
+    await server.to('next0@shop.example');
+    t.equal(await docs.countDocuments({ status: 'SENT' }), 8);
+  },
+);
+
+t.test('a server that is away is asked by the schedule of webhooks, and in the end it is given up', async (t) => {
+  const clock = manualClock();
+  const { server, docs, account, queue, start } = await setUp(t, { maxAttempts: 4 });
+  await server.close();
+  await queue(await account(), 'a');
+  start('one', { clock });
+  for (const [n, waitMs] of [5000, 20_000, 80_000].entries()) {
+    const mail = await eventually(
+      async () => {
+        clock.advance(1);
+        return docs.findOne({ attemptCount: n + 1, lease: null });
+      },
+      `attempt ${n + 1}`,
+    );
+    t.match(mail, { status: 'PENDING', lastError: 'mail server not reachable' });
+    const ms = mail.nextAttemptAt!.getTime() - mail.failedAt!.getTime();
+    t.ok(ms >= waitMs * 0.9 && ms <= waitMs * 1.1, `${ms} ms after failure ${n + 1}`);
+    clock.advance(ms - 2000);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    t.equal((await docs.findOne())!.attemptCount, n + 1, 'not before');
+    clock.advance(2000);
+  }
+  const given = await eventually(async () => {
+    clock.advance(500);
+    return docs.findOne({ status: 'FAILED' });
+  }, 'it is given up');
+  t.match(given, { attemptCount: 4, nextAttemptAt: null, endedAt: Date });
+});
+
+t.test('what a worker that died had begun is sent once its lease has ended, once', async (t) => {
+  const { server, docs, stores, account, queue, start, until } = await setUp(t);
+  const accountId = await account();
+  await queue(accountId, 'a');
+  const claimed = await stores.system.mails.claim(accountId, new Date(), { holder: 'dead', leaseMs: 1500 });
+  t.ok(claimed);
+  start();
+  start('two');
+  await new Promise((resolve) => setTimeout(resolve, 800));
+  t.equal(server.attempts.length, 0, 'not while it may be under way');
+  await until('SENT', 1);
+  t.equal(server.mails.length, 1);
+  t.equal((await docs.findOne())!.attemptCount, 2);
+  await stores.system.mails.record(claimed!, {
+    status: 'PENDING',
+    nextAttemptAt: new Date(),
+    lastError: 'x',
+    at: new Date(),
+  });
+  t.equal((await docs.findOne())!.status, 'SENT', 'what the dead one says late counts no more');
+});
+
+t.test('every owner with an address is told of a change in its transaction, and one who was an owner', async (t) => {
+  const { server, docs, stores, transaction, account, start, until } = await setUp(t);
+  const accountId = await account('Bean & Leaf');
+  const tellOwners = createTellOwners({ ...stores.system, newId });
+  const user = (role: UserDoc['role'], email: string | null) =>
+    stores.forAccount(accountId).users.save({
+      ...{ _id: newId('user'), accountId, name: role, role, email, status: 'ACTIVE', invitation: null, passkeys: [] },
+      ...{ revision: 0, sparedCount: 0, createdAt: new Date() },
+    });
+  await user('OWNER', 'ana@shop.example');
+  await user('OWNER', 'Ana@shop.example');
+  await user('OWNER', null);
+  await user('MANAGER', 'max@shop.example');
+  const wallet = { id: 'wallet_x', name: '<b>New</b>', address: 'GNEW', network: 'PUBLIC' };
+  const news = { accountId, actor: { type: 'key', name: 'ci' } as const, at: new Date('2026-11-21T10:00:00Z') };
+  const created = { kind: 'wallet.created', wallet } as const;
+  await transaction(async (session) => {
+    await tellOwners({ ...news, notice: created }, session);
+    throw new Error('refused');
+  }).catch(() => null);
+  t.equal(await docs.countDocuments(), 0, 'nothing is told of what did not happen');
+  await transaction((session) => tellOwners({ ...news, notice: created }, session));
+  const demoted = { id: 'user_x', name: 'Eve', email: 'eve@shop.example' };
+  const role = { kind: 'user.role', user: demoted, from: 'OWNER', to: 'VIEWER' } as const;
+  await transaction((session) => tellOwners({ ...news, notice: role }, session));
+  const other = { ...wallet, name: 'Old', address: 'GOLD' };
+  const moved = { kind: 'product.wallet', product: { id: 'prod_x', name: 'Tee' }, from: other, to: wallet } as const;
+  const url = {
+    kind: 'webhook.url',
+    webhook: { id: 'hook_x', name: 'shop' },
+    from: 'https://a.example',
+    to: 'https://b.example',
+  } as const;
+  for (const notice of [moved, url]) await transaction((session) => tellOwners({ ...news, notice }, session));
+  start();
+  await until('SENT', 5);
+  t.same(server.mails.map(({ to }) => to[0]).sort(), [...Array(4).fill('ana@shop.example'), 'eve@shop.example']);
+  const text = (subject: RegExp) => server.mails.find(({ parsed }) => subject.test(parsed.subject!))!.parsed.text;
+  t.match(text(/^New wallet “<b>New<\/b>”/), /GNEW[\s\S]*By: API key “ci”[\s\S]*2026-11-21 10:00 UTC/);
+  t.match(text(/^Eve has another role/), /Before: OWNER\nNow: VIEWER/);
+  t.match(text(/another wallet/), /Before: Old, GOLD\nNow: <b>New<\/b>, GNEW/);
+  t.match(text(/another address/), /https:\/\/b\.example/);
+  t.ok(server.mails.every(({ parsed }) => !String(parsed.html).includes('<b>')));
+});
+
+t.test('gaps and differences of wallets are told in the transaction of their event', async (t) => {
+  const { server, stores, transaction, account, start } = await setUp(t);
+  const accountId = await account();
+  const outbox = createOutbox({ ...stores.system, newId, follow: createFollowEvents({ ...stores.system, newId }) });
+  const kinds = ['wallet.gap' as const, 'wallet.difference' as const];
+  await stores.forAccount(accountId).account.setNotifications({ recipients: ['a@shop.example'], kinds });
+  const wallet = { id: 'wallet_x', name: 'Main', address: 'GMAIN', network: 'PUBLIC' as const };
+  const amounts = { opening: '0', closing: '5', computed: '3', movements: {} as never };
+  const assets = [
+    { ...amounts, assetCode: 'XLM', assetIssuer: null, difference: '2' },
+    { ...amounts, assetCode: 'USDC', assetIssuer: 'GX', difference: '0' },
+  ];
+  await transaction((session) =>
+    outbox.publish(
+      [
+        { type: 'wallet.gap', accountId, data: { wallet, fromLedger: 7, toLedger: 9 }, occurrence: '7' },
+        { type: 'wallet.difference', accountId, data: { wallet, assets }, occurrence: 'aud_x' },
+      ],
+      session,
+    ),
+  );
+  start();
+  const texts = (await server.to('a@shop.example', 2)).map(({ parsed }) => `${parsed.subject} ${parsed.text}`).join();
+  t.match(texts, 'Payments to wallet “Main” may be missing');
+  t.match(texts, 'Ledgers: 7 to 9');
+  t.match(texts, 'Difference: 2 XLM');
+  t.notMatch(texts, 'USDC');
+});
+
+t.test('what ended is removed, and nothing else', async (t) => {
+  const { docs, stores, account, queue } = await setUp(t);
+  await queue(await account(), 'a', 3);
+  const [old, young] = await docs.find().toArray();
+  await docs.updateOne({ _id: old!._id }, { $set: { status: 'SENT', nextAttemptAt: null, endedAt: new Date(1000) } });
+  await docs.updateOne(
+    { _id: young!._id },
+    { $set: { status: 'FAILED', nextAttemptAt: null, endedAt: new Date(3000) } },
+  );
+  t.same(await stores.system.mails.removeEnded(new Date(2000)), { removed: 1, isLast: true });
+  t.equal(await docs.countDocuments(), 2);
+});
+
+t.test('TLS and sign-in: what a server asks for is given, and what it refuses is said', async (t) => {
+  const user = { name: 'ana@x', password: 'p/w%' };
+  const outgoing = {
+    ...{ id: 'mail_x', to: 'a@x.example', senderName: '', replyTo: null, language: 'en' },
+    ...{ subject: 'S', text: 'T', html: '<p>T</p>' },
+  };
+  const run = async (options: Parameters<typeof startMailServer>[0], change: object = {}, from = FROM) => {
+    const server = await startMailServer(options);
+    t.teardown(() => server.close());
+    const result = await createMailTransport({ ...parseMailSettings(server.url, from), ...change }).send(outgoing);
+    return { result, mail: server.mails[0] };
+  };
+  const sent = { result: { error: null } };
+  t.match(await run({ secure: true, user }), { ...sent, mail: { secure: true, user: 'ana@x' } });
+  t.match(await run({ user }), { ...sent, mail: { secure: true, user: 'ana@x' } }, 'STARTTLS where it is offered');
+  t.match(await run({ plain: true }), { ...sent, mail: { secure: false } });
+  const named = await run({ plain: true }, {}, 'Pay, Inc. <pay@x.example>');
+  t.match(named.mail!.parsed.from?.text, /"Pay, Inc\." <pay@x\.example>/);
+  t.match(named.mail!.parsed.messageId, '<mail_x@x.example>');
+  const wrong = await run({ secure: true, user }, { auth: { user: 'ana@x', pass: 'wrong' } });
+  t.match(wrong.result, { error: 'mail server refused the sign-in', isAway: true });
+  const away = { isLoopback: false };
+  t.match(
+    (await run({ plain: true, user }, away)).result.error,
+    /encrypted/,
+    'no password without encryption elsewhere',
+  );
+  for (const secure of [true, false])
+    t.match((await run({ secure }, away)).result.error, /encrypted|reachable/, 'certificates of others are verified');
+});
