@@ -48,10 +48,17 @@ function createWords(language: Language, asked: Language | null): Words {
   const plural = new Intl.PluralRules(locale);
   const numbers = new Intl.NumberFormat(locale);
   const times = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
+  // What is written from left to right, such as `25 XLM`, stays in its order. Markup has elements for that.
+  const isolated = (value: string) =>
+    RIGHT_TO_LEFT.has(language) && /[a-z]/i.test(value) ? `\u2068${value}\u2069` : value;
   const fill = (text: string, values: Values, show: (part: Part) => string): string =>
     text
       .split(PLACEHOLDER)
-      .map((part, index) => show(index % 2 === 0 ? part : (values[part] ?? '')))
+      .map((part, index) => {
+        if (index % 2 === 0) return show(part);
+        const value = values[part] ?? '';
+        return typeof value === 'string' ? isolated(show(value)) : show(value);
+      })
       .join('');
   return {
     language,

@@ -281,10 +281,10 @@ t.test('in Arabic it goes from right to left and says everything in Arabic', asy
     /[a-z]{3}/i,
   );
   played!.refuses = { what: 'connect', error: { code: -4, message: 'no' } };
-  await refused(t, page, choiceOf('Freighter'), /رفضت الدفع في Freighter/);
+  await refused(t, page, choiceOf('Freighter'), /رفضت الدفع في \u2068Freighter\u2069/);
   played!.refuses = null;
   await page.click(choiceOf('Freighter'));
   await page.waitForSelector(PAY);
   played!.key = Keypair.random();
-  await refused(t, page, PAY, /تقول Freighter: no such account/);
+  await refused(t, page, PAY, /تقول \u2068Freighter\u2069: \u2068no such account\u2069/);
 });

@@ -155,6 +155,12 @@ t.test('the language that was asked for goes on; one that is not here is as if n
   t.match(heard, 'Ödenecek 5 XLM kaldı');
 });
 
+t.test('from right to left, what is written the other way stays in its order', async (t) => {
+  t.equal(wordsOf('ar').say('titlePay', { amount: '25 XLM' }), 'ادفع \u206825 XLM\u2069');
+  t.equal(wordsOf('ar').count('payments', 11), '11 دفعة');
+  t.equal(wordsOf('de').say('titlePay', { amount: '25 XLM' }), '25 XLM bezahlen');
+});
+
 t.test('amounts in assets keep their point, in every language', async (t) => {
   const { url } = await servePages(t, links);
   for (const language of LANGUAGES) {
