@@ -30,6 +30,16 @@ export const userExample = {
   createdAt,
 };
 
+export const activityExample = {
+  id: 'act_01jd3k5v9ye6rbh2x7q0w4tzat',
+  at: createdAt,
+  actor: { type: 'user' as const, id: 'user_01jd3k5v9ye6rbh2x7q0w4tzas', name: 'Ana' },
+  operation: 'products_update',
+  subjectId: 'prod_01jd3k5v9ye6rbh2x7q0w4tzad',
+  changes: [{ field: 'price', from: '25', to: '27.5' }],
+  address: '203.0.113.7',
+};
+
 export const apiKeyExample = {
   id: 'key_01jd3k5v9ye6rbh2x7q0w4tzab',
   name: 'shop server',

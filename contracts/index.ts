@@ -1,5 +1,6 @@
 /** The tree of operations: the names are the tRPC procedures, the operations carry the REST paths. */
 import { account } from './account.js';
+import { activity } from './activity.js';
 import { apiKeys } from './api-keys.js';
 import { checkouts } from './checkouts.js';
 import { deliveries } from './deliveries.js';
@@ -30,6 +31,7 @@ export const contract = {
   webhooks,
   deliveries,
   reports,
+  activity,
 };
 /** The type of the tree, for `InputOf` and `OutputOf`. */
 export type Contract = typeof contract;

@@ -46,6 +46,8 @@ interface OperationDefinition<
   effect: Effect;
   /** Roles of users that may call it. Without them OWNER and MANAGER, and VIEWER where it only reads. */
   roles?: readonly Role[];
+  /** A READ key may not call it although it only reads. */
+  needsFullKey?: true;
   summary: string;
   description: string;
   tag: string;
@@ -86,7 +88,7 @@ export interface Operation<
   hasBody: boolean;
   /** Its answer goes on: `text/event-stream` over REST, a subscription over tRPC. `output` is the data of one event of the stream. */
   streams?: true;
-  /** A READ key may call it. */
+  /** It only reads. A READ key may call it, unless `needsFullKey`. */
   readOnly: boolean;
   /** It answers `{items, meta}`, over REST as `data` and `meta`. */
   isList: boolean;

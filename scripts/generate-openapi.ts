@@ -41,6 +41,7 @@ const TAGS: Record<string, string> = {
   Deliveries: 'One event on its way to one webhook, with every attempt.',
   Rates: 'What assets are worth in currencies: as sampled, or as the account says.',
   Reports: 'Sums over many payments, exact to the stroop.',
+  Activity: 'Who changed what, written with the change and never changed or removed.',
 };
 
 type Json = Record<string, unknown>;
@@ -122,12 +123,12 @@ function generated(): Json {
 
 /** The failures that an operation can answer, as they follow from its contract. */
 function errorsOf(operation: Operation): ErrorCode[] {
-  const { method, readOnly, hasBody, params, errors = [] } = operation;
+  const { method, readOnly, needsFullKey, hasBody, params, errors = [] } = operation;
   const possible: Record<ErrorCode, boolean> = {
     // Whatever an operation takes, a URL may be too long.
     bad_request: true,
     unauthorized: true,
-    forbidden: !readOnly || errors.includes('forbidden'),
+    forbidden: !readOnly || needsFullKey === true || errors.includes('forbidden'),
     not_found: Object.keys(params).length > 0 || errors.includes('not_found'),
     conflict: method === 'POST' || errors.includes('conflict'),
     validation_error: hasBody || method === 'POST' || errors.includes('validation_error'),

@@ -23,6 +23,7 @@ const GUIDES = [
   'scale',
   'moving',
   'assistants',
+  'activity',
 ];
 const out = resolve(process.argv[2] ?? join(ROOT, 'site'));
 process.chdir(ROOT);

@@ -114,7 +114,7 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   RETENTION_DAYS: {
     default: '0',
     meaning:
-      'Removes deliveries and e-mails so long after they ended, events that are so old once none of their deliveries is left and no replay needs them, and dust (below). `0` keeps everything. Payments of links are always kept',
+      'Removes deliveries and e-mails so long after they ended, events that are so old once none of their deliveries is left and no replay needs them, and dust (below). `0` keeps everything. Payments of links, and activity, are always kept',
   },
   DUST_AMOUNT: {
     default: '0',

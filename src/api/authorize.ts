@@ -7,13 +7,15 @@ type Asking = Pick<Caller, 'user' | 'scope'>;
 
 /** A user by the role, an API key by its scope. */
 export const mayCall = ({ user, scope }: Asking, operation: Operation): boolean =>
-  user ? operation.roles.includes(user.role) : scope === 'FULL' || operation.readOnly;
+  user ? operation.roles.includes(user.role) : scope === 'FULL' || (operation.readOnly && !operation.needsFullKey);
 
 /** @throws ApiError `forbidden` */
 export function authorize(caller: Asking, operation: Operation): void {
   if (mayCall(caller, operation)) return;
-  throw new ApiError(
-    'forbidden',
-    caller.user ? `As ${caller.user.role} you may not do this.` : 'This API key may only read.',
-  );
+  throw new ApiError('forbidden', refusalOf(caller, operation));
+}
+
+function refusalOf({ user }: Asking, { readOnly }: Operation): string {
+  if (user) return `As ${user.role} you may not do this.`;
+  return readOnly ? 'This takes a FULL API key.' : 'This API key may only read.';
 }

@@ -27,9 +27,10 @@ export function createCallerOf(deps: CallerDeps): CallerOf {
     const token = BEARER.exec(authorization ?? '')?.[1];
     // A good key is served whatever else came from its address.
     const caller = token === undefined ? null : await authenticate(token);
-    const waitSeconds = caller ? accountLimit(caller.accountId, calls) : strangerLimit(addressOf(req));
+    const address = addressOf(req);
+    const waitSeconds = caller ? accountLimit(caller.accountId, calls) : strangerLimit(address);
     if (waitSeconds > 0) throw rateLimited(waitSeconds);
-    if (caller) return caller;
+    if (caller) return { ...caller, address };
     throw new ApiError(
       'unauthorized',
       token === undefined

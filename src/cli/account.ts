@@ -6,7 +6,7 @@ import { allOf, type Connect, checkedBy, connected, print, printTable } from './
 
 export function registerAccountCommands(
   program: Command,
-  connect: Connect<'accounts' | 'apiKeyService' | 'clock' | 'newId'>,
+  connect: Connect<'accounts' | 'apiKeyService' | 'commit' | 'clock' | 'newId'>,
 ): void {
   const account = program.command('account').description('accounts: owners of wallets, products, links and keys');
 
@@ -17,7 +17,10 @@ export function registerAccountCommands(
     .option('--json', 'print one line of JSON and nothing else')
     .action((options: { name: string; json?: true }) =>
       connected(connect, async (admin) => {
-        const { account, apiKey } = await openAccount({ ...admin, apiKeys: admin.apiKeyService }, options.name);
+        const { account, apiKey } = await openAccount(
+          { ...admin, apiKeys: admin.apiKeyService, agent: 'cli' },
+          options.name,
+        );
         if (options.json) {
           const { id, name } = account;
           return print(JSON.stringify({ account: { id, name }, apiKey: { id: apiKey.id, key: apiKey.key } }));

@@ -17,6 +17,7 @@ import { jobsOf } from '../jobs/table.js';
 import { toAudit } from '../resources/audit.js';
 import { createApiKeyService } from '../services/api-keys.js';
 import { withContextRules } from '../services/context-rules.js';
+import { withDoing } from '../services/doing.js';
 import { createExportService } from '../services/exports.js';
 import { unlimited } from '../services/quota.js';
 import { createUserService } from '../services/users.js';
@@ -35,11 +36,6 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
   const { database, stores, close } = await openDatabase({ clock, newId, log, onProgress }, config);
   const { forAccount, system } = stores;
   const { transaction } = database;
-  const apiKeyService = withContextRules(
-    contract.apiKeys,
-    createApiKeyService({ forAccount, transaction, clock, newId, quota: unlimited }),
-    () => ({ now: clock.now(), networks: config.networks, allowPrivate: config.webhookAllowPrivate }),
-  );
   const { parkedRecords, requestBudgets, wallets } = system;
   const ledgersDeps = { requestBudgets, clock, monotonic: monotonicClock, log };
   // A parked record may be of a network that is no longer watched.
@@ -55,6 +51,14 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
     processId: `cli${clock.randomBytes(8).toString('hex')}`,
     log,
   });
+  const { commit } = core;
+  const quota = unlimited(commit);
+  const apiKeyService = withContextRules(
+    contract.apiKeys,
+    createApiKeyService({ forAccount, commit, clock, newId, quota }),
+    () => ({ now: clock.now(), networks: config.networks, allowPrivate: config.webhookAllowPrivate }),
+  );
+  const users = createUserService({ forAccount, commit, clock, newId, publicUrl: core.publicUrl, quota });
   const openSecrets = async () => {
     const secrets = createSecretBox(await openSecretsKey(config.secretsKeys, config.dataDir), clock);
     await checkSecretsKey(system.installation, secrets);
@@ -62,12 +66,9 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
   };
   return {
     ...system,
-    apiKeyService,
-    userService: createUserService({
-      ...{ forAccount, transaction, clock, newId },
-      publicUrl: core.publicUrl,
-      quota: unlimited,
-    }),
+    apiKeyService: withDoing('apiKeys', apiKeyService),
+    userService: withDoing('users', users),
+    commit,
     exports: createExportService({
       forAccount,
       snapshot: database.snapshot,

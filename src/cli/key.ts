@@ -83,4 +83,4 @@ export async function administratorOf(accounts: Pick<AccountStore, 'byId'>, acco
 }
 
 /** Acts for any account, without a key. */
-const administrator = (accountId: string): Caller => ({ accountId, keyId: '', scope: 'FULL' });
+const administrator = (accountId: string): Caller => ({ accountId, keyId: '', scope: 'FULL', agent: 'cli' });

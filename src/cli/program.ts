@@ -9,6 +9,7 @@ import type { NewId } from '../domain/ids.js';
 import type { ParkedRetry } from '../ingest/parked.js';
 import type { Audit } from '../resources/audit.js';
 import type { ServiceOf } from '../services/caller.js';
+import type { Commit } from '../services/commit.js';
 import type { ExportService } from '../services/exports.js';
 import type { AccountStore } from '../stores/accounts.js';
 import type { ApiKeyStore } from '../stores/api-keys.js';
@@ -26,6 +27,7 @@ export interface Administration {
   retryParked: (record: ParkedRecordDoc) => Promise<ParkedRetry>;
   apiKeyService: ServiceOf<Contract['apiKeys']>;
   userService: ServiceOf<Contract['users']>;
+  commit: Commit;
   exports: ExportService;
   /** Audits one wallet, or with null every active one, and gives each audit when it has ended. */
   audit: (walletId: string | null) => AsyncIterable<Audit>;

@@ -17,6 +17,31 @@ export type Account = {
 /** Stellar account address: G… with a valid checksum. */
 export type AccountAddress = string;
 
+export type Activity = {
+  /** Id of the activity. */
+  id: string;
+  /** ISO 8601, UTC. */
+  at: string;
+  actor: Actor;
+  /** The `operationId`, such as `products_update`; of cli and system also what is no operation here. */
+  operation: string;
+  /** What was changed. Of a rate the pair. */
+  subjectId: string;
+  /** Of what was made: what was asked for. */
+  changes: Array<Change>;
+  /** Of the client, as limits count it: IPv6 by its /64. Null for cli and system. */
+  address: string | null;
+};
+
+/** A user, an API key, the command line of whoever runs the service (`cli`), or the service itself (`system`); by the name of that moment. */
+export type Actor = {
+  type: ActorType;
+  id: string;
+  name: string;
+};
+
+export type ActorType = 'user' | 'key' | 'cli' | 'system';
+
 /** Decimal string in canonical form, at most 7 decimals: `10.5`, never `10.5000000`. */
 export type Amount = string;
 
@@ -122,6 +147,15 @@ export type Brand = {
   /** Where a payer who was refused can ask. */
   supportUrl: string | null;
   supportEmail: string | null;
+};
+
+/** Of a secret both are null: only that it changed is kept. */
+export type Change = {
+  field: string;
+  /** As the resource shows it. Long text is cut, and says so. */
+  from: string | number | boolean | Array<string> | null;
+  /** As the resource shows it. Long text is cut, and says so. */
+  to: string | number | boolean | Array<string> | null;
 };
 
 export type Checkout = {
@@ -725,7 +759,7 @@ export type Refund = {
   excessUri: string | null;
 };
 
-/** OWNER: everything. MANAGER: everything but users, API keys and what shows a secret of a webhook. CASHIER: makes, reads and cancels checkouts of their own and reads their payments, the account, wallets and products. VIEWER: reads everything but users and API keys. */
+/** OWNER: everything. MANAGER: everything but users, API keys and what shows a secret of a webhook. CASHIER: makes, reads and cancels checkouts of their own and reads their payments, the account, wallets and products. VIEWER: reads everything but users, API keys and activity. */
 export type Role = 'OWNER' | 'MANAGER' | 'CASHIER' | 'VIEWER';
 
 /** Decimal string in canonical form, at most 7 decimals, with a `-` where it is less than 0. */
@@ -1840,6 +1874,31 @@ export interface Procedures {
         currency?: string | undefined;
       },
       Summary
+    >;
+  };
+  activity: {
+    /** List activity. Who changed what, newest first. It is written in the transaction of the change, so there is none without the other. Nothing changes or removes it, `RETENTION_DAYS` neither. READ keys get 403. */
+    list: Query<
+      {
+        /** Page, from 1. */
+        page?: number | undefined;
+        /** Items per page, at most 100. */
+        pageSize?: number | undefined;
+        /** A user or API key; `cli`; `system`. */
+        actorId?: string | undefined;
+        /** An `operationId`, such as `products_update`. */
+        operation?: string | undefined;
+        /** What was changed, by its id. */
+        subjectId?: string | undefined;
+        /** At or after: ISO 8601 with an offset, or a date (midnight UTC). */
+        createdFrom?: string | undefined;
+        /** Before. */
+        createdTo?: string | undefined;
+      },
+      {
+        items: Array<Activity>;
+        meta: ListMeta;
+      }
     >;
   };
 }

@@ -98,7 +98,10 @@ export async function createApi(
         ),
         passkeys: guardEach(
           guard,
-          createPasskeys({ users: system.users, challenges: system.passkeyChallenges, forAccount, publicUrl, clock }),
+          createPasskeys({
+            ...{ users: system.users, challenges: system.passkeyChallenges, forAccount },
+            ...{ commit: core.commit, publicUrl, clock },
+          }),
         ),
         sessionMs: SESSION_MS,
         publicUrl,

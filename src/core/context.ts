@@ -17,6 +17,7 @@ import { createLedgerStamper, type LedgerStamper } from '../ingest/ledger-stampe
 import type { LedgerClient } from '../local-ledger/index.js';
 import type { NeedRate } from '../rates/sampler.js';
 import type { Services } from '../services/caller.js';
+import type { Commit } from '../services/commit.js';
 import type { EventTail } from '../services/event-tail.js';
 import type { Stores } from '../stores/index.js';
 import { readDevelopmentCa } from '../webhooks/development-ca.js';
@@ -50,6 +51,7 @@ export interface Context {
   publicUrl: string;
   services: Services;
   stores: Stores;
+  commit: Commit;
   /** Null when LOCAL is not watched, or is read from sources of the settings. */
   localLedger: { url: string; client: LedgerClient } | null;
   /** Lets what is in flight finish, for at most `graceMs`. */
@@ -151,7 +153,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
   const readiness = createReadiness({ database, ...watched, clock });
   const closing = { readiness, events, api, jobs };
   await serve({ config, clock, log, port, metrics: metrics.registry, ...closing }, onClose);
-  return { config, url, publicUrl, services, stores, localLedger };
+  return { config, url, publicUrl, services, stores, commit: core.commit, localLedger };
 }
 
 async function openCore(deps: ContextDeps, publicUrl: string, onClose: OnClose) {

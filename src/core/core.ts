@@ -6,11 +6,13 @@ import type { NewId } from '../domain/ids.js';
 import { createOutbox, type Outbox } from '../events/outbox.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import { createFollowEvents } from '../mail/follow.js';
-import { createTellOwners, type TellOwners } from '../mail/owners.js';
+import { createTellOwners } from '../mail/owners.js';
 import { createPayments, type Payments } from '../payments/index.js';
 import { createRateBook, type RateBook } from '../rates/book.js';
+import { type Commit, createCommit } from '../services/commit.js';
 import type { Database } from '../stores/database.js';
 import type { Stores } from '../stores/index.js';
+import { createTellOfActivity } from './news.js';
 
 export interface CoreDeps {
   stores: Stores;
@@ -33,10 +35,10 @@ export interface CoreDeps {
 }
 
 export interface Core extends CoreDeps, Payments {
+  /** Stores what somebody changes. */
+  commit: Commit;
   outbox: Outbox;
   rateBook: RateBook;
-  /** Tells every OWNER of a change, in its transaction. */
-  tellOwners: TellOwners;
 }
 
 export function createCore(deps: CoreDeps): Core {
@@ -44,7 +46,11 @@ export function createCore(deps: CoreDeps): Core {
   const { clock, newId, hasMail = false, rateTimes = { lockMs: 15 * 60_000, maxAgeMs: 600_000 } } = deps;
   const follow = hasMail ? createFollowEvents({ ...system, newId }) : undefined;
   const outbox = createOutbox({ events: system.events, newId, ...(follow && { follow }) });
-  const tellOwners = hasMail ? createTellOwners({ ...system, newId }) : async () => undefined;
   const rateBook = createRateBook({ ...system, clock, ...rateTimes });
-  return { ...deps, outbox, rateBook, tellOwners, ...createPayments({ ...deps, system, outbox, rateBook }) };
+  const tell = hasMail
+    ? createTellOfActivity({ ...deps.stores, tellOwners: createTellOwners({ ...system, newId }) })
+    : null;
+  const { activities } = system;
+  const commit = createCommit({ ...deps, ...deps.stores, activities, ...(tell && { onActivity: tell }) });
+  return { ...deps, commit, outbox, rateBook, ...createPayments({ ...deps, system, outbox, rateBook }) };
 }

@@ -20,7 +20,7 @@ const LEASE_MS = 60_000;
 
 /** Null when there is an account already, or no built-in ledger to play on. */
 export async function createDemo(
-  { services, stores, localLedger }: Pick<Context, 'services' | 'stores' | 'localLedger'>,
+  { services, stores, commit, localLedger }: Pick<Context, 'services' | 'stores' | 'commit' | 'localLedger'>,
   { clock, newId, log }: { clock: Clock; newId: NewId; log: Logger },
 ): Promise<Demo | null> {
   if (!localLedger) return null;
@@ -30,10 +30,10 @@ export async function createDemo(
 
   const { address, secret } = await localLedger.client.fund();
   const { account, apiKey } = await openAccount(
-    { accounts: stores.system.accounts, apiKeys: services.apiKeys, clock, newId },
+    { accounts: stores.system.accounts, commit, apiKeys: services.apiKeys, clock, newId },
     'Demo',
   );
-  const caller = { accountId: account.id, keyId: apiKey.id, scope: 'FULL' } as const;
+  const caller = { accountId: account.id, keyId: apiKey.id, scope: 'FULL', agent: 'system' } as const;
   const wallet = await services.wallets.create(caller, { name: 'Demo wallet', address, network: 'LOCAL' });
   const common = { walletId: wallet.id, assetCode: 'XLM', active: true };
   const coffee = await services.products.create(caller, {

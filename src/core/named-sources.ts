@@ -7,6 +7,7 @@ import { WrongNetwork } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import { createLedger } from '../ledger/sources.js';
 import type { MendGaps } from '../services/wallets.js';
+import type { WalletDoc } from '../stores/wallets.js';
 import { createAddressGuard, isPublicAddress } from '../webhooks/address.js';
 import { createConnector } from '../webhooks/connect.js';
 import { createHostResolver } from '../webhooks/resolver.js';
@@ -90,6 +91,7 @@ export async function mendByOperator(
       if (!wallet) throw new Error(`There is no wallet ${id}.`);
       if (wallet.network !== source.network)
         throw new Error(`The wallet is on ${wallet.network}, not ${source.network}.`);
+      await noteMending(core, wallet, url);
       let outcome = await mend(wallet, { source: source.ledger });
       while (typeof outcome !== 'string' && outcome.isCut) outcome = await mend(wallet, { source: source.ledger });
       reports.push({ walletId: id, outcome });
@@ -99,6 +101,13 @@ export async function mendByOperator(
     await source.ledger.close();
   }
 }
+
+/** Told before it begins, as for a caller of the API. */
+const noteMending = ({ commit }: Core, { _id, accountId }: WalletDoc, horizonUrl: string): Promise<void> => {
+  const doing = { operation: 'wallets_mendGaps', effect: 'adds', input: { horizonUrl } } as const;
+  const caller = { accountId, keyId: '', scope: 'FULL', agent: 'cli', doing } as const;
+  return commit({ caller, subjectId: _id }, async () => undefined);
+};
 
 async function sourceOf(
   { clock, monotonic, log }: Core,

@@ -10,11 +10,13 @@ import { createAcceptCheckout } from '../payments/acceptance.js';
 import { createRemoveLeftovers } from '../payments/deleted-products.js';
 import type { NeedRate } from '../rates/sampler.js';
 import { createAccountService } from '../services/account.js';
+import { createActivityService } from '../services/activity.js';
 import { createApiKeyService } from '../services/api-keys.js';
 import type { Services } from '../services/caller.js';
 import { createCheckoutService } from '../services/checkouts.js';
 import { withAllRules } from '../services/context-rules.js';
 import { createDeliveryService } from '../services/deliveries.js';
+import { withAllDoing } from '../services/doing.js';
 import type { EventTail } from '../services/event-tail.js';
 import { createEventService } from '../services/events.js';
 import { createNotificationService } from '../services/notifications.js';
@@ -57,7 +59,7 @@ export interface ServicesOptions {
 }
 
 export function createServices(core: Core, options: ServicesOptions): Services {
-  const { stores, ledgers, settle, refundBook, rateBook, transaction, clock, newId, publicUrl } = core;
+  const { stores, ledgers, settle, refundBook, rateBook, transaction, commit, clock, newId, publicUrl } = core;
   const {
     networks,
     secrets,
@@ -79,20 +81,20 @@ export function createServices(core: Core, options: ServicesOptions): Services {
   const { cursors, networkStates, parkedRecords, paymentLinks, payments, refunds, wallets } = system;
   const quota = (collection: 'apiKeys' | 'users' | 'wallets' | 'webhooks', what: string): Quota =>
     limits === null
-      ? unlimited
+      ? unlimited(commit)
       : createQuota({
-          transaction,
+          commit,
           forAccount,
           count: (accountId, session) => forAccount(accountId)[collection].count(session),
           max: limits[collection],
           what,
         });
   const readSync = createReadSync({ cursors, networkStates, parkedRecords, clock });
-  const common = { forAccount, transaction, stamper, clock, newId, publicUrl, quotes, rateNeeds, payUri };
+  const common = { forAccount, commit, stamper, clock, newId, publicUrl, quotes, rateNeeds, payUri };
   const services: Services = {
-    account: createAccountService({ forAccount, rateNeeds, clock }),
-    notifications: createNotificationService({ forAccount, sending: hasMail }),
-    apiKeys: createApiKeyService({ forAccount, transaction, clock, newId, quota: quota('apiKeys', 'API keys') }),
+    account: createAccountService({ forAccount, commit, rateNeeds, clock }),
+    notifications: createNotificationService({ forAccount, commit, sending: hasMail }),
+    apiKeys: createApiKeyService({ forAccount, commit, clock, newId, quota: quota('apiKeys', 'API keys') }),
     users: createUserService({ ...common, quota: quota('users', 'users') }),
     wallets: createWalletService({
       forAccount,
@@ -100,12 +102,13 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       stamper,
       clock,
       newId,
+      commit,
       quota: quota('wallets', 'wallets'),
       mendGaps,
       readStatement: createReadStatement({ ledgers, payments, cursors }),
       readAssets: createReadWalletAssets({ ledgers }),
     }),
-    products: createProductService({ ...common, removeLeftovers: createRemoveLeftovers(common) }),
+    products: createProductService({ ...common, removeLeftovers: createRemoveLeftovers({ forAccount, transaction }) }),
     paymentLinks: createPaymentLinkService(common),
     checkouts: createCheckoutService({
       ...common,
@@ -116,19 +119,20 @@ export function createServices(core: Core, options: ServicesOptions): Services {
     payments: createPaymentService({
       forAccount,
       settle,
-      transaction,
+      commit,
       eventsStored,
       clock,
       payUri,
       loadRates: rateBook.load,
       quotes,
-      bookByHash: createBookByHash({ ledgers, wallets, payments, refunds, forAccount, refundBook, transaction, clock }),
+      bookByHash: createBookByHash({ ledgers, wallets, payments, refunds, forAccount, refundBook, clock }),
     }),
-    rates: createRateService({ forAccount, rateBook, rateNeeds, need: needRate, stamper, clock }),
+    rates: createRateService({ forAccount, commit, rateBook, rateNeeds, need: needRate, stamper, clock }),
     events: createEventService({ forAccount, tail, eventsStored, clock }),
     webhooks: createWebhookService({
       forAccount,
       transaction,
+      commit,
       secrets,
       send,
       deliveriesDue,
@@ -138,8 +142,9 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       publicUrl,
       quota: quota('webhooks', 'webhooks'),
     }),
-    deliveries: createDeliveryService({ forAccount, deliveriesDue }),
+    deliveries: createDeliveryService({ forAccount, commit, deliveriesDue }),
     reports: createReportService({ forAccount }),
+    activity: createActivityService({ forAccount }),
   };
-  return withAllRules(services, () => ({ now: clock.now(), networks, allowPrivate }));
+  return withAllDoing(withAllRules(services, () => ({ now: clock.now(), networks, allowPrivate })));
 }

@@ -48,7 +48,7 @@ export interface Worker {
 }
 
 export function createWorker(core: Core, options: WorkerOptions): Worker {
-  const { outbox, settle, transaction, processId, clock, monotonic, log } = core;
+  const { outbox, settle, transaction, newId, processId, clock, monotonic, log } = core;
   const { secrets, signers, poster } = options;
   const {
     checkouts,
@@ -64,6 +64,7 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
     replays,
     wallets,
     webhooks,
+    activities,
   } = core.stores.system;
   const eventsStored = () => sequencer.wake();
 
@@ -71,7 +72,7 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
     webhooks,
     deliveries,
     events,
-    pause: createPause({ webhooks, outbox, transaction, eventsStored }),
+    pause: createPause({ webhooks, outbox, activities, newId, transaction, eventsStored }),
     poster,
     secrets,
     signers,

@@ -16,7 +16,7 @@ import type { OpenSession } from '../services/sessions.js';
 export interface PeopleDeps {
   passkeys: {
     invited(token: string): Promise<Invited | null>;
-    accept(token: string, response: RegistrationResponseJSON): Promise<PasskeyUser | null>;
+    accept(token: string, response: RegistrationResponseJSON, address: string): Promise<PasskeyUser | null>;
     signInOptions(): Promise<PublicKeyCredentialRequestOptionsJSON>;
     signIn(response: AuthenticationResponseJSON): Promise<PasskeyUser | null>;
   };
@@ -66,7 +66,7 @@ export function createPeopleRouter(deps: PeopleDeps): Router {
   router.post('/dashboard/invitation', async (req, res) => {
     const { token, response } = await bodyOf(req, res);
     if (typeof token !== 'string') throw isOver(req);
-    const user = await passkeys.accept(token, response as RegistrationResponseJSON);
+    const user = await passkeys.accept(token, response as RegistrationResponseJSON, addressOf(req));
     if (!user) throw isOver(req);
     await admit(req, res, await sessions.openFor(user));
   });

@@ -153,10 +153,11 @@ function createCallerOf(
   return async (req, calls = 1) => {
     if (isForeign(req)) throw foreignPage();
     const caller = await sessions.callerOf(cookie.read(req));
-    const waitSeconds = caller ? accountLimit(caller.accountId, calls) : strangerLimit(addressOf(req));
+    const address = addressOf(req);
+    const waitSeconds = caller ? accountLimit(caller.accountId, calls) : strangerLimit(address);
     if (waitSeconds > 0) throw rateLimited(waitSeconds);
     if (!caller) throw new ApiError('unauthorized', 'Sign in: there is no session, or it has ended.');
-    return caller;
+    return { ...caller, address };
   };
 }
 

@@ -19,6 +19,7 @@ export const ID_PREFIXES = [
   'gap',
   'aud',
   'mail',
+  'act',
 ] as const;
 export type IdPrefix = (typeof ID_PREFIXES)[number];
 

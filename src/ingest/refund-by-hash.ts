@@ -28,7 +28,6 @@ export interface RefundByHashDeps {
   refunds: Pick<RefundStore, 'ofOperations'>;
   forAccount: ForAccount<'paymentLinks' | 'checkouts' | 'products' | 'wallets'>;
   refundBook: Pick<RefundBook, 'book'>;
-  transaction: Database['transaction'];
   clock: Clock;
 }
 
@@ -38,7 +37,7 @@ const MOST_SHARES = 100;
 export type BookByHash = ReturnType<typeof createBookByHash>;
 
 export function createBookByHash(deps: RefundByHashDeps) {
-  const { ledgers, wallets, payments, refunds, forAccount, refundBook, transaction, clock } = deps;
+  const { ledgers, wallets, payments, refunds, forAccount, refundBook, clock } = deps;
 
   /** What the transaction moved between accounts; null when it is not on the ledger. @throws LedgerUnavailable */
   async function movedBy({ network, accountId }: PaymentDoc, transactionHash: string): Promise<Credit[] | null> {
@@ -84,9 +83,13 @@ export function createBookByHash(deps: RefundByHashDeps) {
     return all.map((payment, index) => ({ payment, stroops: shares[index]! })).filter(({ stroops }) => stroops > 0n);
   }
 
-  /** Books what is not booked yet.
+  /** Books what is not booked yet. @param transaction of who asks for it
    *  @throws ApiError `rate_limited` when the account has used up what it may ask of the ledger */
-  return async (payment: PaymentDoc, transactionHash: string): Promise<RefundOutcome> => {
+  return async (
+    payment: PaymentDoc,
+    transactionHash: string,
+    transaction: Database['transaction'],
+  ): Promise<RefundOutcome> => {
     let moved: Credit[] | null;
     try {
       moved = await movedBy(payment, transactionHash);

@@ -64,7 +64,9 @@ function createMcpServer(service: McpService, version: string, answering: Set<Pr
 
   async function list() {
     const isReadOnly = await service.isReadOnly();
-    const listed = [...tools.values()].filter(({ operation }) => operation.readOnly || isReadOnly !== true);
+    const listed = [...tools.values()].filter(
+      ({ operation }) => (operation.readOnly && !operation.needsFullKey) || isReadOnly !== true,
+    );
     return { tools: listed.map(({ tool }) => tool) };
   }
 

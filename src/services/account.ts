@@ -7,15 +7,18 @@ import { NO_BRAND } from '../domain/brand.js';
 import type { NewId } from '../domain/ids.js';
 import type { AccountDoc, AccountStore } from '../stores/accounts.js';
 import type { ForAccount } from '../stores/index.js';
-import type { ServiceOf } from './caller.js';
+import type { Caller, ServiceOf } from './caller.js';
+import type { Commit } from './commit.js';
 import type { RateNeeds } from './rate-needs.js';
 
 export function createAccountService({
   forAccount,
+  commit,
   rateNeeds,
   clock,
 }: {
   forAccount: ForAccount<'account'>;
+  commit: Commit;
   rateNeeds: Pick<RateNeeds, 'ofBooks'>;
   clock: Pick<Clock, 'now'>;
 }): ServiceOf<Contract['account']> {
@@ -26,7 +29,8 @@ export function createAccountService({
       return toAccount(account);
     },
 
-    async update({ accountId }, { brand = {}, rateMarkupPercent, booksCurrency }) {
+    async update(caller, { brand = {}, rateMarkupPercent, booksCurrency }) {
+      const { accountId } = caller;
       const { account } = forAccount(accountId);
       const before = await account.get();
       if (!before) throw notFound('account');
@@ -42,7 +46,9 @@ export function createAccountService({
       };
       if (Object.keys(changes).length === 0) return toAccount(before);
       if (changes.currency) await rateNeeds.ofBooks(accountId, changes.currency);
-      const after = await account.change(changes, clock.now());
+      const after = await commit({ caller, subjectId: accountId }, (session) =>
+        account.change(changes, clock.now(), session),
+      );
       if (!after) throw notFound('account');
       return toAccount(after);
     },
@@ -63,16 +69,22 @@ export const toAccount = (account: AccountDoc) => ({
 /** A new account with a FULL key that does not expire. `key` is nowhere else from then on. */
 export async function openAccount(
   deps: {
-    accounts: AccountStore;
+    accounts: Pick<AccountStore, 'insert'>;
+    commit: Commit;
     apiKeys: Pick<ServiceOf<Contract['apiKeys']>, 'create'>;
     clock: Clock;
     newId: NewId;
+    /** Who opens it. */
+    agent?: 'cli' | 'system';
   },
   name: string,
 ) {
   const account: AccountDoc = { _id: deps.newId('acct'), name, createdAt: deps.clock.now() };
-  await deps.accounts.insert(account);
-  const caller = { accountId: account._id, keyId: '', scope: 'FULL' } as const;
+  const caller: Caller = { accountId: account._id, keyId: '', scope: 'FULL', agent: deps.agent ?? 'system' };
+  const doing = { operation: 'account_create', effect: 'adds', input: { name } } as const;
+  await deps.commit({ caller: { ...caller, doing }, subjectId: account._id }, (session) =>
+    deps.accounts.insert(account, session),
+  );
   const apiKey = await deps.apiKeys.create(caller, { name: 'first key', scope: 'FULL' });
   return { account: toAccount(account), apiKey };
 }

@@ -6,21 +6,21 @@ import { hashApiKey, KEY_REMEMBERED_MS, newApiKey } from '../domain/api-key.js';
 import type { NewId } from '../domain/ids.js';
 import { mask } from '../domain/signature.js';
 import type { ApiKeyDoc } from '../stores/api-keys.js';
-import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { Caller, ServiceOf } from './caller.js';
+import type { Commit } from './commit.js';
 import type { Quota } from './quota.js';
 
 export function createApiKeyService(deps: {
   forAccount: ForAccount<'apiKeys'>;
-  transaction: Database['transaction'];
+  commit: Commit;
   clock: Clock;
   newId: NewId;
   /** Of the authentications on this database. */
   rememberedMs?: number;
   quota: Quota;
 }): ServiceOf<Contract['apiKeys']> {
-  const { forAccount, transaction, clock, newId, rememberedMs = KEY_REMEMBERED_MS, quota } = deps;
+  const { forAccount, commit, clock, newId, rememberedMs = KEY_REMEMBERED_MS, quota } = deps;
   /** Resolves when no process knows any more what was stored before. Processes know each other's pace, not each other's time. */
   const untilForgotten = () => systemClock.sleep(rememberedMs * 1.2);
   const make = () => {
@@ -49,10 +49,10 @@ export function createApiKeyService(deps: {
         sparedCount: 0,
         createdAt: clock.now(),
       };
-      // Of a creation that is repeated after a crash the key is there already, and replaced.
+      // Of a creation that is repeated after a crash the key is there already, told of, and replaced.
       const isMade = reservedId !== undefined && (await apiKeys.byId(apiKey._id)) !== null;
       if (isMade) await apiKeys.save(apiKey);
-      else await quota(accountId, (session) => apiKeys.save(apiKey, session));
+      else await quota({ caller, subjectId: apiKey._id }, (session) => apiKeys.save(apiKey, session));
       return { ...toApiKey(apiKey), key };
     },
 
@@ -67,16 +67,19 @@ export function createApiKeyService(deps: {
       const old = await apiKeys.byId(id);
       if (!old) throw notFound('API key');
       const { key, kept } = make();
-      const apiKey = await apiKeys.replaceKey(id, { ...kept, expiresAt: await endFor(caller, old.expiresAt) });
+      const expiresAt = await endFor(caller, old.expiresAt);
+      const apiKey = await commit({ caller, subjectId: id }, (session) =>
+        apiKeys.replaceKey(id, { ...kept, expiresAt }, session),
+      );
       if (!apiKey) throw notFound('API key');
       await untilForgotten();
       return { ...toApiKey(apiKey), key };
     },
 
-    async delete({ accountId }, { id }) {
-      const { apiKeys } = forAccount(accountId);
+    async delete(caller, { id }) {
+      const { apiKeys } = forAccount(caller.accountId);
       const now = clock.now();
-      await transaction(async (session) => {
+      await commit({ caller, subjectId: id }, async (session) => {
         const apiKey = await apiKeys.byId(id, session);
         if (!apiKey) throw notFound('API key');
         const works = apiKey.expiresAt === null || apiKey.expiresAt > now;

@@ -63,7 +63,7 @@ export function createAuthentication(deps: {
     const now = clock.now();
     if (!grant || (grant.expiresAt !== null && grant.expiresAt <= now)) return null;
     recordUse(grant, now);
-    return { accountId: grant.accountId, keyId: grant._id, scope: grant.scope, keyHash: hash };
+    return { accountId: grant.accountId, keyId: grant._id, keyName: grant.name, scope: grant.scope, keyHash: hash };
   }
 
   return {

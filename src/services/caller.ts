@@ -3,11 +3,20 @@ import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
 import type { Role } from '../../contracts/roles.js';
 import type { IdPrefix } from '../domain/ids.js';
+import type { Doing } from './doing.js';
 
 export interface Caller {
   accountId: string;
   /** Empty where no key is used. */
   keyId: string;
+  /** Label of the key; absent where none is used. */
+  keyName?: string;
+  /** Acts without a key or a user: the command line of whoever runs the service, or the service itself. */
+  agent?: 'cli' | 'system';
+  /** Of the client, as limits count it. Absent where there is none. */
+  address?: string;
+  /** What the caller is about; absent for what only reads. */
+  doing?: Doing;
   /** A user's: whether the role may change anything. */
   scope: 'FULL' | 'READ';
   /** The user who is signed in to the dashboard with a passkey. Absent for an API key. */

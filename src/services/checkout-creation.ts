@@ -16,11 +16,11 @@ import { createSlug } from '../domain/slug.js';
 import { loadPayable } from '../payments/payable.js';
 import { type CheckoutFacts, toCheckout } from '../resources/checkout.js';
 import type { CheckoutDoc } from '../stores/checkouts.js';
-import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';
-import type { ServiceOf } from './caller.js';
+import type { Caller, ServiceOf } from './caller.js';
 import { type CheckoutTerms, inactiveWallet, termsOf, unknownProduct, unknownWallet } from './checkout-terms.js';
+import type { Act, Commit } from './commit.js';
 import { createGroupCommit } from './group-commit.js';
 import { type Quotes, withQuote } from './quotes.js';
 import type { RateNeeds } from './rate-needs.js';
@@ -31,7 +31,7 @@ type Input = ParsedInputOf<Contract['checkouts']['create']>;
 export interface CheckoutCreationDeps {
   forAccount: ForAccount<'checkouts' | 'products' | 'wallets'>;
   paymentLinks: Pick<PaymentLinkStore, 'hasMemo'>;
-  transaction: Database['transaction'];
+  commit: Commit;
   clock: Clock;
   newId: NewId;
   publicUrl: string;
@@ -39,8 +39,12 @@ export interface CheckoutCreationDeps {
   rateNeeds: Pick<RateNeeds, 'ofPriced'>;
 }
 
+interface Creation extends Act {
+  checkout: CheckoutDoc;
+}
+
 export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Contract['checkouts']>['create'] {
-  const { forAccount, paymentLinks, transaction, clock, newId, publicUrl, quotes, rateNeeds } = deps;
+  const { forAccount, paymentLinks, commit, clock, newId, publicUrl, quotes, rateNeeds } = deps;
 
   const show = async (facts: CheckoutFacts) =>
     (await quotes.checkouts(facts.checkout.accountId, [toCheckout(facts, publicUrl)]))[0]!;
@@ -57,7 +61,7 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
   }
 
   /** Makes sure that product and wallet are still there, now that the checkout is stored. @throws ApiError after the checkout was taken back */
-  async function confirm(checkout: CheckoutDoc): Promise<CheckoutFacts> {
+  async function confirm(caller: Caller, checkout: CheckoutDoc): Promise<CheckoutFacts> {
     const { checkouts, products, wallets } = forAccount(checkout.accountId);
     const [product, wallet] = await Promise.all([
       checkout.productId === null ? null : products.byId(checkout.productId),
@@ -65,27 +69,28 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
     ]);
     const confirmed = wallet?.active && !wallet.takesCheckouts ? await wallets.takeCheckouts(wallet._id) : wallet;
     if (confirmed?.active && (product || checkout.productId === null)) return { checkout, product, wallet: confirmed };
-    await transaction((session) => checkouts.removeUnpaid([checkout._id], session));
+    await commit(takingBack(caller, checkout._id), (session) => checkouts.removeUnpaid([checkout._id], session));
     if (!product && checkout.productId !== null) throw unknownProduct();
     throw wallet ? inactiveWallet() : unknownWallet();
   }
 
   /** What an earlier run of the request made. */
-  async function shownAgain(made: CheckoutDoc): Promise<CheckoutFacts> {
+  async function shownAgain(caller: Caller, made: CheckoutDoc): Promise<CheckoutFacts> {
     // Only one that is neither paid nor ended can still be taken back.
     const isFresh = made.status === 'OPEN' && made.paymentCount === 0;
-    const facts = isFresh ? await confirm(made) : await loadPayable(forAccount(made.accountId), made);
+    const facts = isFresh ? await confirm(caller, made) : await loadPayable(forAccount(made.accountId), made);
     if (!facts) throw notFound('checkout');
     return facts;
   }
 
   /** Checkouts of an account that are made side by side are made together: they meet in the count of their list. */
-  const insert = createGroupCommit<CheckoutDoc, null>((batch) =>
-    transaction(async (session) => {
+  const insert = createGroupCommit<Creation, null>((creations) => {
+    const batch = creations.map(({ checkout }) => checkout);
+    return commit.all(creations, async (session) => {
       if (!(await forAccount(batch[0]!.accountId).checkouts.insert(batch, session))) throw new Taken();
       return batch.map(() => null);
-    }),
-  );
+    });
+  });
 
   async function drawMemo(): Promise<string> {
     for (;;) {
@@ -94,11 +99,12 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
     }
   }
 
-  return async ({ accountId, reservedId, isRepeated, user }, input) => {
+  return async (caller, input) => {
+    const { accountId, reservedId, isRepeated, user } = caller;
     const stores = forAccount(accountId);
     const _id = reservedId?.('chk') ?? newId('chk');
     const made = reservedId && (await stores.checkouts.byId(_id));
-    if (made) return show(await shownAgain(made));
+    if (made) return show(await shownAgain(caller, made));
     const terms = await termsOf(stores, input);
     // On a retry the id carries the time of the first attempt.
     const begins = isRepeated ? clock.now() : createdAtOf(_id);
@@ -108,16 +114,22 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
       const named = { _id, accountId, slug: createSlug(clock), memo: await drawMemo() };
       const checkout = { ...newCheckout(named, terms, input, expiresAt), ...(user ? { soldBy: user.id } : {}) };
       try {
-        await insert(accountId, checkout);
+        await insert(accountId, { caller, subjectId: _id, checkout });
       } catch (error) {
         if (error instanceof Taken) continue;
         throw error;
       }
-      const shown = toCheckout(await confirm(checkout), publicUrl);
+      const shown = toCheckout(await confirm(caller, checkout), publicUrl);
       return quote ? withQuote(shown, quote) : shown;
     }
   };
 }
+
+/** Its creation was told of, and so is that it did not stay. */
+const takingBack = (caller: Caller, subjectId: string): Act => ({
+  caller: { ...caller, doing: { ...caller.doing!, effect: 'changes' } },
+  subjectId,
+});
 
 /** A checkout as it begins. */
 function newCheckout(

@@ -36,7 +36,7 @@ export function createCheckoutService(
     eventsStored: () => void;
   },
 ): ServiceOf<Contract['checkouts']> {
-  const { forAccount, acceptCheckout, transaction, stamper, clock, publicUrl, payUri, eventsStored, quotes } = deps;
+  const { forAccount, acceptCheckout, commit, stamper, clock, publicUrl, payUri, eventsStored, quotes } = deps;
 
   const show = async (facts: CheckoutFacts) =>
     (await quotes.checkouts(facts.checkout.accountId, [toCheckout(facts, publicUrl)]))[0]!;
@@ -90,7 +90,7 @@ export function createCheckoutService(
       const { checkouts } = forAccount(caller.accountId);
       const found = await find(caller, id);
       const from = found.checkout.status === 'OPEN' ? await stamper.stamp(found.wallet.network) : null;
-      const checkout = await transaction(async (session) => {
+      const checkout = await commit({ caller, subjectId: id }, async (session) => {
         const before = await checkouts.byId(id, session);
         if (!before) throw notFound('checkout');
         const now = clock.now();
@@ -110,7 +110,7 @@ export function createCheckoutService(
       if (isRepeated && isPaid) return show(found);
       // Before the transaction, which may run more than once.
       const from = isPaid ? { at: clock.now(), ledger: null } : await stamper.stamp(found.wallet.network);
-      const accepted = await transaction(async (session) => {
+      const accepted = await commit({ caller, subjectId: id }, async (session) => {
         const before = await loadPayable(stores, await stores.checkouts.byId(id, session), session);
         if (!before) throw notFound('checkout');
         const after = await acceptCheckout(before, from, session);

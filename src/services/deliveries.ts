@@ -4,13 +4,15 @@ import { conflict, notFound } from '../domain/api-error.js';
 import type { DeliveryDoc } from '../stores/deliveries.js';
 import type { ForAccount } from '../stores/index.js';
 import type { ServiceOf } from './caller.js';
+import type { Commit } from './commit.js';
 
 export function createDeliveryService(deps: {
   forAccount: ForAccount<'deliveries' | 'webhooks'>;
+  commit: Commit;
   /** Called when a delivery has become due. */
   deliveriesDue: () => void;
 }): ServiceOf<Contract['deliveries']> {
-  const { forAccount, deliveriesDue } = deps;
+  const { forAccount, commit, deliveriesDue } = deps;
 
   const get = async (accountId: string, id: string): Promise<DeliveryDoc> => {
     const delivery = await forAccount(accountId).deliveries.byId(id);
@@ -23,12 +25,16 @@ export function createDeliveryService(deps: {
       return toDelivery(await get(accountId, id));
     },
 
-    async redeliver({ accountId }, { id }) {
+    async redeliver(caller, { id }) {
+      const { accountId } = caller;
       const { deliveries, webhooks } = forAccount(accountId);
       const { webhookId } = await get(accountId, id);
       const webhook = await webhooks.byId(webhookId);
-      const delivery = webhook && (await deliveries.redeliver(id));
-      if (!delivery) throw conflict('The webhook of this delivery was deleted.');
+      const delivery = await commit({ caller, subjectId: id }, async (session) => {
+        const due = webhook && (await deliveries.redeliver(id, session));
+        if (!due) throw conflict('The webhook of this delivery was deleted.');
+        return due;
+      });
       deliveriesDue();
       return toDelivery(delivery);
     },

@@ -7,13 +7,15 @@ import { distinctAddresses } from '../domain/email.js';
 import type { AccountDoc } from '../stores/accounts.js';
 import type { ForAccount } from '../stores/index.js';
 import type { ServiceOf } from './caller.js';
+import type { Commit } from './commit.js';
 
 export function createNotificationService(deps: {
   forAccount: ForAccount<'account' | 'mails'>;
+  commit: Commit;
   /** Whether this service sends e-mail. */
   sending: boolean;
 }): ServiceOf<Contract['notifications']> {
-  const { forAccount, sending } = deps;
+  const { forAccount, commit, sending } = deps;
 
   async function show(account: AccountDoc | null): Promise<OutputOf<Contract['notifications']['get']>> {
     if (!account) throw notFound('account');
@@ -32,10 +34,14 @@ export function createNotificationService(deps: {
   return {
     get: async ({ accountId }) => show(await forAccount(accountId).account.get()),
 
-    async set({ accountId }, { recipients, kinds }) {
+    async set(caller, { recipients, kinds }) {
       const wanted = NOTICE_KINDS.filter((kind) => kinds.includes(kind));
       const notifications = { recipients: distinctAddresses(recipients), kinds: wanted };
-      return show(await forAccount(accountId).account.setNotifications(notifications));
+      const { accountId } = caller;
+      const after = await commit({ caller, subjectId: accountId }, (session) =>
+        forAccount(accountId).account.setNotifications(notifications, session),
+      );
+      return show(after);
     },
   };
 }

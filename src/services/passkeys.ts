@@ -7,10 +7,13 @@ import type {
 } from '@simplewebauthn/server';
 import type { Role } from '../../contracts/roles.js';
 import type { Clock } from '../clock.js';
+import { AlreadyMade } from '../domain/already-made.js';
 import { hashToken, isToken } from '../domain/token.js';
 import type { ForAccount } from '../stores/index.js';
 import type { PasskeyChallengeStore } from '../stores/passkey-challenges.js';
 import type { UserDoc, UserStore } from '../stores/users.js';
+import type { Commit } from './commit.js';
+import { toCaller } from './sessions.js';
 
 /** So long a browser may take to answer. */
 const CHALLENGE_MS = 5 * 60_000;
@@ -34,10 +37,11 @@ export function createPasskeys(deps: {
   users: Pick<UserStore, 'byInvitation' | 'byPasskey' | 'accept' | 'noteUse'>;
   challenges: PasskeyChallengeStore;
   forAccount: ForAccount<'account'>;
+  commit: Commit;
   publicUrl: string;
   clock: Clock;
 }) {
-  const { users, challenges, forAccount, publicUrl, clock } = deps;
+  const { users, challenges, forAccount, commit, publicUrl, clock } = deps;
   const { hostname: rpID, origin } = new URL(publicUrl);
   const expected = { expectedOrigin: origin, expectedRPID: rpID, requireUserVerification: true };
   const remember = (challenge: string, userId: string | null) =>
@@ -82,7 +86,7 @@ export function createPasskeys(deps: {
     },
 
     /** Makes the passkey the user's, and uses the invitation up. @returns null when either is not good */
-    async accept(token: string, response: RegistrationResponseJSON): Promise<UserDoc | null> {
+    async accept(token: string, response: RegistrationResponseJSON, address: string): Promise<UserDoc | null> {
       const user = await invitedBy(token);
       if (!user) return null;
       const { verifyRegistrationResponse } = await webAuthn();
@@ -93,7 +97,13 @@ export function createPasskeys(deps: {
       const { id, publicKey, counter } = answer.registrationInfo.credential;
       const now = clock.now();
       const passkey = { id, publicKey: Buffer.from(publicKey).toString('base64url'), counter, createdAt: now };
-      return users.accept(hashToken(token), passkey, now);
+      const doing = { operation: 'users_accept', effect: 'changes', input: {} } as const;
+      return commit({ caller: { ...toCaller(user), address, doing }, subjectId: user._id }, (session) =>
+        users.accept(hashToken(token), passkey, now, session),
+      ).catch((error: unknown) => {
+        if (error instanceof AlreadyMade) return null;
+        throw error;
+      });
     },
 
     async signInOptions(): Promise<PublicKeyCredentialRequestOptionsJSON> {

@@ -10,11 +10,11 @@ import { createSlug } from '../domain/slug.js';
 import type { LedgerStamper } from '../ingest/ledger-stamper.js';
 import { type PaymentLink, toPaymentLink } from '../resources/index.js';
 import { toInstructions } from '../resources/instructions.js';
-import type { Database } from '../stores/database.js';
 import type { AccountStores, ForAccount } from '../stores/index.js';
 import type { PaymentLinkDoc } from '../stores/payment-links.js';
 import type { ProductDoc } from '../stores/products.js';
 import type { ServiceOf } from './caller.js';
+import type { Act, Commit } from './commit.js';
 import { countBy, createGroupCommit } from './group-commit.js';
 import { NO_SUCH } from './no-such.js';
 import { type WithWallet, withWallet } from './products-with-wallets.js';
@@ -34,9 +34,13 @@ async function idsOfNamed(search: string, products: Pick<AccountStores['products
   throw badRequest(`search: More than ${most} products have this in their name; search for more of it.`);
 }
 
+interface Creation extends Act {
+  link: PaymentLinkDoc;
+}
+
 export function createPaymentLinkService(deps: {
   forAccount: ForAccount<'paymentLinks' | 'products' | 'wallets'>;
-  transaction: Database['transaction'];
+  commit: Commit;
   stamper: LedgerStamper;
   clock: Clock;
   newId: NewId;
@@ -44,7 +48,7 @@ export function createPaymentLinkService(deps: {
   payUri: PayUri;
   quotes: Quotes;
 }): ServiceOf<Contract['paymentLinks']> {
-  const { forAccount, transaction, stamper, clock, newId, publicUrl, payUri, quotes } = deps;
+  const { forAccount, commit, stamper, clock, newId, publicUrl, payUri, quotes } = deps;
 
   /** With what each asks now. */
   async function quoted(accountId: string, links: readonly PaymentLink[], products: readonly ProductDoc[]) {
@@ -77,8 +81,9 @@ export function createPaymentLinkService(deps: {
   }
 
   /** Links of an account that are made side by side are made together: they meet in the product's count. */
-  const insert = createGroupCommit<PaymentLinkDoc, ProductDoc>((links) =>
-    transaction(async (session) => {
+  const insert = createGroupCommit<Creation, ProductDoc>((creations) => {
+    const links = creations.map(({ link }) => link);
+    return commit.all(creations, async (session) => {
       const { paymentLinks, products } = forAccount(links[0]!.accountId);
       if (!(await paymentLinks.insert(links, session))) throw new Taken();
       // Last, because other processes meet in this write as well, and whoever is late begins anew.
@@ -88,11 +93,12 @@ export function createPaymentLinkService(deps: {
         if (!product) throw invalid(NO_SUCH.product);
         return product;
       });
-    }),
-  );
+    });
+  });
 
   return {
-    async create({ accountId, reservedId }, { productId, name }) {
+    async create(caller, { productId, name }) {
+      const { accountId, reservedId } = caller;
       const { paymentLinks } = forAccount(accountId);
       const _id = reservedId?.('link') ?? newId('link');
       const made = reservedId && (await paymentLinks.byId(_id));
@@ -112,7 +118,7 @@ export function createPaymentLinkService(deps: {
           createdAt: clock.now(),
         };
         try {
-          const product = await insert(accountId, link);
+          const product = await insert(accountId, { caller, subjectId: _id, link });
           return show(link, product);
         } catch (error) {
           if (!(error instanceof Taken)) throw error;
@@ -164,8 +170,8 @@ export function createPaymentLinkService(deps: {
       );
     },
 
-    async update({ accountId }, { id, active, name }) {
-      const { paymentLinks } = forAccount(accountId);
+    async update(caller, { id, active, name }) {
+      const { paymentLinks } = forAccount(caller.accountId);
       const before = await paymentLinks.byId(id);
       if (!before) throw notFound('payment link');
       const { product, wallet } = await soldBy(before);
@@ -176,7 +182,7 @@ export function createPaymentLinkService(deps: {
         throw conflict(`This payment link was switched on or off ${MAX_SWITCHES} times: make another one.`);
       }
       const stamp = switched ? await stamper.stamp(wallet.network) : null;
-      await transaction(async (session) => {
+      await commit({ caller, subjectId: id }, async (session) => {
         if (renamed) await paymentLinks.rename(before, name, session);
         if (stamp) await paymentLinks.setActive(id, !before.active, stamp, session);
       });
@@ -185,9 +191,9 @@ export function createPaymentLinkService(deps: {
       return show(after, product);
     },
 
-    async delete({ accountId }, { id }) {
-      const { paymentLinks, products } = forAccount(accountId);
-      await transaction(async (session) => {
+    async delete(caller, { id }) {
+      const { paymentLinks, products } = forAccount(caller.accountId);
+      await commit({ caller, subjectId: id }, async (session) => {
         const link = await paymentLinks.byId(id, session);
         if (!link) throw notFound('payment link');
         if (!(await paymentLinks.removeUnpaid(id, session))) {

@@ -17,11 +17,12 @@ import type { Settle } from '../payments/settle.js';
 import type { LoadRates } from '../rates/book.js';
 import { type Payment, toPayment } from '../resources/index.js';
 import type { CheckoutDoc } from '../stores/checkouts.js';
-import type { Database, Session } from '../stores/database.js';
+import type { Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { PaymentDoc, PaymentFilter } from '../stores/payments.js';
 import type { AccountProducts } from '../stores/products.js';
 import { onlySeller, type ServiceOf } from './caller.js';
+import type { Commit } from './commit.js';
 import { NO_SUCH } from './no-such.js';
 import type { Quotes } from './quotes.js';
 
@@ -92,7 +93,7 @@ export function faultOfAssignment(found: Payable | null, ids: Assigned, payment:
 export function createPaymentService(deps: {
   forAccount: ForAccount<'payments' | 'refunds' | 'paymentLinks' | 'checkouts' | 'products' | 'wallets'>;
   settle: Settle;
-  transaction: Database['transaction'];
+  commit: Commit;
   /** Called when events may have been stored. */
   eventsStored: () => void;
   clock: Clock;
@@ -101,7 +102,7 @@ export function createPaymentService(deps: {
   loadRates: LoadRates;
   quotes: Quotes;
 }): ServiceOf<Contract['payments']> {
-  const { forAccount, settle, transaction, eventsStored, clock, payUri, bookByHash, loadRates, quotes } = deps;
+  const { forAccount, settle, commit, eventsStored, clock, payUri, bookByHash, loadRates, quotes } = deps;
 
   const show = async (payment: PaymentDoc) =>
     toPayment(
@@ -133,9 +134,10 @@ export function createPaymentService(deps: {
       return show(payment);
     },
 
-    async accept({ accountId, isRepeated }, { id }) {
+    async accept(caller, { id }) {
+      const { accountId, isRepeated } = caller;
       const stores = forAccount(accountId);
-      const accepted = await transaction(async (session) => {
+      const accepted = await commit({ caller, subjectId: id }, async (session) => {
         const before = await stores.payments.byId(id, session);
         if (!before) throw notFound('payment');
         if (isRepeated && before.status === 'COMPLETED') return before;
@@ -157,10 +159,11 @@ export function createPaymentService(deps: {
       return show(accepted);
     },
 
-    async assign({ accountId, isRepeated }, { id, paymentLinkId, checkoutId }) {
+    async assign(caller, { id, paymentLinkId, checkoutId }) {
+      const { accountId, isRepeated } = caller;
       const stores = forAccount(accountId);
       const ids = { paymentLinkId, checkoutId };
-      const assigned = await transaction(async (session) => {
+      const assigned = await commit({ caller, subjectId: id }, async (session) => {
         const before = await stores.payments.byId(id, session);
         const found = await findAssigned(stores, ids, before, session);
         // The body's faults come before what the path points at.
@@ -184,10 +187,10 @@ export function createPaymentService(deps: {
       return show(assigned);
     },
 
-    async dismiss({ accountId }, { id, note }) {
-      const stores = forAccount(accountId);
+    async dismiss(caller, { id, note }) {
+      const stores = forAccount(caller.accountId);
       const dismissal = { at: clock.now(), note: note ?? null };
-      const dismissed = await transaction(async (session) => {
+      const dismissed = await commit({ caller, subjectId: id }, async (session) => {
         const after = await stores.payments.dismiss(id, dismissal, session);
         if (after) return after;
         const before = await stores.payments.byId(id, session);
@@ -198,13 +201,13 @@ export function createPaymentService(deps: {
       return show(dismissed);
     },
 
-    async addRefund({ accountId }, { id, transactionHash }) {
-      const { payments, refunds } = forAccount(accountId);
+    async addRefund(caller, { id, transactionHash }) {
+      const { payments, refunds } = forAccount(caller.accountId);
       const payment = await payments.byId(id);
       if (!payment) throw notFound('payment');
       const booked = await refunds.ofTransaction(transactionHash);
       if (booked.some(({ paymentId }) => paymentId === id)) return show(payment);
-      const outcome = await bookByHash(payment, transactionHash);
+      const outcome = await bookByHash(payment, transactionHash, (work) => commit({ caller, subjectId: id }, work));
       if (outcome === 'ledger_away') throw unavailable('The ledger cannot be asked now: try again later.');
       // What gives back other payments of the payer is booked there.
       eventsStored();

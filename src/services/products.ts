@@ -8,11 +8,11 @@ import { foldText } from '../domain/fold.js';
 import type { NewId } from '../domain/ids.js';
 import type { LedgerStamper } from '../ingest/ledger-stamper.js';
 import { toProduct } from '../resources/index.js';
-import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { ProductDoc, ProductVersion, StoredTerms } from '../stores/products.js';
 import type { WalletDoc } from '../stores/wallets.js';
-import type { ServiceOf } from './caller.js';
+import type { Caller, ServiceOf } from './caller.js';
+import type { Act, Commit } from './commit.js';
 import { countBy, createGroupCommit } from './group-commit.js';
 import { NO_SUCH } from './no-such.js';
 import { type WithWallet, withWallet, withWallets } from './products-with-wallets.js';
@@ -63,20 +63,24 @@ function withChanges(before: ProductDoc, given: Partial<ProductDoc>): ProductDoc
 const pick = <T extends object>(from: T, names: readonly string[]): Partial<T> =>
   Object.fromEntries(names.map((name) => [name, from[name as keyof T]])) as Partial<T>;
 
+interface Creation extends Act {
+  product: ProductDoc;
+}
+
 const unknownWallet = () => invalid(NO_SUCH.wallet);
 
 export function createProductService(deps: {
   forAccount: ForAccount<'products' | 'wallets'>;
   /** Removes links and checkouts of a deleted product, a batch of them. */
   removeLeftovers: (accountId: string, productId: string) => Promise<unknown>;
-  transaction: Database['transaction'];
+  commit: Commit;
   stamper: LedgerStamper;
   clock: Clock;
   newId: NewId;
   quotes: Quotes;
   rateNeeds: Pick<RateNeeds, 'ofPriced'>;
 }): ServiceOf<Contract['products']> {
-  const { forAccount, removeLeftovers, transaction, stamper, clock, newId, quotes, rateNeeds } = deps;
+  const { forAccount, removeLeftovers, commit, stamper, clock, newId, quotes, rateNeeds } = deps;
 
   const show = async (product: Omit<ProductDoc, 'history'>, wallet: WalletDoc) =>
     (await quotes.products(product.accountId, [toProduct(product, wallet)]))[0]!;
@@ -98,8 +102,9 @@ export function createProductService(deps: {
   }
 
   /** Products of an account that are made side by side are made together: they meet in their wallet's count. */
-  const insert = createGroupCommit<ProductDoc, null>((batch) =>
-    transaction(async (session) => {
+  const insert = createGroupCommit<Creation, null>((creations) => {
+    const batch = creations.map(({ product }) => product);
+    return commit.all(creations, async (session) => {
       const { products, wallets } = forAccount(batch[0]!.accountId);
       await products.insert(batch, session);
       // Last, because other processes meet in this write as well, and whoever is late begins anew.
@@ -107,16 +112,17 @@ export function createProductService(deps: {
         if (!(await wallets.countProducts(walletId, added, session))) throw unknownWallet();
       }
       return batch.map(() => null);
-    }),
-  );
+    });
+  });
 
   /** Null when somebody else changed the product since `before` was read: nothing is stored then. */
   const change = (
+    caller: Caller,
     before: ProductDoc,
     fields: Partial<ProductDoc>,
     { version, movesTo }: { version: ProductVersion | null; movesTo: string | null },
   ): Promise<ProductDoc | null> =>
-    transaction(async (session) => {
+    commit({ caller, subjectId: before._id }, async (session) => {
       const { products, wallets } = forAccount(before.accountId);
       const after = await products.change(before, fields, version, session);
       if (after && movesTo !== null) {
@@ -127,7 +133,8 @@ export function createProductService(deps: {
     });
 
   return {
-    async create({ accountId, reservedId }, input) {
+    async create(caller, input) {
+      const { accountId, reservedId } = caller;
       const { wallets } = forAccount(accountId);
       const _id = reservedId?.('prod') ?? newId('prod');
       const made = reservedId && (await find(accountId, _id));
@@ -158,7 +165,7 @@ export function createProductService(deps: {
         createdAt: clock.now(),
       };
       await rateNeeds.ofPriced(accountId, product, wallet.network);
-      await insert(accountId, product);
+      await insert(accountId, { caller, subjectId: _id, product });
       return show(product, wallet);
     },
 
@@ -176,7 +183,8 @@ export function createProductService(deps: {
       return show(found.product, found.wallet);
     },
 
-    async update({ accountId }, { id, ...changes }) {
+    async update(caller, { id, ...changes }) {
+      const { accountId } = caller;
       const { wallets } = forAccount(accountId);
       const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
       // Somebody else may change the product meanwhile: then what was validated is no longer what would be stored.
@@ -193,7 +201,7 @@ export function createProductService(deps: {
         const wallet = merged.walletId === oldWallet._id ? oldWallet : await wallets.byId(merged.walletId);
         if (!wallet) throw unknownWallet();
         await rateNeeds.ofPriced(accountId, merged, wallet.network);
-        const after = await change(before, pick(merged, [...Object.keys(given), 'nameKey']), {
+        const after = await change(caller, before, pick(merged, [...Object.keys(given), 'nameKey']), {
           version: await versionOf(before, merged, oldWallet, wallet),
           movesTo: wallet._id === oldWallet._id ? null : wallet._id,
         });
@@ -201,9 +209,10 @@ export function createProductService(deps: {
       }
     },
 
-    async delete({ accountId }, { id }) {
+    async delete(caller, { id }) {
+      const { accountId } = caller;
       const { products, wallets } = forAccount(accountId);
-      await transaction(async (session) => {
+      await commit({ caller, subjectId: id }, async (session) => {
         const product = await products.byId(id, session);
         if (!product) throw notFound('product');
         if (!(await products.removeUnpaid(id, session))) {

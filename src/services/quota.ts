@@ -1,17 +1,18 @@
 /** How much of something an account may have. Creations of one account are counted one after the other, so that two at once cannot both be the last. */
 import { type ApiError, conflict } from '../domain/api-error.js';
-import type { Database, Session } from '../stores/database.js';
+import type { Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
+import type { Act, Commit } from './commit.js';
 import { createGroupCommit } from './group-commit.js';
 
 /** Stores the new thing. It must not stay stored when its transaction is aborted. */
-type Insert = (session?: Session) => Promise<void>;
+type Insert = (session: Session) => Promise<void>;
 
 /** Inserts when the account has room. @throws ApiError `conflict` when it has none; nothing is stored then */
-export type Quota = (accountId: string, insert: Insert) => Promise<void>;
+export type Quota = (act: Act, insert: Insert) => Promise<void>;
 
 export function createQuota(deps: {
-  transaction: Database['transaction'];
+  commit: Commit;
   forAccount: ForAccount<'account'>;
   /** How many the account has. */
   count: (accountId: string, session: Session) => Promise<number>;
@@ -19,11 +20,11 @@ export function createQuota(deps: {
   /** Plural, for the message. */
   what: string;
 }): Quota {
-  const { transaction, forAccount, count, max, what } = deps;
+  const { commit, forAccount, count, max, what } = deps;
 
-  const insertGroup = createGroupCommit<{ accountId: string; insert: Insert }, ApiError | null>((group) =>
-    transaction(async (session) => {
-      const { accountId } = group[0]!;
+  const insertGroup = createGroupCommit<Act & { insert: Insert }, ApiError | null>((group) =>
+    commit.all<ApiError | null>(group, async (session) => {
+      const { accountId } = group[0]!.caller;
       // First: of two processes that count at once, one begins anew.
       await forAccount(accountId).account.countCreations(group.length, session);
       const room = Math.max(0, max - (await count(accountId, session)));
@@ -33,11 +34,11 @@ export function createQuota(deps: {
     }),
   );
 
-  return async (accountId, insert) => {
-    const refusal = await insertGroup(accountId, { accountId, insert });
+  return async (act, insert) => {
+    const refusal = await insertGroup(act.caller.accountId, { ...act, insert });
     if (refusal) throw refusal;
   };
 }
 
 /** For whoever nobody has to stop: the operator's cli, and tests of other things. */
-export const unlimited: Quota = (_accountId, insert) => insert();
+export const unlimited = (commit: Commit): Quota => commit;

@@ -11,7 +11,8 @@ import { quoteOf } from '../rates/quote.js';
 import type { NeedRate } from '../rates/sampler.js';
 import type { ForAccount } from '../stores/index.js';
 import type { OwnRateDoc } from '../stores/own-rates.js';
-import type { ServiceOf } from './caller.js';
+import type { Caller, ServiceOf } from './caller.js';
+import type { Commit } from './commit.js';
 import { NO_RATE } from './quotes.js';
 import type { RateNeeds } from './rate-needs.js';
 
@@ -32,13 +33,14 @@ const pairOf = ({ currency, assetCode, assetIssuer = null, network }: GivenPair)
 
 export function createRateService(deps: {
   forAccount: ForAccount<'account' | 'ownRates' | 'products' | 'checkouts' | 'wallets'>;
+  commit: Commit;
   rateNeeds: Pick<RateNeeds, 'pairsOfBooks'>;
   rateBook: Pick<RateBook, 'current'>;
   need: NeedRate;
   stamper: LedgerStamper;
   clock: Clock;
 }): ServiceOf<Contract['rates']> {
-  const { forAccount, rateBook, rateNeeds, need, stamper, clock } = deps;
+  const { forAccount, commit, rateBook, rateNeeds, need, stamper, clock } = deps;
 
   async function show(accountId: string, pair: Pair) {
     const current = await rateBook.current(accountId, pair);
@@ -69,8 +71,8 @@ export function createRateService(deps: {
   }
 
   /** From now on. @throws ApiError `rate_limited` */
-  async function add(accountId: string, rate: Omit<OwnRateDoc, '_id' | 'accountId' | 'at' | 'from'>): Promise<void> {
-    const { ownRates } = forAccount(accountId);
+  async function add(caller: Caller, rate: Omit<OwnRateDoc, '_id' | 'accountId' | 'at' | 'from'>): Promise<void> {
+    const { ownRates } = forAccount(caller.accountId);
     const at = clock.now();
     const before = (ms: number) => new Date(at.getTime() - ms);
     // Each is looked at with every payment of the lock.
@@ -79,7 +81,9 @@ export function createRateService(deps: {
     const [stamp, last] = [await stamper.stamp(rate.network), await ownRates.newest(rate.pair)];
     // After the one before it, also where the clock of this host is behind that one's.
     const from = last && stamp.at <= last.from.at ? { ...stamp, at: new Date(last.from.at.getTime() + 1) } : stamp;
-    await ownRates.add({ ...rate, at, from }, before(OWN_RATES_KEPT_MS));
+    await commit({ caller, subjectId: rate.pair }, (session) =>
+      ownRates.add({ ...rate, at, from }, before(OWN_RATES_KEPT_MS), session),
+    );
   }
 
   return {
@@ -93,14 +97,15 @@ export function createRateService(deps: {
       return Promise.all([...byKey.keys()].sort().map((key) => show(accountId, byKey.get(key)!)));
     },
 
-    async set({ accountId }, { rate, expiresAt, ...given }) {
+    async set(caller, { rate, expiresAt, ...given }) {
+      const { accountId } = caller;
       const pair = pairOf(given);
       const { asset, ...rest } = pair;
       const { ownRates } = forAccount(accountId);
       const key = pairKey(pair);
       if (!(await ownRates.newest(key)) && (await ownRates.countPairs()) >= MAX_PAIRS_PER_ACCOUNT)
         throw conflict(`There are rates of your own for ${MAX_PAIRS_PER_ACCOUNT} pairs already, which is the most.`);
-      await add(accountId, {
+      await add(caller, {
         ...rest,
         ...{ assetCode: asset.code, assetIssuer: asset.issuer, pair: key },
         rate: formatRate(parseRate(rate)!),
@@ -109,13 +114,13 @@ export function createRateService(deps: {
       return show(accountId, pair);
     },
 
-    async delete({ accountId }, given) {
+    async delete(caller, given) {
       const pair = pairOf(given);
-      const { ownRates } = forAccount(accountId);
+      const { ownRates } = forAccount(caller.accountId);
       const last = await ownRates.newest(pairKey(pair));
       if (!last?.rate || (last.until && last.until <= clock.now())) throw notFound('rate of your own');
       const { _id: _, accountId: __, at: ___, from: ____, ...held } = last;
-      await add(accountId, { ...held, rate: null, until: null });
+      await add(caller, { ...held, rate: null, until: null });
       return { deleted: true };
     },
 

@@ -4,11 +4,11 @@ import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
 import type { Clock } from '../clock.js';
 import { conflict, notFound } from '../domain/api-error.js';
 import { firstIdOf, type NewId } from '../domain/ids.js';
-import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { ReplayDoc } from '../stores/replays.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 import type { Caller } from './caller.js';
+import type { Commit } from './commit.js';
 
 /** A request waits so long for the preparation of the one before: that makes some thousands of deliveries due each second. */
 const WAIT_MS = 5000;
@@ -19,13 +19,13 @@ type Asked = ParsedInputOf<Replay>;
 
 export function createReplay(deps: {
   forAccount: ForAccount<'webhooks' | 'events' | 'deliveries' | 'replays'>;
-  transaction: Database['transaction'];
+  commit: Commit;
   clock: Clock;
   newId: NewId;
   /** Called when a replay was stored. */
   replayStored: () => void;
 }) {
-  const { forAccount, transaction, clock, newId, replayStored } = deps;
+  const { forAccount, commit, clock, newId, replayStored } = deps;
 
   /** How many deliveries it will send, while no other replay of the webhook is in preparation. */
   async function countOf(replay: ReplayDoc, { deliverySequence }: WebhookDoc): Promise<number> {
@@ -39,16 +39,19 @@ export function createReplay(deps: {
   }
 
   /** @returns false when another one was stored since the webhook was read: then the count may be wrong */
-  const store = (replay: ReplayDoc, webhook: WebhookDoc): Promise<boolean> =>
-    transaction(async (session) => {
-      const { webhooks, replays } = forAccount(replay.accountId);
-      if (!(await webhooks.countReplay(webhook, session))) return false;
+  const store = async (caller: Caller, replay: ReplayDoc, webhook: WebhookDoc): Promise<boolean> => {
+    const { webhooks, replays } = forAccount(replay.accountId);
+    const [refusal] = await commit.all([{ caller, subjectId: webhook._id }], async (session) => {
+      if (!(await webhooks.countReplay(webhook, session))) return [overtaken()];
       await replays.insert(replay, session);
-      return true;
+      return [null];
     });
+    return refusal === null;
+  };
 
   /** @throws ApiError `conflict` while another replay of this webhook is in preparation */
-  return async ({ accountId, reservedId }: Caller, { id, ...asked }: Asked): Promise<OutputOf<Replay>> => {
+  return async (caller: Caller, { id, ...asked }: Asked): Promise<OutputOf<Replay>> => {
+    const { accountId, reservedId } = caller;
     const { webhooks, replays } = forAccount(accountId);
     const _id = (reservedId ?? newId)('rpl');
     const giveUpAtMs = clock.nowMs() + WAIT_MS;
@@ -62,17 +65,18 @@ export function createReplay(deps: {
         const replay = toReplay(_id, webhook, asked, clock.now());
         const count = await countOf(replay, webhook);
         if (count === 0) return { replayed: 0 };
-        if (await store({ ...replay, count }, webhook)) {
+        if (await store(caller, { ...replay, count }, webhook)) {
           replayStored();
           return { replayed: count };
         }
       }
-      if (clock.nowMs() >= giveUpAtMs)
-        throw conflict('Another replay of this webhook is being prepared: try again in a moment.');
+      if (clock.nowMs() >= giveUpAtMs) throw overtaken();
       await clock.sleep(LOOK_MS);
     }
   };
 }
+
+const overtaken = () => conflict('Another replay of this webhook is being prepared: try again in a moment.');
 
 const toReplay = (
   _id: string,

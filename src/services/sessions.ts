@@ -74,7 +74,7 @@ export function createSessions(deps: {
   };
 }
 
-const toCaller = ({ _id: id, accountId, name, role }: UserDoc): Caller => ({
+export const toCaller = ({ _id: id, accountId, name, role }: UserDoc): Caller => ({
   accountId,
   keyId: '',
   scope: role === 'VIEWER' ? 'READ' : 'FULL',

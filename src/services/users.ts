@@ -5,23 +5,24 @@ import type { Clock } from '../clock.js';
 import { ApiError, conflict, notFound } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
 import { hashToken, newToken } from '../domain/token.js';
-import type { Database, Session } from '../stores/database.js';
+import type { Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { UserDoc } from '../stores/users.js';
 import type { Caller, ServiceOf } from './caller.js';
+import type { Commit } from './commit.js';
 import type { Quota } from './quota.js';
 
 const INVITATION_MS = 72 * 3_600_000;
 
 export function createUserService(deps: {
   forAccount: ForAccount<'users' | 'apiKeys'>;
-  transaction: Database['transaction'];
+  commit: Commit;
   clock: Clock;
   newId: NewId;
   publicUrl: string;
   quota: Quota;
 }): ServiceOf<Contract['users']> {
-  const { forAccount, transaction, clock, newId, publicUrl, quota } = deps;
+  const { forAccount, commit, clock, newId, publicUrl, quota } = deps;
 
   /** @throws ApiError `conflict` where no other user is an OWNER; for one who has signed in, no other who has */
   async function keepOwner(user: UserDoc, session: Session): Promise<void> {
@@ -53,7 +54,7 @@ export function createUserService(deps: {
       // The user of a creation that is repeated after a crash is there already, and gets another invitation.
       const isMade = reservedId !== undefined && (await users.byId(user._id)) !== null;
       if (isMade) await users.save(user);
-      else await quota(accountId, (session) => users.save(user, session));
+      else await quota({ caller, subjectId: user._id }, (session) => users.save(user, session));
       const url = `${publicUrl}/dashboard/invite/${token}`;
       return { ...toUser(user), url, expiresAt: expiresAt.toISOString() };
     },
@@ -67,7 +68,7 @@ export function createUserService(deps: {
       if (fields.role !== undefined) await refuseEndingKey(caller);
       const { users } = forAccount(caller.accountId);
       const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-      const after = await transaction(async (session) => {
+      const after = await commit({ caller, subjectId: id }, async (session) => {
         const before = await users.byId(id, session);
         if (!before) throw notFound('user');
         if (Object.entries(given).every(([name, value]) => before[name as keyof UserDoc] === value)) return before;
@@ -77,9 +78,9 @@ export function createUserService(deps: {
       return toUser(after);
     },
 
-    async delete({ accountId }, { id }) {
-      const { users } = forAccount(accountId);
-      await transaction(async (session) => {
+    async delete(caller, { id }) {
+      const { users } = forAccount(caller.accountId);
+      await commit({ caller, subjectId: id }, async (session) => {
         const user = await users.byId(id, session);
         if (!user) throw notFound('user');
         await keepOwner(user, session);

@@ -14,6 +14,7 @@ import { toStatement } from '../resources/statement.js';
 import type { ForAccount } from '../stores/index.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { ServiceOf } from './caller.js';
+import type { Commit } from './commit.js';
 import type { Quota } from './quota.js';
 import type { ReadSync } from './wallet-sync.js';
 
@@ -65,17 +66,19 @@ export function createWalletService(deps: {
   stamper: LedgerStamper;
   clock: Clock;
   newId: NewId;
+  commit: Commit;
   quota: Quota;
   mendGaps: MendGaps;
   readStatement: ReadStatement;
   readAssets: ReadWalletAssets;
 }): ServiceOf<Contract['wallets']> {
-  const { forAccount, readSync, stamper, clock, newId, quota } = deps;
+  const { forAccount, readSync, stamper, clock, newId, commit, quota } = deps;
   const { mendGaps, readStatement, readAssets } = deps;
   const show = async (wallet: WalletDoc) => toWallet(wallet, (await readSync([wallet])).get(wallet._id)!);
 
   return {
-    async create({ accountId, reservedId }, { name, address, network }) {
+    async create(caller, { name, address, network }) {
+      const { accountId, reservedId } = caller;
       const { wallets } = forAccount(accountId);
       const _id = reservedId?.('wallet') ?? newId('wallet');
       const made = reservedId && (await wallets.byId(_id));
@@ -83,7 +86,7 @@ export function createWalletService(deps: {
       const from = await stamper.stamp(network);
       const windows = [{ from, until: null }];
       const wallet = newWallet({ _id, accountId, name, address, network, windows, createdAt: clock.now() });
-      await quota(accountId, async (session) => {
+      await quota({ caller, subjectId: _id }, async (session) => {
         if (!(await wallets.insert(wallet, session))) {
           throw conflict(`This address is registered on ${network} already.`);
         }
@@ -114,27 +117,29 @@ export function createWalletService(deps: {
       return toWalletAssets(await readAssets(wallet, likely));
     },
 
-    async update({ accountId }, { id, name, active }) {
-      const { wallets, checkouts } = forAccount(accountId);
+    async update(caller, { id, name, active }) {
+      const { wallets, checkouts } = forAccount(caller.accountId);
       const before = await wallets.byId(id);
       if (!before) throw notFound('wallet');
-      if (active !== undefined && active !== before.active) {
-        const stamp = await stamper.stamp(before.network);
-        if (active && before.windows.length >= MAX_WINDOWS) {
-          throw conflict(`This wallet was made active ${MAX_WINDOWS} times already, which is the most.`);
-        }
-        if (active) await wallets.activate(id, stamp);
-        else {
-          const refusing = await wallets.refuseCheckouts(id);
-          const isWaitedFor = await checkouts.existsOfWallet(id, 'OPEN');
-          const stopped = refusing && !isWaitedFor ? await wallets.deactivate(refusing, stamp) : null;
+      const isSwitched = active !== undefined && active !== before.active;
+      const stamp = isSwitched ? await stamper.stamp(before.network) : null;
+      if (isSwitched && active && before.windows.length >= MAX_WINDOWS) {
+        throw conflict(`This wallet was made active ${MAX_WINDOWS} times already, which is the most.`);
+      }
+      // Before the transaction: checkouts that are made from now on show themselves to it.
+      const refusing = isSwitched && !active ? await wallets.refuseCheckouts(id) : null;
+      const isWaitedFor = refusing !== null && (await checkouts.existsOfWallet(id, 'OPEN'));
+      const after = await commit({ caller, subjectId: id }, async (session) => {
+        if (stamp && active) await wallets.activate(id, stamp, session);
+        if (stamp && !active) {
+          const stopped = refusing && !isWaitedFor ? await wallets.deactivate(refusing, stamp, session) : null;
           // Null too when somebody else was quicker, or a checkout was made just now.
-          if (!stopped && (await wallets.byId(id))?.active) {
+          if (!stopped && (await wallets.byId(id, session))?.active) {
             throw conflict('An OPEN checkout uses this wallet: wait for its end, or cancel it first.');
           }
         }
-      }
-      const after = name === undefined ? await wallets.byId(id) : await wallets.rename(id, name);
+        return name === undefined ? wallets.byId(id, session) : wallets.rename(id, name, session);
+      });
       if (!after) throw notFound('wallet');
       return show(after);
     },
@@ -146,9 +151,11 @@ export function createWalletService(deps: {
       return { items: items.map(toGap), meta };
     },
 
-    async mendGaps({ accountId }, { id, horizonUrl }) {
-      const wallet = await forAccount(accountId).wallets.byId(id);
+    async mendGaps(caller, { id, horizonUrl }) {
+      const wallet = await forAccount(caller.accountId).wallets.byId(id);
       if (!wallet) throw notFound('wallet');
+      // What it reads is recorded bit by bit: it is told of before the first.
+      await commit({ caller, subjectId: id }, async () => undefined);
       const outcome = await mendGaps(wallet, horizonUrl ?? null);
       if (typeof outcome === 'string') throw conflict(MEND_REFUSALS[outcome]);
       return { mended: outcome.mended, open: outcome.open };
@@ -161,20 +168,19 @@ export function createWalletService(deps: {
       return { items: items.map(toAudit), meta };
     },
 
-    async startAudit({ accountId, reservedId }, { id }) {
+    async startAudit(caller, { id }) {
+      const { accountId, reservedId } = caller;
       const { wallets, audits } = forAccount(accountId);
       const wallet = await wallets.byId(id);
       if (!wallet) throw notFound('wallet');
       const _id = reservedId?.('aud') ?? newId('aud');
-      const audit = await audits.start({
-        _id,
-        walletId: id,
-        network: wallet.network,
-        createdAt: clock.now(),
-        isAskedFor: true,
+      const made = reservedId && (await audits.byId(_id));
+      if (made) return toAudit(made);
+      const asked = { _id, walletId: id, network: wallet.network, createdAt: clock.now(), isAskedFor: true } as const;
+      await commit({ caller, subjectId: id }, async (session) => {
+        if (!(await audits.start(asked, session))) throw conflict('An audit of this wallet is running already.');
       });
-      if (!audit) throw conflict('An audit of this wallet is running already.');
-      return toAudit(audit);
+      return toAudit((await audits.byId(_id))!);
     },
 
     async statement({ accountId }, { id, from, to }) {
@@ -192,14 +198,19 @@ export function createWalletService(deps: {
       return toStatement(id, begin, end ?? clock.now(), rows);
     },
 
-    async delete({ accountId }, { id }) {
-      const { wallets, checkouts, audits } = forAccount(accountId);
+    async delete(caller, { id }) {
+      const { wallets, checkouts, audits } = forAccount(caller.accountId);
       const refusing = await wallets.refuseCheckouts(id);
       const isUsed = await checkouts.existsOfWallet(id);
-      if (refusing && !isUsed && (await wallets.removeUnused(refusing))) {
-        await audits.removeOf(id);
-        return { id, deleted: true };
-      }
+      const isRemoved =
+        refusing &&
+        !isUsed &&
+        (await commit({ caller, subjectId: id }, async (session) => {
+          if (!(await wallets.removeUnused(refusing, session))) return false;
+          await audits.removeOf(id, session);
+          return true;
+        }));
+      if (isRemoved) return { id, deleted: true };
       const wallet = await wallets.byId(id);
       if (!wallet) throw notFound('wallet');
       if (wallet.productCount === 0 && !wallet.hasPayments) {

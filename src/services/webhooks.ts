@@ -11,6 +11,7 @@ import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 import type { ServiceOf } from './caller.js';
+import type { Commit } from './commit.js';
 import { toDelivery } from './deliveries.js';
 import type { Quota } from './quota.js';
 import { createReplay } from './replay.js';
@@ -25,6 +26,7 @@ export type TestResult = OutputOf<Contract['webhooks']['test']>;
 export function createWebhookService(deps: {
   forAccount: ForAccount<'webhooks' | 'deliveries' | 'events' | 'eventCounters' | 'replays'>;
   transaction: Database['transaction'];
+  commit: Commit;
   secrets: SecretBox;
   /** Signs the event and posts it once, whatever the status of the webhook. */
   send: (webhook: WebhookDoc, event: SampleEvent) => Promise<TestResult>;
@@ -37,7 +39,7 @@ export function createWebhookService(deps: {
   publicUrl: string;
   quota: Quota;
 }): ServiceOf<Contract['webhooks']> {
-  const { forAccount, secrets, send, deliveriesDue, clock, newId, publicUrl, quota } = deps;
+  const { forAccount, commit, secrets, send, deliveriesDue, clock, newId, publicUrl, quota } = deps;
 
   const replay = createReplay(deps);
   const deliveryHealth = createReadDeliveryHealth(deps);
@@ -53,7 +55,8 @@ export function createWebhookService(deps: {
   });
 
   return {
-    async create({ accountId, reservedId }, { name, url, events }) {
+    async create(caller, { name, url, events }) {
+      const { accountId, reservedId } = caller;
       const { webhooks } = forAccount(accountId);
       const id = (reservedId ?? newId)('hook');
       // Made already by a run of this very request that did not live to answer.
@@ -75,7 +78,7 @@ export function createWebhookService(deps: {
         lease: null,
         createdAt: clock.now(),
       };
-      await quota(accountId, async (session) => {
+      await quota({ caller, subjectId: id }, async (session) => {
         // Its deliveries begin with the next event that is numbered.
         const openedTo = await forAccount(accountId).eventCounters.countWebhook(session);
         await webhooks.insert({ ...webhook, openedTo }, session);
@@ -93,22 +96,24 @@ export function createWebhookService(deps: {
       return toWebhook(await get(accountId, id));
     },
 
-    async update({ accountId }, { id, events, ...fields }) {
+    async update(caller, { id, events, ...fields }) {
+      const { accountId } = caller;
       const { webhooks, deliveries } = forAccount(accountId);
       const given = { ...fields, events: events && [...new Set(events)] };
       const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
       const resumes = fields.status === 'ACTIVE' && (await get(accountId, id)).status === 'PAUSED';
       // First, while nothing is sent: whatever dies between the two, a webhook that is ACTIVE again lets nothing wait.
       if (resumes) await deliveries.expedite(id);
-      const webhook = await webhooks.update(id, changes);
+      const webhook = await commit({ caller, subjectId: id }, (session) => webhooks.update(id, changes, session));
       if (!webhook) throw notFound('webhook');
       if (resumes) deliveriesDue();
       return toWebhook(webhook);
     },
 
-    async delete({ accountId }, { id }) {
-      const { webhooks, deliveries } = forAccount(accountId);
-      if (!(await webhooks.remove(id))) throw notFound('webhook');
+    async delete(caller, { id }) {
+      const { webhooks, deliveries } = forAccount(caller.accountId);
+      const isRemoved = await commit({ caller, subjectId: id }, (session) => webhooks.remove(id, session));
+      if (!isRemoved) throw notFound('webhook');
       await deliveries.cancelPending(id);
       return { id, deleted: true };
     },
@@ -127,11 +132,15 @@ export function createWebhookService(deps: {
 
     replay,
 
-    async test({ accountId }, { id }) {
-      return send(await get(accountId, id), sampleEvent(newId, clock.now(), publicUrl));
+    async test(caller, { id }) {
+      const webhook = await get(caller.accountId, id);
+      // Nothing of it is stored but this.
+      await commit({ caller, subjectId: id }, async () => undefined);
+      return send(webhook, sampleEvent(newId, clock.now(), publicUrl));
     },
 
-    async rotateSecret({ accountId }, { id }) {
+    async rotateSecret(caller, { id }) {
+      const { accountId } = caller;
       const { webhooks } = forAccount(accountId);
       const now = clock.now();
       const { secrets: known } = await get(accountId, id);
@@ -142,13 +151,15 @@ export function createWebhookService(deps: {
       }
       const secret = newWebhookSecret(clock);
       const kept = { sealed: secrets.seal(secret, id), masked: mask(secret) };
-      const webhook = await webhooks.rotate(id, kept, now);
+      const webhook = await commit({ caller, subjectId: id }, (session) => webhooks.rotate(id, kept, now, session));
       if (!webhook) throw notFound('webhook');
       return { ...toWebhook(webhook), secret };
     },
 
-    async deletePreviousSecret({ accountId }, { id }) {
-      if (!(await forAccount(accountId).webhooks.dropOlderSecrets(id))) throw notFound('webhook');
+    async deletePreviousSecret(caller, { id }) {
+      const { webhooks } = forAccount(caller.accountId);
+      const webhook = await commit({ caller, subjectId: id }, (session) => webhooks.dropOlderSecrets(id, session));
+      if (!webhook) throw notFound('webhook');
       return { id, deleted: true };
     },
   };

@@ -81,9 +81,9 @@ export function createAccountStore(connection: mongoose.Connection) {
     ensureIndexes: () => makeIndexes(accounts),
 
     forAccount: (accountId: string) => ({
-      get: () => byId(accountId),
+      get: (session?: Session) => byId(accountId, session),
       /** From that moment on; of very many the newest are kept. Null when there is no such account. */
-      change: ({ brand, percent, currency }: AccountChanges, from: Date) => {
+      change: ({ brand, percent, currency }: AccountChanges, from: Date, session?: Session) => {
         const added = (entry: object) => ({ $each: [{ ...entry, from }], $slice: -CHANGES_KEPT });
         const pushed = {
           ...(percent === undefined ? {} : { rateMarkups: added({ percent }) }),
@@ -97,15 +97,15 @@ export function createAccountStore(connection: mongoose.Connection) {
           .findOneAndUpdate(
             { _id: accountId },
             { $set: set, $push: pushed, ...(currency === null ? { $unset: { booksCurrency: 1 } } : {}) },
-            { returnDocument: 'after' },
+            { returnDocument: 'after', session },
           )
           .lean<AccountDoc>()
           .exec();
       },
       /** Null when there is no such account. */
-      setNotifications: (notifications: NonNullable<AccountDoc['notifications']>) =>
+      setNotifications: (notifications: NonNullable<AccountDoc['notifications']>, session?: Session) =>
         accounts
-          .findOneAndUpdate({ _id: accountId }, { $set: { notifications } }, { returnDocument: 'after' })
+          .findOneAndUpdate({ _id: accountId }, { $set: { notifications } }, { returnDocument: 'after', session })
           .lean<AccountDoc>()
           .exec(),
       /** Of two transactions that call this at the same time, one runs again after the other. */
@@ -115,8 +115,8 @@ export function createAccountStore(connection: mongoose.Connection) {
     }),
 
     system: {
-      async insert(account: AccountDoc): Promise<void> {
-        await accounts.collection.insertOne(account as never);
+      async insert(account: AccountDoc, session?: Session): Promise<void> {
+        await accounts.collection.insertOne(account as never, { session });
       },
       byId,
       /** By how many percent the account's rates are lower now; undefined where it never said. */

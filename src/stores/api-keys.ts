@@ -19,7 +19,7 @@ export interface ApiKeyDoc {
 }
 
 /** What a request is judged by. */
-export type ApiKeyGrant = Pick<ApiKeyDoc, '_id' | 'accountId' | 'scope' | 'lastUsedAt' | 'expiresAt'>;
+export type ApiKeyGrant = Pick<ApiKeyDoc, '_id' | 'accountId' | 'name' | 'scope' | 'lastUsedAt' | 'expiresAt'>;
 
 const apiKeySchema = new mongoose.Schema<ApiKeyDoc>(
   {
@@ -68,9 +68,13 @@ export function createApiKeyStore(connection: mongoose.Connection) {
       list: (request: PageRequest) => page({ accountId }, request),
 
       /** Gives the record another key, which nobody has used yet. The old one is unknown from then on. */
-      replaceKey: (id: string, key: Pick<ApiKeyDoc, 'hash' | 'keyMasked' | 'expiresAt'>) =>
+      replaceKey: (id: string, key: Pick<ApiKeyDoc, 'hash' | 'keyMasked' | 'expiresAt'>, session?: Session) =>
         keys
-          .findOneAndUpdate({ _id: id, accountId }, { $set: { ...key, lastUsedAt: null } }, { returnDocument: 'after' })
+          .findOneAndUpdate(
+            { _id: id, accountId },
+            { $set: { ...key, lastUsedAt: null } },
+            { returnDocument: 'after', session },
+          )
           .lean<ApiKeyDoc>()
           .exec(),
       /** Writes to a FULL key that works and is not `id`: whoever removes that one at the same time conflicts. False when there is none. */
@@ -94,7 +98,7 @@ export function createApiKeyStore(connection: mongoose.Connection) {
       grantOf: (hash: string) =>
         keys
           .findOne({ hash })
-          .select({ accountId: 1, scope: 1, lastUsedAt: 1, expiresAt: 1 })
+          .select({ accountId: 1, name: 1, scope: 1, lastUsedAt: 1, expiresAt: 1 })
           .lean<ApiKeyGrant>()
           .exec(),
       /** Those of these keys, by their hashes, that work at `now`. */

@@ -225,10 +225,20 @@ export function createAuditStore(connection: mongoose.Connection) {
     ensureIndexes: () => makeIndexes(audits),
 
     forAccount: (accountId: string) => ({
-      start: (fields: Omit<NewAudit, 'accountId'>) => start({ ...fields, accountId }),
+      byId: (id: string) => collection.findOne({ _id: id, accountId }),
+      /** False while one of the same wallet runs, or where the id is taken: abort the transaction. */
+      async start(fields: Omit<NewAudit, 'accountId'>, session?: Session): Promise<boolean> {
+        try {
+          await collection.insertOne(newAudit({ ...fields, accountId }), { session });
+          return true;
+        } catch (error) {
+          if (isDuplicateKey(error)) return false;
+          throw error;
+        }
+      },
       /** The wallet was deleted. */
-      async removeOf(walletId: string): Promise<void> {
-        await collection.deleteMany({ accountId, walletId });
+      async removeOf(walletId: string, session?: Session): Promise<void> {
+        await collection.deleteMany({ accountId, walletId }, { session });
       },
       list: (walletId: string, request: PageRequest) =>
         page({ accountId, walletId }, { ...request, sort: { _id: -1 } }),

@@ -145,11 +145,11 @@ export function createDeliveryStore(
           : page(listed, request);
       },
       /** Due at once, whatever became of it; its attempts go on counting. Null when it was cancelled or does not exist. */
-      redeliver: (id: string): Promise<DeliveryDoc | null> =>
+      redeliver: (id: string, session?: Session): Promise<DeliveryDoc | null> =>
         collection.findOneAndUpdate(
           { _id: id, accountId, status: { $ne: 'CANCELLED' } },
           { $set: { status: 'PENDING', nextAttemptAt: clock.now(), endedAt: null } },
-          { returnDocument: 'after' },
+          { returnDocument: 'after', session },
         ),
       /** Whatever waits for this webhook is due at once: for one that was made ACTIVE again. */
       async expedite(webhookId: string): Promise<void> {

@@ -6,6 +6,7 @@ import type mongoose from 'mongoose';
 import type { Clock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
 import { createAccountStore } from './accounts.js';
+import { createActivityStore } from './activities.js';
 import { createApiKeyStore } from './api-keys.js';
 import { createAuditStore } from './audits.js';
 import { createCheckoutStore } from './checkouts.js';
@@ -61,6 +62,9 @@ export class AccountStores {
   }
   get apiKeys() {
     return this.#stores.apiKeys.forAccount(this.#accountId);
+  }
+  get activities() {
+    return this.#stores.activities.forAccount(this.#accountId);
   }
   get users() {
     return this.#stores.users.forAccount(this.#accountId);
@@ -132,6 +136,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId, ver
   return {
     countSegments,
     accounts: createAccountStore(connection),
+    activities: createActivityStore(connection),
     apiKeys: createApiKeyStore(connection),
     users: createUserStore(connection),
     wallets: createWalletStore(connection),
@@ -175,6 +180,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
   const {
     countSegments,
     accounts,
+    activities,
     apiKeys,
     users,
     wallets,
@@ -199,6 +205,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
       ...shared,
       countSegments,
       accounts: accounts.system,
+      activities: activities.system,
       apiKeys: apiKeys.system,
       users: users.system,
       wallets: wallets.system,

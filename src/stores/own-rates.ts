@@ -58,24 +58,29 @@ export function createOwnRateStore(connection: mongoose.Connection) {
     ({ accountId, pair }: Pick<OwnRateDoc, 'accountId' | 'pair'>) =>
       collection.findOne({ accountId, pair }, { sort: NEWEST_FIRST }),
   );
-  const newest = (accountId: string, pair: string) => read({ accountId, pair });
+  /** With a session as it is in its transaction. */
+  const newest = (accountId: string, pair: string, session?: Session) =>
+    session
+      ? collection.findOne({ accountId, pair }, { session, sort: NEWEST_FIRST })
+      : read({ accountId, pair });
   return {
     ensureIndexes: () => makeIndexes(rates),
 
     forAccount: (accountId: string) => ({
       /** Removes what ended so long ago that no payment is judged by it any more. @param keptSince what held then stays */
-      async add(rate: Omit<OwnRateDoc, '_id' | 'accountId'>, keptSince: Date): Promise<void> {
-        await collection.insertOne({ ...rate, _id: new mongoose.Types.ObjectId().toString(), accountId });
+      async add(rate: Omit<OwnRateDoc, '_id' | 'accountId'>, keptSince: Date, session?: Session): Promise<void> {
+        const _id = new mongoose.Types.ObjectId().toString();
+        await collection.insertOne({ ...rate, _id, accountId }, { session });
         const { pair } = rate;
         const held = { accountId, pair, 'from.at': { $lte: keptSince } };
-        const oldest = await collection.findOne(held, { sort: NEWEST_FIRST });
-        if (oldest) await collection.deleteMany({ accountId, pair, 'from.at': { $lt: oldest.from.at } });
+        const oldest = await collection.findOne(held, { session, sort: NEWEST_FIRST });
+        if (oldest) await collection.deleteMany({ accountId, pair, 'from.at': { $lt: oldest.from.at } }, { session });
       },
       /** Counts no further than `most`. */
       countSince: (pair: string, since: Date, most: number) =>
         collection.countDocuments({ accountId, pair, 'from.at': { $gt: since } }, { limit: most }),
       countPairs: async () => (await collection.distinct('pair', { accountId })).length,
-      newest: (pair: string) => newest(accountId, pair),
+      newest: (pair: string, session?: Session) => newest(accountId, pair, session),
       /** The newest of each pair. */
       newestOfAll: () =>
         collection
@@ -90,7 +95,7 @@ export function createOwnRateStore(connection: mongoose.Connection) {
     }),
 
     system: {
-      newest,
+      newest: (accountId: string, pair: string) => newest(accountId, pair),
       /** Those that held at some time between, oldest first: the last one before as well. */
       async between(
         { accountId, pair }: { accountId: string; pair: string },

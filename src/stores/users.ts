@@ -1,6 +1,7 @@
 /** Users of accounts. Of an invitation only the hash of its token is kept, and of a passkey only what verifies it. */
 import mongoose from 'mongoose';
 import type { Role } from '../../contracts/roles.js';
+import { AlreadyMade } from '../domain/already-made.js';
 import { isDuplicateKey, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
 
@@ -110,17 +111,16 @@ export function createUserStore(connection: mongoose.Connection) {
       byPasskey: (credentialId: string) => collection.findOne({ 'passkeys.id': credentialId }),
       byInvitation: (hash: string, now: Date) =>
         collection.findOne({ 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } }),
-      /** Uses the invitation up. @returns null when it was used by then, has ended, or the passkey is a user's already */
-      async accept(hash: string, passkey: Passkey, now: Date): Promise<UserDoc | null> {
+      /** Uses the invitation up. @returns null when it was used by then, or has ended. @throws AlreadyMade when the passkey is a user's already */
+      async accept(hash: string, passkey: Passkey, now: Date, session: Session): Promise<UserDoc | null> {
         try {
           return await collection.findOneAndUpdate(
             { 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } },
             { $set: { status: 'ACTIVE', invitation: null, passkeys: [passkey] }, $inc: { revision: 1 } },
-            { returnDocument: 'after' },
+            { returnDocument: 'after', session },
           );
         } catch (error) {
-          if (isDuplicateKey(error)) return null;
-          throw error;
+          throw isDuplicateKey(error) ? new AlreadyMade() : error;
         }
       },
       /** Notes that a passkey has signed. */

@@ -124,17 +124,17 @@ export function createWalletStore(connection: mongoose.Connection) {
         return page({ accountId, ...named }, { ...request, sort: { _id: -1 } });
       },
 
-      rename: (id: string, name: string) =>
+      rename: (id: string, name: string, session?: Session) =>
         wallets
           .findOneAndUpdate(
             { _id: id, accountId },
             { $set: { name, nameKey: foldText(name) } },
-            { returnDocument: 'after' },
+            { returnDocument: 'after', session },
           )
           .lean<WalletDoc>()
           .exec(),
       /** Opens a window; null when the wallet is active already or not there. */
-      activate: (id: string, from: LedgerStamp) =>
+      activate: (id: string, from: LedgerStamp, session?: Session) =>
         wallets
           .findOneAndUpdate(
             { _id: id, accountId, active: false },
@@ -142,7 +142,7 @@ export function createWalletStore(connection: mongoose.Connection) {
               $set: { active: true, watchStarted: false, watching: true, gap: null },
               $push: { windows: { from, until: null } },
             },
-            { returnDocument: 'after' },
+            { returnDocument: 'after', session },
           )
           .lean<WalletDoc>()
           .exec(),
@@ -164,25 +164,26 @@ export function createWalletStore(connection: mongoose.Connection) {
           .exec(),
       /** Closes the open window of a wallet that refused checkouts. Null when it is inactive already, takes checkouts again, took some meanwhile, or is
        *  not there. What the window holds is still read to its end. */
-      deactivate: ({ _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>, until: LedgerStamp) =>
+      deactivate: (
+        { _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>,
+        until: LedgerStamp,
+        session?: Session,
+      ) =>
         wallets
           .findOneAndUpdate(
             { _id, accountId, active: true, takesCheckouts: { $ne: true }, checkoutEpoch },
             { $set: { active: false, 'windows.$[open].until': until } },
-            { returnDocument: 'after', arrayFilters: [{ 'open.until': null }] },
+            { returnDocument: 'after', arrayFilters: [{ 'open.until': null }], session },
           )
           .lean<WalletDoc>()
           .exec(),
       /** Only one that refused checkouts and took none since, that no product uses and to which no payment came. */
-      async removeUnused({ _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>): Promise<boolean> {
-        const { deletedCount } = await wallets.deleteOne({
-          _id,
-          accountId,
-          productCount: 0,
-          hasPayments: false,
-          takesCheckouts: { $ne: true },
-          checkoutEpoch,
-        });
+      async removeUnused(
+        { _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>,
+        session?: Session,
+      ): Promise<boolean> {
+        const isUnused = { productCount: 0, hasPayments: false, takesCheckouts: { $ne: true }, checkoutEpoch };
+        const { deletedCount } = await wallets.deleteOne({ _id, accountId, ...isUnused }, { session });
         return deletedCount === 1;
       },
       /** Called in the transaction that makes, moves or deletes products, so that a wallet in use cannot vanish meanwhile.

@@ -121,19 +121,24 @@ export function createWebhookStore(connection: mongoose.Connection) {
         await orAlreadyMade(collection.insertOne({ ...webhook, accountId }, { session }));
       },
       count: (session: Session) => webhooks.countDocuments({ accountId }, { session }).exec(),
-      byId: (id: string) => webhooks.findOne({ _id: id, accountId }).lean<WebhookDoc>().exec(),
+      byId: (id: string, session?: Session) =>
+        webhooks
+          .findOne({ _id: id, accountId })
+          .session(session ?? null)
+          .lean<WebhookDoc>()
+          .exec(),
       list: (request: PageRequest) => page({ accountId }, request),
       /** Null when there is no such webhook. One that is made ACTIVE again has its waiting deliveries expedited before. */
-      update(id: string, changes: WebhookChanges): Promise<WebhookDoc | null> {
+      update(id: string, changes: WebhookChanges, session?: Session): Promise<WebhookDoc | null> {
         // A new address or a new start is not blamed for what failed before.
         const update =
           changes.status === 'ACTIVE' || changes.url !== undefined
             ? { $set: { ...changes, failingSince: null, failedAttempts: 0 }, $inc: { starts: 1 } }
             : { $set: changes };
-        return collection.findOneAndUpdate({ _id: id, accountId }, update, { returnDocument: 'after' });
+        return collection.findOneAndUpdate({ _id: id, accountId }, update, { returnDocument: 'after', session });
       },
       /** The secrets so far go on signing for 24 h. Null when there is no such webhook. */
-      rotate: (id: string, secret: { sealed: string; masked: string }, now: Date) =>
+      rotate: (id: string, secret: { sealed: string; masked: string }, now: Date, session?: Session) =>
         collection.findOneAndUpdate(
           { _id: id, accountId },
           [
@@ -162,14 +167,14 @@ export function createWebhookStore(connection: mongoose.Connection) {
               },
             },
           ],
-          { returnDocument: 'after' },
+          { returnDocument: 'after', session },
         ),
       /** Only the newest secret signs from now on. Null when there is no such webhook. */
-      dropOlderSecrets: (id: string) =>
+      dropOlderSecrets: (id: string, session?: Session) =>
         collection.findOneAndUpdate(
           { _id: id, accountId },
           { $pull: { secrets: { until: { $ne: null } } } },
-          { returnDocument: 'after' },
+          { returnDocument: 'after', session },
         ),
       /** Counts a replay, in the transaction that stores it. @returns false when the webhook is gone, or has had another one since it was read */
       async countReplay({ _id, replays = 0 }: WebhookDoc, session: Session): Promise<boolean> {
@@ -181,8 +186,8 @@ export function createWebhookStore(connection: mongoose.Connection) {
         return modifiedCount === 1;
       },
       /** What was pending for it is to be cancelled after this. */
-      async remove(id: string): Promise<boolean> {
-        const { deletedCount } = await collection.deleteOne({ _id: id, accountId });
+      async remove(id: string, session?: Session): Promise<boolean> {
+        const { deletedCount } = await collection.deleteOne({ _id: id, accountId }, { session });
         return deletedCount === 1;
       },
     }),

@@ -1,6 +1,9 @@
 /** Pauses a webhook for its endpoint's sake, and tells the account's other webhooks in the same transaction. */
+import { SYSTEM } from '../domain/activity.js';
+import type { NewId } from '../domain/ids.js';
 import type { Outbox } from '../events/outbox.js';
 import { toWebhook } from '../resources/index.js';
+import type { ActivityStore } from '../stores/activities.js';
 import type { Database } from '../stores/database.js';
 import type { WebhookHealth, WebhookStore } from '../stores/webhooks.js';
 
@@ -10,11 +13,13 @@ export type Pause = (health: WebhookHealth, holder: string) => Promise<void>;
 export function createPause(deps: {
   webhooks: Pick<WebhookStore, 'pause'>;
   outbox: Outbox;
+  activities: ActivityStore;
+  newId: NewId;
   transaction: Database['transaction'];
   /** Called when an event was stored. */
   eventsStored: () => void;
 }): Pause {
-  const { webhooks, outbox, transaction, eventsStored } = deps;
+  const { webhooks, outbox, activities, newId, transaction, eventsStored } = deps;
   return async (health, holder) => {
     await transaction(async (session) => {
       const webhook = await webhooks.pause(health, holder, session);
@@ -24,6 +29,9 @@ export function createPause(deps: {
       // Each start is paused once.
       const occurrence = `start ${health.starts ?? 0}`;
       await outbox.publish([{ type: 'webhook.paused', accountId, data, occurrence }], session);
+      const changes = [{ field: 'status', from: 'ACTIVE', to: 'PAUSED' }];
+      const subject = { accountId, subjectId: webhook._id, operation: 'webhooks_pause', changes };
+      await activities.insert([{ _id: newId('act'), ...subject, actor: SYSTEM, address: null }], session);
     });
     eventsStored();
   };

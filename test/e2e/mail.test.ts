@@ -173,6 +173,49 @@ t.test('a webhook that fails is told of once, until it works and fails again', a
 
 const failure = async (of: TestService = service) => (await of.api('GET', '/account/notifications')).data.lastFailure;
 
+t.test('every OWNER is told of what changes where money goes and who may, and by whom', async (t) => {
+  const { apiKey } = await service.openAccount('Careful');
+  const ask = async (method: string, path: string, body: unknown) => {
+    const { data, error } = await service.api(method, path, body, apiKey);
+    if (error) throw new Error(`${path}: ${JSON.stringify(error)}`);
+    return data;
+  };
+  const subjects = (address: string) =>
+    server.mails.filter(({ to }) => to.includes(address)).map(({ parsed }) => parsed.subject);
+  for (const [name, role, email] of [
+    ['Olga', 'OWNER', 'olga@shop.example'],
+    ['Otto', 'OWNER', 'otto@shop.example'],
+    ['Olaf', 'OWNER', null],
+    ['Mia', 'MANAGER', 'mia@shop.example'],
+  ] as const)
+    await ask('POST', '/users', { name, role, email });
+  const mia = (await service.api('GET', '/users', undefined, apiKey)).data.find(({ name }: any) => name === 'Mia');
+  const walletOf = async (name: string) => {
+    const { address } = await service.context.localLedger!.client.fund();
+    return ask('POST', '/wallets', { name, address, network: 'LOCAL' });
+  };
+  const [first, second] = [await walletOf('First'), await walletOf('Second')];
+  const product = await ask('POST', '/products', {
+    ...{ name: 'Mug', walletId: first.id, assetCode: 'XLM', priceType: 'FIXED', price: '1' },
+  });
+  await ask('PATCH', `/products/${product.id}`, { price: '2' });
+  await ask('PATCH', `/products/${product.id}`, { walletId: second.id });
+  const hook = await ask('POST', '/webhooks', { name: 'shop', url: 'https://a.example/', events: ['wallet.gap'] });
+  await ask('PATCH', `/webhooks/${hook.id}`, { name: 'the shop' });
+  await ask('PATCH', `/webhooks/${hook.id}`, { url: 'https://b.example/' });
+  await ask('PATCH', `/users/${mia.id}`, { role: 'OWNER' });
+  await ask('PATCH', `/users/${mia.id}`, { name: 'Maria' });
+  t.equal((await service.api('PATCH', `/users/${mia.id}`, { role: 'GOD' }, apiKey)).status, 422);
+
+  const told = (await server.to('olga@shop.example', 5)) as TakenMail[];
+  await server.to('otto@shop.example', 5);
+  const all = told.map((mail) => text(mail)).join('\n');
+  for (const part of ['First', 'Second', 'Mug', 'https://a.example/', 'https://b.example/', 'Mia', 'first key'])
+    t.match(all, part);
+  t.same(subjects('otto@shop.example').toSorted(), subjects('olga@shop.example').toSorted());
+  t.same(subjects('mia@shop.example').length, 1, 'who is an OWNER by then is told of that');
+});
+
 t.test('a server that is away delays no webhook; the e-mail comes by the schedule once it is back', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());

@@ -86,7 +86,8 @@ t.test('API keys go on by their scope alone', async (t) => {
     for (const [name, operation] of operations) {
       const { outcome } = await call(transport, service.url, reader, name, inputOf(operation));
       asked += 1;
-      t.equal(outcome === 'forbidden', !operation.readOnly, `READ ${transport} ${name}: ${outcome}`);
+      const mayRead = operation.readOnly && name !== 'activity.list';
+      t.equal(outcome === 'forbidden', !mayRead, `READ ${transport} ${name}: ${outcome}`);
     }
   }
 });

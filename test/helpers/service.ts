@@ -84,7 +84,12 @@ export async function startTestService(t: Test, options: TestServiceOptions = {}
   const newId = createIds(clock);
   const open = async (name = 'Test') => {
     const { account, apiKey } = await openAccount(
-      { accounts: context.stores.system.accounts, apiKeys: context.services.apiKeys, clock, newId },
+      {
+        accounts: context.stores.system.accounts,
+        commit: context.commit,
+        apiKeys: context.services.apiKeys,
+        ...{ clock, newId },
+      },
       name,
     );
     return { apiKey: apiKey.key, accountId: account.id };

@@ -6,6 +6,7 @@ import { createOutbox } from '../../src/events/outbox.js';
 import type { Credit } from '../../src/ledger/records.js';
 import { createPayments } from '../../src/payments/index.js';
 import { createRateBook } from '../../src/rates/book.js';
+import { createCommit } from '../../src/services/commit.js';
 import { newWallet } from '../../src/services/wallets.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createStores, type Stores } from '../../src/stores/index.js';
@@ -37,7 +38,8 @@ export async function openStoresOn(t: Test, uri: string) {
   const rateBook = rateBookOf(system);
   const publicUrl = 'https://pay.example';
   const { recorder } = createPayments({ system, outbox, transaction, newId, rateBook, publicUrl });
-  return { connection, stores, transaction, outbox, recorder };
+  const commit = createCommit({ ...stores, transaction, newId, activities: system.activities });
+  return { connection, stores, transaction, commit, outbox, recorder };
 }
 
 /** With the settings' defaults. */

@@ -12,7 +12,9 @@ import { createAccountService, openAccount } from '../../src/services/account.js
 import { createApiKeyService } from '../../src/services/api-keys.js';
 import { createAuthentication } from '../../src/services/authentication.js';
 import type { Caller } from '../../src/services/caller.js';
+import { createCommit } from '../../src/services/commit.js';
 import { withContextRules } from '../../src/services/context-rules.js';
+import { withDoing } from '../../src/services/doing.js';
 import { unlimited } from '../../src/services/quota.js';
 import { connectDatabase, type Database } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
@@ -32,24 +34,27 @@ function processOn({ connection, transaction }: Database, rememberedMs = 20) {
   const stores = createStores(connection, { clock, newId });
   const { forAccount } = stores;
   const { accounts, apiKeys } = stores.system;
-  const service = createApiKeyService({ forAccount, transaction, clock, newId, rememberedMs, quota: unlimited });
-  const keys = withContextRules(contract.apiKeys, service, () => ({
-    now: clock.now(),
-    networks: [],
-    allowPrivate: false,
-  }));
+  const { activities } = stores.system;
+  const commit = createCommit({ transaction, forAccount, activities, newId });
+  const service = createApiKeyService({ forAccount, commit, clock, newId, rememberedMs, quota: unlimited(commit) });
+  const context = () => ({ now: clock.now(), networks: [], allowPrivate: false });
+  const keys = withDoing('apiKeys', withContextRules(contract.apiKeys, service, context));
   const authentication = createAuthentication({ apiKeys, forAccount, clock, log, rememberedMs });
   return {
     stores,
     forAccount,
+    commit,
     accounts,
     apiKeys,
     keys,
-    account: createAccountService({ forAccount, rateNeeds: { ofBooks: async () => undefined }, clock: systemClock }),
+    account: createAccountService({
+      ...{ forAccount, commit, clock: systemClock },
+      rateNeeds: { ofBooks: async () => undefined },
+    }),
     authenticate: authentication.authenticate,
     settle: authentication.close,
     open: async (name = 'shop') => {
-      const { account, apiKey } = await openAccount({ accounts, apiKeys: keys, clock, newId }, name);
+      const { account, apiKey } = await openAccount({ accounts, commit, apiKeys: keys, clock, newId }, name);
       const caller: Caller = { accountId: account.id, keyId: apiKey.id, scope: 'FULL' };
       return { account, apiKey, caller };
     },
@@ -65,7 +70,7 @@ await one.stores.ensureIndexes();
 t.test('an account opens with a FULL key that is its owner everywhere, and is kept nowhere', async (t) => {
   const { account, apiKey, caller } = await one.open('Küche & Söhne');
   t.match(apiKey, { scope: 'FULL', expiresAt: null, lastUsedAt: null, keyMasked: /^sk_.{3}….{4}$/ });
-  const owner = { ...caller, keyHash: hashApiKey(apiKey.key) };
+  const owner = { ...caller, keyName: 'first key', keyHash: hashApiKey(apiKey.key) };
   t.same(await one.authenticate(apiKey.key), owner);
   t.same(await two.authenticate(apiKey.key), owner);
   t.same(await two.account.get(caller, {}), {

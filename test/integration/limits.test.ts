@@ -8,6 +8,7 @@ import { createLog } from '../../src/core/log.js';
 import { checkSecretsKey, resealSecrets } from '../../src/core/secrets-key.js';
 import { firstIdOf } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
+import { createCommit } from '../../src/services/commit.js';
 import { createQuota } from '../../src/services/quota.js';
 import { createCountSegments } from '../../src/stores/count-segments.js';
 import { connectDatabase, orAlreadyMade } from '../../src/stores/database.js';
@@ -254,18 +255,23 @@ t.test(
     await things.insertOne({ _id: 77 });
     let transactions = 0;
     const quota = createQuota({
-      transaction: (work) =>
-        transaction((session) => {
-          transactions++;
-          return work(session);
-        }),
+      commit: createCommit({
+        transaction: (work) =>
+          transaction((session) => {
+            transactions++;
+            return work(session);
+          }),
+        ...{ forAccount, activities: system.activities, newId },
+      }),
       forAccount,
       count: (_accountId, session) => things.countDocuments({}, { session }),
       max: 10_000,
       what: 'things',
     });
+    const doing = { operation: 'things_create', effect: 'adds', input: {} } as const;
+    const caller = { accountId: 'acct_a', keyId: '', scope: 'FULL', doing } as const;
     const create = (_id: number) =>
-      quota('acct_a', async (session) => {
+      quota({ caller, subjectId: `thing_${_id}` }, async (session) => {
         await orAlreadyMade(things.insertOne({ _id }, { session }));
       });
     // 32 connections, each with its next request as soon as the one before is answered.
@@ -280,6 +286,11 @@ t.test(
     await Promise.all(Array.from({ length: 32 }, sendAll));
     t.same(failed, [77], 'the one that was there before');
     t.equal(await things.countDocuments(), 1000);
+    t.equal(
+      await connection.db!.collection('activities').countDocuments(),
+      999,
+      'each is told of, the failed one is not',
+    );
     t.ok(transactions < 200, `${transactions} transactions`);
   },
 );

@@ -11,7 +11,7 @@ import { credit, openStoresOn } from '../helpers/stores.js';
 
 const { uri, db } = await testDatabase(t);
 const service = await startTestService(t, { database: { uri } });
-const { recorder, stores, transaction } = await openStoresOn(t, uri);
+const { recorder, stores, commit } = await openStoresOn(t, uri);
 const { wallet } = await startSelling(service);
 const newId = createIds(systemClock);
 
@@ -134,7 +134,7 @@ t.test('a product is listed with its wallet, also when it moves and the old one 
     const byId: typeof products.byId = async (...args) => then(await products.byId(...args));
     return { products: { ...products, list, byId }, wallets };
   };
-  const common = { forAccount, transaction, clock: systemClock, newId };
+  const common = { forAccount, commit, clock: systemClock, newId };
   const products = createProductService({
     ...common,
     stamper: { stamp: async () => ({ at: new Date(), ledger: null }) },

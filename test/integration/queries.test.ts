@@ -60,7 +60,7 @@ const EXCEPTIONS: { reason: string; is: (query: Profiled, text: string) => boole
 ];
 
 const STORES = new Set(
-  'accounts api-keys wallets gaps audits products paymentLinks payments events webhooks deliveries idempotency cursors networkStates parkedRecords leases countSegments'.split(
+  'accounts activities api-keys wallets gaps audits products paymentLinks payments events webhooks deliveries idempotency cursors networkStates parkedRecords leases countSegments'.split(
     ' ',
   ),
 );
@@ -120,6 +120,12 @@ const pathsOf = (seeded: Awaited<ReturnType<typeof seed>>) => {
     `/webhooks/${webhookId}/deliveries`,
     `/webhooks/${webhookId}/deliveries?status=FAILED`,
     `/webhooks/${webhookId}/health`,
+    '/activity',
+    `/activity?subjectId=${productIds[0]}`,
+    '/activity?actorId=system&page=2',
+    '/activity?operation=products_update',
+    `/activity?${time}`,
+    `/activity?subjectId=${productIds[0]}&operation=products_update&${time}`,
   ];
 };
 

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import t from 'tap';
 import { systemClock as clock } from '../../src/clock.js';
 import { createSequencer } from '../../src/events/sequencer.js';
+import type { ActivityDoc } from '../../src/stores/activities.js';
 import type { CheckoutDoc } from '../../src/stores/checkouts.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import type { DeliveryDoc } from '../../src/stores/deliveries.js';
@@ -196,6 +197,10 @@ const replay: ReplayDoc = {
   cursor: '',
 };
 const replayed: ReplayDoc = { ...replay, createdAt: soon };
+const activity: ActivityDoc = {
+  ...{ _id: newId('act'), accountId: OWNER, actor: { type: 'user', id: 'user_x', name: 'x' }, address: null },
+  ...{ operation: 'wallets_update', subjectId: wallet._id, changes: [] },
+};
 const claim: ClaimDoc = {
   _id: 'claim',
   accountId: OWNER,
@@ -230,6 +235,7 @@ await db.collection<RefundDoc>('refunds').insertOne(refund);
 await db.collection<GapDoc>('gaps').insertOne(gap);
 await db.collection<ProductVersionDoc>('productVersions').insertMany(versions);
 await own.audits.start(audit);
+await transaction((session) => stores.system.activities.insert([activity], session));
 await own.webhooks.insert(webhook);
 await own.idempotency.claim(claim);
 await transaction((session) => own.replays.insert(replay, session));
@@ -316,9 +322,11 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     countPairs: (s) => s.ownRates.countPairs(),
     add: (s) => s.ownRates.add(ownRate, new Date(0)),
   },
+  activities: { list: (s) => s.activities.list({}, pageOfAll) },
   audits: {
     // With the id of one that is there: a stranger gets nothing of it.
     start: (s) => s.audits.start({ _id: audit._id, walletId: wallet._id, network: 'TESTNET', createdAt: now }),
+    byId: (s) => s.audits.byId(audit._id),
     removeOf: (s) => s.audits.removeOf(wallet._id),
     list: (s) => s.audits.list(wallet._id, pageOfAll),
   },

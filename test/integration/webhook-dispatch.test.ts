@@ -69,6 +69,7 @@ const rig = async (t: Test, behave: Behave = () => ({})) => {
   const pause = createPause({
     webhooks,
     outbox: createOutbox({ events, newId }),
+    ...{ activities: stores.system.activities, newId },
     transaction: database.transaction,
     eventsStored: () => undefined,
   });

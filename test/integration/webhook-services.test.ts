@@ -8,7 +8,9 @@ import { createSecretBox } from '../../src/domain/secrets.js';
 import { createEventNotifier } from '../../src/events/notifier.js';
 import { createSequencer } from '../../src/events/sequencer.js';
 import type { Caller } from '../../src/services/caller.js';
+import { createCommit } from '../../src/services/commit.js';
 import { createDeliveryService } from '../../src/services/deliveries.js';
+import { withDoing } from '../../src/services/doing.js';
 import { createEventTail } from '../../src/services/event-tail.js';
 import { createEventService } from '../../src/services/events.js';
 import { createKeyWatch } from '../../src/services/key-watch.js';
@@ -65,9 +67,11 @@ const sequencer = createSequencer({
   deliveriesOpened: () => undefined,
 });
 
+const commit = createCommit({ ...stores, transaction, newId, activities: stores.system.activities });
 const webhookDeps = {
   forAccount: stores.forAccount,
   transaction,
+  commit,
   secrets,
   send: async (webhook: WebhookDoc, event: SampleEvent) => {
     const request = { eventId: event._id, sequence: null, body: toBody(event), at: clock.now(), keys: [] };
@@ -79,10 +83,13 @@ const webhookDeps = {
   clock,
   newId,
   publicUrl: 'https://pay.example',
-  quota: unlimited,
+  quota: unlimited(commit),
 };
-const webhooks = createWebhookService(webhookDeps);
-const deliveries = createDeliveryService({ ...stores, deliveriesDue: dispatcher.wake });
+const webhooks = withDoing('webhooks', createWebhookService(webhookDeps));
+const deliveries = withDoing(
+  'deliveries',
+  createDeliveryService({ ...stores, commit, deliveriesDue: dispatcher.wake }),
+);
 const notifier = createEventNotifier({ ...stores.system, clock, log });
 t.teardown(() => notifier.close());
 const keyWatch = createKeyWatch({ ...stores.system, clock, log });
@@ -219,24 +226,30 @@ t.test('what waits is due when a webhook is ACTIVE again, whatever died meanwhil
   t.match(await deliveries.get(caller, { id }), { nextAttemptAt }, 'it was ACTIVE already');
 
   await webhooks.update(caller, { id: webhook.id, status: 'PAUSED' });
-  const dying = createWebhookService({
-    ...webhookDeps,
-    forAccount: (accountId) => {
-      const { webhooks, deliveries, events, eventCounters, replays } = stores.forAccount(accountId);
-      const dying = { ...webhooks, update: () => Promise.reject(new Error('died')) };
-      return { deliveries, events, eventCounters, replays, webhooks: dying };
-    },
-  });
+  const dying = withDoing(
+    'webhooks',
+    createWebhookService({
+      ...webhookDeps,
+      forAccount: (accountId) => {
+        const { webhooks, deliveries, events, eventCounters, replays } = stores.forAccount(accountId);
+        const dying = { ...webhooks, update: () => Promise.reject(new Error('died')) };
+        return { deliveries, events, eventCounters, replays, webhooks: dying };
+      },
+    }),
+  );
   await t.rejects(dying.update(caller, { id: webhook.id, status: 'ACTIVE' }));
   t.match(await webhooks.get(caller, { id: webhook.id }), { status: 'PAUSED' });
   t.match(await only(webhook), { attemptCount: 1 }, 'and nothing was sent');
 
-  const dyingLater = createWebhookService({
-    ...webhookDeps,
-    deliveriesDue: () => {
-      throw new Error('died');
-    },
-  });
+  const dyingLater = withDoing(
+    'webhooks',
+    createWebhookService({
+      ...webhookDeps,
+      deliveriesDue: () => {
+        throw new Error('died');
+      },
+    }),
+  );
   await t.rejects(dyingLater.update(caller, { id: webhook.id, status: 'ACTIVE' }));
   dispatcher.wake();
   await settled(webhook, 'DELIVERED', 2);

@@ -1,0 +1,39 @@
+/** Tells each function of a service which operation it is called as: what it stores is recorded under that name. */
+import { type Contract, contract } from '../../contracts/index.js';
+import { type Effect, type Operation, operationIdOf } from '../../contracts/operation.js';
+import type { Caller, ServiceOf, Services } from './caller.js';
+
+/** What a caller is about. */
+export interface Doing {
+  operation: string;
+  effect: Effect;
+  /** Valid; the names of an update's own id and of what is left out stay apart. */
+  input: Readonly<Record<string, unknown>>;
+}
+
+type Call = (caller: Caller, input: Record<string, unknown>) => Promise<unknown>;
+
+/** The same service; what only reads stays as it is. */
+export function withDoing<Name extends keyof Contract>(
+  resource: Name,
+  service: ServiceOf<Contract[Name]>,
+): ServiceOf<Contract[Name]> {
+  const calls = service as unknown as Record<string, Call>;
+  const doing = Object.entries(contract[resource] as unknown as Record<string, Operation>).map(([name, { effect }]) => {
+    const call = calls[name]!;
+    if (effect === 'reads') return [name, call];
+    const operation = operationIdOf(resource, name);
+    return [
+      name,
+      (caller: Caller, input: object) =>
+        call({ ...caller, doing: { operation, effect, input } } as Caller, { ...input }),
+    ];
+  });
+  return Object.fromEntries(doing) as ServiceOf<Contract[Name]>;
+}
+
+/** The same for every resource of the contract. */
+export const withAllDoing = (services: Services): Services =>
+  Object.fromEntries(
+    Object.keys(contract).map((name) => [name, withDoing(name as never, services[name as keyof Services] as never)]),
+  ) as unknown as Services;
