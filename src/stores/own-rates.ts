@@ -60,9 +60,7 @@ export function createOwnRateStore(connection: mongoose.Connection) {
   );
   /** With a session as it is in its transaction. */
   const newest = (accountId: string, pair: string, session?: Session) =>
-    session
-      ? collection.findOne({ accountId, pair }, { session, sort: NEWEST_FIRST })
-      : read({ accountId, pair });
+    session ? collection.findOne({ accountId, pair }, { session, sort: NEWEST_FIRST }) : read({ accountId, pair });
   return {
     ensureIndexes: () => makeIndexes(rates),
 

@@ -128,6 +128,8 @@ const VIEWS = {
   currencies: '/currencies',
   notifications: '/notifications',
   'api-keys': '/api-keys',
+  activity: '/activity',
+  'activity-of': `/activity?subject=${product.id}`,
   'new-api-key': '/api-keys/new',
   unknown: '/no/such/view',
   missing: '/payments/pay_nothing',

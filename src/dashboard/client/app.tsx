@@ -7,6 +7,7 @@ import { Icon, type IconName } from './parts/icon.js';
 import { Failed, Loading, Page } from './parts/page.js';
 import { say, Toasts } from './parts/toast.js';
 import { usePulse } from './pulse.js';
+import { Activity } from './views/activity.js';
 import { ApiKeys, NewApiKey } from './views/api-keys.js';
 import { Checkout } from './views/checkout.js';
 import { NewCheckout } from './views/checkout-form.js';
@@ -44,6 +45,7 @@ const WAYS: readonly (readonly [path: string, label: string, icon: IconName, nee
   ['/notifications', 'Notifications', 'mail', 'notifications.get'],
   ['/users', 'People', 'people', 'users.list'],
   ['/api-keys', 'API keys', 'keys', 'apiKeys.list'],
+  ['/activity', 'Activity', 'activity', 'activity.list'],
 ];
 
 export function App() {
@@ -114,6 +116,7 @@ function Views({ may }: { may: readonly string[] }) {
     at('/users', () => <Users />),
     at('/users/new', () => <NewUser />),
     at('/users/:id', ({ id }) => <User id={id} />),
+    at('/activity', () => <Activity />),
     at('/api-keys', () => <ApiKeys />),
     at('/api-keys/new', () => <NewApiKey />),
   ];

@@ -4,7 +4,7 @@ import type { Language } from '../../../contracts/languages.js';
 import type { NoticeKind } from '../../../contracts/notifications.js';
 import type { PaymentReason, PaymentStatus } from '../../../contracts/payments.js';
 import type { MovementKind } from '../../../contracts/statements.js';
-import type { Item, Output } from './api.js';
+import type { Item, Output, WriteName } from './api.js';
 
 export type Tone = 'good' | 'caution' | 'bad' | 'quiet';
 export interface Word {
@@ -176,3 +176,53 @@ export const ROLE: Record<Item<'users.list'>['role'], { label: string; sentence:
   CASHIER: { label: 'Cashier', sentence: 'Takes payments at the counter, and sees their own only.' },
   VIEWER: { label: 'Viewer', sentence: 'Sees everything but people and API keys, and changes nothing.' },
 };
+
+const OPERATION: Record<WriteName, string> = {
+  'account.update': 'Account changed',
+  'notifications.set': 'E-mail notifications changed',
+  'apiKeys.create': 'API key made',
+  'apiKeys.rotate': 'API key replaced',
+  'apiKeys.delete': 'API key revoked',
+  'users.create': 'Person invited',
+  'users.update': 'Person changed',
+  'users.delete': 'Person removed',
+  'wallets.create': 'Wallet added',
+  'wallets.update': 'Wallet changed',
+  'wallets.delete': 'Wallet removed',
+  'wallets.mendGaps': 'Gaps of a wallet read again',
+  'wallets.startAudit': 'Audit of a wallet started',
+  'products.create': 'Product made',
+  'products.update': 'Product changed',
+  'products.delete': 'Product deleted',
+  'paymentLinks.create': 'Payment link made',
+  'paymentLinks.update': 'Payment link changed',
+  'paymentLinks.delete': 'Payment link deleted',
+  'checkouts.create': 'Checkout made',
+  'checkouts.cancel': 'Checkout cancelled',
+  'checkouts.accept': 'Checkout accepted',
+  'payments.accept': 'Payment accepted',
+  'payments.assign': 'Payment assigned',
+  'payments.dismiss': 'Payment left as it is',
+  'payments.addRefund': 'Refund booked',
+  'rates.set': 'Own rate set',
+  'rates.delete': 'Own rate ended',
+  'webhooks.create': 'Webhook made',
+  'webhooks.update': 'Webhook changed',
+  'webhooks.delete': 'Webhook deleted',
+  'webhooks.replay': 'Events sent again',
+  'webhooks.test': 'Webhook tested',
+  'webhooks.rotateSecret': 'Secret of a webhook replaced',
+  'webhooks.deletePreviousSecret': 'Older secrets of a webhook ended',
+  'deliveries.redeliver': 'Delivery sent again',
+};
+
+/** What is no operation of the API. */
+const BEYOND: Readonly<Record<string, string>> = {
+  account_create: 'Account opened',
+  users_accept: 'Invitation used',
+  webhooks_pause: 'Webhook paused because it fails',
+};
+
+/** @param operation `products_update` */
+export const activityWords = (operation: string): string =>
+  BEYOND[operation] ?? OPERATION[operation.replace('_', '.') as WriteName] ?? operation;

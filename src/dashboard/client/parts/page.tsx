@@ -3,7 +3,7 @@ import type { UseQueryResult } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { Link } from 'wouter-preact';
-import { failureOf } from '../api.js';
+import { failureOf, useSession } from '../api.js';
 import { Icon } from './icon.js';
 
 /** Whether a view was shown before: the first one leaves the focus where the browser put it. */
@@ -16,10 +16,13 @@ interface PageProps {
   actions?: ComponentChildren;
   /** The list that the view belongs to. */
   back?: { href: string; label: string };
+  /** Id of what it shows, whose activity it leads to. */
+  about?: string;
   children: ComponentChildren;
 }
 
-export function Page({ title, badge, actions, back, children }: PageProps) {
+export function Page({ title, badge, actions, back, about, children }: PageProps) {
+  const mayAsk = useSession().data?.may.includes('activity.list');
   const heading = useRef<HTMLHeadingElement>(null);
   // With the view, not a frame behind it: a key pressed at once would go to where the last view was.
   useLayoutEffect(() => {
@@ -47,6 +50,11 @@ export function Page({ title, badge, actions, back, children }: PageProps) {
         {actions && <div class="actions">{actions}</div>}
       </header>
       {children}
+      {about && mayAsk && (
+        <p class="note">
+          <Link href={`/activity?subject=${about}`}>What happened to it</Link>
+        </p>
+      )}
     </>
   );
 }

@@ -38,6 +38,7 @@ function Details({ checkout }: { checkout: Checkout }) {
   return (
     <Page
       title={reference ?? name}
+      about={id}
       back={BACK}
       badge={<Badge {...CHECKOUT_STATUS[status]} more={partOf(checkout)} />}
       actions={<Copy text={url} what="the URL" label="Copy the URL" />}

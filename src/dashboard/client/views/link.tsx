@@ -41,6 +41,7 @@ function Details({ link }: { link: PaymentLink }) {
   return (
     <Page
       title={`Link for ${product.name}`}
+      about={id}
       back={BACK}
       badge={<LinkSwitch link={link} />}
       actions={

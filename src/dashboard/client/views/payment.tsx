@@ -32,7 +32,12 @@ function Details({ payment }: { payment: Received }) {
   const canWrite = useCanWrite();
   const isUnmatched = payment.status === 'UNMATCHED';
   return (
-    <Page title={`Payment of ${amount} ${assetCode}`} back={BACK} badge={<PaymentBadge {...payment} />}>
+    <Page
+      title={`Payment of ${amount} ${assetCode}`}
+      back={BACK}
+      about={payment.id}
+      badge={<PaymentBadge {...payment} />}
+    >
       {reason && <p class="lead">{PAYMENT_REASON[reason].sentence}</p>}
       {payment.decisionNote !== null && <p>Left as it is: {payment.decisionNote}</p>}
       <div class="actions">

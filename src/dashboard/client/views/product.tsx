@@ -36,6 +36,7 @@ function Details({ product }: { product: Product }) {
   return (
     <Page
       title={name}
+      about={id}
       back={BACK}
       badge={<ProductSwitch product={product} />}
       actions={

@@ -123,7 +123,7 @@ function Details({ user }: { user: User }) {
     } catch {}
   };
   return (
-    <Page title={name} back={BACK}>
+    <Page title={name} back={BACK} about={id}>
       <Section title="Change">
         <p class="hint">{isMe ? 'You sign in again after a change.' : 'They sign in again after a change.'}</p>
         <Form

@@ -123,6 +123,7 @@ function Details({ wallet }: { wallet: Wallet }) {
   return (
     <Page
       title={name}
+      about={id}
       back={BACK}
       badge={<SyncBadge {...wallet} />}
       actions={

@@ -102,6 +102,7 @@ function Details({ webhook }: { webhook: Webhook }) {
   return (
     <Page
       title={name}
+      about={id}
       back={BACK}
       badge={<WebhookBadge id={id} status={status} />}
       actions={

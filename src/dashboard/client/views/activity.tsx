@@ -1,0 +1,111 @@
+/** Activity: who changed what, the newest first. */
+import { Link } from 'wouter-preact';
+import { usePage, useParam } from '../address.js';
+import { type Item, useRead } from '../api.js';
+import { short, startOfDay } from '../format.js';
+import { Time } from '../parts/bits.js';
+import { Filters, Search } from '../parts/filters.js';
+import { type Column, List } from '../parts/list.js';
+import { Page } from '../parts/page.js';
+import { activityWords } from '../words.js';
+
+type Activity = Item<'activity.list'>;
+type Change = Activity['changes'][number];
+
+/** Where a subject has a view of its own, by the beginning of its id. */
+const VIEWS: Readonly<Record<string, string>> = {
+  prod: '/products',
+  link: '/links',
+  chk: '/checkouts',
+  pay: '/payments',
+  wallet: '/wallets',
+  hook: '/webhooks',
+  user: '/users',
+};
+
+/** Else to all that happened to it. */
+function subjectHref({ subjectId }: Activity): string {
+  const view = VIEWS[subjectId.slice(0, subjectId.indexOf('_'))];
+  return view === undefined ? `/activity?subject=${encodeURIComponent(subjectId)}` : `${view}/${subjectId}`;
+}
+
+const written = (value: Change['from']): string =>
+  value === null ? 'none' : Array.isArray(value) ? value.join(', ') : String(value);
+
+/** A secret's both sides are null. */
+function said({ field, from, to }: Change): string {
+  if (from === null && to === null) return `${field} changed`;
+  return from === null ? `${field}: ${written(to)}` : `${field}: ${written(from)} → ${written(to)}`;
+}
+
+const COLUMNS: readonly Column<Activity>[] = [
+  { title: 'What', kind: 'main', cell: ({ operation }) => activityWords(operation) },
+  {
+    title: 'Who',
+    cell: ({ actor }) => (
+      <Link href={`/activity?actor=${encodeURIComponent(actor.id)}`} title={actor.id}>
+        <bdi>{actor.name || actor.id}</bdi>
+      </Link>
+    ),
+  },
+  { title: 'When', cell: ({ at }) => <Time at={at} /> },
+  {
+    title: 'Changes',
+    cell: ({ changes }) => (
+      <ul>
+        {changes.map((change) => (
+          <li key={change.field}>
+            <bdi>{said(change)}</bdi>
+          </li>
+        ))}
+      </ul>
+    ),
+  },
+  {
+    title: 'Of',
+    kind: 'wide',
+    cell: (activity) => (
+      <Link href={subjectHref(activity)} title={activity.subjectId}>
+        {short(activity.subjectId, 8)}
+      </Link>
+    ),
+  },
+  { title: 'From', kind: 'wide', cell: ({ address }) => address ?? '' },
+];
+
+const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text);
+
+export function Activity() {
+  const [subject] = useParam('subject');
+  const [actor] = useParam('actor');
+  const [operation] = useParam('operation');
+  const [from] = useParam('from');
+  const [to] = useParam('to');
+  const filters = { subject, actor, operation, from, to };
+  const activity = useRead('activity.list', {
+    page: usePage(),
+    ...(subject && { subjectId: subject }),
+    ...(actor && { actorId: actor }),
+    ...(operation && { operation }),
+    ...(isDay(from) && { createdFrom: startOfDay(from).toISOString() }),
+    // The day itself belongs to it.
+    ...(isDay(to) && { createdTo: startOfDay(to, 1).toISOString() }),
+  });
+  return (
+    <Page title="Activity">
+      <Filters values={filters}>
+        <Search name="subject" label="What was changed, by its id" />
+        <Search name="actor" label="Person or API key, by id" />
+        <Search name="operation" label="Operation" placeholder="products_update" />
+        <Search name="from" label="From" type="date" />
+        <Search name="to" label="To" type="date" />
+      </Filters>
+      <List
+        title="Activity"
+        query={activity}
+        columns={COLUMNS}
+        empty={Object.values(filters).some(Boolean) ? 'Nothing fits.' : 'Nothing was changed yet.'}
+      />
+    </Page>
+  );
+}
