@@ -130,6 +130,7 @@ t.test(
       payment(4, 40, 'UNDERPAID', '0.0000001'),
       payment(5, 20, 'UNMATCHED', '0.0000001'),
     ]);
+    await insert('activities', [{ _id: firstIdOf('act', new Date(nowMs - 4000 * day)), accountId }]);
 
     const deps = { db: connection.db!, transaction, countSegments: createCountSegments(connection) };
     const stopped = AbortSignal.abort();
@@ -150,6 +151,7 @@ t.test(
     t.match(await removeExpired(deps, { before, dustStroops: 10_000n }, running), { payments: 1 });
     t.same((await idsOf('payments')).length, 4);
     t.equal(await db.collection('payments').countDocuments({ amount: '0.0009999' }), 0);
+    t.equal(await db.collection('activities').countDocuments(), 1, 'activity stays');
   },
 );
 
