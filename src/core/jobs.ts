@@ -49,7 +49,7 @@ export async function startWorkerJobs(
       return { result: {} };
     },
     'deliver webhooks': () => async (limits) => ({ result: await dispatcher.drain(limits.ended, limits.enough) }),
-    'send e-mails': () => (mailer ? async ({ enough }) => ({ result: await mailer.run(enough) }) : untilEnough),
+    'send e-mails': () => (mailer ? async (limits) => ({ result: await mailer.run(limits) }) : untilEnough),
     'expire checkouts':
       () =>
       async ({ ended }) => {

@@ -91,7 +91,7 @@ export function createMailer(deps: MailerDeps) {
     const from = due.findIndex((accountId) => accountId > lastServed);
     let begun = 0;
     for (const accountId of from > 0 ? [...due.slice(from), ...due.slice(0, from)] : due) {
-      while (sending.size >= IN_FLIGHT) await Promise.race(sending);
+      while (sending.size >= IN_FLIGHT && !stop.aborted) await rest(stop);
       if (stop.aborted || isResting()) break;
       if ((inFlight.get(accountId) ?? 0) >= IN_FLIGHT_OF_ACCOUNT) continue;
       lastServed = accountId;
@@ -120,21 +120,22 @@ export function createMailer(deps: MailerDeps) {
   }
 
   return {
-    /** Sends what is due until the signal aborts, then waits a while for what is in flight. @returns how many attempts it made */
-    async run(stop: AbortSignal): Promise<{ attempts: number }> {
+    /** Sends what is due until `enough` aborts. When the process ends it waits a while for what is in flight; else that goes on beside the next run.
+     *  @returns how many attempts ended meanwhile */
+    async run({ enough, ended }: Record<'enough' | 'ended', AbortSignal>): Promise<{ attempts: number }> {
       const before = attempts;
-      while (!stop.aborted) {
+      while (!enough.aborted) {
         try {
           await lookAtFailing();
-          if ((await round(stop)) === 0 && !stop.aborted) await rest(stop);
+          if ((await round(enough)) === 0 && !enough.aborted) await rest(enough);
         } catch (err) {
           log.error({ err }, 'e-mails not sent yet; trying again');
-          await clock.sleep(WAIT_AFTER_FAULT_MS, stop);
+          await clock.sleep(WAIT_AFTER_FAULT_MS, enough);
         }
       }
-      const enough = new AbortController();
-      await Promise.race([Promise.all(sending), monotonic.sleep(GRACE_MS, enough.signal)]);
-      enough.abort();
+      const done = new AbortController();
+      if (ended.aborted) await Promise.race([Promise.all(sending), monotonic.sleep(GRACE_MS, done.signal)]);
+      done.abort();
       return { attempts: attempts - before };
     },
   };

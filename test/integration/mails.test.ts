@@ -58,7 +58,7 @@ async function setUp(t: Test, { mostOfDay = 1000, maxAttempts = 11 } = {}) {
       settings: { retryBaseMs: 5000, maxAttempts, mostOfDay },
       ...deps,
     });
-    runs.push(mailer.run(ended.signal));
+    runs.push(mailer.run({ enough: ended.signal, ended: ended.signal }));
     return mailer;
   };
   const docs = db.collection<MailDoc>('mails');

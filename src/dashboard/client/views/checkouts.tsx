@@ -75,7 +75,7 @@ export function Checkouts() {
     >
       <Tabs label="Status" options={TABS} value={known ?? ''} set={setStatus} />
       <div class="grid">
-        <Search name="search" label="Reference, memo, name or id" />
+        <Search name="search" label="Reference, memo, name, e-mail or id" />
         <Search name="reference" label="Reference (exact)" />
         <ChoiceFilter name="product" label="Product" of="products.list" none="All products" />
       </div>

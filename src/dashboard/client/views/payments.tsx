@@ -86,7 +86,7 @@ export function Payments() {
     <Page title="Payments" actions={<Export of="payments" filters={wanted} />}>
       <Tabs label="Status" options={TABS} value={isToDecide ? TO_DECIDE : (known ?? '')} set={setStatus} />
       <div class="grid">
-        <Search name="search" label="Reference, memo, name, hash or id" />
+        <Search name="search" label="Reference, memo, name, e-mail, hash or id" />
       </div>
       <Filters values={filters}>
         <ChoiceFilter name="product" label="Product" of="products.list" none="All products" />
