@@ -198,7 +198,7 @@ const { url, feed } = await servePages(
   { teardown: (end: () => unknown) => void ends.push(end) } as never,
   chosen.map(({ link }) => link),
   {
-    testPayer: { pay: async () => ({ paid: false, message: '' }) },
+    testPayer: { pay: async () => ({ paid: false, code: null, message: '' }) },
     payerLedger: {
       sequenceOf: async () => ({ state: 'known', sequence: '7' }),
       waysOf: async () => ({ state: 'known', ways: WAYS }),

@@ -56,7 +56,8 @@ export const toTestPayer = (client: LedgerClient): TestPayer => ({
       const { hash } = await client.pay({ to: destination, ...payment });
       return { paid: true, transactionHash: hash };
     } catch (error) {
-      return { paid: false, message: (error as Error).message };
+      const { codes, message } = error as Error & { codes?: readonly string[] };
+      return { paid: false, code: codes?.at(-1) ?? null, message };
     }
   },
 });

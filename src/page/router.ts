@@ -29,6 +29,7 @@ import { closedBecause, pageStateOf } from './page-state.js';
 import { posterView } from './poster.js';
 import { qrCode } from './qr.js';
 import { receiptView } from './receipt.js';
+import { refusalSentence } from './refusal.js';
 import { createStreams } from './streams.js';
 import { languageOf } from './texts/index.js';
 import type { PageLink, PagePayment, PageSource, StatusFeed, TestPayer, TestPayment } from './types.js';
@@ -187,14 +188,19 @@ export function createPageRouter(deps: PageDeps): PageRouter {
 
     const { wallet, memo, product } = link;
     const { assetCode, assetIssuer } = product;
-    const payment: TestPayment = await testPayer
+    const payment = await testPayer
       .pay({ destination: wallet.address, amount, assetCode, assetIssuer, memo })
-      .catch((error: unknown) => {
-        log.error({ err: error, linkId: link.linkId }, 'test payment failed');
-        return { paid: false, message: words.say('localAway') };
-      });
-    if (req.accepts(['html', 'json']) === 'json') return void res.status(payment.paid ? 200 : 502).json(payment);
-    if (!payment.paid) return showPage(req, res, link, { ...body, problem: payment.message });
+      .catch((error: unknown): TestPayment => ({ paid: false, code: null, message: String(error) }));
+    const isJson = req.accepts(['html', 'json']) === 'json';
+    if (!payment.paid) {
+      const { code, message } = payment;
+      log.warn({ linkId: link.linkId, code, message }, 'test payment failed');
+      const problem = code === null ? words.say('testFailed') : refusalSentence(words, code, link);
+      return isJson
+        ? void res.status(502).json({ paid: false, message: problem })
+        : showPage(req, res, link, { ...body, problem });
+    }
+    if (isJson) return void res.json(payment);
     const since = sinceOf(body.since) ?? clock.now();
     const query = new URLSearchParams({
       since: String(since.getTime()),

@@ -136,5 +136,7 @@ export interface TestPayer {
   }): Promise<TestPayment>;
 }
 
-/** `message`: why the ledger did not take it, a sentence for the person who pressed the button. */
-export type TestPayment = { paid: true; transactionHash: string } | { paid: false; message: string };
+/** `code`: the network's own, such as `op_underfunded`, if it refused. `message`: for the log. */
+export type TestPayment =
+  | { paid: true; transactionHash: string }
+  | { paid: false; code: string | null; message: string };

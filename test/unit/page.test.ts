@@ -259,7 +259,7 @@ t.test('only a page of the shop that made a checkout may watch it from the windo
 t.test('under a path of its own, every address of the page begins with it', async (t) => {
   const { url } = await servePages(t, [pageLink('x', { wallet: { network: 'LOCAL' } })], {
     publicUrl: 'https://shop.example/pay/',
-    testPayer: { pay: async () => ({ paid: false, message: '' }) },
+    testPayer: { pay: async () => ({ paid: false, code: null, message: '' }) },
   });
   const page = await (await fetch(`${url}/p/x`)).text();
   const addresses = [...page.matchAll(/(?:src|href|action|data-address)="(\/[^"]*)"/g)].map(([, path]) => path!);
@@ -511,7 +511,7 @@ t.test('the test button pays on LOCAL only, for the page only, and says what wen
     pay: async (payment: { amount: string }) => {
       paid.push(payment);
       if (payment.amount === '666') throw new Error('boom');
-      if (payment.amount === '7') return { paid: false as const, message: 'op_underfunded <b>' };
+      if (payment.amount === '7') return { paid: false as const, code: 'op_no_trust', message: 'refused: op_no_trust' };
       return { paid: true as const, transactionHash: 'abc' };
     },
   };
@@ -545,8 +545,14 @@ t.test('the test button pays on LOCAL only, for the page only, and says what wen
 
   const refused = await press('custom', { amount: '7' });
   t.equal(refused.status, 502);
-  t.match(await refused.text(), 'op_underfunded &lt;b&gt;');
-  t.match(await (await press('custom', { amount: '666' })).text(), 'The local ledger does not answer');
+  t.match(await refused.text(), 'has no trustline to this XLM');
+  t.match(await (await press('custom', { amount: '666' })).text(), 'The test account could not pay');
+  const german = { accept: 'application/json', 'accept-language': 'de' };
+  t.match(await (await press('custom', { amount: '7' }, german)).json(), {
+    paid: false,
+    message: /keine Trustline|Vertrauenslinie/,
+  });
+  t.match(await (await press('custom', { amount: '666' }, german)).json(), { message: /^Das Testkonto konnte/ });
   t.match(await (await fetch(`${url}/p/local`)).text(), 'from a test account');
   t.notMatch(await (await fetch(`${url}/p/public`)).text(), 'from a test account');
 });

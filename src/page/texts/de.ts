@@ -212,7 +212,7 @@ export const de: Texts = {
   refusedOther: 'Das Netz hat die Zahlung abgelehnt. Es wurde nichts bezahlt.',
   payerUnknown: 'Dieses Konto gibt es im Netz noch nicht: Es muss zuerst Lumens (XLM) erhalten.',
   ledgerAway: 'Das Ledger ist gerade nicht zu erreichen. Versuchen Sie es noch einmal, oder scannen Sie den Code.',
-  localAway: 'Das lokale Ledger antwortet nicht. Versuchen Sie es gleich noch einmal.',
+  testFailed: 'Das Testkonto konnte dies auf dem lokalen Ledger nicht bezahlen. Versuchen Sie es gleich noch einmal.',
   accountNotValid: 'Die Wallet hat kein Konto genannt, das hier zahlen kann: Die Adresse muss mit G beginnen.',
   otherPayment: 'Die Wallet hat etwas anderes als diese Zahlung übergeben. Es wurde nichts bezahlt.',
   notSigned: 'Die Wallet hat die Zahlung nicht signiert. Es wurde nichts bezahlt.',

@@ -211,7 +211,7 @@ export const en = {
   refusedOther: 'The network refused the payment. Nothing was paid.',
   payerUnknown: 'This account does not exist on the network yet: it has to receive lumens (XLM) first.',
   ledgerAway: 'The ledger cannot be reached at the moment. Try again, or scan the code.',
-  localAway: 'The local ledger does not answer. Try again in a moment.',
+  testFailed: 'The test account could not pay this on the local ledger. Try again in a moment.',
   accountNotValid: 'The wallet has named no account that can pay here: its address has to begin with G.',
   otherPayment: 'The wallet has handed over something else than this payment. Nothing was paid.',
   notSigned: 'The wallet has not signed the payment. Nothing was paid.',

@@ -207,7 +207,7 @@ export const es: Texts = {
   refusedOther: 'La red ha rechazado el pago. No se ha pagado nada.',
   payerUnknown: 'Esta cuenta aún no existe en la red: primero tiene que recibir lumens (XLM).',
   ledgerAway: 'En este momento no se puede acceder al libro mayor. Inténtelo de nuevo o escanee el código.',
-  localAway: 'El libro mayor local no responde. Inténtelo de nuevo dentro de un momento.',
+  testFailed: 'La cuenta de prueba no ha podido pagar esto en el libro mayor local. Inténtelo de nuevo en un momento.',
   accountNotValid: 'La billetera no ha indicado una cuenta que pueda pagar aquí: su dirección tiene que empezar por G.',
   otherPayment: 'La billetera ha entregado algo distinto de este pago. No se ha pagado nada.',
   notSigned: 'La billetera no ha firmado el pago. No se ha pagado nada.',

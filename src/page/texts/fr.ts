@@ -207,7 +207,7 @@ export const fr: Texts = {
   refusedOther: 'Le réseau a refusé le paiement. Rien n’a été payé.',
   payerUnknown: 'Ce compte n’existe pas encore sur le réseau : il doit d’abord recevoir des lumens (XLM).',
   ledgerAway: 'Le registre est injoignable pour le moment. Réessayez, ou scannez le code.',
-  localAway: 'Le registre local ne répond pas. Réessayez dans un instant.',
+  testFailed: 'Le compte de test n’a pas pu payer ceci sur le registre local. Réessayez dans un instant.',
   accountNotValid: 'Le portefeuille n’a indiqué aucun compte qui puisse payer ici : son adresse doit commencer par G.',
   otherPayment: 'Le portefeuille a remis autre chose que ce paiement. Rien n’a été payé.',
   notSigned: 'Le portefeuille n’a pas signé le paiement. Rien n’a été payé.',

@@ -200,7 +200,7 @@ export const id: Texts = {
   refusedOther: 'Jaringan menolak pembayaran. Tidak ada yang dibayar.',
   payerUnknown: 'Akun ini belum ada di jaringan: harus menerima lumen (XLM) terlebih dahulu.',
   ledgerAway: 'Buku besar tidak dapat dihubungi saat ini. Coba lagi, atau pindai kodenya.',
-  localAway: 'Buku besar lokal tidak menjawab. Coba lagi sebentar lagi.',
+  testFailed: 'Akun uji tidak dapat membayar ini di buku besar lokal. Coba lagi sebentar lagi.',
   accountNotValid: 'Dompet tidak menyebut akun yang dapat membayar di sini: alamatnya harus diawali G.',
   otherPayment: 'Dompet menyerahkan sesuatu selain pembayaran ini. Tidak ada yang dibayar.',
   notSigned: 'Dompet belum menandatangani pembayaran. Tidak ada yang dibayar.',

@@ -207,7 +207,7 @@ export const it: Texts = {
   refusedOther: 'La rete ha rifiutato il pagamento. Non è stato pagato nulla.',
   payerUnknown: 'Questo conto non esiste ancora sulla rete: deve prima ricevere lumen (XLM).',
   ledgerAway: 'Al momento il registro non è raggiungibile. Riprovi o scansioni il codice.',
-  localAway: 'Il registro locale non risponde. Riprovi tra un momento.',
+  testFailed: 'Il conto di prova non ha potuto pagare sul registro locale. Riprovi tra un momento.',
   accountNotValid: 'Il portafoglio non ha indicato un conto che possa pagare qui: l’indirizzo deve iniziare con G.',
   otherPayment: 'Il portafoglio ha consegnato qualcosa di diverso da questo pagamento. Non è stato pagato nulla.',
   notSigned: 'Il portafoglio non ha firmato il pagamento. Non è stato pagato nulla.',

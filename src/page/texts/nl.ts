@@ -207,7 +207,7 @@ export const nl: Texts = {
   refusedOther: 'Het netwerk heeft de betaling geweigerd. Er is niets betaald.',
   payerUnknown: 'Deze rekening bestaat nog niet op het netwerk: ze moet eerst lumens (XLM) ontvangen.',
   ledgerAway: 'Het grootboek is nu niet bereikbaar. Probeer het opnieuw, of scan de code.',
-  localAway: 'Het lokale grootboek antwoordt niet. Probeer het zo meteen opnieuw.',
+  testFailed: 'De testrekening kon dit op het lokale grootboek niet betalen. Probeer het zo opnieuw.',
   accountNotValid: 'De wallet heeft geen rekening genoemd die hier kan betalen: het adres moet met G beginnen.',
   otherPayment: 'De wallet heeft iets anders dan deze betaling overhandigd. Er is niets betaald.',
   notSigned: 'De wallet heeft de betaling niet ondertekend. Er is niets betaald.',

@@ -211,7 +211,7 @@ export const pl: Texts = {
   refusedOther: 'Sieć odrzuciła płatność. Nic nie zostało zapłacone.',
   payerUnknown: 'To konto jeszcze nie istnieje w sieci: musi najpierw otrzymać lumeny (XLM).',
   ledgerAway: 'Rejestr jest teraz nieosiągalny. Spróbuj ponownie albo zeskanuj kod.',
-  localAway: 'Lokalny rejestr nie odpowiada. Spróbuj ponownie za chwilę.',
+  testFailed: 'Konto testowe nie mogło tego zapłacić w lokalnym rejestrze. Spróbuj ponownie za chwilę.',
   accountNotValid: 'Portfel nie podał konta, które może tu zapłacić: adres musi zaczynać się od G.',
   otherPayment: 'Portfel przekazał coś innego niż tę płatność. Nic nie zostało zapłacone.',
   notSigned: 'Portfel nie podpisał płatności. Nic nie zostało zapłacone.',

@@ -202,7 +202,7 @@ export const pt: Texts = {
   refusedOther: 'A rede recusou o pagamento. Nada foi pago.',
   payerUnknown: 'Esta conta ainda não existe na rede: primeiro ela precisa receber lumens (XLM).',
   ledgerAway: 'O livro-razão não está acessível no momento. Tente novamente ou escaneie o código.',
-  localAway: 'O livro-razão local não responde. Tente novamente em instantes.',
+  testFailed: 'A conta de teste não conseguiu pagar isto no livro-razão local. Tente de novo em instantes.',
   accountNotValid: 'A carteira não indicou uma conta que possa pagar aqui: o endereço tem de começar com G.',
   otherPayment: 'A carteira entregou algo diferente deste pagamento. Nada foi pago.',
   notSigned: 'A carteira não assinou o pagamento. Nada foi pago.',

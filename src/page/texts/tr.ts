@@ -200,7 +200,7 @@ export const tr: Texts = {
   refusedOther: 'Ağ ödemeyi reddetti. Hiçbir şey ödenmedi.',
   payerUnknown: 'Bu hesap ağda henüz yok: önce lumen (XLM) alması gerekir.',
   ledgerAway: 'Deftere şu anda ulaşılamıyor. Yeniden deneyin ya da kodu tarayın.',
-  localAway: 'Yerel defter yanıt vermiyor. Birazdan yeniden deneyin.',
+  testFailed: 'Test hesabı bunu yerel defterde ödeyemedi. Birazdan yeniden deneyin.',
   accountNotValid: 'Cüzdan burada ödeyebilecek bir hesap bildirmedi: adresi G ile başlamalı.',
   otherPayment: 'Cüzdan bu ödemeden başka bir şey teslim etti. Hiçbir şey ödenmedi.',
   notSigned: 'Cüzdan ödemeyi imzalamadı. Hiçbir şey ödenmedi.',

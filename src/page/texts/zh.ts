@@ -192,7 +192,7 @@ export const zh: Texts = {
   refusedOther: '网络拒绝了此付款。未支付任何款项。',
   payerUnknown: '此账户在网络上尚不存在：需先收到流明 (XLM)。',
   ledgerAway: '目前无法访问账本。请重试，或扫描二维码。',
-  localAway: '本地账本没有响应。请稍后重试。',
+  testFailed: '测试账户无法在本地账本上支付这笔款项。请稍后重试。',
   accountNotValid: '钱包没有给出可在此付款的账户：地址必须以 G 开头。',
   otherPayment: '钱包交来的不是这笔付款。未支付任何款项。',
   notSigned: '钱包没有签署这笔付款。未支付任何款项。',
