@@ -324,6 +324,21 @@ t.test('the demo has a market, which any account can use', async (t) => {
   );
 });
 
+t.test('a market that cannot be read leaves the asset itself, and all else goes on', async (t) => {
+  const { link } = await startSelling(service);
+  const path = `/p/${link.slug}`;
+  const payer = await holder([EURC, '100']);
+  const account = payer.publicKey();
+  const { id } = await client.faults.add({ kind: 'unavailable', path: '/paths' });
+  t.match((await post(`${path}/ways`, { account })).data, [{ assetCode: 'XLM', cost: '25' }]);
+  t.match(await post(`${path}/transaction`, { account, sendAsset: named(EURC) }), {
+    status: 503,
+    error: { code: 'unavailable' },
+  });
+  t.equal((await post(`${path}/transaction`, { account })).status, 200, 'the server is asked as before');
+  await client.faults.remove(id);
+});
+
 t.test('ways count in the public limit, as pages do', async (t) => {
   const few = await startTestService(t, { env: { PUBLIC_RATE_LIMIT_PER_MINUTE: '3' } });
   const statuses: number[] = [];
@@ -404,13 +419,23 @@ t.test(
       from: Keypair.fromSecret(till.secret),
       operations: [
         Operation.changeTrust({ asset: eurc }),
-        Operation.manageSellOffer({ selling: native, buying: eurc, amount: '20', price: '0.2' }),
+        Operation.manageSellOffer({ selling: native, buying: eurc, amount: '40', price: '0.2' }),
       ],
     });
     await other.submit({
       from: key,
       operations: [Operation.manageBuyOffer({ selling: eurc, buying: native, buyAmount: '20', price: '0.3' })],
     });
+    const friend = await other.fund();
+    const past = {
+      sendAsset: eurc,
+      sendMax: '9',
+      destination: friend.address,
+      destAsset: native,
+      destAmount: '15',
+      path: [],
+    };
+    await other.submit({ from: key, memo: link.memo, operations: [Operation.pathPaymentStrictReceive(past)] });
     await other.pay({ to: till.address, amount: '1', memo: link.memo, fromSecret: payer.secret });
     for (const [of, id] of [
       [rpcOnly, walletId],

@@ -147,11 +147,18 @@ t.test('of several ways from an asset the cheapest counts, and an answer to anot
     { ...record, path: [...path, ...path, ...path] },
     { ...record, path: 'none' },
   ];
-  for (const each of wrong) await t.rejects(readWays(answer([each]), due, [EURC]), SourceError, JSON.stringify(each));
+  for (const each of wrong) {
+    await t.rejects(readWays(answer([each]), due, [EURC]), LedgerUnavailable, JSON.stringify(each));
+  }
+  // One that looks for no paths may be read all the same; one that asks for a pause gets it.
+  const failing = (error: Error) => readWays(() => Promise.reject(error), due, [EURC]);
+  const gone = { status: 404 as const, body: null, latestLedger: null };
   await t.rejects(
-    readWays(async () => ({ status: 404, body: null, latestLedger: null }), due, [EURC]),
-    SourceError,
+    readWays(async () => gone, due, [EURC]),
+    LedgerUnavailable,
   );
+  await t.rejects(failing(new SourceError('status 503')), LedgerUnavailable);
+  await t.rejects(failing(new SourceError('status 429', { retryAfterMs: 5000 })), SourceError);
 });
 
 t.test('at most one per cent more than the cost can leave the payer', async (t) => {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { formatAmount } from '../../domain/amount.js';
 import { type Asset, assetName, sameAsset } from '../../domain/asset.js';
 import type { Amount } from '../../domain/books.js';
-import { SourceError } from '../errors.js';
+import { LedgerUnavailable, SourceError } from '../errors.js';
 import { MOST_WAYS, type Way } from '../source.js';
 import type { Get } from './api.js';
 import { amount, asset } from './fields.js';
@@ -27,10 +27,21 @@ const answerSchema = z.object({ _embedded: z.object({ records: z.array(recordSch
 const end = (record: Record<string, unknown>, prefix: string) =>
   Object.fromEntries(['asset_type', 'asset_code', 'asset_issuer'].map((name) => [name, record[prefix + name]]));
 
-/** @throws SourceError for an answer that is none, or to another question */
+/** A Horizon may look for no paths, or be behind with its books, and be right about everything else: that is no reason to ask
+ *  it nothing else for a while. @throws LedgerUnavailable, or SourceError where it says when to come again */
 export async function readWays(get: Get, due: Amount, from: readonly Asset[]): Promise<Way[]> {
   if (from.length > MOST_WAYS) throw new RangeError('more assets than one request can name');
   if (from.length === 0) return [];
+  try {
+    return await read(get, due, from);
+  } catch (error) {
+    if (!(error instanceof SourceError) || error.retryAfterMs !== null) throw error;
+    throw new LedgerUnavailable(`its market cannot be read: ${error.reason}`, 0, true);
+  }
+}
+
+/** @throws SourceError for an answer that is none, or to another question */
+async function read(get: Get, due: Amount, from: readonly Asset[]): Promise<Way[]> {
   const { body } = await get('/paths/strict-receive', {
     ...destinationOf(due.asset),
     destination_amount: formatAmount(due.stroops),
