@@ -1,6 +1,7 @@
 /** What the accounts of a simulated network hold and everything that moved it: the truth by which audits are judged, and the effects that Horizon shows. */
 import { NATIVE_TRIPLE, USDC_TRIPLE } from '../helpers/horizon-records.js';
 import type { Json, Paid, Sending } from './chain.js';
+import { SENT } from './run.js';
 
 type Asset = Paid['asset'];
 export const MOVEMENT_KINDS = ['received', 'sent', 'fees', 'traded', 'other'] as const;
@@ -118,17 +119,9 @@ export function effectsOf({ receiver, asset, stroops, shape, from }: Sending): E
     case 'self':
       return [come(asset, stroops), leave(receiver, 'received')];
     case 'trade':
-      return [
-        {
-          address: receiver,
-          type: 'trade',
-          fields: { ...named('bought_', asset, stroops), ...named('sold_', NATIVE, stroops) },
-          moved: [
-            { asset, stroops, kind: 'traded' },
-            { asset: NATIVE, stroops: -stroops, kind: 'traded' },
-          ],
-        },
-      ];
+      return [trade(receiver, asset, stroops)];
+    case 'taken':
+      return [trade(receiver, SENT, stroops)];
     case 'toContract':
       // Horizon lists what a contract gets for the account that called it.
       return [leave(from!, 'sent'), { ...come(asset, stroops), address: from!, type: 'contract_credited', moved: [] }];
@@ -137,6 +130,17 @@ export function effectsOf({ receiver, asset, stroops, shape, from }: Sending): E
       return [...(from && from !== asset.issuer ? [leave(from, 'sent')] : []), come(asset, stroops)];
   }
 }
+
+/** What comes is paid for with lumens. */
+const trade = (address: string, bought: Asset, stroops: bigint): Effect => ({
+  address,
+  type: 'trade',
+  fields: { ...named('bought_', bought, stroops), ...named('sold_', NATIVE, stroops) },
+  moved: [
+    { asset: bought, stroops, kind: 'traded' },
+    { asset: NATIVE, stroops: -stroops, kind: 'traded' },
+  ],
+});
 
 const named = (prefix: string, asset: Asset, stroops: bigint): Json =>
   Object.fromEntries(

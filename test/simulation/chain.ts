@@ -4,6 +4,7 @@ import { MuxedAccount } from '@stellar/stellar-sdk';
 import { strkeyOf } from '../../src/domain/strkey.js';
 import { muxed, PASSPHRASE, toid } from '../helpers/horizon-records.js';
 import { Accounts, decimal, effectsOf, FEE, NATIVE, triple } from './accounts.js';
+import { SENT, STRANGER } from './run.js';
 import { hashesOf } from './transactions.js';
 
 export type Json = Record<string, any>;
@@ -52,11 +53,11 @@ export type Future = 'envelope' | 'events' | 'both';
 
 /** What a payer sends in the next ledger. */
 export type Sending = Pick<Paid, 'receiver' | 'asset' | 'stroops' | 'memo'> & {
-  /** `claim` and `trade` are no payments. */
+  /** `claim`, `trade` and `taken` are no payments: the last one is an offer of the receiver that somebody's payment to a stranger takes. */
   shape:
     | ('payment' | 'unjoined' | 'create' | 'merge' | 'host' | 'failed' | 'self' | 'unknown' | 'burn' | 'muxed')
     | ('fromContract' | 'toContract')
-    | ('claim' | 'trade');
+    | ('claim' | 'trade' | 'taken');
   /** The watched account that sends it. */
   from?: string;
   /** The account that sends it, where it is not the usual payer. */
@@ -76,6 +77,8 @@ export type Sending = Pick<Paid, 'receiver' | 'asset' | 'stroops' | 'memo'> & {
   isHidden?: boolean;
   /** Left out of lists by every Horizon. */
   omitted?: Omitted;
+  /** Paid in another asset, by an offer of a maker who is nobody here. */
+  isDetour?: boolean;
   /** Part of the same transaction as what was sent before it. */
   isSameTransaction?: boolean;
 };
@@ -100,6 +103,8 @@ export class Chain {
   readonly accounts = new Accounts();
   /** Accounts have to be opened before they are paid, and cannot send more than they hold. */
   keepsBooks = false;
+  /** Whose offer an operation took, where it is a watched account. */
+  readonly makers = new Map<string, string>();
   /** Operations that Horizon leaves out of lists. */
   readonly omitted = new Map<string, Omitted>();
   /** Operations whose records take up much of a page, and those that old versions leave out of account histories. */
@@ -212,7 +217,8 @@ export class Chain {
       return { ...opened, shape: 'create', asset: NATIVE };
     }
     if (shape === 'create') return { ...opened, shape: 'payment', asset: NATIVE };
-    if (shape === 'trade' && accounts.holds(receiver, NATIVE) < stroops) return { ...opened, shape: 'payment' };
+    if ((shape === 'trade' || shape === 'taken') && accounts.holds(receiver, NATIVE) < stroops)
+      return { ...opened, shape: 'payment' };
     return opened;
   }
 
@@ -309,6 +315,12 @@ export class Chain {
       ...(senderMuxed ? { from_muxed: senderMuxed, from_muxed_id: payerId } : {}),
       ...(receiverMuxed ? { to_muxed: receiverMuxed, to_muxed_id: receiverId } : {}),
     };
+    const detour = {
+      ...payment,
+      ...{ type: 'path_payment_strict_receive', path: [] },
+      ...{ source_amount: shape === 'failed' ? '0.0000000' : decimal(stroops), source_max: decimal(stroops + 1n) },
+      ...Object.fromEntries(Object.entries(triple(SENT)).map(([name, value]) => [`source_${name}`, value])),
+    };
     switch (shape) {
       case 'create': {
         pay(0, stroops, NATIVE);
@@ -346,13 +358,17 @@ export class Chain {
         return { type: 'claim_claimable_balance', balance_id: '00', claimant: receiver };
       case 'trade':
         return { type: 'manage_sell_offer', offer_id: '0', amount: decimal(stroops), price: '1.0000000' };
+      case 'taken':
+        // Somebody pays a stranger, and takes an offer of the receiver for it.
+        this.makers.set(id, receiver);
+        return { ...detour, ...triple(NATIVE), to: STRANGER };
       case 'self':
         return { ...payment, from: receiver };
       case 'failed':
-        return payment;
+        return sending.isDetour ? detour : payment;
       default:
         pay(0, stroops);
-        return payment;
+        return sending.isDetour ? detour : payment;
     }
   }
 }

@@ -63,6 +63,8 @@ export interface Hardships {
   rates: true | null;
   /** So many of all transactions hold what no client can decode, and servers of Stellar RPC until then neither. */
   future: { share: number; serversKnowMs: number } | null;
+  /** Payers pay in another asset, by a market in which wallets trade, too. */
+  detours: true | null;
 }
 
 export type HardshipName = keyof Hardships;
@@ -272,6 +274,14 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
       // What is dropped before it can be read is lost.
       scenario.retention = false;
       scenario.maxSteps = Math.max(scenario.maxSteps, 25_000);
+    },
+  },
+  detours: {
+    isOn: true,
+    probability: 0.15,
+    draw: TRUE,
+    adapt: (scenario, random) => {
+      scenario.ledgers += random.between(2, 6);
     },
   },
 };

@@ -113,10 +113,12 @@ function pay(run: Run): void {
   if (hardships.audits && random.chance(0.2)) sending.shape = random.pick(OTHER_SHAPES);
   if (hardships.waysBack && random.chance(0.2)) sending.shape = 'burn';
   if (hardships.waysBack && sending.shape === 'payment') Object.assign(sending, drawPayer(random, true));
+  if (hardships.detours && random.chance(0.15)) Object.assign(sending, { shape: 'taken', isDetour: true });
+  if (hardships.detours && ['payment', 'failed'].includes(sending.shape)) sending.isDetour = random.chance(0.5);
   chain.send({ ...sending, ...drawOmitted(run, sending), ...drawFuture(run) });
 }
 
-const NEVER_OMITTED: readonly Sending['shape'][] = ['failed', 'self', 'unknown', 'burn', 'claim', 'trade'];
+const NEVER_OMITTED: readonly Sending['shape'][] = ['failed', 'self', 'unknown', 'burn', 'claim', 'trade', 'taken'];
 
 function drawOmitted({ random, hardships, network }: Run, { shape }: Sending): Pick<Sending, 'omitted'> {
   if (!hardships.audits?.omits || NEVER_OMITTED.includes(shape) || network.urls('horizon').length === 0) return {};
@@ -137,7 +139,8 @@ function payCheckout({ random, known, chain, hardships }: Run): void {
   const payer = hardships.waysBack && shape === 'payment' ? drawPayer(random, false) : {};
   for (let part = 0; part === 0 || random.chance(0.4); part++) {
     const stroops = BigInt(random.pick(CHECKOUT_STROOPS));
-    chain.send({ receiver, asset, stroops, memo: spelled, shape, ...payer, isSameTransaction: part > 0 });
+    const isDetour = hardships.detours !== null && shape === 'payment' && random.chance(0.5);
+    chain.send({ receiver, asset, stroops, memo: spelled, shape, ...payer, isDetour, isSameTransaction: part > 0 });
   }
 }
 

@@ -402,6 +402,17 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: ['future', 'rpc'],
   },
   {
+    guard: 'what a market moves on the way of a payment is paid to nobody',
+    hardship: ['rpc', 'detours'],
+    changes: [
+      [
+        'src/ledger/rpc/operation.ts',
+        "case 'path_payment_strict_receive': {",
+        "case 'path_payment_strict_receive': { if (told.length > 1) return hostFunction(changesIn(told));",
+      ],
+    ],
+  },
+  {
     guard: 'strangers get their share of the requests and no more',
     hardship: ['budget', 'outsiders'],
     changes: [

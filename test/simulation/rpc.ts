@@ -4,6 +4,7 @@ import { parseStrkey } from '../../src/domain/strkey.js';
 import { nameOf } from './accounts.js';
 import type { Chain, Json, Ledger } from './chain.js';
 import { firstTwice, isContractCall } from './oddities.js';
+import { MAKER } from './run.js';
 import { assetOf, envelopeJsonOf, envelopeOf, FUTURE_ARM, OF_THE_FUTURE, resultOf, stroopsOf } from './transactions.js';
 
 export interface RpcView {
@@ -284,6 +285,16 @@ function movesOf(record: Json, { chain, passphrase }: On): Told[] {
       );
     case 'payment':
       return [move(record, record.from, record.to, record.amount)];
+    case 'path_payment_strict_receive': {
+      const { from, to, amount, source_amount, source_asset_code, source_asset_issuer } = record;
+      const maker = chain.makers.get(record.id) ?? MAKER;
+      const sent = { asset_code: source_asset_code, asset_issuer: source_asset_issuer };
+      return [
+        move(sent, from, maker, source_amount),
+        move(record, maker, from, amount),
+        move(record, from, to, amount),
+      ];
+    }
     default:
       // Money of a kind that nobody knows yet.
       return [move({}, record.source_account, record.to, '1.0000000')];

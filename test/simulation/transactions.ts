@@ -121,6 +121,13 @@ function operationOf(record: Json): xdr.Operation {
       const destination = id ? new MuxedAccount(new Account(to, '0'), id).accountId() : to;
       const asset = assetOf(record);
       const source = from === source_account ? undefined : from;
+      if (record.type === 'path_payment_strict_receive') {
+        const sent = { asset_code: record.source_asset_code, asset_issuer: record.source_asset_issuer };
+        const sending = { sendAsset: assetOf(sent), sendMax: record.source_max, path: [] };
+        return Operation.pathPaymentStrictReceive({
+          ...{ ...sending, destination, destAsset: asset, destAmount: record.amount, source },
+        });
+      }
       return Operation.payment({ destination, asset, amount: record.amount, source });
     }
   }

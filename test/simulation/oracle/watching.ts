@@ -94,7 +94,8 @@ export function forgotten(
   }: { wallets: readonly Doc[]; parkedRecords: readonly Doc[]; payments: readonly Doc[] },
 ): string[] {
   const kept = new Set([
-    ...parkedRecords.map(({ _id }) => _id),
+    // What a reset took is kept by the time of it.
+    ...parkedRecords.map(({ _id }) => _id.replace(/@\d+$/, '')),
     ...payments.map(({ operationId }) => `LOCAL:${operationId}`),
   ]);
   return chain.unknownRecords
