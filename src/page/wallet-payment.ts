@@ -1,26 +1,13 @@
-/** Paying from a wallet in the browser: an unsigned transaction to sign, and the signed one handed to the network. For programs: answers have the
- *  API's envelope. Only a payment of the page itself is handed on. */
-import express, { type Request, type RequestHandler, type Router } from 'express';
-import type { Logger } from 'pino';
+/** Paying from a wallet in the browser: what a payer can pay in, an unsigned transaction to sign, and the signed one handed to the network. For programs:
+ *  answers have the API's envelope. Only a payment of the page itself is handed on. */
+import express, { type Router } from 'express';
 import type { FieldError } from '../../contracts/errors.js';
 import { networkInfo } from '../../contracts/networks.js';
-import type { Operation, ParsedInputOf, RawBody } from '../../contracts/operation.js';
+import type { RawBody } from '../../contracts/operation.js';
 import { pagePayments } from '../../contracts/page-payments.js';
-import { sendError } from '../api/answer.js';
-import { checkInput, refusal } from '../api/input.js';
-import { readBody } from '../api/rest-body.js';
-import type { Clock } from '../clock.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
-import {
-  type ApiError,
-  badRequest,
-  conflict,
-  invalid,
-  notFound,
-  rateLimited,
-  unavailable,
-} from '../domain/api-error.js';
-import { sameAsset } from '../domain/asset.js';
+import { type ApiError, invalid, rateLimited, unavailable } from '../domain/api-error.js';
+import { type Asset, sameAsset } from '../domain/asset.js';
 import {
   assetSentBy,
   buildPayment,
@@ -30,157 +17,91 @@ import {
   parseTransaction,
 } from '../domain/pay-transaction.js';
 import type { NotNow, PayerLedger } from '../ingest/payer-ledger.js';
-import { closedBecause } from './page-state.js';
+import { createPayerAnswer, type Handle, type PayerAnswerDeps, type Visitor } from './payer-answer.js';
 import { codeOf, refusalSentence } from './refusal.js';
-import { toldToPayer } from './refused-input.js';
 import type { PageLink } from './types.js';
 import type { Words } from './words.js';
 
-export interface WalletPaymentDeps {
+export interface WalletPaymentDeps extends PayerAnswerDeps {
   payerLedger: PayerLedger;
-  /** Null when there is no such link or checkout. */
-  find: (req: Request) => Promise<PageLink | null>;
-  /** Counts a request of a client address. @returns 0 when it is let through, else the seconds to wait */
-  limit: (address: string) => number;
-  addressOf: (req: Request) => string;
-  wordsOf: (req: Request) => Words;
-  clock: Pick<Clock, 'now'>;
-  log: Logger;
-}
-
-interface Visitor {
-  address: string;
-  words: Words;
 }
 
 /** `/p/:slug/ways`, `/p/:slug/transaction`, `/p/:slug/submit`, and the same below `/c`. */
-export function createWalletPayments({
-  payerLedger,
-  find,
-  limit,
-  addressOf,
-  wordsOf,
-  clock,
-  log,
-}: WalletPaymentDeps): Router {
-  const onInternalError = (error: unknown, requestId: string) =>
-    log.error({ err: error, requestId }, 'payment from a wallet failed');
-
-  /** Checks what the request says, before what it points at. */
-  const answer =
-    <Op extends Operation>(
-      operation: Op,
-      handle: (input: ParsedInputOf<Op>, linkOf: () => Promise<PageLink>, visitor: Visitor) => Promise<unknown>,
-      /** What the page shows to be wrong with a body, valid or not. */
-      faultsOf: (words: Words, link: PageLink, body: RawBody) => FieldError[] = () => [],
-    ): RequestHandler =>
-    async (req, res) => {
-      const visitor = { address: addressOf(req), words: wordsOf(req) };
-      let link: PageLink | null = null;
-      let body: RawBody = {};
-      try {
-        const waitSeconds = limit(visitor.address);
-        if (waitSeconds > 0) throw rateLimited(waitSeconds);
-        const sent = await readBody(req, res);
-        if (sent === null) throw badRequest('The request needs a JSON body.');
-        body = sent;
-        const { parsed, faults } = checkInput(operation, body, { now: clock.now(), networks: [], allowPrivate: false });
-        if (parsed === null) {
-          link = await find(req);
-          throw refusal(operation, faults.addNew(link ? faultsOf(visitor.words, link, body) : []).list());
-        }
-        const linkOf = async () => {
-          link = await find(req);
-          if (!link) throw notFound('payment page');
-          const closed = closedBecause(link);
-          if (closed !== null) throw conflict(visitor.words.say(closed));
-          return link;
-        };
-        const data = await handle(parsed as ParsedInputOf<Op>, linkOf, visitor);
-        res.json({ data, error: null });
-      } catch (error) {
-        const told = toldToPayer(error, visitor.words, link, body);
-        sendError(res, told, String(res.get('x-request-id') ?? ''), onInternalError);
-      }
-    };
-
-  /** Null where it is the asset itself. @throws ApiError where there is no way from it */
-  async function detourFrom(
-    { assetCode: code, assetIssuer: issuer = null }: { assetCode: string; assetIssuer?: string | null | undefined },
-    { account, words, link, due, address }: Visitor & { account: string; link: PageLink; due: string },
-  ): Promise<Detour | null> {
-    const { asset } = payableOf(link);
-    const sent = { code, issuer };
-    if (sameAsset(sent, asset)) return null;
-    const amount = { asset, stroops: parseAmount(due)! };
-    const found = await payerLedger.wayFrom(link.wallet.network, account, sent, amount, address);
-    if (found.state !== 'known') throw notNow(words, found);
-    if (found.way !== null) return found.way;
-    throw invalid({ path: 'sendAsset', message: words.say('noWay', { code }), code: 'not_found' });
-  }
-
+export function createWalletPayments(deps: WalletPaymentDeps): Router {
+  const answer = createPayerAnswer(deps);
   const router = express.Router();
-  router.post(
-    ['/p/:slug/ways', '/c/:slug/ways'],
-    answer(
-      pagePayments.ways,
-      async ({ account, amount }, linkOf, { address, words }) => {
-        const link = await linkOf();
-        const due = { asset: payableOf(link).asset, stroops: parseAmount(amountDue(words, link, amount ?? null))! };
-        const found = await payerLedger.waysOf(link.wallet.network, account, due, address);
-        if (found.state === 'no_account') throw unknownPayer(words);
-        if (found.state !== 'known') throw notNow(words, found);
-        return found.ways.map(({ asset, balance, cost }) => ({
-          ...{ assetCode: asset.code, assetIssuer: asset.issuer },
-          ...{ balance: formatAmount(balance), cost: formatAmount(cost) },
-        }));
-      },
-      amountFaults,
-    ),
-  );
-  router.post(
-    ['/p/:slug/transaction', '/c/:slug/transaction'],
-    answer(
-      pagePayments.transaction,
-      async ({ account, amount, sendAsset }, linkOf, { address, words }) => {
-        const link = await linkOf();
-        const payable = payableOf(link);
-        const due = amountDue(words, link, amount ?? null);
-        const detour = sendAsset ? await detourFrom(sendAsset, { account, words, link, due, address }) : null;
-        const known = await payerLedger.sequenceOf(link.wallet.network, account, address);
-        if (known.state === 'no_account') throw unknownPayer(words);
-        if (known.state !== 'known') throw notNow(words, known);
-        const by = { payer: account, sequence: known.sequence, amount: due, detour };
-        const xdr = buildPayment(payable, by, clock.now());
-        return { xdr, networkPassphrase: payable.networkPassphrase };
-      },
-      amountFaults,
-    ),
-  );
-  router.post(
-    ['/p/:slug/submit', '/c/:slug/submit'],
-    answer(pagePayments.submit, async ({ xdr }, linkOf, { address, words }) => {
-      const noTransaction = { path: 'xdr', message: 'This is no transaction.', code: 'invalid_format' };
-      // Whether it is one does not depend on the network.
-      if (!parseTransaction(xdr, networkInfo.PUBLIC.passphrase)) throw invalid(noTransaction);
-      const link = await linkOf();
-      const payable = payableOf(link);
-      const signed = parseTransaction(xdr, payable.networkPassphrase);
-      if (!signed) throw invalid(noTransaction);
-      const fault = faultOf(signed, payable, clock.now());
-      if (fault) throw invalid({ path: 'xdr', ...fault });
-      // Written anew: nothing but the transaction itself goes out.
-      const submission = await payerLedger.submit(link.wallet.network, signed.toXdr(), address);
-      if (submission.state === 'busy' || submission.state === 'unavailable') throw notNow(words, submission);
-      if (submission.state === 'refused') {
-        const code = codeOf(submission);
-        throw invalid({ path: 'xdr', message: refusalSentence(words, code, link, assetSentBy(signed)), code });
-      }
-      return { transactionHash: Buffer.from(signed.hash()).toString('hex') };
-    }),
-  );
+  const both = (name: string) => [`/p/:slug/${name}`, `/c/:slug/${name}`];
+  router.post(both('ways'), answer(pagePayments.ways, ways(deps), amountFaults));
+  router.post(both('transaction'), answer(pagePayments.transaction, transaction(deps), amountFaults));
+  router.post(both('submit'), answer(pagePayments.submit, submit(deps)));
   return router;
 }
+
+const ways =
+  ({ payerLedger }: WalletPaymentDeps): Handle<typeof pagePayments.ways> =>
+  async ({ account, amount }, linkOf, { address, words }) => {
+    const link = await linkOf();
+    const due = { asset: payableOf(link).asset, stroops: parseAmount(amountDue(words, link, amount ?? null))! };
+    const found = await payerLedger.waysOf(link.wallet.network, account, due, address);
+    if (found.state === 'no_account') throw unknownPayer(words);
+    if (found.state !== 'known') throw notNow(words, found);
+    return found.ways.map(({ asset, balance, cost }) => ({
+      ...{ assetCode: asset.code, assetIssuer: asset.issuer },
+      ...{ balance: formatAmount(balance), cost: formatAmount(cost) },
+    }));
+  };
+
+const transaction =
+  ({ payerLedger, clock }: WalletPaymentDeps): Handle<typeof pagePayments.transaction> =>
+  async ({ account, amount, sendAsset }, linkOf, { address, words }) => {
+    const link = await linkOf();
+    const payable = payableOf(link);
+    const due = amountDue(words, link, amount ?? null);
+    const sent = sendAsset ? { code: sendAsset.assetCode, issuer: sendAsset.assetIssuer ?? null } : payable.asset;
+    const detour = await detourFrom(payerLedger, sent, { account, words, link, due, address });
+    const known = await payerLedger.sequenceOf(link.wallet.network, account, address);
+    if (known.state === 'no_account') throw unknownPayer(words);
+    if (known.state !== 'known') throw notNow(words, known);
+    const by = { payer: account, sequence: known.sequence, amount: due, detour };
+    return { xdr: buildPayment(payable, by, clock.now()), networkPassphrase: payable.networkPassphrase };
+  };
+
+/** Null where it is the asset itself. @throws ApiError where there is no way from it */
+async function detourFrom(
+  payerLedger: PayerLedger,
+  sent: Asset,
+  { account, words, link, due, address }: Visitor & { account: string; link: PageLink; due: string },
+): Promise<Detour | null> {
+  const { asset } = payableOf(link);
+  if (sameAsset(sent, asset)) return null;
+  const amount = { asset, stroops: parseAmount(due)! };
+  const found = await payerLedger.wayFrom(link.wallet.network, account, sent, amount, address);
+  if (found.state !== 'known') throw notNow(words, found);
+  if (found.way !== null) return found.way;
+  throw invalid({ path: 'sendAsset', message: words.say('noWay', { code: sent.code }), code: 'not_found' });
+}
+
+const submit =
+  ({ payerLedger, clock }: WalletPaymentDeps): Handle<typeof pagePayments.submit> =>
+  async ({ xdr }, linkOf, { address, words }) => {
+    const noTransaction = { path: 'xdr', message: 'This is no transaction.', code: 'invalid_format' };
+    // Whether it is one does not depend on the network.
+    if (!parseTransaction(xdr, networkInfo.PUBLIC.passphrase)) throw invalid(noTransaction);
+    const link = await linkOf();
+    const payable = payableOf(link);
+    const signed = parseTransaction(xdr, payable.networkPassphrase);
+    if (!signed) throw invalid(noTransaction);
+    const fault = faultOf(signed, payable, clock.now());
+    if (fault) throw invalid({ path: 'xdr', ...fault });
+    // Written anew: nothing but the transaction itself goes out.
+    const submission = await payerLedger.submit(link.wallet.network, signed.toXdr(), address);
+    if (submission.state === 'busy' || submission.state === 'unavailable') throw notNow(words, submission);
+    if (submission.state === 'refused') {
+      const code = codeOf(submission);
+      throw invalid({ path: 'xdr', message: refusalSentence(words, code, link, assetSentBy(signed)), code });
+    }
+    return { transactionHash: Buffer.from(signed.hash()).toString('hex') };
+  };
 
 const notNow = ({ say }: Words, answer: NotNow): ApiError =>
   answer.state === 'busy' ? rateLimited(answer.waitSeconds) : unavailable(say('ledgerAway'));

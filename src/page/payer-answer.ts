@@ -1,0 +1,79 @@
+/** Answers what a payer's page or wallet asks in the envelope of the API: the body is checked by its contract before what it points at, and what is wrong
+ *  is said in the payer's language. */
+import type { Request, RequestHandler } from 'express';
+import type { Logger } from 'pino';
+import type { FieldError } from '../../contracts/errors.js';
+import type { Operation, ParsedInputOf, RawBody } from '../../contracts/operation.js';
+import { sendError } from '../api/answer.js';
+import { checkInput, refusal } from '../api/input.js';
+import { readBody } from '../api/rest-body.js';
+import type { Clock } from '../clock.js';
+import { badRequest, conflict, notFound, rateLimited } from '../domain/api-error.js';
+import { closedBecause } from './page-state.js';
+import { toldToPayer } from './refused-input.js';
+import type { PageLink } from './types.js';
+import type { Words } from './words.js';
+
+export interface PayerAnswerDeps {
+  /** Null when there is no such link or checkout. */
+  find: (req: Request) => Promise<PageLink | null>;
+  /** Counts a request of a client address. @returns 0 when it is let through, else the seconds to wait */
+  limit: (address: string) => number;
+  addressOf: (req: Request) => string;
+  wordsOf: (req: Request) => Words;
+  clock: Pick<Clock, 'now'>;
+  log: Logger;
+}
+
+export interface Visitor {
+  address: string;
+  words: Words;
+}
+
+/** @returns what `data` is to be. `linkOf` throws where there is no such page, or it takes no payments. */
+export type Handle<Op extends Operation> = (
+  input: ParsedInputOf<Op>,
+  linkOf: () => Promise<PageLink>,
+  visitor: Visitor,
+) => Promise<unknown>;
+
+/** What the page shows to be wrong with a body, valid or not. */
+export type FaultsOf = (words: Words, link: PageLink, body: RawBody) => FieldError[];
+
+export type Answer = <Op extends Operation>(operation: Op, handle: Handle<Op>, faultsOf?: FaultsOf) => RequestHandler;
+
+export function createPayerAnswer({ find, limit, addressOf, wordsOf, clock, log }: PayerAnswerDeps): Answer {
+  const onInternalError = (error: unknown, requestId: string) =>
+    log.error({ err: error, requestId }, 'payment from a wallet failed');
+
+  return (operation, handle, faultsOf = () => []) =>
+    async (req, res) => {
+      const visitor = { address: addressOf(req), words: wordsOf(req) };
+      let link: PageLink | null = null;
+      let body: RawBody = {};
+      try {
+        const waitSeconds = limit(visitor.address);
+        if (waitSeconds > 0) throw rateLimited(waitSeconds);
+        const sent = await readBody(req, res);
+        if (sent === null) throw badRequest('The request needs a JSON body.');
+        body = sent;
+        const { parsed, faults } = checkInput(operation, body, { now: clock.now(), networks: [], allowPrivate: false });
+        if (parsed === null) {
+          link = await find(req);
+          throw refusal(operation, faults.addNew(link ? faultsOf(visitor.words, link, body) : []).list());
+        }
+        const linkOf = async () => {
+          link = await find(req);
+          if (!link) throw notFound('payment page');
+          const closed = closedBecause(link);
+          if (closed !== null) throw conflict(visitor.words.say(closed));
+          return link;
+        };
+        const data = await handle(parsed as never, linkOf, visitor);
+        res.json({ data, error: null });
+      } catch (error) {
+        const told = toldToPayer(error, visitor.words, link, body);
+        sendError(res, told, String(res.get('x-request-id') ?? ''), onInternalError);
+      }
+    };
+}
