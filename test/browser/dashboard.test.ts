@@ -788,6 +788,22 @@ task('an API key is made, shown once, and revoked; its own key cannot be revoked
   await page.getByRole('dialog').getByRole('alert').waitFor();
 });
 
+task('what happened to a product: who changed what, from what to what', {}, async (t, page) => {
+  const [{ id }] = (await service.api('GET', '/products?search=coffee')).data;
+  await service.api('PATCH', `/products/${id}`, { description: 'Roasted last week.' });
+  await signIn(page, apiKey, `/products/${id}`);
+  await page.getByRole('link', { name: 'What happened to it' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor();
+  const changed = row(page, 'Roasted last week.');
+  await changed.getByText('Product changed').waitFor();
+  t.match(page.url(), `/activity?subject=${id}`);
+  await changed.getByRole('link', { name: 'first key' }).click();
+  await page.waitForURL(/actor=key_/);
+  await page.getByLabel('Operation').fill('wallets_create');
+  await row(page, 'Wallet added').first().waitFor();
+  t.equal(await row(page, 'Product changed').count(), 0);
+});
+
 task('an empty account sees what to do first, and does it', PHONE, async (t, page) => {
   const empty = await service.openAccount('New shop');
   await signIn(page, empty.apiKey);
