@@ -388,7 +388,7 @@ export class Merchant {
       asset: { code, issuer },
       stroops: amount,
       memo: spelled === null ? { type: 'none', text: null } : { type: 'text', text: spelled.slice(0, MEMO_BYTES) },
-      shape: 'payment',
+      shape: receiver.startsWith('C') ? 'toContract' : 'payment',
     });
     if (!meant || random.chance(0.3)) return;
     await scheduler.sleep(random.between(0, 20_000), null);

@@ -113,7 +113,8 @@ function pay(run: Run): void {
   if (hardships.audits && random.chance(0.2)) sending.shape = random.pick(OTHER_SHAPES);
   if (hardships.waysBack && random.chance(0.2)) sending.shape = 'burn';
   if (hardships.waysBack && sending.shape === 'payment') Object.assign(sending, drawPayer(random, true));
-  if (hardships.detours && random.chance(0.15)) Object.assign(sending, { shape: 'taken', isDetour: true });
+  // A contract calls, and pays by no market.
+  if (hardships.detours && sending.shape !== 'fromContract' && random.chance(0.15)) sending.shape = 'taken';
   if (hardships.detours && ['payment', 'failed'].includes(sending.shape)) sending.isDetour = random.chance(0.5);
   chain.send({ ...sending, ...drawOmitted(run, sending), ...drawFuture(run) });
 }

@@ -37,7 +37,7 @@ export interface Run {
 const keypairs = Array.from({ length: 8 }, (_, n) => Keypair.fromRawEd25519Seed(Buffer.alloc(32, n + 40)).publicKey());
 export const [PAYER, ISSUER, STRANGER, ...ADDRESSES] = keypairs as [string, string, string, ...string[]];
 /** The account whose offers are taken by those who pay in another asset, and that asset. */
-export const MAKER = Keypair.fromRawEd25519Seed(Buffer.alloc(32, 60)).publicKey();
+export const MAKER = Keypair.fromRawEd25519Seed(Buffer.alloc(32, 90)).publicKey();
 export const SENT = { code: 'EURC', issuer: ISSUER };
 export const ACCOUNTS = ['acct_a', 'acct_b'] as const;
 
