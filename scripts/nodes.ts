@@ -15,8 +15,8 @@ const TESTS = ['test/unit', 'test/e2e/main-job.test.ts', 'test/e2e/mcp.test.ts',
 /** What npm says of a package that does not fit, or of a script that it did not ask for. */
 const WARNINGS = /npm warn (install-scripts|allow-scripts).*/i;
 const UNFIT = /npm warn EBADENGINE\s+package: '(.+)'/gi;
-/** Its makers support Node 22.12 and later; what is used of it is tested here on older ones. */
-const KNOWN_UNFIT = /^@stellar\/stellar-sdk@/;
+/** Their makers support Node 22 and later; what is used of them is tested here on older ones. */
+const KNOWN_UNFIT = /^@stellar\/(stellar-sdk|js-xdr)@/;
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { values, positionals } = parseArgs({ options: { node: { type: 'string' } }, allowPositionals: true });
