@@ -260,7 +260,7 @@ function observer(
     if (/^(update|findAndModify) deliveries/.test(label))
       faults.push(...checkSettled(known, await database.docs('deliveries'), settled));
     if (/^commit/.test(label)) faults.push(...reader.poll(await database.docs('events')));
-    if (hardships.rates && /^(insert (rateSamples|ownRates|accounts)|(update|findAndModify) accounts)/.test(label)) {
+    if (hardships.rates && /^(commit|insert rateSamples)/.test(label)) {
       const names = ['rateSamples', 'ownRates', 'accounts'];
       const lists = await Promise.all(names.map((name) => database.docs(name)));
       const stored = Object.fromEntries(names.map((name, index) => [name, lists[index]!]));
