@@ -282,12 +282,13 @@ export class Chain {
     ledger.effects.push(...shown);
   }
 
-  /** One transaction may have several operations. */
+  /** One transaction may have several operations, and pays for each. */
   #list(ledger: Ledger, transaction: Json, named: { order: number; source: string; receiver: string }): void {
     const { order, source, receiver } = named;
     const listed = ledger.transactions.find(({ hash }) => hash === transaction.hash);
     if (listed) {
       listed.parties.push(receiver);
+      listed.fee_charged = `${BigInt(listed.fee_charged) + FEE}`;
       return;
     }
     const created_at = new Date(ledger.closedMs).toISOString();
