@@ -214,7 +214,9 @@ export class Chain {
     }
     if (!accounts.isOpen(receiver)) {
       accounts.open(receiver);
-      return { ...opened, shape: 'create', asset: NATIVE };
+      const { payer, ...others } = opened;
+      // A contract makes no account: another account does.
+      return { ...(payer?.startsWith('C') ? others : opened), shape: 'create', asset: NATIVE };
     }
     if (shape === 'create') return { ...opened, shape: 'payment', asset: NATIVE };
     if ((shape === 'trade' || shape === 'taken') && accounts.holds(receiver, NATIVE) < stroops)
