@@ -108,6 +108,7 @@ const pathsOf = (seeded: Awaited<ReturnType<typeof seed>>) => {
     `/payments?productId=${productIds[0]}&walletId=${walletIds[0]}&status=REJECTED`,
     `/reports/summary?from=${month.createdFrom}&to=${month.createdTo}&timezone=Europe/Berlin`,
     '/reports/summary?groupBy=product&status=REJECTED',
+    '/reports/summary?currency=EUR&groupBy=day',
     '/events',
     '/events?order=asc&page=100',
     `/events?type=payment.completed&${time}`,
@@ -234,6 +235,12 @@ t.test('every query of the service uses an index and looks at little more than i
     events: 8000,
     deliveries: 6000,
   });
+  // As those of an account that keeps books in a currency are.
+  const rate = { currency: 'EUR', amount: '2.50', rate: '0.25', rateAt: new Date(), source: 'own' };
+  const { matchedCount } = await database.db
+    .collection<{ _id: string; status: string }>('payments')
+    .updateMany({ _id: { $gt: seeded.paymentId }, status: 'COMPLETED' }, { $set: { value: rate } });
+  t.ok(matchedCount > 1000, `${matchedCount} have a value`);
   const stranger = await service.openAccount();
   await seed(database.db, stranger.accountId, { payments: 600, links: 600, events: 600, deliveries: 600 });
   const { db } = database;
