@@ -376,7 +376,11 @@ function operationOf({ kind, whom, from, to, over, price, amount, pick, who }: S
     case 'end':
       return Operation.manageSellOffer({ selling, buying, amount: '0', price, offerId });
     case 'receive':
-      return Operation.pathPaymentStrictReceive({ ...way, sendMax: '80', destAmount: toAmount(amount) });
+      return Operation.pathPaymentStrictReceive({
+        ...way,
+        sendMax: pick % 3 === 0 ? '1' : '80',
+        destAmount: toAmount(amount),
+      });
     case 'send':
       return Operation.pathPaymentStrictSend({ ...way, sendAmount: toAmount(amount), destMin: '0.0000001' });
     default:
