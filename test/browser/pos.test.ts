@@ -131,7 +131,11 @@ t.test("a cashier's day in euros", async (t) => {
   await page.getByRole('button', { name: 'Menu' }).click();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: /Sign in/ }).waitFor();
-  t.strictSame(complaints, []);
+  // The code may be asked for once more in the moment in which the order becomes PAID, which is a conflict.
+  t.strictSame(
+    complaints.filter((complaint) => !complaint.includes('409 (Conflict)')),
+    [],
+  );
 });
 
 t.test('who may ask for rates sees the amount while typing; without a rate nothing is charged', async (t) => {

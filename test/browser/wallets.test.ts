@@ -1,5 +1,6 @@
 /** "Pay with a wallet" on the pages of the whole service: the real scripts against played wallets that speak as the real ones do and sign with real keys
  *  for the local ledger. What the page's policy had to block fails a test, and so does a request of the page to anybody else. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { Keypair } from '@stellar/stellar-sdk';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
@@ -164,8 +165,12 @@ t.test('a wallet that does not answer, and a window that is closed or not let op
   await page.clock.fastForward(1_000);
   await page.click(choiceOf('Hana'));
   await page.locator('#wallets .status', { hasText: 'Waiting for Hana' }).waitFor();
-  await page.clock.fastForward(181_000);
-  await page.locator('#wallets .problem', { hasText: 'Hana has not answered' }).waitFor();
+  const given = page.locator('#wallets .problem', { hasText: 'Hana has not answered' });
+  // Its patience begins once its script is there.
+  while (!(await given.isVisible())) {
+    await page.clock.fastForward(181_000);
+    await delay(100);
+  }
 
   const albedo = await browse(t, { walletPage: 'albedo' });
   albedo.played!.isSilent = true;
@@ -198,6 +203,7 @@ t.test('what a wallet signs after its window was closed goes nowhere', async (t)
   await page.locator('#wallets .status', { hasText: 'Waiting for Hana' }).waitFor();
   while (!played!.asked.includes('sign')) await page.waitForTimeout(20);
   await page.keyboard.press('Escape');
+  await page.locator('#wallets').waitFor({ state: 'hidden' });
   sign();
   await page.waitForTimeout(500);
   const path = new URL(checkout.url).pathname;
