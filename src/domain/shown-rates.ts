@@ -37,6 +37,30 @@ export const CLOCKS_MS = 60_000;
 /** An older sample says nothing of a payment. */
 const OLDEST_MS = 24 * 3_600_000;
 
+/** Ledgers of one second may have closed before or after a moment in it. */
+const SECOND_MS = 1000;
+/** Spans that are no further apart are read as one: between them lie fewer samples than a query of its own is worth. */
+const APART_MS = 3_600_000;
+
+/** From one moment to another, both included. */
+export interface Span {
+  from: Date;
+  to: Date;
+}
+
+/** When began what decides payments of these times, apart from what held at the beginning of each span. Oldest first, none overlaps another. */
+export function spansOf(closes: readonly Date[], lockMs: number): Span[] {
+  const spans: Span[] = [];
+  for (const closedMs of closes.map((at) => at.getTime()).sort((a, b) => a - b)) {
+    const from = closedMs - lockMs - CLOCKS_MS;
+    const to = new Date(closedMs + SECOND_MS);
+    const last = spans.at(-1);
+    if (last && from <= last.to.getTime() + APART_MS) last.to = to;
+    else spans.push({ from: new Date(from), to });
+  }
+  return spans;
+}
+
 const lastBefore = <T>(list: readonly T[], isBefore: (each: T) => boolean): T | undefined => list.findLast(isBefore);
 
 /** What held at the moment, and what has begun since. @param list oldest first */

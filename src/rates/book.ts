@@ -5,11 +5,12 @@ import type { Asset } from '../domain/asset.js';
 import { lowerRate, parseRate, type Rate } from '../domain/rate.js';
 import { type Pair, pairKey } from '../domain/rate-pair.js';
 import {
-  CLOCKS_MS,
   OWN_SOURCE,
   type RateHistory,
   type ShownRate,
+  type Span,
   shownWithin,
+  spansOf,
   type WorthHistory,
   worthAt,
 } from '../domain/shown-rates.js';
@@ -53,16 +54,13 @@ export type LoadRates = (asked: readonly RatesAsked[], session: Session) => Prom
 export type RateBook = ReturnType<typeof createRateBook>;
 
 export interface RateBookDeps {
-  rateSamples: Pick<RateSampleStore, 'newest' | 'between'>;
+  rateSamples: Pick<RateSampleStore, 'newest' | 'held'>;
   ownRates: OwnRateStore;
   accounts: Pick<AccountStore, 'byId' | 'markupOf' | 'withBooks'>;
   clock: Pick<Clock, 'now'>;
   lockMs: number;
   maxAgeMs: number;
 }
-
-/** Ledgers of one second may have closed before or after a moment in it. */
-const SECOND_MS = 1000;
 
 export function createRateBook(deps: RateBookDeps) {
   const { rateSamples, ownRates, accounts, clock, lockMs, maxAgeMs } = deps;
@@ -86,26 +84,42 @@ export function createRateBook(deps: RateBookDeps) {
     return { rate, at: sample.at, source: sample.source, stale, validUntil: ahead(sample.at) };
   }
 
-  /** Each pair of an account is read once. */
+  /** The samples of a pair are read once for all accounts. Payments that are far apart in time do not have read what lies between them. */
   async function histories(asked: readonly RatesAsked[], session: Session): Promise<(of: RatesAsked) => WorthHistory> {
-    const read = new Map<string, WorthHistory>();
-    const groups = new Map<string, RatesAsked[]>();
-    for (const each of asked) groups.set(keyOf(each), [...(groups.get(keyOf(each)) ?? []), each]);
-    for (const [key, group] of groups) {
-      const { accountId, pair } = group[0]!;
-      const closes = group.map(({ close }) => close.closedAt.getTime());
-      const from = new Date(Math.min(...closes) - lockMs - CLOCKS_MS);
-      const to = new Date(Math.max(...closes) + SECOND_MS);
-      read.set(key, {
-        samples: (await rateSamples.between(pairKey(pair), from, to, session)).map(toSample),
-        own: (await ownRates.between({ accountId, pair: pairKey(pair) }, from, to, session)).map(toOwn),
-      });
-    }
+    const samples = await readOnce(
+      asked,
+      ({ pair }) => pairKey(pair),
+      (each, span) => rateSamples.held(pairKey(each.pair), span, session),
+    );
+    const own = await readOnce(asked, keyOf, ({ accountId, pair }, span) =>
+      ownRates.held({ accountId, pair: pairKey(pair) }, span, session),
+    );
+    const sampled = new Map([...samples].map(([key, docs]) => [key, docs.map(toSample)]));
+    const set = new Map([...own].map(([key, docs]) => [key, docs.map(toOwn)]));
     return (each) => {
-      const history = read.get(keyOf(each));
-      if (!history) throw new Error(`the rates of ${keyOf(each)} were not loaded`);
-      return history;
+      const history = { samples: sampled.get(pairKey(each.pair)), own: set.get(keyOf(each)) };
+      if (!history.samples || !history.own) throw new Error(`the rates of ${keyOf(each)} were not loaded`);
+      return { samples: history.samples, own: history.own };
     };
+  }
+
+  /** Reads the spans of each group, oldest first. */
+  async function readOnce<Doc extends { _id: string }>(
+    asked: readonly RatesAsked[],
+    groupOf: (asked: RatesAsked) => string,
+    read: (of: RatesAsked, span: Span) => Promise<Doc[]>,
+  ): Promise<Map<string, Doc[]>> {
+    const groups = new Map<string, RatesAsked[]>();
+    for (const each of asked) groups.set(groupOf(each), [...(groups.get(groupOf(each)) ?? []), each]);
+    const found = new Map<string, Doc[]>();
+    for (const [key, group] of groups) {
+      const docs = new Map<string, Doc>();
+      const closes = group.map(({ close }) => close.closedAt);
+      // One after the other, as the operations of a transaction have to be.
+      for (const span of spansOf(closes, lockMs)) for (const doc of await read(group[0]!, span)) docs.set(doc._id, doc);
+      found.set(key, [...docs.values()]);
+    }
+    return found;
   }
 
   return {

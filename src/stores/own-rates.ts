@@ -1,8 +1,10 @@
 /** Rates that accounts set themselves. They are only ever added: one that ends another says so, because payments are judged by what held before. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
+import type { Span } from '../domain/shown-rates.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
+import { heldWithin, NEWEST_FIRST } from './held.js';
 import { createSharedRead } from './turn-loader.js';
 import { stampSchema } from './wallets.js';
 
@@ -42,9 +44,6 @@ const ownRateSchema = new mongoose.Schema<OwnRateDoc>(
   { ...SCHEMA_OPTIONS, collection: 'ownRates' },
 );
 ownRateSchema.index({ accountId: 1, pair: 1, 'from.at': 1, _id: 1 });
-
-const OLDEST_FIRST = { 'from.at': 1, _id: 1 } as const;
-const NEWEST_FIRST = { 'from.at': -1, _id: -1 } as const;
 
 export type OwnRateStore = ReturnType<typeof createOwnRateStore>['system'];
 /** One account's view. */
@@ -94,22 +93,9 @@ export function createOwnRateStore(connection: mongoose.Connection) {
 
     system: {
       newest: (accountId: string, pair: string) => newest(accountId, pair),
-      /** Those that held at some time between, oldest first: the last one before as well. */
-      async between(
-        { accountId, pair }: { accountId: string; pair: string },
-        from: Date,
-        to: Date,
-        session: Session,
-      ): Promise<OwnRateDoc[]> {
-        const before = await collection.findOne(
-          { accountId, pair, 'from.at': { $lte: from } },
-          { session, sort: NEWEST_FIRST },
-        );
-        const within = await collection
-          .find({ accountId, pair, 'from.at': { $gt: from, $lte: to } }, { session, sort: OLDEST_FIRST })
-          .toArray();
-        return before ? [before, ...within] : within;
-      },
+      /** Rates that held at some time of the span, oldest first. */
+      held: ({ accountId, pair }: Pick<OwnRateDoc, 'accountId' | 'pair'>, span: Span, session: Session) =>
+        heldWithin(collection, { accountId, pair }, span, session),
     },
   };
 }

@@ -1,8 +1,10 @@
 /** Samples of rates: what one unit of an asset was worth in a currency, when, by which sources. They are only ever added; what is judged is judged by
  *  them, so they are kept long. */
 import mongoose from 'mongoose';
+import type { Span } from '../domain/shown-rates.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
+import { heldWithin, NEWEST_FIRST } from './held.js';
 import { createSharedRead } from './turn-loader.js';
 import { stampSchema } from './wallets.js';
 
@@ -36,10 +38,6 @@ const DAY_MS = 24 * 3_600_000;
 const HOUR_MS = 3_600_000;
 const REMOVED_AT_ONCE = 5000;
 
-/** While a ledger stands still, samples share its time: then their own decides. */
-const NEWEST_FIRST = { 'from.at': -1, _id: -1 } as const;
-const OLDEST_FIRST = { 'from.at': 1, _id: 1 } as const;
-
 export type RateSampleStore = ReturnType<typeof createRateSampleStore>;
 
 export function createRateSampleStore(connection: mongoose.Connection) {
@@ -64,15 +62,8 @@ export function createRateSampleStore(connection: mongoose.Connection) {
     },
     /** Null where the pair was never sampled. */
     newest,
-    /** Those that were the newest at some time between, oldest first: the last one before as well. */
-    async between(pair: string, from: Date, to: Date, session?: Session): Promise<RateSampleDoc[]> {
-      const options = session ? { session } : {};
-      const before = await collection.findOne({ pair, 'from.at': { $lte: from } }, { ...options, sort: NEWEST_FIRST });
-      const within = await collection
-        .find({ pair, 'from.at': { $gt: from, $lte: to } }, { ...options, sort: OLDEST_FIRST })
-        .toArray();
-      return before ? [before, ...within] : within;
-    },
+    /** Samples that were the newest at some time of the span, oldest first. */
+    held: (pair: string, span: Span, session?: Session) => heldWithin(collection, { pair }, span, session),
     /** Removes old samples, but for the first of each hour. @returns how many */
     async removeOld(now: Date, signal: AbortSignal): Promise<number> {
       const filter = { isHourly: false, at: { $lt: new Date(now.getTime() - SAMPLES_KEPT_DAYS * DAY_MS) } };

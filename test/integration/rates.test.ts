@@ -315,7 +315,7 @@ t.test('a process that dies after any of its writes leaves a pair that is sample
   const { stores, clock, sampler, open, newest, minute } = await setUp(t, ['kraken']);
   const { ratePairs, rateSamples } = stores.system;
   const key = pairKey(EUR);
-  const count = () => stores.system.rateSamples.between(key, new Date(0), new Date(clock.nowMs() + 1000));
+  const count = () => stores.system.rateSamples.held(key, { from: new Date(0), to: new Date(clock.nowMs() + 1000) });
   const dying = pairDoc(EUR, clock.now());
   t.ok(await ratePairs.open(dying), 'it opened the pair, and died');
   const other = open();
@@ -385,7 +385,7 @@ t.test('old samples are removed, but for the first of each hour', async (t) => {
   const { rateSamples } = stores.system;
   t.equal(await rateSamples.removeOld(new Date(clock.nowMs() - 3 * 3_600_000), never), 0);
   t.equal(await rateSamples.removeOld(clock.now(), never), 118);
-  t.equal((await rateSamples.between(pairKey(EUR), new Date(0), clock.now())).length, 3);
+  t.equal((await rateSamples.held(pairKey(EUR), { from: new Date(0), to: clock.now() })).length, 3);
 });
 
 t.test('a window has the samples that were the newest at some time in it', async (t) => {
@@ -396,7 +396,7 @@ t.test('a window has the samples that were the newest at some time in it', async
   const ago = (minutes: number) => new Date(clock.nowMs() - minutes * 60_000);
   const { rateSamples } = stores.system;
   const inWindow = async (from: Date, to: Date) =>
-    (await rateSamples.between(pairKey(EUR), from, to)).map(({ at }) => (at.getTime() - first.getTime()) / 60_000);
+    (await rateSamples.held(pairKey(EUR), { from, to })).map(({ at }) => (at.getTime() - first.getTime()) / 60_000);
   t.same(await inWindow(ago(2.5), ago(0)), [2, 3, 4, 5]);
   t.same(await inWindow(ago(2), ago(1)), [3, 4]);
   t.same(await inWindow(ago(60), ago(30)), []);

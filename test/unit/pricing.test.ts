@@ -6,7 +6,7 @@ import { NATIVE } from '../../src/domain/asset.js';
 import { type Checkout, type Counted, judgeForCheckout, remainingOf } from '../../src/domain/checkout.js';
 import { measure } from '../../src/domain/pricing.js';
 import { askedFor, formatRate, parseRate, type Rate, toRate } from '../../src/domain/rate.js';
-import { type RateHistory, type ShownRate, shownWithin } from '../../src/domain/shown-rates.js';
+import { type RateHistory, type ShownRate, shownWithin, spansOf, worthAt } from '../../src/domain/shown-rates.js';
 import { judgeByTerms } from '../../src/payments/judge.js';
 
 const T = Date.parse('2026-01-01T12:00:00Z');
@@ -32,6 +32,36 @@ const own = (rate: string | null, minutes: number, until: Date | null = null) =>
 const history = (parts: Partial<RateHistory>): RateHistory => ({ samples: [], own: [], markups: [], ...parts });
 const shown = (parts: Partial<RateHistory>, closedAt = new Date(T)) =>
   shownWithin(history(parts), { ledger: 100, closedAt }, LOCK).map(({ rate }) => formatRate(rate));
+
+t.test('what is read of the spans decides as all that there is', async () => {
+  const minutes = fc.integer({ min: 0, max: 3 * 24 * 60 });
+  const rising = fc.uniqueArray(minutes, { maxLength: 40 }).map((list) => list.sort((a, b) => b - a));
+  fc.assert(
+    fc.property(rising, rising, fc.array(minutes, { minLength: 1, maxLength: 6 }), (sampled, set, paid) => {
+      const samples = sampled.map((minute, nth) => sample(`0.${nth + 10}`, minute));
+      const ownRates = set.map((minute, nth) => own(nth % 3 === 2 ? null : `1.${nth + 10}`, minute));
+      const closes = paid.map((minute, ledger) => ({ ledger, closedAt: ago(minute) }));
+      const spans = spansOf(
+        closes.map(({ closedAt }) => closedAt),
+        LOCK,
+      );
+      const readOf = <Each extends { from: { at: Date } }>(list: Each[]) =>
+        list.filter(({ from }, nth) =>
+          spans.some(
+            (span) =>
+              from.at <= span.to && (from.at > span.from || !list[nth + 1] || list[nth + 1]!.from.at > span.from),
+          ),
+        );
+      const read = { samples: readOf(samples), own: readOf(ownRates), markups: [] };
+      const whole = { samples, own: ownRates, markups: [] };
+      for (const [nth, { to }] of spans.entries()) t.ok(!spans[nth + 1] || to < spans[nth + 1]!.from);
+      for (const close of closes) {
+        t.same(shownWithin(read, close, LOCK), shownWithin(whole, close, LOCK));
+        t.same(worthAt(read, close), worthAt(whole, close));
+      }
+    }),
+  );
+});
 
 t.test('what was shown within the lock', async (t) => {
   const cases: [what: string, parts: Partial<RateHistory>, rates: string[]][] = [
