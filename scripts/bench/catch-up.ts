@@ -161,7 +161,7 @@ export async function openBacklog(
     clock,
     log,
     metrics: { payments: () => undefined, parked: () => undefined },
-    paymentsStored: () => undefined,
+    eventsStored: () => undefined,
   });
   const round = async () => {
     const session = horizon.session({ purpose: 'watching' });

@@ -83,7 +83,7 @@ async function openReader(scope: Scope, kind: Kind, network: TestLedger, address
     clock: systemClock,
     log,
     metrics: { payments: () => undefined, parked: () => undefined },
-    paymentsStored: () => undefined,
+    eventsStored: () => undefined,
   });
   const round = async () => {
     const session = source.session({ purpose: 'watching' });

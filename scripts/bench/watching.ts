@@ -149,7 +149,7 @@ async function simulate(wallets: number, noise: number, hours: number) {
       clock,
       log,
       metrics: { payments: () => undefined, parked: () => undefined },
-      paymentsStored: () => undefined,
+      eventsStored: () => undefined,
     });
     const ended = new AbortController();
     const watching = watch(

@@ -175,7 +175,7 @@ async function openOurs({ scope, endpoint, db, stores, transaction, plan, send }
     holder: 'bench',
     clock,
     log: pino({ level: 'silent' }),
-    deliveriesOpened: () => undefined,
+    deliveriesDue: () => undefined,
   });
 
   /** New endpoints, and what they are to be told. */

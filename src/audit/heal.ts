@@ -13,7 +13,7 @@ export interface HealDeps {
   parkedRecords: Pick<ParkedRecordStore, 'park' | 'openOf' | 'openIn'>;
   recorder: Pick<Recorder, 'record'>;
   /** Called when payments were stored. */
-  paymentsStored: () => void;
+  eventsStored: () => void;
   /** Whether a payment of this size and age would have been removed again. */
   isRemoved: (credit: Pick<Credit, 'amount' | 'closedAt'>) => boolean;
   clock: Clock;
@@ -36,10 +36,10 @@ export async function creditsIn(
 }
 
 export async function heal(
-  { recorder, paymentsStored }: HealDeps,
+  { recorder, eventsStored }: HealDeps,
   { network, wallet }: { network: Network; wallet: WalletDoc },
   credits: readonly Credit[],
 ): Promise<void> {
   const stored = await recorder.record(network, { credits, only: wallet }, null);
-  if (stored.length > 0) paymentsStored();
+  if (stored.length > 0) eventsStored();
 }

@@ -209,7 +209,7 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
       await outbox.publish([{ type: 'wallet.difference', accountId, data, occurrence }], session);
     });
     log.error({ network: wallet.network, wallet: wallet._id, audit: audit._id }, 'an audit found a difference');
-    deps.paymentsStored();
+    deps.eventsStored();
   }
 
   /** What the balance shows to have credited the wallet may be payments that are not recorded. @throws Late, Hopeless */

@@ -21,7 +21,6 @@ import { createSessions, SESSION_MS } from '../services/sessions.js';
 import { createStoredRules } from '../services/stored-rules.js';
 import type { Guard } from '../stores/availability.js';
 import type { Database } from '../stores/database.js';
-import { isResumable } from '../stores/payment-changes.js';
 import type { Core } from './core.js';
 import { guardEach, guardExports } from './guarded.js';
 
@@ -55,7 +54,7 @@ export async function createApi(
   const { networks, rateLimitPerMinute, publicRateLimitPerMinute } = config;
   const openapiJson = await readFile(new URL('openapi.json', PACKAGE_ROOT));
   const authentication = createAuthentication({ apiKeys, forAccount, clock, log });
-  const feed = createStatusFeed({ payments: payments.changes, isResumable, toPagePayment, clock, log });
+  const feed = createStatusFeed({ payments: payments.changes, toPagePayment, clock, log });
   const destinationCheck = createDestinationCheck({ ledgers, clock });
   const pages = createPageRouter({
     pages: guardEach(

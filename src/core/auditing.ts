@@ -19,15 +19,13 @@ export interface AuditingOptions extends Pick<AuditorDeps, 'intervalMs' | 'pace'
   dustStroops: bigint;
 }
 
-/** @param eventsStored called when events were stored */
-export const createAuditing = (core: Core, config: Config, eventsStored: () => void): Auditor => {
+export const createAuditing = (core: Core, config: Config): Auditor => {
   const { retentionDays, dustStroops, auditIntervalHours } = config;
-  return composeAuditor(core, { retentionDays, dustStroops, intervalMs: auditIntervalHours * HOUR_MS }, eventsStored);
+  return composeAuditor(core, { retentionDays, dustStroops, intervalMs: auditIntervalHours * HOUR_MS });
 };
 
-/** @param eventsStored called when events were stored */
-export function composeAuditor(core: Core, options: AuditingOptions, eventsStored: () => void): Auditor {
-  const { stores, ledgers, recorder, outbox, transaction, newId, processId, clock, monotonic, log } = core;
+export function composeAuditor(core: Core, options: AuditingOptions): Auditor {
+  const { stores, ledgers, recorder, outbox, signals, transaction, newId, processId, clock, monotonic, log } = core;
   const { audits, cursors, leases, networkStates, parkedRecords, payments, wallets } = stores.system;
   const { retentionDays, dustStroops, ...auditorOptions } = options;
   const readSync = createReadSync({ cursors, networkStates, parkedRecords, clock });
@@ -40,7 +38,7 @@ export function composeAuditor(core: Core, options: AuditingOptions, eventsStore
     recorder,
     outbox,
     transaction,
-    paymentsStored: eventsStored,
+    eventsStored: signals.eventsStored.raise,
     isRemoved: ({ amount, closedAt }) =>
       retentionDays > 0 && amount < dustStroops && closedAt.getTime() < clock.nowMs() - retentionDays * DAY_MS,
     readToOf: async (wallet) => (await readSync([wallet])).get(wallet._id)!.ledger,
@@ -74,7 +72,7 @@ export async function* auditByOperator(
   if (walletId !== null && !only) throw new Error(`There is no wallet ${walletId}.`);
   const done = new AbortController();
   // What is due by itself is left to the workers.
-  const auditor = createAuditing(core, { ...config, auditIntervalHours: 0 }, () => undefined);
+  const auditor = createAuditing(core, { ...config, auditIntervalHours: 0 });
   const running = auditor.run(only ? [only.network] : config.networks, done.signal, done.signal);
   try {
     for (let after = '', batch = only ? [only] : null; ; batch = null) {

@@ -125,12 +125,12 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
   const stamper = composeStamper(core);
   const rates = composeRates(core, config, { stamper, metrics });
   onClose(() => rates.close());
-  const parts = { secrets, signers, poster, worker, tail: events.tail, stamper, needRate: rates.sampler.need, payUri };
+  const parts = { secrets, signers, poster, tail: events.tail, stamper, needRate: rates.sampler.need, payUri };
   const services = composeServices(core, config, parts);
 
   if (worker) await refuseUnfitServers(core.ledgers);
   const db = database.connection.db!;
-  const auditor = worker && createAuditing(core, config, () => worker.sequencer.wake());
+  const auditor = worker && createAuditing(core, config);
   const jobs =
     worker && auditor && (await startWorkerJobs(core, worker, { db, config, auditor, sampler: rates.sampler }));
   const api =
@@ -226,7 +226,6 @@ function composeRates(
   return createRates({ stores: stores.system, stamp, isInUse, metrics: metrics.ofRates, clock, log }, config);
 }
 
-/** @param worker of this process: it learns at once what the API stored; the workers of other processes find it at their next look */
 function composeServices(
   core: Core,
   config: Config,
@@ -234,7 +233,6 @@ function composeServices(
     secrets: SecretBox;
     signers: Keyring['signers'];
     poster: Poster;
-    worker: Worker | null;
     tail: EventTail;
     payUri: PayUri;
     stamper: LedgerStamper;
@@ -242,7 +240,7 @@ function composeServices(
   },
 ): Services {
   const { clock, log } = core;
-  const { secrets, signers, poster, worker, tail, stamper, needRate, payUri } = deps;
+  const { secrets, signers, poster, tail, stamper, needRate, payUri } = deps;
   return createServices(core, {
     networks: config.networks,
     secrets,
@@ -251,8 +249,6 @@ function composeServices(
     tail,
     payUri,
     send: createSend({ poster, secrets, signers, clock, log }),
-    eventsStored: () => worker?.sequencer.wake(),
-    deliveriesDue: () => worker?.dispatcher.wake(),
     mendGaps: createNamedMending(core, { allowPrivate: config.webhookAllowPrivate }),
     allowPrivate: config.webhookAllowPrivate,
     hasMail: config.mail !== null,

@@ -9,6 +9,7 @@ import { createFollowEvents } from '../mail/follow.js';
 import { createTellOwners } from '../mail/owners.js';
 import { createPayments, type Payments } from '../payments/index.js';
 import { createRateBook, type RateBook } from '../rates/book.js';
+import { createSignals, type Signals } from '../runtime/signal.js';
 import { type Commit, createCommit } from '../services/commit.js';
 import type { Database } from '../stores/database.js';
 import type { Stores } from '../stores/index.js';
@@ -38,6 +39,7 @@ export interface Core extends CoreDeps, Payments {
   /** Stores what somebody changes. */
   commit: Commit;
   outbox: Outbox;
+  signals: Signals;
   rateBook: RateBook;
 }
 
@@ -52,5 +54,6 @@ export function createCore(deps: CoreDeps): Core {
     : null;
   const { activities } = system;
   const commit = createCommit({ ...deps, ...deps.stores, activities, ...(tell && { onActivity: tell }) });
-  return { ...deps, commit, outbox, rateBook, ...createPayments({ ...deps, system, outbox, rateBook }) };
+  const signals = createSignals();
+  return { ...deps, commit, outbox, signals, rateBook, ...createPayments({ ...deps, system, outbox, rateBook }) };
 }

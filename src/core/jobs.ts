@@ -17,7 +17,6 @@ import type { DeliveryStore } from '../stores/deliveries.js';
 import type { JobStore } from '../stores/jobs.js';
 import type { MailStore } from '../stores/mails.js';
 import { type RetentionDeps, removeExpired } from '../stores/retention.js';
-import type { Dispatcher } from '../webhooks/dispatch.js';
 import type { Core } from './core.js';
 import type { Worker } from './worker.js';
 
@@ -37,7 +36,7 @@ export async function startWorkerJobs(
     sampler,
   }: { db: mongoose.mongo.Db; config: Config; auditor: Auditor; sampler: Pick<Sampler, 'run'> },
 ): Promise<Jobs> {
-  const { stores, transaction, processId, clock, log } = core;
+  const { stores, signals, transaction, processId, clock, log } = core;
   const { jobs, countSegments, deliveries, mails } = stores.system;
   const poll = (network: Network) => () => pollLedger(watching(network));
   const bound = bindJobs(config.networks, {
@@ -59,7 +58,7 @@ export async function startWorkerJobs(
         await leftovers.run(ended);
         return { result };
       },
-    'retry webhooks': () => retryWebhooks({ deliveries, dispatcher, clock }),
+    'retry webhooks': () => retryWebhooks({ deliveries, deliveriesDue: signals.deliveriesDue.raise, clock }),
     'audit wallets':
       () =>
       async ({ enough, ended }) => ({ result: { turns: await auditor.run(config.networks, enough, ended) } }),
@@ -103,17 +102,17 @@ export function pollLedger(deps: Omit<WatchDeps, 'scheduler' | 'onPoll'>): Run {
   };
 }
 
-/** Wakes the dispatcher when retries have become due. Exponential back-off is the schedule: the next run is when the next retry is due.
+/** Raises the signal when retries have become due. Exponential back-off is the schedule: the next run is when the next retry is due.
  *  The dispatchers of other processes find the retries at their own next look. */
 export function retryWebhooks(deps: {
   deliveries: Pick<DeliveryStore, 'retries'>;
-  dispatcher: Pick<Dispatcher, 'wake'>;
+  deliveriesDue: () => void;
   clock: Clock;
 }): Run {
-  const { deliveries, dispatcher, clock } = deps;
+  const { deliveries, deliveriesDue, clock } = deps;
   return async () => {
     const { due, nextAt } = await deliveries.retries(clock.now(), RETRIES_COUNTED);
-    if (due > 0) dispatcher.wake();
+    if (due > 0) deliveriesDue();
     const untilMs = nextAt ? nextAt.getTime() - clock.nowMs() : RETRIES_LOOK_MS;
     return { result: { due }, nextInMs: Math.min(RETRIES_LOOK_MS, Math.max(SECOND_MS, untilMs)) };
   };

@@ -41,10 +41,6 @@ export interface ServicesOptions {
   send: Parameters<typeof createWebhookService>[0]['send'];
   /** What follows events for the callers of this process. */
   tail: EventTail;
-  /** Called when events may have been stored. */
-  eventsStored: () => void;
-  /** Called when deliveries have become due. */
-  deliveriesDue: () => void;
   mendGaps: MendGaps;
   /** URLs may lead to this machine and be http. */
   allowPrivate: boolean;
@@ -66,8 +62,6 @@ export function createServices(core: Core, options: ServicesOptions): Services {
     stamper,
     send,
     tail,
-    eventsStored,
-    deliveriesDue,
     limits,
     mendGaps,
     allowPrivate,
@@ -75,6 +69,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
     payUri,
     needRate,
   } = options;
+  const { eventsStored, deliveriesDue } = core.signals;
   const quotes = createQuotes({ rateBook });
   const { forAccount, system } = stores;
   const rateNeeds = createRateNeeds({ forAccount, needRate, networks });
@@ -114,13 +109,13 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       ...common,
       paymentLinks,
       acceptCheckout: createAcceptCheckout({ forAccount, settle, clock }),
-      eventsStored,
+      eventsStored: eventsStored.raise,
     }),
     payments: createPaymentService({
       forAccount,
       settle,
       commit,
-      eventsStored,
+      eventsStored: eventsStored.raise,
       clock,
       payUri,
       loadRates: rateBook.load,
@@ -128,21 +123,21 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       bookByHash: createBookByHash({ ledgers, wallets, payments, refunds, forAccount, refundBook, clock }),
     }),
     rates: createRateService({ forAccount, commit, rateBook, rateNeeds, need: needRate, stamper, clock }),
-    events: createEventService({ forAccount, tail, eventsStored, clock }),
+    events: createEventService({ forAccount, tail, eventsStored: eventsStored.raise, clock }),
     webhooks: createWebhookService({
       forAccount,
       transaction,
       commit,
       secrets,
       send,
-      deliveriesDue,
-      replayStored: eventsStored,
+      deliveriesDue: deliveriesDue.raise,
+      eventsStored: eventsStored.raise,
       clock,
       newId,
       publicUrl,
       quota: quota('webhooks', 'webhooks'),
     }),
-    deliveries: createDeliveryService({ forAccount, commit, deliveriesDue }),
+    deliveries: createDeliveryService({ forAccount, commit, deliveriesDue: deliveriesDue.raise }),
     reports: createReportService({ forAccount }),
     activity: createActivityService({ forAccount }),
   };

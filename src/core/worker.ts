@@ -1,4 +1,4 @@
-/** What a worker does, composed around the core: it polls ledgers, numbers events, delivers webhooks and expires checkouts. The service runs the parts
+/** What a worker does, composed around the core, whose signals wake its parts: it polls ledgers, numbers events, delivers webhooks and expires checkouts. The service runs the parts
  *  as the jobs of its table; the simulation runs them by themselves. */
 import type { Network } from '../../contracts/networks.js';
 import type { SecretBox } from '../domain/secrets.js';
@@ -48,7 +48,7 @@ export interface Worker {
 }
 
 export function createWorker(core: Core, options: WorkerOptions): Worker {
-  const { outbox, settle, transaction, newId, processId, clock, monotonic, log } = core;
+  const { outbox, settle, signals, transaction, newId, processId, clock, monotonic, log } = core;
   const { secrets, signers, poster } = options;
   const {
     checkouts,
@@ -66,8 +66,9 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
     webhooks,
     activities,
   } = core.stores.system;
-  const eventsStored = () => sequencer.wake();
 
+  const eventsStored = signals.eventsStored.raise;
+  const deliveriesDue = signals.deliveriesDue.raise;
   const dispatcher = createDispatcher({
     webhooks,
     deliveries,
@@ -82,7 +83,6 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
     settings: options.delivery,
     onAttempt: options.onAttempt,
   });
-  const deliveriesDue = () => dispatcher.wake();
   const replayer = createReplayer({ replays, events, webhooks, deliveries, transaction, clock, log, deliveriesDue });
   const sequencer = createSequencer({
     events,
@@ -95,10 +95,12 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
     clock,
     monotonic,
     log,
-    deliveriesOpened: deliveriesDue,
+    deliveriesDue,
     replay: replayer.round,
     pollMs: options.numberingMs,
   });
+  signals.eventsStored.on(sequencer.wake);
+  signals.deliveriesDue.on(dispatcher.wake);
   return {
     sequencer,
     dispatcher,
@@ -128,15 +130,12 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
       eventsStored,
     }),
     leftovers: createLeftoverRemoval({ forAccount: core.stores.forAccount, products, transaction, log }),
-    watching: (network) => watching(core, options, { network, eventsStored }),
+    watching: (network) => watching(core, options, network),
   };
 }
 
-function watching(
-  core: Core,
-  { polling }: WorkerOptions,
-  { network, eventsStored }: { network: Network; eventsStored: () => void },
-): WatchDeps {
+function watching(core: Core, { polling }: WorkerOptions, network: Network): WatchDeps {
+  const eventsStored = core.signals.eventsStored.raise;
   const { recorder, outbox, transaction, ledgers, newId, processId, clock, monotonic, log } = core;
   const { cursors, gaps, leases, networkStates, parkedRecords, paymentLinks, products, wallets } = core.stores.system;
   const { intervalMs, requestsPerHour, metrics, ...reading } = polling;
@@ -149,7 +148,7 @@ function watching(
     recorder,
     clock,
     log,
-    paymentsStored: eventsStored,
+    eventsStored,
   });
   const watcher = createWatcher({
     network,
@@ -165,7 +164,7 @@ function watching(
     monotonic,
     log,
     metrics: metrics(network),
-    paymentsStored: eventsStored,
+    eventsStored,
     recordsParked: retries.wake,
     ...reading,
   });

@@ -27,7 +27,7 @@ export interface SequencerDeps {
   clock: Clock;
   log: Logger;
   /** Called when deliveries were opened. */
-  deliveriesOpened: () => void;
+  deliveriesDue: () => void;
   /** Makes some deliveries of replays due. */
   replay?: () => Promise<ReplayRound>;
   /** Measures the lease; simulations pass their own. */
@@ -81,7 +81,7 @@ export function createSequencer(deps: SequencerDeps) {
       const { opened, cutAt } = await openBatch(deps, behind);
       // Those after it have had nothing yet.
       if (cutAt !== null) lastOpened = cutAt;
-      if (opened > 0) deps.deliveriesOpened();
+      if (opened > 0) deps.deliveriesDue();
     }
     const replayed = (await deps.replay?.()) ?? { isOpen: false, isBusy: false };
     return { isOpen: replayed.isOpen || behind.length > 0, isBusy: replayed.isBusy || behind.length > 0 };

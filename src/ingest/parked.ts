@@ -149,10 +149,10 @@ export function createParkedRetries(
     parkedRecords: Pick<ParkedRecordStore, 'noteTry' | 'due' | 'nextTryAt' | 'byId'>;
     log: Logger;
     /** Called when payments, and with them perhaps deliveries, were stored. */
-    paymentsStored: () => void;
+    eventsStored: () => void;
   },
 ): ParkedRetries {
-  const { network, ledger, parkedRecords, clock, log, paymentsStored } = deps;
+  const { network, ledger, parkedRecords, clock, log, eventsStored } = deps;
   let nap: AbortController | null = null;
   let isWoken = false;
   const wake = () => {
@@ -180,7 +180,7 @@ export function createParkedRetries(
     const ageMs = clock.nowMs() - parked.createdAt.getTime();
     if (reason === null) log.info({ network, record: _id, payments, ageMs }, 'a parked record is recorded');
     else if (ageMs > TELL_AFTER_MS) log.warn({ network, record: _id, reason, ageMs }, 'a record is still parked');
-    if (payments > 0) paymentsStored();
+    if (payments > 0) eventsStored();
   }
 
   async function round(signal: AbortSignal): Promise<number> {

@@ -35,7 +35,7 @@ export interface StreamReaderDeps {
   log: Logger;
   metrics: WatcherMetrics;
   /** Called when payments, and with them perhaps deliveries, were stored. */
-  paymentsStored: () => void;
+  eventsStored: () => void;
   /** Called when records were set aside. */
   recordsParked: () => void;
   /** Whether reading fails again and again behind a cursor. */
@@ -164,7 +164,7 @@ export function createStreamReader(deps: StreamReaderDeps) {
     metrics.payments(stored.length);
     for (const { _id, status, reason, ledger } of stored)
       log.info({ network, payment: _id, status, reason, ledger }, 'payment');
-    if (stored.length > 0 || refunds.length > 0) deps.paymentsStored();
+    if (stored.length > 0 || refunds.length > 0) deps.eventsStored();
     return true;
   }
 

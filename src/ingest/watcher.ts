@@ -51,7 +51,7 @@ export interface WatcherDeps {
   log: Logger;
   metrics: WatcherMetrics;
   /** Called when payments, and with them perhaps deliveries, were stored. */
-  paymentsStored: () => void;
+  eventsStored: () => void;
   /** Called when records were set aside. Default nothing. */
   recordsParked?: () => void;
   /** Records of one page. Default 200, which is Horizon's largest. */

@@ -1,16 +1,10 @@
-/** News of payments for all open pages of this process, from one change stream. What it may have missed it fetches before it goes on;
- *  while it knows nothing, it says so. */
+/** News of payments for all open pages of this process, from one change stream. While it knows nothing, it says so. */
 import type { Logger } from 'pino';
-import { type Clock, within } from '../clock.js';
+import type { Clock } from '../clock.js';
+import { createFollower } from '../runtime/follower.js';
 import type { PaymentChanges } from '../stores/payment-changes.js';
 import { PAYMENTS_SHOWN, type PagePayment, type StatusFeed } from './types.js';
 
-/** An idle stream answers every second; this long without an answer, it is dead. */
-const SILENCE_MS = 10_000;
-const refuseSilence = () => {
-  throw new Error(`the change stream has been silent for ${SILENCE_MS} ms`);
-};
-const RETRY_MS = 1_000;
 const LINKS_PER_QUERY = 100;
 /** A payment may be stored this much later than it says, because clocks differ and transactions take time. */
 const MARGIN_MS = 60_000;
@@ -22,8 +16,6 @@ export interface PaymentFields {
 
 export interface StatusFeedDeps<Payment extends PaymentFields> {
   payments: PaymentChanges<Payment>;
-  /** Whether a stream that broke may go on from its position. */
-  isResumable: (error: unknown) => boolean;
   /** Null for a payment that no page may show. */
   toPagePayment: (payment: Payment) => PagePayment | null;
   clock: Clock;
@@ -34,26 +26,19 @@ export type ClosableStatusFeed = StatusFeed & { close(): Promise<void> };
 
 /** Starts following at once; the database need not be there yet. */
 export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeedDeps<Payment>): ClosableStatusFeed {
-  const { payments, isResumable, toPagePayment, clock, log } = deps;
+  const { payments, toPagePayment, clock, log } = deps;
   const listeners = new Map<string, Set<(payment: PagePayment) => void>>();
-  const closing = new AbortController();
-  /** Hoped at first: whoever subscribes before the stream begins is told what it missed. */
-  let live = true;
-  let position: unknown;
-  let answeredMs = clock.nowMs();
-  let stream: { close(): Promise<void> } | undefined;
 
-  function tell(payment: Payment | null): void {
-    const owner = payment?.paymentLinkId ?? payment?.checkoutId;
+  function tell(payment: Payment): void {
+    const owner = payment.paymentLinkId ?? payment.checkoutId;
     const subscribed = owner ? listeners.get(owner) : undefined;
-    const shown = payment && subscribed && toPagePayment(payment);
+    const shown = subscribed && toPagePayment(payment);
     if (!shown) return;
     for (const listener of subscribed) listener(shown);
   }
 
-  /** Tells the pages what came since the stream was last known to tell it. */
-  async function catchUp(): Promise<void> {
-    const since = new Date(answeredMs - MARGIN_MS);
+  async function catchUp(sinceMs: number): Promise<void> {
+    const since = new Date(sinceMs - MARGIN_MS);
     const linkIds = [...listeners.keys()];
     for (let from = 0; from < linkIds.length; from += LINKS_PER_QUERY) {
       const some = linkIds.slice(from, from + LINKS_PER_QUERY);
@@ -61,46 +46,15 @@ export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeed
     }
   }
 
-  async function follow(): Promise<void> {
-    const resumed = position !== undefined;
-    const changes = payments.watch(position);
-    stream = changes;
-    let following = false;
-    try {
-      while (!closing.signal.aborted) {
-        const payment = await within(clock, SILENCE_MS, changes.next(), refuseSilence);
-        if (!following) {
-          // From here on the stream tells everything; what came before it began, only a query does.
-          if (!resumed) await catchUp();
-          following = live = true;
-          log.info({ resumed }, 'following payments for open pages');
-        }
-        tell(payment);
-        position = changes.position();
-        answeredMs = clock.nowMs();
-      }
-    } finally {
-      live = false;
-      await changes.close().catch(() => undefined);
-    }
-  }
-
-  async function run(): Promise<void> {
-    while (!closing.signal.aborted) {
-      try {
-        await follow();
-      } catch (error) {
-        if (closing.signal.aborted) break;
-        log.warn(
-          { err: error, subscribed: listeners.size },
-          'payments cannot be followed for open pages; trying again',
-        );
-        if (!isResumable(error)) position = undefined;
-        await clock.sleep(RETRY_MS, closing.signal);
-      }
-    }
-  }
-  const running = run();
+  const changes = createFollower({
+    what: 'payments for open pages',
+    open: payments.watch,
+    catchUp,
+    onChange: tell,
+    clock,
+    log,
+  });
+  changes.start();
 
   return {
     subscribe(linkId, listener) {
@@ -115,12 +69,10 @@ export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeed
       const found = await payments.newestOfLink(linkId, since, PAYMENTS_SHOWN);
       return found.flatMap((payment) => toPagePayment(payment) ?? []);
     },
-    live: () => live,
+    live: changes.isLive,
     async close() {
-      closing.abort();
       listeners.clear();
-      await stream?.close().catch(() => undefined);
-      await running;
+      await changes.close();
     },
   };
 }

@@ -23,9 +23,9 @@ export function createReplay(deps: {
   clock: Clock;
   newId: NewId;
   /** Called when a replay was stored. */
-  replayStored: () => void;
+  eventsStored: () => void;
 }) {
-  const { forAccount, commit, clock, newId, replayStored } = deps;
+  const { forAccount, commit, clock, newId, eventsStored } = deps;
 
   /** How many deliveries it will send, while no other replay of the webhook is in preparation. */
   async function countOf(replay: ReplayDoc, { deliverySequence }: WebhookDoc): Promise<number> {
@@ -66,7 +66,7 @@ export function createReplay(deps: {
         const count = await countOf(replay, webhook);
         if (count === 0) return { replayed: 0 };
         if (await store(caller, { ...replay, count }, webhook)) {
-          replayStored();
+          eventsStored();
           return { replayed: count };
         }
       }

@@ -33,7 +33,7 @@ export function createWebhookService(deps: {
   /** Called when deliveries have become due. */
   deliveriesDue: () => void;
   /** Called when a replay was stored. */
-  replayStored: () => void;
+  eventsStored: () => void;
   clock: Clock;
   newId: NewId;
   publicUrl: string;

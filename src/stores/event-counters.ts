@@ -2,6 +2,7 @@
  *  webhook writes this document in the transaction, so that no two of them overlap. */
 import mongoose from 'mongoose';
 import { CounterConflict } from '../domain/sequence.js';
+import { type ChangeStream, openChangeStream } from './change-stream.js';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 
 export interface EventCounterDoc {
@@ -26,11 +27,10 @@ const eventCounterSchema = new mongoose.Schema<EventCounterDoc>(
 );
 eventCounterSchema.index({ isBehind: 1, _id: 1 }, { partialFilterExpression: { isBehind: true } });
 
-/** A change stream of latest numbers. Ask for the next change again and again. */
-export interface CounterWatch {
-  /** An account whose latest number moved, with the number; null when none did within a second. Rejects when the stream is broken. */
-  next(): Promise<{ accountId: string; last: number } | null>;
-  close(): Promise<void>;
+/** An account whose latest number moved, with the number. */
+export interface Numbering {
+  accountId: string;
+  last: number;
 }
 
 const NUMBERING = [
@@ -76,21 +76,14 @@ export function createEventCounterStore(connection: mongoose.Connection) {
     }),
 
     system: {
-      /** Every numbering from now on, of all accounts. */
-      watch(): CounterWatch {
-        const changes = collection.watch<EventCounterDoc, mongoose.mongo.ChangeStreamDocument<EventCounterDoc>>(
-          NUMBERING,
-        );
-        return {
-          async next() {
-            const change = (await changes.tryNext()) as { accountId: string; last: number } | null;
-            return change && { accountId: change.accountId, last: change.last };
-          },
-          close: () => changes.close(),
-        };
-      },
+      /** Every numbering of all accounts, from `position` on or from now. */
+      watch: (position: unknown): ChangeStream<Numbering> =>
+        openChangeStream(collection, NUMBERING, {
+          position,
+          toChange: ({ accountId, last }) => ({ accountId, last }),
+        }),
       /** The latest number of each of these accounts; an account without events is left out. */
-      async lastOf(accountIds: readonly string[]): Promise<{ accountId: string; last: number }[]> {
+      async lastOf(accountIds: readonly string[]): Promise<Numbering[]> {
         const found = await collection.find({ _id: { $in: [...accountIds] } }, { projection: { last: 1 } }).toArray();
         return found.map(({ _id, last }) => ({ accountId: _id, last }));
       },

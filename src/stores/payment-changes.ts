@@ -1,5 +1,6 @@
 /** Payments as the open pages follow them: what a link or checkout received since a moment, and a change stream of arrivals, decisions and refunds. */
 import type { mongo } from 'mongoose';
+import { type ChangeStream, openChangeStream } from './change-stream.js';
 
 interface PaymentFields extends mongo.Document {
   _id: string;
@@ -8,22 +9,13 @@ interface PaymentFields extends mongo.Document {
   createdAt: Date;
 }
 
-/** A change stream. Ask for the next change again and again; the position moves with each answer. */
-export interface PaymentWatch<Payment> {
-  /** The payment as it is now; null when nothing came within a second. Rejects when the stream is broken. */
-  next(): Promise<Payment | null>;
-  /** From where another stream can go on. */
-  position(): unknown;
-  close(): Promise<void>;
-}
-
 export interface PaymentChanges<Payment> {
   /** The payments of these links and checkouts stored at `since` or later, oldest first. */
   ofLinksSince(linkIds: readonly string[], since: Date): AsyncIterable<Payment>;
   /** The newest payments of a link or checkout stored at `since` or later, newest first. */
   newestOfLink(linkId: string, since: Date, limit: number): Promise<Payment[]>;
-  /** Watches payments arrive, change status and go back, from `position` on or from now. */
-  watch(position: unknown): PaymentWatch<Payment>;
+  /** Payments as they arrive, change status and go back, each as it is now, from `position` on or from now. */
+  watch(position: unknown): ChangeStream<Payment>;
 }
 
 /** What a page may see changes by arrival, acceptance and assignment, all of which set the status, and by a refund. */
@@ -63,25 +55,11 @@ export function createPaymentChanges<Payment extends PaymentFields>(
         .sort({ createdAt: -1 })
         .limit(limit)
         .toArray() as Promise<Payment[]>,
-    watch(position) {
-      const changes = payments.watch<Payment, mongo.ChangeStreamDocument<Payment>>(PIPELINE, {
+    watch: (position) =>
+      openChangeStream(payments, PIPELINE, {
+        position,
         fullDocument: 'updateLookup',
-        ...(position === undefined ? {} : { resumeAfter: position as mongo.ResumeToken }),
-      });
-      return {
-        async next() {
-          const change = await changes.tryNext();
-          return (change && 'fullDocument' in change && (change.fullDocument as Payment | undefined)) || null;
-        },
-        position: () => changes.resumeToken,
-        close: () => changes.close(),
-      };
-    },
+        toChange: ({ fullDocument }) => (fullDocument as Payment | undefined) ?? null,
+      }),
   };
-}
-
-/** Whether a broken stream may go on from its position: for an error of MongoDB's own, only if MongoDB says so. */
-export function isResumable(error: unknown): boolean {
-  const { name, hasErrorLabel } = error as mongo.MongoError;
-  return name !== 'MongoServerError' || hasErrorLabel?.call(error, 'ResumableChangeStreamError') === true;
 }

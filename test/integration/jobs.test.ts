@@ -257,7 +257,7 @@ t.test('the next run of the retries is when the next retry is due', async (t) =>
     woken = [];
     const run = retryWebhooks({
       deliveries: { retries: async () => ({ due, nextAt: inMs === null ? null : new Date(nowMs + inMs) }) },
-      dispatcher: { wake: () => void woken.push(due) },
+      deliveriesDue: () => void woken.push(due),
       clock: { ...clock, nowMs: () => nowMs, now: () => new Date(nowMs) },
     });
     const signal = new AbortController().signal;

@@ -174,13 +174,13 @@ async function afterOutage(
     clock,
     log,
     metrics: { payments: () => undefined, parked: () => undefined },
-    paymentsStored: () => undefined,
+    eventsStored: () => undefined,
     pageLimit: PAGE,
   });
   const { wallets: walletStore, parkedRecords } = stores.system;
   const retries = createParkedRetries({
     ...{ network, ledger: horizon, wallets: walletStore, parkedRecords, recorder, clock, log },
-    paymentsStored: () => undefined,
+    eventsStored: () => undefined,
   });
   /** Tries what is due of what was set aside. */
   const retry = () => retries.round(new AbortController().signal);

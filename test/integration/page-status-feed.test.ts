@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { type Clock, systemClock } from '../../src/clock.js';
 import { createStatusFeed } from '../../src/page/status-feed.js';
 import type { PagePayment } from '../../src/page/types.js';
-import { createPaymentChanges, isResumable } from '../../src/stores/payment-changes.js';
+import { createPaymentChanges } from '../../src/stores/payment-changes.js';
 import { pageLink, servePages } from '../helpers/browser.js';
 import { testDatabase } from '../helpers/mongo.js';
 
@@ -79,7 +79,6 @@ async function startFeed(t: Test, { clock = systemClock, client }: { clock?: Clo
   });
   const feed = createStatusFeed<Stored>({
     payments: createPaymentChanges(watched),
-    isResumable,
     toPagePayment,
     clock,
     log,
@@ -164,7 +163,6 @@ t.test('what is stored before the stream begins is told as well', async (t) => {
   const log = pino({ level: 'silent' });
   const feed = createStatusFeed<Stored>({
     payments: createPaymentChanges(gate),
-    isResumable,
     toPagePayment,
     clock: systemClock,
     log,
@@ -247,7 +245,6 @@ t.test('a database that is not there yet is waited for', async (t) => {
   const warnings: string[] = [];
   const feed = createStatusFeed<Stored>({
     payments: createPaymentChanges(client.db('x').collection<Stored>('payments')),
-    isResumable,
     toPagePayment,
     clock: systemClock,
     log: pino({ level: 'warn' }, { write: (line) => void warnings.push(line) }),

@@ -558,7 +558,7 @@ async function openWatcher(kind: Kind, addresses: readonly string[], maxTransact
     clock,
     log,
     metrics: { payments: () => undefined, parked: () => undefined },
-    paymentsStored: () => undefined,
+    eventsStored: () => undefined,
     pageLimit: 5,
   });
   const round = async () => {

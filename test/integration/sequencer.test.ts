@@ -28,7 +28,7 @@ async function rig(t: Test) {
       createSequencer({
         ...{ ...stores.system, transaction, clock, log },
         holder: newId('key'),
-        deliveriesOpened: () => undefined,
+        deliveriesDue: () => undefined,
         ...changes,
       }),
     webhook: (changes: Partial<WebhookDoc> = {}): WebhookDoc => ({
@@ -218,7 +218,7 @@ t.test('a database from before the numbers comes up with its events numbered by 
   const sequencer = createSequencer({
     ...{ ...stores.system, transaction, clock, log },
     holder: 'test',
-    deliveriesOpened: () => undefined,
+    deliveriesDue: () => undefined,
   });
   while (await sequencer.round());
   t.match(await stores.forAccount(accountId).events.byId(next._id), { sequence: 26 });

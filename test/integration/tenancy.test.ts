@@ -257,7 +257,7 @@ const event: EventDoc = {
 await transaction((session) => stores.system.events.insert([event], session));
 const sequencer = createSequencer({
   ...{ ...stores.system, transaction, clock },
-  ...{ holder: 'test', log: pino({ level: 'silent' }), deliveriesOpened: () => undefined },
+  ...{ holder: 'test', log: pino({ level: 'silent' }), deliveriesDue: () => undefined },
 });
 while (await sequencer.round());
 await db.collection<DeliveryDoc>('deliveries').updateOne({}, { $set: { nextAttemptAt: soon } });

@@ -63,7 +63,7 @@ const rig = async (t: Test, behave: Behave = () => ({})) => {
       ...{ clock, log, deliveries: opening },
       transaction: database.transaction,
       holder: 'test',
-      deliveriesOpened: () => undefined,
+      deliveriesDue: () => undefined,
     });
   const sequencer = newSequencer();
   const pause = createPause({

@@ -64,7 +64,7 @@ t.teardown(() => {
 const sequencer = createSequencer({
   ...{ ...stores.system, transaction, clock, log },
   holder: 'test',
-  deliveriesOpened: () => undefined,
+  deliveriesDue: () => undefined,
 });
 
 const commit = createCommit({ ...stores, transaction, newId, activities: stores.system.activities });
@@ -79,7 +79,7 @@ const webhookDeps = {
     return { responseStatus, durationMs, error };
   },
   deliveriesDue: dispatcher.wake,
-  replayStored: () => undefined,
+  eventsStored: () => undefined,
   clock,
   newId,
   publicUrl: 'https://pay.example',

@@ -178,8 +178,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
   const sampler = samplerOf(core, process, settings);
   if (sampler) works.push(sampleRates(sampler, core, ended.signal));
   const { auditors = 0, everyMs = 0 } = settings.audits ?? {};
-  for (let n = 0; n < auditors; n++)
-    works.push(audit(core, everyMs, { eventsStored: () => sequencer.wake(), ended: ended.signal }));
+  for (let n = 0; n < auditors; n++) works.push(audit(core, everyMs, ended.signal));
   return {
     async stop() {
       ended.abort();
@@ -202,13 +201,9 @@ async function expire(expiry: Worker['expiry'], { clock, log }: Core, ended: Abo
 const AUDIT_PACE = { lookMs: 1000, leaseMs: 4000, tipsForMs: 30_000, recheckMs: 20_000 };
 
 /** What the job does: it is run again when it failed. */
-async function audit(
-  core: Core,
-  intervalMs: number,
-  { eventsStored, ended }: { eventsStored: () => void; ended: AbortSignal },
-): Promise<void> {
+async function audit(core: Core, intervalMs: number, ended: AbortSignal): Promise<void> {
   const options = { retentionDays: 0, dustStroops: 0n, intervalMs, pace: AUDIT_PACE };
-  const auditor = composeAuditor(core, options, eventsStored);
+  const auditor = composeAuditor(core, options);
   while (!ended.aborted) {
     await auditor.run(['LOCAL'], ended, ended).catch((error) => core.log.error({ err: error }, 'audits failed'));
     await core.clock.sleep(AUDIT_PACE.lookMs, ended);
@@ -227,8 +222,6 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
     stamper: stamperOf(core, settings.host),
     tail: openEventTail(core, 1).tail,
     send: async () => ({ responseStatus: null, durationMs: 0, error: null }),
-    eventsStored: () => undefined,
-    deliveriesDue: () => undefined,
     mendGaps: async () => 'no_source',
     allowPrivate: false,
     payUri,

@@ -20,7 +20,7 @@ t.test('a record whose try fails in an unknown way waits like one that cannot be
       nextTryAt: async () => null,
       noteTry: async (id: string, changes: object) => void noted.push({ id, ...changes }),
     },
-    ...{ wallets: {}, recorder: {}, clock, log: pino({ level: 'silent' }), paymentsStored: () => undefined },
+    ...{ wallets: {}, recorder: {}, clock, log: pino({ level: 'silent' }), eventsStored: () => undefined },
   } as never);
   await retries.round(new AbortController().signal);
   t.match(noted, [{ id: parked._id, nextTryAt: Date }]);
