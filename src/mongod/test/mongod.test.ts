@@ -25,7 +25,7 @@ import { BSON, MongoClient } from 'mongodb';
 import { pino } from 'pino';
 import t from 'tap';
 import { MongoUnavailableError } from '../error.js';
-import { fetchMongod, UBUNTU_24 } from '../fetch.js';
+import { fetchProgram, UBUNTU_24 } from '../fetch.js';
 import { findMongod } from '../find.js';
 import { openMongo } from '../index.js';
 import { freePort, isFree } from '../sockets.js';
@@ -349,7 +349,7 @@ t.test('what the registry gives is checked, and a registry that is away is named
   });
   const fetched = (registry: string) => {
     process.env.npm_config_registry = registry;
-    return fetchMongod(UBUNTU_24, cacheDir, () => undefined);
+    return fetchProgram(UBUNTU_24, 'mongod', cacheDir, () => undefined);
   };
   const [name, version] = UBUNTU_24.package.split('@') as [string, string];
   const rubbish = gzipSync('rubbish');

@@ -1,0 +1,44 @@
+/** A real sharded cluster of two shards for a test file: its routers for what is tested, and a way to each shard past them for what the test looks at. */
+import { randomBytes } from 'node:crypto';
+import { mongo } from 'mongoose';
+import { pino } from 'pino';
+import { type Cluster, openCluster } from '../../src/mongod/index.js';
+import { CACHE_DIR, type TestDatabase } from './mongo.js';
+
+export interface TestCluster extends Omit<Cluster, 'uri'> {
+  /** A fresh database, whose connection string names these routers, by default all. It goes with the cluster. */
+  database(routers?: readonly number[]): TestDatabase;
+  /** What each shard answers about the database, asked past the routers, in the order of the shards: to count its documents, or to profile it. */
+  onShards<T>(name: string, ask: (db: mongo.Db) => Promise<T>): Promise<T[]>;
+}
+
+/** Ends with `t`. @param options.routers 1 by default */
+export async function testCluster(
+  t: { teardown(end: () => unknown): void },
+  options: { routers?: number } = {},
+): Promise<TestCluster> {
+  const cluster = await openCluster({ cacheDir: CACHE_DIR, log: pino({ level: 'warn' }), ...options });
+  const hosts = cluster.uri.split('@')[1]!.split('/')[0]!.split(',');
+  const clients: mongo.MongoClient[] = [];
+  const connected = (uri: string) => {
+    const client = new mongo.MongoClient(uri);
+    clients.push(client);
+    return client;
+  };
+  t.teardown(async () => {
+    await Promise.all(clients.map((client) => client.close()));
+    await cluster.close();
+  });
+  const shards = cluster.shards.map(({ uri }) => connected(uri));
+  return {
+    ...cluster,
+    database(routers = hosts.map((_, index) => index)) {
+      const name = `test_${randomBytes(8).toString('hex')}`;
+      const uri = cluster.uri
+        .replace(hosts.join(','), routers.map((index) => hosts[index]).join(','))
+        .replace(/\/[\w-]+\?/, `/${name}?`);
+      return { uri, name, db: connected(uri).db(name) };
+    },
+    onShards: (name, ask) => Promise.all(shards.map((client) => ask(client.db(name)))),
+  };
+}
