@@ -60,151 +60,7 @@ interface Holder {
 export type MendGaps = ReturnType<typeof createMendGaps>;
 
 export function createMendGaps(deps: MendDeps) {
-  const { ledgers, wallets, cursors, gaps, recorder, leases, transaction, processId, clock, log } = deps;
-
-  /** Reads on in a gap. @returns whether it is read to its end. @throws LedgerUnavailable */
-  async function read(
-    { session, tip, keeps }: Holder,
-    wallet: WalletDoc,
-    gap: GapDoc,
-    pages: { left: number },
-    isForeign: boolean,
-  ) {
-    const { network, address } = wallet;
-    const isOurs = async () => new Set([address]);
-    const firstLedger = (gap.readTo ?? gap.fromLedger - 1) + 1;
-    const hasRecords = await hasKeptRecords(wallet, tip);
-    const readPage = async (from: string) => {
-      const page = await session.accountPayments(address, from, PAGE_LIMIT, { hasRecords });
-      if (page.gone) throw new LedgerUnavailable('it no longer has what comes next', 0);
-      const within = page.records.filter(({ outcome }) => isUpTo(outcome.pagingToken, gap.toLedger));
-      return { page, reading: await readRecords({ network, session, clock, isOurs, historyOf: address }, within) };
-    };
-    const begin = cursorAfter(firstLedger - 1);
-    let cursor = begin;
-    let usedUp: BudgetUsedUp | null = null;
-    while (pages.left > 0) {
-      pages.left -= 1;
-      const read = await readPage(cursor).catch((error: unknown) => {
-        if (!(error instanceof BudgetUsedUp)) throw error;
-        return error;
-      });
-      if (read instanceof BudgetUsedUp) {
-        usedUp = read;
-        break;
-      }
-      const { page, reading } = read;
-      if (isForeign && reading.parked.length > 0) throw new LedgerUnavailable('it holds what cannot be understood', 0);
-      await recorder.record(network, { ...reading, only: wallet }, null);
-      const end = page.cursor;
-      if (end !== null && ledgerOfCursor(end) > gap.toLedger) return keeps(firstLedger);
-      if (!page.full) {
-        const isShown = (page.shownLedger ?? 0) >= gap.toLedger;
-        if (isShown || (await isQuietTo({ session, tip, hasRecords }, wallet, gap, end ?? cursor)))
-          return keeps(firstLedger);
-        throw new LedgerUnavailable('it does not show the end of the gap', 0);
-      }
-      if (end === null || BigInt(end) <= BigInt(cursor))
-        throw new LedgerUnavailable('it answers a page that leads nowhere', 0);
-      cursor = end;
-    }
-    // The last ledger may go on in the next page.
-    if (cursor !== begin && (await keeps(firstLedger))) await gaps.noteRead(gap._id, ledgerOfCursor(cursor) - 1);
-    if (usedUp) throw usedUp;
-    return false;
-  }
-
-  /** Whether a server that keeps as much as the tip says must know the address. */
-  async function hasKeptRecords({ network, address }: WalletDoc, { oldestLedger }: LedgerTip): Promise<boolean> {
-    const { recordLedger = null } = (await cursors.byId(cursorId(network, address))) ?? {};
-    return recordLedger !== null && recordLedger >= oldestLedger;
-  }
-
-  /** Whether one answer shows that nothing came after the cursor up to the gap's end: the server that gave the last page may be another one than that of
-   *  the tip, and behind it. */
-  async function isQuietTo(
-    { session, tip, hasRecords }: Pick<Holder, 'session' | 'tip'> & { hasRecords: boolean },
-    { address }: WalletDoc,
-    { toLedger, at }: GapDoc,
-    cursor: string,
-  ): Promise<boolean> {
-    const { isQuiet, shownLedger } = await session.quietCheck(address, cursor, { hasRecords });
-    if (shownLedger !== null) return isQuiet && shownLedger >= toLedger;
-    // Some servers say no more than that of an account without any history; none is so far behind.
-    const isLongPast =
-      tip.latestLedger - toLedger >= FARTHEST_BEHIND_LEDGERS &&
-      tip.latestClosedAt.getTime() - at.getTime() >= FARTHEST_BEHIND_MS;
-    return isQuiet && isLongPast;
-  }
-
-  /** A server that dropped ledgers while they were read gave pages without them. */
-  async function keepsOn(from: Pick<NetworkLedger, 'session'>, asker: Asker, server: string, ledger: number) {
-    const [tooLong, done] = [new AbortController(), new AbortController()];
-    void clock.sleep(LAST_WAIT_MS, done.signal).then(() => tooLong.abort());
-    try {
-      const { oldestLedger } = await from.session(asker, tooLong.signal).on(server).tip();
-      if (oldestLedger > ledger) throw new LedgerUnavailable('it dropped what was being read', 0);
-      return true;
-    } finally {
-      done.abort();
-    }
-  }
-
-  /** The source that has the whole gap, with a session of its own; null when none has. @throws LedgerUnavailable when one that may have it is away */
-  async function holderOf(from: Pick<NetworkLedger, 'session'>, asker: Asker, gap: GapDoc): Promise<Holder | null> {
-    const session = from.session(asker);
-    const tips = await session.tips();
-    const fromLedger = (gap.readTo ?? gap.fromLedger - 1) + 1;
-    const holder = tips.find(({ tip }) => tip && tip.oldestLedger <= fromLedger && tip.latestLedger >= gap.toLedger);
-    if (holder?.tip) {
-      const { server, tip } = holder;
-      return { session: session.on(server), tip, keeps: (ledger) => keepsOn(from, asker, server, ledger) };
-    }
-    if (tips.some(({ tip }) => tip === null)) throw new LedgerUnavailable('a source does not answer', 0);
-    return null;
-  }
-
-  async function close(wallet: WalletDoc, gap: GapDoc): Promise<boolean> {
-    return transaction(async (session) => {
-      if (!(await gaps.mend(gap, clock.now(), session))) return false;
-      const [now] = await wallets.ofAllAccounts([wallet._id], session);
-      const since = now?.windows.at(-1)?.from.at;
-      // A gap that was acknowledged by making the wallet active anew stays so.
-      if (!now?.gap || !since) return true;
-      const newest = await gaps.newestOf(wallet._id, since, session);
-      const left = newest && {
-        ...{ fromLedger: newest.fromLedger, toLedger: newest.toLedger, at: newest.at },
-        // Never earlier than it was: checkouts made before must not expire by a guess.
-        ...(now.gap.lastAt ? { lastAt: now.gap.lastAt } : {}),
-      };
-      await wallets.setGap([wallet._id], left, session);
-      return true;
-    });
-  }
-
-  async function mendAll(wallet: WalletDoc, { source, isForeign = false }: MendOptions): Promise<MendOutcome> {
-    const open = await gaps.openOf(wallet._id);
-    const from = source ?? ledgers.get(wallet.network);
-    if (!from) return 'away';
-    const asker: Asker = { purpose: 'tenants', by: wallet.accountId };
-    const pages = { left: isForeign ? MAX_PAGES / 5 : MAX_PAGES };
-    let [mended, had, away] = [0, 0, false];
-    for (const gap of open) {
-      try {
-        const holder = await holderOf(from, asker, gap);
-        if (!holder) continue;
-        had += 1;
-        if ((await read(holder, wallet, gap, pages, isForeign)) && (await close(wallet, gap))) mended += 1;
-      } catch (error) {
-        if (error instanceof BudgetUsedUp) throw rateLimited(error.retryAfterSeconds);
-        if (!(error instanceof LedgerUnavailable || error instanceof UnfitServer)) throw error;
-        log.warn({ network: wallet.network, wallet: wallet._id, reason: error.message }, 'gap not mended');
-        away = true;
-      }
-    }
-    if (open.length > 0 && mended === 0 && had === 0) return away ? 'away' : 'no_source';
-    return { mended, open: (await gaps.openOf(wallet._id)).length, isCut: pages.left === 0 };
-  }
+  const { leases, processId, clock } = deps;
 
   /** @throws ApiError `rate_limited` when the account has used up what it may ask of the ledger: what was read by then is kept */
   return async (wallet: WalletDoc, options: MendOptions = {}): Promise<MendOutcome> => {
@@ -212,11 +68,181 @@ export function createMendGaps(deps: MendDeps) {
     const holder = `${processId}:${clock.randomBytes(8).toString('hex')}`;
     if (!(await leases.hold(lease, holder, LEASE_MS))) return 'busy';
     try {
-      return await mendAll(wallet, options);
+      return await mendAll(deps, wallet, options);
     } finally {
       await leases.release(lease, holder);
     }
   };
+}
+
+/** Reads on in a gap. @returns whether it is read to its end. @throws LedgerUnavailable */
+async function read(
+  deps: MendDeps,
+  { session, tip, keeps }: Holder,
+  wallet: WalletDoc,
+  gap: GapDoc,
+  pages: { left: number },
+  isForeign: boolean,
+) {
+  const { clock, recorder, gaps } = deps;
+  const { network, address } = wallet;
+  const isOurs = async () => new Set([address]);
+  const firstLedger = (gap.readTo ?? gap.fromLedger - 1) + 1;
+  const hasRecords = await hasKeptRecords(deps, wallet, tip);
+  const readPage = async (from: string) => {
+    const page = await session.accountPayments(address, from, PAGE_LIMIT, { hasRecords });
+    if (page.gone) throw new LedgerUnavailable('it no longer has what comes next', 0);
+    const within = page.records.filter(({ outcome }) => isUpTo(outcome.pagingToken, gap.toLedger));
+    return { page, reading: await readRecords({ network, session, clock, isOurs, historyOf: address }, within) };
+  };
+  const begin = cursorAfter(firstLedger - 1);
+  let cursor = begin;
+  let usedUp: BudgetUsedUp | null = null;
+  while (pages.left > 0) {
+    pages.left -= 1;
+    const read = await readPage(cursor).catch((error: unknown) => {
+      if (!(error instanceof BudgetUsedUp)) throw error;
+      return error;
+    });
+    if (read instanceof BudgetUsedUp) {
+      usedUp = read;
+      break;
+    }
+    const { page, reading } = read;
+    if (isForeign && reading.parked.length > 0) throw new LedgerUnavailable('it holds what cannot be understood', 0);
+    await recorder.record(network, { ...reading, only: wallet }, null);
+    const end = page.cursor;
+    if (end !== null && ledgerOfCursor(end) > gap.toLedger) return keeps(firstLedger);
+    if (!page.full) {
+      const isShown = (page.shownLedger ?? 0) >= gap.toLedger;
+      if (isShown || (await isQuietTo({ session, tip, hasRecords }, wallet, gap, end ?? cursor)))
+        return keeps(firstLedger);
+      throw new LedgerUnavailable('it does not show the end of the gap', 0);
+    }
+    if (end === null || BigInt(end) <= BigInt(cursor))
+      throw new LedgerUnavailable('it answers a page that leads nowhere', 0);
+    cursor = end;
+  }
+  // The last ledger may go on in the next page.
+  if (cursor !== begin && (await keeps(firstLedger))) await gaps.noteRead(gap._id, ledgerOfCursor(cursor) - 1);
+  if (usedUp) throw usedUp;
+  return false;
+}
+
+/** Whether a server that keeps as much as the tip says must know the address. */
+async function hasKeptRecords(
+  { cursors }: MendDeps,
+  { network, address }: WalletDoc,
+  { oldestLedger }: LedgerTip,
+): Promise<boolean> {
+  const { recordLedger = null } = (await cursors.byId(cursorId(network, address))) ?? {};
+  return recordLedger !== null && recordLedger >= oldestLedger;
+}
+
+/** Whether one answer shows that nothing came after the cursor up to the gap's end: the server that gave the last page may be another one than that of
+ *  the tip, and behind it. */
+async function isQuietTo(
+  { session, tip, hasRecords }: Pick<Holder, 'session' | 'tip'> & { hasRecords: boolean },
+  { address }: WalletDoc,
+  { toLedger, at }: GapDoc,
+  cursor: string,
+): Promise<boolean> {
+  const { isQuiet, shownLedger } = await session.quietCheck(address, cursor, { hasRecords });
+  if (shownLedger !== null) return isQuiet && shownLedger >= toLedger;
+  // Some servers say no more than that of an account without any history; none is so far behind.
+  const isLongPast =
+    tip.latestLedger - toLedger >= FARTHEST_BEHIND_LEDGERS &&
+    tip.latestClosedAt.getTime() - at.getTime() >= FARTHEST_BEHIND_MS;
+  return isQuiet && isLongPast;
+}
+
+/** A server that dropped ledgers while they were read gave pages without them. */
+async function keepsOn(
+  { clock }: MendDeps,
+  from: Pick<NetworkLedger, 'session'>,
+  asker: Asker,
+  server: string,
+  ledger: number,
+) {
+  const [tooLong, done] = [new AbortController(), new AbortController()];
+  void clock.sleep(LAST_WAIT_MS, done.signal).then(() => tooLong.abort());
+  try {
+    const { oldestLedger } = await from.session(asker, tooLong.signal).on(server).tip();
+    if (oldestLedger > ledger) throw new LedgerUnavailable('it dropped what was being read', 0);
+    return true;
+  } finally {
+    done.abort();
+  }
+}
+
+/** The source that has the whole gap, with a session of its own; null when none has. @throws LedgerUnavailable when one that may have it is away */
+async function holderOf(
+  deps: MendDeps,
+  from: Pick<NetworkLedger, 'session'>,
+  asker: Asker,
+  gap: GapDoc,
+): Promise<Holder | null> {
+  const session = from.session(asker);
+  const tips = await session.tips();
+  const fromLedger = (gap.readTo ?? gap.fromLedger - 1) + 1;
+  const holder = tips.find(({ tip }) => tip && tip.oldestLedger <= fromLedger && tip.latestLedger >= gap.toLedger);
+  if (holder?.tip) {
+    const { server, tip } = holder;
+    return { session: session.on(server), tip, keeps: (ledger) => keepsOn(deps, from, asker, server, ledger) };
+  }
+  if (tips.some(({ tip }) => tip === null)) throw new LedgerUnavailable('a source does not answer', 0);
+  return null;
+}
+
+async function close(
+  { transaction, gaps, clock, wallets }: MendDeps,
+  wallet: WalletDoc,
+  gap: GapDoc,
+): Promise<boolean> {
+  return transaction(async (session) => {
+    if (!(await gaps.mend(gap, clock.now(), session))) return false;
+    const [now] = await wallets.ofAllAccounts([wallet._id], session);
+    const since = now?.windows.at(-1)?.from.at;
+    // A gap that was acknowledged by making the wallet active anew stays so.
+    if (!now?.gap || !since) return true;
+    const newest = await gaps.newestOf(wallet._id, since, session);
+    const left = newest && {
+      ...{ fromLedger: newest.fromLedger, toLedger: newest.toLedger, at: newest.at },
+      // Never earlier than it was: checkouts made before must not expire by a guess.
+      ...(now.gap.lastAt ? { lastAt: now.gap.lastAt } : {}),
+    };
+    await wallets.setGap([wallet._id], left, session);
+    return true;
+  });
+}
+
+async function mendAll(
+  deps: MendDeps,
+  wallet: WalletDoc,
+  { source, isForeign = false }: MendOptions,
+): Promise<MendOutcome> {
+  const { gaps, ledgers, log } = deps;
+  const open = await gaps.openOf(wallet._id);
+  const from = source ?? ledgers.get(wallet.network);
+  if (!from) return 'away';
+  const asker: Asker = { purpose: 'tenants', by: wallet.accountId };
+  const pages = { left: isForeign ? MAX_PAGES / 5 : MAX_PAGES };
+  let [mended, had, away] = [0, 0, false];
+  for (const gap of open) {
+    try {
+      const holder = await holderOf(deps, from, asker, gap);
+      if (!holder) continue;
+      had += 1;
+      if ((await read(deps, holder, wallet, gap, pages, isForeign)) && (await close(deps, wallet, gap))) mended += 1;
+    } catch (error) {
+      if (error instanceof BudgetUsedUp) throw rateLimited(error.retryAfterSeconds);
+      if (!(error instanceof LedgerUnavailable || error instanceof UnfitServer)) throw error;
+      log.warn({ network: wallet.network, wallet: wallet._id, reason: error.message }, 'gap not mended');
+      away = true;
+    }
+  }
+  if (open.length > 0 && mended === 0 && had === 0) return away ? 'away' : 'no_source';
+  return { mended, open: (await gaps.openOf(wallet._id)).length, isCut: pages.left === 0 };
 }
 
 const isUpTo = (pagingToken: string | null, ledger: number): boolean =>

@@ -43,6 +43,8 @@ export interface StreamReaderDeps {
   pageLimit: number;
 }
 
+type SessionAndTip = Pick<ReadOptions, 'session' | 'tip'>;
+
 export interface ReadOptions {
   session: LedgerSession;
   tip: LedgerTip;
@@ -67,183 +69,200 @@ interface PageRead extends Reading {
 export type StreamReader = ReturnType<typeof createStreamReader>;
 
 export function createStreamReader(deps: StreamReaderDeps) {
-  const { network, wallets, cursors, recorder, knownCloses, clock, log, metrics, pageLimit } = deps;
-
-  async function isOurs(addresses: readonly string[]): Promise<ReadonlySet<string>> {
-    if (addresses.length === 0) return new Set();
-    return new Set((await wallets.at(network, addresses)).map((wallet) => wallet.address));
-  }
-
-  /** Null when they are many. */
-  async function fewAddresses(): Promise<readonly string[] | null> {
-    const addresses = await wallets.watchedAddresses(network, { limit: MOST_AMONG + 1 });
-    return addresses.length > MOST_AMONG ? null : addresses;
-  }
-
-  /** Whether a page that was narrowed to some addresses misses an address that is watched by now. */
-  async function leavesOut({ among }: Page): Promise<boolean> {
-    if (among === null) return false;
-    const watched = await fewAddresses();
-    return watched === null || watched.some((address) => !among.includes(address));
-  }
-
-  async function fetchPage(session: LedgerSession, from: CursorDoc, hasRecords: boolean): Promise<Page> {
-    const { address, cursor, shownLedger } = from;
-    if (address !== null) return session.accountPayments(address, cursor, pageLimit, { shownLedger, hasRecords });
-    for (;;) {
-      const page = await session.payments(cursor, pageLimit, { shownLedger, among: fewAddresses });
-      if (!(await leavesOut(page))) return page;
-    }
-  }
-
-  /** @throws LedgerUnavailable when the server has dropped what comes next; until its tip says so, the wallet lags. */
-  async function readPage({ session, tip }: ReadOptions, from: CursorDoc): Promise<PageRead> {
-    const page = await fetchPage(session, from, hasKeptRecords(tip, from));
-    if (page.gone || (await wasCut(session, tip, from)))
-      throw new LedgerUnavailable('it no longer has what comes next', GONE_RETRY_MS);
-    const { address: historyOf, shownClosedAt: closedFrom } = from;
-    // What one record lacks must not keep the others waiting.
-    const leavesBehind = deps.isStuck(from) ? 'everything' : 'one_by_one';
-    const reading = await readRecords(
-      { network, session, clock, isOurs, historyOf, closedFrom, leavesBehind },
-      page.records,
-    );
-    if (page.full && (page.cursor === null || page.cursor === from.cursor))
-      throw new LedgerUnavailable('it answers a full page that leads nowhere', GONE_RETRY_MS);
-    return { ...reading, to: progressAfter(page, tip, from), full: page.full };
-  }
-
-  /** Where the cursor moves when the page is stored. */
-  function progressAfter(page: Page, tip: LedgerTip, from: CursorDoc): Progress {
-    for (const { outcome } of page.records)
-      if (outcome.kind === 'credits')
-        for (const { ledger, closedAt } of outcome.credits) knownCloses.note({ ledger, closedAt });
-    const cursor = page.cursor === null ? from.cursor : larger(from.cursor, page.cursor);
-    // The last ledger of a full page may go on in the next one.
-    const shown = page.full ? ledgerOfCursor(cursor) - 1 : page.shownLedger;
-    const isNewer = !page.full && tip.latestLedger > from.ledger;
-    return {
-      ...(shown === null ? shownOf(from) : shownUpTo(from, shown)),
-      cursor,
-      ledger: isNewer ? tip.latestLedger : Math.max(from.ledger, page.full ? ledgerOfCursor(cursor) - 1 : 0),
-      closedAt: isNewer ? tip.latestClosedAt : from.closedAt,
-      readAt: clock.now(),
-      recordLedger: from.address === null ? null : newestOf(page, from.recordLedger),
-    };
-  }
-
-  /** A ledger without a known close time is dated by a known one before it, or as the cursor was: never too late. */
-  function shownUpTo(from: CursorDoc, ledger: number): Pick<Progress, 'shownLedger' | 'shownClosedAt'> {
-    if (ledger <= from.shownLedger) return shownOf(from);
-    const close = knownCloses.atOrBefore(ledger);
-    const isLater = close !== null && close.closedAt > from.shownClosedAt;
-    return { shownLedger: ledger, shownClosedAt: isLater ? close.closedAt : from.shownClosedAt };
-  }
-
-  /** Whether the server dropped ledgers between giving its tip and giving this page: a page does not say so. Near the end of a long history nothing can be
-   *  missing; elsewhere the tip is asked for once more. */
-  async function wasCut(session: LedgerSession, tip: LedgerTip, { shownLedger }: CursorDoc): Promise<boolean> {
-    const kept = tip.latestLedger - tip.oldestLedger;
-    if (kept >= LONG_HISTORY_LEDGERS && (tip.latestLedger - shownLedger) * 10 <= kept) return false;
-    return (await session.tip()).oldestLedger > shownLedger + 1;
-  }
-
-  /** Stores consecutive pages and moves the cursor past them, in one transaction. @returns false when another reader had moved it. */
-  async function store(from: CursorDoc, pages: readonly PageRead[]): Promise<boolean> {
-    const { to } = pages.at(-1)!;
-    const credits = pages.flatMap((page) => page.credits);
-    const refunds = pages.flatMap((page) => page.refunds);
-    const parked = pages.flatMap((page) => page.parked);
-    if (credits.length + refunds.length + parked.length === 0) return cursors.advance(from, to);
-    const stored = await recorder.record(network, { credits, refunds, parked }, { from, to });
-    if (parked.length > 0) {
-      metrics.parked(parked.length);
-      for (const { _id, reason } of parked) log.warn({ network, record: _id, reason }, 'record parked');
-      deps.recordsParked();
-    }
-    metrics.payments(stored.length);
-    for (const { _id, status, reason, ledger } of stored)
-      log.info({ network, payment: _id, status, reason, ledger }, 'payment');
-    if (stored.length > 0 || refunds.length > 0) deps.eventsStored();
-    return true;
-  }
-
-  /** What a server has that does not say how far it is; null while the network's pace is unknown. */
-  function leastShown({ latestLedger }: LedgerTip): number | null {
-    const pace = knownCloses.pace();
-    return pace && latestLedger - Math.max(FARTHEST_BEHIND_LEDGERS, Math.ceil(FARTHEST_BEHIND_MS / pace));
-  }
-
-  /** Asks whether anything came after the cursor, in one answer that shows how far its server is, and moves the cursor by it.
-   *  @returns where the cursor is then; null when something came, or may have come. */
-  async function quietCheck(
-    { session, tip }: Pick<ReadOptions, 'session' | 'tip'>,
-    from: CursorDoc,
-  ): Promise<CursorDoc | null> {
-    const { isQuiet, shownLedger } = await session.quietCheck(from.address, from.cursor, {
-      shownLedger: from.shownLedger,
-      hasRecords: hasKeptRecords(tip, from),
-    });
-    // Where ledgers were dropped, the server cannot say that nothing came.
-    if (!isQuiet || (await wasCut(session, tip, from))) return null;
-    const shown = shownLedger ?? leastShown(tip) ?? from.shownLedger;
-    const isNewer = tip.latestLedger > from.ledger;
-    const to: Progress = {
-      ...shownUpTo(from, shown),
-      cursor: from.cursor,
-      ledger: isNewer ? tip.latestLedger : from.ledger,
-      closedAt: isNewer ? tip.latestClosedAt : from.closedAt,
-      readAt: clock.now(),
-      recordLedger: from.recordLedger,
-    };
-    await cursors.advance(from, to);
-    return { ...from, ...to };
-  }
-
-  async function readPages(options: ReadOptions, start: CursorDoc): Promise<number> {
-    const { session, signal, role } = options;
-    const fastForward = role.kind === 'feed' ? role.fastForward : null;
-    // The server is asked, and its answers parsed, while MongoDB stores.
-    const ahead = readAhead((from) => readPage(options, from), start);
-    let cursor = start;
-    let pages = 0;
-    let askAt = 1;
-    // Begins with one page: if storing several at once failed, the next round still gets further.
-    let atOnce = 1;
-    try {
-      while (!signal.aborted) {
-        const read = await ahead.take(atOnce);
-        const { to, full } = read.at(-1)!;
-        const startedMs = clock.nowMs();
-        const moved = await store(cursor, read);
-        const isLong = clock.nowMs() - startedMs > LONG_STORE_MS;
-        atOnce = isLong ? Math.ceil(read.length / 2) : Math.min(2 * atOnce, PAGES_AT_ONCE);
-        pages += read.length;
-        if (!moved || !full || session.isStale()) return pages;
-        cursor = { ...cursor, ...to };
-        if (fastForward && pages >= askAt) {
-          askAt = 2 * pages;
-          if (await fastForward(cursor, pages)) return pages;
-        }
-      }
-    } finally {
-      ahead.stop();
-    }
-    return pages;
-  }
-
   return {
-    quietCheck,
+    quietCheck: (options: SessionAndTip, cursor: CursorDoc) => quietCheck(deps, options, cursor),
 
     /** Reads a stream to its end. @returns how many pages it read, a quiet check counted as one. */
     async read(options: ReadOptions, cursor: CursorDoc): Promise<number> {
       const { role } = options;
       const plan = planRead(cursor, options.tip, role.kind === 'straggler' ? role.feedFrom : null);
       if (plan === 'nothing_new') return 0;
-      if (plan === 'read') return readPages(options, cursor);
-      return (await quietCheck(options, cursor)) ? 1 : 1 + (await readPages(options, cursor));
+      if (plan === 'read') return readPages(deps, options, cursor);
+      return (await quietCheck(deps, options, cursor)) ? 1 : 1 + (await readPages(deps, options, cursor));
     },
   };
+}
+
+async function isOurs(
+  { wallets, network }: StreamReaderDeps,
+  addresses: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (addresses.length === 0) return new Set();
+  return new Set((await wallets.at(network, addresses)).map((wallet) => wallet.address));
+}
+
+/** Null when they are many. */
+async function fewAddresses({ wallets, network }: StreamReaderDeps): Promise<readonly string[] | null> {
+  const addresses = await wallets.watchedAddresses(network, { limit: MOST_AMONG + 1 });
+  return addresses.length > MOST_AMONG ? null : addresses;
+}
+
+/** Whether a page that was narrowed to some addresses misses an address that is watched by now. */
+async function leavesOut(deps: StreamReaderDeps, { among }: Page): Promise<boolean> {
+  if (among === null) return false;
+  const watched = await fewAddresses(deps);
+  return watched === null || watched.some((address) => !among.includes(address));
+}
+
+async function fetchPage(
+  deps: StreamReaderDeps,
+  session: LedgerSession,
+  from: CursorDoc,
+  hasRecords: boolean,
+): Promise<Page> {
+  const { address, cursor, shownLedger } = from;
+  if (address !== null) return session.accountPayments(address, cursor, deps.pageLimit, { shownLedger, hasRecords });
+  for (;;) {
+    const among = () => fewAddresses(deps);
+    const page = await session.payments(cursor, deps.pageLimit, { shownLedger, among });
+    if (!(await leavesOut(deps, page))) return page;
+  }
+}
+
+/** @throws LedgerUnavailable when the server has dropped what comes next; until its tip says so, the wallet lags. */
+async function readPage(deps: StreamReaderDeps, { session, tip }: ReadOptions, from: CursorDoc): Promise<PageRead> {
+  const page = await fetchPage(deps, session, from, hasKeptRecords(tip, from));
+  if (page.gone || (await wasCut(session, tip, from)))
+    throw new LedgerUnavailable('it no longer has what comes next', GONE_RETRY_MS);
+  const { address: historyOf, shownClosedAt: closedFrom } = from;
+  // What one record lacks must not keep the others waiting.
+  const leavesBehind = deps.isStuck(from) ? 'everything' : 'one_by_one';
+  const { network, clock } = deps;
+  const reading = await readRecords(
+    {
+      ...{ network, session, clock, historyOf, closedFrom, leavesBehind },
+      isOurs: (addresses) => isOurs(deps, addresses),
+    },
+    page.records,
+  );
+  if (page.full && (page.cursor === null || page.cursor === from.cursor))
+    throw new LedgerUnavailable('it answers a full page that leads nowhere', GONE_RETRY_MS);
+  return { ...reading, to: progressAfter(deps, page, tip, from), full: page.full };
+}
+
+/** Where the cursor moves when the page is stored. */
+function progressAfter(deps: StreamReaderDeps, page: Page, tip: LedgerTip, from: CursorDoc): Progress {
+  for (const { outcome } of page.records)
+    if (outcome.kind === 'credits')
+      for (const { ledger, closedAt } of outcome.credits) deps.knownCloses.note({ ledger, closedAt });
+  const cursor = page.cursor === null ? from.cursor : larger(from.cursor, page.cursor);
+  // The last ledger of a full page may go on in the next one.
+  const shown = page.full ? ledgerOfCursor(cursor) - 1 : page.shownLedger;
+  const isNewer = !page.full && tip.latestLedger > from.ledger;
+  return {
+    ...(shown === null ? shownOf(from) : shownUpTo(deps, from, shown)),
+    cursor,
+    ledger: isNewer ? tip.latestLedger : Math.max(from.ledger, page.full ? ledgerOfCursor(cursor) - 1 : 0),
+    closedAt: isNewer ? tip.latestClosedAt : from.closedAt,
+    readAt: deps.clock.now(),
+    recordLedger: from.address === null ? null : newestOf(page, from.recordLedger),
+  };
+}
+
+/** A ledger without a known close time is dated by a known one before it, or as the cursor was: never too late. */
+function shownUpTo(
+  { knownCloses }: StreamReaderDeps,
+  from: CursorDoc,
+  ledger: number,
+): Pick<Progress, 'shownLedger' | 'shownClosedAt'> {
+  if (ledger <= from.shownLedger) return shownOf(from);
+  const close = knownCloses.atOrBefore(ledger);
+  const isLater = close !== null && close.closedAt > from.shownClosedAt;
+  return { shownLedger: ledger, shownClosedAt: isLater ? close.closedAt : from.shownClosedAt };
+}
+
+/** Whether the server dropped ledgers between giving its tip and giving this page: a page does not say so. Near the end of a long history nothing can be
+ *  missing; elsewhere the tip is asked for once more. */
+async function wasCut(session: LedgerSession, tip: LedgerTip, { shownLedger }: CursorDoc): Promise<boolean> {
+  const kept = tip.latestLedger - tip.oldestLedger;
+  if (kept >= LONG_HISTORY_LEDGERS && (tip.latestLedger - shownLedger) * 10 <= kept) return false;
+  return (await session.tip()).oldestLedger > shownLedger + 1;
+}
+
+/** Stores consecutive pages and moves the cursor past them, in one transaction. @returns false when another reader had moved it. */
+async function store(deps: StreamReaderDeps, from: CursorDoc, pages: readonly PageRead[]): Promise<boolean> {
+  const { cursors, recorder, network, metrics, log } = deps;
+  const { to } = pages.at(-1)!;
+  const credits = pages.flatMap((page) => page.credits);
+  const refunds = pages.flatMap((page) => page.refunds);
+  const parked = pages.flatMap((page) => page.parked);
+  if (credits.length + refunds.length + parked.length === 0) return cursors.advance(from, to);
+  const stored = await recorder.record(network, { credits, refunds, parked }, { from, to });
+  if (parked.length > 0) {
+    metrics.parked(parked.length);
+    for (const { _id, reason } of parked) log.warn({ network, record: _id, reason }, 'record parked');
+    deps.recordsParked();
+  }
+  metrics.payments(stored.length);
+  for (const { _id, status, reason, ledger } of stored)
+    log.info({ network, payment: _id, status, reason, ledger }, 'payment');
+  if (stored.length > 0 || refunds.length > 0) deps.eventsStored();
+  return true;
+}
+
+/** What a server has that does not say how far it is; null while the network's pace is unknown. */
+function leastShown({ knownCloses }: StreamReaderDeps, { latestLedger }: LedgerTip): number | null {
+  const pace = knownCloses.pace();
+  return pace && latestLedger - Math.max(FARTHEST_BEHIND_LEDGERS, Math.ceil(FARTHEST_BEHIND_MS / pace));
+}
+
+/** Asks whether anything came after the cursor, in one answer that shows how far its server is, and moves the cursor by it.
+ *  @returns where the cursor is then; null when something came, or may have come. */
+async function quietCheck(
+  deps: StreamReaderDeps,
+  { session, tip }: SessionAndTip,
+  from: CursorDoc,
+): Promise<CursorDoc | null> {
+  const { isQuiet, shownLedger } = await session.quietCheck(from.address, from.cursor, {
+    shownLedger: from.shownLedger,
+    hasRecords: hasKeptRecords(tip, from),
+  });
+  // Where ledgers were dropped, the server cannot say that nothing came.
+  if (!isQuiet || (await wasCut(session, tip, from))) return null;
+  const shown = shownLedger ?? leastShown(deps, tip) ?? from.shownLedger;
+  const isNewer = tip.latestLedger > from.ledger;
+  const to: Progress = {
+    ...shownUpTo(deps, from, shown),
+    cursor: from.cursor,
+    ledger: isNewer ? tip.latestLedger : from.ledger,
+    closedAt: isNewer ? tip.latestClosedAt : from.closedAt,
+    readAt: deps.clock.now(),
+    recordLedger: from.recordLedger,
+  };
+  await deps.cursors.advance(from, to);
+  return { ...from, ...to };
+}
+
+async function readPages(deps: StreamReaderDeps, options: ReadOptions, start: CursorDoc): Promise<number> {
+  const { session, signal, role } = options;
+  const fastForward = role.kind === 'feed' ? role.fastForward : null;
+  // The server is asked, and its answers parsed, while MongoDB stores.
+  const ahead = readAhead((from) => readPage(deps, options, from), start);
+  let cursor = start;
+  let pages = 0;
+  let askAt = 1;
+  // Begins with one page: if storing several at once failed, the next round still gets further.
+  let atOnce = 1;
+  try {
+    while (!signal.aborted) {
+      const read = await ahead.take(atOnce);
+      const { to, full } = read.at(-1)!;
+      const startedMs = deps.clock.nowMs();
+      const moved = await store(deps, cursor, read);
+      const isLong = deps.clock.nowMs() - startedMs > LONG_STORE_MS;
+      atOnce = isLong ? Math.ceil(read.length / 2) : Math.min(2 * atOnce, PAGES_AT_ONCE);
+      pages += read.length;
+      if (!moved || !full || session.isStale()) return pages;
+      cursor = { ...cursor, ...to };
+      if (fastForward && pages >= askAt) {
+        askAt = 2 * pages;
+        if (await fastForward(cursor, pages)) return pages;
+      }
+    }
+  } finally {
+    ahead.stop();
+  }
+  return pages;
 }
 
 /** Whether a server that keeps as much as the tip says must know the address. */

@@ -75,96 +75,145 @@ export function createWalletStarts(deps: {
   knownCloses: KnownCloses;
   clock: Clock;
 }) {
-  const { network, wallets, cursors, knownCloses, clock } = deps;
-
-  /** @throws LedgerUnavailable */
-  async function searchStart({ from }: WatchWindow, search: Search): Promise<LedgerClose> {
-    // Ledgers of the same second count.
-    const before = secondBefore(from.at);
-    const known = knownStart(knownCloses, before, search);
-    if (known) return known;
-    const isSearched = before.getTime() > search.noneAtMs;
-    const found = isSearched ? await search.session.ledgerAtOrBefore(before) : null;
-    if (found) {
-      const close = { ledger: found.sequence, closedAt: found.closedAt };
-      knownCloses.note(close);
-      return close;
-    }
-    const { resetAt } = search.state ?? {};
-    search.noneAtMs = Math.max(search.noneAtMs, before.getTime());
-    // All ledgers are younger: of a network that began anew that is its beginning, else ledgers may have been dropped.
-    const isOther = isOfOtherNetwork(from, search);
-    const isWhole = resetAt && (from.at <= resetAt || isOther);
-    const beginning = Math.min(search.tip.oldestLedger, FIRST_LEDGER) - 1;
-    return { ledger: isWhole ? beginning : isOther ? 0 : (from.ledger ?? 0), closedAt: before };
-  }
-
-  /** The earliest ledger and the earliest time, which may be of two windows: the cursor says that nothing before either is left to read. */
-  async function earliestStart(windows: readonly WatchWindow[], search: Search): Promise<LedgerClose | null> {
-    const starts: LedgerClose[] = [];
-    for (const window of windows) starts.push(startOf(window, search) ?? (await searchStart(window, search)));
-    if (starts.length === 0) return null;
-    const closes = starts.map(({ closedAt }) => closedAt.getTime());
-    return { ledger: Math.min(...starts.map(({ ledger }) => ledger)), closedAt: new Date(Math.min(...closes)) };
-  }
-
-  async function start(session: LedgerSession, batch: readonly WalletDoc[], facts: StartFacts): Promise<void> {
-    const addresses = [...new Set(batch.map(({ address }) => address))];
-    const own = new Map(
-      (await cursors.byIds(addresses.map((address) => cursorId(network, address)))).map((each) => [each._id, each]),
-    );
-    const all = await wallets.at(network, addresses);
-    const plans = addresses.map((address) => {
-      const known = own.get(cursorId(network, address));
-      const ofAddress = all.filter((wallet) => wallet.address === address);
-      return { address, known, unread: unreadWindows(ofAddress, known, facts.state) };
-    });
-    // Those whose ledger is known never wait for one that has to be searched for. Then the oldest: what was searched for one serves those that follow
-    // shortly after.
-    const isSearched = (unread: readonly WatchWindow[]) => Number(unread.some((window) => !startOf(window, facts)));
-    plans.sort((a, b) => isSearched(a.unread) - isSearched(b.unread) || beginOf(a.unread) - beginOf(b.unread));
-    const search = { ...facts, session, noneAtMs: Number.NEGATIVE_INFINITY };
-    const starts: CursorDoc[] = [];
-    const done = new Set<string>();
-    try {
-      for (const { address, known, unread } of plans) {
-        const _id = cursorId(network, address);
-        const found = await earliestStart(unread, search);
-        const readAt = clock.now();
-        if (found && (!known || known.shownLedger < found.ledger)) starts.push(cursorAt(_id, address, found, readAt));
-        // Saved again, with another time: a process that stalled before it could remove the cursor finds it in use.
-        else if (known) starts.push({ ...known, readAt });
-        done.add(address);
-      }
-    } finally {
-      // Where a source fails in between, the next round goes on there.
-      await cursors.save(starts);
-      await wallets.startWatching(batch.filter(({ address }) => done.has(address)));
-    }
-  }
-
-  const cursorAt = (_id: string, address: string, { ledger, closedAt }: LedgerClose, readAt: Date): CursorDoc => ({
-    _id,
-    network,
-    address,
-    cursor: cursorAfter(ledger),
-    ledger,
-    closedAt,
-    readAt,
-    shownLedger: ledger,
-    shownClosedAt: closedAt,
-    fromLedger: null,
-    recordLedger: null,
-  });
+  const { network, wallets } = deps;
 
   return {
     /** @throws LedgerUnavailable when a start has to be searched for and no source answers; what was started by then stays. */
     async startAll(session: LedgerSession, facts: StartFacts): Promise<void> {
       for (;;) {
         const batch = await wallets.notStarted(network, BATCH);
-        if (batch.length > 0) await start(session, batch, facts);
+        if (batch.length > 0) await start(deps, session, batch, facts);
         if (batch.length < BATCH) return;
       }
     },
   };
 }
+
+/** @throws LedgerUnavailable */
+async function searchStart(
+  {
+    knownCloses,
+  }: {
+    network: Network;
+    wallets: Pick<WalletStore, 'notStarted' | 'at' | 'startWatching'>;
+    cursors: Pick<CursorStore, 'byIds' | 'save'>;
+    knownCloses: KnownCloses;
+    clock: Clock;
+  },
+  { from }: WatchWindow,
+  search: Search,
+): Promise<LedgerClose> {
+  // Ledgers of the same second count.
+  const before = secondBefore(from.at);
+  const known = knownStart(knownCloses, before, search);
+  if (known) return known;
+  const isSearched = before.getTime() > search.noneAtMs;
+  const found = isSearched ? await search.session.ledgerAtOrBefore(before) : null;
+  if (found) {
+    const close = { ledger: found.sequence, closedAt: found.closedAt };
+    knownCloses.note(close);
+    return close;
+  }
+  const { resetAt } = search.state ?? {};
+  search.noneAtMs = Math.max(search.noneAtMs, before.getTime());
+  // All ledgers are younger: of a network that began anew that is its beginning, else ledgers may have been dropped.
+  const isOther = isOfOtherNetwork(from, search);
+  const isWhole = resetAt && (from.at <= resetAt || isOther);
+  const beginning = Math.min(search.tip.oldestLedger, FIRST_LEDGER) - 1;
+  return { ledger: isWhole ? beginning : isOther ? 0 : (from.ledger ?? 0), closedAt: before };
+}
+
+/** The earliest ledger and the earliest time, which may be of two windows: the cursor says that nothing before either is left to read. */
+async function earliestStart(
+  deps: {
+    network: Network;
+    wallets: Pick<WalletStore, 'notStarted' | 'at' | 'startWatching'>;
+    cursors: Pick<CursorStore, 'byIds' | 'save'>;
+    knownCloses: KnownCloses;
+    clock: Clock;
+  },
+  windows: readonly WatchWindow[],
+  search: Search,
+): Promise<LedgerClose | null> {
+  const starts: LedgerClose[] = [];
+  for (const window of windows) starts.push(startOf(window, search) ?? (await searchStart(deps, window, search)));
+  if (starts.length === 0) return null;
+  const closes = starts.map(({ closedAt }) => closedAt.getTime());
+  return { ledger: Math.min(...starts.map(({ ledger }) => ledger)), closedAt: new Date(Math.min(...closes)) };
+}
+
+async function start(
+  deps: {
+    network: Network;
+    wallets: Pick<WalletStore, 'notStarted' | 'at' | 'startWatching'>;
+    cursors: Pick<CursorStore, 'byIds' | 'save'>;
+    knownCloses: KnownCloses;
+    clock: Clock;
+  },
+  session: LedgerSession,
+  batch: readonly WalletDoc[],
+  facts: StartFacts,
+): Promise<void> {
+  const { cursors, network, wallets, clock } = deps;
+  const addresses = [...new Set(batch.map(({ address }) => address))];
+  const own = new Map(
+    (await cursors.byIds(addresses.map((address) => cursorId(network, address)))).map((each) => [each._id, each]),
+  );
+  const all = await wallets.at(network, addresses);
+  const plans = addresses.map((address) => {
+    const known = own.get(cursorId(network, address));
+    const ofAddress = all.filter((wallet) => wallet.address === address);
+    return { address, known, unread: unreadWindows(ofAddress, known, facts.state) };
+  });
+  // Those whose ledger is known never wait for one that has to be searched for. Then the oldest: what was searched for one serves those that follow
+  // shortly after.
+  const isSearched = (unread: readonly WatchWindow[]) => Number(unread.some((window) => !startOf(window, facts)));
+  plans.sort((a, b) => isSearched(a.unread) - isSearched(b.unread) || beginOf(a.unread) - beginOf(b.unread));
+  const search = { ...facts, session, noneAtMs: Number.NEGATIVE_INFINITY };
+  const starts: CursorDoc[] = [];
+  const done = new Set<string>();
+  try {
+    for (const { address, known, unread } of plans) {
+      const _id = cursorId(network, address);
+      const found = await earliestStart(deps, unread, search);
+      const readAt = clock.now();
+      if (found && (!known || known.shownLedger < found.ledger))
+        starts.push(cursorAt(deps, _id, address, found, readAt));
+      // Saved again, with another time: a process that stalled before it could remove the cursor finds it in use.
+      else if (known) starts.push({ ...known, readAt });
+      done.add(address);
+    }
+  } finally {
+    // Where a source fails in between, the next round goes on there.
+    await cursors.save(starts);
+    await wallets.startWatching(batch.filter(({ address }) => done.has(address)));
+  }
+}
+
+const cursorAt = (
+  {
+    network,
+  }: {
+    network: Network;
+    wallets: Pick<WalletStore, 'notStarted' | 'at' | 'startWatching'>;
+    cursors: Pick<CursorStore, 'byIds' | 'save'>;
+    knownCloses: KnownCloses;
+    clock: Clock;
+  },
+  _id: string,
+  address: string,
+  { ledger, closedAt }: LedgerClose,
+  readAt: Date,
+): CursorDoc => ({
+  _id,
+  network,
+  address,
+  cursor: cursorAfter(ledger),
+  ledger,
+  closedAt,
+  readAt,
+  shownLedger: ledger,
+  shownClosedAt: closedAt,
+  fromLedger: null,
+  recordLedger: null,
+});

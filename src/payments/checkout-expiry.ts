@@ -48,97 +48,7 @@ const expired = (checkout: CheckoutDoc, now: Date): CheckoutDoc =>
   withState(checkout, { ...toCheckoutState(checkout), status: 'EXPIRED' }, now);
 
 export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
-  const { forAccount, checkouts, wallets, cursors, parkedRecords, settle, transaction, clock, log, eventsStored } =
-    deps;
-
-  /** First how far was read, then what was missing on the way: a gap is flagged before a cursor moves past it. */
-  async function readStates(used: readonly WalletDoc[]): Promise<Map<string, ReadState>> {
-    const ids = used.flatMap(({ network, address }) => [cursorId(network, address), cursorId(network, FEED)]);
-    const cursorById = new Map((await cursors.byIds([...new Set(ids)])).map((cursor) => [cursor._id, cursor]));
-    // A wallet that is not watched any more was read to its end, and what came after that pays nothing: whatever has closed counts as read. It has an OPEN
-    // checkout when the request that made it died while the wallet was made inactive.
-    const states = used.some(({ watching }) => !watching) ? await deps.networkStates.all() : [];
-    const newest = new Map(states.map(({ _id, latestClosedAt }) => [_id, latestClosedAt]));
-    const now = await wallets.ofAllAccounts(used.map(({ _id }) => _id));
-    return new Map(
-      now.map((wallet) => {
-        const own = cursorById.get(cursorId(wallet.network, wallet.address));
-        const feed = cursorById.get(cursorId(wallet.network, FEED));
-        const shown = wallet.watchStarted ? (shownCursor(own, feed)?.shownClosedAt ?? null) : null;
-        const readTo = wallet.watching ? shown : (newest.get(wallet.network) ?? null);
-        return [wallet._id, { readTo, gapFoundAt: gapFoundAt(wallet.gap) }];
-      }),
-    );
-  }
-
-  /** Those that are still OPEN, in one transaction. */
-  function expire(proven: readonly CheckoutPayable[]): Promise<unknown> {
-    return transaction(async (session) => {
-      const payableById = new Map(proven.map((payable) => [payable.checkout._id, payable]));
-      const now = clock.now();
-      const open = await checkouts.openOf([...payableById.keys()], session);
-      const changes = open.map((checkout) => ({
-        payable: { ...payableById.get(checkout._id)!, checkout: expired(checkout, now) },
-        statusBefore: checkout.status,
-        payments: [],
-      }));
-      await settle(changes, session);
-    });
-  }
-
-  async function expireAll(proven: readonly CheckoutPayable[]): Promise<void> {
-    for (let from = 0; from < proven.length; from += EXPIRED_AT_ONCE) {
-      const some = proven.slice(from, from + EXPIRED_AT_ONCE);
-      try {
-        await expire(some);
-      } catch (error) {
-        log.error({ err: error, checkouts: some.length }, 'checkouts not expired; trying again later');
-        await lookAgain(some.map(({ checkout }) => checkout));
-      }
-    }
-    if (proven.length > 0) eventsStored();
-  }
-
-  async function lookAgain(waiting: readonly CheckoutDoc[]): Promise<void> {
-    const nowMs = clock.nowMs();
-    await checkouts.checkExpiryAgain(
-      waiting.map(({ _id, expiresAt }) => {
-        const waitMs = Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, (nowMs - expiresAt.getTime()) / 10));
-        return { id: _id, at: new Date(nowMs + waitMs) };
-      }),
-    );
-  }
-
-  /** Whether something that was set aside may have paid it. */
-  const mayBeParked = async ({ checkout, wallet }: CheckoutPayable): Promise<boolean> => {
-    const { network, address } = wallet;
-    return parkedRecords.mayHavePaid({ network, address, from: checkout.createdAt, until: checkout.expiresAt });
-  };
-
-  async function runBatch(due: readonly CheckoutDoc[]): Promise<void> {
-    const payables = await loadPayables(ofAllAccounts(deps), due);
-    // Before the checkouts are expired, never after.
-    const readByWallet = await readStates([...new Set(payables.map(({ wallet }) => wallet))]);
-    const withOpen = await parkedRecords.networksWithOpen(new Set(payables.map(({ wallet }) => wallet.network)));
-    const unpaid = new Set<CheckoutPayable>();
-    for (const payable of payables) {
-      const { checkout, wallet } = payable;
-      const isRead = isReadToEnd(checkout, readByWallet.get(wallet._id) ?? UNREAD);
-      if (isRead && !(withOpen.has(wallet.network) && (await mayBeParked(payable)))) unpaid.add(payable);
-    }
-    await lookAgain(payables.filter((payable) => !unpaid.has(payable)).map(({ checkout }) => checkout));
-    await expireAll([...unpaid]);
-    const found = new Set(payables.map(({ checkout }) => checkout._id));
-    await removeOrphans(due.filter(({ _id }) => !found.has(_id)));
-  }
-
-  /** Those of products and wallets that are gone: the deletion was cut off before it came to them. */
-  async function removeOrphans(orphans: readonly CheckoutDoc[]): Promise<void> {
-    const idsOf = new Map<string, string[]>();
-    for (const { accountId, _id } of orphans) idsOf.set(accountId, [...(idsOf.get(accountId) ?? []), _id]);
-    for (const [accountId, ids] of idsOf)
-      await transaction((session) => forAccount(accountId).checkouts.removeUnpaid(ids, session));
-  }
+  const { checkouts, clock } = deps;
 
   return {
     /** Looks at what is due. What several processes do at once, or after a crash again, is done once. @returns how many it looked at */
@@ -146,11 +56,118 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
       let looked = 0;
       for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
         const due = await checkouts.dueForExpiry(clock.now(), BATCH);
-        if (due.length > 0) await runBatch(due);
+        if (due.length > 0) await runBatch(deps, due);
         looked += due.length;
         if (due.length < BATCH) break;
       }
       return looked;
     },
   };
+}
+
+/** First how far was read, then what was missing on the way: a gap is flagged before a cursor moves past it. */
+async function readStates(deps: CheckoutExpiryDeps, used: readonly WalletDoc[]): Promise<Map<string, ReadState>> {
+  const ids = used.flatMap(({ network, address }) => [cursorId(network, address), cursorId(network, FEED)]);
+  const cursorById = new Map((await deps.cursors.byIds([...new Set(ids)])).map((cursor) => [cursor._id, cursor]));
+  // A wallet that is not watched any more was read to its end, and what came after that pays nothing: whatever has closed counts as read. It has an OPEN
+  // checkout when the request that made it died while the wallet was made inactive.
+  const states = used.some(({ watching }) => !watching) ? await deps.networkStates.all() : [];
+  const newest = new Map(states.map(({ _id, latestClosedAt }) => [_id, latestClosedAt]));
+  const now = await deps.wallets.ofAllAccounts(used.map(({ _id }) => _id));
+  return new Map(
+    now.map((wallet) => {
+      const own = cursorById.get(cursorId(wallet.network, wallet.address));
+      const feed = cursorById.get(cursorId(wallet.network, FEED));
+      const shown = wallet.watchStarted ? (shownCursor(own, feed)?.shownClosedAt ?? null) : null;
+      const readTo = wallet.watching ? shown : (newest.get(wallet.network) ?? null);
+      return [wallet._id, { readTo, gapFoundAt: gapFoundAt(wallet.gap) }];
+    }),
+  );
+}
+
+/** Those that are still OPEN, in one transaction. */
+function expire(
+  { transaction, clock, checkouts, settle }: CheckoutExpiryDeps,
+  proven: readonly CheckoutPayable[],
+): Promise<unknown> {
+  return transaction(async (session) => {
+    const payableById = new Map(proven.map((payable) => [payable.checkout._id, payable]));
+    const now = clock.now();
+    const open = await checkouts.openOf([...payableById.keys()], session);
+    const changes = open.map((checkout) => ({
+      payable: { ...payableById.get(checkout._id)!, checkout: expired(checkout, now) },
+      statusBefore: checkout.status,
+      payments: [],
+    }));
+    await settle(changes, session);
+  });
+}
+
+async function expireAll(deps: CheckoutExpiryDeps, proven: readonly CheckoutPayable[]): Promise<void> {
+  for (let from = 0; from < proven.length; from += EXPIRED_AT_ONCE) {
+    const some = proven.slice(from, from + EXPIRED_AT_ONCE);
+    try {
+      await expire(deps, some);
+    } catch (error) {
+      deps.log.error({ err: error, checkouts: some.length }, 'checkouts not expired; trying again later');
+      await lookAgain(
+        deps,
+        some.map(({ checkout }) => checkout),
+      );
+    }
+  }
+  if (proven.length > 0) deps.eventsStored();
+}
+
+async function lookAgain({ clock, checkouts }: CheckoutExpiryDeps, waiting: readonly CheckoutDoc[]): Promise<void> {
+  const nowMs = clock.nowMs();
+  await checkouts.checkExpiryAgain(
+    waiting.map(({ _id, expiresAt }) => {
+      const waitMs = Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, (nowMs - expiresAt.getTime()) / 10));
+      return { id: _id, at: new Date(nowMs + waitMs) };
+    }),
+  );
+}
+
+/** Whether something that was set aside may have paid it. */
+const mayBeParked = async (
+  { parkedRecords }: CheckoutExpiryDeps,
+  { checkout, wallet }: CheckoutPayable,
+): Promise<boolean> => {
+  const { network, address } = wallet;
+  return parkedRecords.mayHavePaid({ network, address, from: checkout.createdAt, until: checkout.expiresAt });
+};
+
+async function runBatch(deps: CheckoutExpiryDeps, due: readonly CheckoutDoc[]): Promise<void> {
+  const payables = await loadPayables(ofAllAccounts(deps), due);
+  // Before the checkouts are expired, never after.
+  const readByWallet = await readStates(deps, [...new Set(payables.map(({ wallet }) => wallet))]);
+  const withOpen = await deps.parkedRecords.networksWithOpen(new Set(payables.map(({ wallet }) => wallet.network)));
+  const unpaid = new Set<CheckoutPayable>();
+  for (const payable of payables) {
+    const { checkout, wallet } = payable;
+    const isRead = isReadToEnd(checkout, readByWallet.get(wallet._id) ?? UNREAD);
+    if (isRead && !(withOpen.has(wallet.network) && (await mayBeParked(deps, payable)))) unpaid.add(payable);
+  }
+  await lookAgain(
+    deps,
+    payables.filter((payable) => !unpaid.has(payable)).map(({ checkout }) => checkout),
+  );
+  await expireAll(deps, [...unpaid]);
+  const found = new Set(payables.map(({ checkout }) => checkout._id));
+  await removeOrphans(
+    deps,
+    due.filter(({ _id }) => !found.has(_id)),
+  );
+}
+
+/** Those of products and wallets that are gone: the deletion was cut off before it came to them. */
+async function removeOrphans(
+  { transaction, forAccount }: CheckoutExpiryDeps,
+  orphans: readonly CheckoutDoc[],
+): Promise<void> {
+  const idsOf = new Map<string, string[]>();
+  for (const { accountId, _id } of orphans) idsOf.set(accountId, [...(idsOf.get(accountId) ?? []), _id]);
+  for (const [accountId, ids] of idsOf)
+    await transaction((session) => forAccount(accountId).checkouts.removeUnpaid(ids, session));
 }

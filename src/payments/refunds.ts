@@ -45,57 +45,11 @@ export interface Received {
 export type RefundBook = ReturnType<typeof createRefundBook>;
 
 export function createRefundBook(deps: RefundDeps) {
-  const { wallets, paymentLinks, checkouts, payments, refunds, paymentEvents, outbox } = deps;
-
-  /** @param payable null for a payment that belongs to nothing */
-  async function book(refund: RefundDoc, paymentId: string, payable: Payable | null, session: Session) {
-    const { before, after } = await payments.addRefund(paymentId, refund, session);
-    await refunds.save({ ...refund, paymentId }, session);
-    const left = payable?.checkout ? { ...payable, checkout: await takeBack(before, refund, session) } : payable;
-    await outbox.publish([paymentEvents.ofRefund(after, left, refund._id)], session);
-  }
-
-  /** What was sent back of an order that was not complete by then no longer counts towards it. @returns the checkout as it is then */
-  async function takeBack(payment: PaymentDoc, refund: RefundDoc, session: Session): Promise<CheckoutDoc> {
-    const before = await checkouts.byId(payment.checkoutId!, session);
-    // It cannot be deleted: it has payments.
-    if (!before) throw new Error(`payment ${payment._id} has lost its checkout`);
-    const isPaid = before.status === 'PAID';
-    const since = isPaid ? await payments.countedSince([before._id], refund.ledgerClosedAt, session) : [];
-    const after = afterRefund(before, payment, refund, laterThan(since, refund.operationId, before));
-    if (after !== before) await checkouts.update([after], session);
-    return after;
-  }
-
-  /** Books the refund where it belongs: at the oldest payment with as much left, else at the oldest. What went to a bare account is its own
-   *  payments', or else those of the one muxed account of it that paid. @returns false when there is no such payment */
-  async function bookByMemo(refund: RefundDoc, payable: Payable, session: Session): Promise<boolean> {
-    const back = toMoneyBack(refund);
-    const of = {
-      ...{ accountId: refund.accountId, network: refund.network },
-      ...(payable.link ? { paymentLinkId: payable.link._id } : { checkoutId: payable.checkout._id }),
-    };
-    const first = async (payer: Payer, least: bigint | null) =>
-      (await payments.refundable.of(of, back, { payer, least, limit: 1 }, session))[0];
-    const payers = [back.receiver];
-    let payment = await first(back.receiver, back.amount);
-    if (!payment && back.receiver.muxedAddress === null) {
-      const muxed = await payments.refundable.onlyMuxedPayer(of, back, session);
-      if (muxed) payers.push(muxed);
-    }
-    for (const least of [back.amount, null]) for (const payer of payers) payment ??= await first(payer, least);
-    if (payment) await book(refund, payment._id, payable, session);
-    return payment !== undefined;
-  }
-
-  /** Until a payment comes that it gives back. */
-  async function leaveWaiting(refund: RefundDoc, { link, checkout }: Payable, session: Session): Promise<void> {
-    await refunds.save(refund, session);
-    await (link ? paymentLinks.countEarlyRefund(link._id, session) : checkouts.countEarlyRefund(checkout._id, session));
-  }
+  const { wallets, refunds } = deps;
 
   return {
-    book,
+    book: (refund: RefundDoc, paymentId: string, payable: Payable | null, session: Session) =>
+      book(deps, refund, paymentId, payable, session),
 
     /** Books what was sent from watched wallets with the memo of a refund. */
     async bookSent({ network, refunds: sent, only }: Sent, session: Session): Promise<void> {
@@ -130,7 +84,7 @@ export function createRefundBook(deps: RefundDeps) {
       for (const { refund, payable } of due) {
         if (known.has(refund._id)) continue;
         known.add(refund._id);
-        if (!(await bookByMemo(refund, payable, session))) await leaveWaiting(refund, payable, session);
+        if (!(await bookByMemo(deps, refund, payable, session))) await leaveWaiting(deps, refund, payable, session);
       }
     },
 
@@ -140,12 +94,70 @@ export function createRefundBook(deps: RefundDeps) {
       let isAny = false;
       for (const { payment, payable } of waited) {
         for (const refund of await refunds.waiting(paidFor(payable)._id, payment, session)) {
-          if (await bookByMemo(refund, payable, session)) isAny = true;
+          if (await bookByMemo(deps, refund, payable, session)) isAny = true;
         }
       }
       return isAny;
     },
   };
+}
+
+/** @param payable null for a payment that belongs to nothing */
+async function book(deps: RefundDeps, refund: RefundDoc, paymentId: string, payable: Payable | null, session: Session) {
+  const { payments, refunds, outbox, paymentEvents } = deps;
+  const { before, after } = await payments.addRefund(paymentId, refund, session);
+  await refunds.save({ ...refund, paymentId }, session);
+  const left = payable?.checkout ? { ...payable, checkout: await takeBack(deps, before, refund, session) } : payable;
+  await outbox.publish([paymentEvents.ofRefund(after, left, refund._id)], session);
+}
+
+/** What was sent back of an order that was not complete by then no longer counts towards it. @returns the checkout as it is then */
+async function takeBack(
+  { checkouts, payments }: RefundDeps,
+  payment: PaymentDoc,
+  refund: RefundDoc,
+  session: Session,
+): Promise<CheckoutDoc> {
+  const before = await checkouts.byId(payment.checkoutId!, session);
+  // It cannot be deleted: it has payments.
+  if (!before) throw new Error(`payment ${payment._id} has lost its checkout`);
+  const isPaid = before.status === 'PAID';
+  const since = isPaid ? await payments.countedSince([before._id], refund.ledgerClosedAt, session) : [];
+  const after = afterRefund(before, payment, refund, laterThan(since, refund.operationId, before));
+  if (after !== before) await checkouts.update([after], session);
+  return after;
+}
+
+/** Books the refund where it belongs: at the oldest payment with as much left, else at the oldest. What went to a bare account is its own
+ *  payments', or else those of the one muxed account of it that paid. @returns false when there is no such payment */
+async function bookByMemo(deps: RefundDeps, refund: RefundDoc, payable: Payable, session: Session): Promise<boolean> {
+  const back = toMoneyBack(refund);
+  const of = {
+    ...{ accountId: refund.accountId, network: refund.network },
+    ...(payable.link ? { paymentLinkId: payable.link._id } : { checkoutId: payable.checkout._id }),
+  };
+  const first = async (payer: Payer, least: bigint | null) =>
+    (await deps.payments.refundable.of(of, back, { payer, least, limit: 1 }, session))[0];
+  const payers = [back.receiver];
+  let payment = await first(back.receiver, back.amount);
+  if (!payment && back.receiver.muxedAddress === null) {
+    const muxed = await deps.payments.refundable.onlyMuxedPayer(of, back, session);
+    if (muxed) payers.push(muxed);
+  }
+  for (const least of [back.amount, null]) for (const payer of payers) payment ??= await first(payer, least);
+  if (payment) await book(deps, refund, payment._id, payable, session);
+  return payment !== undefined;
+}
+
+/** Until a payment comes that it gives back. */
+async function leaveWaiting(
+  { refunds, paymentLinks, checkouts }: RefundDeps,
+  refund: RefundDoc,
+  { link, checkout }: Payable,
+  session: Session,
+): Promise<void> {
+  await refunds.save(refund, session);
+  await (link ? paymentLinks.countEarlyRefund(link._id, session) : checkouts.countEarlyRefund(checkout._id, session));
 }
 
 export function toRefundDoc(accountId: string, network: Network, credit: Credit, targetId: string | null): RefundDoc {

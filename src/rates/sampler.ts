@@ -33,45 +33,7 @@ export function createSampler(deps: {
   log: Logger;
   onDisagreed: () => void;
 }) {
-  const { pairs, samples, take, stamp, isInUse, intervalMs, clock, log, onDisagreed } = deps;
-  const ahead = (ms: number) => new Date(clock.nowMs() + ms);
-
-  /** @returns whether a sample was stored */
-  async function sample(pair: Pair, doc: Pick<RatePairDoc, '_id' | 'unconfirmed' | 'trouble'>): Promise<boolean> {
-    const taken = await take(pair);
-    const none = async (reason: string, unconfirmed: string | null) => {
-      // Once for each trouble, not once a minute.
-      if (doc.trouble?.reason !== reason) log.warn({ pair: doc._id, reason }, 'no sample of a rate');
-      await pairs.noteTrouble(doc._id, { since: clock.now(), reason }, unconfirmed);
-      return false;
-    };
-    if (taken.rate === null) {
-      if (taken.disagreed) onDisagreed();
-      return none(taken.reason, doc.unconfirmed);
-    }
-    const last = await samples.newest(doc._id);
-    const before = last && parseRate(last.rate);
-    const rate = formatRate(taken.rate);
-    if (!countsNow(taken.rate, before, doc.unconfirmed === null ? null : parseRate(doc.unconfirmed)))
-      return none(`it jumped from ${last!.rate} to ${rate}, which a second sample has to confirm`, rate);
-    const at = clock.now();
-    await samples.add({ pair: doc._id, rate, at, from: await stamp(pair.network), source: taken.source }, last);
-    await pairs.noteSample(doc._id, at);
-    return true;
-  }
-
-  async function sampleDue(doc: RatePairDoc, result: { sampled: number; without: number }): Promise<void> {
-    const pair = toPair(doc);
-    if (doc.neededUntil <= clock.now()) {
-      if (!(await isInUse(pair))) {
-        await pairs.removeUnneeded(doc);
-        return;
-      }
-      await pairs.needUntil(doc._id, ahead(NEEDED_FOR_MS));
-    }
-    if (await sample(pair, doc)) result.sampled += 1;
-    else result.without += 1;
-  }
+  const { pairs, samples, intervalMs, clock } = deps;
 
   return {
     /** Samples the pairs that are due. Processes that do so side by side share them. */
@@ -81,7 +43,7 @@ export function createSampler(deps: {
         while (!ended.aborted) {
           const due = await pairs.claimDue(clock.now(), { intervalMs, isSound: which === 'sound' });
           if (!due) return;
-          await sampleDue(due, result);
+          await sampleDue(deps, due, result);
         }
       };
       // Mostly nothing is due.
@@ -89,14 +51,14 @@ export function createSampler(deps: {
       if (!first) return result;
       const sound = Array.from({ length: LANES.sound }, () => lane('sound'));
       const any = Array.from({ length: LANES.any - 1 }, () => lane('any'));
-      await Promise.all([...sound, ...any, sampleDue(first, result).then(() => lane('any'))]);
+      await Promise.all([...sound, ...any, sampleDue(deps, first, result).then(() => lane('any'))]);
       if (result.sampled > 0) await samples.removeOld(clock.now(), ended);
       return result;
     },
 
     /** Has a pair sampled from now on. One that nothing needed before is sampled at once, which is waited for, but not long.
      *  Call it before what uses the pair is stored. */
-    async need(pair: Pair, accountId: string, until: Date = ahead(NEEDED_FOR_MS / 2)): Promise<void> {
+    async need(pair: Pair, accountId: string, until: Date = ahead(deps, NEEDED_FOR_MS / 2)): Promise<void> {
       const key = pairKey(pair);
       const now = clock.now();
       const known = await pairs.byId(key);
@@ -105,7 +67,7 @@ export function createSampler(deps: {
       const neededUntil = new Date(until.getTime() + NEEDED_FOR_MS / 2);
       const isKept = known && known.neededUntil >= until;
       if (isKept || (known && (await pairs.needUntil(key, neededUntil)))) {
-        if (known!.sampledAt === null) await within(clock, PATIENCE_MS, firstOf(key), () => false);
+        if (known!.sampledAt === null) await within(clock, PATIENCE_MS, firstOf(deps, key), () => false);
         return;
       }
       const opened = await pairs.open({
@@ -116,25 +78,136 @@ export function createSampler(deps: {
         network: pair.network,
         openedBy: accountId,
         openedAt: now,
-        dueAt: ahead(intervalMs),
+        dueAt: ahead(deps, intervalMs),
         neededUntil,
         sampledAt: null,
         unconfirmed: null,
         trouble: null,
       });
-      const first = opened ? sample(pair, { _id: key, unconfirmed: null, trouble: null }) : firstOf(key);
+      const first = opened ? sample(deps, pair, { _id: key, unconfirmed: null, trouble: null }) : firstOf(deps, key);
       await within(clock, PATIENCE_MS, first, () => false);
     },
   };
+}
 
-  /** Waits while another request takes the pair's first sample. */
-  async function firstOf(key: string): Promise<boolean> {
-    for (;;) {
-      const pair = await pairs.byId(key);
-      const isBeingTaken = pair && pair.sampledAt === null && pair.trouble === null;
-      if (!isBeingTaken || clock.nowMs() - pair.openedAt.getTime() > PATIENCE_MS) return false;
-      await clock.sleep(LOOK_EVERY_MS);
+const ahead = (
+  {
+    clock,
+  }: {
+    pairs: RatePairStore;
+    samples: RateSampleStore;
+    take: Take;
+    stamp: (network: Network) => Promise<LedgerStamp>;
+    /** Whether a product, an open checkout or an account's books use the pair. */
+    isInUse: (pair: Pair) => Promise<boolean>;
+    intervalMs: number;
+    clock: Clock;
+    log: Logger;
+    onDisagreed: () => void;
+  },
+  ms: number,
+) => new Date(clock.nowMs() + ms);
+
+/** @returns whether a sample was stored */
+async function sample(
+  {
+    take,
+    log,
+    pairs,
+    clock,
+    onDisagreed,
+    samples,
+    stamp,
+  }: {
+    pairs: RatePairStore;
+    samples: RateSampleStore;
+    take: Take;
+    stamp: (network: Network) => Promise<LedgerStamp>;
+    /** Whether a product, an open checkout or an account's books use the pair. */
+    isInUse: (pair: Pair) => Promise<boolean>;
+    intervalMs: number;
+    clock: Clock;
+    log: Logger;
+    onDisagreed: () => void;
+  },
+  pair: Pair,
+  doc: Pick<RatePairDoc, '_id' | 'unconfirmed' | 'trouble'>,
+): Promise<boolean> {
+  const taken = await take(pair);
+  const none = async (reason: string, unconfirmed: string | null) => {
+    // Once for each trouble, not once a minute.
+    if (doc.trouble?.reason !== reason) log.warn({ pair: doc._id, reason }, 'no sample of a rate');
+    await pairs.noteTrouble(doc._id, { since: clock.now(), reason }, unconfirmed);
+    return false;
+  };
+  if (taken.rate === null) {
+    if (taken.disagreed) onDisagreed();
+    return none(taken.reason, doc.unconfirmed);
+  }
+  const last = await samples.newest(doc._id);
+  const before = last && parseRate(last.rate);
+  const rate = formatRate(taken.rate);
+  if (!countsNow(taken.rate, before, doc.unconfirmed === null ? null : parseRate(doc.unconfirmed)))
+    return none(`it jumped from ${last!.rate} to ${rate}, which a second sample has to confirm`, rate);
+  const at = clock.now();
+  await samples.add({ pair: doc._id, rate, at, from: await stamp(pair.network), source: taken.source }, last);
+  await pairs.noteSample(doc._id, at);
+  return true;
+}
+
+async function sampleDue(
+  deps: {
+    pairs: RatePairStore;
+    samples: RateSampleStore;
+    take: Take;
+    stamp: (network: Network) => Promise<LedgerStamp>;
+    /** Whether a product, an open checkout or an account's books use the pair. */
+    isInUse: (pair: Pair) => Promise<boolean>;
+    intervalMs: number;
+    clock: Clock;
+    log: Logger;
+    onDisagreed: () => void;
+  },
+  doc: RatePairDoc,
+  result: { sampled: number; without: number },
+): Promise<void> {
+  const { clock, isInUse, pairs } = deps;
+  const pair = toPair(doc);
+  if (doc.neededUntil <= clock.now()) {
+    if (!(await isInUse(pair))) {
+      await pairs.removeUnneeded(doc);
+      return;
     }
+    await pairs.needUntil(doc._id, ahead(deps, NEEDED_FOR_MS));
+  }
+  if (await sample(deps, pair, doc)) result.sampled += 1;
+  else result.without += 1;
+}
+
+/** Waits while another request takes the pair's first sample. */
+async function firstOf(
+  {
+    pairs,
+    clock,
+  }: {
+    pairs: RatePairStore;
+    samples: RateSampleStore;
+    take: Take;
+    stamp: (network: Network) => Promise<LedgerStamp>;
+    /** Whether a product, an open checkout or an account's books use the pair. */
+    isInUse: (pair: Pair) => Promise<boolean>;
+    intervalMs: number;
+    clock: Clock;
+    log: Logger;
+    onDisagreed: () => void;
+  },
+  key: string,
+): Promise<boolean> {
+  for (;;) {
+    const pair = await pairs.byId(key);
+    const isBeingTaken = pair && pair.sampledAt === null && pair.trouble === null;
+    if (!isBeingTaken || clock.nowMs() - pair.openedAt.getTime() > PATIENCE_MS) return false;
+    await clock.sleep(LOOK_EVERY_MS);
   }
 }
 

@@ -11,7 +11,9 @@ import type { Caller, ServiceOf } from './caller.js';
 import type { Commit } from './commit.js';
 import type { Quota } from './quota.js';
 
-export function createApiKeyService(deps: {
+type Service = ServiceOf<Contract['apiKeys']>;
+
+export interface ApiKeyServiceDeps {
   forAccount: ForAccount<'apiKeys'>;
   commit: Commit;
   clock: Clock;
@@ -19,55 +21,23 @@ export function createApiKeyService(deps: {
   /** Of the authentications on this database. */
   rememberedMs?: number;
   quota: Quota;
-}): ServiceOf<Contract['apiKeys']> {
-  const { forAccount, commit, clock, newId, rememberedMs = KEY_REMEMBERED_MS, quota } = deps;
+}
+
+export function createApiKeyService(deps: ApiKeyServiceDeps): Service {
+  const { forAccount, commit, clock, rememberedMs = KEY_REMEMBERED_MS } = deps;
   /** Resolves when no process knows any more what was stored before. Processes know each other's pace, not each other's time. */
   const untilForgotten = () => systemClock.sleep(rememberedMs * 1.2);
-  const make = () => {
-    const key = newApiKey(clock);
-    return { key, kept: { hash: hashApiKey(key), keyMasked: mask(key) } };
-  };
-  /** The end of a key that the caller makes: none outlives the caller's own. An administrator has no key, and no end. */
-  const endFor = async ({ accountId, keyId }: Caller, wanted: Date | null): Promise<Date | null> => {
-    const latest = (await forAccount(accountId).apiKeys.byId(keyId))?.expiresAt ?? null;
-    return latest !== null && (wanted === null || wanted > latest) ? latest : wanted;
-  };
 
   return {
-    async create(caller, { name, scope, expiresAt }) {
-      const { accountId, reservedId } = caller;
-      const { apiKeys } = forAccount(accountId);
-      const { key, kept } = make();
-      const apiKey: ApiKeyDoc = {
-        _id: (reservedId ?? newId)('key'),
-        accountId,
-        name,
-        scope,
-        ...kept,
-        lastUsedAt: null,
-        expiresAt: await endFor(caller, expiresAt ? new Date(expiresAt) : null),
-        sparedCount: 0,
-        createdAt: clock.now(),
-      };
-      // Of a creation that is repeated after a crash the key is there already, told of, and replaced.
-      const isMade = reservedId !== undefined && (await apiKeys.byId(apiKey._id)) !== null;
-      if (isMade) await apiKeys.save(apiKey);
-      else await quota({ caller, subjectId: apiKey._id }, (session) => apiKeys.save(apiKey, session));
-      return { ...toApiKey(apiKey), key };
-    },
-
-    async list({ accountId }, request) {
-      const { apiKeys } = forAccount(accountId);
-      const { items, meta } = await apiKeys.list(request);
-      return { items: items.map(toApiKey), meta };
-    },
+    create: create(deps),
+    list: list(deps),
 
     async rotate(caller, { id }) {
       const { apiKeys } = forAccount(caller.accountId);
       const old = await apiKeys.byId(id);
       if (!old) throw notFound('API key');
-      const { key, kept } = make();
-      const expiresAt = await endFor(caller, old.expiresAt);
+      const { key, kept } = make(deps);
+      const expiresAt = await endFor(deps, caller, old.expiresAt);
       const apiKey = await commit({ caller, subjectId: id }, (session) =>
         apiKeys.replaceKey(id, { ...kept, expiresAt }, session),
       );
@@ -93,6 +63,54 @@ export function createApiKeyService(deps: {
     },
   };
 }
+
+const make = ({ clock }: ApiKeyServiceDeps) => {
+  const key = newApiKey(clock);
+  return { key, kept: { hash: hashApiKey(key), keyMasked: mask(key) } };
+};
+
+/** The end of a key that the caller makes: none outlives the caller's own. An administrator has no key, and no end. */
+const endFor = async (
+  { forAccount }: ApiKeyServiceDeps,
+  { accountId, keyId }: Caller,
+  wanted: Date | null,
+): Promise<Date | null> => {
+  const latest = (await forAccount(accountId).apiKeys.byId(keyId))?.expiresAt ?? null;
+  return latest !== null && (wanted === null || wanted > latest) ? latest : wanted;
+};
+
+const create =
+  (deps: ApiKeyServiceDeps): Service['create'] =>
+  async (caller, { name, scope, expiresAt }) => {
+    const { forAccount, newId, clock, quota } = deps;
+    const { accountId, reservedId } = caller;
+    const { apiKeys } = forAccount(accountId);
+    const { key, kept } = make(deps);
+    const apiKey: ApiKeyDoc = {
+      _id: (reservedId ?? newId)('key'),
+      accountId,
+      name,
+      scope,
+      ...kept,
+      lastUsedAt: null,
+      expiresAt: await endFor(deps, caller, expiresAt ? new Date(expiresAt) : null),
+      sparedCount: 0,
+      createdAt: clock.now(),
+    };
+    // Of a creation that is repeated after a crash the key is there already, told of, and replaced.
+    const isMade = reservedId !== undefined && (await apiKeys.byId(apiKey._id)) !== null;
+    if (isMade) await apiKeys.save(apiKey);
+    else await quota({ caller, subjectId: apiKey._id }, (session) => apiKeys.save(apiKey, session));
+    return { ...toApiKey(apiKey), key };
+  };
+
+const list =
+  ({ forAccount }: ApiKeyServiceDeps): Service['list'] =>
+  async ({ accountId }, request) => {
+    const { apiKeys } = forAccount(accountId);
+    const { items, meta } = await apiKeys.list(request);
+    return { items: items.map(toApiKey), meta };
+  };
 
 const toApiKey = (apiKey: ApiKeyDoc) => ({
   id: apiKey._id,

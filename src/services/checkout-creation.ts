@@ -44,44 +44,7 @@ interface Creation extends Act {
 }
 
 export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Contract['checkouts']>['create'] {
-  const { forAccount, paymentLinks, commit, clock, newId, publicUrl, quotes, rateNeeds } = deps;
-
-  const show = async (facts: CheckoutFacts) =>
-    (await quotes.checkouts(facts.checkout.accountId, [toCheckout(facts, publicUrl)]))[0]!;
-
-  /** What is asked now; null for what is priced in its asset. @throws ApiError `conflict` where what is priced in a currency has no price at the moment */
-  async function quoteOf(accountId: string, terms: CheckoutTerms, until: Date) {
-    const { currency, productId, walletId, assetIssuer, price } = terms;
-    // The books' rate of what a product sells is sampled already.
-    if (!currency && (productId !== null || assetIssuer === null)) return null;
-    const wallet = await forAccount(accountId).wallets.byId(walletId);
-    if (!wallet) return null;
-    await rateNeeds.ofPriced(accountId, terms, wallet.network, until);
-    return currency ? quotes.one(accountId, { ...terms, currency }, wallet.network, price!) : null;
-  }
-
-  /** Makes sure that product and wallet are still there, now that the checkout is stored. @throws ApiError after the checkout was taken back */
-  async function confirm(caller: Caller, checkout: CheckoutDoc): Promise<CheckoutFacts> {
-    const { checkouts, products, wallets } = forAccount(checkout.accountId);
-    const [product, wallet] = await Promise.all([
-      checkout.productId === null ? null : products.byId(checkout.productId),
-      wallets.byId(checkout.walletId),
-    ]);
-    const confirmed = wallet?.active && !wallet.takesCheckouts ? await wallets.takeCheckouts(wallet._id) : wallet;
-    if (confirmed?.active && (product || checkout.productId === null)) return { checkout, product, wallet: confirmed };
-    await commit(takingBack(caller, checkout._id), (session) => checkouts.removeUnpaid([checkout._id], session));
-    if (!product && checkout.productId !== null) throw unknownProduct();
-    throw wallet ? inactiveWallet() : unknownWallet();
-  }
-
-  /** What an earlier run of the request made. */
-  async function shownAgain(caller: Caller, made: CheckoutDoc): Promise<CheckoutFacts> {
-    // Only one that is neither paid nor ended can still be taken back.
-    const isFresh = made.status === 'OPEN' && made.paymentCount === 0;
-    const facts = isFresh ? await confirm(caller, made) : await loadPayable(forAccount(made.accountId), made);
-    if (!facts) throw notFound('checkout');
-    return facts;
-  }
+  const { forAccount, commit, clock, newId, publicUrl } = deps;
 
   /** Checkouts of an account that are made side by side are made together: they meet in the count of their list. */
   const insert = createGroupCommit<Creation, null>((creations) => {
@@ -92,26 +55,19 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
     });
   });
 
-  async function drawMemo(): Promise<string> {
-    for (;;) {
-      const memo = createMemo(clock, 'checkout');
-      if (!(await paymentLinks.hasMemo(memo))) return memo;
-    }
-  }
-
   return async (caller, input) => {
     const { accountId, reservedId, isRepeated, user } = caller;
     const stores = forAccount(accountId);
     const _id = reservedId?.('chk') ?? newId('chk');
     const made = reservedId && (await stores.checkouts.byId(_id));
-    if (made) return show(await shownAgain(caller, made));
+    if (made) return show(deps, await shownAgain(deps, caller, made));
     const terms = await termsOf(stores, input);
     // On a retry the id carries the time of the first attempt.
     const begins = isRepeated ? clock.now() : createdAtOf(_id);
     const expiresAt = new Date(input.expiresAt ?? begins.getTime() + DEFAULT_LIFETIME_MS);
-    const quote = await quoteOf(accountId, terms, expiresAt);
+    const quote = await quoteOf(deps, accountId, terms, expiresAt);
     for (;;) {
-      const named = { _id, accountId, slug: createSlug(clock), memo: await drawMemo() };
+      const named = { _id, accountId, slug: createSlug(clock), memo: await drawMemo(deps) };
       const checkout = { ...newCheckout(named, terms, input, expiresAt), ...(user ? { soldBy: user.id } : {}) };
       try {
         await insert(accountId, { caller, subjectId: _id, checkout });
@@ -119,10 +75,63 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
         if (error instanceof Taken) continue;
         throw error;
       }
-      const shown = toCheckout(await confirm(caller, checkout), publicUrl);
+      const shown = toCheckout(await confirm(deps, caller, checkout), publicUrl);
       return quote ? withQuote(shown, quote) : shown;
     }
   };
+}
+
+const show = async ({ quotes, publicUrl }: CheckoutCreationDeps, facts: CheckoutFacts) =>
+  (await quotes.checkouts(facts.checkout.accountId, [toCheckout(facts, publicUrl)]))[0]!;
+
+/** What is asked now; null for what is priced in its asset. @throws ApiError `conflict` where what is priced in a currency has no price at the moment */
+async function quoteOf(
+  { forAccount, rateNeeds, quotes }: CheckoutCreationDeps,
+  accountId: string,
+  terms: CheckoutTerms,
+  until: Date,
+) {
+  const { currency, productId, walletId, assetIssuer, price } = terms;
+  // The books' rate of what a product sells is sampled already.
+  if (!currency && (productId !== null || assetIssuer === null)) return null;
+  const wallet = await forAccount(accountId).wallets.byId(walletId);
+  if (!wallet) return null;
+  await rateNeeds.ofPriced(accountId, terms, wallet.network, until);
+  return currency ? quotes.one(accountId, { ...terms, currency }, wallet.network, price!) : null;
+}
+
+/** Makes sure that product and wallet are still there, now that the checkout is stored. @throws ApiError after the checkout was taken back */
+async function confirm(
+  { forAccount, commit }: CheckoutCreationDeps,
+  caller: Caller,
+  checkout: CheckoutDoc,
+): Promise<CheckoutFacts> {
+  const { checkouts, products, wallets } = forAccount(checkout.accountId);
+  const [product, wallet] = await Promise.all([
+    checkout.productId === null ? null : products.byId(checkout.productId),
+    wallets.byId(checkout.walletId),
+  ]);
+  const confirmed = wallet?.active && !wallet.takesCheckouts ? await wallets.takeCheckouts(wallet._id) : wallet;
+  if (confirmed?.active && (product || checkout.productId === null)) return { checkout, product, wallet: confirmed };
+  await commit(takingBack(caller, checkout._id), (session) => checkouts.removeUnpaid([checkout._id], session));
+  if (!product && checkout.productId !== null) throw unknownProduct();
+  throw wallet ? inactiveWallet() : unknownWallet();
+}
+
+/** What an earlier run of the request made. */
+async function shownAgain(deps: CheckoutCreationDeps, caller: Caller, made: CheckoutDoc): Promise<CheckoutFacts> {
+  // Only one that is neither paid nor ended can still be taken back.
+  const isFresh = made.status === 'OPEN' && made.paymentCount === 0;
+  const facts = isFresh ? await confirm(deps, caller, made) : await loadPayable(deps.forAccount(made.accountId), made);
+  if (!facts) throw notFound('checkout');
+  return facts;
+}
+
+async function drawMemo({ clock, paymentLinks }: CheckoutCreationDeps): Promise<string> {
+  for (;;) {
+    const memo = createMemo(clock, 'checkout');
+    if (!(await paymentLinks.hasMemo(memo))) return memo;
+  }
 }
 
 /** Its creation was told of, and so is that it did not stay. */

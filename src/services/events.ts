@@ -15,88 +15,111 @@ const NUMBERING_POLL_MS = 20;
 
 type ListInput = ParsedInputOf<Contract['events']['list']>;
 
-export function createEventService(deps: {
+type Service = ServiceOf<Contract['events']>;
+
+export interface EventServiceDeps {
   forAccount: ForAccount<'events' | 'eventCounters'>;
   tail: EventTail;
   /** Wakes the sequencer of this process, if it has one. */
   eventsStored: () => void;
   clock: Clock;
-}): ServiceOf<Contract['events']> {
-  const { forAccount, tail, eventsStored, clock } = deps;
+}
 
-  /** Lists show numbered events only: whoever has seen a payment finds its events too. */
-  async function numbered(events: AccountEvents): Promise<void> {
-    const newest = await events.newestUnnumbered();
-    if (newest === null) return;
-    eventsStored();
-    const giveUpMs = clock.nowMs() + NUMBERING_MS;
-    do await clock.sleep(NUMBERING_POLL_MS);
-    while ((await events.newestUnnumbered(newest)) !== null && clock.nowMs() < giveUpMs);
-  }
-
-  async function listAfter(caller: Caller, after: number, { wait = 0, pageSize, type, paymentId }: ListInput) {
-    const { events } = forAccount(caller.accountId);
-    const read = () => events.after(after, pageSize + 1, { type, subjectId: paymentId });
-    if (wait === 0) await numbered(events);
-    const found = wait === 0 ? await read() : await waitFor(caller, after, wait, read);
-    const items = found.slice(0, pageSize).map(toEvent);
-    return { items, meta: { after: items.at(-1)?.sequence ?? after, hasMore: found.length > pageSize } };
-  }
-
-  /** Reads again with every new event of the account, until something fits, the time is over, or nobody waits any more. */
-  async function waitFor(caller: Caller, after: number, seconds: number, read: () => Promise<EventDoc[]>) {
-    const waiter = tail.enter(caller);
-    const done = new AbortController();
-    let isLate = false;
-    void clock.sleep(seconds * 1000, done.signal).then(() => {
-      isLate = true;
-      waiter.wake();
-    });
-    try {
-      for (let seen = after; ; ) {
-        const known = waiter.known();
-        const found = await read();
-        waiter.throwIfKeyEnded();
-        if (found.length > 0 || isLate || waiter.isOver()) return found;
-        seen = Math.max(seen, known);
-        await waiter.until(seen);
-      }
-    } finally {
-      done.abort();
-      waiter.leave();
-    }
-  }
-
+export function createEventService(deps: EventServiceDeps): Service {
   return {
-    async list(caller, input) {
-      // The type of the meta says why: `events.list` in the contract.
-      if (input.after !== undefined) return listAfter(caller, input.after, input) as never;
-      const { page = 1, pageSize, paymentId, createdFrom, createdTo, type, order = 'desc' } = input;
-      const { events } = forAccount(caller.accountId);
-      await numbered(events);
-      const { items, meta } = await events.list(
-        {
-          type,
-          order,
-          subjectId: paymentId,
-          createdFrom: createdFrom === undefined ? undefined : new Date(createdFrom),
-          createdTo: createdTo === undefined ? undefined : new Date(createdTo),
-        },
-        { page, pageSize },
-      );
-      return { items: items.map(toEvent), meta };
-    },
-
-    async stream(caller, { after, lastEventId = '' }) {
-      const from =
-        lastEventId === '' ? (after ?? (await forAccount(caller.accountId).eventCounters.last())) : Number(lastEventId);
-      return tail.stream(caller, from);
-    },
-
-    async get({ accountId }, { id }) {
-      const event = await forAccount(accountId).events.byId(id);
-      if (!event) throw notFound('event');
-      return toEvent(event);
-    },
+    list: list(deps),
+    stream: stream(deps),
+    get: get(deps),
   };
 }
+
+/** Lists show numbered events only: whoever has seen a payment finds its events too. */
+async function numbered({ eventsStored, clock }: EventServiceDeps, events: AccountEvents): Promise<void> {
+  const newest = await events.newestUnnumbered();
+  if (newest === null) return;
+  eventsStored();
+  const giveUpMs = clock.nowMs() + NUMBERING_MS;
+  do await clock.sleep(NUMBERING_POLL_MS);
+  while ((await events.newestUnnumbered(newest)) !== null && clock.nowMs() < giveUpMs);
+}
+
+async function listAfter(
+  deps: EventServiceDeps,
+  caller: Caller,
+  after: number,
+  { wait = 0, pageSize, type, paymentId }: ListInput,
+) {
+  const { events } = deps.forAccount(caller.accountId);
+  const read = () => events.after(after, pageSize + 1, { type, subjectId: paymentId });
+  if (wait === 0) await numbered(deps, events);
+  const found = wait === 0 ? await read() : await waitFor(deps, caller, after, wait, read);
+  const items = found.slice(0, pageSize).map(toEvent);
+  return { items, meta: { after: items.at(-1)?.sequence ?? after, hasMore: found.length > pageSize } };
+}
+
+/** Reads again with every new event of the account, until something fits, the time is over, or nobody waits any more. */
+async function waitFor(
+  { tail, clock }: EventServiceDeps,
+  caller: Caller,
+  after: number,
+  seconds: number,
+  read: () => Promise<EventDoc[]>,
+) {
+  const waiter = tail.enter(caller);
+  const done = new AbortController();
+  let isLate = false;
+  void clock.sleep(seconds * 1000, done.signal).then(() => {
+    isLate = true;
+    waiter.wake();
+  });
+  try {
+    for (let seen = after; ; ) {
+      const known = waiter.known();
+      const found = await read();
+      waiter.throwIfKeyEnded();
+      if (found.length > 0 || isLate || waiter.isOver()) return found;
+      seen = Math.max(seen, known);
+      await waiter.until(seen);
+    }
+  } finally {
+    done.abort();
+    waiter.leave();
+  }
+}
+
+const list =
+  (deps: EventServiceDeps): Service['list'] =>
+  async (caller, input) => {
+    // The type of the meta says why: `events.list` in the contract.
+    if (input.after !== undefined) return listAfter(deps, caller, input.after, input) as never;
+    const { page = 1, pageSize, paymentId, createdFrom, createdTo, type, order = 'desc' } = input;
+    const { events } = deps.forAccount(caller.accountId);
+    await numbered(deps, events);
+    const { items, meta } = await events.list(
+      {
+        type,
+        order,
+        subjectId: paymentId,
+        createdFrom: createdFrom === undefined ? undefined : new Date(createdFrom),
+        createdTo: createdTo === undefined ? undefined : new Date(createdTo),
+      },
+      { page, pageSize },
+    );
+    return { items: items.map(toEvent), meta };
+  };
+
+const stream =
+  ({ forAccount, tail }: EventServiceDeps): Service['stream'] =>
+  async (caller, { after, lastEventId = '' }) => {
+    const from =
+      lastEventId === '' ? (after ?? (await forAccount(caller.accountId).eventCounters.last())) : Number(lastEventId);
+    return tail.stream(caller, from);
+  };
+
+const get =
+  ({ forAccount }: EventServiceDeps): Service['get'] =>
+  async ({ accountId }, { id }) => {
+    const event = await forAccount(accountId).events.byId(id);
+    if (!event) throw notFound('event');
+    return toEvent(event);
+  };

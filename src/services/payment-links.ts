@@ -38,7 +38,9 @@ interface Creation extends Act {
   link: PaymentLinkDoc;
 }
 
-export function createPaymentLinkService(deps: {
+type Service = ServiceOf<Contract['paymentLinks']>;
+
+export interface PaymentLinkServiceDeps {
   forAccount: ForAccount<'paymentLinks' | 'products' | 'wallets'>;
   commit: Commit;
   stamper: LedgerStamper;
@@ -47,38 +49,10 @@ export function createPaymentLinkService(deps: {
   publicUrl: string;
   payUri: PayUri;
   quotes: Quotes;
-}): ServiceOf<Contract['paymentLinks']> {
-  const { forAccount, commit, stamper, clock, newId, publicUrl, payUri, quotes } = deps;
+}
 
-  /** With what each asks now. */
-  async function quoted(accountId: string, links: readonly PaymentLink[], products: readonly ProductDoc[]) {
-    const priced = products.filter(({ currency }) => currency);
-    if (priced.length === 0) return [...links];
-    const wallets = await forAccount(accountId).wallets.byIds([...new Set(priced.map(({ walletId }) => walletId))]);
-    const networkOf = new Map(wallets.map(({ _id, network }) => [_id, network]));
-    const byId = new Map(priced.map((product) => [product._id, product]));
-    return quotes.links(accountId, links, (link) => {
-      const product = byId.get(link.product.id);
-      const network = product && networkOf.get(product.walletId);
-      return network && { product, network };
-    });
-  }
-
-  const show = async (link: PaymentLinkDoc, product: ProductDoc) =>
-    (await quoted(link.accountId, [toPaymentLink(link, product, publicUrl)], [product]))[0]!;
-
-  const productOf = async (link: PaymentLinkDoc): Promise<ProductDoc> => {
-    const product = await forAccount(link.accountId).products.byId(link.productId);
-    if (!product) throw notFound('payment link');
-    return product;
-  };
-
-  /** What the link sells, and the wallet that it is paid to. */
-  async function soldBy(link: PaymentLinkDoc): Promise<WithWallet> {
-    const sold = await withWallet(await productOf(link), forAccount(link.accountId));
-    if (!sold) throw notFound('payment link');
-    return sold;
-  }
+export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service {
+  const { forAccount, commit, clock, newId } = deps;
 
   /** Links of an account that are made side by side are made together: they meet in the product's count. */
   const insert = createGroupCommit<Creation, ProductDoc>((creations) => {
@@ -102,7 +76,7 @@ export function createPaymentLinkService(deps: {
       const { paymentLinks } = forAccount(accountId);
       const _id = reservedId?.('link') ?? newId('link');
       const made = reservedId && (await paymentLinks.byId(_id));
-      if (made) return show(made, await productOf(made));
+      if (made) return show(deps, made, await productOf(deps, made));
       for (;;) {
         const link: PaymentLinkDoc = {
           _id,
@@ -119,92 +93,144 @@ export function createPaymentLinkService(deps: {
         };
         try {
           const product = await insert(accountId, { caller, subjectId: _id, link });
-          return show(link, product);
+          return show(deps, link, product);
         } catch (error) {
           if (!(error instanceof Taken)) throw error;
         }
       }
     },
-
-    async list({ accountId }, { search, productId, active, ...request }) {
-      const { paymentLinks, products } = forAccount(accountId);
-      const found = search ? { text: search, productIds: await idsOfNamed(search, products) } : undefined;
-      const { items, meta } = await paymentLinks.list({ productId, active, search: found }, request);
-      const used = await products.byIds([...new Set(items.map((link) => link.productId))]);
-      const productById = new Map(used.map((product) => [product._id, product]));
-      const shown = items.flatMap((link) => {
-        const product = productById.get(link.productId);
-        // A link whose product was deleted between the two reads is gone as well.
-        return product ? [toPaymentLink(link, product, publicUrl)] : [];
-      });
-      return { items: await quoted(accountId, shown, used), meta };
-    },
-
-    async get({ accountId }, { id }) {
-      const { paymentLinks } = forAccount(accountId);
-      const link = await paymentLinks.byId(id);
-      if (!link) throw notFound('payment link');
-      return show(link, await productOf(link));
-    },
-
-    async instructions({ accountId }, { id, amount }) {
-      const { paymentLinks } = forAccount(accountId);
-      const link = await paymentLinks.byId(id);
-      if (!link) throw notFound('payment link');
-      const { product, wallet } = await soldBy(link);
-      const asked = amountToPay(product, amount || null);
-      if (!link.active) throw conflict('This payment link is inactive.');
-      if (!product.active) throw conflict('The product of this payment link is inactive.');
-      if (!wallet.active) throw conflict('The wallet of this payment link is inactive.');
-      const due = asked === null ? null : await quotes.asked(accountId, product, wallet.network, asked);
-      return toInstructions(
-        {
-          address: wallet.address,
-          network: wallet.network,
-          memo: link.memo,
-          asset: { code: product.assetCode, issuer: product.assetIssuer },
-          amount: due,
-          pageUrl: toPaymentLink(link, product, publicUrl).url,
-        },
-        payUri,
-      );
-    },
-
-    async update(caller, { id, active, name }) {
-      const { paymentLinks } = forAccount(caller.accountId);
-      const before = await paymentLinks.byId(id);
-      if (!before) throw notFound('payment link');
-      const { product, wallet } = await soldBy(before);
-      const switched = active !== undefined && active !== before.active;
-      const renamed = name !== undefined && name !== before.name;
-      if (!switched && !renamed) return show(before, product);
-      if (switched && before.history.length > MAX_SWITCHES) {
-        throw conflict(`This payment link was switched on or off ${MAX_SWITCHES} times: make another one.`);
-      }
-      const stamp = switched ? await stamper.stamp(wallet.network) : null;
-      await commit({ caller, subjectId: id }, async (session) => {
-        if (renamed) await paymentLinks.rename(before, name, session);
-        if (stamp) await paymentLinks.setActive(id, !before.active, stamp, session);
-      });
-      const after = await paymentLinks.byId(id);
-      if (!after) throw notFound('payment link');
-      return show(after, product);
-    },
-
-    async delete(caller, { id }) {
-      const { paymentLinks, products } = forAccount(caller.accountId);
-      await commit({ caller, subjectId: id }, async (session) => {
-        const link = await paymentLinks.byId(id, session);
-        if (!link) throw notFound('payment link');
-        if (!(await paymentLinks.removeUnpaid(id, session))) {
-          throw conflict('This payment link has payments: make it inactive instead.');
-        }
-        await products.countLinks(new Map([[link.productId, -1]]), session);
-      });
-      return { id, deleted: true };
-    },
+    list: list(deps),
+    get: get(deps),
+    instructions: instructions(deps),
+    update: update(deps),
+    delete: remove(deps),
   };
 }
+
+/** With what each asks now. */
+async function quoted(
+  { forAccount, quotes }: PaymentLinkServiceDeps,
+  accountId: string,
+  links: readonly PaymentLink[],
+  products: readonly ProductDoc[],
+) {
+  const priced = products.filter(({ currency }) => currency);
+  if (priced.length === 0) return [...links];
+  const wallets = await forAccount(accountId).wallets.byIds([...new Set(priced.map(({ walletId }) => walletId))]);
+  const networkOf = new Map(wallets.map(({ _id, network }) => [_id, network]));
+  const byId = new Map(priced.map((product) => [product._id, product]));
+  return quotes.links(accountId, links, (link) => {
+    const product = byId.get(link.product.id);
+    const network = product && networkOf.get(product.walletId);
+    return network && { product, network };
+  });
+}
+
+const show = async (deps: PaymentLinkServiceDeps, link: PaymentLinkDoc, product: ProductDoc) =>
+  (await quoted(deps, link.accountId, [toPaymentLink(link, product, deps.publicUrl)], [product]))[0]!;
+
+const productOf = async ({ forAccount }: PaymentLinkServiceDeps, link: PaymentLinkDoc): Promise<ProductDoc> => {
+  const product = await forAccount(link.accountId).products.byId(link.productId);
+  if (!product) throw notFound('payment link');
+  return product;
+};
+
+/** What the link sells, and the wallet that it is paid to. */
+async function soldBy(deps: PaymentLinkServiceDeps, link: PaymentLinkDoc): Promise<WithWallet> {
+  const sold = await withWallet(await productOf(deps, link), deps.forAccount(link.accountId));
+  if (!sold) throw notFound('payment link');
+  return sold;
+}
+
+const list =
+  (deps: PaymentLinkServiceDeps): Service['list'] =>
+  async ({ accountId }, { search, productId, active, ...request }) => {
+    const { paymentLinks, products } = deps.forAccount(accountId);
+    const found = search ? { text: search, productIds: await idsOfNamed(search, products) } : undefined;
+    const { items, meta } = await paymentLinks.list({ productId, active, search: found }, request);
+    const used = await products.byIds([...new Set(items.map((link) => link.productId))]);
+    const productById = new Map(used.map((product) => [product._id, product]));
+    const shown = items.flatMap((link) => {
+      const product = productById.get(link.productId);
+      // A link whose product was deleted between the two reads is gone as well.
+      return product ? [toPaymentLink(link, product, deps.publicUrl)] : [];
+    });
+    return { items: await quoted(deps, accountId, shown, used), meta };
+  };
+
+const get =
+  (deps: PaymentLinkServiceDeps): Service['get'] =>
+  async ({ accountId }, { id }) => {
+    const { paymentLinks } = deps.forAccount(accountId);
+    const link = await paymentLinks.byId(id);
+    if (!link) throw notFound('payment link');
+    return show(deps, link, await productOf(deps, link));
+  };
+
+const instructions =
+  (deps: PaymentLinkServiceDeps): Service['instructions'] =>
+  async ({ accountId }, { id, amount }) => {
+    const { forAccount, quotes, publicUrl, payUri } = deps;
+    const { paymentLinks } = forAccount(accountId);
+    const link = await paymentLinks.byId(id);
+    if (!link) throw notFound('payment link');
+    const { product, wallet } = await soldBy(deps, link);
+    const asked = amountToPay(product, amount || null);
+    if (!link.active) throw conflict('This payment link is inactive.');
+    if (!product.active) throw conflict('The product of this payment link is inactive.');
+    if (!wallet.active) throw conflict('The wallet of this payment link is inactive.');
+    const due = asked === null ? null : await quotes.asked(accountId, product, wallet.network, asked);
+    return toInstructions(
+      {
+        address: wallet.address,
+        network: wallet.network,
+        memo: link.memo,
+        asset: { code: product.assetCode, issuer: product.assetIssuer },
+        amount: due,
+        pageUrl: toPaymentLink(link, product, publicUrl).url,
+      },
+      payUri,
+    );
+  };
+
+const update =
+  (deps: PaymentLinkServiceDeps): Service['update'] =>
+  async (caller, { id, active, name }) => {
+    const { forAccount, stamper, commit } = deps;
+    const { paymentLinks } = forAccount(caller.accountId);
+    const before = await paymentLinks.byId(id);
+    if (!before) throw notFound('payment link');
+    const { product, wallet } = await soldBy(deps, before);
+    const switched = active !== undefined && active !== before.active;
+    const renamed = name !== undefined && name !== before.name;
+    if (!switched && !renamed) return show(deps, before, product);
+    if (switched && before.history.length > MAX_SWITCHES) {
+      throw conflict(`This payment link was switched on or off ${MAX_SWITCHES} times: make another one.`);
+    }
+    const stamp = switched ? await stamper.stamp(wallet.network) : null;
+    await commit({ caller, subjectId: id }, async (session) => {
+      if (renamed) await paymentLinks.rename(before, name, session);
+      if (stamp) await paymentLinks.setActive(id, !before.active, stamp, session);
+    });
+    const after = await paymentLinks.byId(id);
+    if (!after) throw notFound('payment link');
+    return show(deps, after, product);
+  };
+
+const remove =
+  ({ forAccount, commit }: PaymentLinkServiceDeps): Service['delete'] =>
+  async (caller, { id }) => {
+    const { paymentLinks, products } = forAccount(caller.accountId);
+    await commit({ caller, subjectId: id }, async (session) => {
+      const link = await paymentLinks.byId(id, session);
+      if (!link) throw notFound('payment link');
+      if (!(await paymentLinks.removeUnpaid(id, session))) {
+        throw conflict('This payment link has payments: make it inactive instead.');
+      }
+      await products.countLinks(new Map([[link.productId, -1]]), session);
+    });
+    return { id, deleted: true };
+  };
 
 /** The price of a FIXED product, or what the payer has chosen to pay for a CUSTOM one: canonical, null while nothing is chosen. */
 function amountToPay(product: ProductDoc, asked: string | null): string | null {

@@ -90,7 +90,9 @@ export function faultOfAssignment(found: Payable | null, ids: Assigned, payment:
   return { path, message, code: 'not_allowed' };
 }
 
-export function createPaymentService(deps: {
+type Service = ServiceOf<Contract['payments']>;
+
+export interface PaymentServiceDeps {
   forAccount: ForAccount<'payments' | 'refunds' | 'paymentLinks' | 'checkouts' | 'products' | 'wallets'>;
   settle: Settle;
   commit: Commit;
@@ -101,134 +103,160 @@ export function createPaymentService(deps: {
   bookByHash: BookByHash;
   loadRates: LoadRates;
   quotes: Quotes;
-}): ServiceOf<Contract['payments']> {
-  const { forAccount, settle, commit, eventsStored, clock, payUri, bookByHash, loadRates, quotes } = deps;
+}
 
-  const show = async (payment: PaymentDoc) =>
-    toPayment(
-      payment,
-      (payment.productId && (await forAccount(payment.accountId).products.byId(payment.productId))) || null,
-    );
-
-  /** What so much of the payment's currency is in its asset now. @throws ApiError */
-  async function worthNow(payment: PaymentDoc, value: string): Promise<string> {
-    if (!payment.value) throw conflict('This payment has no value in a currency.');
-    const { currency } = payment.value;
-    const [fault] = minorDigitErrors(currency, { value });
-    if (fault) throw badRequest(`value: ${fault.message}`);
-    return quotes.asked(payment.accountId, { ...payment, currency }, payment.network, value);
-  }
-
+export function createPaymentService(deps: PaymentServiceDeps): Service {
   return {
-    async list(caller, { page, pageSize, ...filter }) {
-      const { payments, products } = forAccount(caller.accountId);
-      const wanted = { ...filterOf(filter), soldBy: onlySeller(caller) };
-      const { items, meta } = await payments.list(wanted, { page, pageSize });
-      return { items: await withProducts(items, products), meta };
-    },
-
-    async get(caller, { id }) {
-      const payment = await forAccount(caller.accountId).payments.byId(id);
-      const seller = onlySeller(caller);
-      if (!payment || (seller !== undefined && payment.soldBy !== seller)) throw notFound('payment');
-      return show(payment);
-    },
-
-    async accept(caller, { id }) {
-      const { accountId, isRepeated } = caller;
-      const stores = forAccount(accountId);
-      const accepted = await commit({ caller, subjectId: id }, async (session) => {
-        const before = await stores.payments.byId(id, session);
-        if (!before) throw notFound('payment');
-        if (isRepeated && before.status === 'COMPLETED') return before;
-        const found = await payableOf(stores, before, session);
-        const payable = found?.checkout ? { ...found, checkout: takenBy(found.checkout, before, clock.now()) } : found;
-        const after = await stores.payments.judge(
-          id,
-          ['UNDERPAID', 'REJECTED'],
-          { status: 'COMPLETED', reason: null, needsDecision: false },
-          session,
-        );
-        if (!after)
-          throw conflict(`Only an UNDERPAID or REJECTED payment can be accepted; this one is ${before.status}.`);
-        if (!payable) throw new Error(`payment ${id} has no link or checkout`);
-        await settle([{ payable, statusBefore: found?.checkout?.status, payments: [{ before, after }] }], session);
-        return after;
-      });
-      eventsStored();
-      return show(accepted);
-    },
-
-    async assign(caller, { id, paymentLinkId, checkoutId }) {
-      const { accountId, isRepeated } = caller;
-      const stores = forAccount(accountId);
-      const ids = { paymentLinkId, checkoutId };
-      const assigned = await commit({ caller, subjectId: id }, async (session) => {
-        const before = await stores.payments.byId(id, session);
-        const found = await findAssigned(stores, ids, before, session);
-        // The body's faults come before what the path points at.
-        if (!found) throw invalid(noSuchIn(ids));
-        if (!before) throw notFound('payment');
-        const isTheirs = checkoutId ? before.checkoutId === checkoutId : before.paymentLinkId === paymentLinkId;
-        if (isRepeated && isTheirs) return before;
-        const fault = faultOfAssignment(found, ids, before);
-        if (fault) throw invalid(fault);
-        const close = closeOf(before);
-        const asked = pairsOf(found).map((pair) => ({ accountId, pair, close }));
-        const rates = await loadRates(asked, session);
-        const ratesFor = (pair: Pair) => rates({ accountId, pair, close });
-        const { verdict, payable } = judgeAssigned(found, before, ratesFor, clock.now());
-        const after = await stores.payments.judge(id, ['UNMATCHED'], toJudgedFields(verdict, before, payable), session);
-        if (!after) throw conflict(`Only an UNMATCHED payment can be assigned; this one is ${before.status}.`);
-        const change = { payable, statusBefore: found.checkout?.status, payments: [{ before, after }] };
-        return (await settle([change], session)) ? (await stores.payments.byId(id, session))! : after;
-      });
-      eventsStored();
-      return show(assigned);
-    },
-
-    async dismiss(caller, { id, note }) {
-      const stores = forAccount(caller.accountId);
-      const dismissal = { at: clock.now(), note: note ?? null };
-      const dismissed = await commit({ caller, subjectId: id }, async (session) => {
-        const after = await stores.payments.dismiss(id, dismissal, session);
-        if (after) return after;
-        const before = await stores.payments.byId(id, session);
-        if (!before) throw notFound('payment');
-        if (!before.dismissal) throw conflict('Nothing is to be decided about this payment.');
-        return before;
-      });
-      return show(dismissed);
-    },
-
-    async addRefund(caller, { id, transactionHash }) {
-      const { payments, refunds } = forAccount(caller.accountId);
-      const payment = await payments.byId(id);
-      if (!payment) throw notFound('payment');
-      const booked = await refunds.ofTransaction(transactionHash);
-      if (booked.some(({ paymentId }) => paymentId === id)) return show(payment);
-      const outcome = await bookByHash(payment, transactionHash, (work) => commit({ caller, subjectId: id }, work));
-      if (outcome === 'ledger_away') throw unavailable('The ledger cannot be asked now: try again later.');
-      // What gives back other payments of the payer is booked there.
-      eventsStored();
-      if (outcome !== 'booked') throw conflict(REFUND_REFUSALS[outcome]);
-      return show((await payments.byId(id))!);
-    },
-
-    async refund({ accountId }, { id, amount, value }) {
-      const { payments, paymentLinks, checkouts } = forAccount(accountId);
-      const payment = await payments.byId(id);
-      if (!payment) throw notFound('payment');
-      const paidFor = payment.paymentLinkId
-        ? await paymentLinks.byId(payment.paymentLinkId)
-        : payment.checkoutId
-          ? await checkouts.byId(payment.checkoutId)
-          : null;
-      const part = value === undefined ? amount : await worthNow(payment, value);
-      return refundRequestOf(payment, paidFor?.memo ?? null, part, payUri);
-    },
+    list: list(deps),
+    get: get(deps),
+    accept: accept(deps),
+    assign: assign(deps),
+    dismiss: dismiss(deps),
+    addRefund: addRefund(deps),
+    refund: refund(deps),
   };
 }
+
+const show = async ({ forAccount }: PaymentServiceDeps, payment: PaymentDoc) =>
+  toPayment(
+    payment,
+    (payment.productId && (await forAccount(payment.accountId).products.byId(payment.productId))) || null,
+  );
+
+/** What so much of the payment's currency is in its asset now. @throws ApiError */
+async function worthNow({ quotes }: PaymentServiceDeps, payment: PaymentDoc, value: string): Promise<string> {
+  if (!payment.value) throw conflict('This payment has no value in a currency.');
+  const { currency } = payment.value;
+  const [fault] = minorDigitErrors(currency, { value });
+  if (fault) throw badRequest(`value: ${fault.message}`);
+  return quotes.asked(payment.accountId, { ...payment, currency }, payment.network, value);
+}
+
+const list =
+  ({ forAccount }: PaymentServiceDeps): Service['list'] =>
+  async (caller, { page, pageSize, ...filter }) => {
+    const { payments, products } = forAccount(caller.accountId);
+    const wanted = { ...filterOf(filter), soldBy: onlySeller(caller) };
+    const { items, meta } = await payments.list(wanted, { page, pageSize });
+    return { items: await withProducts(items, products), meta };
+  };
+
+const get =
+  (deps: PaymentServiceDeps): Service['get'] =>
+  async (caller, { id }) => {
+    const payment = await deps.forAccount(caller.accountId).payments.byId(id);
+    const seller = onlySeller(caller);
+    if (!payment || (seller !== undefined && payment.soldBy !== seller)) throw notFound('payment');
+    return show(deps, payment);
+  };
+
+const accept =
+  (deps: PaymentServiceDeps): Service['accept'] =>
+  async (caller, { id }) => {
+    const { forAccount, commit, clock, settle, eventsStored } = deps;
+    const { accountId, isRepeated } = caller;
+    const stores = forAccount(accountId);
+    const accepted = await commit({ caller, subjectId: id }, async (session) => {
+      const before = await stores.payments.byId(id, session);
+      if (!before) throw notFound('payment');
+      if (isRepeated && before.status === 'COMPLETED') return before;
+      const found = await payableOf(stores, before, session);
+      const payable = found?.checkout ? { ...found, checkout: takenBy(found.checkout, before, clock.now()) } : found;
+      const after = await stores.payments.judge(
+        id,
+        ['UNDERPAID', 'REJECTED'],
+        { status: 'COMPLETED', reason: null, needsDecision: false },
+        session,
+      );
+      if (!after)
+        throw conflict(`Only an UNDERPAID or REJECTED payment can be accepted; this one is ${before.status}.`);
+      if (!payable) throw new Error(`payment ${id} has no link or checkout`);
+      await settle([{ payable, statusBefore: found?.checkout?.status, payments: [{ before, after }] }], session);
+      return after;
+    });
+    eventsStored();
+    return show(deps, accepted);
+  };
+
+const assign =
+  (deps: PaymentServiceDeps): Service['assign'] =>
+  async (caller, { id, paymentLinkId, checkoutId }) => {
+    const { forAccount, commit, loadRates, clock, settle, eventsStored } = deps;
+    const { accountId, isRepeated } = caller;
+    const stores = forAccount(accountId);
+    const ids = { paymentLinkId, checkoutId };
+    const assigned = await commit({ caller, subjectId: id }, async (session) => {
+      const before = await stores.payments.byId(id, session);
+      const found = await findAssigned(stores, ids, before, session);
+      // The body's faults come before what the path points at.
+      if (!found) throw invalid(noSuchIn(ids));
+      if (!before) throw notFound('payment');
+      const isTheirs = checkoutId ? before.checkoutId === checkoutId : before.paymentLinkId === paymentLinkId;
+      if (isRepeated && isTheirs) return before;
+      const fault = faultOfAssignment(found, ids, before);
+      if (fault) throw invalid(fault);
+      const close = closeOf(before);
+      const asked = pairsOf(found).map((pair) => ({ accountId, pair, close }));
+      const rates = await loadRates(asked, session);
+      const ratesFor = (pair: Pair) => rates({ accountId, pair, close });
+      const { verdict, payable } = judgeAssigned(found, before, ratesFor, clock.now());
+      const after = await stores.payments.judge(id, ['UNMATCHED'], toJudgedFields(verdict, before, payable), session);
+      if (!after) throw conflict(`Only an UNMATCHED payment can be assigned; this one is ${before.status}.`);
+      const change = { payable, statusBefore: found.checkout?.status, payments: [{ before, after }] };
+      return (await settle([change], session)) ? (await stores.payments.byId(id, session))! : after;
+    });
+    eventsStored();
+    return show(deps, assigned);
+  };
+
+const dismiss =
+  (deps: PaymentServiceDeps): Service['dismiss'] =>
+  async (caller, { id, note }) => {
+    const { forAccount, clock, commit } = deps;
+    const stores = forAccount(caller.accountId);
+    const dismissal = { at: clock.now(), note: note ?? null };
+    const dismissed = await commit({ caller, subjectId: id }, async (session) => {
+      const after = await stores.payments.dismiss(id, dismissal, session);
+      if (after) return after;
+      const before = await stores.payments.byId(id, session);
+      if (!before) throw notFound('payment');
+      if (!before.dismissal) throw conflict('Nothing is to be decided about this payment.');
+      return before;
+    });
+    return show(deps, dismissed);
+  };
+
+const addRefund =
+  (deps: PaymentServiceDeps): Service['addRefund'] =>
+  async (caller, { id, transactionHash }) => {
+    const { forAccount, bookByHash, commit, eventsStored } = deps;
+    const { payments, refunds } = forAccount(caller.accountId);
+    const payment = await payments.byId(id);
+    if (!payment) throw notFound('payment');
+    const booked = await refunds.ofTransaction(transactionHash);
+    if (booked.some(({ paymentId }) => paymentId === id)) return show(deps, payment);
+    const outcome = await bookByHash(payment, transactionHash, (work) => commit({ caller, subjectId: id }, work));
+    if (outcome === 'ledger_away') throw unavailable('The ledger cannot be asked now: try again later.');
+    // What gives back other payments of the payer is booked there.
+    eventsStored();
+    if (outcome !== 'booked') throw conflict(REFUND_REFUSALS[outcome]);
+    return show(deps, (await payments.byId(id))!);
+  };
+
+const refund =
+  (deps: PaymentServiceDeps): Service['refund'] =>
+  async ({ accountId }, { id, amount, value }) => {
+    const { payments, paymentLinks, checkouts } = deps.forAccount(accountId);
+    const payment = await payments.byId(id);
+    if (!payment) throw notFound('payment');
+    const paidFor = payment.paymentLinkId
+      ? await paymentLinks.byId(payment.paymentLinkId)
+      : payment.checkoutId
+        ? await checkouts.byId(payment.checkoutId)
+        : null;
+    const part = value === undefined ? amount : await worthNow(deps, payment, value);
+    return refundRequestOf(payment, paidFor?.memo ?? null, part, deps.payUri);
+  };
 
 /** What a wallet pays to give back what is left of the payment, or a part of that. @param memo of its link or checkout
  *  @throws ApiError `conflict` where nothing is left, `bad_request` for a part that is more */

@@ -69,7 +69,9 @@ interface Creation extends Act {
 
 const unknownWallet = () => invalid(NO_SUCH.wallet);
 
-export function createProductService(deps: {
+type Service = ServiceOf<Contract['products']>;
+
+export interface ProductServiceDeps {
   forAccount: ForAccount<'products' | 'wallets'>;
   /** Removes links and checkouts of a deleted product, a batch of them. */
   removeLeftovers: (accountId: string, productId: string) => Promise<unknown>;
@@ -79,27 +81,10 @@ export function createProductService(deps: {
   newId: NewId;
   quotes: Quotes;
   rateNeeds: Pick<RateNeeds, 'ofPriced'>;
-}): ServiceOf<Contract['products']> {
-  const { forAccount, removeLeftovers, commit, stamper, clock, newId, quotes, rateNeeds } = deps;
+}
 
-  const show = async (product: Omit<ProductDoc, 'history'>, wallet: WalletDoc) =>
-    (await quotes.products(product.accountId, [toProduct(product, wallet)]))[0]!;
-
-  /** The product as it is now, with its wallet. Null when it is gone. */
-  async function find(accountId: string, id: string): Promise<WithWallet | null> {
-    const stores = forAccount(accountId);
-    const product = await stores.products.byId(id);
-    return product && withWallet(product, stores);
-  }
-
-  /** What payments are judged by from now on; null when nothing of it changes. */
-  async function versionOf(before: ProductDoc, after: ProductDoc, oldWallet: WalletDoc, wallet: WalletDoc) {
-    const moves = wallet.network !== oldWallet.network;
-    if (!moves && TERMS.every((name) => (after[name] ?? null) === (before[name] ?? null))) return null;
-    const stamp = await stamper.stamp(oldWallet.network);
-    // Ledger numbers of one network mean nothing on the other: only the time counts.
-    return { from: moves ? { ...stamp, ledger: null } : stamp, terms: termsOf(after), network: wallet.network };
-  }
+export function createProductService(deps: ProductServiceDeps): Service {
+  const { forAccount, commit, clock, newId, rateNeeds } = deps;
 
   /** Products of an account that are made side by side are made together: they meet in their wallet's count. */
   const insert = createGroupCommit<Creation, null>((creations) => {
@@ -115,30 +100,13 @@ export function createProductService(deps: {
     });
   });
 
-  /** Null when somebody else changed the product since `before` was read: nothing is stored then. */
-  const change = (
-    caller: Caller,
-    before: ProductDoc,
-    fields: Partial<ProductDoc>,
-    { version, movesTo }: { version: ProductVersion | null; movesTo: string | null },
-  ): Promise<ProductDoc | null> =>
-    commit({ caller, subjectId: before._id }, async (session) => {
-      const { products, wallets } = forAccount(before.accountId);
-      const after = await products.change(before, fields, version, session);
-      if (after && movesTo !== null) {
-        if (!(await wallets.countProducts(movesTo, 1, session))) throw unknownWallet();
-        await wallets.countProducts(before.walletId, -1, session);
-      }
-      return after;
-    });
-
   return {
     async create(caller, input) {
       const { accountId, reservedId } = caller;
       const { wallets } = forAccount(accountId);
       const _id = reservedId?.('prod') ?? newId('prod');
-      const made = reservedId && (await find(accountId, _id));
-      if (made) return show(made.product, made.wallet);
+      const made = reservedId && (await find(deps, accountId, _id));
+      if (made) return show(deps, made.product, made.wallet);
       const wallet = await wallets.byId(input.walletId);
       if (!wallet) throw unknownWallet();
       const terms: StoredTerms = {
@@ -166,63 +134,118 @@ export function createProductService(deps: {
       };
       await rateNeeds.ofPriced(accountId, product, wallet.network);
       await insert(accountId, { caller, subjectId: _id, product });
-      return show(product, wallet);
+      return show(deps, product, wallet);
     },
-
-    async list({ accountId }, input) {
-      const stores = forAccount(accountId);
-      const { items, meta } = await stores.products.list(input, input);
-      const found = await withWallets(items, stores);
-      const shown = found.map(({ product, wallet }) => toProduct(product, wallet));
-      return { items: await quotes.products(accountId, shown), meta };
-    },
-
-    async get({ accountId }, { id }) {
-      const found = await find(accountId, id);
-      if (!found) throw notFound('product');
-      return show(found.product, found.wallet);
-    },
-
-    async update(caller, { id, ...changes }) {
-      const { accountId } = caller;
-      const { wallets } = forAccount(accountId);
-      const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
-      // Somebody else may change the product meanwhile: then what was validated is no longer what would be stored.
-      for (;;) {
-        const found = await find(accountId, id);
-        if (!found) {
-          // The body's faults come before what the path points at.
-          const { walletId } = changes;
-          if (walletId !== undefined && !(await wallets.byId(walletId))) throw unknownWallet();
-          throw notFound('product');
-        }
-        const { product: before, wallet: oldWallet } = found;
-        const merged = withChanges(before, given);
-        const wallet = merged.walletId === oldWallet._id ? oldWallet : await wallets.byId(merged.walletId);
-        if (!wallet) throw unknownWallet();
-        await rateNeeds.ofPriced(accountId, merged, wallet.network);
-        const after = await change(caller, before, pick(merged, [...Object.keys(given), 'nameKey']), {
-          version: await versionOf(before, merged, oldWallet, wallet),
-          movesTo: wallet._id === oldWallet._id ? null : wallet._id,
-        });
-        if (after) return show(after, wallet);
-      }
-    },
-
-    async delete(caller, { id }) {
-      const { accountId } = caller;
-      const { products, wallets } = forAccount(accountId);
-      await commit({ caller, subjectId: id }, async (session) => {
-        const product = await products.byId(id, session);
-        if (!product) throw notFound('product');
-        if (!(await products.removeUnpaid(id, session))) {
-          throw conflict('This product has payments: make it inactive instead.');
-        }
-        await wallets.countProducts(product.walletId, -1, session);
-      });
-      // The product is gone already, and a job removes what this leaves.
-      await removeLeftovers(accountId, id).catch(() => undefined);
-      return { id, deleted: true };
-    },
+    list: list(deps),
+    get: read(deps),
+    update: update(deps),
+    delete: remove(deps),
   };
 }
+
+const show = async ({ quotes }: ProductServiceDeps, product: Omit<ProductDoc, 'history'>, wallet: WalletDoc) =>
+  (await quotes.products(product.accountId, [toProduct(product, wallet)]))[0]!;
+
+/** The product as it is now, with its wallet. Null when it is gone. */
+async function find({ forAccount }: ProductServiceDeps, accountId: string, id: string): Promise<WithWallet | null> {
+  const stores = forAccount(accountId);
+  const product = await stores.products.byId(id);
+  return product && withWallet(product, stores);
+}
+
+/** What payments are judged by from now on; null when nothing of it changes. */
+async function versionOf(
+  { stamper }: ProductServiceDeps,
+  before: ProductDoc,
+  after: ProductDoc,
+  oldWallet: WalletDoc,
+  wallet: WalletDoc,
+) {
+  const moves = wallet.network !== oldWallet.network;
+  if (!moves && TERMS.every((name) => (after[name] ?? null) === (before[name] ?? null))) return null;
+  const stamp = await stamper.stamp(oldWallet.network);
+  // Ledger numbers of one network mean nothing on the other: only the time counts.
+  return { from: moves ? { ...stamp, ledger: null } : stamp, terms: termsOf(after), network: wallet.network };
+}
+
+/** Null when somebody else changed the product since `before` was read: nothing is stored then. */
+const change = (
+  { commit, forAccount }: ProductServiceDeps,
+  caller: Caller,
+  before: ProductDoc,
+  fields: Partial<ProductDoc>,
+  { version, movesTo }: { version: ProductVersion | null; movesTo: string | null },
+): Promise<ProductDoc | null> =>
+  commit({ caller, subjectId: before._id }, async (session) => {
+    const { products, wallets } = forAccount(before.accountId);
+    const after = await products.change(before, fields, version, session);
+    if (after && movesTo !== null) {
+      if (!(await wallets.countProducts(movesTo, 1, session))) throw unknownWallet();
+      await wallets.countProducts(before.walletId, -1, session);
+    }
+    return after;
+  });
+
+const list =
+  ({ forAccount, quotes }: ProductServiceDeps): Service['list'] =>
+  async ({ accountId }, input) => {
+    const stores = forAccount(accountId);
+    const { items, meta } = await stores.products.list(input, input);
+    const found = await withWallets(items, stores);
+    const shown = found.map(({ product, wallet }) => toProduct(product, wallet));
+    return { items: await quotes.products(accountId, shown), meta };
+  };
+
+const read =
+  (deps: ProductServiceDeps): Service['get'] =>
+  async ({ accountId }, { id }) => {
+    const found = await find(deps, accountId, id);
+    if (!found) throw notFound('product');
+    return show(deps, found.product, found.wallet);
+  };
+
+const update =
+  (deps: ProductServiceDeps): Service['update'] =>
+  async (caller, { id, ...changes }) => {
+    const { accountId } = caller;
+    const { wallets } = deps.forAccount(accountId);
+    const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+    // Somebody else may change the product meanwhile: then what was validated is no longer what would be stored.
+    for (;;) {
+      const found = await find(deps, accountId, id);
+      if (!found) {
+        // The body's faults come before what the path points at.
+        const { walletId } = changes;
+        if (walletId !== undefined && !(await wallets.byId(walletId))) throw unknownWallet();
+        throw notFound('product');
+      }
+      const { product: before, wallet: oldWallet } = found;
+      const merged = withChanges(before, given);
+      const wallet = merged.walletId === oldWallet._id ? oldWallet : await wallets.byId(merged.walletId);
+      if (!wallet) throw unknownWallet();
+      await deps.rateNeeds.ofPriced(accountId, merged, wallet.network);
+      const after = await change(deps, caller, before, pick(merged, [...Object.keys(given), 'nameKey']), {
+        version: await versionOf(deps, before, merged, oldWallet, wallet),
+        movesTo: wallet._id === oldWallet._id ? null : wallet._id,
+      });
+      if (after) return show(deps, after, wallet);
+    }
+  };
+
+const remove =
+  ({ forAccount, commit, removeLeftovers }: ProductServiceDeps): Service['delete'] =>
+  async (caller, { id }) => {
+    const { accountId } = caller;
+    const { products, wallets } = forAccount(accountId);
+    await commit({ caller, subjectId: id }, async (session) => {
+      const product = await products.byId(id, session);
+      if (!product) throw notFound('product');
+      if (!(await products.removeUnpaid(id, session))) {
+        throw conflict('This product has payments: make it inactive instead.');
+      }
+      await wallets.countProducts(product.walletId, -1, session);
+    });
+    // The product is gone already, and a job removes what this leaves.
+    await removeLeftovers(accountId, id).catch(() => undefined);
+    return { id, deleted: true };
+  };

@@ -31,7 +31,9 @@ const pairOf = ({ currency, assetCode, assetIssuer = null, network }: GivenPair)
   network,
 });
 
-export function createRateService(deps: {
+type Service = ServiceOf<Contract['rates']>;
+
+export interface RateServiceDeps {
   forAccount: ForAccount<'account' | 'ownRates' | 'products' | 'checkouts' | 'wallets'>;
   commit: Commit;
   rateNeeds: Pick<RateNeeds, 'pairsOfBooks'>;
@@ -39,101 +41,118 @@ export function createRateService(deps: {
   need: NeedRate;
   stamper: LedgerStamper;
   clock: Clock;
-}): ServiceOf<Contract['rates']> {
-  const { forAccount, commit, rateBook, rateNeeds, need, stamper, clock } = deps;
+}
 
-  async function show(accountId: string, pair: Pair) {
-    const current = await rateBook.current(accountId, pair);
-    return {
-      currency: pair.currency,
-      assetCode: pair.asset.code,
-      assetIssuer: pair.asset.issuer,
-      network: pair.network,
-      rate: current && formatRate(current.rate),
-      source: current?.source ?? null,
-      at: current?.at.toISOString() ?? null,
-      stale: current?.stale ?? true,
-    };
-  }
-
-  /** What its products and open checkouts are priced in, and what its books value. */
-  async function pairsInUse(accountId: string): Promise<Pair[]> {
-    const { account, products, checkouts, wallets } = forAccount(accountId);
-    const books = (await account.get())?.booksCurrency;
-    const priced = [...(await products.priced()), ...(await checkouts.priced())];
-    const paidTo = await wallets.byIds([...new Set(priced.map(({ walletId }) => walletId))]);
-    const networks = new Map(paidTo.map(({ _id, network }) => [_id, network]));
-    const asked = priced.flatMap(({ walletId, ...each }) => {
-      const network = networks.get(walletId);
-      return network ? [pairOf({ ...each, network })] : [];
-    });
-    return books ? [...asked, ...(await rateNeeds.pairsOfBooks(accountId, books))] : asked;
-  }
-
-  /** From now on. @throws ApiError `rate_limited` */
-  async function add(caller: Caller, rate: Omit<OwnRateDoc, '_id' | 'accountId' | 'at' | 'from'>): Promise<void> {
-    const { ownRates } = forAccount(caller.accountId);
-    const at = clock.now();
-    const before = (ms: number) => new Date(at.getTime() - ms);
-    // Each is looked at with every payment of the lock.
-    if ((await ownRates.countSince(rate.pair, before(HOUR_MS), MAX_OWN_CHANGES_PER_HOUR)) >= MAX_OWN_CHANGES_PER_HOUR)
-      throw rateLimited(RETRY_SECONDS);
-    const [stamp, last] = [await stamper.stamp(rate.network), await ownRates.newest(rate.pair)];
-    // After the one before it, also where the clock of this host is behind that one's.
-    const from = last && stamp.at <= last.from.at ? { ...stamp, at: new Date(last.from.at.getTime() + 1) } : stamp;
-    await commit({ caller, subjectId: rate.pair }, (session) =>
-      ownRates.add({ ...rate, at, from }, before(OWN_RATES_KEPT_MS), session),
-    );
-  }
-
+export function createRateService(deps: RateServiceDeps): Service {
   return {
-    async list({ accountId }) {
-      const now = clock.now();
-      const own = (await forAccount(accountId).ownRates.newestOfAll()).filter(
-        ({ rate, until }) => rate !== null && (until === null || until > now),
-      );
-      const pairs = [...(await pairsInUse(accountId)), ...own.map(pairOf)];
-      const byKey = new Map(pairs.map((pair) => [pairKey(pair), pair]));
-      return Promise.all([...byKey.keys()].sort().map((key) => show(accountId, byKey.get(key)!)));
-    },
-
-    async set(caller, { rate, expiresAt, ...given }) {
-      const { accountId } = caller;
-      const pair = pairOf(given);
-      const { asset, ...rest } = pair;
-      const { ownRates } = forAccount(accountId);
-      const key = pairKey(pair);
-      if (!(await ownRates.newest(key)) && (await ownRates.countPairs()) >= MAX_PAIRS_PER_ACCOUNT)
-        throw conflict(`There are rates of your own for ${MAX_PAIRS_PER_ACCOUNT} pairs already, which is the most.`);
-      await add(caller, {
-        ...rest,
-        ...{ assetCode: asset.code, assetIssuer: asset.issuer, pair: key },
-        rate: formatRate(parseRate(rate)!),
-        until: expiresAt == null ? null : new Date(expiresAt),
-      });
-      return show(accountId, pair);
-    },
-
-    async delete(caller, given) {
-      const pair = pairOf(given);
-      const { ownRates } = forAccount(caller.accountId);
-      const last = await ownRates.newest(pairKey(pair));
-      if (!last?.rate || (last.until && last.until <= clock.now())) throw notFound('rate of your own');
-      const { _id: _, accountId: __, at: ___, from: ____, ...held } = last;
-      await add(caller, { ...held, rate: null, until: null });
-      return { deleted: true };
-    },
-
-    async quote({ accountId }, { price, ...given }) {
-      const pair = pairOf(given);
-      let current = await rateBook.current(accountId, pair);
-      if (!current || current.stale) {
-        await need(pair, accountId);
-        current = await rateBook.current(accountId, pair);
-      }
-      const quote = current && quoteOf(current, parseAmount(price)!);
-      if (!quote) throw conflict(NO_RATE);
-      return quote;
-    },
+    list: list(deps),
+    set: set(deps),
+    delete: remove(deps),
+    quote: quote(deps),
   };
 }
+
+async function show({ rateBook }: RateServiceDeps, accountId: string, pair: Pair) {
+  const current = await rateBook.current(accountId, pair);
+  return {
+    currency: pair.currency,
+    assetCode: pair.asset.code,
+    assetIssuer: pair.asset.issuer,
+    network: pair.network,
+    rate: current && formatRate(current.rate),
+    source: current?.source ?? null,
+    at: current?.at.toISOString() ?? null,
+    stale: current?.stale ?? true,
+  };
+}
+
+/** What its products and open checkouts are priced in, and what its books value. */
+async function pairsInUse({ forAccount, rateNeeds }: RateServiceDeps, accountId: string): Promise<Pair[]> {
+  const { account, products, checkouts, wallets } = forAccount(accountId);
+  const books = (await account.get())?.booksCurrency;
+  const priced = [...(await products.priced()), ...(await checkouts.priced())];
+  const paidTo = await wallets.byIds([...new Set(priced.map(({ walletId }) => walletId))]);
+  const networks = new Map(paidTo.map(({ _id, network }) => [_id, network]));
+  const asked = priced.flatMap(({ walletId, ...each }) => {
+    const network = networks.get(walletId);
+    return network ? [pairOf({ ...each, network })] : [];
+  });
+  return books ? [...asked, ...(await rateNeeds.pairsOfBooks(accountId, books))] : asked;
+}
+
+/** From now on. @throws ApiError `rate_limited` */
+async function add(
+  { forAccount, clock, stamper, commit }: RateServiceDeps,
+  caller: Caller,
+  rate: Omit<OwnRateDoc, '_id' | 'accountId' | 'at' | 'from'>,
+): Promise<void> {
+  const { ownRates } = forAccount(caller.accountId);
+  const at = clock.now();
+  const before = (ms: number) => new Date(at.getTime() - ms);
+  // Each is looked at with every payment of the lock.
+  if ((await ownRates.countSince(rate.pair, before(HOUR_MS), MAX_OWN_CHANGES_PER_HOUR)) >= MAX_OWN_CHANGES_PER_HOUR)
+    throw rateLimited(RETRY_SECONDS);
+  const [stamp, last] = [await stamper.stamp(rate.network), await ownRates.newest(rate.pair)];
+  // After the one before it, also where the clock of this host is behind that one's.
+  const from = last && stamp.at <= last.from.at ? { ...stamp, at: new Date(last.from.at.getTime() + 1) } : stamp;
+  await commit({ caller, subjectId: rate.pair }, (session) =>
+    ownRates.add({ ...rate, at, from }, before(OWN_RATES_KEPT_MS), session),
+  );
+}
+
+const list =
+  (deps: RateServiceDeps): Service['list'] =>
+  async ({ accountId }) => {
+    const now = deps.clock.now();
+    const own = (await deps.forAccount(accountId).ownRates.newestOfAll()).filter(
+      ({ rate, until }) => rate !== null && (until === null || until > now),
+    );
+    const pairs = [...(await pairsInUse(deps, accountId)), ...own.map(pairOf)];
+    const byKey = new Map(pairs.map((pair) => [pairKey(pair), pair]));
+    return Promise.all([...byKey.keys()].sort().map((key) => show(deps, accountId, byKey.get(key)!)));
+  };
+
+const set =
+  (deps: RateServiceDeps): Service['set'] =>
+  async (caller, { rate, expiresAt, ...given }) => {
+    const { accountId } = caller;
+    const pair = pairOf(given);
+    const { asset, ...rest } = pair;
+    const { ownRates } = deps.forAccount(accountId);
+    const key = pairKey(pair);
+    if (!(await ownRates.newest(key)) && (await ownRates.countPairs()) >= MAX_PAIRS_PER_ACCOUNT)
+      throw conflict(`There are rates of your own for ${MAX_PAIRS_PER_ACCOUNT} pairs already, which is the most.`);
+    await add(deps, caller, {
+      ...rest,
+      ...{ assetCode: asset.code, assetIssuer: asset.issuer, pair: key },
+      rate: formatRate(parseRate(rate)!),
+      until: expiresAt == null ? null : new Date(expiresAt),
+    });
+    return show(deps, accountId, pair);
+  };
+
+const remove =
+  (deps: RateServiceDeps): Service['delete'] =>
+  async (caller, given) => {
+    const pair = pairOf(given);
+    const { ownRates } = deps.forAccount(caller.accountId);
+    const last = await ownRates.newest(pairKey(pair));
+    if (!last?.rate || (last.until && last.until <= deps.clock.now())) throw notFound('rate of your own');
+    const { _id: _, accountId: __, at: ___, from: ____, ...held } = last;
+    await add(deps, caller, { ...held, rate: null, until: null });
+    return { deleted: true };
+  };
+
+const quote =
+  ({ rateBook, need }: RateServiceDeps): Service['quote'] =>
+  async ({ accountId }, { price, ...given }) => {
+    const pair = pairOf(given);
+    let current = await rateBook.current(accountId, pair);
+    if (!current || current.stale) {
+      await need(pair, accountId);
+      current = await rateBook.current(accountId, pair);
+    }
+    const quote = current && quoteOf(current, parseAmount(price)!);
+    if (!quote) throw conflict(NO_RATE);
+    return quote;
+  };

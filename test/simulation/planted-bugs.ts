@@ -217,7 +217,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/payments/checkout-expiry.ts',
-        'if (isRead && !(withOpen.has(wallet.network) && (await mayBeParked(payable)))) unpaid.add(payable);',
+        'if (isRead && !(withOpen.has(wallet.network) && (await mayBeParked(deps, payable)))) unpaid.add(payable);',
         'if (isRead) unpaid.add(payable);',
       ],
     ],

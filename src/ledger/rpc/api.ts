@@ -75,183 +75,221 @@ export interface RpcSourceDeps {
 }
 
 export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
-  const { call, memory, passphrase, contractIdOf, label, clock } = deps;
-  const asking = () => ({ call, remembered: memory.transactions, passphrase, contractIdOf });
-
-  async function tip(): Promise<LedgerTip> {
-    const { latestLedger, oldestLedger, latestLedgerCloseTime } = await call('getHealth', null, healthSchema);
-    if (oldestLedger > latestLedger)
-      throw new SourceError('invalid answer to getHealth: its oldest ledger is newer than its newest');
-    const isDue = clock.nowMs() >= memory.checkedUntilMs && memory.uncheckedCalls <= 0;
-    if (isDue) await check(latestLedger, oldestLedger);
-    const told = { oldestLedger, passphrase, version: null, protocol: memory.protocol, isBehind: false };
-    if (latestLedgerCloseTime) return { ...told, latestLedger, latestClosedAt: latestLedgerCloseTime };
-    const answer = await getEvents(call, { startLedger: latestLedger }, [], 1);
-    if (!answer.latestClosedAt) throw new SourceError('it does not tell when its newest ledger closed');
-    return { ...told, latestLedger: answer.latestLedger, latestClosedAt: answer.latestClosedAt };
-  }
-
-  /** @throws WrongNetwork, BlindServer */
-  async function check(latestLedger: number, oldestLedger: number): Promise<void> {
-    const found = await call('getNetwork', null, networkSchema);
-    if (found.passphrase !== passphrase) throw new WrongNetwork(label, passphrase, found.passphrase);
-    memory.protocol = found.protocolVersion ?? null;
-    for (const ledgers of LOOKED_AT) {
-      const sight = await probeSight(call, Math.max(oldestLedger, latestLedger - ledgers + 1));
-      if (sight === 'blind') throw new BlindServer(label);
-      if (sight === 'sees') break;
-    }
-    memory.checkedUntilMs = clock.nowMs() + CHECK_AGAIN_MS;
-    memory.uncheckedCalls = CHECK_AGAIN_CALLS;
-  }
-
-  /** Whether a ledger is too old for the server, or too new. @throws SourceError when it is neither: then something else was refused */
-  async function missing(sequence: number, code: number): Promise<{ isGone: boolean; latestLedger: number }> {
-    const { latestLedger, oldestLedger } = await call('getHealth', null, healthSchema);
-    if (sequence >= oldestLedger && sequence <= latestLedger)
-      // It may take fewer events at once than were asked for.
-      throw new SourceError('ledgers that it should have are missing', {
-        kind: code === INVALID_PARAMS ? 'too_large' : 'server',
-      });
-    return { isGone: sequence < oldestLedger, latestLedger };
-  }
-
-  const isMissing = (error: unknown): error is RpcError =>
-    error instanceof RpcError && (error.code === OUT_OF_RANGE || error.code === INVALID_PARAMS);
-
-  async function page(request: PageRequest): Promise<Page> {
-    const from = rangeOf(request).startLedger;
-    const empty: Page = {
-      records: [],
-      cursor: null,
-      full: false,
-      gone: false,
-      shownLedger: null,
-      among: request.addresses,
-    };
-    try {
-      return await readEventsPage({ call, witnesses: memory.witnesses, contractIdOf }, request);
-    } catch (error) {
-      // The next check tells whether it is blind as a whole.
-      if (error instanceof UnseenLedger) Object.assign(memory, { checkedUntilMs: 0, uncheckedCalls: 0 });
-      if (!isMissing(error)) throw error;
-      const { isGone, latestLedger } = await missing(from, error.code);
-      return { ...empty, gone: isGone, shownLedger: latestLedger };
-    }
-  }
-
-  const ledger = async (sequence: number): Promise<Ledger | 'gone' | null> => {
-    try {
-      const params = { startLedger: sequence, pagination: { limit: 1 } };
-      const [found] = (await call('getLedgers', params, ledgersSchema)).ledgers;
-      if (found?.sequence !== sequence) throw new SourceError('invalid answer to getLedgers');
-      return { sequence, hash: found.hash, closedAt: found.ledgerCloseTime };
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      return (await missing(sequence, OUT_OF_RANGE)).isGone ? 'gone' : null;
-    }
-  };
-
-  /** By an event of it, which is small, or else as a whole. Null when it is gone. */
-  async function closeOf(sequence: number): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null> {
-    try {
-      const { events } = await getEvents(call, { startLedger: sequence, endLedger: sequence + 1 }, [], 1);
-      const [event] = events;
-      if (event) return { sequence, closedAt: new Date(event.ledgerClosedAt) };
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
-    const found = await ledger(sequence);
-    if (found === null)
-      throw new SourceError('a ledger between its oldest and its newest is missing', { kind: 'missing' });
-    return found === 'gone' ? null : found;
-  }
-
-  const toLedgerRecord = ({ raw, decoded }: FoundOperation): LedgerRecord => ({
-    raw,
-    outcome: parseOperation(raw, contractIdOf, decoded),
-  });
+  const { call, clock } = deps;
 
   return {
-    tip,
-    ledger,
+    tip: () => tip(deps),
+    ledger: (sequence) => ledger(deps, sequence),
     accountPayments: (address, cursor, limit, { shownLedger = 0 } = {}) =>
-      page({ addresses: [address], cursor, shownLedger, limit }),
+      page(deps, { addresses: [address], cursor, shownLedger, limit }),
     payments: async (cursor, limit, { shownLedger = 0, among } = {}) =>
-      page({ addresses: (await among?.()) ?? null, cursor, shownLedger, limit }),
-
-    async quietCheck(address, cursor, { shownLedger = 0 } = {}) {
-      const addresses = address === null ? null : [address];
-      const found = await page({ addresses, cursor, shownLedger, limit: QUIET_LIMIT });
-      const isQuiet = !found.full && found.records.length === 0 && !found.gone;
-      return { isQuiet, shownLedger: found.shownLedger };
-    },
-
-    async complete(record, concernsUs) {
-      const { outcome } = record;
-      if (outcome.kind !== 'incomplete' || !concernsUs(partiesOf(outcome))) return record;
-      try {
-        const found = await getOperation(asking(), outcome);
-        if (found) return withReceivers(toLedgerRecord(found), outcome.receivers);
-        return { raw: record.raw, outcome: { kind: 'ignored', reason: 'failed', pagingToken: outcome.pagingToken } };
-      } catch (error) {
-        // One that is too large ever to be read is set aside.
-        if (error instanceof SourceError && error.kind === 'too_large')
-          return { raw: record.raw, outcome: { ...outcome, isTooLarge: true } };
-        throw error;
-      }
-    },
-
-    async transactionRecords(transactionHash) {
-      const operations = await getOperations(asking(), transactionHash);
-      return operations?.map(toLedgerRecord) ?? null;
-    },
-
-    async ledgerAtOrBefore(time) {
-      const { latestLedger, latestClosedAt, oldestLedger } = await tip();
-      return findLedgerAtOrBefore(time, oldestLedger, { sequence: latestLedger, closedAt: latestClosedAt }, closeOf);
-    },
-
-    async account(address, asset) {
-      const keys = [accountKey(address), ...(asset === null ? [] : [trustlineKey(address, asset)])];
-      const { entries } = await call('getLedgerEntries', { keys }, entriesSchema);
-      const found = new Set((entries ?? []).map(({ key }) => key));
-      return found.has(keys[0]!) ? { trusts: keys.length > 1 && found.has(keys[1]!) } : null;
-    },
-
-    async holdings(address, assets) {
-      if (assets.length > MOST_ASSETS) throw new RangeError('more assets than one request can name');
-      const named = assets.map((asset) => ({ asset, key: trustlineKey(address, asset) }));
-      const keys = [accountKey(address), ...named.map(({ key }) => key)];
-      const { entries, latestLedger } = await call('getLedgerEntries', { keys }, holdingsSchema);
-      const found = new Map((entries ?? []).map((entry) => [entry.key, entry]));
-      const account = found.get(keys[0]!);
-      if (!account) return { balances: [], changedLedger: 0, latestLedger };
-      const trustlines = named.flatMap(({ asset, key }) => {
-        const entry = found.get(key);
-        return entry ? { asset, entry } : [];
-      });
-      return {
-        balances: [{ asset: NATIVE, entry: account }, ...trustlines].map(({ asset, entry }) => ({
-          asset,
-          ...balanceIn(entry.xdr),
-        })),
-        changedLedger: Math.max(
-          ...[account, ...trustlines.map(({ entry }) => entry)].map((each) => each.lastModifiedLedgerSeq),
-        ),
-        latestLedger,
-      };
-    },
-
-    async sequenceOf(address) {
-      const { entries } = await call('getLedgerEntries', { keys: [accountKey(address)] }, entriesSchema);
-      const [entry] = entries ?? [];
-      return entry ? sequenceIn(entry.xdr) : null;
-    },
+      page(deps, { addresses: (await among?.()) ?? null, cursor, shownLedger, limit }),
+    quietCheck: quietCheck(deps),
+    complete: complete(deps),
+    transactionRecords: transactionRecords(deps),
+    ledgerAtOrBefore: ledgerAtOrBefore(deps),
+    account: account(deps),
+    holdings: holdings(deps),
+    sequenceOf: sequenceOf(deps),
 
     submit: (envelope) => submitTransaction(call, envelope, clock),
   };
 }
+
+const asking = ({ call, memory, passphrase, contractIdOf }: RpcSourceDeps) => ({
+  call,
+  remembered: memory.transactions,
+  passphrase,
+  contractIdOf,
+});
+
+async function tip(deps: RpcSourceDeps): Promise<LedgerTip> {
+  const { call, clock, memory, passphrase } = deps;
+  const { latestLedger, oldestLedger, latestLedgerCloseTime } = await call('getHealth', null, healthSchema);
+  if (oldestLedger > latestLedger)
+    throw new SourceError('invalid answer to getHealth: its oldest ledger is newer than its newest');
+  const isDue = clock.nowMs() >= memory.checkedUntilMs && memory.uncheckedCalls <= 0;
+  if (isDue) await check(deps, latestLedger, oldestLedger);
+  const told = { oldestLedger, passphrase, version: null, protocol: memory.protocol, isBehind: false };
+  if (latestLedgerCloseTime) return { ...told, latestLedger, latestClosedAt: latestLedgerCloseTime };
+  const answer = await getEvents(call, { startLedger: latestLedger }, [], 1);
+  if (!answer.latestClosedAt) throw new SourceError('it does not tell when its newest ledger closed');
+  return { ...told, latestLedger: answer.latestLedger, latestClosedAt: answer.latestClosedAt };
+}
+
+/** @throws WrongNetwork, BlindServer */
+async function check(
+  { call, passphrase, label, memory, clock }: RpcSourceDeps,
+  latestLedger: number,
+  oldestLedger: number,
+): Promise<void> {
+  const found = await call('getNetwork', null, networkSchema);
+  if (found.passphrase !== passphrase) throw new WrongNetwork(label, passphrase, found.passphrase);
+  memory.protocol = found.protocolVersion ?? null;
+  for (const ledgers of LOOKED_AT) {
+    const sight = await probeSight(call, Math.max(oldestLedger, latestLedger - ledgers + 1));
+    if (sight === 'blind') throw new BlindServer(label);
+    if (sight === 'sees') break;
+  }
+  memory.checkedUntilMs = clock.nowMs() + CHECK_AGAIN_MS;
+  memory.uncheckedCalls = CHECK_AGAIN_CALLS;
+}
+
+/** Whether a ledger is too old for the server, or too new. @throws SourceError when it is neither: then something else was refused */
+async function missing(
+  { call }: RpcSourceDeps,
+  sequence: number,
+  code: number,
+): Promise<{ isGone: boolean; latestLedger: number }> {
+  const { latestLedger, oldestLedger } = await call('getHealth', null, healthSchema);
+  if (sequence >= oldestLedger && sequence <= latestLedger)
+    // It may take fewer events at once than were asked for.
+    throw new SourceError('ledgers that it should have are missing', {
+      kind: code === INVALID_PARAMS ? 'too_large' : 'server',
+    });
+  return { isGone: sequence < oldestLedger, latestLedger };
+}
+
+const isMissing = (error: unknown): error is RpcError =>
+  error instanceof RpcError && (error.code === OUT_OF_RANGE || error.code === INVALID_PARAMS);
+
+async function page(deps: RpcSourceDeps, request: PageRequest): Promise<Page> {
+  const { call, memory, contractIdOf } = deps;
+  const from = rangeOf(request).startLedger;
+  const empty: Page = {
+    records: [],
+    cursor: null,
+    full: false,
+    gone: false,
+    shownLedger: null,
+    among: request.addresses,
+  };
+  try {
+    return await readEventsPage({ call, witnesses: memory.witnesses, contractIdOf }, request);
+  } catch (error) {
+    // The next check tells whether it is blind as a whole.
+    if (error instanceof UnseenLedger) Object.assign(memory, { checkedUntilMs: 0, uncheckedCalls: 0 });
+    if (!isMissing(error)) throw error;
+    const { isGone, latestLedger } = await missing(deps, from, error.code);
+    return { ...empty, gone: isGone, shownLedger: latestLedger };
+  }
+}
+
+const ledger = async (deps: RpcSourceDeps, sequence: number): Promise<Ledger | 'gone' | null> => {
+  try {
+    const params = { startLedger: sequence, pagination: { limit: 1 } };
+    const [found] = (await deps.call('getLedgers', params, ledgersSchema)).ledgers;
+    if (found?.sequence !== sequence) throw new SourceError('invalid answer to getLedgers');
+    return { sequence, hash: found.hash, closedAt: found.ledgerCloseTime };
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    return (await missing(deps, sequence, OUT_OF_RANGE)).isGone ? 'gone' : null;
+  }
+};
+
+/** By an event of it, which is small, or else as a whole. Null when it is gone. */
+async function closeOf(deps: RpcSourceDeps, sequence: number): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null> {
+  try {
+    const { events } = await getEvents(deps.call, { startLedger: sequence, endLedger: sequence + 1 }, [], 1);
+    const [event] = events;
+    if (event) return { sequence, closedAt: new Date(event.ledgerClosedAt) };
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+  const found = await ledger(deps, sequence);
+  if (found === null)
+    throw new SourceError('a ledger between its oldest and its newest is missing', { kind: 'missing' });
+  return found === 'gone' ? null : found;
+}
+
+const toLedgerRecord = ({ contractIdOf }: RpcSourceDeps, { raw, decoded }: FoundOperation): LedgerRecord => ({
+  raw,
+  outcome: parseOperation(raw, contractIdOf, decoded),
+});
+
+const quietCheck =
+  (deps: RpcSourceDeps): LedgerSource['quietCheck'] =>
+  async (address, cursor, { shownLedger = 0 } = {}) => {
+    const addresses = address === null ? null : [address];
+    const found = await page(deps, { addresses, cursor, shownLedger, limit: QUIET_LIMIT });
+    const isQuiet = !found.full && found.records.length === 0 && !found.gone;
+    return { isQuiet, shownLedger: found.shownLedger };
+  };
+
+const complete =
+  (deps: RpcSourceDeps): LedgerSource['complete'] =>
+  async (record, concernsUs) => {
+    const { outcome } = record;
+    if (outcome.kind !== 'incomplete' || !concernsUs(partiesOf(outcome))) return record;
+    try {
+      const found = await getOperation(asking(deps), outcome);
+      if (found) return withReceivers(toLedgerRecord(deps, found), outcome.receivers);
+      return { raw: record.raw, outcome: { kind: 'ignored', reason: 'failed', pagingToken: outcome.pagingToken } };
+    } catch (error) {
+      // One that is too large ever to be read is set aside.
+      if (error instanceof SourceError && error.kind === 'too_large')
+        return { raw: record.raw, outcome: { ...outcome, isTooLarge: true } };
+      throw error;
+    }
+  };
+
+const transactionRecords =
+  (deps: RpcSourceDeps): LedgerSource['transactionRecords'] =>
+  async (transactionHash) => {
+    const operations = await getOperations(asking(deps), transactionHash);
+    return operations?.map((operation) => toLedgerRecord(deps, operation)) ?? null;
+  };
+
+const ledgerAtOrBefore =
+  (deps: RpcSourceDeps): LedgerSource['ledgerAtOrBefore'] =>
+  async (time) => {
+    const { latestLedger, latestClosedAt, oldestLedger } = await tip(deps);
+    const newest = { sequence: latestLedger, closedAt: latestClosedAt };
+    return findLedgerAtOrBefore(time, oldestLedger, newest, (sequence) => closeOf(deps, sequence));
+  };
+
+const account =
+  ({ call }: RpcSourceDeps): LedgerSource['account'] =>
+  async (address, asset) => {
+    const keys = [accountKey(address), ...(asset === null ? [] : [trustlineKey(address, asset)])];
+    const { entries } = await call('getLedgerEntries', { keys }, entriesSchema);
+    const found = new Set((entries ?? []).map(({ key }) => key));
+    return found.has(keys[0]!) ? { trusts: keys.length > 1 && found.has(keys[1]!) } : null;
+  };
+
+const holdings =
+  ({ call }: RpcSourceDeps): LedgerSource['holdings'] =>
+  async (address, assets) => {
+    if (assets.length > MOST_ASSETS) throw new RangeError('more assets than one request can name');
+    const named = assets.map((asset) => ({ asset, key: trustlineKey(address, asset) }));
+    const keys = [accountKey(address), ...named.map(({ key }) => key)];
+    const { entries, latestLedger } = await call('getLedgerEntries', { keys }, holdingsSchema);
+    const found = new Map((entries ?? []).map((entry) => [entry.key, entry]));
+    const account = found.get(keys[0]!);
+    if (!account) return { balances: [], changedLedger: 0, latestLedger };
+    const trustlines = named.flatMap(({ asset, key }) => {
+      const entry = found.get(key);
+      return entry ? { asset, entry } : [];
+    });
+    return {
+      balances: [{ asset: NATIVE, entry: account }, ...trustlines].map(({ asset, entry }) => ({
+        asset,
+        ...balanceIn(entry.xdr),
+      })),
+      changedLedger: Math.max(
+        ...[account, ...trustlines.map(({ entry }) => entry)].map((each) => each.lastModifiedLedgerSeq),
+      ),
+      latestLedger,
+    };
+  };
+
+const sequenceOf =
+  ({ call }: RpcSourceDeps): LedgerSource['sequenceOf'] =>
+  async (address) => {
+    const { entries } = await call('getLedgerEntries', { keys: [accountKey(address)] }, entriesSchema);
+    const [entry] = entries ?? [];
+    return entry ? sequenceIn(entry.xdr) : null;
+  };
 
 /** What cannot be read may have paid only those whom its event names. */
 function withReceivers({ raw, outcome }: LedgerRecord, receivers: readonly string[]): LedgerRecord {
