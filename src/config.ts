@@ -75,9 +75,63 @@ export interface RateSettings {
 
 /** @throws StartupError naming the setting and what is wrong with it. */
 export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
+  const read = createReader(env);
+  const { raw, integer, boolean, oneOf } = read;
+  const networks = list(raw('NETWORKS') ?? 'LOCAL').map((name) => oneOf('NETWORKS', name, NETWORKS));
+  if (networks.length === 0) throw bad('NETWORKS', `must name at least one of ${NETWORKS.join(', ')}.`);
+  const urls = readLedgerUrls(read);
+  const addresses = readAddresses(read, networks);
+  const { mongodbUri } = addresses;
+  return {
+    ...addresses,
+    ...urls,
+    dataDir: raw('DATA_DIR') ?? './data',
+    cacheDir: join(raw('XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'stellar-collect'),
+    networks,
+    horizonRequestsPerHour: integer('HORIZON_REQUESTS_PER_HOUR', 3600, 30, 1_000_000_000),
+    pollIntervalMs: integer('POLL_INTERVAL_MS', 1000, 10, 3_600_000),
+    localLedgerCloseMs: integer('LOCAL_LEDGER_CLOSE_MS', 1000, 10, 3_600_000),
+    secretsKeys: secretsKeys(raw('SECRETS_KEY'), mongodbUri),
+    webhookAllowPrivate: boolean(
+      'WEBHOOK_ALLOW_PRIVATE',
+      networks.every((network) => network === 'LOCAL'),
+    ),
+    webhookTimeoutMs: integer('WEBHOOK_TIMEOUT_MS', 15_000, 10, 600_000),
+    webhookRetryBaseMs: integer('WEBHOOK_RETRY_BASE_MS', 5000, 1, 86_400_000),
+    webhookMaxAttempts: integer('WEBHOOK_MAX_ATTEMPTS', 11, 1, 100),
+    rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 1200, 0, 1_000_000_000),
+    publicRateLimitPerMinute: integer('PUBLIC_RATE_LIMIT_PER_MINUTE', 600, 0, 1_000_000_000),
+    maxStreamsPerAccount: integer('MAX_STREAMS_PER_ACCOUNT', 2000, 1, 20_000),
+    maxExportsPerAccount: integer('MAX_EXPORTS_PER_ACCOUNT', 4, 1, 50),
+    maxWebhooksPerAccount: integer('MAX_WEBHOOKS_PER_ACCOUNT', 50, 1, 1_000_000),
+    maxApiKeysPerAccount: integer('MAX_API_KEYS_PER_ACCOUNT', 100, 1, 1_000_000),
+    maxUsersPerAccount: integer('MAX_USERS_PER_ACCOUNT', 200, 1, 1_000_000),
+    maxWalletsPerAccount: integer('MAX_WALLETS_PER_ACCOUNT', 10_000, 1, 1_000_000),
+    trustProxy: trustProxy(raw('TRUST_PROXY')),
+    mail: mail(raw('SMTP_URL'), raw('MAIL_FROM')),
+    maxMailsPerAccount: integer('MAX_MAILS_PER_ACCOUNT', 1000, 1, 1_000_000),
+    auditIntervalHours: integer('AUDIT_INTERVAL_HOURS', 24, 0, 8760),
+    retentionDays: integer('RETENTION_DAYS', 0, 0, 36_500),
+    dustStroops: dust(raw('DUST_AMOUNT')),
+    rates: {
+      ...rateSources(raw('RATE_SOURCES'), raw('COINGECKO_API_KEY')),
+      pegs: listed('RATE_PEGS', raw('RATE_PEGS'), parseRatePegs),
+      intervalMs: integer('RATE_INTERVAL_SECONDS', 60, 1, 86_400) * 1000,
+      lockMs: integer('RATE_LOCK_MINUTES', 15, 1, 1440) * 60_000,
+      maxAgeMs: integer('RATE_MAX_AGE_SECONDS', 600, 1, 86_400) * 1000,
+    },
+    logLevel: oneOf('LOG_LEVEL', raw('LOG_LEVEL') ?? 'info', LOG_LEVELS),
+  };
+}
+
+const bad = (name: string, what: string) => new StartupError(`${name} ${what}`);
+
+const list = (value: string) => [...new Set(value.split(',').map((item) => item.trim()))].filter((item) => item !== '');
+
+/** Reads single settings. @throws StartupError, from each of them */
+function createReader(env: Readonly<Record<string, string | undefined>>) {
   // An empty variable counts as absent: compose files and shells produce them.
   const raw = (name: keyof typeof SETTINGS & string) => env[name]?.trim() || undefined;
-  const bad = (name: string, what: string) => new StartupError(`${name} ${what}`);
 
   const integer = (name: string, fallback: number, min: number, max: number) => {
     const value = raw(name);
@@ -107,24 +161,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     if (/%(?![0-9A-Fa-f]{2})/.test(value)) throw bad(name, 'holds a URL with a broken percent-encoding.');
     return value.replace(/\/+$/, '');
   };
-  const list = (value: string) =>
-    [...new Set(value.split(',').map((item) => item.trim()))].filter((item) => item !== '');
+  return { raw, integer, boolean, oneOf, httpUrl };
+}
 
-  const networks = list(raw('NETWORKS') ?? 'LOCAL').map((name) => oneOf('NETWORKS', name, NETWORKS));
-  if (networks.length === 0) throw bad('NETWORKS', `must name at least one of ${NETWORKS.join(', ')}.`);
-  const urlsOf = (setting: string, defaults: (network: Network) => readonly string[]) =>
-    Object.fromEntries(
-      NETWORKS.map((network) => {
-        const name = `${setting}_${network}`;
-        const value = raw(name);
-        return [network, value === undefined ? defaults(network) : list(value).map((url) => httpUrl(name, url))];
-      }),
-    ) as Record<Network, readonly string[]>;
-  const rpcUrls = urlsOf('RPC_URLS', () => []);
-  const horizonUrls = urlsOf('HORIZON_URLS', (network) =>
-    rpcUrls[network].length > 0 ? [] : networkInfo[network].horizonUrls,
-  );
+type Reader = ReturnType<typeof createReader>;
 
+function readAddresses({ raw, integer, httpUrl }: Reader, networks: readonly Network[]) {
   const host = raw('HOST') ?? '127.0.0.1';
   if (/[\s/]/.test(host)) throw bad('HOST', `must be a host name or address, not "${host}".`);
   const port = integer('PORT', 3000, 0, 65_535);
@@ -144,53 +186,27 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   if (mongodbUri !== null && !/^mongodb(\+srv)?:\/\/./.test(mongodbUri)) {
     throw bad('MONGODB_URI', 'must begin with mongodb:// or mongodb+srv://.');
   }
-
   return {
-    host,
-    port,
+    ...{ host, port, localLedgerPort, metricsPort, mongodbUri },
     publicUrl: publicUrl !== undefined ? httpUrl('PUBLIC_URL', publicUrl) : port === 0 ? null : originOf(host, port),
-    mongodbUri,
-    dataDir: raw('DATA_DIR') ?? './data',
-    cacheDir: join(raw('XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'stellar-collect'),
-    networks,
-    horizonUrls,
-    rpcUrls,
-    horizonRequestsPerHour: integer('HORIZON_REQUESTS_PER_HOUR', 3600, 30, 1_000_000_000),
-    pollIntervalMs: integer('POLL_INTERVAL_MS', 1000, 10, 3_600_000),
-    localLedgerPort,
-    localLedgerCloseMs: integer('LOCAL_LEDGER_CLOSE_MS', 1000, 10, 3_600_000),
-    secretsKeys: secretsKeys(raw('SECRETS_KEY'), mongodbUri),
-    webhookAllowPrivate: boolean(
-      'WEBHOOK_ALLOW_PRIVATE',
-      networks.every((network) => network === 'LOCAL'),
-    ),
-    webhookTimeoutMs: integer('WEBHOOK_TIMEOUT_MS', 15_000, 10, 600_000),
-    webhookRetryBaseMs: integer('WEBHOOK_RETRY_BASE_MS', 5000, 1, 86_400_000),
-    webhookMaxAttempts: integer('WEBHOOK_MAX_ATTEMPTS', 11, 1, 100),
-    rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 1200, 0, 1_000_000_000),
-    publicRateLimitPerMinute: integer('PUBLIC_RATE_LIMIT_PER_MINUTE', 600, 0, 1_000_000_000),
-    maxStreamsPerAccount: integer('MAX_STREAMS_PER_ACCOUNT', 2000, 1, 20_000),
-    maxExportsPerAccount: integer('MAX_EXPORTS_PER_ACCOUNT', 4, 1, 50),
-    maxWebhooksPerAccount: integer('MAX_WEBHOOKS_PER_ACCOUNT', 50, 1, 1_000_000),
-    maxApiKeysPerAccount: integer('MAX_API_KEYS_PER_ACCOUNT', 100, 1, 1_000_000),
-    maxUsersPerAccount: integer('MAX_USERS_PER_ACCOUNT', 200, 1, 1_000_000),
-    maxWalletsPerAccount: integer('MAX_WALLETS_PER_ACCOUNT', 10_000, 1, 1_000_000),
-    trustProxy: trustProxy(raw('TRUST_PROXY')),
-    mail: mail(raw('SMTP_URL'), raw('MAIL_FROM')),
-    maxMailsPerAccount: integer('MAX_MAILS_PER_ACCOUNT', 1000, 1, 1_000_000),
-    auditIntervalHours: integer('AUDIT_INTERVAL_HOURS', 24, 0, 8760),
-    retentionDays: integer('RETENTION_DAYS', 0, 0, 36_500),
-    dustStroops: dust(raw('DUST_AMOUNT')),
-    metricsPort,
-    rates: {
-      ...rateSources(raw('RATE_SOURCES'), raw('COINGECKO_API_KEY')),
-      pegs: listed('RATE_PEGS', raw('RATE_PEGS'), parseRatePegs),
-      intervalMs: integer('RATE_INTERVAL_SECONDS', 60, 1, 86_400) * 1000,
-      lockMs: integer('RATE_LOCK_MINUTES', 15, 1, 1440) * 60_000,
-      maxAgeMs: integer('RATE_MAX_AGE_SECONDS', 600, 1, 86_400) * 1000,
-    },
-    logLevel: oneOf('LOG_LEVEL', raw('LOG_LEVEL') ?? 'info', LOG_LEVELS),
   };
+}
+
+/** An RPC server of a network takes the place of its default Horizons. */
+function readLedgerUrls({ raw, httpUrl }: Reader) {
+  const urlsOf = (setting: string, defaults: (network: Network) => readonly string[]) =>
+    Object.fromEntries(
+      NETWORKS.map((network) => {
+        const name = `${setting}_${network}`;
+        const value = raw(name);
+        return [network, value === undefined ? defaults(network) : list(value).map((url) => httpUrl(name, url))];
+      }),
+    ) as Record<Network, readonly string[]>;
+  const rpcUrls = urlsOf('RPC_URLS', () => []);
+  const horizonUrls = urlsOf('HORIZON_URLS', (network) =>
+    rpcUrls[network].length > 0 ? [] : networkInfo[network].horizonUrls,
+  );
+  return { rpcUrls, horizonUrls };
 }
 
 /** Of programs that call a service, in place of their options.

@@ -82,102 +82,129 @@ const keyOf = ({ operationId, closedAt }: HealedOperation) => `${operationId}:${
 
 export type ReadPage = (audit: AuditDoc, wallet: WalletDoc, session: LedgerSession) => Promise<AuditDoc>;
 
-export function createPageReaders(deps: HealDeps & { payments: Pick<PaymentStore, 'ofOperations'> }, save: Save) {
-  const { payments, parkedRecords, clock } = deps;
+export interface PageReaderDeps extends HealDeps {
+  payments: Pick<PaymentStore, 'ofOperations'>;
+  save: Save;
+}
 
-  /** What lies before the audit is not known as a whole. */
-  const computedBack = (audit: AuditDoc): Promise<AuditDoc> => {
-    const progress = { ...audit.progress!, ...cursorsAfter(audit.fromLedger!), before: [], books: [] };
-    return save(audit, { openingSource: 'COMPUTED_BACK', progress });
+export type PageReaders = ReturnType<typeof createPageReaders>;
+
+export function createPageReaders(deps: PageReaderDeps) {
+  return {
+    countHealed: (audit: AuditDoc) => countHealed(deps, audit),
+    stillOpen: (parked: readonly string[]) => stillOpen(deps, parked),
+    effectsPage: ((audit, wallet, session) => effectsPage(deps, audit, wallet, session)) as ReadPage,
+    feesPage: ((audit, wallet, session) => feesPage(deps, audit, wallet, session)) as ReadPage,
   };
+}
 
-  /** Those of these records that may be payments and are not recorded, up to `MOST_PARKED`. */
-  const stillOpen = async (parked: readonly string[]): Promise<string[]> =>
-    (await parkedRecords.openOf(parked)).slice(0, MOST_PARKED);
+/** What lies before the audit is not known as a whole. */
+const computedBack = ({ save }: PageReaderDeps, audit: AuditDoc): Promise<AuditDoc> => {
+  const progress = { ...audit.progress!, ...cursorsAfter(audit.fromLedger!), before: [], books: [] };
+  return save(audit, { openingSource: 'COMPUTED_BACK', progress });
+};
 
-  /** Records of these operations that are parked, and may have paid the wallet. */
-  async function parkedOf({ network, address }: WalletDoc, credited: EffectsRead['credited']): Promise<string[]> {
-    if (credited.length === 0) return [];
-    const ids = new Set(credited.map(({ id }) => `${network}:${id}`));
-    const ledgers = [...new Set(credited.map(({ ledger }) => ledger))];
-    const parked = await parkedRecords.openIn(network, address, ledgers);
-    // A change of an operation has its index behind the operation's number.
-    return parked.filter((id) => ids.has(id.split(':', 2).join(':')));
+/** Those of these records that may be payments and are not recorded, up to `MOST_PARKED`. */
+const stillOpen = async ({ parkedRecords }: PageReaderDeps, parked: readonly string[]): Promise<string[]> =>
+  (await parkedRecords.openOf(parked)).slice(0, MOST_PARKED);
+
+/** Records of these operations that are parked, and may have paid the wallet. */
+async function parkedOf(
+  { parkedRecords }: PageReaderDeps,
+  { network, address }: WalletDoc,
+  credited: EffectsRead['credited'],
+): Promise<string[]> {
+  if (credited.length === 0) return [];
+  const ids = new Set(credited.map(({ id }) => `${network}:${id}`));
+  const ledgers = [...new Set(credited.map(({ ledger }) => ledger))];
+  const parked = await parkedRecords.openIn(network, address, ledgers);
+  // A change of an operation has its index behind the operation's number.
+  return parked.filter((id) => ids.has(id.split(':', 2).join(':')));
+}
+
+/** The operation of each payment that is stored for one of these. */
+async function storedOf(
+  { payments }: PageReaderDeps,
+  { walletId }: AuditDoc,
+  operations: readonly HealedOperation[],
+): Promise<string[]> {
+  const wanted = new Set(operations.map(keyOf));
+  if (wanted.size === 0) return [];
+  const stored = await payments.ofOperations(walletId, [...new Set(operations.map(({ operationId }) => operationId))]);
+  return stored
+    .map(({ operationId, ledgerClosedAt }) => keyOf({ operationId, closedAt: ledgerClosedAt }))
+    .filter((key) => wanted.has(key));
+}
+
+/** Counts the payments that are there by now of what was being recorded. Some are not when a process was cut off: they are found missing again, or
+ *  it records them yet. */
+async function countHealed(deps: PageReaderDeps, audit: AuditDoc, healing = audit.healing ?? []) {
+  const stored = await storedOf(deps, audit, healing);
+  const left = healing.filter((each) => !stored.includes(keyOf(each)));
+  return { missingPayments: audit.missingPayments + stored.length, left };
+}
+
+async function effectsPage(
+  deps: PageReaderDeps,
+  audit: AuditDoc,
+  wallet: WalletDoc,
+  session: LedgerSession,
+): Promise<AuditDoc> {
+  const { payments, clock, save } = deps;
+  const progress = audit.progress!;
+  const cursor = progress.effectsCursor!;
+  const { history } = session;
+  const range = rangeOf(audit);
+  const shouldBePaid: Parameters<typeof readEffects>[0]['shouldBePaid'] = (close) =>
+    close.ledger > range.fromLedger && isWatched(wallet.windows, close);
+  const reading = { history, session, payments, shouldBePaid, oneByOne: readsOneByOne(progress) };
+  const read = await readEffects(reading, { walletId: wallet._id, address: wallet.address }, cursor, range);
+  const isFirst = cursor === FROM_THE_FIRST.effectsCursor;
+  if (audit.openingSource === 'HISTORY') {
+    const isFromBeginning = !isFirst || (read.first?.isCreation ?? progress.closing.length === 0);
+    const isLong = read.isBefore && progress.pagesBefore >= PAGES_BEFORE;
+    if (!isFromBeginning || isLong) return computedBack(deps, audit);
   }
+  const isEnd = await isRead(audit, read, session, () => history.effectsEnd(wallet.address));
+  if (read.unread > 0 && isPatient(audit, clock)) throw new Late('An operation that credited the wallet is missing.');
+  const credits = await creditsIn(deps, wallet, session, read.unpaid);
+  const cut = audit.healing ?? [];
+  const known = new Set([...(await storedOf(deps, audit, credits)), ...cut.map(keyOf)]);
+  const fresh = credits.filter((credit) => !known.has(keyOf(credit)));
+  const healing = [...cut, ...fresh.map(({ operationId, closedAt }) => ({ operationId, closedAt }))];
+  const current = fresh.length > 0 ? await save(audit, { healing }) : audit;
+  if (credits.length > 0) await heal(deps, { network: wallet.network, wallet }, credits);
+  const { missingPayments, left } = await countHealed(deps, current, healing);
+  return save(current, {
+    missingPayments,
+    // What this step was to record is there by now, or refused for good.
+    healing: left.filter((each) => cut.includes(each)),
+    progress: {
+      ...progress,
+      ...{ before: storable(range.before), books: storable(range.books) },
+      effectsCursor: isEnd ? null : read.cursor,
+      firstLedger: isFirst && read.first ? ledgerOfCursor(read.first.operationId) : progress.firstLedger,
+      unknownKind: progress.unknownKind ?? read.unknownKind,
+      unread: (progress.unread ?? 0) + read.unread,
+      parked: await stillOpen(deps, [...(progress.parked ?? []), ...(await parkedOf(deps, wallet, read.credited))]),
+      pagesBefore: progress.pagesBefore + (read.isBefore ? 1 : 0),
+    },
+  });
+}
 
-  /** The operation of each payment that is stored for one of these. */
-  async function storedOf({ walletId }: AuditDoc, operations: readonly HealedOperation[]): Promise<string[]> {
-    const wanted = new Set(operations.map(keyOf));
-    if (wanted.size === 0) return [];
-    const stored = await payments.ofOperations(walletId, [
-      ...new Set(operations.map(({ operationId }) => operationId)),
-    ]);
-    return stored
-      .map(({ operationId, ledgerClosedAt }) => keyOf({ operationId, closedAt: ledgerClosedAt }))
-      .filter((key) => wanted.has(key));
-  }
-
-  /** Counts the payments that are there by now of what was being recorded. Some are not when a process was cut off: they are found missing again, or
-   *  it records them yet. */
-  async function countHealed(audit: AuditDoc, healing = audit.healing ?? []) {
-    const stored = await storedOf(audit, healing);
-    const left = healing.filter((each) => !stored.includes(keyOf(each)));
-    return { missingPayments: audit.missingPayments + stored.length, left };
-  }
-
-  const effectsPage: ReadPage = async (audit, wallet, session) => {
-    const progress = audit.progress!;
-    const cursor = progress.effectsCursor!;
-    const { history } = session;
-    const range = rangeOf(audit);
-    const shouldBePaid: Parameters<typeof readEffects>[0]['shouldBePaid'] = (close) =>
-      close.ledger > range.fromLedger && isWatched(wallet.windows, close);
-    const reading = { history, session, payments, shouldBePaid, oneByOne: readsOneByOne(progress) };
-    const read = await readEffects(reading, { walletId: wallet._id, address: wallet.address }, cursor, range);
-    const isFirst = cursor === FROM_THE_FIRST.effectsCursor;
-    if (audit.openingSource === 'HISTORY') {
-      const isFromBeginning = !isFirst || (read.first?.isCreation ?? progress.closing.length === 0);
-      const isLong = read.isBefore && progress.pagesBefore >= PAGES_BEFORE;
-      if (!isFromBeginning || isLong) return computedBack(audit);
-    }
-    const isEnd = await isRead(audit, read, session, () => history.effectsEnd(wallet.address));
-    if (read.unread > 0 && isPatient(audit, clock)) throw new Late('An operation that credited the wallet is missing.');
-    const credits = await creditsIn(deps, wallet, session, read.unpaid);
-    const cut = audit.healing ?? [];
-    const known = new Set([...(await storedOf(audit, credits)), ...cut.map(keyOf)]);
-    const fresh = credits.filter((credit) => !known.has(keyOf(credit)));
-    const healing = [...cut, ...fresh.map(({ operationId, closedAt }) => ({ operationId, closedAt }))];
-    const current = fresh.length > 0 ? await save(audit, { healing }) : audit;
-    if (credits.length > 0) await heal(deps, { network: wallet.network, wallet }, credits);
-    const { missingPayments, left } = await countHealed(current, healing);
-    return save(current, {
-      missingPayments,
-      // What this step was to record is there by now, or refused for good.
-      healing: left.filter((each) => cut.includes(each)),
-      progress: {
-        ...progress,
-        ...{ before: storable(range.before), books: storable(range.books) },
-        effectsCursor: isEnd ? null : read.cursor,
-        firstLedger: isFirst && read.first ? ledgerOfCursor(read.first.operationId) : progress.firstLedger,
-        unknownKind: progress.unknownKind ?? read.unknownKind,
-        unread: (progress.unread ?? 0) + read.unread,
-        parked: await stillOpen([...(progress.parked ?? []), ...(await parkedOf(wallet, read.credited))]),
-        pagesBefore: progress.pagesBefore + (read.isBefore ? 1 : 0),
-      },
-    });
-  };
-
-  const feesPage: ReadPage = async (audit, wallet, session) => {
-    const progress = audit.progress!;
-    const { history } = session;
-    const range = rangeOf(audit);
-    const read = await readFees(history, wallet.address, progress.feesCursor!, range);
-    const pagesBefore = progress.pagesBefore + (read.isBefore ? 1 : 0);
-    if (audit.openingSource === 'HISTORY' && pagesBefore > 2 * PAGES_BEFORE) return computedBack(audit);
-    const isEnd = await isRead(audit, read, session, () => history.feesEnd(wallet.address));
-    const books = { before: storable(range.before), books: storable(range.books) };
-    return save(audit, { progress: { ...progress, ...books, pagesBefore, feesCursor: isEnd ? null : read.cursor } });
-  };
-
-  return { countHealed, stillOpen, effectsPage, feesPage };
+async function feesPage(
+  deps: PageReaderDeps,
+  audit: AuditDoc,
+  wallet: WalletDoc,
+  session: LedgerSession,
+): Promise<AuditDoc> {
+  const progress = audit.progress!;
+  const { history } = session;
+  const range = rangeOf(audit);
+  const read = await readFees(history, wallet.address, progress.feesCursor!, range);
+  const pagesBefore = progress.pagesBefore + (read.isBefore ? 1 : 0);
+  if (audit.openingSource === 'HISTORY' && pagesBefore > 2 * PAGES_BEFORE) return computedBack(deps, audit);
+  const isEnd = await isRead(audit, read, session, () => history.feesEnd(wallet.address));
+  const books = { before: storable(range.before), books: storable(range.books) };
+  return deps.save(audit, { progress: { ...progress, ...books, pagesBefore, feesCursor: isEnd ? null : read.cursor } });
 }

@@ -27,85 +27,21 @@ const MOST_ITEMS = 10_000;
 
 class TooLong extends Error {}
 
-export function createReadStatement(deps: {
+export interface StatementDeps {
   ledgers: ReadonlyMap<Network, NetworkLedger>;
   payments: Pick<PaymentStore, 'ofOperations'>;
   cursors: Pick<CursorStore, 'byId'>;
-}) {
-  const { ledgers, payments, cursors } = deps;
+}
 
-  async function read(
-    any: LedgerSession,
-    wallet: WalletDoc,
-    from: Date,
-    to: Date | null,
-  ): Promise<StatementRead | StatementRefusal> {
-    const tips = await any.tips();
-    for (let unsure: string[] = []; ; ) {
-      const servers = chooseServers(
-        tips.map((each) => (unsure.includes(each.server) ? { ...each, tip: null } : each)),
-        0,
-      );
-      if (servers === 'none_configured') return 'no_histories';
-      if (servers === 'away') return 'away';
-      try {
-        return await readFrom(any, servers.movements, wallet, from, to);
-      } catch (error) {
-        if (!(error instanceof UnsureHistory)) throw error;
-        unsure = [...unsure, servers.movements.server];
-      }
-    }
-  }
-
-  /** @throws UnsureHistory where the server does not know an account that it must know */
-  async function readFrom(
-    any: LedgerSession,
-    { server, tip }: Pick<ServerTip, 'server'> & { tip: NonNullable<ServerTip['tip']> },
-    wallet: WalletDoc,
-    from: Date,
-    to: Date | null,
-  ): Promise<StatementRead | StatementRefusal> {
-    // Balances and movements come from one server: a statement does not prove, it tells.
-    const session = any.on(server);
-    const start = await session.ledgerAtOrBefore(new Date(from.getTime() - 1));
-    // Ledger 2 is the first that can hold a transaction.
-    if (!start && tip.oldestLedger > 2) return 'not_kept';
-    const { balances, changedLedger, latestLedger } = await session.holdings(wallet.address, []);
-    const until = Math.max(changedLedger, latestLedger ?? 0);
-    if ((await session.tip()).latestLedger < until) return 'away';
-    const { recordLedger = null } = (await cursors.byId(cursorId(wallet.network, wallet.address))) ?? {};
-    const isKnown = Math.max(changedLedger, recordLedger ?? 0) >= tip.oldestLedger;
-    const movements = await readMovements(session, wallet, start?.sequence ?? 0, until, isKnown);
-    const rows = statementOf(balances, movements, { from, to });
-    const shown = rows.flatMap((row) => row.movements);
-    const paid = await payments.ofOperations(wallet._id, [
-      ...new Set(shown.flatMap(({ operationId }) => operationId ?? [])),
-    ]);
-    const paidBy = new Map<string, PaymentDoc[]>(paid.map(({ operationId }) => [operationId, []]));
-    for (const payment of paid) paidBy.get(payment.operationId)!.push(payment);
-    const paymentOf = ({ kind, operationId, asset, at, changeIndex }: Movement): PaymentDoc | null => {
-      if (kind !== 'received') return null;
-      const found = (paidBy.get(operationId ?? '') ?? []).filter(
-        (payment) =>
-          payment.ledgerClosedAt.getTime() === at.getTime() &&
-          (changeIndex === null || payment.changeIndex === changeIndex) &&
-          sameAsset(asset, { code: payment.assetCode, issuer: payment.assetIssuer }),
-      );
-      // A sum of several payments is none of them.
-      return found.length === 1 ? found[0]! : null;
-    };
-    return rows.map((row) => ({
-      ...row,
-      movements: row.movements.map((movement) => ({ ...movement, ...recordedAs(paymentOf(movement)) })),
-    }));
-  }
+export function createReadStatement(deps: StatementDeps) {
+  const { ledgers } = deps;
 
   /** @throws ApiError `rate_limited` when the account has used up what it may ask of the ledger */
   return async (wallet: WalletDoc, from: Date, to: Date | null): Promise<StatementRead | StatementRefusal> => {
     const session = ledgers.get(wallet.network)?.session({ purpose: 'tenants', by: wallet.accountId });
     if (!session) return 'away';
     try {
-      return await read(session, wallet, from, to);
+      return await read(deps, session, wallet, from, to);
     } catch (error) {
       if (error instanceof TooLong) return 'too_long';
       if (error instanceof BudgetUsedUp) throw rateLimited(error.retryAfterSeconds);
@@ -113,6 +49,74 @@ export function createReadStatement(deps: {
       throw error;
     }
   };
+}
+
+async function read(
+  deps: StatementDeps,
+  any: LedgerSession,
+  wallet: WalletDoc,
+  from: Date,
+  to: Date | null,
+): Promise<StatementRead | StatementRefusal> {
+  const tips = await any.tips();
+  for (let unsure: string[] = []; ; ) {
+    const servers = chooseServers(
+      tips.map((each) => (unsure.includes(each.server) ? { ...each, tip: null } : each)),
+      0,
+    );
+    if (servers === 'none_configured') return 'no_histories';
+    if (servers === 'away') return 'away';
+    try {
+      return await readFrom(deps, any, servers.movements, wallet, from, to);
+    } catch (error) {
+      if (!(error instanceof UnsureHistory)) throw error;
+      unsure = [...unsure, servers.movements.server];
+    }
+  }
+}
+
+/** @throws UnsureHistory where the server does not know an account that it must know */
+async function readFrom(
+  { cursors, payments }: StatementDeps,
+  any: LedgerSession,
+  { server, tip }: Pick<ServerTip, 'server'> & { tip: NonNullable<ServerTip['tip']> },
+  wallet: WalletDoc,
+  from: Date,
+  to: Date | null,
+): Promise<StatementRead | StatementRefusal> {
+  // Balances and movements come from one server: a statement does not prove, it tells.
+  const session = any.on(server);
+  const start = await session.ledgerAtOrBefore(new Date(from.getTime() - 1));
+  // Ledger 2 is the first that can hold a transaction.
+  if (!start && tip.oldestLedger > 2) return 'not_kept';
+  const { balances, changedLedger, latestLedger } = await session.holdings(wallet.address, []);
+  const until = Math.max(changedLedger, latestLedger ?? 0);
+  if ((await session.tip()).latestLedger < until) return 'away';
+  const { recordLedger = null } = (await cursors.byId(cursorId(wallet.network, wallet.address))) ?? {};
+  const isKnown = Math.max(changedLedger, recordLedger ?? 0) >= tip.oldestLedger;
+  const movements = await readMovements(session, wallet, start?.sequence ?? 0, until, isKnown);
+  const rows = statementOf(balances, movements, { from, to });
+  const shown = rows.flatMap((row) => row.movements);
+  const paid = await payments.ofOperations(wallet._id, [
+    ...new Set(shown.flatMap(({ operationId }) => operationId ?? [])),
+  ]);
+  const paidBy = new Map<string, PaymentDoc[]>(paid.map(({ operationId }) => [operationId, []]));
+  for (const payment of paid) paidBy.get(payment.operationId)!.push(payment);
+  const paymentOf = ({ kind, operationId, asset, at, changeIndex }: Movement): PaymentDoc | null => {
+    if (kind !== 'received') return null;
+    const found = (paidBy.get(operationId ?? '') ?? []).filter(
+      (payment) =>
+        payment.ledgerClosedAt.getTime() === at.getTime() &&
+        (changeIndex === null || payment.changeIndex === changeIndex) &&
+        sameAsset(asset, { code: payment.assetCode, issuer: payment.assetIssuer }),
+    );
+    // A sum of several payments is none of them.
+    return found.length === 1 ? found[0]! : null;
+  };
+  return rows.map((row) => ({
+    ...row,
+    movements: row.movements.map((movement) => ({ ...movement, ...recordedAs(paymentOf(movement)) })),
+  }));
 }
 
 /** A REJECTED payment counts for nothing. */

@@ -15,10 +15,10 @@ import type { PaymentStore } from '../stores/payments.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import { readBalances, unaskedOf } from './balances.js';
 import type { HealDeps } from './heal.js';
-import { createPageReaders, cursorsAfter, FROM_THE_FIRST, rangeOf, readsOneByOne } from './pages.js';
+import { createPageReaders, cursorsAfter, FROM_THE_FIRST, type PageReaders, rangeOf, readsOneByOne } from './pages.js';
 import { chooseServers, endOf, firstLedgerOf, startOf } from './plan.js';
 import { assetOf, closingOf, namedAsset, readAmounts, storeAmounts, storeRows } from './stored.js';
-import { Hopeless, isPatient, Late, ListFailed, NotYet, STUCK_MS, Superseded } from './trouble.js';
+import { Hopeless, isPatient, Late, ListFailed, NotYet, type Save, STUCK_MS, Superseded } from './trouble.js';
 
 /** Then others have their turn. */
 const PAGES_PER_TURN = 20;
@@ -38,6 +38,12 @@ export interface TurnDeps extends Omit<HealDeps, 'clock'> {
   readToOf: (wallet: WalletDoc) => Promise<number | null>;
   clock: Clock;
   log: Logger;
+}
+
+/** The dependencies of a turn with what is made of them. */
+interface TurnTools extends TurnDeps {
+  save: Save;
+  pages: PageReaders;
 }
 
 /** What a turn asks of a network's ledger. */
@@ -61,227 +67,261 @@ const withListFailed = (progress: AuditProgress): AuditProgress => ({
 export type TakeTurn = (audit: AuditDoc, ledger: AuditLedger, ended: AbortSignal) => Promise<void>;
 
 export function createTakeTurn(deps: TurnDeps): TakeTurn {
-  const { audits, wallets, networkStates, outbox, transaction, readToOf, clock, log } = deps;
-
-  async function save(audit: AuditDoc, changes: Partial<AuditDoc>): Promise<AuditDoc> {
-    const all = { stuckSince: null, lateSince: null, ...changes };
-    if (!(await audits.save(audit, all))) throw new Superseded();
-    return { ...audit, ...all, revision: audit.revision + 1 };
-  }
-  const pages = createPageReaders(deps, save);
-
-  /** Takes the balances, and settles where the audit begins. */
-  async function takeBalances(audit: AuditDoc, wallet: WalletDoc, ledger: AuditLedger): Promise<AuditDoc> {
-    const state = await networkStates.byNetwork(wallet.network);
-    // Read before any server is asked: that the network began anew is known some time later than it did.
-    const resetAt = state?.resetAt ?? null;
-    const last = await audits.lastEnded(wallet._id, resetAt);
-    const tips = await ledger.tips(audit.seen.length > 0 || Boolean(audit.lateSince));
-    const servers = chooseServers(tips, last?.toLedger ?? 0);
-    if (servers === 'none_configured')
-      throw new Hopeless('No Horizon is configured for this network, and Stellar RPC shows no histories of accounts.');
-    if (servers === 'away') throw new NotYet('No Horizon answers.');
-    const { movements } = servers;
-    const { latestLedger } = movements.tip;
-    const { from } = wallet.windows[0]!;
-    const firstLedger = last ? 0 : await firstLedgerOf(from, ledger.on(movements.server), latestLedger);
-    const start = startOf(last?.toLedger ?? null, firstLedger, movements.tip);
-    if (!start) throw new NotYet('The Horizon that answers is behind the last audit.');
-    const isCutShort = start.fromLedger > (last?.toLedger ?? firstLedger);
-    if (isCutShort && servers.isOneAway && isPatient(audit, clock))
-      throw new Late(
-        `What answers begins with ledger ${start.fromLedger + 1}, and a Horizon that may keep more is away.`,
-      );
-    const { held, balanceSource, asked } = await readBalances(ledger.on, wallet.address, servers, {
-      before: last && { held: closingOf(last.assets), ledger: last.toLedger! },
-      moved: (audit.moved ?? []).map(assetOf),
-    });
-    if (held.balances.length > MOST_BOOKED)
-      throw new Hopeless('The ledger shows more assets than an account can hold.');
-    // What an account held before the audit begins is no closing balance.
-    if ((held.latestLedger ?? start.fromLedger) < start.fromLedger)
-      throw new NotYet(`${balanceSource} is behind ledger ${start.fromLedger}, with which the audit begins.`);
-    const opening = last && start.openingSource === 'PREVIOUS_AUDIT' ? closingOf(last.assets) : null;
-    const isQuiet =
-      opening !== null &&
-      held.changedLedger > 0 &&
-      held.changedLedger <= start.fromLedger &&
-      isBalanced(closeBooks(new Map(), opening, held.balances));
-    const after = cursorsAfter(start.fromLedger);
-    const readsAll = start.openingSource === 'HISTORY';
-    const progress: AuditProgress = {
-      changedLedger: held.changedLedger,
-      knownLedger: Math.max(held.latestLedger ?? 0, held.changedLedger),
-      closing: storeAmounts(held.balances),
-      asked,
-      opening: opening && storeAmounts(opening),
-      ...{ before: [], books: [], pagesBefore: 0, firstLedger: null, unknownKind: null, isQuiet },
-      // Nothing has changed since: there is nothing to read.
-      ...(isQuiet ? { effectsCursor: null, feesCursor: null } : readsAll ? FROM_THE_FIRST : after),
-    };
-    const { fromLedger, openingSource } = start;
-    return save(audit, {
-      ...{ fromLedger, openingSource, toLedger: null, resetAt, progress },
-      ...{ balanceSource, movementSource: movements.server },
-    });
-  }
-
-  /** Settles where the audit ends, once the watcher has come that far. */
-  async function settleEnd(audit: AuditDoc, wallet: WalletDoc, ledger: AuditLedger): Promise<AuditDoc> {
-    const { changedLedger, knownLedger } = audit.progress!;
-    const readTo = wallet.watching ? ((await readToOf(wallet)) ?? 0) : null;
-    const toLedger = endOf({ fromLedger: audit.fromLedger!, changedLedger, knownLedger }, readTo);
-    if (toLedger === null) throw new NotYet(`Payments have not been read up to ledger ${changedLedger} yet.`);
-    if (audit.openingSource === 'COMPUTED_BACK') {
-      const { oldestLedger } = await ledger.on(audit.movementSource!).tip();
-      if (oldestLedger > audit.fromLedger! + 1) {
-        const fromLedger = Math.min(oldestLedger - 1, toLedger);
-        return save(audit, { fromLedger, toLedger, progress: { ...audit.progress!, ...cursorsAfter(fromLedger) } });
-      }
-    }
-    return save(audit, { toLedger });
-  }
-
-  /** Takes the balances anew and reads everything once more. @param seen why */
-  async function readAgain(
-    audit: AuditDoc,
-    ledger: AuditLedger,
-    seen: string,
-    changes: Pick<AuditDoc, 'moved'> = {},
-  ): Promise<void> {
-    if (audit.seen.length >= MOST_READINGS) throw new Hopeless('Balances and movements do not settle.');
-    const turnAt = new Date(clock.nowMs() + ledger.recheckMs);
-    await save(audit, { ...changes, progress: null, turnAt, seen: [...audit.seen, seen] });
-  }
-
-  /** Lists begin with what is kept, without a word: nothing else tells that ledgers were dropped before they were read. @returns the oldest ledger
-   *  that is kept, where that is too late; else null */
-  async function keptFrom({ openingSource, fromLedger, movementSource, progress }: AuditDoc, ledger: AuditLedger) {
-    const { isQuiet, firstLedger } = progress!;
-    if (isQuiet) return null;
-    const { oldestLedger } = await ledger.on(movementSource!).tip();
-    const begin = openingSource === 'HISTORY' && firstLedger !== null ? firstLedger : fromLedger! + 1;
-    return oldestLedger > begin ? oldestLedger : null;
-  }
-
-  /** What every audit ends with. */
-  async function endNow(audit: AuditDoc): Promise<Partial<AuditDoc>> {
-    const { missingPayments } = await pages.countHealed(audit);
-    return { progress: null, turnAt: null, finishedAt: clock.now(), missingPayments, healing: [] };
-  }
-
-  /** Holds balances against movements. A difference has to show twice: nobody is to be alarmed by one odd answer. */
-  async function conclude(audit: AuditDoc, wallet: WalletDoc, ledger: AuditLedger): Promise<void> {
-    const { closing, opening, unknownKind, knownLedger } = audit.progress!;
-    const { before, books } = rangeOf(audit);
-    const opened =
-      audit.openingSource === 'HISTORY'
-        ? [...before.values()].map(({ asset, sums }) => ({ asset, stroops: netChange(sums) }))
-        : opening && readAmounts(opening);
-    const rows = closeBooks(books, opened, readAmounts(closing));
-    const kept = await keptFrom(audit, ledger);
-    if (kept !== null) return readAgain(audit, ledger, `dropped before ${kept}`);
-    const unasked = unaskedOf(rows, audit.progress!.asked ?? null, audit.openingSource === 'COMPUTED_BACK');
-    if (unasked.length > 0) {
-      const moved = [...(audit.moved ?? []), ...unasked.map(namedAsset)];
-      return readAgain(audit, ledger, 'assets that nobody had listed', { moved });
-    }
-    const assets = storeRows(rows);
-    if (isBalanced(rows)) {
-      await checkHoles(audit);
-      await save(audit, { ...(await endNow(audit)), assets, status: 'PROVEN' });
-      return;
-    }
-    if (unknownKind !== null)
-      throw new Hopeless(`The ledger shows effects of a kind that is not known here: ${unknownKind}.`);
-    // Nothing says that the balance was not of before.
-    if (knownLedger < audit.fromLedger!) return readAgain(audit, ledger, `a balance of ledger ${knownLedger}`);
-    const shown = storeRows(rows.filter(({ difference }) => difference !== 0n))
-      .map(({ assetCode, assetIssuer, difference }) => `${assetCode}:${assetIssuer}:${difference}`)
-      .join(' ');
-    if (audit.seen.at(-1) !== shown) return readAgain(audit, ledger, shown);
-    const end = await endNow(audit);
-    await transaction(async (session) => {
-      if (!(await audits.save(audit, { ...end, assets, stuckSince: null, status: 'DIFFERENT' }, session)))
-        throw new Superseded();
-      const data = { wallet: toWalletSummary(wallet), assets: toAuditAssets(assets) };
-      const { accountId, _id: occurrence } = audit;
-      await outbox.publish([{ type: 'wallet.difference', accountId, data, occurrence }], session);
-    });
-    log.error({ network: wallet.network, wallet: wallet._id, audit: audit._id }, 'an audit found a difference');
-    deps.eventsStored();
-  }
-
-  /** What the balance shows to have credited the wallet may be payments that are not recorded. @throws Late, Hopeless */
-  async function checkHoles(audit: AuditDoc): Promise<void> {
-    const { parked = [], unread = 0 } = audit.progress!;
-    if (unread > 0) throw new Hopeless(`Operations that credited this wallet cannot be read: ${unread}.`);
-    const open = await pages.stillOpen(parked);
-    if (open.length === 0) return;
-    const reason = `Records of the ledger that credited this wallet are parked: ${open.length}.`;
-    throw isPatient(audit, clock) ? new Late(reason) : new Hopeless(reason);
-  }
-
-  async function fail(audit: AuditDoc, reason: string): Promise<void> {
-    await audits.save(audit, { ...(await endNow(audit)), stuckSince: null, status: 'FAILED', reason });
-    log.warn({ network: audit.network, wallet: audit.walletId, audit: audit._id, reason }, 'an audit failed');
-  }
-
-  /** Tries again, unless it has come no further for too long. */
-  async function wait(audit: AuditDoc, reason: string, pauseMs: number): Promise<void> {
-    const stuckSince = audit.stuckSince ?? clock.now();
-    if (clock.nowMs() - stuckSince.getTime() > STUCK_MS) return fail(audit, reason);
-    const { progress } = audit;
-    await audits.save(audit, { stuckSince, progress, turnAt: new Date(clock.nowMs() + pauseMs) });
-  }
-
-  async function waitForLate(audit: AuditDoc, pauseMs: number): Promise<void> {
-    const turnAt = new Date(clock.nowMs() + pauseMs);
-    await audits.save(audit, { stuckSince: null, lateSince: audit.lateSince ?? clock.now(), turnAt });
-  }
-
-  /** What a step that broke off leaves: nobody can tell, or it is tried again. */
-  async function breakOff(audit: AuditDoc, error: unknown, ledger: AuditLedger): Promise<void> {
-    if (error instanceof Hopeless) return fail(audit, error.message);
-    if (error instanceof Late) return waitForLate(audit, ledger.recheckMs);
-    if (error instanceof NotYet || error instanceof UnfitServer) return wait(audit, error.message, ledger.pauseMs);
-    if (error instanceof LedgerUnavailable) {
-      const progress = error instanceof ListFailed ? withListFailed(audit.progress!) : audit.progress;
-      return wait({ ...audit, progress }, error.message, Math.max(ledger.pauseMs, error.retryAfterMs));
-    }
-    log.error({ err: error, audit: audit._id }, 'an audit broke off; trying again');
-    return wait(audit, 'An internal error.', STUCK_MS / 4);
-  }
-
-  async function steps(audit: AuditDoc, wallet: WalletDoc, ledger: AuditLedger, note: (at: AuditDoc) => void) {
-    let current = audit.progress ? audit : await takeBalances(audit, wallet, ledger);
-    note(current);
-    if (current.toLedger === null) current = await settleEnd(current, wallet, ledger);
-    note(current);
-    const movements = () => ledger.on(current.movementSource!);
-    for (let read = 0; read < pagesPerTurn(current.progress!); read++) {
-      const { effectsCursor, feesCursor } = current.progress!;
-      if (effectsCursor !== null) current = await pages.effectsPage(current, wallet, movements());
-      else if (feesCursor !== null) current = await pages.feesPage(current, wallet, movements());
-      else return conclude(current, wallet, ledger);
-      note(current);
-    }
-    await save(current, { turnAt: clock.now() });
-  }
+  const saveStep = createSave(deps.audits);
+  const tools: TurnTools = { ...deps, save: saveStep, pages: createPageReaders({ ...deps, save: saveStep }) };
+  const { audits, wallets } = tools;
 
   return async (audit, ledger, ended) => {
     const [wallet] = await wallets.ofAllAccounts([audit.walletId]);
     if (!wallet) return audits.removeOf(audit.walletId);
     let current = audit;
     try {
-      await steps(audit, wallet, ledger, (at) => {
+      await steps(tools, audit, wallet, ledger, (at) => {
         current = at;
       });
     } catch (error) {
       if (error instanceof Superseded || ended.aborted) return;
-      await breakOff(current, error, ledger);
+      await breakOff(tools, current, error, ledger);
     } finally {
       await audits.prune(audit.walletId);
     }
   };
 }
+
+/** Takes the balances, and settles where the audit begins. */
+async function takeBalances(
+  { networkStates, audits, clock, save }: TurnTools,
+  audit: AuditDoc,
+  wallet: WalletDoc,
+  ledger: AuditLedger,
+): Promise<AuditDoc> {
+  const state = await networkStates.byNetwork(wallet.network);
+  // Read before any server is asked: that the network began anew is known some time later than it did.
+  const resetAt = state?.resetAt ?? null;
+  const last = await audits.lastEnded(wallet._id, resetAt);
+  const tips = await ledger.tips(audit.seen.length > 0 || Boolean(audit.lateSince));
+  const servers = chooseServers(tips, last?.toLedger ?? 0);
+  if (servers === 'none_configured')
+    throw new Hopeless('No Horizon is configured for this network, and Stellar RPC shows no histories of accounts.');
+  if (servers === 'away') throw new NotYet('No Horizon answers.');
+  const { movements } = servers;
+  const { latestLedger } = movements.tip;
+  const { from } = wallet.windows[0]!;
+  const firstLedger = last ? 0 : await firstLedgerOf(from, ledger.on(movements.server), latestLedger);
+  const start = startOf(last?.toLedger ?? null, firstLedger, movements.tip);
+  if (!start) throw new NotYet('The Horizon that answers is behind the last audit.');
+  const isCutShort = start.fromLedger > (last?.toLedger ?? firstLedger);
+  if (isCutShort && servers.isOneAway && isPatient(audit, clock))
+    throw new Late(
+      `What answers begins with ledger ${start.fromLedger + 1}, and a Horizon that may keep more is away.`,
+    );
+  const { held, balanceSource, asked } = await readBalances(ledger.on, wallet.address, servers, {
+    before: last && { held: closingOf(last.assets), ledger: last.toLedger! },
+    moved: (audit.moved ?? []).map(assetOf),
+  });
+  if (held.balances.length > MOST_BOOKED) throw new Hopeless('The ledger shows more assets than an account can hold.');
+  // What an account held before the audit begins is no closing balance.
+  if ((held.latestLedger ?? start.fromLedger) < start.fromLedger)
+    throw new NotYet(`${balanceSource} is behind ledger ${start.fromLedger}, with which the audit begins.`);
+  const opening = last && start.openingSource === 'PREVIOUS_AUDIT' ? closingOf(last.assets) : null;
+  const isQuiet =
+    opening !== null &&
+    held.changedLedger > 0 &&
+    held.changedLedger <= start.fromLedger &&
+    isBalanced(closeBooks(new Map(), opening, held.balances));
+  const after = cursorsAfter(start.fromLedger);
+  const readsAll = start.openingSource === 'HISTORY';
+  const progress: AuditProgress = {
+    changedLedger: held.changedLedger,
+    knownLedger: Math.max(held.latestLedger ?? 0, held.changedLedger),
+    closing: storeAmounts(held.balances),
+    asked,
+    opening: opening && storeAmounts(opening),
+    ...{ before: [], books: [], pagesBefore: 0, firstLedger: null, unknownKind: null, isQuiet },
+    // Nothing has changed since: there is nothing to read.
+    ...(isQuiet ? { effectsCursor: null, feesCursor: null } : readsAll ? FROM_THE_FIRST : after),
+  };
+  const { fromLedger, openingSource } = start;
+  return save(audit, {
+    ...{ fromLedger, openingSource, toLedger: null, resetAt, progress },
+    ...{ balanceSource, movementSource: movements.server },
+  });
+}
+
+/** Settles where the audit ends, once the watcher has come that far. */
+async function settleEnd(
+  { readToOf, save }: TurnTools,
+  audit: AuditDoc,
+  wallet: WalletDoc,
+  ledger: AuditLedger,
+): Promise<AuditDoc> {
+  const { changedLedger, knownLedger } = audit.progress!;
+  const readTo = wallet.watching ? ((await readToOf(wallet)) ?? 0) : null;
+  const toLedger = endOf({ fromLedger: audit.fromLedger!, changedLedger, knownLedger }, readTo);
+  if (toLedger === null) throw new NotYet(`Payments have not been read up to ledger ${changedLedger} yet.`);
+  if (audit.openingSource === 'COMPUTED_BACK') {
+    const { oldestLedger } = await ledger.on(audit.movementSource!).tip();
+    if (oldestLedger > audit.fromLedger! + 1) {
+      const fromLedger = Math.min(oldestLedger - 1, toLedger);
+      return save(audit, { fromLedger, toLedger, progress: { ...audit.progress!, ...cursorsAfter(fromLedger) } });
+    }
+  }
+  return save(audit, { toLedger });
+}
+
+/** Takes the balances anew and reads everything once more. @param seen why */
+async function readAgain(
+  { clock, save }: TurnTools,
+  audit: AuditDoc,
+  ledger: AuditLedger,
+  seen: string,
+  changes: Pick<AuditDoc, 'moved'> = {},
+): Promise<void> {
+  if (audit.seen.length >= MOST_READINGS) throw new Hopeless('Balances and movements do not settle.');
+  const turnAt = new Date(clock.nowMs() + ledger.recheckMs);
+  await save(audit, { ...changes, progress: null, turnAt, seen: [...audit.seen, seen] });
+}
+
+/** Lists begin with what is kept, without a word: nothing else tells that ledgers were dropped before they were read. @returns the oldest ledger
+ *  that is kept, where that is too late; else null */
+async function keptFrom({ openingSource, fromLedger, movementSource, progress }: AuditDoc, ledger: AuditLedger) {
+  const { isQuiet, firstLedger } = progress!;
+  if (isQuiet) return null;
+  const { oldestLedger } = await ledger.on(movementSource!).tip();
+  const begin = openingSource === 'HISTORY' && firstLedger !== null ? firstLedger : fromLedger! + 1;
+  return oldestLedger > begin ? oldestLedger : null;
+}
+
+/** What every audit ends with. */
+async function endNow({ pages, clock }: TurnTools, audit: AuditDoc): Promise<Partial<AuditDoc>> {
+  const { missingPayments } = await pages.countHealed(audit);
+  return { progress: null, turnAt: null, finishedAt: clock.now(), missingPayments, healing: [] };
+}
+
+/** Holds balances against movements. A difference has to show twice: nobody is to be alarmed by one odd answer. */
+async function conclude(tools: TurnTools, audit: AuditDoc, wallet: WalletDoc, ledger: AuditLedger): Promise<void> {
+  const { save } = tools;
+  const { closing, opening, unknownKind, knownLedger } = audit.progress!;
+  const { before, books } = rangeOf(audit);
+  const opened =
+    audit.openingSource === 'HISTORY'
+      ? [...before.values()].map(({ asset, sums }) => ({ asset, stroops: netChange(sums) }))
+      : opening && readAmounts(opening);
+  const rows = closeBooks(books, opened, readAmounts(closing));
+  const kept = await keptFrom(audit, ledger);
+  if (kept !== null) return readAgain(tools, audit, ledger, `dropped before ${kept}`);
+  const unasked = unaskedOf(rows, audit.progress!.asked ?? null, audit.openingSource === 'COMPUTED_BACK');
+  if (unasked.length > 0) {
+    const moved = [...(audit.moved ?? []), ...unasked.map(namedAsset)];
+    return readAgain(tools, audit, ledger, 'assets that nobody had listed', { moved });
+  }
+  const assets = storeRows(rows);
+  if (isBalanced(rows)) {
+    await checkHoles(tools, audit);
+    await save(audit, { ...(await endNow(tools, audit)), assets, status: 'PROVEN' });
+    return;
+  }
+  if (unknownKind !== null)
+    throw new Hopeless(`The ledger shows effects of a kind that is not known here: ${unknownKind}.`);
+  // Nothing says that the balance was not of before.
+  if (knownLedger < audit.fromLedger!) return readAgain(tools, audit, ledger, `a balance of ledger ${knownLedger}`);
+  const shown = storeRows(rows.filter(({ difference }) => difference !== 0n))
+    .map(({ assetCode, assetIssuer, difference }) => `${assetCode}:${assetIssuer}:${difference}`)
+    .join(' ');
+  if (audit.seen.at(-1) !== shown) return readAgain(tools, audit, ledger, shown);
+  await endWithDifference(tools, audit, wallet, assets);
+}
+
+/** Ends the audit and tells of its difference, in one transaction. */
+async function endWithDifference(
+  tools: TurnTools,
+  audit: AuditDoc,
+  wallet: WalletDoc,
+  assets: AuditDoc['assets'],
+): Promise<void> {
+  const { audits, transaction, outbox, log } = tools;
+  const end = await endNow(tools, audit);
+  await transaction(async (session) => {
+    if (!(await audits.save(audit, { ...end, assets, stuckSince: null, status: 'DIFFERENT' }, session)))
+      throw new Superseded();
+    const data = { wallet: toWalletSummary(wallet), assets: toAuditAssets(assets) };
+    const { accountId, _id: occurrence } = audit;
+    await outbox.publish([{ type: 'wallet.difference', accountId, data, occurrence }], session);
+  });
+  log.error({ network: wallet.network, wallet: wallet._id, audit: audit._id }, 'an audit found a difference');
+  tools.eventsStored();
+}
+
+/** What the balance shows to have credited the wallet may be payments that are not recorded. @throws Late, Hopeless */
+async function checkHoles({ pages, clock }: TurnTools, audit: AuditDoc): Promise<void> {
+  const { parked = [], unread = 0 } = audit.progress!;
+  if (unread > 0) throw new Hopeless(`Operations that credited this wallet cannot be read: ${unread}.`);
+  const open = await pages.stillOpen(parked);
+  if (open.length === 0) return;
+  const reason = `Records of the ledger that credited this wallet are parked: ${open.length}.`;
+  throw isPatient(audit, clock) ? new Late(reason) : new Hopeless(reason);
+}
+
+async function fail(tools: TurnTools, audit: AuditDoc, reason: string): Promise<void> {
+  await tools.audits.save(audit, { ...(await endNow(tools, audit)), stuckSince: null, status: 'FAILED', reason });
+  tools.log.warn({ network: audit.network, wallet: audit.walletId, audit: audit._id, reason }, 'an audit failed');
+}
+
+/** Tries again, unless it has come no further for too long. */
+async function wait(tools: TurnTools, audit: AuditDoc, reason: string, pauseMs: number): Promise<void> {
+  const { clock, audits } = tools;
+  const stuckSince = audit.stuckSince ?? clock.now();
+  if (clock.nowMs() - stuckSince.getTime() > STUCK_MS) return fail(tools, audit, reason);
+  const { progress } = audit;
+  await audits.save(audit, { stuckSince, progress, turnAt: new Date(clock.nowMs() + pauseMs) });
+}
+
+async function waitForLate({ clock, audits }: TurnTools, audit: AuditDoc, pauseMs: number): Promise<void> {
+  const turnAt = new Date(clock.nowMs() + pauseMs);
+  await audits.save(audit, { stuckSince: null, lateSince: audit.lateSince ?? clock.now(), turnAt });
+}
+
+/** What a step that broke off leaves: nobody can tell, or it is tried again. */
+async function breakOff(tools: TurnTools, audit: AuditDoc, error: unknown, ledger: AuditLedger): Promise<void> {
+  if (error instanceof Hopeless) return fail(tools, audit, error.message);
+  if (error instanceof Late) return waitForLate(tools, audit, ledger.recheckMs);
+  if (error instanceof NotYet || error instanceof UnfitServer) return wait(tools, audit, error.message, ledger.pauseMs);
+  if (error instanceof LedgerUnavailable) {
+    const progress = error instanceof ListFailed ? withListFailed(audit.progress!) : audit.progress;
+    return wait(tools, { ...audit, progress }, error.message, Math.max(ledger.pauseMs, error.retryAfterMs));
+  }
+  tools.log.error({ err: error, audit: audit._id }, 'an audit broke off; trying again');
+  return wait(tools, audit, 'An internal error.', STUCK_MS / 4);
+}
+
+async function steps(
+  tools: TurnTools,
+  audit: AuditDoc,
+  wallet: WalletDoc,
+  ledger: AuditLedger,
+  note: (at: AuditDoc) => void,
+) {
+  const { pages, save, clock } = tools;
+  let current = audit.progress ? audit : await takeBalances(tools, audit, wallet, ledger);
+  note(current);
+  if (current.toLedger === null) current = await settleEnd(tools, current, wallet, ledger);
+  note(current);
+  const movements = () => ledger.on(current.movementSource!);
+  for (let read = 0; read < pagesPerTurn(current.progress!); read++) {
+    const { effectsCursor, feesCursor } = current.progress!;
+    if (effectsCursor !== null) current = await pages.effectsPage(current, wallet, movements());
+    else if (feesCursor !== null) current = await pages.feesPage(current, wallet, movements());
+    else return conclude(tools, current, wallet, ledger);
+    note(current);
+  }
+  await save(current, { turnAt: clock.now() });
+}
+
+/** @returns stores a step of an audit; throws Superseded when another process has stored one since */
+const createSave =
+  (audits: Pick<AuditStore, 'save'>): Save =>
+  async (audit, changes) => {
+    const all = { stuckSince: null, lateSince: null, ...changes };
+    if (!(await audits.save(audit, all))) throw new Superseded();
+    return { ...audit, ...all, revision: audit.revision + 1 };
+  };

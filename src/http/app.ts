@@ -169,7 +169,11 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
     if (waitSeconds > 0) throw rateLimited(waitSeconds);
     next();
   });
-  const { webhookKeys, stellarToml } = api;
+  mountWellKnown(app, api);
+  app.use(createDocs(api.openapiJson, new URL(api.dashboard.publicUrl).pathname.replace(/\/+$/, '')));
+}
+
+function mountWellKnown(app: express.Express, { webhookKeys, stellarToml }: HttpApi): void {
   if (webhookKeys) {
     app.get('/.well-known/webhook-keys.json', async (_req, res) => {
       res.setHeader('Cache-Control', 'public, max-age=300');
@@ -183,7 +187,6 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
       res.set('cross-origin-resource-policy', 'cross-origin').type('text/plain').send(stellarToml);
     });
   }
-  app.use(createDocs(api.openapiJson, new URL(api.dashboard.publicUrl).pathname.replace(/\/+$/, '')));
 }
 
 /** What makes the file of a download: `payments.export`. */

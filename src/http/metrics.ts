@@ -12,24 +12,16 @@ const DATABASE_MS = 1000;
 const MAIL_WAITS_MS = 60_000;
 const MOST_MAILS = 1000;
 
-export function createMetrics(deps: {
+interface MetricsDeps {
   networkStates: NetworkStateStore;
   parkedRecords: Pick<ParkedRecordStore, 'count'>;
   mails: Pick<MailStore, 'waiting'>;
   /** Those that are watched: the states of others are of the past. */
   networks: readonly Network[];
   clock: Clock;
-}) {
-  const { networkStates, parkedRecords, mails, networks, clock } = deps;
-  /** What the database cannot say at once is left out: it may hang, and what the process itself counts is told nonetheless. */
-  const soon = <T>(asked: Promise<T>, none: T) =>
-    within(
-      clock,
-      DATABASE_MS,
-      asked.catch(() => none),
-      () => none,
-    );
-  const watched = async () => (await soon(networkStates.all(), [])).filter(({ _id }) => networks.includes(_id));
+}
+
+export function createMetrics(deps: MetricsDeps) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const payments = new Counter({
@@ -56,15 +48,6 @@ export function createMetrics(deps: {
     labelNames: ['status'],
     registers: [registry],
   });
-  new Gauge({
-    name: 'collect_mails_waiting',
-    help: 'E-mails that are to be sent and have waited for more than a minute; counted up to 1,000.',
-    registers: [registry],
-    async collect() {
-      const before = new Date(clock.nowMs() - MAIL_WAITS_MS);
-      this.set((await soon(mails.waiting(before, MOST_MAILS), { count: Number.NaN, error: null }))?.count ?? 0);
-    },
-  });
   const leftOut = new Counter({
     name: 'collect_rate_sources_left_out_total',
     help: 'Sources of rates that did not answer well when this process asked them.',
@@ -76,14 +59,56 @@ export function createMetrics(deps: {
     help: 'Samples that this process did not take because two sources differed by more than 5 %.',
     registers: [registry],
   });
+  registerStored(registry, deps);
+  registerNetworks(registry, deps);
+  return {
+    registry,
+    ofRates: {
+      leftOut: (source: string) => leftOut.inc({ source }),
+      disagreed: () => disagreed.inc(),
+    },
+    attempted: (status: string) => attempts.inc({ status }),
+    mailed: (status: string) => mailAttempts.inc({ status }),
+    ofWatcher: (network: Network): WatcherMetrics => ({
+      payments: (count) => payments.inc({ network }, count),
+      parked: (count) => parked.inc({ network }, count),
+    }),
+  };
+}
+
+/** What the database does not say within `DATABASE_MS` is left out: the counts of the process itself do not wait for a database that hangs. */
+const soon = <T>(clock: Clock, asked: Promise<T>, none: T) =>
+  within(
+    clock,
+    DATABASE_MS,
+    asked.catch(() => none),
+    () => none,
+  );
+
+/** Gauges of what is stored. */
+function registerStored(registry: Registry, { parkedRecords, mails, networks, clock }: MetricsDeps): void {
+  new Gauge({
+    name: 'collect_mails_waiting',
+    help: 'E-mails that are to be sent and have waited for more than a minute; counted up to 1,000.',
+    registers: [registry],
+    async collect() {
+      const before = new Date(clock.nowMs() - MAIL_WAITS_MS);
+      this.set((await soon(clock, mails.waiting(before, MOST_MAILS), { count: Number.NaN, error: null }))?.count ?? 0);
+    },
+  });
   new Gauge({
     name: 'collect_records_parked',
     help: 'Ledger records that are set aside and neither recorded nor dismissed yet.',
     registers: [registry],
     async collect() {
-      this.set(await soon(parkedRecords.count(networks), Number.NaN));
+      this.set(await soon(clock, parkedRecords.count(networks), Number.NaN));
     },
   });
+}
+
+/** Gauges of each watched network, as the watcher last stored its state. */
+function registerNetworks(registry: Registry, { networkStates, networks, clock }: MetricsDeps): void {
+  const watched = async () => (await soon(clock, networkStates.all(), [])).filter(({ _id }) => networks.includes(_id));
   new Gauge({
     name: 'collect_network_silence_seconds',
     help: 'Time since a network was last read, by whichever process.',
@@ -124,17 +149,4 @@ export function createMetrics(deps: {
       for (const { _id, protocol } of await watched()) this.set({ network: _id }, protocolWarning(protocol) ? 1 : 0);
     },
   });
-  return {
-    registry,
-    ofRates: {
-      leftOut: (source: string) => leftOut.inc({ source }),
-      disagreed: () => disagreed.inc(),
-    },
-    attempted: (status: string) => attempts.inc({ status }),
-    mailed: (status: string) => mailAttempts.inc({ status }),
-    ofWatcher: (network: Network): WatcherMetrics => ({
-      payments: (count) => payments.inc({ network }, count),
-      parked: (count) => parked.inc({ network }, count),
-    }),
-  };
 }

@@ -20,7 +20,7 @@ export interface Continuation {
   cursor: CursorDoc;
 }
 
-export function createGaps(deps: {
+interface GapDeps {
   network: Network;
   flagGap: FlagGap;
   cursors: Pick<CursorStore, 'save'>;
@@ -31,29 +31,12 @@ export function createGaps(deps: {
   /** What kept answers age by. Default the clock. */
   monotonic?: Pick<MonotonicClock, 'nowMs'>;
   log: Logger;
-}) {
-  const { network, flagGap, cursors, networkStates, done, clock, monotonic = clock, log } = deps;
-  let known: { tips: ServerTip[]; untilMs: number } = { tips: [], untilMs: 0 };
-  /** The wait as this process first saw it. */
-  let wait: { since: number; waitedMs: number; seenAtMs: number } | null = null;
+}
 
-  /** @param tip of the session's own server, which may have dropped more since it was asked last */
-  async function tipsOf(session: LedgerSession, tip: LedgerTip): Promise<ServerTip[]> {
-    const nowMs = monotonic.nowMs();
-    if (known.untilMs <= nowMs) known = { tips: await session.tips(), untilMs: nowMs + TIPS_FOR_MS };
-    return known.tips.map((each) => (each.server === session.server ? { ...each, tip } : each));
-  }
-
-  /** How long a gap has waited; from now on when none did. A clock that is set forward makes it no longer. */
-  async function waited(): Promise<number> {
-    const now = clock.now();
-    const since = (await networkStates.byNetwork(network))?.gapWaitsSince ?? now;
-    if (since === now) await networkStates.noteGapWait(network, now);
-    const waitedMs = now.getTime() - since.getTime();
-    const nowMs = monotonic.nowMs();
-    if (wait?.since !== since.getTime()) wait = { since: since.getTime(), waitedMs, seenAtMs: nowMs };
-    return Math.min(waitedMs, wait.waitedMs + nowMs - wait.seenAtMs);
-  }
+export function createGaps(deps: GapDeps) {
+  const { network, flagGap, cursors, networkStates, done, clock, log } = deps;
+  const tipsOf = createTipsOf(deps);
+  const waited = createWaited(deps);
 
   async function passOver(cursor: CursorDoc, toLedger: number): Promise<CursorDoc> {
     const gap = { fromLedger: cursor.shownLedger + 1, toLedger, at: clock.now() };
@@ -110,5 +93,30 @@ export function createGaps(deps: {
           return { session, tip, cursor: await passOver(cursor, plan.toLedger) };
       }
     },
+  };
+}
+
+/** @returns what all sources say of themselves; the session's own server with its present tip, because it may have dropped more since it was asked last */
+function createTipsOf({ clock, monotonic = clock }: GapDeps) {
+  let known: { tips: ServerTip[]; untilMs: number } = { tips: [], untilMs: 0 };
+  return async (session: LedgerSession, tip: LedgerTip): Promise<ServerTip[]> => {
+    const nowMs = monotonic.nowMs();
+    if (known.untilMs <= nowMs) known = { tips: await session.tips(), untilMs: nowMs + TIPS_FOR_MS };
+    return known.tips.map((each) => (each.server === session.server ? { ...each, tip } : each));
+  };
+}
+
+/** @returns how many milliseconds a gap has waited; the wait begins now where none did. A clock that is set forward does not prolong it. */
+function createWaited({ network, networkStates, clock, monotonic = clock }: GapDeps) {
+  /** The wait as this process first saw it. */
+  let wait: { since: number; waitedMs: number; seenAtMs: number } | null = null;
+  return async (): Promise<number> => {
+    const now = clock.now();
+    const since = (await networkStates.byNetwork(network))?.gapWaitsSince ?? now;
+    if (since === now) await networkStates.noteGapWait(network, now);
+    const waitedMs = now.getTime() - since.getTime();
+    const nowMs = monotonic.nowMs();
+    if (wait?.since !== since.getTime()) wait = { since: since.getTime(), waitedMs, seenAtMs: nowMs };
+    return Math.min(waitedMs, wait.waitedMs + nowMs - wait.seenAtMs);
   };
 }

@@ -23,7 +23,7 @@ export interface LedgerStamper {
   stamp(network: Network): Promise<LedgerStamp>;
 }
 
-export function createLedgerStamper(deps: {
+interface LedgerStamperDeps {
   ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session' | 'isFree' | 'isOwn'>>;
   networkStates: Pick<NetworkStateStore, 'byNetwork'>;
   clock: Clock;
@@ -31,84 +31,24 @@ export function createLedgerStamper(deps: {
   monotonic?: Pick<MonotonicClock, 'nowMs'>;
   /** The machine that this process runs on: the watcher's measure of the clock counts where it was made. Default unknown: then the clock is believed. */
   host?: string;
-}): LedgerStamper {
-  const { ledgers, networkStates, clock, monotonic = clock, host } = deps;
-  const asked = new Map<Network, { tip: Promise<LedgerTip | null>; untilMs: number }>();
-  const bounds = new Map<Network, ClockBound>();
+}
 
-  function boundOf(network: Network): ClockBound {
-    const bound = bounds.get(network) ?? createClockBound();
-    bounds.set(network, bound);
-    return bound;
-  }
+interface Stamping extends LedgerStamperDeps {
+  monotonic: Pick<MonotonicClock, 'nowMs'>;
+  /** The latest question of each network, whose answer others may share. */
+  asked: Map<Network, { tip: Promise<LedgerTip | null>; untilMs: number }>;
+  bounds: Map<Network, ClockBound>;
+}
 
-  /** How far this host's clock is ahead: as the watcher measured it here, else at most, by the newest ledgers that were seen here, also before this process
-   *  began. Null when nothing tells, or nobody knows which machine this is. */
-  function clockAheadMs(network: Network, state: NetworkStateDoc | null): number | null {
-    if (host === undefined) return null;
-    const isOwn = state?.clockHost === host;
-    if (isOwn && typeof state.clockAheadMs === 'number') return state.clockAheadMs;
-    const bound = boundOf(network).aheadMs(clock.nowMs(), monotonic.nowMs());
-    const seenAt = state && seenHere(state);
-    const seen = seenAt && likelyBound(seenAt.getTime() - state.latestClosedAt.getTime());
-    return bound !== null && seen !== null ? Math.min(bound, seen) : (bound ?? seen);
-  }
-
-  /** When this machine saw the newest ledger, or one that was no newer. */
-  function seenHere({ latestSeen, clockHost, isSourceBehind, seenAt }: NetworkStateDoc): Date | null {
-    if (latestSeen?.by === host) return latestSeen!.at;
-    return clockHost === host && !isSourceBehind ? seenAt : null;
-  }
-
-  /** Whether this host's clock can be told from the ledger's, or nobody can say just now. */
-  const knowsClock = (network: Network, state: NetworkStateDoc): boolean =>
-    host === undefined ||
-    clockAheadMs(network, state) !== null ||
-    (asked.get(network)?.untilMs ?? Number.NEGATIVE_INFINITY) > monotonic.nowMs() - FRESH_MS;
-
-  function ask(network: Network): Promise<LedgerTip | null> {
-    const known = asked.get(network);
-    const ledger = ledgers.get(network);
-    if (!ledger) return Promise.resolve(null);
-    // What was asked before this moment tells of an earlier one, which is good enough but for a ledger that can tell exactly.
-    if (known && known.untilMs > monotonic.nowMs() && !ledger.isOwn) return known.tip;
-    const tip = ledger
-      // The stamps of all accounts together have the allowance of one tenant.
-      .session({ purpose: 'tenants', by: 'stamps' })
-      .tip()
-      .catch(() => null);
-    // Until it is answered, and a moment longer.
-    const entry = { tip, untilMs: Number.POSITIVE_INFINITY };
-    asked.set(network, entry);
-    void tip.then((newest) => {
-      entry.untilMs = monotonic.nowMs() + (ledger.isFree ? 0 : SHARED_FOR_MS);
-      if (newest) boundOf(network).saw(newest, clock.nowMs(), monotonic.nowMs());
-    });
-    return tip;
-  }
-
-  async function newestOf(network: Network, state: NetworkStateDoc | null): Promise<Newest | null> {
-    // While the watcher cannot reach a source, asking again would only make a merchant wait.
-    if (state?.trouble) return state;
-    const isFresh = state?.seenAt && clock.nowMs() - state.seenAt.getTime() < FRESH_MS;
-    if (isFresh && host !== undefined) {
-      const isBehind = state.isSourceBehind ?? false;
-      boundOf(network).saw({ ...state, isBehind }, clock.nowMs(), monotonic.nowMs());
-    }
-    const isKnown = isFresh && knowsClock(network, state);
-    // A ledger without a budget may close many times a second: there the newest one is worth a question.
-    if (isKnown && !ledgers.get(network)?.isFree) return state;
-    const answer = await within(clock, PATIENCE_MS, ask(network), () => null);
-    // A server that lags must not take a stamp back.
-    if (!answer || answer.latestLedger < (state?.latestLedger ?? 0)) return state;
-    return { ...answer, isNewest: ledgers.get(network)?.isOwn === true && !answer.isBehind };
-  }
+export function createLedgerStamper(deps: LedgerStamperDeps): LedgerStamper {
+  const stamping: Stamping = { ...deps, monotonic: deps.monotonic ?? deps.clock, asked: new Map(), bounds: new Map() };
+  const { networkStates, clock } = stamping;
 
   return {
     async stamp(network) {
       const state = await networkStates.byNetwork(network);
-      const newest = await newestOf(network, state);
-      const at = toLedgerTime(clock.now(), clockAheadMs(network, state));
+      const newest = await newestOf(stamping, network, state);
+      const at = toLedgerTime(clock.now(), clockAheadMs(stamping, network, state));
       // However far a clock is behind, the present is not before a ledger that has closed.
       const closedAt = newest?.latestClosedAt;
       return {
@@ -118,4 +58,75 @@ export function createLedgerStamper(deps: {
       };
     },
   };
+}
+
+function boundOf({ bounds }: Stamping, network: Network): ClockBound {
+  const bound = bounds.get(network) ?? createClockBound();
+  bounds.set(network, bound);
+  return bound;
+}
+
+/** How far this host's clock is ahead: as the watcher measured it here, else at most, by the newest ledgers that were seen here, also before this process
+ *  began. Null when nothing tells, or nobody knows which machine this is. */
+function clockAheadMs(stamping: Stamping, network: Network, state: NetworkStateDoc | null): number | null {
+  const { host, clock, monotonic } = stamping;
+  if (host === undefined) return null;
+  const isOwn = state?.clockHost === host;
+  if (isOwn && typeof state.clockAheadMs === 'number') return state.clockAheadMs;
+  const bound = boundOf(stamping, network).aheadMs(clock.nowMs(), monotonic.nowMs());
+  const seenAt = state && seenHere(stamping, state);
+  const seen = seenAt && likelyBound(seenAt.getTime() - state.latestClosedAt.getTime());
+  return bound !== null && seen !== null ? Math.min(bound, seen) : (bound ?? seen);
+}
+
+/** When this machine saw the newest ledger, or one that was no newer. */
+function seenHere({ host }: Stamping, { latestSeen, clockHost, isSourceBehind, seenAt }: NetworkStateDoc): Date | null {
+  if (latestSeen?.by === host) return latestSeen!.at;
+  return clockHost === host && !isSourceBehind ? seenAt : null;
+}
+
+/** Whether this host's clock can be told from the ledger's, or nobody can say just now. */
+const knowsClock = (stamping: Stamping, network: Network, state: NetworkStateDoc): boolean =>
+  stamping.host === undefined ||
+  clockAheadMs(stamping, network, state) !== null ||
+  (stamping.asked.get(network)?.untilMs ?? Number.NEGATIVE_INFINITY) > stamping.monotonic.nowMs() - FRESH_MS;
+
+function ask(stamping: Stamping, network: Network): Promise<LedgerTip | null> {
+  const { asked, ledgers, monotonic, clock } = stamping;
+  const known = asked.get(network);
+  const ledger = ledgers.get(network);
+  if (!ledger) return Promise.resolve(null);
+  // What was asked before this moment tells of an earlier one, which is good enough but for a ledger that can tell exactly.
+  if (known && known.untilMs > monotonic.nowMs() && !ledger.isOwn) return known.tip;
+  const tip = ledger
+    // The stamps of all accounts together have the allowance of one tenant.
+    .session({ purpose: 'tenants', by: 'stamps' })
+    .tip()
+    .catch(() => null);
+  // Until it is answered, and a moment longer.
+  const entry = { tip, untilMs: Number.POSITIVE_INFINITY };
+  asked.set(network, entry);
+  void tip.then((newest) => {
+    entry.untilMs = monotonic.nowMs() + (ledger.isFree ? 0 : SHARED_FOR_MS);
+    if (newest) boundOf(stamping, network).saw(newest, clock.nowMs(), monotonic.nowMs());
+  });
+  return tip;
+}
+
+async function newestOf(stamping: Stamping, network: Network, state: NetworkStateDoc | null): Promise<Newest | null> {
+  const { clock, host, monotonic, ledgers } = stamping;
+  // While the watcher cannot reach a source, asking again would only make a merchant wait.
+  if (state?.trouble) return state;
+  const isFresh = state?.seenAt && clock.nowMs() - state.seenAt.getTime() < FRESH_MS;
+  if (isFresh && host !== undefined) {
+    const isBehind = state.isSourceBehind ?? false;
+    boundOf(stamping, network).saw({ ...state, isBehind }, clock.nowMs(), monotonic.nowMs());
+  }
+  const isKnown = isFresh && knowsClock(stamping, network, state);
+  // A ledger without a budget may close many times a second: there the newest one is worth a question.
+  if (isKnown && !ledgers.get(network)?.isFree) return state;
+  const answer = await within(clock, PATIENCE_MS, ask(stamping, network), () => null);
+  // A server that lags must not take a stamp back.
+  if (!answer || answer.latestLedger < (state?.latestLedger ?? 0)) return state;
+  return { ...answer, isNewest: ledgers.get(network)?.isOwn === true && !answer.isBehind };
 }

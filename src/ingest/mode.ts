@@ -25,7 +25,7 @@ export interface RoundStreams {
 
 export type Modes = ReturnType<typeof createModes>;
 
-export function createModes(deps: {
+interface ModeDeps {
   network: Network;
   wallets: Pick<WalletStore, 'at' | 'watchedAddresses'>;
   cursors: CursorStore;
@@ -33,55 +33,15 @@ export function createModes(deps: {
   clock: Clock;
   log: Logger;
   readOneByOne: number;
-}) {
-  const { network, wallets, cursors, knownCloses, clock, log, readOneByOne } = deps;
-  const idOf = (address: string) => cursorId(network, address);
-  const feedId = idOf(FEED);
+}
 
-  const feedFrom = (fromLedger: number): CursorDoc => {
-    const closedAt = knownCloses.atOrBefore(fromLedger)?.closedAt ?? new Date(0);
-    return {
-      _id: feedId,
-      network,
-      address: null,
-      cursor: cursorAfter(fromLedger),
-      ledger: fromLedger,
-      closedAt,
-      readAt: clock.now(),
-      shownLedger: fromLedger,
-      shownClosedAt: closedAt,
-      fromLedger,
-      recordLedger: null,
-    };
-  };
-
-  /** Moves the own cursors of addresses that the feed covers to where it has come. */
-  async function detach(addresses: readonly string[], feed: CursorDoc): Promise<void> {
-    const { cursor, ledger, closedAt, readAt, shownLedger, shownClosedAt } = feed;
-    for (let from = 0; from < addresses.length; from += BATCH) {
-      const own = await cursors.byIds(addresses.slice(from, from + BATCH).map(idOf));
-      const covered = own.filter((each) => covers(feed, each) && BigInt(feed.cursor) > BigInt(each.cursor));
-      await cursors.save(
-        covered.map((each) => ({ ...each, cursor, ledger, closedAt, readAt, shownLedger, shownClosedAt })),
-      );
-    }
-  }
-
-  /** Removes those of some cursors whose addresses nobody watches any more. @returns the others */
-  async function forgetUnwatched(some: readonly CursorDoc[]): Promise<CursorDoc[]> {
-    if (some.length === 0) return [];
-    const found = await wallets.at(
-      network,
-      some.map((each) => each.address!),
-    );
-    const watched = new Set(found.filter(({ watching }) => watching).map(({ address }) => address));
-    await cursors.removeUnchanged(some.filter(({ address }) => !watched.has(address!)));
-    return some.filter(({ address }) => watched.has(address!));
-  }
+export function createModes(deps: ModeDeps) {
+  const { network, wallets, cursors, log, readOneByOne } = deps;
+  const feedId = cursorId(network, FEED);
 
   return {
-    detach,
-    forgetUnwatched,
+    detach: (addresses: readonly string[], feed: CursorDoc) => detach(deps, addresses, feed),
+    forgetUnwatched: (some: readonly CursorDoc[]) => forgetUnwatched(deps, some),
 
     /** Changes the mode when that is due.
      *  @param oldestKept the oldest ledger of any source that has this one
@@ -100,40 +60,94 @@ export function createModes(deps: {
       const oldestLedger = dropped === null ? tip.oldestLedger : await oldestKept(dropped);
       const plan = planMode({ ...facts, tip: { ...tip, oldestLedger } });
       if (plan.kind === 'start_feed') {
-        feed = feedFrom(plan.fromLedger);
+        feed = feedFrom(deps, plan.fromLedger);
         await cursors.save([feed]);
         log.info({ network, fromLedger: feed.fromLedger }, "reading the network's feed");
       } else if (plan.kind === 'detach_feed') {
-        await detach(addresses, feed!);
+        await detach(deps, addresses, feed!);
         await cursors.remove([feedId]);
         log.info({ network }, 'reading addresses one by one');
         feed = null;
       }
-      if (!feed) return { feed: null, streams: await cursors.byIds(addresses.map(idOf)) };
+      if (!feed)
+        return { feed: null, streams: await cursors.byIds(addresses.map((address) => cursorId(network, address))) };
       const behind = await cursors.behind(network, feed.fromLedger!, {
         limit: STRAGGLERS_PER_ROUND,
         without: failing,
       });
-      return { feed, streams: await forgetUnwatched(behind) };
+      return { feed, streams: await forgetUnwatched(deps, behind) };
     },
-
-    /** After a long outage: when what the feed has to catch up is more pages than there are addresses, each address catches up by itself, and the
-     *  feed goes on from the newest ledgers. @param from where the feed stood. @param pages that it has read since. @returns whether it does */
-    async fastForward(tip: LedgerTip, from: CursorDoc, feed: CursorDoc, pages: number): Promise<boolean> {
-      const reached = ledgerOfCursor(feed.cursor);
-      const pagesLeft = ((tip.latestLedger - reached) / Math.max(1, reached - ledgerOfCursor(from.cursor))) * pages;
-      if (pagesLeft <= 1 || tip.latestLedger <= feed.shownLedger) return false;
-      const addresses = await wallets.watchedAddresses(network, { limit: Math.ceil(pagesLeft) });
-      if (addresses.length >= pagesLeft) return false;
-      const started = feedFrom(tip.latestLedger);
-      // First: as long as the feed stands where it was, it covers them still.
-      await detach(addresses, feed);
-      await cursors.save([started]);
-      log.info(
-        { network, fromLedger: started.fromLedger, addresses: addresses.length },
-        'the feed goes on from the newest ledgers, each address catches up',
-      );
-      return true;
-    },
+    fastForward: (tip: LedgerTip, from: CursorDoc, feed: CursorDoc, pages: number) =>
+      fastForward(deps, tip, from, feed, pages),
   };
+}
+
+const feedFrom = ({ knownCloses, network, clock }: ModeDeps, fromLedger: number): CursorDoc => {
+  const closedAt = knownCloses.atOrBefore(fromLedger)?.closedAt ?? new Date(0);
+  return {
+    _id: cursorId(network, FEED),
+    network,
+    address: null,
+    cursor: cursorAfter(fromLedger),
+    ledger: fromLedger,
+    closedAt,
+    readAt: clock.now(),
+    shownLedger: fromLedger,
+    shownClosedAt: closedAt,
+    fromLedger,
+    recordLedger: null,
+  };
+};
+
+/** Moves the own cursors of addresses that the feed covers to where it has come. */
+async function detach({ cursors, network }: ModeDeps, addresses: readonly string[], feed: CursorDoc): Promise<void> {
+  const { cursor, ledger, closedAt, readAt, shownLedger, shownClosedAt } = feed;
+  for (let from = 0; from < addresses.length; from += BATCH) {
+    const own = await cursors.byIds(addresses.slice(from, from + BATCH).map((address) => cursorId(network, address)));
+    const covered = own.filter((each) => covers(feed, each) && BigInt(feed.cursor) > BigInt(each.cursor));
+    await cursors.save(
+      covered.map((each) => ({ ...each, cursor, ledger, closedAt, readAt, shownLedger, shownClosedAt })),
+    );
+  }
+}
+
+/** Removes those of some cursors whose addresses nobody watches any more. @returns the others */
+async function forgetUnwatched(
+  { wallets, network, cursors }: ModeDeps,
+  some: readonly CursorDoc[],
+): Promise<CursorDoc[]> {
+  if (some.length === 0) return [];
+  const found = await wallets.at(
+    network,
+    some.map((each) => each.address!),
+  );
+  const watched = new Set(found.filter(({ watching }) => watching).map(({ address }) => address));
+  await cursors.removeUnchanged(some.filter(({ address }) => !watched.has(address!)));
+  return some.filter(({ address }) => watched.has(address!));
+}
+
+/** After a long outage: when what the feed has to catch up is more pages than there are addresses, each address catches up by itself, and the
+ *  feed goes on from the newest ledgers. @param from where the feed stood. @param pages that it has read since. @returns whether it does */
+async function fastForward(
+  deps: ModeDeps,
+  tip: LedgerTip,
+  from: CursorDoc,
+  feed: CursorDoc,
+  pages: number,
+): Promise<boolean> {
+  const { wallets, network, cursors, log } = deps;
+  const reached = ledgerOfCursor(feed.cursor);
+  const pagesLeft = ((tip.latestLedger - reached) / Math.max(1, reached - ledgerOfCursor(from.cursor))) * pages;
+  if (pagesLeft <= 1 || tip.latestLedger <= feed.shownLedger) return false;
+  const addresses = await wallets.watchedAddresses(network, { limit: Math.ceil(pagesLeft) });
+  if (addresses.length >= pagesLeft) return false;
+  const started = feedFrom(deps, tip.latestLedger);
+  // First: as long as the feed stands where it was, it covers them still.
+  await detach(deps, addresses, feed);
+  await cursors.save([started]);
+  log.info(
+    { network, fromLedger: started.fromLedger, addresses: addresses.length },
+    'the feed goes on from the newest ledgers, each address catches up',
+  );
+  return true;
 }

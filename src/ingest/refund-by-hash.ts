@@ -37,51 +37,7 @@ const MOST_SHARES = 100;
 export type BookByHash = ReturnType<typeof createBookByHash>;
 
 export function createBookByHash(deps: RefundByHashDeps) {
-  const { ledgers, wallets, payments, refunds, forAccount, refundBook, clock } = deps;
-
-  /** What the transaction moved between accounts; null when it is not on the ledger. @throws LedgerUnavailable */
-  async function movedBy({ network, accountId }: PaymentDoc, transactionHash: string): Promise<Credit[] | null> {
-    const session = ledgers.get(network)?.session({ purpose: 'tenants', by: accountId });
-    if (!session) throw new LedgerUnavailable('the network is not watched', 0);
-    const records = await session.transactionRecords(transactionHash);
-    if (!records) return null;
-    const isOurs = async (addresses: readonly string[]) => new Set(addresses);
-    const reading = await readRecords({ network, session, clock, isOurs, historyOf: null }, records);
-    // What cannot be had now is not nothing.
-    if (reading.parked.length > 0) throw new LedgerUnavailable(reading.parked[0]!.reason, 0);
-    return reading.credits;
-  }
-
-  /** In the order of the ledger. */
-  async function refundsIn(payment: PaymentDoc, moved: readonly Credit[]): Promise<RefundDoc[]> {
-    const { accountId, network } = payment;
-    const back = moved
-      .map((credit) => ({ credit, refund: toRefundDoc(accountId, network, credit, null) }))
-      .filter(({ refund }) => givesBack(toMoneyBack(refund), toRefundable(payment)));
-    const senders = new Set(
-      (await wallets.at(network, [...new Set(back.map(({ credit }) => credit.sender))]))
-        .filter((wallet) => wallet.accountId === accountId)
-        .map(({ address }) => address),
-    );
-    return back.filter(({ credit }) => senders.has(credit.sender)).map(({ refund }) => refund);
-  }
-
-  /** Which payments one operation gives back: the named one, or else the payer's oldest with as much left; where none has, all that have something
-   *  left. What is more than that was paid is the named one's. */
-  async function sharesOf(named: PaymentDoc, refund: RefundDoc, session: Session): Promise<Share[]> {
-    const back = toMoneyBack(refund);
-    if (leftOf(named) >= back.amount) return [{ payment: named, stroops: back.amount }];
-    const payer = payerOf(named);
-    const { accountId, network } = named;
-    const find = (least: bigint, limit: number) =>
-      payments.refundable.of({ accountId, network }, back, { payer, least, limit }, session);
-    const [whole] = await find(back.amount, 1);
-    if (whole) return [{ payment: whole, stroops: back.amount }];
-    const others = (await find(1n, MOST_SHARES)).filter(({ _id }) => _id !== named._id);
-    const all = [named, ...others];
-    const shares = shareOut(back.amount, all.map(leftOf));
-    return all.map((payment, index) => ({ payment, stroops: shares[index]! })).filter(({ stroops }) => stroops > 0n);
-  }
+  const { payments, refunds, forAccount, refundBook } = deps;
 
   /** Books what is not booked yet. @param transaction of who asks for it
    *  @throws ApiError `rate_limited` when the account has used up what it may ask of the ledger */
@@ -92,13 +48,13 @@ export function createBookByHash(deps: RefundByHashDeps) {
   ): Promise<RefundOutcome> => {
     let moved: Credit[] | null;
     try {
-      moved = await movedBy(payment, transactionHash);
+      moved = await movedBy(deps, payment, transactionHash);
     } catch (error) {
       if (error instanceof BudgetUsedUp) throw rateLimited(error.retryAfterSeconds);
       if (error instanceof LedgerUnavailable || error instanceof UnfitServer) return 'ledger_away';
       throw error;
     }
-    const due = moved ? await refundsIn(payment, moved) : [];
+    const due = moved ? await refundsIn(deps, payment, moved) : [];
     const [first] = due;
     if (!first) return 'no_refund';
     return transaction(async (session) => {
@@ -108,7 +64,7 @@ export function createBookByHash(deps: RefundByHashDeps) {
       let isMine = known.some(({ paymentId }) => paymentId === payment._id);
       for (const refund of due.filter(({ _id }) => !booked.has(_id))) {
         const named = (await payments.byId(payment.accountId, payment._id, session))!;
-        for (const [part, share] of (await sharesOf(named, refund, session)).entries()) {
+        for (const [part, share] of (await sharesOf(deps, named, refund, session)).entries()) {
           const { _id } = share.payment;
           const id = refundId(refund, { ...refund, closedAt: refund.ledgerClosedAt }, part);
           const shared = { ...refund, _id: id, amount: formatAmount(share.stroops) };
@@ -120,6 +76,63 @@ export function createBookByHash(deps: RefundByHashDeps) {
       return isMine ? 'booked' : 'booked_for_another';
     });
   };
+}
+
+/** What the transaction moved between accounts; null when it is not on the ledger. @throws LedgerUnavailable */
+async function movedBy(
+  { ledgers, clock }: RefundByHashDeps,
+  { network, accountId }: PaymentDoc,
+  transactionHash: string,
+): Promise<Credit[] | null> {
+  const session = ledgers.get(network)?.session({ purpose: 'tenants', by: accountId });
+  if (!session) throw new LedgerUnavailable('the network is not watched', 0);
+  const records = await session.transactionRecords(transactionHash);
+  if (!records) return null;
+  const isOurs = async (addresses: readonly string[]) => new Set(addresses);
+  const reading = await readRecords({ network, session, clock, isOurs, historyOf: null }, records);
+  // What cannot be had now is not nothing.
+  if (reading.parked.length > 0) throw new LedgerUnavailable(reading.parked[0]!.reason, 0);
+  return reading.credits;
+}
+
+/** In the order of the ledger. */
+async function refundsIn(
+  { wallets }: RefundByHashDeps,
+  payment: PaymentDoc,
+  moved: readonly Credit[],
+): Promise<RefundDoc[]> {
+  const { accountId, network } = payment;
+  const back = moved
+    .map((credit) => ({ credit, refund: toRefundDoc(accountId, network, credit, null) }))
+    .filter(({ refund }) => givesBack(toMoneyBack(refund), toRefundable(payment)));
+  const senders = new Set(
+    (await wallets.at(network, [...new Set(back.map(({ credit }) => credit.sender))]))
+      .filter((wallet) => wallet.accountId === accountId)
+      .map(({ address }) => address),
+  );
+  return back.filter(({ credit }) => senders.has(credit.sender)).map(({ refund }) => refund);
+}
+
+/** Which payments one operation gives back: the named one, or else the payer's oldest with as much left; where none has, all that have something
+ *  left. What is more than that was paid is the named one's. */
+async function sharesOf(
+  { payments }: RefundByHashDeps,
+  named: PaymentDoc,
+  refund: RefundDoc,
+  session: Session,
+): Promise<Share[]> {
+  const back = toMoneyBack(refund);
+  if (leftOf(named) >= back.amount) return [{ payment: named, stroops: back.amount }];
+  const payer = payerOf(named);
+  const { accountId, network } = named;
+  const find = (least: bigint, limit: number) =>
+    payments.refundable.of({ accountId, network }, back, { payer, least, limit }, session);
+  const [whole] = await find(back.amount, 1);
+  if (whole) return [{ payment: whole, stroops: back.amount }];
+  const others = (await find(1n, MOST_SHARES)).filter(({ _id }) => _id !== named._id);
+  const all = [named, ...others];
+  const shares = shareOut(back.amount, all.map(leftOf));
+  return all.map((payment, index) => ({ payment, stroops: shares[index]! })).filter(({ stroops }) => stroops > 0n);
 }
 
 interface Share {

@@ -18,7 +18,7 @@ import { checkReset } from './plan.js';
 const BATCH = 1000;
 const ANCHOR_EVERY_LEDGERS = 1000;
 
-export function createResets(deps: {
+export interface ResetDeps {
   network: Network;
   wallets: WalletStore;
   flagGap: FlagGap;
@@ -29,69 +29,92 @@ export function createResets(deps: {
   parkedRecords: Pick<ParkedRecordStore, 'lose'>;
   clock: Clock;
   log: Logger;
-}) {
-  const { network, wallets, flagGap, products, paymentLinks, cursors, networkStates, parkedRecords, clock, log } = deps;
+}
 
-  const cursorAt = (address: string | null, { latestLedger, latestClosedAt }: LedgerTip): CursorDoc => ({
-    _id: cursorId(network, address ?? FEED),
-    network,
-    address,
-    cursor: cursorAfter(latestLedger),
-    ledger: latestLedger,
-    closedAt: latestClosedAt,
-    readAt: clock.now(),
-    shownLedger: latestLedger,
-    shownClosedAt: latestClosedAt,
-    fromLedger: address === null ? latestLedger : null,
-    recordLedger: null,
-  });
-
+export function createResets(deps: ResetDeps) {
   return {
-    /** @throws LedgerUnavailable */
-    async happened(session: LedgerSession, tip: LedgerTip, state: NetworkStateDoc | null): Promise<boolean> {
-      const check = checkReset(tip, state, clock.nowMs());
-      if (check !== 'compare_hash') return check === 'reset';
-      const anchor = state!.anchor!;
-      const ledger = await session.ledger(anchor.ledger);
-      // A new network has not come so far yet.
-      if (ledger === null) return tip.latestLedger < anchor.ledger;
-      return ledger !== 'gone' && ledger.hash !== anchor.hash;
-    },
-
-    /** May be repeated: that it is dealt with is stored last. @returns the state of the new network */
-    async startAnew(
-      tip: LedgerTip,
-      state: NetworkStateDoc,
-      latestSeen: NetworkStateDoc['latestSeen'],
-    ): Promise<NetworkStateDoc> {
-      const gap = { fromLedger: 1, toLedger: tip.latestLedger, at: clock.now() };
-      log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: tip.latestLedger }, 'the network was reset');
-      await flagGap(network, { gap, address: null, without: [], lostSince: state.seenAt });
-      // From now on the gap stands for them.
-      await parkedRecords.lose(network, state.seenAt, { at: clock.now(), why: 'the network began anew' });
-      // The stamps that payments are judged by name ledgers of the old network too.
-      const walletIds = await wallets.forgetLedgers(network);
-      await paymentLinks.forgetLedgers(await products.forgetLedgers(walletIds));
-      if (await cursors.byId(cursorId(network, FEED))) await cursors.save([cursorAt(null, tip)]);
-      for (let after: string | undefined; ; ) {
-        const addresses = await wallets.watchedAddresses(network, { ...(after ? { after } : {}), limit: BATCH });
-        if (addresses.length === 0) break;
-        await cursors.save(addresses.map((address) => cursorAt(address, tip)));
-        after = addresses.at(-1);
-      }
-      const { latestLedger, latestClosedAt } = tip;
-      const changes = { anchor: null, resetAt: latestClosedAt, latestLedger, latestClosedAt, latestSeen };
-      await networkStates.save(network, changes);
-      return { ...state, ...changes };
-    },
-
-    /** Remembers the hash of a ledger now and then. */
-    async keepAnchor(session: LedgerSession, tip: LedgerTip, state: NetworkStateDoc | null): Promise<void> {
-      if (state?.anchor && tip.latestLedger - state.anchor.ledger < ANCHOR_EVERY_LEDGERS) return;
-      const ledger = await session.ledger(tip.latestLedger);
-      if (ledger && ledger !== 'gone') {
-        await networkStates.save(network, { anchor: { ledger: ledger.sequence, hash: ledger.hash } });
-      }
-    },
+    happened: (session: LedgerSession, tip: LedgerTip, state: NetworkStateDoc | null) =>
+      happened(deps, session, tip, state),
+    startAnew: (tip: LedgerTip, state: NetworkStateDoc, latestSeen: NetworkStateDoc['latestSeen']) =>
+      startAnew(deps, tip, state, latestSeen),
+    keepAnchor: (session: LedgerSession, tip: LedgerTip, state: NetworkStateDoc | null) =>
+      keepAnchor(deps, session, tip, state),
   };
+}
+
+const cursorAt = (
+  { network, clock }: ResetDeps,
+  address: string | null,
+  { latestLedger, latestClosedAt }: LedgerTip,
+): CursorDoc => ({
+  _id: cursorId(network, address ?? FEED),
+  network,
+  address,
+  cursor: cursorAfter(latestLedger),
+  ledger: latestLedger,
+  closedAt: latestClosedAt,
+  readAt: clock.now(),
+  shownLedger: latestLedger,
+  shownClosedAt: latestClosedAt,
+  fromLedger: address === null ? latestLedger : null,
+  recordLedger: null,
+});
+
+/** @throws LedgerUnavailable */
+async function happened(
+  { clock }: ResetDeps,
+  session: LedgerSession,
+  tip: LedgerTip,
+  state: NetworkStateDoc | null,
+): Promise<boolean> {
+  const check = checkReset(tip, state, clock.nowMs());
+  if (check !== 'compare_hash') return check === 'reset';
+  const anchor = state!.anchor!;
+  const ledger = await session.ledger(anchor.ledger);
+  // A new network has not come so far yet.
+  if (ledger === null) return tip.latestLedger < anchor.ledger;
+  return ledger !== 'gone' && ledger.hash !== anchor.hash;
+}
+
+/** May be repeated: that it is dealt with is stored last. @returns the state of the new network */
+async function startAnew(
+  deps: ResetDeps,
+  tip: LedgerTip,
+  state: NetworkStateDoc,
+  latestSeen: NetworkStateDoc['latestSeen'],
+): Promise<NetworkStateDoc> {
+  const { clock, log, network, flagGap, parkedRecords, wallets, paymentLinks, products, cursors, networkStates } = deps;
+  const gap = { fromLedger: 1, toLedger: tip.latestLedger, at: clock.now() };
+  log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: tip.latestLedger }, 'the network was reset');
+  await flagGap(network, { gap, address: null, without: [], lostSince: state.seenAt });
+  // From now on the gap stands for them.
+  await parkedRecords.lose(network, state.seenAt, { at: clock.now(), why: 'the network began anew' });
+  // The stamps that payments are judged by name ledgers of the old network too.
+  const walletIds = await wallets.forgetLedgers(network);
+  await paymentLinks.forgetLedgers(await products.forgetLedgers(walletIds));
+  if (await cursors.byId(cursorId(network, FEED))) await cursors.save([cursorAt(deps, null, tip)]);
+  for (let after: string | undefined; ; ) {
+    const addresses = await wallets.watchedAddresses(network, { ...(after ? { after } : {}), limit: BATCH });
+    if (addresses.length === 0) break;
+    await cursors.save(addresses.map((address) => cursorAt(deps, address, tip)));
+    after = addresses.at(-1);
+  }
+  const { latestLedger, latestClosedAt } = tip;
+  const changes = { anchor: null, resetAt: latestClosedAt, latestLedger, latestClosedAt, latestSeen };
+  await networkStates.save(network, changes);
+  return { ...state, ...changes };
+}
+
+/** Remembers the hash of a ledger now and then. */
+async function keepAnchor(
+  { networkStates, network }: ResetDeps,
+  session: LedgerSession,
+  tip: LedgerTip,
+  state: NetworkStateDoc | null,
+): Promise<void> {
+  if (state?.anchor && tip.latestLedger - state.anchor.ledger < ANCHOR_EVERY_LEDGERS) return;
+  const ledger = await session.ledger(tip.latestLedger);
+  if (ledger && ledger !== 'gone') {
+    await networkStates.save(network, { anchor: { ledger: ledger.sequence, hash: ledger.hash } });
+  }
 }

@@ -71,150 +71,33 @@ interface Round extends Omit<ReadOptions, 'role'> {
 
 export type Watcher = ReturnType<typeof createWatcher>;
 
-export function createWatcher(deps: WatcherDeps) {
-  const { network, networkStates, clock, monotonic = clock, log } = deps;
-  const { pageLimit = PAGE_LIMIT, readOneByOne = READ_ONE_BY_ONE } = deps;
+function createWatching(deps: WatcherDeps) {
+  const { pageLimit = PAGE_LIMIT, readOneByOne = READ_ONE_BY_ONE, recordsParked = () => undefined } = deps;
   const knownCloses = createKnownCloses();
   const failures = createStreamFailures();
-  const clockCheck = createClockCheck();
-  const { recordsParked = () => undefined } = deps;
   const isStuck = (from: Pick<CursorDoc, '_id' | 'cursor'>) => failures.at(from) >= STUCK_AFTER;
   const reader = createStreamReader({ ...deps, recordsParked, isStuck, knownCloses, pageLimit });
   const modes = createModes({ ...deps, knownCloses, readOneByOne });
-  const starts = createWalletStarts({ ...deps, knownCloses });
   const stops = createWalletStops({ ...deps, reader, modes });
-  const resets = createResets(deps);
-  const gaps = createGaps({ ...deps, done: stops.done });
+  return {
+    ...deps,
+    monotonic: deps.monotonic ?? deps.clock,
+    ...{ knownCloses, failures, reader, modes, stops },
+    clockCheck: createClockCheck(),
+    starts: createWalletStarts({ ...deps, knownCloses }),
+    resets: createResets(deps),
+    gaps: createGaps({ ...deps, done: stops.done }),
+    /** Warnings that were logged: each is logged once. */
+    warned: new Set<string>(),
+  };
+}
 
-  const warned = new Set<string>();
-  function warnOnce(warning: string | null, server: string | null): void {
-    if (warning === null || warned.has(warning)) return;
-    warned.add(warning);
-    log.warn({ network, ...(server ? { server } : {}) }, warning);
-  }
+/** The dependencies of a watcher with the parts that it is made of. */
+type Watching = ReturnType<typeof createWatching>;
 
-  const seenOf = ({ isBehind }: LedgerTip, at: Date) => (isBehind ? null : { at, by: deps.host ?? null });
-
-  /** @returns the state to go on with */
-  async function dealWithReset(session: LedgerSession, tip: LedgerTip, tipAt: Date): Promise<NetworkStateDoc | null> {
-    const state = await networkStates.byNetwork(network);
-    if (!state || !(await resets.happened(session, tip, state))) return state;
-    knownCloses.forget();
-    clockCheck.forget();
-    return resets.startAnew(tip, state, seenOf(tip, tipAt));
-  }
-
-  /** Reads one stream, after dealing with ledgers that its source has dropped. @returns how many pages it read; null when it has to wait */
-  async function readStream(round: Round, stream: CursorDoc): Promise<number | null> {
-    const next = await gaps.pass(round.session, round.tip, stream);
-    if (!next) return null;
-    const { session, tip, cursor } = next;
-    // The next round may begin the feed there, instead of a history that leaves records out.
-    if (cursor.address !== null && round.histories === 'lossy' && cursor !== stream) return 0;
-    const { signal } = round;
-    const role = roleOf(cursor, round);
-    const read = (of: Pick<ReadOptions, 'session' | 'tip'>) => reader.read({ ...of, signal, role }, cursor);
-    try {
-      return await read({ session, tip });
-    } catch (error) {
-      if (!(error instanceof UnsureHistory)) throw error;
-      return readElsewhere(session, read, error);
-    }
-  }
-
-  /** Only the feed may skip ahead, and only where histories of accounts can catch up: an address that is behind is read to its end. */
-  function roleOf({ address }: CursorDoc, { feed, histories, tip }: Round): StreamRole {
-    if (feed === null) return { kind: 'address' };
-    if (address !== null) return { kind: 'straggler', feedFrom: feed.fromLedger! };
-    if (histories === 'lossy') return { kind: 'feed', fastForward: null };
-    return { kind: 'feed', fastForward: (reached, pages) => modes.fastForward(tip, feed, reached, pages) };
-  }
-
-  /** Reads a stream by another server that answers. @throws `unsure` where there is none: the cursor stays */
-  async function readElsewhere(
-    session: LedgerSession,
-    read: (of: Pick<ReadOptions, 'session' | 'tip'>) => Promise<number>,
-    unsure: UnsureHistory,
-  ): Promise<number> {
-    for (const { server, tip } of await session.tips()) {
-      if (tip === null || server === session.server) continue;
-      try {
-        return await read({ session: session.on(server), tip });
-      } catch (error) {
-        if (!(error instanceof LedgerUnavailable)) throw error;
-      }
-    }
-    throw unsure;
-  }
-
-  /** Reads the streams of a round. One that fails is logged and waits; the others are read all the same.
-   *  @throws what the first one threw, when all failed */
-  async function readStreams(round: Round, streams: readonly CursorDoc[]): Promise<number> {
-    let pages = 0;
-    let waiting = 0;
-    const errors: unknown[] = [];
-    for (const stream of streams) {
-      if (round.signal.aborted) break;
-      try {
-        const read = await readStream(round, stream);
-        if (read === null) waiting += 1;
-        pages += read ?? 0;
-        failures.succeeded(stream._id);
-      } catch (error) {
-        errors.push(error);
-        failures.failed(stream, monotonic.nowMs());
-        if (error instanceof LedgerUnavailable)
-          log.warn({ network, stream: stream._id, reason: error.message }, 'a stream could not be read');
-      }
-    }
-    if (errors.length > 0 && errors.length + waiting === streams.length) throw errors[0];
-    // Anything but an unavailable ledger (MongoDB, a bug, a CursorConflict) ends the round, now that the other streams have been read.
-    for (const error of errors) if (!(error instanceof LedgerUnavailable)) throw error;
-    const isFree = waiting === 0 && errors.length === 0 && streams.length > 0;
-    if (isFree && (await networkStates.byNetwork(network))?.gapWaitsSince) await gaps.endWait();
-    return pages;
-  }
-
-  /** Starts what can be started: a wallet whose first ledger cannot be found yet must not keep others from being read. */
-  async function startWallets(session: LedgerSession, tip: LedgerTip, state: NetworkStateDoc | null): Promise<void> {
-    try {
-      await starts.startAll(session, { tip, state });
-    } catch (error) {
-      if (!(error instanceof LedgerUnavailable)) throw error;
-      log.warn({ network, reason: error.message }, 'new wallets are not watched yet');
-    }
-  }
-
-  /** @param tipAt when the tip was asked: reading up to it may have taken long */
-  async function keepState(
-    session: LedgerSession,
-    tip: LedgerTip,
-    { state, tipAt }: { state: NetworkStateDoc | null; tipAt: Date },
-  ): Promise<void> {
-    const { latestLedger, latestClosedAt, version, protocol } = tip;
-    const answered = { seenAt: clock.now(), trouble: null };
-    // A server that lags must not take the newest known ledger back.
-    const isNew = !state || latestLedger > state.latestLedger || latestClosedAt > state.latestClosedAt;
-    const clockHost = deps.host ?? null;
-    const warning = sourceWarning(version);
-    // What another machine measured says nothing of this one's clock.
-    const measuredMs = state?.clockHost === clockHost ? state?.clockAheadMs : null;
-    const clockAheadMs = clockCheck.aheadMs() ?? measuredMs ?? null;
-    warnOnce(warning, session.server);
-    warnOnce(protocolWarning(protocol), session.server);
-    warnOnce(isClockOff(clockAheadMs) ? "this host's clock does not agree with the ledger's close times" : null, null);
-    await networkStates.save(network, {
-      ...answered,
-      ...(isNew ? { latestLedger, latestClosedAt, latestSeen: seenOf(tip, tipAt) } : {}),
-      clockAheadMs,
-      clockHost,
-      sourceVersion: version,
-      protocol,
-      isSourceBehind: tip.isBehind,
-      sourceWarning: warning,
-    });
-    await resets.keepAnchor(session, tip, state);
-  }
+export function createWatcher(deps: WatcherDeps) {
+  const watching: Watching = createWatching(deps);
+  const { clock, monotonic, knownCloses, failures, modes, stops, clockCheck, gaps } = watching;
 
   return {
     /** One round: reads everything that is new. What was stored by then stays when it rejects.
@@ -222,20 +105,167 @@ export function createWatcher(deps: WatcherDeps) {
      *  @throws LedgerUnavailable, CursorConflict, or what MongoDB rejects with */
     async round(session: LedgerSession, tip: LedgerTip, signal: AbortSignal): Promise<number> {
       const tipAt = clock.now();
-      const state = await dealWithReset(session, tip, tipAt);
+      const state = await dealWithReset(watching, session, tip, tipAt);
       knownCloses.note({ ledger: tip.latestLedger, closedAt: tip.latestClosedAt });
       clockCheck.saw(tip, clock.nowMs(), monotonic.nowMs());
-      await startWallets(session, tip, state);
+      await startWallets(watching, session, tip, state);
       const nowMs = monotonic.nowMs();
       const histories = sourceWarning(tip.version) === null ? 'complete' : 'lossy';
       const source = { histories, oldestKept: (ledger: number) => gaps.oldestKept(session, tip, ledger) } as const;
       const { feed, streams } = await modes.choose(tip, source, failures.waiting(nowMs));
       const all = feed ? [feed, ...streams] : streams;
       const round: Round = { session, tip, signal, histories, feed };
-      const pages = await readStreams(round, planStreams(all, failures.all, nowMs));
+      const pages = await readStreams(watching, round, planStreams(all, failures.all, nowMs));
       await stops.stopAll(round);
-      await keepState(session, tip, { state, tipAt });
+      await keepState(watching, session, tip, { state, tipAt });
       return pages;
     },
   };
+}
+
+function warnOnce({ warned, log, network }: Watching, warning: string | null, server: string | null): void {
+  if (warning === null || warned.has(warning)) return;
+  warned.add(warning);
+  log.warn({ network, ...(server ? { server } : {}) }, warning);
+}
+
+const seenOf = ({ host }: Watching, { isBehind }: LedgerTip, at: Date) => (isBehind ? null : { at, by: host ?? null });
+
+/** @returns the state to go on with */
+async function dealWithReset(
+  watching: Watching,
+  session: LedgerSession,
+  tip: LedgerTip,
+  tipAt: Date,
+): Promise<NetworkStateDoc | null> {
+  const { networkStates, network, resets, knownCloses, clockCheck } = watching;
+  const state = await networkStates.byNetwork(network);
+  if (!state || !(await resets.happened(session, tip, state))) return state;
+  knownCloses.forget();
+  clockCheck.forget();
+  return resets.startAnew(tip, state, seenOf(watching, tip, tipAt));
+}
+
+/** Reads one stream, after dealing with ledgers that its source has dropped. @returns how many pages it read; null when it has to wait */
+async function readStream(watching: Watching, round: Round, stream: CursorDoc): Promise<number | null> {
+  const next = await watching.gaps.pass(round.session, round.tip, stream);
+  if (!next) return null;
+  const { session, tip, cursor } = next;
+  // The next round may begin the feed there, instead of a history that leaves records out.
+  if (cursor.address !== null && round.histories === 'lossy' && cursor !== stream) return 0;
+  const { signal } = round;
+  const role = roleOf(watching, cursor, round);
+  const read = (of: Pick<ReadOptions, 'session' | 'tip'>) => watching.reader.read({ ...of, signal, role }, cursor);
+  try {
+    return await read({ session, tip });
+  } catch (error) {
+    if (!(error instanceof UnsureHistory)) throw error;
+    return readElsewhere(session, read, error);
+  }
+}
+
+/** Only the feed may skip ahead, and only where histories of accounts can catch up: an address that is behind is read to its end. */
+function roleOf({ modes }: Watching, { address }: CursorDoc, { feed, histories, tip }: Round): StreamRole {
+  if (feed === null) return { kind: 'address' };
+  if (address !== null) return { kind: 'straggler', feedFrom: feed.fromLedger! };
+  if (histories === 'lossy') return { kind: 'feed', fastForward: null };
+  return { kind: 'feed', fastForward: (reached, pages) => modes.fastForward(tip, feed, reached, pages) };
+}
+
+/** Reads a stream by another server that answers. @throws `unsure` where there is none: the cursor stays */
+async function readElsewhere(
+  session: LedgerSession,
+  read: (of: Pick<ReadOptions, 'session' | 'tip'>) => Promise<number>,
+  unsure: UnsureHistory,
+): Promise<number> {
+  for (const { server, tip } of await session.tips()) {
+    if (tip === null || server === session.server) continue;
+    try {
+      return await read({ session: session.on(server), tip });
+    } catch (error) {
+      if (!(error instanceof LedgerUnavailable)) throw error;
+    }
+  }
+  throw unsure;
+}
+
+/** Reads the streams of a round. One that fails is logged and waits; the others are read all the same.
+ *  @throws what the first one threw, when all failed */
+async function readStreams(watching: Watching, round: Round, streams: readonly CursorDoc[]): Promise<number> {
+  const { failures, monotonic, log, network, networkStates, gaps } = watching;
+  let pages = 0;
+  let waiting = 0;
+  const errors: unknown[] = [];
+  for (const stream of streams) {
+    if (round.signal.aborted) break;
+    try {
+      const read = await readStream(watching, round, stream);
+      if (read === null) waiting += 1;
+      pages += read ?? 0;
+      failures.succeeded(stream._id);
+    } catch (error) {
+      errors.push(error);
+      failures.failed(stream, monotonic.nowMs());
+      if (error instanceof LedgerUnavailable)
+        log.warn({ network, stream: stream._id, reason: error.message }, 'a stream could not be read');
+    }
+  }
+  if (errors.length > 0 && errors.length + waiting === streams.length) throw errors[0];
+  // Anything but an unavailable ledger (MongoDB, a bug, a CursorConflict) ends the round, now that the other streams have been read.
+  for (const error of errors) if (!(error instanceof LedgerUnavailable)) throw error;
+  const isFree = waiting === 0 && errors.length === 0 && streams.length > 0;
+  if (isFree && (await networkStates.byNetwork(network))?.gapWaitsSince) await gaps.endWait();
+  return pages;
+}
+
+/** Starts what can be started: a wallet whose first ledger cannot be found yet must not keep others from being read. */
+async function startWallets(
+  { starts, log, network }: Watching,
+  session: LedgerSession,
+  tip: LedgerTip,
+  state: NetworkStateDoc | null,
+): Promise<void> {
+  try {
+    await starts.startAll(session, { tip, state });
+  } catch (error) {
+    if (!(error instanceof LedgerUnavailable)) throw error;
+    log.warn({ network, reason: error.message }, 'new wallets are not watched yet');
+  }
+}
+
+/** @param tipAt when the tip was asked: reading up to it may have taken long */
+async function keepState(
+  watching: Watching,
+  session: LedgerSession,
+  tip: LedgerTip,
+  { state, tipAt }: { state: NetworkStateDoc | null; tipAt: Date },
+): Promise<void> {
+  const { clock, host, clockCheck, networkStates, network, resets } = watching;
+  const { latestLedger, latestClosedAt, version, protocol } = tip;
+  const answered = { seenAt: clock.now(), trouble: null };
+  // A server that lags must not take the newest known ledger back.
+  const isNew = !state || latestLedger > state.latestLedger || latestClosedAt > state.latestClosedAt;
+  const clockHost = host ?? null;
+  const warning = sourceWarning(version);
+  // What another machine measured says nothing of this one's clock.
+  const measuredMs = state?.clockHost === clockHost ? state?.clockAheadMs : null;
+  const clockAheadMs = clockCheck.aheadMs() ?? measuredMs ?? null;
+  warnOnce(watching, warning, session.server);
+  warnOnce(watching, protocolWarning(protocol), session.server);
+  warnOnce(
+    watching,
+    isClockOff(clockAheadMs) ? "this host's clock does not agree with the ledger's close times" : null,
+    null,
+  );
+  await networkStates.save(network, {
+    ...answered,
+    ...(isNew ? { latestLedger, latestClosedAt, latestSeen: seenOf(watching, tip, tipAt) } : {}),
+    clockAheadMs,
+    clockHost,
+    sourceVersion: version,
+    protocol,
+    isSourceBehind: tip.isBehind,
+    sourceWarning: warning,
+  });
+  await resets.keepAnchor(session, tip, state);
 }

@@ -15,9 +15,9 @@ import type { ForAccount } from '../stores/index.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentDoc } from '../stores/payments.js';
 import type { WalletDoc } from '../stores/wallets.js';
-import type { PageLink, PagePayment, PageSource } from './types.js';
+import type { PagePayment, PageSource } from './types.js';
 
-export function createPageSource(deps: {
+export interface PageSourceDeps {
   /** A page is known by its slug, whoever's link it is. */
   paymentLinks: Pick<PaymentLinkStore, 'bySlug'>;
   checkouts: Pick<CheckoutStore, 'bySlug'>;
@@ -25,113 +25,123 @@ export function createPageSource(deps: {
   destinationCheck: DestinationCheck;
   rateBook: Pick<RateBook, 'current'>;
   clock: Pick<Clock, 'now'>;
-}): PageSource {
-  const { paymentLinks, checkouts, forAccount, destinationCheck, rateBook, clock } = deps;
+}
 
-  /** Null without a fresh rate. */
-  async function rateOf(
-    accountId: string,
-    {
-      currency,
-      assetCode: code,
-      assetIssuer: issuer,
-    }: { currency: string; assetCode: string; assetIssuer: string | null },
-    { network }: WalletDoc,
-  ): Promise<CurrentRate | null> {
-    const rate = await rateBook.current(accountId, { currency, asset: { code, issuer }, network });
-    return rate && !rate.stale ? rate : null;
-  }
-
-  async function warningsOf(
-    { network, address }: WalletDoc,
-    { assetCode: code, assetIssuer: issuer }: { assetCode: string; assetIssuer: string | null },
-    visitor: string,
-  ) {
-    const state = await destinationCheck.to(network, address, { code, issuer }, visitor);
-    return state === 'ready' ? [] : [state];
-  }
-
-  const brandOf = async (accountId: string): Promise<Brand> => ({
-    ...NO_BRAND,
-    ...(await forAccount(accountId).account.get())?.brand,
-  });
-
+export function createPageSource(deps: PageSourceDeps): PageSource {
   return {
-    async linkBySlug(slug, visitor): Promise<PageLink | null> {
-      const found = await paymentLinks.bySlug(slug);
-      const payable = found && (await loadPayable(forAccount(found.accountId), found));
-      if (!payable) return null;
-      const { link, product, wallet } = payable;
-      const { name, description, imageUrl, assetCode, assetIssuer, priceType, active, currency } = product;
-      const rate = currency ? await rateOf(link.accountId, { ...product, currency }, wallet) : null;
-      const asked = (amount: string | null) => (currency ? askedBy(rate, amount) : amount);
-      const [price, minAmount] = [asked(product.price), asked(product.minAmount)];
-      return {
-        linkId: link._id,
-        slug: link.slug,
-        ...spellingsOf(link, wallet),
-        active: link.active,
-        product: { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active },
-        ...(currency && { priced: { currency, due: product.price, minAmount: product.minAmount, rate } }),
-        wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
-        brand: await brandOf(link.accountId),
-        warnings: await warningsOf(wallet, product, visitor),
-      };
-    },
-
-    async checkoutBySlug(slug, visitor): Promise<PageLink | null> {
-      const found = await checkouts.bySlug(slug);
-      const payable = found && (await loadPayable(forAccount(found.accountId), found));
-      if (!payable) return null;
-      const { checkout, product, wallet } = payable;
-      const { name, description, assetCode, assetIssuer, status, amount, expiresAt } = checkout;
-      const { receivedAmount, remainingAmount, excessAmount, remainingValue } = balanceOf(checkout);
-      const refunded =
-        status === 'PAID' ? await forAccount(checkout.accountId).payments.refundedOfCheckout(checkout) : 0n;
-      const { currency, price } = checkout;
-      const rate = currency ? await rateOf(checkout.accountId, { ...checkout, currency }, wallet) : null;
-      const remaining = remainingAmount ?? askedBy(rate, remainingValue);
-      return {
-        linkId: checkout._id,
-        slug: checkout.slug,
-        ...spellingsOf(checkout, wallet),
-        active: true,
-        product: {
-          name,
-          description,
-          imageUrl: product?.imageUrl ?? null,
-          assetCode,
-          assetIssuer,
-          priceType: 'FIXED',
-          price: remaining,
-          minAmount: null,
-          active: product?.active ?? true,
-        },
-        ...(currency && { priced: { currency, due: remainingValue, minAmount: null, rate } }),
-        wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
-        brand: await brandOf(checkout.accountId),
-        checkout: {
-          id: checkout._id,
-          status,
-          reference: checkout.reference,
-          amount,
-          ...(price === undefined ? {} : { price }),
-          quantity: checkout.quantity,
-          received: receivedAmount,
-          remaining,
-          excess: excessAmount,
-          refunded: formatAmount(refunded),
-          expiresAt,
-          paidAt: checkout.paidAt,
-          ended: expiresAt <= clock.now(),
-          successUrl: checkout.successUrl,
-          cancelUrl: checkout.cancelUrl,
-        },
-        warnings: status === 'OPEN' ? await warningsOf(wallet, checkout, visitor) : [],
-      };
-    },
+    linkBySlug: linkBySlug(deps),
+    checkoutBySlug: checkoutBySlug(deps),
   };
 }
+
+/** Null without a fresh rate. */
+async function rateOf(
+  { rateBook }: PageSourceDeps,
+  accountId: string,
+  {
+    currency,
+    assetCode: code,
+    assetIssuer: issuer,
+  }: { currency: string; assetCode: string; assetIssuer: string | null },
+  { network }: WalletDoc,
+): Promise<CurrentRate | null> {
+  const rate = await rateBook.current(accountId, { currency, asset: { code, issuer }, network });
+  return rate && !rate.stale ? rate : null;
+}
+
+async function warningsOf(
+  { destinationCheck }: PageSourceDeps,
+  { network, address }: WalletDoc,
+  { assetCode: code, assetIssuer: issuer }: { assetCode: string; assetIssuer: string | null },
+  visitor: string,
+) {
+  const state = await destinationCheck.to(network, address, { code, issuer }, visitor);
+  return state === 'ready' ? [] : [state];
+}
+
+const brandOf = async ({ forAccount }: PageSourceDeps, accountId: string): Promise<Brand> => ({
+  ...NO_BRAND,
+  ...(await forAccount(accountId).account.get())?.brand,
+});
+
+const linkBySlug =
+  (deps: PageSourceDeps): PageSource['linkBySlug'] =>
+  async (slug, visitor) => {
+    const found = await deps.paymentLinks.bySlug(slug);
+    const payable = found && (await loadPayable(deps.forAccount(found.accountId), found));
+    if (!payable) return null;
+    const { link, product, wallet } = payable;
+    const { name, description, imageUrl, assetCode, assetIssuer, priceType, active, currency } = product;
+    const rate = currency ? await rateOf(deps, link.accountId, { ...product, currency }, wallet) : null;
+    const asked = (amount: string | null) => (currency ? askedBy(rate, amount) : amount);
+    const [price, minAmount] = [asked(product.price), asked(product.minAmount)];
+    return {
+      linkId: link._id,
+      slug: link.slug,
+      ...spellingsOf(link, wallet),
+      active: link.active,
+      product: { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active },
+      ...(currency && { priced: { currency, due: product.price, minAmount: product.minAmount, rate } }),
+      wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
+      brand: await brandOf(deps, link.accountId),
+      warnings: await warningsOf(deps, wallet, product, visitor),
+    };
+  };
+
+const checkoutBySlug =
+  (deps: PageSourceDeps): PageSource['checkoutBySlug'] =>
+  async (slug, visitor) => {
+    const { checkouts, forAccount, clock } = deps;
+    const found = await checkouts.bySlug(slug);
+    const payable = found && (await loadPayable(forAccount(found.accountId), found));
+    if (!payable) return null;
+    const { checkout, product, wallet } = payable;
+    const { name, description, assetCode, assetIssuer, status, amount, expiresAt } = checkout;
+    const { receivedAmount, remainingAmount, excessAmount, remainingValue } = balanceOf(checkout);
+    const refunded =
+      status === 'PAID' ? await forAccount(checkout.accountId).payments.refundedOfCheckout(checkout) : 0n;
+    const { currency, price } = checkout;
+    const rate = currency ? await rateOf(deps, checkout.accountId, { ...checkout, currency }, wallet) : null;
+    const remaining = remainingAmount ?? askedBy(rate, remainingValue);
+    return {
+      linkId: checkout._id,
+      slug: checkout.slug,
+      ...spellingsOf(checkout, wallet),
+      active: true,
+      product: {
+        name,
+        description,
+        imageUrl: product?.imageUrl ?? null,
+        assetCode,
+        assetIssuer,
+        priceType: 'FIXED',
+        price: remaining,
+        minAmount: null,
+        active: product?.active ?? true,
+      },
+      ...(currency && { priced: { currency, due: remainingValue, minAmount: null, rate } }),
+      wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
+      brand: await brandOf(deps, checkout.accountId),
+      checkout: {
+        id: checkout._id,
+        status,
+        reference: checkout.reference,
+        amount,
+        ...(price === undefined ? {} : { price }),
+        quantity: checkout.quantity,
+        received: receivedAmount,
+        remaining,
+        excess: excessAmount,
+        refunded: formatAmount(refunded),
+        expiresAt,
+        paidAt: checkout.paidAt,
+        ended: expiresAt <= clock.now(),
+        successUrl: checkout.successUrl,
+        cancelUrl: checkout.cancelUrl,
+      },
+      warnings: status === 'OPEN' ? await warningsOf(deps, wallet, checkout, visitor) : [],
+    };
+  };
 
 /** What an amount of the currency asks for in the asset. */
 const askedBy = (rate: CurrentRate | null, amount: string | null): string | null =>

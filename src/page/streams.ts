@@ -16,6 +16,8 @@ export interface EventStream {
 }
 
 /** @param fed whether there is news to pass on; without it the streams end, and pages poll. */
+export type Streams = ReturnType<typeof createStreams>;
+
 export function createStreams(deps: { clock: Clock; limit: number; limitPerAddress: number; fed: () => boolean }) {
   const { clock, limit, limitPerAddress, fed } = deps;
   const byAddress = new Map<string, number>();

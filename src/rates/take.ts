@@ -35,26 +35,8 @@ export interface TakeDeps {
 export type Take = (pair: Pair) => Promise<Taken>;
 
 export function createTake(deps: TakeDeps): Take {
-  const { sources, cross, pegs, maxAgeMs, clock, log, onLeftOut } = deps;
-  const unknown = new Map<string, number>();
-
-  /** As it stands in the source, if it has the pair. */
-  async function direct(source: RateSource, pair: Pair): Promise<Quote | null> {
-    const { asset, currency, network } = pair;
-    const key = `${source.name} ${network} ${currency} ${asset.code} ${asset.issuer}`;
-    if ((unknown.get(key) ?? 0) > clock.nowMs()) return null;
-    const quote = await source.quote(pair);
-    if (quote === null) {
-      if (unknown.size >= MOST_UNKNOWN) unknown.clear();
-      unknown.set(key, clock.nowMs() + UNKNOWN_FOR_MS);
-      return null;
-    }
-    const ageMs = clock.nowMs() - quote.at.getTime();
-    // Written so that a time that is none fails.
-    if (!(ageMs <= maxAgeMs)) throw new BadAnswer('too old');
-    if (ageMs < -AHEAD_MS) throw new BadAnswer('of the future');
-    return quote;
-  }
+  const { sources, cross, pegs } = deps;
+  const direct = createDirect(deps);
 
   /** In the currency, or crossed from one that the source trades in. */
   async function quoteOf(source: RateSource, pair: Pair): Promise<{ rate: Rate; source: string } | null> {
@@ -70,36 +52,11 @@ export function createTake(deps: TakeDeps): Take {
     return null;
   }
 
-  /** A pegged asset is worth one of its currency, whatever its market says. */
-  async function pegged({ asset, currency }: Pair): Promise<{ rate: Rate; source: string } | null> {
-    const peg = pegs.find((each) => sameAsset(each.asset, asset));
-    if (!peg) return null;
-    if (peg.currency === currency) return { rate: parseRate('1')!, source: 'peg' };
-    const crossing = await cross?.cross(peg.currency, currency);
-    return crossing ? { rate: crossing.rate, source: `peg*${cross!.name}` } : null;
-  }
-
-  async function well<T>(name: string, pair: Pair, ask: () => Promise<T | null>): Promise<T | null> {
-    try {
-      return await within(clock, PATIENCE_MS, ask(), () => {
-        throw new BadAnswer('no answer in time');
-      });
-    } catch (error) {
-      const isExpected = error instanceof SourceError || error instanceof BadAnswer;
-      const { code } = pair.asset;
-      const about = { source: name, currency: pair.currency, asset: code, network: pair.network };
-      if (isExpected) log.warn({ ...about, reason: error.reason }, 'source of rates left out');
-      else log.warn({ ...about, err: error }, 'source of rates left out');
-      onLeftOut(name);
-      return null;
-    }
-  }
-
   return async (pair) => {
     const isPegged = pegs.some((peg) => sameAsset(peg.asset, pair.asset));
     const answers = isPegged
-      ? [await well('peg', pair, () => pegged(pair))]
-      : await Promise.all(sources.map((source) => well(source.name, pair, () => quoteOf(source, pair))));
+      ? [await well(deps, 'peg', pair, () => pegged(deps, pair))]
+      : await Promise.all(sources.map((source) => well(deps, source.name, pair, () => quoteOf(source, pair))));
     const good = answers.filter((answer) => answer !== null);
     const agreement = agree(good.map(({ rate }) => rate));
     if (agreement.outcome === 'agreed') {
@@ -108,5 +65,59 @@ export function createTake(deps: TakeDeps): Take {
     if (agreement.outcome === 'none') return { rate: null, reason: 'no source answers well', disagreed: false };
     const shown = good.map(({ source, rate }) => `${source} says ${formatRate(rate)}`).join(', ');
     return { rate: null, reason: `two sources differ by more than 5 %: ${shown}`, disagreed: true };
+  };
+}
+
+/** A pegged asset is worth one of its currency, whatever its market says. */
+async function pegged(
+  { pegs, cross }: TakeDeps,
+  { asset, currency }: Pair,
+): Promise<{ rate: Rate; source: string } | null> {
+  const peg = pegs.find((each) => sameAsset(each.asset, asset));
+  if (!peg) return null;
+  if (peg.currency === currency) return { rate: parseRate('1')!, source: 'peg' };
+  const crossing = await cross?.cross(peg.currency, currency);
+  return crossing ? { rate: crossing.rate, source: `peg*${cross!.name}` } : null;
+}
+
+async function well<T>(
+  { clock, log, onLeftOut }: TakeDeps,
+  name: string,
+  pair: Pair,
+  ask: () => Promise<T | null>,
+): Promise<T | null> {
+  try {
+    return await within(clock, PATIENCE_MS, ask(), () => {
+      throw new BadAnswer('no answer in time');
+    });
+  } catch (error) {
+    const isExpected = error instanceof SourceError || error instanceof BadAnswer;
+    const { code } = pair.asset;
+    const about = { source: name, currency: pair.currency, asset: code, network: pair.network };
+    if (isExpected) log.warn({ ...about, reason: error.reason }, 'source of rates left out');
+    else log.warn({ ...about, err: error }, 'source of rates left out');
+    onLeftOut(name);
+    return null;
+  }
+}
+
+/** @returns the quote of a pair as it stands in a source; null where the source does not have the pair, which is remembered for a while */
+function createDirect({ maxAgeMs, clock }: Pick<TakeDeps, 'maxAgeMs' | 'clock'>) {
+  const unknown = new Map<string, number>();
+  return async (source: RateSource, pair: Pair): Promise<Quote | null> => {
+    const { asset, currency, network } = pair;
+    const key = `${source.name} ${network} ${currency} ${asset.code} ${asset.issuer}`;
+    if ((unknown.get(key) ?? 0) > clock.nowMs()) return null;
+    const quote = await source.quote(pair);
+    if (quote === null) {
+      if (unknown.size >= MOST_UNKNOWN) unknown.clear();
+      unknown.set(key, clock.nowMs() + UNKNOWN_FOR_MS);
+      return null;
+    }
+    const ageMs = clock.nowMs() - quote.at.getTime();
+    // Written so that a time that is none fails.
+    if (!(ageMs <= maxAgeMs)) throw new BadAnswer('too old');
+    if (ageMs < -AHEAD_MS) throw new BadAnswer('of the future');
+    return quote;
   };
 }

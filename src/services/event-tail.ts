@@ -37,6 +37,62 @@ export interface Waiter {
   leave(): void;
 }
 
+/** @param left called once, when the waiter has left */
+function createWaiter(
+  { notifier, keyWatch }: Pick<EventTailDeps, 'notifier' | 'keyWatch'>,
+  { accountId, keyHash, signal }: Caller,
+  left: () => void,
+): Waiter {
+  let known = 0;
+  let keyHasEnded = false;
+  let isOver = false;
+  let hasLeft = false;
+  let wake: () => void = () => undefined;
+  const end = () => {
+    isOver = true;
+    wake();
+  };
+  const moved = (last: number) => {
+    known = Math.max(known, last);
+    wake();
+  };
+  const leave = () => {
+    if (hasLeft) return;
+    hasLeft = true;
+    left();
+    unfollow();
+    unwatch?.();
+    signal?.removeEventListener('abort', hangUp);
+  };
+  const hangUp = () => {
+    end();
+    leave();
+  };
+  const keyEnded = () => {
+    keyHasEnded = true;
+    end();
+  };
+  const unwatch = keyHash === undefined ? null : keyWatch.watch(keyHash, keyEnded);
+  const unfollow = notifier.follow(accountId, { moved, ended: end });
+  if (signal?.aborted) hangUp();
+  else signal?.addEventListener('abort', hangUp, { once: true });
+  return {
+    known: () => known,
+    until: async (sequence) => {
+      if (known > sequence || isOver) return;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    },
+    wake: () => wake(),
+    isOver: () => isOver,
+    throwIfKeyEnded: () => {
+      if (keyHasEnded) throw new ApiError('unauthorized', 'The API key was revoked or replaced, or has expired.');
+    },
+    leave,
+  };
+}
+
 export type EventTail = ReturnType<typeof createEventTail>;
 
 export function createEventTail({ forAccount, notifier, keyWatch, maxOpenPerAccount }: EventTailDeps) {
@@ -65,57 +121,11 @@ export function createEventTail({ forAccount, notifier, keyWatch, maxOpenPerAcco
   }
 
   /** @throws ApiError `rate_limited` when the account, or the process, has as many as it may have */
-  function enter({ accountId, keyHash, signal }: Caller): Waiter {
+  function enter(caller: Caller): Waiter {
+    const { accountId } = caller;
     if ((openOf.get(accountId) ?? 0) >= maxOpenPerAccount || open >= MAX_OPEN) throw rateLimited(FULL_RETRY_SECONDS);
     count(accountId, 1);
-    let known = 0;
-    let keyHasEnded = false;
-    let isOver = false;
-    let hasLeft = false;
-    let wake: () => void = () => undefined;
-    const end = () => {
-      isOver = true;
-      wake();
-    };
-    const moved = (last: number) => {
-      known = Math.max(known, last);
-      wake();
-    };
-    const leave = () => {
-      if (hasLeft) return;
-      hasLeft = true;
-      count(accountId, -1);
-      unfollow();
-      unwatch?.();
-      signal?.removeEventListener('abort', hangUp);
-    };
-    const hangUp = () => {
-      end();
-      leave();
-    };
-    const keyEnded = () => {
-      keyHasEnded = true;
-      end();
-    };
-    const unwatch = keyHash === undefined ? null : keyWatch.watch(keyHash, keyEnded);
-    const unfollow = notifier.follow(accountId, { moved, ended: end });
-    if (signal?.aborted) hangUp();
-    else signal?.addEventListener('abort', hangUp, { once: true });
-    return {
-      known: () => known,
-      until: async (sequence) => {
-        if (known > sequence || isOver) return;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      },
-      wake: () => wake(),
-      isOver: () => isOver,
-      throwIfKeyEnded: () => {
-        if (keyHasEnded) throw new ApiError('unauthorized', 'The API key was revoked or replaced, or has expired.');
-      },
-      leave,
-    };
+    return createWaiter({ notifier, keyWatch }, caller, () => count(accountId, -1));
   }
 
   async function* stream(waiter: Waiter, accountId: string, from: number): AsyncGenerator<StreamedEvent, void> {

@@ -33,108 +33,136 @@ export interface Invited {
 
 export type Passkeys = ReturnType<typeof createPasskeys>;
 
-export function createPasskeys(deps: {
+interface PasskeyDeps {
   users: Pick<UserStore, 'byInvitation' | 'byPasskey' | 'accept' | 'noteUse'>;
   challenges: PasskeyChallengeStore;
   forAccount: ForAccount<'account'>;
   commit: Commit;
   publicUrl: string;
   clock: Clock;
-}) {
-  const { users, challenges, forAccount, commit, publicUrl, clock } = deps;
-  const { hostname: rpID, origin } = new URL(publicUrl);
-  const expected = { expectedOrigin: origin, expectedRPID: rpID, requireUserVerification: true };
-  const remember = (challenge: string, userId: string | null) =>
-    challenges.insert(challenge, userId, new Date(clock.nowMs() + CHALLENGE_MS));
-  /** What a browser answered, checked; null where it is not good, for which the library throws whatever comes to its mind.
-   *  What the look for the challenge throws goes on. */
-  async function checked<Answer>(
-    userId: string | null,
-    verify: (isExpected: (challenge: string) => Promise<boolean>) => Promise<Answer>,
-  ): Promise<Answer | null> {
-    let taking: Promise<boolean> = Promise.resolve(false);
-    const isExpected = (challenge: string) => {
-      taking = challenges.take(challenge, userId, clock.now());
-      return taking;
-    };
-    return verify(isExpected).catch(async () => {
-      await taking;
-      return null;
-    });
-  }
-  const invitedBy = async (token: string): Promise<UserDoc | null> =>
-    isToken(token) ? users.byInvitation(hashToken(token), clock.now()) : null;
+}
+
+/** The service as WebAuthn's relying party. */
+interface RelyingParty extends PasskeyDeps {
+  rpID: string;
+  expected: { expectedOrigin: string; expectedRPID: string; requireUserVerification: true };
+}
+
+export function createPasskeys(deps: PasskeyDeps) {
+  const { hostname, origin } = new URL(deps.publicUrl);
+  const party: RelyingParty = {
+    ...deps,
+    rpID: hostname,
+    expected: { expectedOrigin: origin, expectedRPID: hostname, requireUserVerification: true },
+  };
 
   return {
-    /** Null for an invitation that was used, has ended, or never was. */
-    async invited(token: string): Promise<Invited | null> {
-      const user = await invitedBy(token);
-      if (!user) return null;
-      const account = (await forAccount(user.accountId).account.get())!.name;
-      const { generateRegistrationOptions } = await webAuthn();
-      const options = await generateRegistrationOptions({
-        rpID,
-        rpName: account,
-        userName: user.name,
-        userID: new Uint8Array(Buffer.from(user._id)),
-        timeout: CHALLENGE_MS,
-        attestationType: 'none',
-        authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
-      });
-      await remember(options.challenge, user._id);
-      return { name: user.name, role: user.role, account, options };
-    },
-
-    /** Makes the passkey the user's, and uses the invitation up. @returns null when either is not good */
-    async accept(token: string, response: RegistrationResponseJSON, address: string): Promise<UserDoc | null> {
-      const user = await invitedBy(token);
-      if (!user) return null;
-      const { verifyRegistrationResponse } = await webAuthn();
-      const answer = await checked(user._id, (expectedChallenge) =>
-        verifyRegistrationResponse({ ...expected, response, expectedChallenge }),
-      );
-      if (!answer?.registrationInfo) return null;
-      const { id, publicKey, counter } = answer.registrationInfo.credential;
-      const now = clock.now();
-      const passkey = { id, publicKey: Buffer.from(publicKey).toString('base64url'), counter, createdAt: now };
-      const doing = { operation: 'users_accept', effect: 'changes', input: {} } as const;
-      return commit({ caller: { ...toCaller(user), address, doing }, subjectId: user._id }, (session) =>
-        users.accept(hashToken(token), passkey, now, session),
-      ).catch((error: unknown) => {
-        if (error instanceof AlreadyMade) return null;
-        throw error;
-      });
-    },
-
-    async signInOptions(): Promise<PublicKeyCredentialRequestOptionsJSON> {
-      const { generateAuthenticationOptions } = await webAuthn();
-      const options = await generateAuthenticationOptions({
-        rpID,
-        timeout: CHALLENGE_MS,
-        userVerification: 'required',
-      });
-      await remember(options.challenge, null);
-      return options;
-    },
-
-    /** Null for an answer that is not good, and for a passkey that is no user's. */
-    async signIn(response: AuthenticationResponseJSON): Promise<UserDoc | null> {
-      if (typeof response.id !== 'string') return null;
-      const user = await users.byPasskey(response.id);
-      const passkey = user?.passkeys.find(({ id }) => id === response.id);
-      if (!user || !passkey || user.status !== 'ACTIVE') return null;
-      const { verifyAuthenticationResponse } = await webAuthn();
-      const credential = {
-        id: passkey.id,
-        publicKey: new Uint8Array(Buffer.from(passkey.publicKey, 'base64url')),
-        counter: passkey.counter,
-      };
-      const answer = await checked(null, (expectedChallenge) =>
-        verifyAuthenticationResponse({ ...expected, response, expectedChallenge, credential }),
-      );
-      if (!answer?.verified) return null;
-      await users.noteUse(user._id, passkey.id, answer.authenticationInfo.newCounter);
-      return user;
-    },
+    invited: (token: string) => invited(party, token),
+    accept: (token: string, response: RegistrationResponseJSON, address: string) =>
+      accept(party, token, response, address),
+    signInOptions: () => signInOptions(party),
+    signIn: (response: AuthenticationResponseJSON) => signIn(party, response),
   };
+}
+
+const remember = ({ challenges, clock }: RelyingParty, challenge: string, userId: string | null) =>
+  challenges.insert(challenge, userId, new Date(clock.nowMs() + CHALLENGE_MS));
+
+/** What a browser answered, checked; null where it is not good, for which the library throws whatever comes to its mind.
+ *  What the look for the challenge throws goes on. */
+async function checked<Answer>(
+  { challenges, clock }: RelyingParty,
+  userId: string | null,
+  verify: (isExpected: (challenge: string) => Promise<boolean>) => Promise<Answer>,
+): Promise<Answer | null> {
+  let taking: Promise<boolean> = Promise.resolve(false);
+  const isExpected = (challenge: string) => {
+    taking = challenges.take(challenge, userId, clock.now());
+    return taking;
+  };
+  return verify(isExpected).catch(async () => {
+    await taking;
+    return null;
+  });
+}
+
+const invitedBy = async ({ users, clock }: RelyingParty, token: string): Promise<UserDoc | null> =>
+  isToken(token) ? users.byInvitation(hashToken(token), clock.now()) : null;
+
+/** Null for an invitation that was used, has ended, or never was. */
+async function invited(party: RelyingParty, token: string): Promise<Invited | null> {
+  const user = await invitedBy(party, token);
+  if (!user) return null;
+  const account = (await party.forAccount(user.accountId).account.get())!.name;
+  const { generateRegistrationOptions } = await webAuthn();
+  const options = await generateRegistrationOptions({
+    rpID: party.rpID,
+    rpName: account,
+    userName: user.name,
+    userID: new Uint8Array(Buffer.from(user._id)),
+    timeout: CHALLENGE_MS,
+    attestationType: 'none',
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+  });
+  await remember(party, options.challenge, user._id);
+  return { name: user.name, role: user.role, account, options };
+}
+
+/** Makes the passkey the user's, and uses the invitation up. @returns null when either is not good */
+async function accept(
+  party: RelyingParty,
+  token: string,
+  response: RegistrationResponseJSON,
+  address: string,
+): Promise<UserDoc | null> {
+  const { expected, clock, commit, users } = party;
+  const user = await invitedBy(party, token);
+  if (!user) return null;
+  const { verifyRegistrationResponse } = await webAuthn();
+  const answer = await checked(party, user._id, (expectedChallenge) =>
+    verifyRegistrationResponse({ ...expected, response, expectedChallenge }),
+  );
+  if (!answer?.registrationInfo) return null;
+  const { id, publicKey, counter } = answer.registrationInfo.credential;
+  const now = clock.now();
+  const passkey = { id, publicKey: Buffer.from(publicKey).toString('base64url'), counter, createdAt: now };
+  const doing = { operation: 'users_accept', effect: 'changes', input: {} } as const;
+  return commit({ caller: { ...toCaller(user), address, doing }, subjectId: user._id }, (session) =>
+    users.accept(hashToken(token), passkey, now, session),
+  ).catch((error: unknown) => {
+    if (error instanceof AlreadyMade) return null;
+    throw error;
+  });
+}
+
+async function signInOptions(party: RelyingParty): Promise<PublicKeyCredentialRequestOptionsJSON> {
+  const { generateAuthenticationOptions } = await webAuthn();
+  const options = await generateAuthenticationOptions({
+    rpID: party.rpID,
+    timeout: CHALLENGE_MS,
+    userVerification: 'required',
+  });
+  await remember(party, options.challenge, null);
+  return options;
+}
+
+/** Null for an answer that is not good, and for a passkey that is no user's. */
+async function signIn(party: RelyingParty, response: AuthenticationResponseJSON): Promise<UserDoc | null> {
+  const { users, expected } = party;
+  if (typeof response.id !== 'string') return null;
+  const user = await users.byPasskey(response.id);
+  const passkey = user?.passkeys.find(({ id }) => id === response.id);
+  if (!user || !passkey || user.status !== 'ACTIVE') return null;
+  const { verifyAuthenticationResponse } = await webAuthn();
+  const credential = {
+    id: passkey.id,
+    publicKey: new Uint8Array(Buffer.from(passkey.publicKey, 'base64url')),
+    counter: passkey.counter,
+  };
+  const answer = await checked(party, null, (expectedChallenge) =>
+    verifyAuthenticationResponse({ ...expected, response, expectedChallenge, credential }),
+  );
+  if (!answer?.verified) return null;
+  await users.noteUse(user._id, passkey.id, answer.authenticationInfo.newCounter);
+  return user;
 }

@@ -19,39 +19,23 @@ type PricedInCurrency = Priced & { currency: string };
 
 export type Quotes = ReturnType<typeof createQuotes>;
 
-export function createQuotes({ rateBook }: { rateBook: Pick<RateBook, 'current'> }) {
-  /** Each pair is looked up once for all that is shown together. */
-  function of(accountId: string) {
-    const known = new Map<string, Promise<CurrentRate | null>>();
-    return async (priced: PricedInCurrency, network: Network, price: string | null): Promise<Quote | null> => {
-      const asset = { code: priced.assetCode, issuer: priced.assetIssuer };
-      const pair: Pair = { currency: priced.currency, asset, network };
-      const key = JSON.stringify(pair);
-      const current = known.get(key) ?? rateBook.current(accountId, pair);
-      known.set(key, current);
-      const rate = await current;
-      return rate && quoteOf(rate, price === null ? null : parseAmount(price)!);
-    };
-  }
+interface QuoteDeps {
+  rateBook: Pick<RateBook, 'current'>;
+}
 
-  /** What is asked for a price. @throws ApiError `conflict` without a fresh rate */
-  async function one(accountId: string, priced: PricedInCurrency, network: Network, price: string): Promise<Quote> {
-    const quote = await of(accountId)(priced, network, price);
-    if (!quote) throw conflict(NO_RATE);
-    return quote;
-  }
-
+export function createQuotes(deps: QuoteDeps) {
   return {
-    one,
+    one: (accountId: string, priced: PricedInCurrency, network: Network, price: string) =>
+      one(deps, accountId, priced, network, price),
 
     /** What is asked for a price in the asset, canonical: the price itself without a currency.
      *  @throws ApiError `conflict` where there is one, and no fresh rate */
     async asked(accountId: string, { currency, ...asset }: Priced, network: Network, price: string): Promise<string> {
-      return currency ? (await one(accountId, { currency, ...asset }, network, price)).amount! : price;
+      return currency ? (await one(deps, accountId, { currency, ...asset }, network, price)).amount! : price;
     },
 
     products: async (accountId: string, products: readonly Product[]): Promise<Product[]> => {
-      const quote = of(accountId);
+      const quote = quotesFor(deps, accountId);
       return Promise.all(
         products.map(async (product) => {
           const { currency, wallet, price, minAmount } = product;
@@ -67,7 +51,7 @@ export function createQuotes({ rateBook }: { rateBook: Pick<RateBook, 'current'>
       links: readonly PaymentLink[],
       sold: (link: PaymentLink) => { product: ProductDoc; network: Network } | undefined,
     ): Promise<PaymentLink[]> => {
-      const quote = of(accountId);
+      const quote = quotesFor(deps, accountId);
       return Promise.all(
         links.map(async (link) => {
           const found = link.product.currency ? sold(link) : undefined;
@@ -81,7 +65,7 @@ export function createQuotes({ rateBook }: { rateBook: Pick<RateBook, 'current'>
     },
 
     checkouts: async (accountId: string, checkouts: readonly Checkout[]): Promise<Checkout[]> => {
-      const quote = of(accountId);
+      const quote = quotesFor(deps, accountId);
       return Promise.all(
         checkouts.map(async (checkout) => {
           const { currency, status, wallet, remainingValue } = checkout;
@@ -91,6 +75,33 @@ export function createQuotes({ rateBook }: { rateBook: Pick<RateBook, 'current'>
       );
     },
   };
+}
+
+/** Each pair is looked up once for all that is shown together. */
+function quotesFor({ rateBook }: QuoteDeps, accountId: string) {
+  const known = new Map<string, Promise<CurrentRate | null>>();
+  return async (priced: PricedInCurrency, network: Network, price: string | null): Promise<Quote | null> => {
+    const asset = { code: priced.assetCode, issuer: priced.assetIssuer };
+    const pair: Pair = { currency: priced.currency, asset, network };
+    const key = JSON.stringify(pair);
+    const current = known.get(key) ?? rateBook.current(accountId, pair);
+    known.set(key, current);
+    const rate = await current;
+    return rate && quoteOf(rate, price === null ? null : parseAmount(price)!);
+  };
+}
+
+/** What is asked for a price. @throws ApiError `conflict` without a fresh rate */
+async function one(
+  deps: QuoteDeps,
+  accountId: string,
+  priced: PricedInCurrency,
+  network: Network,
+  price: string,
+): Promise<Quote> {
+  const quote = await quotesFor(deps, accountId)(priced, network, price);
+  if (!quote) throw conflict(NO_RATE);
+  return quote;
 }
 
 /** @param quote of what remains */

@@ -15,8 +15,15 @@ export interface SampleEvent {
   createdAt: Date;
 }
 
-export function sampleEvent(newId: NewId, now: Date, publicUrl: string): SampleEvent {
-  const createdAt = now.toISOString();
+export const sampleEvent = (newId: NewId, now: Date, publicUrl: string): SampleEvent => ({
+  _id: newId('evt'),
+  type: 'payment.completed',
+  sequence: null,
+  data: JSON.stringify(sampleData(newId, now.toISOString(), publicUrl)),
+  createdAt: now,
+});
+
+function sampleData(newId: NewId, createdAt: string, publicUrl: string): EventDataOf<'payment.completed'> {
   const wallet = { id: newId('wallet'), name: 'Sample wallet', address: WALLET_ADDRESS, network: 'TESTNET' } as const;
   const summary = {
     id: newId('prod'),
@@ -28,7 +35,7 @@ export function sampleEvent(newId: NewId, now: Date, publicUrl: string): SampleE
     quote: null,
   } as const;
   const link = { id: newId('link'), name: 'Sample link', slug: 'sample', memo: 'SAMPLE000000' };
-  const data: EventDataOf<'payment.completed'> = {
+  return {
     payment: {
       id: newId('pay'),
       status: 'COMPLETED',
@@ -82,12 +89,5 @@ export function sampleEvent(newId: NewId, now: Date, publicUrl: string): SampleE
       paymentLinkCount: 1,
       createdAt,
     },
-  };
-  return {
-    _id: newId('evt'),
-    type: 'payment.completed',
-    sequence: null,
-    data: JSON.stringify(data),
-    createdAt: now,
   };
 }

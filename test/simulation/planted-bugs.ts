@@ -152,7 +152,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'root and pages of one session come from one base',
-    changes: [['src/ledger/network-ledger.ts', 'if (pinned) return runOn(await pinned, call, spend);', '']],
+    changes: [['src/ledger/session.ts', 'if (pinned) return failover.runOn(await pinned, call, spend);', '']],
   },
   {
     guard: 'a wallet that got a further window meanwhile is not taken up',
@@ -195,8 +195,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         MODE,
-        'await detach(addresses, feed!);\n        await cursors.remove([feedId]);',
-        'await cursors.remove([feedId]);\n        await detach(addresses, feed!);',
+        'await detach(deps, addresses, feed!);\n        await cursors.remove([feedId]);',
+        'await cursors.remove([feedId]);\n        await detach(deps, addresses, feed!);',
       ],
     ],
     elsewhere: 'a position that is behind is read again; at worst a GAP is flagged that is none',
@@ -244,7 +244,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'a page that is too large or too slow is asked for with fewer records',
     hardship: 'heavyPages',
     changes: [
-      ['src/ledger/network-ledger.ts', 'const isSmaller = sizes.shrink(stream, size);', 'const isSmaller = size < 0;'],
+      ['src/ledger/session.ts', 'const isSmaller = sizes.shrink(stream, size);', 'const isSmaller = size < 0;'],
     ],
   },
   {
@@ -297,7 +297,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/ingest/ledger-stamper.ts',
-        'if (newest) boundOf(network).saw(newest, clock.nowMs(), monotonic.nowMs());',
+        'if (newest) boundOf(stamping, network).saw(newest, clock.nowMs(), monotonic.nowMs());',
         '',
       ],
     ],
@@ -603,13 +603,13 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         TURN,
-        "await outbox.publish([{ type: 'wallet.difference', accountId, data, occurrence }], session);\n    });",
-        "told = [{ type: 'wallet.difference', accountId, data, occurrence }];\n    });\n    await transaction((session) => outbox.publish(told, session));",
+        "await outbox.publish([{ type: 'wallet.difference', accountId, data, occurrence }], session);\n  });",
+        "told = [{ type: 'wallet.difference', accountId, data, occurrence }];\n  });\n  await transaction((session) => outbox.publish(told, session));",
       ],
       [
         TURN,
-        'await transaction(async (session) => {\n      if (!(await audits.save(audit',
-        "let told: Parameters<Outbox['publish']>[0] = []; await transaction(async (session) => {\n      if (!(await audits.save(audit",
+        'await transaction(async (session) => {\n    if (!(await audits.save(audit',
+        "let told: Parameters<Outbox['publish']>[0] = []; await transaction(async (session) => {\n    if (!(await audits.save(audit",
       ],
     ],
   },

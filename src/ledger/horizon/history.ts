@@ -64,75 +64,18 @@ const MOVES_NOTHING =
   /^(account_removed|account_(thresholds|home_domain|flags|inflation_destination)_updated|account_sponsorship_.+|signer_.+|trustline_.+|offer_.+|data_.+|sequence_bumped|claimable_balance_.+|liquidity_pool_(trade|created|removed|revoked)|contract_(credited|debited))$/;
 
 export function createHorizonHistory(get: Get): AccountHistory {
-  async function list<Item>(
-    path: string,
-    query: Record<string, string>,
-    read: (raw: unknown) => Item,
-    placed: (item: Item) => readonly [bigint, bigint],
-  ): Promise<HistoryPage<Item>> {
-    const answer = await get(path, { ...query, order: 'asc' });
-    if (answer.status === 404) return { items: [], full: false, isUnknown: true };
-    const page = pageSchema.safeParse(answer.body).data;
-    if (!page) throw new SourceError('invalid page response');
-    const items = page._embedded.records.map(read);
-    let last = placeOf(query.cursor ?? '');
-    for (const item of items) {
-      const place = placed(item);
-      if (!isAfter(place, last)) throw new SourceError('a page that does not follow its cursor');
-      last = place;
-    }
-    return { items, full: items.length >= Number(query.limit) };
-  }
-
-  /** @param placed reads an item, for its paging token */
-  async function endOf(
-    path: string,
-    query: Record<string, string>,
-    placed: (raw: unknown) => { pagingToken: string },
-  ): Promise<ListEnd> {
-    const answer = await get(path, { ...query, cursor: 'now', limit: '1', order: 'desc' });
-    const { latestLedger } = answer;
-    if (answer.status !== 200) return { newest: null, shownLedger: latestLedger, isUnknown: true };
-    const page = pageSchema.safeParse(answer.body).data;
-    if (!page) throw new SourceError('invalid page response');
-    const [newest] = page._embedded.records.map(placed);
-    return {
-      newest: newest?.pagingToken ?? null,
-      shownLedger: latestLedger ?? shownByNow(answer),
-      isUnknown: false,
-    };
-  }
-
-  /** Whether the server goes on behind an operation that it does not know. The operation where it knows it after all: several servers may stand
-   *  behind one URL. @throws LedgerUnavailable while it has nothing as new as that */
-  async function lookAgain(id: string): Promise<unknown> {
-    const query = {
-      cursor: `${BigInt(id) - 1n}`,
-      limit: '1',
-      order: 'asc',
-      join: 'transactions',
-      include_failed: 'true',
-    };
-    const { body } = await get('/operations', query);
-    const page = pageSchema.safeParse(body).data;
-    if (!page) throw new SourceError('invalid page response');
-    const [next] = page._embedded.records;
-    if (next === undefined) throw new LedgerUnavailable(`it does not show operation ${id} yet`, 0);
-    return readOperation(next).id === id ? next : null;
-  }
-
   return {
-    effectsEnd: (address) => endOf(`/accounts/${address}/effects`, {}, readEffect),
+    effectsEnd: (address) => endOf(get, `/accounts/${address}/effects`, {}, readEffect),
     feesEnd: (address) =>
-      endOf(`/accounts/${address}/transactions`, { include_failed: 'true' }, (raw) => readFee(raw, address)),
+      endOf(get, `/accounts/${address}/transactions`, { include_failed: 'true' }, (raw) => readFee(raw, address)),
 
     effects: (address, cursor, limit) =>
-      list(`/accounts/${address}/effects`, { cursor, limit: `${limit}` }, readEffect, ({ pagingToken }) =>
+      list(get, `/accounts/${address}/effects`, { cursor, limit: `${limit}` }, readEffect, ({ pagingToken }) =>
         placeOf(pagingToken),
       ),
 
     operations: (address, cursor, limit) =>
-      list(`/accounts/${address}/operations`, { cursor, limit: `${limit}` }, readOperation, ({ id }) => [
+      list(get, `/accounts/${address}/operations`, { cursor, limit: `${limit}` }, readOperation, ({ id }) => [
         BigInt(id),
         1n,
       ]),
@@ -140,7 +83,7 @@ export function createHorizonHistory(get: Get): AccountHistory {
     async operation(id) {
       const { status, body: known } = await get(`/operations/${id}`, { join: 'transactions' });
       if (status === 410) return null;
-      const body = known ?? (await lookAgain(id));
+      const body = known ?? (await lookAgain(get, id));
       if (body === null) return null;
       const operation = readOperation(body);
       if (operation.id !== id) throw new SourceError('another operation than was asked for');
@@ -149,12 +92,72 @@ export function createHorizonHistory(get: Get): AccountHistory {
 
     fees: (address, cursor, limit) =>
       list(
+        get,
         `/accounts/${address}/transactions`,
         { cursor, limit: `${limit}`, include_failed: 'true' },
         (raw) => readFee(raw, address),
         ({ pagingToken }) => [BigInt(pagingToken), 1n],
       ),
   };
+}
+
+async function list<Item>(
+  get: Get,
+  path: string,
+  query: Record<string, string>,
+  read: (raw: unknown) => Item,
+  placed: (item: Item) => readonly [bigint, bigint],
+): Promise<HistoryPage<Item>> {
+  const answer = await get(path, { ...query, order: 'asc' });
+  if (answer.status === 404) return { items: [], full: false, isUnknown: true };
+  const page = pageSchema.safeParse(answer.body).data;
+  if (!page) throw new SourceError('invalid page response');
+  const items = page._embedded.records.map(read);
+  let last = placeOf(query.cursor ?? '');
+  for (const item of items) {
+    const place = placed(item);
+    if (!isAfter(place, last)) throw new SourceError('a page that does not follow its cursor');
+    last = place;
+  }
+  return { items, full: items.length >= Number(query.limit) };
+}
+
+/** @param placed reads an item, for its paging token */
+async function endOf(
+  get: Get,
+  path: string,
+  query: Record<string, string>,
+  placed: (raw: unknown) => { pagingToken: string },
+): Promise<ListEnd> {
+  const answer = await get(path, { ...query, cursor: 'now', limit: '1', order: 'desc' });
+  const { latestLedger } = answer;
+  if (answer.status !== 200) return { newest: null, shownLedger: latestLedger, isUnknown: true };
+  const page = pageSchema.safeParse(answer.body).data;
+  if (!page) throw new SourceError('invalid page response');
+  const [newest] = page._embedded.records.map(placed);
+  return {
+    newest: newest?.pagingToken ?? null,
+    shownLedger: latestLedger ?? shownByNow(answer),
+    isUnknown: false,
+  };
+}
+
+/** Whether the server goes on behind an operation that it does not know. The operation where it knows it after all: several servers may stand
+ *  behind one URL. @throws LedgerUnavailable while it has nothing as new as that */
+async function lookAgain(get: Get, id: string): Promise<unknown> {
+  const query = {
+    cursor: `${BigInt(id) - 1n}`,
+    limit: '1',
+    order: 'asc',
+    join: 'transactions',
+    include_failed: 'true',
+  };
+  const { body } = await get('/operations', query);
+  const page = pageSchema.safeParse(body).data;
+  if (!page) throw new SourceError('invalid page response');
+  const [next] = page._embedded.records;
+  if (next === undefined) throw new LedgerUnavailable(`it does not show operation ${id} yet`, 0);
+  return readOperation(next).id === id ? next : null;
 }
 
 /** @throws SourceError */

@@ -1,15 +1,13 @@
 /** One Stellar RPC server as a source of the ledger. An answer that looks otherwise than it must is an error of the server, never data. */
-import type { xdr } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
 import type { MonotonicClock } from '../../clock.js';
-import { type Asset, NATIVE } from '../../domain/asset.js';
-import { sdk } from '../../domain/stellar-sdk.js';
 import { BlindServer, SourceError, WrongNetwork } from '../errors.js';
 import { hash } from '../horizon/fields.js';
 import { findLedgerAtOrBefore } from '../ledger-search.js';
 import { type LedgerRecord, partiesOf } from '../records.js';
-import { type Holding, type Ledger, type LedgerSource, type LedgerTip, MOST_ASSETS, type Page } from '../source.js';
+import type { Ledger, LedgerSource, LedgerTip, Page } from '../source.js';
 import { type Call, INVALID_PARAMS, OUT_OF_RANGE, RpcError } from './call.js';
+import { account, holdings, sequenceOf } from './entries.js';
 import { getEvents } from './events.js';
 import { ledgerNumber, moment } from './fields.js';
 import { parseOperation } from './operation.js';
@@ -58,12 +56,6 @@ const networkSchema = z.object({ passphrase: z.string(), protocolVersion: z.int(
 const ledgersSchema = z.object({
   ledgers: z.array(z.object({ hash, sequence: ledgerNumber, ledgerCloseTime: moment })),
 });
-const entriesSchema = z.object({ entries: z.array(z.object({ key: z.string(), xdr: z.string() })).nullish() });
-const holdingsSchema = z.object({
-  entries: z.array(z.object({ key: z.string(), xdr: z.string(), lastModifiedLedgerSeq: ledgerNumber })).nullish(),
-  latestLedger: ledgerNumber,
-});
-
 export interface RpcSourceDeps {
   call: Call;
   memory: ServerMemory;
@@ -88,9 +80,9 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
     complete: complete(deps),
     transactionRecords: transactionRecords(deps),
     ledgerAtOrBefore: ledgerAtOrBefore(deps),
-    account: account(deps),
-    holdings: holdings(deps),
-    sequenceOf: sequenceOf(deps),
+    account: account(call),
+    holdings: holdings(call),
+    sequenceOf: sequenceOf(call),
 
     submit: (envelope) => submitTransaction(call, envelope, clock),
   };
@@ -248,98 +240,10 @@ const ledgerAtOrBefore =
     return findLedgerAtOrBefore(time, oldestLedger, newest, (sequence) => closeOf(deps, sequence));
   };
 
-const account =
-  ({ call }: RpcSourceDeps): LedgerSource['account'] =>
-  async (address, asset) => {
-    const keys = [accountKey(address), ...(asset === null ? [] : [trustlineKey(address, asset)])];
-    const { entries } = await call('getLedgerEntries', { keys }, entriesSchema);
-    const found = new Set((entries ?? []).map(({ key }) => key));
-    return found.has(keys[0]!) ? { trusts: keys.length > 1 && found.has(keys[1]!) } : null;
-  };
-
-const holdings =
-  ({ call }: RpcSourceDeps): LedgerSource['holdings'] =>
-  async (address, assets) => {
-    if (assets.length > MOST_ASSETS) throw new RangeError('more assets than one request can name');
-    const named = assets.map((asset) => ({ asset, key: trustlineKey(address, asset) }));
-    const keys = [accountKey(address), ...named.map(({ key }) => key)];
-    const { entries, latestLedger } = await call('getLedgerEntries', { keys }, holdingsSchema);
-    const found = new Map((entries ?? []).map((entry) => [entry.key, entry]));
-    const account = found.get(keys[0]!);
-    if (!account) return { balances: [], changedLedger: 0, latestLedger };
-    const trustlines = named.flatMap(({ asset, key }) => {
-      const entry = found.get(key);
-      return entry ? { asset, entry } : [];
-    });
-    return {
-      balances: [{ asset: NATIVE, entry: account }, ...trustlines].map(({ asset, entry }) => ({
-        asset,
-        ...balanceIn(entry.xdr),
-      })),
-      changedLedger: Math.max(
-        ...[account, ...trustlines.map(({ entry }) => entry)].map((each) => each.lastModifiedLedgerSeq),
-      ),
-      latestLedger,
-    };
-  };
-
-const sequenceOf =
-  ({ call }: RpcSourceDeps): LedgerSource['sequenceOf'] =>
-  async (address) => {
-    const { entries } = await call('getLedgerEntries', { keys: [accountKey(address)] }, entriesSchema);
-    const [entry] = entries ?? [];
-    return entry ? sequenceIn(entry.xdr) : null;
-  };
-
 /** What cannot be read may have paid only those whom its event names. */
 function withReceivers({ raw, outcome }: LedgerRecord, receivers: readonly string[]): LedgerRecord {
   return {
     raw,
     outcome: outcome.kind === 'parked' ? { ...outcome, receivers: outcome.receivers ?? receivers } : outcome,
   };
-}
-
-/** @throws SourceError */
-function sequenceIn(entryXdr: string): string {
-  const entry = entryIn(entryXdr);
-  if (entry.type !== 'account') throw new SourceError('invalid answer to getLedgerEntries');
-  return entry.account.seqNum.toString();
-}
-
-/** Flag of a trustline. */
-const AUTHORIZED = 1;
-
-/** Of an account or a trustline. @throws SourceError */
-function balanceIn(entryXdr: string): Omit<Holding, 'asset'> {
-  const entry = entryIn(entryXdr);
-  if (entry.type === 'account') return { stroops: entry.account.balance, authorized: true };
-  if (entry.type === 'trustline') {
-    const { balance: stroops, flags } = entry.trustLine;
-    return { stroops, authorized: (flags & AUTHORIZED) !== 0 };
-  }
-  throw new SourceError('invalid answer to getLedgerEntries');
-}
-
-/** @throws SourceError */
-function entryIn(entryXdr: string): xdr.LedgerEntryData {
-  try {
-    return sdk().xdr.LedgerEntryData.fromXdr(entryXdr, 'base64');
-  } catch {
-    throw new SourceError('invalid answer to getLedgerEntries');
-  }
-}
-
-const accountIdOf = (address: string) => sdk().Keypair.fromPublicKey(address).xdrAccountId();
-
-function accountKey(address: string): string {
-  const { LedgerKey, LedgerKeyAccount } = sdk().xdr;
-  return LedgerKey.account(new LedgerKeyAccount({ accountId: accountIdOf(address) })).toXDR('base64');
-}
-
-function trustlineKey(address: string, { code, issuer }: Asset): string {
-  const { Asset, xdr } = sdk();
-  const asset = new Asset(code, issuer ?? undefined).toTrustLineXDRObject();
-  return xdr.LedgerKey.trustline(new xdr.LedgerKeyTrustLine({ accountId: accountIdOf(address), asset })).toXDR(
-    'base64',
-  );
 }

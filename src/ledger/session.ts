@@ -1,0 +1,230 @@
+/** A session with a network's servers: one piece of work, whose requests go to one server, within the budget. */
+import type { Clock, MonotonicClock } from '../clock.js';
+import type { Asker, LedgerBudget, RequestBudget } from './budget.js';
+import { BudgetUsedUp, LedgerUnavailable, SourceError, UnfitServer } from './errors.js';
+import type { createFailover, Server, SourceCall } from './failover.js';
+import type { AccountHistory } from './history.js';
+import type { createPageSizes } from './page-sizes.js';
+import type { LedgerSource, LedgerTip, Page } from './source.js';
+
+/** All calls reject with `LedgerUnavailable` or `UnfitServer`; what the budget itself rejects with passes through. */
+export interface LedgerSession extends Required<LedgerSource> {
+  /** Which server answers this session. Null before the first answer. */
+  readonly server: string | null;
+  /** How many requests it has sent. */
+  readonly requests: number;
+  /** It stays with a server that is not the first of the list, for so long that the first should be tried again. */
+  isStale(): boolean;
+  /** Asks every server of the network how much of the ledger it has. Null for one that does not answer. @throws BudgetUsedUp */
+  tips(): Promise<ServerTip[]>;
+  /** A session with this server only. */
+  on(server: string): LedgerSession;
+}
+
+export interface ServerTip {
+  server: string;
+  hasHistories: boolean;
+  tip: LedgerTip | null;
+}
+
+/** Longer waits for the budget are the caller's. */
+const LONGEST_BUDGET_WAIT_MS = 5_000;
+/** What one record lacks may keep the watcher waiting so long: the record is set aside then, and tried again by itself. */
+const WATCHED_RECORD_MS = 2_000;
+/** A page is shown without what it asked by then. */
+const LONGEST_PAGE_WAIT_MS = 500;
+/** The first server of the list is tried again after this. */
+const FIRST_AGAIN_MS = 60_000;
+
+const callOf = <T>(run: (source: LedgerSource) => Promise<T>): SourceCall<T> => ({ run, provesHealthy: true });
+const pageCall = (run: (source: LedgerSource, withinMs: number) => Promise<Page>): SourceCall<Page> => ({
+  run: (source, _tip, withinMs) => run(source, withinMs),
+  provesHealthy: true,
+});
+const TIP: SourceCall<LedgerTip> = { run: async (source, tip) => tip ?? (await source.tip()), provesHealthy: false };
+
+/** @throws LedgerUnavailable */
+function historyOf({ history }: LedgerSource): AccountHistory {
+  if (history) return history;
+  throw new LedgerUnavailable('it keeps no histories of accounts', 0);
+}
+
+/** @throws LedgerUnavailable */
+function waysOf({ waysTo }: LedgerSource): NonNullable<LedgerSource['waysTo']> {
+  if (waysTo) return waysTo;
+  throw new LedgerUnavailable('it sees no market', 0);
+}
+
+/** What all sessions of a network share. */
+export interface Asking {
+  budget: LedgerBudget | null;
+  failover: ReturnType<typeof createFailover>;
+  sizes: ReturnType<typeof createPageSizes>;
+  /** Aborts when the ledger is closed. */
+  closed: AbortSignal;
+  clock: Clock;
+  monotonic: MonotonicClock;
+}
+
+interface SessionOptions {
+  /** The server to ask; null goes along the list. */
+  only: Server | null;
+  asker: Asker;
+  patience?: AbortSignal | undefined;
+}
+
+export function createSession(asking: Asking, options: SessionOptions): LedgerSession {
+  const { servers } = asking.failover;
+  const { ask, answering, isStale, requests } = createConversation(asking, options);
+  const withinMs = options.asker.purpose === 'watching' ? WATCHED_RECORD_MS : undefined;
+  const others: LedgerSession[] = [];
+  const on = (server: Server) => {
+    const other = createSession(asking, { ...options, only: server });
+    others.push(other);
+    return other;
+  };
+  const askPage = (
+    stream: string | null,
+    limit: number,
+    read: (source: LedgerSource, size: number, lean: boolean) => Promise<Page>,
+  ): Promise<Page> =>
+    ask(
+      pageCall((source, within) =>
+        readPage(asking, stream, { limit, withinMs: within }, (size, lean) => read(source, size, lean)),
+      ),
+    );
+  return {
+    get server() {
+      return answering()?.label ?? null;
+    },
+    get requests() {
+      return others.reduce((sum, other) => sum + other.requests, requests());
+    },
+    isStale,
+    tip: () => ask(TIP),
+    accountPayments: (address, cursor, limit, pageOptions) =>
+      askPage(address, limit, (source, size, lean) =>
+        source.accountPayments(address, cursor, size, { ...pageOptions, lean }),
+      ),
+    payments: (cursor, limit, pageOptions) =>
+      askPage(null, limit, (source, size, lean) => source.payments(cursor, size, { ...pageOptions, lean })),
+    complete: (...args) => ask({ ...callOf((source) => source.complete(...args)), withinMs }),
+    ...plainCalls(ask),
+    tips: () => Promise.all(servers.map((server) => tipOf(server, on(server)))),
+    on(label) {
+      const server = servers.find((each) => each.label === label);
+      if (!server) throw new RangeError(`no server is called ${label}`);
+      return on(server);
+    },
+  };
+}
+
+/** Asks the servers for one piece of work: the first request finds the server, the others stay with it. */
+function createConversation(asking: Asking, { only, asker, patience }: SessionOptions) {
+  const { budget, monotonic, failover } = asking;
+  const allowances = budget?.allowancesOf(asker) ?? [];
+  const longestMs = asker.purpose === 'pages' ? LONGEST_PAGE_WAIT_MS : LONGEST_BUDGET_WAIT_MS;
+  let pinned: Promise<Server> | null = only && Promise.resolve(only);
+  let answering: Server | null = only;
+  let sinceMs = monotonic.nowMs();
+  let requests = 0;
+  const spend = async () => {
+    const untilMs = patience ? Number.POSITIVE_INFINITY : monotonic.nowMs() + longestMs;
+    for (const allowance of allowances) await takeFrom(asking, allowance, untilMs, patience);
+    requests += 1;
+  };
+  return {
+    answering: () => answering,
+    requests: () => requests,
+    isStale: () =>
+      answering !== null && answering !== failover.servers[0] && monotonic.nowMs() - sinceMs > FIRST_AGAIN_MS,
+    async ask<T>(call: SourceCall<T>): Promise<T> {
+      if (pinned) return failover.runOn(await pinned, call, spend);
+      const found = failover.runOnFirst(call, spend);
+      pinned = found.then(({ server }) => server);
+      // Its rejection reaches those that wait for it, and must not count as unhandled where none does.
+      pinned.catch(() => undefined);
+      const { server, answer } = await found;
+      [answering, sinceMs] = [server, monotonic.nowMs()];
+      return answer;
+    },
+  };
+}
+
+/** The calls that are handed on as they are. */
+const plainCalls = (ask: <T>(call: SourceCall<T>) => Promise<T>) =>
+  ({
+    quietCheck: (...args) => ask(callOf((source) => source.quietCheck(...args))),
+    transactionRecords: (...args) => ask(callOf((source) => source.transactionRecords(...args))),
+    ledger: (...args) => ask(callOf((source) => source.ledger(...args))),
+    ledgerAtOrBefore: (...args) => ask(callOf((source) => source.ledgerAtOrBefore(...args))),
+    account: (...args) => ask(callOf((source) => source.account(...args))),
+    holdings: (...args) => ask(callOf((source) => source.holdings(...args))),
+    sequenceOf: (...args) => ask(callOf((source) => source.sequenceOf(...args))),
+    submit: (...args) => ask(callOf((source) => source.submit(...args))),
+    waysTo: (...args) => ask(callOf((source) => waysOf(source)(...args))),
+    history: {
+      effects: (...args) => ask(callOf((source) => historyOf(source).effects(...args))),
+      operations: (...args) => ask(callOf((source) => historyOf(source).operations(...args))),
+      operation: (...args) => ask(callOf((source) => historyOf(source).operation(...args))),
+      fees: (...args) => ask(callOf((source) => historyOf(source).fees(...args))),
+      effectsEnd: (...args) => ask(callOf((source) => historyOf(source).effectsEnd(...args))),
+      feesEnd: (...args) => ask(callOf((source) => historyOf(source).feesEnd(...args))),
+    },
+  }) satisfies Partial<LedgerSession>;
+
+/** @throws BudgetUsedUp */
+async function tipOf({ label, hasHistories }: Server, session: LedgerSession): Promise<ServerTip> {
+  try {
+    return { server: label, hasHistories, tip: await session.tip() };
+  } catch (error) {
+    const isAway = error instanceof LedgerUnavailable || error instanceof UnfitServer;
+    if (!isAway || error instanceof BudgetUsedUp) throw error;
+    return { server: label, hasHistories, tip: null };
+  }
+}
+
+/** @param untilMs of the monotonic clock. @throws BudgetUsedUp, also when the patience is over; LedgerUnavailable when the ledger is closed */
+async function takeFrom(
+  { clock, monotonic, closed }: Asking,
+  allowance: RequestBudget,
+  untilMs: number,
+  patience: AbortSignal | undefined,
+): Promise<void> {
+  for (let waitMs = await allowance.take(); waitMs; waitMs = await allowance.take()) {
+    if (monotonic.nowMs() + waitMs > untilMs) throw new BudgetUsedUp(waitMs);
+    // Not before there is something to wait for: Node 20 remembers each joined signal for as long as one of its sources lives.
+    const ended = patience ? AbortSignal.any([patience, closed]) : closed;
+    await clock.sleep(waitMs, ended);
+    if (closed.aborted) throw new LedgerUnavailable('closed', 0);
+    if (ended.aborted) throw new BudgetUsedUp(waitMs);
+  }
+}
+
+/** Reads a page, with fewer records at once where more are too many. One record that is too large is read without its transaction. */
+async function readPage(
+  { monotonic, sizes }: Asking,
+  stream: string | null,
+  { limit, withinMs }: { limit: number; withinMs: number },
+  read: (limit: number, lean: boolean) => Promise<Page>,
+): Promise<Page> {
+  const startedMs = monotonic.nowMs();
+  for (let lean = false; ; ) {
+    const size = lean ? 1 : sizes.of(stream, limit);
+    try {
+      const page = await read(size, lean);
+      sizes.grow(stream, size, limit);
+      return page;
+    } catch (error) {
+      if (!(error instanceof SourceError) || error.kind === 'server') throw error;
+      const isSmaller = sizes.shrink(stream, size);
+      if (error.kind === 'too_large') {
+        if (lean) throw error;
+        lean = !isSmaller;
+      } else if (!isSmaller || monotonic.nowMs() - startedMs >= withinMs) {
+        // What is slow may be fast elsewhere, or later; fewer are asked for then.
+        throw error;
+      }
+    }
+  }
+}

@@ -1,0 +1,141 @@
+/** What all routes of the hosted page share: how a request finds its link, and how a link is shown to it. */
+import type { Request, Response } from 'express';
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.js';
+import { parseAmount } from '../domain/amount.js';
+import { type PayRequest, type PayUri, payUri } from '../domain/sep7.js';
+import type { PayerLedger } from '../ingest/payer-ledger.js';
+import { quoteOf } from '../rates/quote.js';
+import { type Assets, createAssets } from './assets.js';
+import { checkoutStateOf } from './checkout-state.js';
+import { unknownView } from './document.js';
+import { judgeEntered } from './entered-amount.js';
+import type { Html } from './html.js';
+import { pageStateOf } from './page-state.js';
+import { languageOf } from './texts/index.js';
+import type { PageLink, PagePayment, PageSource, StatusFeed, TestPayer } from './types.js';
+import { PAGE_MEMORY_MS } from './types.js';
+import { type Words, wordsOf } from './words.js';
+
+/** The characters of slugs; nothing else is looked up. */
+const SLUG = /^[A-Za-z0-9_-]{1,64}$/;
+
+export interface PageDeps {
+  pages: PageSource;
+  status: StatusFeed;
+  /** Null where payments from a test account are not offered. */
+  testPayer: TestPayer | null;
+  /** For payers with a wallet in the browser; null where none is offered. */
+  payerLedger: PayerLedger | null;
+  clock: Clock;
+  log: Logger;
+  /** Base of the links' URLs; may have a path. */
+  publicUrl: string;
+  /** Writes payment requests; unsigned ones when left out. */
+  payUri?: PayUri;
+  /** Event streams at once; beyond them, pages poll. */
+  maxStreams?: number;
+  maxStreamsPerAddress?: number;
+  /** Counts a request of a client address. @returns 0 when it is let through, else the seconds to wait */
+  limit?: (address: string) => number;
+  addressOf?: (req: Request) => string;
+}
+
+export interface PageContext extends PageDeps {
+  limit: (address: string) => number;
+  addressOf: (req: Request) => string;
+  assets: Assets;
+  /** Path of `publicUrl`, without a trailing slash. */
+  base: string;
+}
+
+export const createPageContext = (deps: PageDeps): PageContext => ({
+  ...deps,
+  limit: deps.limit ?? (() => 0),
+  addressOf: deps.addressOf ?? ((req) => req.ip ?? 'unknown'),
+  assets: createAssets(),
+  base: new URL(deps.publicUrl).pathname.replace(/\/+$/, ''),
+});
+
+export function wordsFor(req: Request): Words {
+  const { language, asked } = languageOf(req);
+  return wordsOf(language, asked);
+}
+
+export const frameOf = ({ assets, base }: PageContext, req: Request) => ({ assets, base, words: wordsFor(req) });
+
+export const send = (res: Response, code: number, view: Html) => void res.status(code).type('html').send(view.text);
+
+export const addressOfPage = ({ base }: PageContext, link: PageLink) =>
+  `${base}/${link.checkout ? 'c' : 'p'}/${link.slug}`;
+
+export const uriOf = (context: PageContext, link: PageLink, amount: string | null) =>
+  (context.payUri ?? payUri)(requestOf(link, amount));
+
+export const isTestPayable = ({ testPayer }: PageContext, link: PageLink) =>
+  testPayer !== null && link.wallet.network === 'LOCAL';
+
+export const stateOf = (context: PageContext, words: Words, link: PageLink, payments: readonly PagePayment[]) =>
+  (link.checkout ? checkoutStateOf : pageStateOf)(words, link, payments, addressOfPage(context, link));
+
+/** The state that the page's script takes over: whole each time, so that a missed one loses nothing. */
+export function snapshot(context: PageContext, words: Words, link: PageLink, payments: readonly PagePayment[]) {
+  const { html, ...pageState } = stateOf(context, words, link, payments);
+  return {
+    ...pageState,
+    html: html.text,
+    payments: payments.map(({ id: _, value: __, closedAt: ___, ...known }) => known),
+  };
+}
+
+/** The page of a checkout shows all of its payments, that of a link those since it was opened. */
+export async function paymentsOf(
+  { status }: PageContext,
+  { linkId, checkout }: PageLink,
+  since: Date | null,
+): Promise<PagePayment[]> {
+  if (checkout) return status.since(linkId, new Date(0));
+  return since ? status.since(linkId, since) : [];
+}
+
+/** The time from which on a page wants to know, if it says one: never in the future, at most a day back. */
+export function sinceOf({ clock }: PageContext, value: unknown): Date | null {
+  if (typeof value !== 'string' || !/^\d{1,15}$/.test(value)) return null;
+  const nowMs = clock.nowMs();
+  return new Date(Math.min(nowMs, Math.max(Number(value), nowMs - PAGE_MEMORY_MS)));
+}
+
+/** The link or checkout that the path names; null where there is none. */
+export async function linkOf({ pages, addressOf }: PageContext, req: Request): Promise<PageLink | null> {
+  const slug = String(req.params.slug);
+  const find = req.path.startsWith('/c/') ? pages.checkoutBySlug : pages.linkBySlug;
+  return SLUG.test(slug) ? find(slug, addressOf(req)) : null;
+}
+
+/** Answers 404 unless the path names a link or checkout. */
+export const withLink =
+  (context: PageContext, handle: (req: Request, res: Response, link: PageLink) => void | Promise<void>) =>
+  async (req: Request, res: Response): Promise<void> => {
+    const link = await linkOf(context, req);
+    return link ? handle(req, res, link) : sendUnknown(context, req, res);
+  };
+
+export const sendUnknown = (context: PageContext, req: Request, res: Response) =>
+  send(res, 404, unknownView(frameOf(context, req)));
+
+/** The amount to pay in the asset: the price, or what the payer entered, at the current rate where it is in a currency. */
+export function termsOf(words: Words, { product, priced }: PageLink, enteredAmount: unknown) {
+  if (product.priceType === 'FIXED') return { entered: { state: 'none' } as const, amount: product.price };
+  const entered = judgeEntered(words, enteredAmount, product, priced);
+  if (entered.state !== 'valid') return { entered, amount: null };
+  if (!priced) return { entered, amount: entered.amount };
+  return { entered, amount: (priced.rate && quoteOf(priced.rate, parseAmount(entered.amount)!)?.amount) ?? null };
+}
+
+const requestOf = ({ product, wallet, memo }: PageLink, amount: string | null): PayRequest => ({
+  destination: wallet.address,
+  amount,
+  asset: { code: product.assetCode, issuer: product.assetIssuer },
+  memo,
+  network: wallet.network,
+});

@@ -1,0 +1,44 @@
+/** QR codes of a link or checkout: one for the page itself, and two to embed elsewhere. */
+import express, { type Response, type Router } from 'express';
+import { qrPng, qrSvg } from '../resources/qr.js';
+import { type PageContext, sendUnknown, termsOf, uriOf, withLink, wordsFor } from './context.js';
+import { embeddedAnywhere } from './headers.js';
+import { closedBecause } from './page-state.js';
+import { qrCode } from './qr.js';
+
+/** An embedded code may be shown this long after its link was switched off. */
+const QR_CACHE_SECONDS = 60;
+
+export function createImages(context: PageContext): Router {
+  const router = express.Router();
+  router.get(
+    ['/p/:slug/qr', '/c/:slug/qr'],
+    withLink(context, async (req, res, link) => {
+      const { entered, amount } = termsOf(wordsFor(req), link, req.query.amount);
+      if (closedBecause(link) !== null || entered.state === 'wrong') return sendUnknown(context, req, res);
+      res.type('svg').send((await qrCode(uriOf(context, link, amount))).text);
+    }),
+  );
+  for (const [file, type, draw] of [
+    ['qr.svg', 'svg', qrSvg],
+    ['qr.png', 'png', qrPng],
+  ] as const) {
+    router.get(
+      [`/p/:slug/${file}`, `/c/:slug/${file}`],
+      withLink(context, async (req, res, link) => {
+        res.set(embeddedAnywhere);
+        if (closedBecause(link) !== null) return sendUnknown(context, req, res);
+        const { entered, amount } = termsOf(wordsFor(req), link, req.query.amount);
+        if (entered.state === 'wrong') return refuseAmount(res, entered.problem);
+        res.set('cache-control', `public, max-age=${QR_CACHE_SECONDS}`);
+        res.type(type).send(await draw(uriOf(context, link, amount)));
+      }),
+    );
+  }
+  return router;
+}
+
+/** For programs, in the envelope of the API. */
+function refuseAmount(res: Response, problem: string): void {
+  res.status(400).json({ data: null, error: { message: `amount: ${problem}`, code: 'bad_request' } });
+}
