@@ -32,9 +32,9 @@ export interface Config {
   webhookTimeoutMs: number;
   webhookRetryBaseMs: number;
   webhookMaxAttempts: number;
-  /** Of an account; 0 turns the limit off. */
+  /** Requests of an account; 0 turns the limit off. */
   rateLimitPerMinute: number;
-  /** Of a client address without a key; 0 turns the limit off. */
+  /** Requests of a client address without a key; 0 turns the limit off. */
   publicRateLimitPerMinute: number;
   /** Running at a time in one process. */
   maxExportsPerAccount: number;
@@ -209,7 +209,7 @@ function readLedgerUrls({ raw, httpUrl }: Reader) {
   return { rpcUrls, horizonUrls };
 }
 
-/** Of programs that call a service, in place of their options.
+/** The settings of programs that call a service, used where an option is missing.
  *  @throws StartupError naming the setting and what is wrong with it. */
 export function readClientSettings(env: Readonly<Record<string, string | undefined>> = process.env) {
   const url = env.STELLAR_COLLECT_URL?.trim() || null;

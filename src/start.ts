@@ -87,7 +87,7 @@ async function main(): Promise<void> {
 process.on('unhandledRejection', (error) => fail(error));
 process.on('uncaughtException', (error) => fail(error));
 
-/** An error that nobody caught leaves the process in an unknown state: it ends, and the next start continues what it did not finish. */
+/** An uncaught error leaves the process in an unknown state: it ends, and the next start continues what it did not finish. */
 function fail(error: unknown): never {
   const text =
     error instanceof StartupError

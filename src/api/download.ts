@@ -8,7 +8,7 @@ import type { Download } from '../services/exports.js';
 const MAX_MS = 300_000;
 
 /** Resolves when the file is sent, or the client has hung up.
- *  @throws what its making failed with: after the first byte the connection is closed, so that nobody takes a part for the whole */
+ *  @throws what its making failed with: after the first byte the connection is closed, so that no client takes a part for the whole */
 export async function sendDownload(req: IncomingMessage, res: ServerResponse, download: Download): Promise<void> {
   const chunks = download.chunks[Symbol.asyncIterator]();
   // What fails at once is still answered as a failure.

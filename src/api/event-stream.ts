@@ -74,7 +74,7 @@ export function createEventStreams(clock: Pick<Clock, 'nowMs' | 'sleep' | 'rando
   };
 }
 
-/** Resolves when there is room again, or nobody reads any more. */
+/** Resolves when the buffer has room again or the client has gone. */
 function drained(res: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -6,7 +6,7 @@ import { type QueryReader, queryReader } from './rest-query.js';
 
 export interface Route {
   operation: Operation;
-  /** Of the tRPC procedure: `products.create`; of a download, which has none, alike. */
+  /** Name of the tRPC procedure, such as `products.create`; downloads have one of the same form. */
   name: string;
   type: 'query' | 'mutation' | 'subscription' | 'download';
   readQuery: QueryReader;

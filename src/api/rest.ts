@@ -83,7 +83,7 @@ export function createRest(deps: RestDeps) {
 /** The lines of an operation with a `csvFile`. */
 const CSV_OF: Record<string, (result: never) => string> = { 'wallets.statement': statementCsv };
 
-/** Aborts when nobody waits for the answer any more: the client has hung up or has all of it, as after a HEAD for a stream. */
+/** Aborts when the client has hung up or has the whole answer, as after a HEAD for a stream. */
 function hangUpOf(res: ServerResponse): AbortSignal {
   const hungUp = new AbortController();
   res.once('close', () => hungUp.abort());

@@ -57,7 +57,7 @@ async function subscribe(service: StreamService, { ctx, input, signal }: Call): 
 
 async function* trackedEvents(events: AsyncGenerator<StreamedEvent>) {
   for await (const { id, data } of events) yield tracked(id, JSON.parse(data));
-  // Not its end but that of the connection: the client connects anew.
+  // The connection ends, not the stream: the client reconnects.
   throw Object.assign(new Error('the stream was cut'), { name: 'AbortError' });
 }
 

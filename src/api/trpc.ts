@@ -6,7 +6,7 @@ import type { ApiErrorShape } from '../client/index.js';
 import type { Caller } from '../services/caller.js';
 import { apiErrorIn, errorBodyOf } from './errors.js';
 
-/** What every call carries, whichever way it came. Nobody gets here without a valid API key. */
+/** The context of every call, over tRPC or REST. The API key has been checked. */
 export interface ApiContext {
   caller: Caller;
   requestId: string;
@@ -20,7 +20,7 @@ export interface ApiContext {
   maxInputBytes?: number;
 }
 
-/** A stream is not silent for longer. A client that hears nothing for so long that two pings are missing connects anew. */
+/** Interval of a stream's pings. A client that misses two of them reconnects. */
 const PING_MS = 15_000;
 
 export const t = initTRPC.context<ApiContext>().create({

@@ -51,7 +51,7 @@ export async function readBalances(
   return first && all.size === known.size ? first : ask(all);
 }
 
-/** Assets that moved and whose balances nobody was asked for: a list may be of before they came. What is worked out back from nothing would look right,
+/** Assets that moved and whose balances were not asked for: a list may be of before they came. What is worked out back from nothing would look right,
  *  and what does not fit would look like a difference. */
 export const unaskedOf = (
   rows: readonly BookRow[],

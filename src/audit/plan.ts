@@ -66,7 +66,7 @@ export function startOf(
 
 /**
  * Where an audit ends: with the newest ledger for which the balances are known and whose payments were read.
- * @param readTo how far the wallet's payments were read; null when nobody reads them any more
+ * @param readTo how far the wallet's payments were read; null when they are no longer read
  * @returns null while the ledger in which the balances last changed has not been read
  */
 export function endOf(

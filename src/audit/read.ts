@@ -88,7 +88,7 @@ export async function readEffects(
   const unpaid: LedgerRecord[] = [];
   for (const group of groups) {
     const facts = found.get(group.id) ?? null;
-    // What pays nobody is no payment that was missed.
+    // An operation that credits no watched wallet is no missed payment.
     if (facts?.record && mayPay(facts.operation?.type ?? '') && isCredited(group) && deps.shouldBePaid(group))
       unpaid.push(facts.record);
     const effects = group.effects.flatMap(({ effect }) => effect ?? []);
@@ -176,7 +176,7 @@ async function paidGroups(
         for (const { effect } of effects)
           if (effect?.kind === 'credited' && effect.asset.issuer !== address) add(effect.asset, effect.stroops);
         for (const payment of stored) {
-          // A network that began anew gives its numbers again.
+          // A network reuses its numbers after a reset.
           if (payment.operationId !== id || payment.ledgerClosedAt.getTime() !== closedAt.getTime()) continue;
           const asset = { code: payment.assetCode, issuer: payment.assetIssuer };
           if (asset.issuer !== address) add(asset, -parseAmount(payment.amount)!);
@@ -189,7 +189,7 @@ async function paidGroups(
 
 interface Facts {
   operation: OperationFacts | null;
-  /** Of an operation that may have paid the account. */
+  /** An operation that may have paid the account. */
   record: LedgerRecord | null;
 }
 

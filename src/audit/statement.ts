@@ -22,7 +22,7 @@ import { chooseServers } from './plan.js';
 import { toGroups } from './read.js';
 
 const PAGE_LIMIT = 200;
-/** Of effects, of operations, and of transactions. */
+/** The most effects, operations and transactions that are read, each. */
 const MOST_ITEMS = 10_000;
 
 class TooLong extends Error {}

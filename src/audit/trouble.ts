@@ -9,7 +9,7 @@ export class Superseded extends Error {}
 export class NotYet extends Error {}
 /** Something may come that the audit goes on without in the end: a server that is away, what a machine that is behind lacks. */
 export class Late extends Error {}
-/** Nobody can tell. */
+/** The audit cannot come to a result. */
 export class Hopeless extends Error {}
 
 /** An audit that comes no further for so long has failed. */

@@ -20,11 +20,11 @@ import { chooseServers, endOf, firstLedgerOf, startOf } from './plan.js';
 import { assetOf, closingOf, namedAsset, readAmounts, storeAmounts, storeRows } from './stored.js';
 import { Hopeless, isPatient, Late, ListFailed, NotYet, type Save, STUCK_MS, Superseded } from './trouble.js';
 
-/** Then others have their turn. */
+/** More pages wait for the next turn, so that other audits have theirs. */
 const PAGES_PER_TURN = 20;
-/** Where each page is many requests. */
+/** Pages of operations that are read one by one take many requests each. */
 const PAGES_ONE_BY_ONE = 2;
-/** A difference that does not show twice in a row, in so many readings, is none that anybody can tell. */
+/** An audit fails when no difference shows twice in a row within so many readings. */
 const MOST_READINGS = 5;
 
 export interface TurnDeps extends Omit<HealDeps, 'clock'> {
@@ -96,7 +96,7 @@ async function takeBalances(
   ledger: AuditLedger,
 ): Promise<AuditDoc> {
   const state = await networkStates.byNetwork(wallet.network);
-  // Read before any server is asked: that the network began anew is known some time later than it did.
+  // Read first: resets are detected late.
   const resetAt = state?.resetAt ?? null;
   const last = await audits.lastEnded(wallet._id, resetAt);
   const tips = await ledger.tips(audit.seen.length > 0 || Boolean(audit.lateSince));
@@ -120,7 +120,7 @@ async function takeBalances(
     moved: (audit.moved ?? []).map(assetOf),
   });
   if (held.balances.length > MOST_BOOKED) throw new Hopeless('The ledger shows more assets than an account can hold.');
-  // What an account held before the audit begins is no closing balance.
+  // A balance from before the audited range is no closing balance.
   if ((held.latestLedger ?? start.fromLedger) < start.fromLedger)
     throw new NotYet(`${balanceSource} is behind ledger ${start.fromLedger}, with which the audit begins.`);
   const opening = last && start.openingSource === 'PREVIOUS_AUDIT' ? closingOf(last.assets) : null;
@@ -138,7 +138,7 @@ async function takeBalances(
     asked,
     opening: opening && storeAmounts(opening),
     ...{ before: [], books: [], pagesBefore: 0, firstLedger: null, unknownKind: null, isQuiet },
-    // Nothing has changed since: there is nothing to read.
+    // Balances have not changed since the last audit, so there is nothing to read.
     ...(isQuiet ? { effectsCursor: null, feesCursor: null } : readsAll ? FROM_THE_FIRST : after),
   };
   const { fromLedger, openingSource } = start;
@@ -169,7 +169,7 @@ async function settleEnd(
   return save(audit, { toLedger });
 }
 
-/** Takes the balances anew and reads everything once more. @param seen why */
+/** Starts the audit over with fresh balances. @param seen why */
 async function readAgain(
   { clock, save }: TurnTools,
   audit: AuditDoc,
@@ -182,7 +182,7 @@ async function readAgain(
   await save(audit, { ...changes, progress: null, turnAt, seen: [...audit.seen, seen] });
 }
 
-/** Lists begin with what is kept, without a word: nothing else tells that ledgers were dropped before they were read. @returns the oldest ledger
+/** Lists silently begin with the oldest ledger that is kept, so dropped ledgers show only in the server's tip. @returns the oldest ledger
  *  that is kept, where that is too late; else null */
 async function keptFrom({ openingSource, fromLedger, movementSource, progress }: AuditDoc, ledger: AuditLedger) {
   const { isQuiet, firstLedger } = progress!;
@@ -198,7 +198,7 @@ async function endNow({ pages, clock }: TurnTools, audit: AuditDoc): Promise<Par
   return { progress: null, turnAt: null, finishedAt: clock.now(), missingPayments, healing: [] };
 }
 
-/** Holds balances against movements. A difference has to show twice: nobody is to be alarmed by one odd answer. */
+/** Compares balances with movements. A difference counts only when two readings in a row show it: one odd answer raises no alarm. */
 async function conclude(tools: TurnTools, audit: AuditDoc, wallet: WalletDoc, ledger: AuditLedger): Promise<void> {
   const { save } = tools;
   const { closing, opening, unknownKind, knownLedger } = audit.progress!;
@@ -223,7 +223,7 @@ async function conclude(tools: TurnTools, audit: AuditDoc, wallet: WalletDoc, le
   }
   if (unknownKind !== null)
     throw new Hopeless(`The ledger shows effects of a kind that is not known here: ${unknownKind}.`);
-  // Nothing says that the balance was not of before.
+  // The balance may predate the audited range.
   if (knownLedger < audit.fromLedger!) return readAgain(tools, audit, ledger, `a balance of ledger ${knownLedger}`);
   const shown = storeRows(rows.filter(({ difference }) => difference !== 0n))
     .map(({ assetCode, assetIssuer, difference }) => `${assetCode}:${assetIssuer}:${difference}`)
@@ -252,7 +252,7 @@ async function endWithDifference(
   tools.eventsStored();
 }
 
-/** What the balance shows to have credited the wallet may be payments that are not recorded. @throws Late, Hopeless */
+/** Parked and unreadable records may be payments that are not recorded, although the books balance. @throws Late, Hopeless */
 async function checkHoles({ pages, clock }: TurnTools, audit: AuditDoc): Promise<void> {
   const { parked = [], unread = 0 } = audit.progress!;
   if (unread > 0) throw new Hopeless(`Operations that credited this wallet cannot be read: ${unread}.`);
@@ -267,7 +267,7 @@ async function fail(tools: TurnTools, audit: AuditDoc, reason: string): Promise<
   tools.log.warn({ network: audit.network, wallet: audit.walletId, audit: audit._id, reason }, 'an audit failed');
 }
 
-/** Tries again, unless it has come no further for too long. */
+/** Tries again later, and fails the audit after `STUCK_MS` without progress. */
 async function wait(tools: TurnTools, audit: AuditDoc, reason: string, pauseMs: number): Promise<void> {
   const { clock, audits } = tools;
   const stuckSince = audit.stuckSince ?? clock.now();
@@ -281,7 +281,7 @@ async function waitForLate({ clock, audits }: TurnTools, audit: AuditDoc, pauseM
   await audits.save(audit, { stuckSince: null, lateSince: audit.lateSince ?? clock.now(), turnAt });
 }
 
-/** What a step that broke off leaves: nobody can tell, or it is tried again. */
+/** Ends or postpones an audit whose step failed. */
 async function breakOff(tools: TurnTools, audit: AuditDoc, error: unknown, ledger: AuditLedger): Promise<void> {
   if (error instanceof Hopeless) return fail(tools, audit, error.message);
   if (error instanceof Late) return waitForLate(tools, audit, ledger.recheckMs);

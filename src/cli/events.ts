@@ -38,7 +38,7 @@ export function registerEventCommands(program: Command, deps: { clock: Clock; se
       const stopped = new AbortController();
       const stop = () => stopped.abort();
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
-      // Whoever read stdout has gone, as `head` does.
+      // The reader of stdout has gone, as `head` does.
       process.stdout.once('error', stop);
       await tailEvents({
         service,

@@ -1,4 +1,4 @@
-/** `key create`, `key list`, `key revoke`: what the API does with keys, for whoever runs the service. */
+/** `key create`, `key list`, `key revoke`: what the API does with keys, for the operator. */
 import { type Command, Option } from 'commander';
 import { momentInput, nameInput } from '../../contracts/primitives.js';
 import { notFound } from '../domain/api-error.js';

@@ -12,7 +12,7 @@ interface Options {
 /** What the environment says, read only when the command runs. */
 interface Settings {
   given: () => { apiKey: string | null; url: string | null };
-  /** Of the service that is configured here. */
+  /** URL of the service that is configured here. */
   serviceUrl: () => string;
 }
 
@@ -28,7 +28,7 @@ export function registerMcpCommand(program: Command, { clock, given, serviceUrl 
     .action(async (options: Options) => {
       const apiKey = options.key?.trim() || given().apiKey;
       if (!apiKey) throw new Error('Give an API key with --key, or set STELLAR_COLLECT_API_KEY.');
-      // Whoever puts it into a header would repeat it in the error.
+      // A header with this key would be refused with an error that repeats it.
       if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new Error('The API key holds characters that no key has.');
       const url = options.url ?? given().url ?? serviceUrl();
       // Loaded by nothing else: the package is large.

@@ -98,7 +98,7 @@ async function startOne({ stores, newId, clock }: Core, { _id: walletId, account
   return started ?? audits.runningOf(walletId);
 }
 
-/** Null when the wallet was deleted meanwhile. */
+/** Null when the wallet has been deleted since. */
 async function endOf({ stores, monotonic }: Core, { _id }: AuditDoc): Promise<AuditDoc | null> {
   for (;;) {
     const audit = await stores.system.audits.byId(_id);

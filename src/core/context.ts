@@ -290,7 +290,7 @@ async function serve(
     // Open event streams would keep the server waiting.
     api?.http.pages.close();
     void events.close();
-    // Whoever asks in the meantime learns of it while there still is an answer.
+    // Load balancers learn of it while the server still answers.
     const noticeMs = Math.min(NOTICE_MS, graceMs / 8);
     const closing = systemClock.sleep(noticeMs).then(() => server.close(graceMs - noticeMs));
     await Promise.all([closing, jobs?.close()]);

@@ -36,7 +36,7 @@ export interface CoreDeps {
 }
 
 export interface Core extends CoreDeps, Payments {
-  /** Stores what somebody changes. */
+  /** Stores a change together with its activity. */
   commit: Commit;
   outbox: Outbox;
   signals: Signals;

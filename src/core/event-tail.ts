@@ -10,7 +10,7 @@ export interface OpenEventTail {
   close(): Promise<void>;
 }
 
-/** Nothing is opened before somebody waits. */
+/** The first waiter opens the change stream. */
 export function openEventTail(core: Core, maxOpenPerAccount: number): OpenEventTail {
   const { stores, clock, log } = core;
   const { apiKeys, eventCounters } = stores.system;

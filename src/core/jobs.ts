@@ -52,7 +52,7 @@ export async function startWorkerJobs(
     'expire checkouts':
       () =>
       async ({ ended }) => {
-        // In this order: a payer who sends very much dust delays nobody's expiry.
+        // Expiry first, so that a flood of dust payments does not delay it.
         const result = { looked: await expiry.run(ended), completed: await finisher.run(ended) };
         await decideLeftParts({ ...stores.system, transaction, log }, ended);
         await leftovers.run(ended);

@@ -1,4 +1,4 @@
-/** Horizons that somebody names when a gap is to be mended. One that a caller of the API names is reached as an endpoint of a webhook is: by https, on
+/** Horizons that are named when a gap is to be mended. One that a caller of the API names is reached as an endpoint of a webhook is: by https, on
  *  a public address that was checked when the connection was opened. */
 import { Agent, fetch as undiciFetch } from 'undici';
 import { NETWORKS, type Network, networkInfo } from '../../contracts/networks.js';
@@ -14,7 +14,7 @@ import { createHostResolver } from '../webhooks/resolver.js';
 import type { Core } from './core.js';
 
 const TIMEOUT_MS = 10_000;
-/** Of all that is asked of a server that a caller named: it may be made to be slow. */
+/** Time limit of all requests to a server that a caller named, which may be slow on purpose. */
 const FOREIGN_MS = 60_000;
 /** Some 200 joined records; fewer are asked for where they are larger. */
 const FOREIGN_BODY_BYTES = 4 * 1024 * 1024;

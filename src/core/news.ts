@@ -19,7 +19,7 @@ export function createTellOfActivity({
     return { id, name, address, network };
   }
 
-  /** Null for what is told to nobody. */
+  /** Null for events that no e-mail tells of. */
   async function noticeOf(activity: ActivityDoc, session: Session): Promise<SecurityNotice | null> {
     const { accountId, operation, subjectId: id, changes } = activity;
     const { products, webhooks, users } = forAccount(accountId);

@@ -1,4 +1,4 @@
-/** Imported first by every program: an older Node fails inside some dependency, with words that help nobody. Uses nothing that an old Node lacks. */
+/** Imported first by every program: an older Node fails inside some dependency, with an error that does not name the cause. Uses nothing that an old Node lacks. */
 export const OLDEST_NODE = '20.19';
 
 const numbersOf = (version: string) => version.split('.').map(Number);

@@ -47,7 +47,7 @@ export async function checkSecretsKey(installation: InstallationStore, secrets: 
 }
 
 /** Seals everything with the first key that is not sealed with it yet. Safe to end at any moment, to repeat, and to run beside the service.
- *  @throws StartupError when something opens with no key; everything else is sealed anew by then */
+ *  @throws StartupError when something opens with no key; everything else is resealed by then */
 export async function resealSecrets(
   values: AsyncIterable<SealedValue>,
   secrets: SecretBox,

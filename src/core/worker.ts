@@ -31,7 +31,7 @@ export interface WorkerOptions {
     requestsPerHour: (network: Network) => number | null;
     metrics: (network: Network) => WatcherDeps['metrics'];
   } & Pick<WatcherDeps, 'host' | 'pageLimit' | 'readOneByOne'>;
-  /** Milliseconds between two looks of the sequencer while nobody wakes it. */
+  /** Milliseconds between two looks of the sequencer when no signal wakes it. */
   numberingMs?: SequencerDeps['pollMs'];
 }
 

@@ -27,7 +27,7 @@ export class Secret {
 /** Fields of a resource, by the names that the API gives them. */
 export type Shown = Readonly<Record<string, Value | Secret | undefined>>;
 
-/** The service itself, and the command line of whoever runs it. */
+/** Actors without a user or key: the service itself, and the operator's command line. */
 export const SYSTEM: Actor = { type: 'system', id: 'system', name: 'system' };
 export const CLI: Actor = { type: 'cli', id: 'cli', name: 'cli' };
 

@@ -7,7 +7,7 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const DIGITS = 43;
 const FORM = new RegExp(`^sk_[0-9A-Za-z]{${DIGITS}}$`);
 
-/** How long, in real time, a process may go on with what it knows of a key. Whoever revokes or replaces one waits longer before he says so:
+/** How long, in real time, a process may go on with what it knows of a key. Revoking or replacing one answers only after that time:
  *  from then on no process takes it. */
 export const KEY_REMEMBERED_MS = 250;
 

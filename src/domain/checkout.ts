@@ -301,7 +301,7 @@ export interface ReadState {
 /** A checkout's beginning. */
 export interface CheckoutBegin {
   createdAt: Date;
-  /** When the newest gap that its wallet had then was found, by the clock of whoever found it; null for none, missing where nobody noted it. */
+  /** When the newest gap that its wallet had then was found, by the finder's clock; null for none, missing where it was not noted. */
   gapBefore?: Date | null;
 }
 

@@ -43,7 +43,7 @@ export function sendMaxOf(cost: bigint): bigint {
 /** What is offered at most, in stroops. The network takes what it needs, and more only when it is crowded. */
 const MAX_FEE = '10000';
 const VALID_SECONDS = 300;
-/** A wallet may have set the end anew. */
+/** A wallet may have changed the time bounds. */
 const LONGEST_VALID_SECONDS = 900;
 
 /** @param payer G… @param sequence of the payer's newest transaction. @param amount decimal text. @param detour null to pay in the asset itself

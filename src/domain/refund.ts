@@ -11,7 +11,7 @@ export function memoRefunded(memo: CreditMemo): string | null {
 }
 
 /** What makes a refund the same refund for an account, however often it is read and whichever hash its transaction is asked by: its place on the
- *  ledger. The close is a part of it, because operation ids begin anew when a test network is reset.
+ *  ledger. The close is a part of it, because operation ids repeat after a test network is reset.
  *  @param part of an operation that gives back several payments: 0 for the first */
 export const refundId = (
   { accountId, network }: { accountId: string; network: Network },
@@ -20,7 +20,7 @@ export const refundId = (
 ): string =>
   `${accountId}:${network}:${operationId}:${changeIndex}:${closedAt.getTime() / 1000}${part === 0 ? '' : `/${part}`}`;
 
-/** Who paid, or got money back: two muxed accounts of one base account are two payers. */
+/** The payer of a payment, or the receiver of a refund: two muxed accounts of one base account are two payers. */
 export interface Payer {
   /** Base account or contract. */
   address: string;

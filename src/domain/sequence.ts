@@ -1,7 +1,7 @@
 /** The numbers of events and deliveries, decided without a database. */
 import { type EventType, predecessorOf } from '../../contracts/event-kinds.js';
 
-/** Somebody else numbered these events, or opened these deliveries, meanwhile. */
+/** Another process has numbered these events, or opened these deliveries. */
 export class CounterConflict extends Error {
   override readonly name = 'CounterConflict';
 }

@@ -1,4 +1,4 @@
-/** Slugs of hosted pages: 12 characters of 5 random bits each, so that nobody finds a page by guessing. */
+/** Slugs of hosted pages: 12 characters of 5 random bits each, so that pages cannot be found by guessing. */
 import type { Clock } from '../clock.js';
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';

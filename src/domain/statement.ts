@@ -40,7 +40,7 @@ export interface RecordedPayment {
 }
 
 export type StatementRead = (Omit<StatementRow, 'movements'> & { movements: (Movement & RecordedPayment)[] })[];
-/** `no_histories`: no source keeps histories of accounts. `not_kept`: they no longer reach back so far. `away`: nobody can tell at the moment. */
+/** `no_histories`: no source keeps histories of accounts. `not_kept`: they no longer reach back so far. `away`: no source answers at the moment. */
 export type StatementRefusal = 'no_histories' | 'not_kept' | 'too_long' | 'away';
 
 const SIGNED: readonly (readonly [Exclude<Movement['kind'], 'fee'>, (sums: Sums) => bigint])[] = [

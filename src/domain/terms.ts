@@ -23,9 +23,9 @@ export type Side = 'before' | 'either' | 'after';
 
 const SECOND_MS = 1000;
 /** The numbers decide where close times cannot, which have whole seconds and come from another clock. Further from the stamp they say nothing
- *  that the time does not, and would mislead: a test network may have begun anew since, at ledger 1. */
+ *  that the time does not, and would mislead: a test network may have been reset since, to ledger 1. */
 const NUMBERS_DECIDE_MS = 10_000;
-/** No network closes so many ledgers in that time: a number further ahead is of the network before it began anew. */
+/** No network closes so many ledgers in that time: a number further ahead predates a reset. */
 const MOST_LEDGERS_AHEAD = 500;
 
 /** When ledgers closed, as they tell it, that closed in the second of a moment. */
@@ -74,9 +74,9 @@ export interface ProductTerms {
   active: boolean;
   asset: Asset;
   priceType: 'FIXED' | 'CUSTOM';
-  /** Of FIXED; null for CUSTOM. */
+  /** Price of a FIXED product; null for CUSTOM. */
   price: bigint | null;
-  /** Of CUSTOM, where null lets any amount through; null for FIXED. */
+  /** Least amount of a CUSTOM product, null for any amount; null for FIXED. */
   minAmount: bigint | null;
 }
 

@@ -1,4 +1,4 @@
-/** The service's own signatures of deliveries (Standard Webhooks, asymmetric): `v1a,` + base64 of Ed25519 over `id.timestamp.body`. Whoever has the
+/** The service's own signatures of deliveries (Standard Webhooks, asymmetric): `v1a,` + base64 of Ed25519 over `id.timestamp.body`. A receiver with the
  *  public key verifies them without a secret. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import type { Clock } from '../clock.js';

@@ -29,7 +29,7 @@ export function createOperations(deps: OperationsDeps & { showsDetails: (req: Re
   return router;
 }
 
-/** The app on `METRICS_PORT`: whoever reaches it sees everything. */
+/** The app on `METRICS_PORT`, which shows everything to any client that reaches it. */
 export function createOperationsApp(deps: OperationsDeps): express.Express {
   const app = express().disable('x-powered-by').disable('etag');
   app.use(createOperations({ ...deps, showsDetails: () => true }));

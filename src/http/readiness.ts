@@ -84,11 +84,11 @@ export function createReadiness(deps: {
   }
 
   return {
-    /** From now on the process is not ready: whoever sends it requests is to look elsewhere. */
+    /** Makes the process unready, so that load balancers send requests elsewhere. */
     stop: () => {
       stopping = true;
     },
-    /** However many ask, and whoever they are, the database is asked once at a time. */
+    /** Concurrent checks share one question to the database. */
     async check(): Promise<Readiness> {
       if (stopping) return notReady('the process is stopping');
       looking ??= within(clock, LOOK_MS, look(), () => notReady(DATABASE_SILENT)).finally(() => {

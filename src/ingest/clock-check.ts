@@ -1,10 +1,10 @@
 /** How far this host's clock is from the ledger's: measured by when ledgers were first seen, against when they closed; before that, bounded by the newest
- *  ledger that was there when somebody asked. */
+ *  ledger that was there when the server was asked. */
 import type { LedgerTip } from '../ledger/source.js';
 
 const SAMPLES = 10;
 const ENOUGH = 3;
-/** The time of day moved so much further than time passed: somebody set the clock. */
+/** The clock was set when the time of day moved this much more than time passed. */
 const SET_MS = 1000;
 /** Ledgers close so much faster than time passes only while a source catches up. */
 const CATCHING_UP_MS = 3000;
@@ -27,7 +27,7 @@ export interface ClockCheck {
   /** Milliseconds, less than 0 when the clock is behind; null until a few ledgers were seen. Of the last ledgers the one seen soonest counts: it is late by
    *  as little as any. */
   aheadMs(): number | null;
-  /** The network began anew. */
+  /** Call after a reset. */
   forget(): void;
 }
 
@@ -41,7 +41,7 @@ export function createClockCheck(): ClockCheck {
       if (last && latestLedger <= last.ledger) return;
       const closedMs = latestClosedAt.getTime();
       const isCatchingUp = last && closedMs - last.closedMs - (steadyMs - last.steadyMs) > CATCHING_UP_MS;
-      // How long the first one had been there nobody knows, and a server that is behind says nothing of the clock.
+      // The first ledger's age is unknown, and a server that is behind says nothing about the clock.
       if (last && !isBehind && !isCatchingUp) samples = [...samples, nowMs - closedMs].slice(-SAMPLES);
       last = { ledger: latestLedger, closedMs, steadyMs };
     },

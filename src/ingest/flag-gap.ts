@@ -63,7 +63,7 @@ export function createFlagGap(deps: {
   }
 
   return async (network, scope) => {
-    // What the numbers of before meant can be had from nobody.
+    // After a reset no source knows the old ledgers any more.
     if (scope.lostSince) await gaps.lose(network);
     for (let after = ''; ; ) {
       const { flagged, last } = await transaction(async (session) => {

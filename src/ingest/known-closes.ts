@@ -13,7 +13,7 @@ export interface KnownCloses {
   closedAtOrBefore(time: Date): LedgerClose | null;
   /** Milliseconds from one ledger to the next; null while too little is known. */
   pace(): number | null;
-  /** The network began anew. */
+  /** Call after a reset. */
   forget(): void;
 }
 

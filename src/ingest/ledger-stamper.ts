@@ -67,7 +67,7 @@ function boundOf({ bounds }: Stamping, network: Network): ClockBound {
 }
 
 /** How far this host's clock is ahead: as the watcher measured it here, else at most, by the newest ledgers that were seen here, also before this process
- *  began. Null when nothing tells, or nobody knows which machine this is. */
+ *  began. Null when nothing tells, or this machine's name is unknown. */
 function clockAheadMs(stamping: Stamping, network: Network, state: NetworkStateDoc | null): number | null {
   const { host, clock, monotonic } = stamping;
   if (host === undefined) return null;
@@ -85,7 +85,7 @@ function seenHere({ host }: Stamping, { latestSeen, clockHost, isSourceBehind, s
   return clockHost === host && !isSourceBehind ? seenAt : null;
 }
 
-/** Whether this host's clock can be told from the ledger's, or nobody can say just now. */
+/** Whether the clock's lead is known, or a question about it went unanswered a moment ago. */
 const knowsClock = (stamping: Stamping, network: Network, state: NetworkStateDoc): boolean =>
   stamping.host === undefined ||
   clockAheadMs(stamping, network, state) !== null ||

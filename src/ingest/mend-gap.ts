@@ -20,7 +20,7 @@ import { FARTHEST_BEHIND_LEDGERS, FARTHEST_BEHIND_MS } from './plan.js';
 import { readRecords } from './reading.js';
 
 const PAGE_LIMIT = 200;
-/** Of one call: what is left goes on with the next one. */
+/** The most pages that one call reads; the next call goes on. */
 const MAX_PAGES = 50;
 const LEASE_MS = 120_000;
 /** What was read is kept even where the budget is used up by then: a request that shows it is worth this wait. */
@@ -29,11 +29,11 @@ const LAST_WAIT_MS = 30_000;
 export interface MendOptions {
   /** In place of the configured sources. */
   source?: Pick<NetworkLedger, 'session'>;
-  /** Somebody else than the operator names the source: what it cannot make plain is not kept for the operator to look at, and fewer pages are read. */
+  /** A tenant, not the operator, names the source: records that cannot be understood are not parked for the operator, and fewer pages are read. */
   isForeign?: boolean;
 }
 
-/** `isCut`: there is more to read than one call reads. `no_source`: nobody has the ledgers. `away`: a source that may have them cannot be asked now. `busy`: they are being read already. */
+/** `isCut`: there is more to read than one call reads. `no_source`: no source has the ledgers. `away`: a source that may have them cannot be asked now. `busy`: they are being read already. */
 export type MendOutcome = { mended: number; open: number; isCut: boolean } | 'no_source' | 'away' | 'busy';
 
 export interface MendDeps {
@@ -203,7 +203,7 @@ async function close(
     if (!(await gaps.mend(gap, clock.now(), session))) return false;
     const [now] = await wallets.ofAllAccounts([wallet._id], session);
     const since = now?.windows.at(-1)?.from.at;
-    // A gap that was acknowledged by making the wallet active anew stays so.
+    // A gap that was acknowledged by reactivating the wallet stays acknowledged.
     if (!now?.gap || !since) return true;
     const newest = await gaps.newestOf(wallet._id, since, session);
     const left = newest && {

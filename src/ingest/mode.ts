@@ -111,7 +111,7 @@ async function detach({ cursors, network }: ModeDeps, addresses: readonly string
   }
 }
 
-/** Removes those of some cursors whose addresses nobody watches any more. @returns the others */
+/** Removes the cursors of addresses that are no longer watched. @returns the others */
 async function forgetUnwatched(
   { wallets, network, cursors }: ModeDeps,
   some: readonly CursorDoc[],

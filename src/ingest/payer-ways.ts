@@ -27,7 +27,7 @@ export interface PayerWays {
     due: Amount,
     visitor: string,
   ): Promise<{ state: 'known'; ways: PayerWay[] } | { state: 'no_account' } | NotNow>;
-  /** The way from one asset: as the account was last told, once, and asked anew where that is long ago. Null where there is none. */
+  /** The way from one asset: the account's last answer, which is used once, or a fresh one where that is old. Null where there is none. */
   wayFrom(
     network: Network,
     account: string,
@@ -37,7 +37,7 @@ export interface PayerWays {
   ): Promise<{ state: 'known'; way: Way | null } | NotNow>;
 }
 
-/** An older answer is asked for anew. */
+/** Older answers are asked for again. */
 export const FRESH_MS = 30_000;
 /** Answers that are remembered; the oldest go first. */
 const MOST_REMEMBERED = 1000;

@@ -21,7 +21,7 @@ export const FARTHEST_BEHIND_LEDGERS = 1000;
 /** `compare_hash`: only the hash of a known ledger can tell. */
 export type ResetCheck = 'same_network' | 'reset' | 'compare_hash';
 
-/** Whether the network has begun anew. A server that merely lags shows an old ledger that closed long ago, not a young one with a low number. */
+/** Whether the network was reset. A server that merely lags shows an old ledger that closed long ago, not a young one with a low number. */
 export function checkReset(
   tip: Pick<LedgerTip, 'latestLedger' | 'latestClosedAt'>,
   state: Pick<NetworkStateDoc, 'latestLedger' | 'latestClosedAt' | 'seenAt' | 'anchor'> | null,
@@ -50,7 +50,7 @@ export interface ModeFacts {
   /** More addresses than this are read by the feed. */
   readOneByOne: number;
   histories: Histories;
-  /** Of the addresses' cursors not far behind, the ledger that the furthest behind was shown; null when there is none. */
+  /** The lowest shown ledger among the addresses' cursors that are not far behind; null when there is none. */
   lowestNearLedger: number | null;
 }
 
@@ -122,7 +122,7 @@ export type GapPlan =
   | { kind: 'read_elsewhere'; server: string }
   /** These servers may have them and do not answer. */
   | { kind: 'wait'; servers: string[] }
-  /** Nobody has them any more. */
+  /** No source has them any more. */
   | { kind: 'gap'; toLedger: number };
 
 /** What becomes of ledgers that the session's server has dropped. @param fromLedger the first unread one. @param waitedMs for servers that are away. */

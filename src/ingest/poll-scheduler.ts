@@ -48,7 +48,7 @@ export function createPollScheduler(options: {
   requestsPerHour: number | null;
 }): PollScheduler {
   const { pollIntervalMs, requestsPerHour } = options;
-  /** How long the first one had been there before it was seen nobody knows. */
+  /** The newest ledger; the age of the first one that was seen is unknown. */
   let newest: { ledger: number; seenMs: number; isFirst: boolean } | null = null;
   let measurements = 0;
   /** Smoothed time between two ledgers; 0 while unknown. */

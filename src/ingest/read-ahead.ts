@@ -1,4 +1,4 @@
-/** Reads pages ahead of whoever stores them. */
+/** Reads the next pages while earlier ones are being stored. */
 import type { CursorDoc, Progress } from '../stores/cursors.js';
 
 interface Page {

@@ -1,4 +1,4 @@
-/** Books a refund that the merchant names by its transaction: looks the transaction up on the ledger, and takes nobody's word for it. */
+/** Books a refund that the merchant names by its transaction: looks the transaction up on the ledger instead of trusting the request. */
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { formatAmount } from '../domain/amount.js';
@@ -18,7 +18,7 @@ import type { WalletStore } from '../stores/wallets.js';
 import { readRecords } from './reading.js';
 
 /** `no_refund`: the transaction is not on the ledger, or gives back nothing of this payment. `booked_for_another`: it does, but all of that is booked
- *  for other payments of the payer. `ledger_away`: nobody can tell now. */
+ *  for other payments of the payer. `ledger_away`: no source answers now. */
 export type RefundOutcome = 'booked' | 'no_refund' | 'booked_for_another' | 'ledger_away';
 
 export interface RefundByHashDeps {

@@ -1,4 +1,4 @@
-/** A test network that began anew: what came before is lost, and watching goes on from its newest ledger. */
+/** Resets of a test network: the old ledgers are lost, and watching goes on from the newest one. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
@@ -71,12 +71,12 @@ async function happened(
   if (check !== 'compare_hash') return check === 'reset';
   const anchor = state!.anchor!;
   const ledger = await session.ledger(anchor.ledger);
-  // A new network has not come so far yet.
+  // Below the anchor: the network was reset and has not reached it yet.
   if (ledger === null) return tip.latestLedger < anchor.ledger;
   return ledger !== 'gone' && ledger.hash !== anchor.hash;
 }
 
-/** May be repeated: that it is dealt with is stored last. @returns the state of the new network */
+/** Moves all cursors to the new network. Repeatable after a crash: the anchor is forgotten last. @returns the state of the new network */
 async function startAnew(
   deps: ResetDeps,
   tip: LedgerTip,
@@ -87,7 +87,7 @@ async function startAnew(
   const gap = { fromLedger: 1, toLedger: tip.latestLedger, at: clock.now() };
   log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: tip.latestLedger }, 'the network was reset');
   await flagGap(network, { gap, address: null, without: [], lostSince: state.seenAt });
-  // From now on the gap stands for them.
+  // The gap stands for them from now on.
   await parkedRecords.lose(network, state.seenAt, { at: clock.now(), why: 'the network began anew' });
   // The stamps that payments are judged by name ledgers of the old network too.
   const walletIds = await wallets.forgetLedgers(network);

@@ -15,7 +15,7 @@ const BATCH = 1000;
 const NEVER_MS = 8_640_000_000_000_000;
 /** Reading may begin this much before a window, about three ledgers: to search for the very ledger takes ten requests. */
 const EARLIER_MS = 15_000;
-/** Nobody is paid before this ledger of a network. A server that keeps none so old has dropped what came first. */
+/** The first ledger that can hold a payment. A server that keeps none so old has dropped the network's first ledgers. */
 const FIRST_LEDGER = 3;
 
 export interface StartFacts {
@@ -30,7 +30,7 @@ interface Search extends StartFacts {
   noneAtMs: number;
 }
 
-/** The windows of an address that still have to be read. What ended before the network began anew cannot be. */
+/** The windows of an address that still have to be read. Those that ended before the last reset cannot be. */
 export function unreadWindows(
   walletsOfAddress: readonly Pick<WalletDoc, 'windows' | 'readTo'>[],
   own: CursorDoc | undefined,
@@ -42,7 +42,7 @@ export function unreadWindows(
     .filter(({ until }) => until === null || resetAt === null || until.at > resetAt);
 }
 
-/** A number beyond the newest ledger is from before the network began anew. */
+/** A ledger number above the tip predates a reset. */
 const isOfOtherNetwork = ({ ledger }: LedgerStamp, { tip, state }: StartFacts): boolean =>
   ledger !== null && ledger > Math.max(tip.latestLedger, state?.latestLedger ?? 0);
 
@@ -57,7 +57,7 @@ export function startOf({ from }: WatchWindow, { tip, state }: StartFacts): Ledg
 const beginOf = (windows: readonly WatchWindow[]): number =>
   Math.min(...windows.map(({ from }) => from.at.getTime()), NEVER_MS);
 
-/** A ledger that closed shortly before a time, if one is known. Another process may have noticed that the network began anew: what closed before is
+/** A ledger that closed shortly before a time, if one is known. Another process may have noticed a reset: what closed before is
  *  not of this network. */
 export function knownStart(knownCloses: KnownCloses, before: Date, { tip, state }: StartFacts): LedgerClose | null {
   const known = knownCloses.closedAtOrBefore(before);
@@ -116,7 +116,7 @@ async function searchStart(
   }
   const { resetAt } = search.state ?? {};
   search.noneAtMs = Math.max(search.noneAtMs, before.getTime());
-  // All ledgers are younger: of a network that began anew that is its beginning, else ledgers may have been dropped.
+  // All ledgers are younger: after a reset that is the network's beginning, else ledgers may have been dropped.
   const isOther = isOfOtherNetwork(from, search);
   const isWhole = resetAt && (from.at <= resetAt || isOther);
   const beginning = Math.min(search.tip.oldestLedger, FIRST_LEDGER) - 1;

@@ -24,7 +24,7 @@ export interface WatchDeps {
   ledger: NetworkLedger;
   leases: LeaseStore;
   networkStates: NetworkStateStore;
-  /** Of this process. */
+  /** Id of this process. */
   holder: string;
   /** The shortest time from one round that reads to the next. */
   pollIntervalMs: number;

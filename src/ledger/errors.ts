@@ -53,7 +53,7 @@ export class BudgetUsedUp extends LedgerUnavailable {
   }
 }
 
-/** A server that answers but must not be read: asking again does not help until somebody changes a setting. */
+/** A server that answers but must not be read: asking again does not help until a setting changes. */
 export abstract class UnfitServer extends Error {}
 
 /** A server answers for another network than the one it was configured for. */

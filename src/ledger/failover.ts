@@ -29,7 +29,7 @@ export interface SourceCall<T> {
 }
 
 const TIMEOUT_MS = 10_000;
-/** For a server that failed before, while another one could answer meanwhile. */
+/** Time limit for a server that failed before, while another one could answer. */
 const PROBE_TIMEOUT_MS = 3_000;
 /** Waits for the budget; called before each request. */
 type Spend = () => Promise<void>;
@@ -39,7 +39,7 @@ export function createFailover(options: {
   /** Aborted when the ledger is closed: what is in flight then rejects with `LedgerUnavailable`. */
   closed: AbortSignal;
   monotonic: MonotonicClock;
-  /** Of one request, its body included. Default 10,000. */
+  /** Time limit of one request, its body included. Default 10,000. */
   timeoutMs?: number | undefined;
   log: Logger;
 }) {

@@ -29,7 +29,7 @@ export interface AccountFee {
   closedAt: Date;
   transactionHash: string | null;
   memo: string | null;
-  /** Stroops; 0 where somebody else paid. */
+  /** Stroops; 0 where another account paid. */
   fee: bigint;
 }
 
@@ -56,7 +56,7 @@ export interface ListEnd {
 export interface AccountHistory {
   /** @param cursor a paging token of an effect */
   effects(address: string, cursor: string, limit: number): Promise<HistoryPage<AccountEffect>>;
-  /** Of successful transactions. @param cursor an operation's id, exclusive */
+  /** Operations of successful transactions. @param cursor an operation's id, exclusive */
   operations(address: string, cursor: string, limit: number): Promise<HistoryPage<AccountOperation>>;
   /** One operation, also as a record of the payments that it may hold; null when the server no longer has it, or goes on behind it without it.
    *  @throws LedgerUnavailable while the server has not come so far */

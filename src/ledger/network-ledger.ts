@@ -39,10 +39,10 @@ export interface NetworkLedgerOptions {
   /** Default false. */
   isOwn?: boolean;
   clock: Clock;
-  /** Pauses go by the time that passed, wherever the clock is set to meanwhile. Default the clock. */
+  /** Measures pauses, so that setting the clock does not change them. Default the clock. */
   monotonic?: MonotonicClock;
   log: Logger;
-  /** Of one request, its body included. Default 10,000. */
+  /** Time limit of one request, its body included. Default 10,000. */
   timeoutMs?: number;
   onClose(): Promise<void>;
 }

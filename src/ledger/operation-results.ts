@@ -2,7 +2,7 @@
 import type { xdr } from '@stellar/stellar-sdk/base';
 import { sdk } from '../domain/stellar-sdk.js';
 
-/** Of a fee bump those of the transaction inside. @param resultXdr base64 of a TransactionResult. @throws where it cannot be decoded, or has none */
+/** The results of a transaction's operations; of the inner transaction for a fee bump. @param resultXdr base64 of a TransactionResult. @throws where it cannot be decoded, or has none */
 export function operationResultsIn(resultXdr: string): readonly xdr.OperationResult[] {
   const outer = sdk().xdr.TransactionResult.fromXdr(resultXdr, 'base64').result;
   const result = outer.type === 'txFeeBumpInnerSuccess' ? outer.innerResultPair.result.result : outer;

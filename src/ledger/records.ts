@@ -8,7 +8,7 @@ export interface Credit {
   operationId: string;
   /** Which balance change of a Soroban operation; 0 for all others. */
   changeIndex: number;
-  /** Of the outer transaction where there is a fee bump; lower-case hex. */
+  /** Hash of the outer transaction where there is a fee bump; lower-case hex. */
   transactionHash: string;
   ledger: number;
   closedAt: Date;
@@ -33,7 +33,7 @@ export interface NotUnderstood {
   fault: RecordFault;
   /** One short line, without any of the record's content. */
   reason: string;
-  /** Whom it may have paid, or who a contract: G addresses; of an `unknown_type` all that it names. Null when that cannot be told, so that it may concern anybody. */
+  /** G addresses that it may have paid, or that may have paid a contract; for an `unknown_type` all that it names. Null when that cannot be told: it may concern any account. */
   receivers: readonly string[] | null;
 }
 
@@ -49,7 +49,7 @@ export interface Place {
 }
 
 export type RecordOutcome =
-  /** Whoever received them: the caller looks for its own wallets. Never are both lists empty. */
+  /** All credits, whoever received them: the caller picks its own wallets. At least one of the two lists has items. */
   | ({ kind: 'credits'; credits: Credit[]; parked: ParkedChange[] } & Place)
   | { kind: 'ignored'; reason: IgnoredReason; pagingToken: string }
   /** Something is missing that a second request can fetch. When none of the receivers matters, there is nothing to fetch. */
@@ -57,7 +57,7 @@ export type RecordOutcome =
       kind: 'incomplete';
       needs: 'transaction' | 'effects';
       receivers: readonly string[];
-      /** Who paid, where its memo may make it a refund of theirs. */
+      /** The sender, where the memo may make it a refund. */
       senders?: readonly string[];
       /** It was found, and is too large ever to be read: asking again does not help. */
       isTooLarge?: true;

@@ -30,7 +30,7 @@ export function noteAnswer(server: ServerHealth, nowMs: number): boolean {
   return true;
 }
 
-/** @param hasOthers another server can answer meanwhile. Then a server is tried again after at most a minute, whatever it asked for. */
+/** @param hasOthers another server can answer until then: a server is tried again after at most a minute, whatever it asked for. */
 export function noteError(
   server: ServerHealth,
   error: SourceError | UnfitServer,

@@ -29,9 +29,9 @@ export interface ServerTip {
 
 /** Longer waits for the budget are the caller's. */
 const LONGEST_BUDGET_WAIT_MS = 5_000;
-/** What one record lacks may keep the watcher waiting so long: the record is set aside then, and tried again by itself. */
+/** Longest wait for what one record lacks; then the record is parked and tried again by itself. */
 const WATCHED_RECORD_MS = 2_000;
-/** A page is shown without what it asked by then. */
+/** Payment pages wait no longer and are shown without the answer. */
 const LONGEST_PAGE_WAIT_MS = 500;
 /** The first server of the list is tried again after this. */
 const FIRST_AGAIN_MS = 60_000;
@@ -222,7 +222,7 @@ async function readPage(
         if (lean) throw error;
         lean = !isSmaller;
       } else if (!isSmaller || monotonic.nowMs() - startedMs >= withinMs) {
-        // What is slow may be fast elsewhere, or later; fewer are asked for then.
+        // Another server, or the next try, may be faster, and asks for fewer records.
         throw error;
       }
     }

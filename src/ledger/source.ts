@@ -12,7 +12,7 @@ export interface LedgerTip {
   latestClosedAt: Date;
   oldestLedger: number;
   passphrase: string;
-  /** Of the server's software, such as `28.0.0`; null when the server does not say. */
+  /** Version of the server's software, such as `28.0.0`; null when the server does not say. */
   version: string | null;
   /** The network's, as the server knows it; null when it does not say. */
   protocol: number | null;
@@ -119,7 +119,7 @@ export interface LedgerSource {
   payments(cursor: string, limit: number, options?: PageOptions): Promise<Page>;
   /** Whether nothing came after the cursor, in one answer that shows how far its server is. @param address null for the whole network. */
   quietCheck(address: string | null, cursor: string, options?: PageOptions): Promise<QuietCheck>;
-  /** Fetches what a record lacks, as long as the record concerns somebody. @returns the record with it, still `incomplete` when it cannot be had. */
+  /** Fetches what a record lacks, when the record concerns a watched wallet. @returns the record with it, still `incomplete` when it cannot be had. */
   complete(record: LedgerRecord, concernsUs: (receivers: readonly string[]) => boolean): Promise<LedgerRecord>;
   /** The payments of one transaction; null for a transaction that the server does not know (any more). @param transactionHash 64 hex digits */
   transactionRecords(transactionHash: string): Promise<LedgerRecord[] | null>;

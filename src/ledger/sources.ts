@@ -21,12 +21,12 @@ export interface SourcesOptions {
   /** The installation closes its ledgers itself. Default false. */
   isOwn?: boolean;
   clock: Clock;
-  /** Pauses go by the time that passed, wherever the clock is set to meanwhile. Default the clock. */
+  /** Measures pauses, so that setting the clock does not change them. Default the clock. */
   monotonic?: MonotonicClock;
   log: Logger;
-  /** Of one request, its body included. Default 10,000. */
+  /** Time limit of one request, its body included. Default 10,000. */
   timeoutMs?: number;
-  /** Of one answer. Default 32 MiB. */
+  /** Largest answer. Default 32 MiB. */
   maxBodyBytes?: number;
   fetch?: Fetch;
 }

@@ -24,7 +24,7 @@ export interface McpSettings {
   /** Base of the service. */
   url: string;
   apiKey: string;
-  /** Of this package, for the client to show. */
+  /** Version of this package, for the client to show. */
   version: string;
 }
 
@@ -47,7 +47,7 @@ export async function serveMcp(settings: McpSettings, clock: Pick<Clock, 'sleep'
 function untilEnd(server: Server): Promise<void> {
   return new Promise((resolve) => {
     for (const event of ['end', 'close', 'error']) process.stdin.once(event, () => resolve());
-    // Whoever read the answers has gone.
+    // The reader of the answers has gone.
     process.stdout.on('error', () => resolve());
     server.onclose = () => resolve();
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());

@@ -16,7 +16,7 @@ export type Answer = { ok: unknown; error?: undefined } | { error: ErrorBody };
 export interface McpService {
   /** @param name the tRPC procedure, `products.create`. @param signal ends the call early. Never rejects. */
   call(name: string, operation: Operation, input: Record<string, unknown>, signal: AbortSignal): Promise<Answer>;
-  /** Whether the key may only read; null while nobody can say. */
+  /** Whether the key may only read; null while unknown. */
   isReadOnly(): Promise<boolean | null>;
 }
 

@@ -66,7 +66,7 @@ export function createAssets() {
     },
     /** The name under `/page/`. */
     nameOf: (file: AssetName): string => assets.find((asset) => asset.file === file)!.hashed,
-    /** For `/page/:file`. While versions change, a page of the other version gets what is here, which then nobody keeps. */
+    /** For `/page/:file`. During an upgrade a page of the other version gets this version's file, uncached. */
     serve: ((req, res, next) => {
       const asked = String(req.params.file);
       const brand = brandStyle(asked);

@@ -25,7 +25,7 @@ function supportLinks({ supportUrl, supportEmail }: Brand): Html | null {
   return html`${links.map((link, index) => html`${index > 0 && ' · '}${link}`)}`;
 }
 
-/** Whom a payer who was refused asks, with the links to them. */
+/** The merchant's contact, for a payer whose payment was refused. */
 export function askShop(words: Words, brand: Brand): Html {
   const contact = supportLinks(brand);
   const name = brand.name === null ? null : html`<bdi>${brand.name}</bdi>`;

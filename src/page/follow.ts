@@ -39,7 +39,7 @@ export function createFollow(deps: FollowDeps) {
 
     const tell = () => {
       if (!caughtUp) return;
-      // A payment changes the checkout itself: the page asks anew.
+      // A payment changes the checkout itself: the page fetches its state again.
       if (link.checkout && told) return stream.send('changed', '1');
       told = true;
       const shown = [...payments.values()];
@@ -54,7 +54,7 @@ export function createFollow(deps: FollowDeps) {
       if (payment.createdAt < since) return;
       payments.set(payment.id, payment);
       if (payments.size > PAYMENTS_SHOWN) payments.delete(payments.keys().next().value!);
-      // The link is not what it was when the stream began: the page asks anew.
+      // The link has changed since the stream began: the page fetches its state again.
       if (payment.reason === 'link_inactive' || payment.reason === 'product_inactive') stream.end();
       else viewer.changed();
     });
@@ -63,7 +63,7 @@ export function createFollow(deps: FollowDeps) {
       viewer.leave();
     });
     for (const payment of (await status.since(link.linkId, since)).reverse()) {
-      // What was told meanwhile is newer.
+      // A payment that the stream brought during the query is newer.
       if (!payments.has(payment.id)) payments.set(payment.id, payment);
     }
     caughtUp = true;

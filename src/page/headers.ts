@@ -1,4 +1,4 @@
-/** The headers of everything that the page's router answers: nothing is kept, nothing foreign is loaded, nobody may frame it. */
+/** The headers of all answers of the page's router: not cached, no foreign content, no framing. */
 import type { RequestHandler } from 'express';
 
 const policy = (imageOrigins: readonly string[]): string =>

@@ -11,7 +11,7 @@ export interface PageState {
   state: 'WAITING' | 'CLOSED' | 'CHECKING' | 'PAID' | 'UNDERPAID' | 'REJECTED';
   /** Whether the payment details are shown. */
   payable: boolean;
-  /** Of a checkout: what remains. The page draws its details anew when it changes. */
+  /** What remains of a checkout. The page redraws its details when it changes. */
   due?: string;
   title: string;
   /** For screen readers, when it changes. */

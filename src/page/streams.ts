@@ -4,7 +4,7 @@ import type { Clock } from '../clock.js';
 
 /** Pages call a stream dead after 25 s of silence. */
 const HEARTBEAT_MS = 10_000;
-/** Then the page connects anew, and learns what has changed about its link. */
+/** A stream ends after this; the page reconnects and learns of changes to its link. */
 const MAX_AGE_MS = 15 * 60_000;
 /** A reader that leaves this much unread is gone. */
 const MAX_BACKLOG_BYTES = 256 * 1024;

@@ -27,7 +27,7 @@ export interface PageModel {
   /** When it was opened, milliseconds since the epoch. */
   opened: number;
   nowMs: number;
-  /** Whether somebody without the script has asked if the payment has arrived. */
+  /** Whether a payer without the script has asked if the payment has arrived. */
   looked: boolean;
   testPayable: boolean;
   /** A wallet in the browser may pay. */

@@ -93,7 +93,7 @@ const submit =
     if (!signed) throw invalid(noTransaction);
     const fault = faultOf(signed, payable, clock.now());
     if (fault) throw invalid({ path: 'xdr', ...fault });
-    // Written anew: nothing but the transaction itself goes out.
+    // Re-encoded, so that nothing but the transaction itself goes out.
     const submission = await payerLedger.submit(link.wallet.network, signed.toXdr(), address);
     if (submission.state === 'busy' || submission.state === 'unavailable') throw notNow(words, submission);
     if (submission.state === 'refused') {

@@ -27,7 +27,7 @@ const EXPIRED_AT_ONCE = 20;
 const MIN_WAIT_MS = 1000;
 const MAX_WAIT_MS = 30_000;
 
-/** Of a wallet that was deleted a moment ago. */
+/** Read state of a wallet that was deleted a moment ago. */
 const UNREAD: ReadState = { readTo: null, gapFoundAt: null };
 
 export interface CheckoutExpiryDeps extends Pick<SystemPayables, 'products' | 'wallets'> {

@@ -1,5 +1,5 @@
 /** Books refunds: finds the payment that money sent back belongs to, adds it there, and publishes `payment.refunded`. In the caller's transaction, so
- *  that the same refund is booked once, whoever reads it and however often. */
+ *  that the same refund is booked once, however often it is read. */
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { muxedAddressOf } from '../domain/muxed.js';

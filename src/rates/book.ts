@@ -28,7 +28,7 @@ export interface CurrentRate extends ShownRate {
   validUntil: Date;
 }
 
-/** Whose price it is, and when it was paid. */
+/** A pair whose rates are needed, with those of an account, as of a ledger's close. */
 export interface RatesAsked {
   accountId: string;
   pair: Pair;

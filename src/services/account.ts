@@ -74,7 +74,7 @@ export async function openAccount(
     apiKeys: Pick<ServiceOf<Contract['apiKeys']>, 'create'>;
     clock: Clock;
     newId: NewId;
-    /** Who opens it. */
+    /** The actor that opens the account. */
     agent?: 'cli' | 'system';
   },
   name: string,

@@ -18,7 +18,7 @@ export interface ApiKeyServiceDeps {
   commit: Commit;
   clock: Clock;
   newId: NewId;
-  /** Of the authentications on this database. */
+  /** How long authentication remembers a key, on every process of this database. Milliseconds. */
   rememberedMs?: number;
   quota: Quota;
 }
@@ -97,7 +97,7 @@ const create =
       sparedCount: 0,
       createdAt: clock.now(),
     };
-    // Of a creation that is repeated after a crash the key is there already, told of, and replaced.
+    // A creation that is repeated after a crash finds its key, with its activity recorded, and replaces it.
     const isMade = reservedId !== undefined && (await apiKeys.byId(apiKey._id)) !== null;
     if (isMade) await apiKeys.save(apiKey);
     else await quota({ caller, subjectId: apiKey._id }, (session) => apiKeys.save(apiKey, session));

@@ -1,4 +1,4 @@
-/** Who calls: an API key's owner and scope. What was read of a key counts for a moment only (`KEY_REMEMBERED_MS`), which revocation and
+/** Authentication: the owner and scope of an API key. What was read of a key counts for a moment only (`KEY_REMEMBERED_MS`), which revocation and
  *  rotation outwait: once they have answered, no process takes the old key. */
 import type { Logger } from 'pino';
 import { type Clock, monotonicMs } from '../clock.js';

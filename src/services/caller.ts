@@ -1,4 +1,4 @@
-/** Who calls, as every service learns it from the API key; and the shape that all services together have. */
+/** The caller of a service, as the API key or session shows it, and the type of all services. */
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
 import type { Role } from '../../contracts/roles.js';
@@ -11,9 +11,9 @@ export interface Caller {
   keyId: string;
   /** Label of the key; absent where none is used. */
   keyName?: string;
-  /** Acts without a key or a user: the command line of whoever runs the service, or the service itself. */
+  /** Acts without a key or a user: the operator's command line, or the service itself. */
   agent?: 'cli' | 'system';
-  /** Of the client, as limits count it. Absent where there is none. */
+  /** The client's address, as limits count it. Absent where there is none. */
   address?: string;
   /** What the caller is about; absent for what only reads. */
   doing?: Doing;
@@ -21,7 +21,7 @@ export interface Caller {
   scope: 'FULL' | 'READ';
   /** The user who is signed in to the dashboard with a passkey. Absent for an API key. */
   user?: { id: string; name: string; role: Role };
-  /** Hash of the key: what goes on answering ends when it no longer works. Absent where no key is sent. */
+  /** Hash of the key. Open streams end when the key is revoked. Absent where no key is sent. */
   keyHash?: string;
   /** Aborts when the caller has hung up. Absent where nothing waits for that. */
   signal?: AbortSignal;
@@ -43,7 +43,7 @@ type AnswerOf<Op> = Op extends { streams: true } ? AsyncIterable<StreamedEvent> 
 
 /** One event of a stream. */
 export interface StreamedEvent {
-  /** Whoever has it goes on after it. */
+  /** The event's number: a client resumes after it. */
   id: string;
   type: string;
   /** JSON of the operation's output, on one line. */

@@ -8,7 +8,7 @@ import type { ForAccount } from '../stores/index.js';
 import type { Caller, StreamedEvent } from './caller.js';
 import type { KeyWatch } from './key-watch.js';
 
-/** Of all accounts together. */
+/** All accounts together. */
 const MAX_OPEN = 20_000;
 const FULL_RETRY_SECONDS = 30;
 /** What is read at once for a stream; it is read on when the reader has taken it. */
@@ -22,7 +22,7 @@ export interface EventTailDeps {
   maxOpenPerAccount: number;
 }
 
-/** Somebody who waits for events of an account. */
+/** A caller that waits for events of an account. */
 export interface Waiter {
   /** The highest number that is known to be given; 0 when none is known yet. */
   known(): number;

@@ -33,7 +33,7 @@ export function createEventService(deps: EventServiceDeps): Service {
   };
 }
 
-/** Lists show numbered events only: whoever has seen a payment finds its events too. */
+/** Waits until pending events are numbered, because lists show only those: a caller that has seen a payment finds its events too. */
 async function numbered({ eventsStored, clock }: EventServiceDeps, events: AccountEvents): Promise<void> {
   const newest = await events.newestUnnumbered();
   if (newest === null) return;
@@ -57,7 +57,7 @@ async function listAfter(
   return { items, meta: { after: items.at(-1)?.sequence ?? after, hasMore: found.length > pageSize } };
 }
 
-/** Reads again with every new event of the account, until something fits, the time is over, or nobody waits any more. */
+/** Reads again with every new event of the account, until one matches, the time is up or the caller hangs up. */
 async function waitFor(
   { tail, clock }: EventServiceDeps,
   caller: Caller,

@@ -17,7 +17,7 @@ type Downloads = typeof downloads;
 export interface Download {
   contentType: string;
   fileName: string;
-  /** Each of some hundred lines. Whoever takes no more ends the reading by `return`. @throws when MongoDB no longer has that moment */
+  /** Chunks of some hundred lines. `return` ends the reading. @throws when MongoDB no longer has that moment */
   chunks: AsyncIterable<{ text: string; rows: number }>;
 }
 

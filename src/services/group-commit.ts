@@ -15,7 +15,7 @@ interface Waiting<Item, Result> {
 
 /**
  * @param write makes all writes of a group in one transaction, or none of them, and answers a result for each. When it rejects for the fault of
- *   an item, each is written again in a group of its own, so that nobody fails for another's. Any other error rejects all of them.
+ *   an item, each is written again in a group of its own, so that no item fails for another's fault. Any other error rejects all of them.
  * @returns what writes one item together with others of the same key, and answers its result
  */
 export function createGroupCommit<Item, Result>(write: (items: readonly Item[]) => Promise<readonly Result[]>) {

@@ -54,13 +54,13 @@ export interface PaymentLinkServiceDeps {
 export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service {
   const { forAccount, commit, clock, newId } = deps;
 
-  /** Links of an account that are made side by side are made together: they meet in the product's count. */
+  /** Concurrent creations of an account share a transaction, because they all write the product's count. */
   const insert = createGroupCommit<Creation, ProductDoc>((creations) => {
     const links = creations.map(({ link }) => link);
     return commit.all(creations, async (session) => {
       const { paymentLinks, products } = forAccount(links[0]!.accountId);
       if (!(await paymentLinks.insert(links, session))) throw new Taken();
-      // Last, because other processes meet in this write as well, and whoever is late begins anew.
+      // Last, because all processes write this document, and the later of two has to retry.
       const productById = await products.countLinks(countBy(links.map(({ productId }) => productId)), session);
       return links.map(({ productId }) => {
         const product = productById.get(productId);

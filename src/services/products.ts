@@ -86,13 +86,13 @@ export interface ProductServiceDeps {
 export function createProductService(deps: ProductServiceDeps): Service {
   const { forAccount, commit, clock, newId, rateNeeds } = deps;
 
-  /** Products of an account that are made side by side are made together: they meet in their wallet's count. */
+  /** Concurrent creations of an account share a transaction, because they all write their wallet's count. */
   const insert = createGroupCommit<Creation, null>((creations) => {
     const batch = creations.map(({ product }) => product);
     return commit.all(creations, async (session) => {
       const { products, wallets } = forAccount(batch[0]!.accountId);
       await products.insert(batch, session);
-      // Last, because other processes meet in this write as well, and whoever is late begins anew.
+      // Last, because all processes write this document, and the later of two has to retry.
       for (const [walletId, added] of countBy(batch.map((product) => product.walletId))) {
         if (!(await wallets.countProducts(walletId, added, session))) throw unknownWallet();
       }
@@ -168,7 +168,7 @@ async function versionOf(
   return { from: moves ? { ...stamp, ledger: null } : stamp, terms: termsOf(after), network: wallet.network };
 }
 
-/** Null when somebody else changed the product since `before` was read: nothing is stored then. */
+/** Null when another request changed the product since `before` was read: nothing is stored then. */
 const change = (
   { commit, forAccount }: ProductServiceDeps,
   caller: Caller,
@@ -210,7 +210,7 @@ const update =
     const { accountId } = caller;
     const { wallets } = deps.forAccount(accountId);
     const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
-    // Somebody else may change the product meanwhile: then what was validated is no longer what would be stored.
+    // Another request may change the product between validation and storing: then everything is done again.
     for (;;) {
       const found = await find(deps, accountId, id);
       if (!found) {

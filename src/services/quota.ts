@@ -25,7 +25,7 @@ export function createQuota(deps: {
   const insertGroup = createGroupCommit<Act & { insert: Insert }, ApiError | null>((group) =>
     commit.all<ApiError | null>(group, async (session) => {
       const { accountId } = group[0]!.caller;
-      // First: of two processes that count at once, one begins anew.
+      // First, so that of two processes that count at once, one gets a write conflict and retries.
       await forAccount(accountId).account.countCreations(group.length, session);
       const room = Math.max(0, max - (await count(accountId, session)));
       for (const { insert } of group.slice(0, room)) await insert(session);
@@ -40,5 +40,5 @@ export function createQuota(deps: {
   };
 }
 
-/** For whoever nobody has to stop: the operator's cli, and tests of other things. */
+/** No quota: for the operator's cli, and for tests of other things. */
 export const unlimited = (commit: Commit): Quota => commit;

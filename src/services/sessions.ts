@@ -59,7 +59,7 @@ export function createSessions(deps: {
       return { caller: toCaller(user), token: await insert({ accountId, userId, userRevision }) };
     },
 
-    /** Whose session it is. @returns null for one that has ended, and for what is no token */
+    /** @returns the session's caller; null when it has ended, and for a malformed token */
     async callerOf(token: string): Promise<Caller | null> {
       if (!isToken(token)) return null;
       const session = await sessions.byId(hashToken(token));

@@ -76,7 +76,7 @@ const READS: Partial<Record<keyof Contract, Read>> = {
       ...(previous.length > 0 ? { previousSecret: new Secret(previous.join(' ')) } : {}),
     };
   },
-  /** Of the account's own, by the pair. */
+  /** The account's own rate for the pair. */
   async rates({ ownRates }, pair, session) {
     const found = await ownRates.newest(pair, session);
     return found?.rate ? { rate: found.rate, expiresAt: time(found.until) } : null;

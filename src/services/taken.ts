@@ -1,2 +1,2 @@
-/** A memo or slug was drawn before: whoever drew it draws new ones. */
+/** A drawn memo or slug exists already: draw new ones. */
 export class Taken extends Error {}

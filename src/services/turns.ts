@@ -3,7 +3,7 @@ import { ApiError, rateLimited } from '../domain/api-error.js';
 import type { Caller } from './caller.js';
 
 export interface Turns {
-  /** Waits for a turn, then works. A caller that hangs up meanwhile leaves the queue.
+  /** Waits for a turn, then works. A caller that hangs up while waiting leaves the queue.
    *  @throws ApiError `rate_limited` when the account has too many waiting already; whatever `work` throws */
   run<T>(caller: Pick<Caller, 'accountId' | 'signal'>, work: () => Promise<T>): Promise<T>;
 }
@@ -13,7 +13,7 @@ interface Waiting {
   begin(): void;
 }
 
-/** Nobody reads this. */
+/** The caller has hung up and reads no answer. */
 const hungUp = () => new ApiError('unavailable', 'The caller has hung up.');
 const RETRY_AFTER_S = 5;
 

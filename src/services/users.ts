@@ -41,7 +41,7 @@ async function keepOwner({ forAccount }: UserServiceDeps, user: UserDoc, session
     throw conflict('The last OWNER of an account stays: make another user an OWNER first.');
 }
 
-/** A user has no end: an API key that has one makes none, and changes nobody's role.
+/** Users do not expire, so an API key that expires must not create one or change a role.
  *  @throws ApiError `forbidden` */
 async function refuseEndingKey({ forAccount }: UserServiceDeps, { accountId, keyId }: Caller): Promise<void> {
   if ((await forAccount(accountId).apiKeys.byId(keyId))?.expiresAt)

@@ -162,7 +162,7 @@ const update =
       if (stamp && active) await wallets.activate(id, stamp, session);
       if (stamp && !active) {
         const stopped = refusing && !isWaitedFor ? await wallets.deactivate(refusing, stamp, session) : null;
-        // Null too when somebody else was quicker, or a checkout was made just now.
+        // Null as well when another request was quicker, or a checkout was made just now.
         if (!stopped && (await wallets.byId(id, session))?.active) {
           throw conflict('An OPEN checkout uses this wallet: wait for its end, or cancel it first.');
         }

@@ -143,7 +143,7 @@ const quietCheck =
     const answer = await get(pathOf(address), { cursor: 'now', limit: '1', order: 'desc' });
     const { status, latestLedger } = answer;
     if (status === 404 && hasRecords) throw new UnsureHistory();
-    // Of an account that its history does not know Horizon says no more than that.
+    // Horizon answers 404 for an account that its history does not know.
     if (status !== 200) return { isQuiet: true, shownLedger: latestLedger };
     const newest = parsePage(answer.body);
     if (!newest) throw new SourceError('invalid page response');

@@ -12,7 +12,7 @@ const OUT_OF_RANGE = { fault: 'out_of_range' } as const;
 
 export const hash = z.string().regex(/^[0-9a-f]{64}$/, 'is no hash');
 
-/** Of an operation: within a transaction, within a ledger. */
+/** Total order id of an operation: it names a ledger, a transaction and an operation. */
 export const toid = z.string().transform((text, ctx) => {
   const id = parseToid(text);
   if (id !== null && isOperation(id)) return id;

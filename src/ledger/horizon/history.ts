@@ -51,7 +51,7 @@ const feeAmount = z
 const transactionSchema = z.looseObject({
   paging_token: z.string().regex(/^[1-9]\d{0,18}$/),
   source_account: account,
-  // Before Horizon 1.0 whoever sent a transaction paid for it.
+  // Absent before Horizon 1.0, where the sender of a transaction paid its fee.
   fee_account: account.optional(),
   fee_charged: feeAmount,
   created_at: moment,

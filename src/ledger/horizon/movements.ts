@@ -40,7 +40,7 @@ type Fields = Record<string, unknown>;
 
 interface OperationType {
   read(fields: Fields): Movements | FieldFault;
-  /** Whom a record may have paid whose other fields are broken; null when that cannot be told. */
+  /** Accounts that a record may have paid although its other fields are broken; null when that cannot be told. */
   receivers(fields: Fields): readonly string[] | null;
 }
 
@@ -168,7 +168,7 @@ function readChange(raw: unknown): Change | null {
   return { receiver, sender: data.from, asset: what.data, amount: data.amount, ...contractMuxed(data) };
 }
 
-/** Money that an account sent to a contract, perhaps back to it. What a contract holds may exceed int64, but nobody here can have been paid so much. */
+/** Money that an account sent to a contract, perhaps back to it. What a contract holds may exceed int64, but no account can have been paid so much. */
 function readChangeToContract(to: string, type: string, raw: unknown): Change | null {
   const receiver = contractOf(to);
   if (receiver === null || (type !== 'transfer' && type !== 'mint')) return null;
@@ -190,7 +190,7 @@ function readBurn(raw: unknown): Change | null {
   const what = asset.safeParse(raw);
   if (!what.success) return { ...faultOf(what.error), receivers: namedIn('asset_issuer')(raw as Fields) ?? [] };
   const { issuer } = what.data;
-  // The native asset has no issuer: nobody is paid.
+  // The native asset has no issuer that could be paid.
   if (issuer === null) return null;
   const { data, error } = burntSchema.safeParse(raw);
   if (error) return { ...faultOf(error), receivers: [issuer] };
@@ -236,7 +236,7 @@ export function readMovements(type: string, fields: Fields): Movements | FieldFa
   return OPERATION_TYPES.get(type)!.read(fields);
 }
 
-/** Whom a record may have paid that cannot be read as a whole: for an unknown type every account that it names. Null when that cannot be told. */
+/** Accounts that an unreadable record may have paid: for an unknown type every account that it names. Null when that cannot be told. */
 export function possibleReceivers(fields: Fields): readonly string[] | null {
   const type = typeof fields.type === 'string' ? OPERATION_TYPES.get(fields.type) : undefined;
   if (type) return type.receivers(fields);

@@ -17,14 +17,14 @@ import { submitTransaction } from './submission.js';
 import type { ContractIdOf } from './token-event.js';
 import { type FoundOperation, getOperation, getOperations, type Transactions } from './transaction.js';
 
-/** What is known of a server from one request to the next. */
+/** State that is kept for a server between requests. */
 export interface ServerMemory {
-  /** Its network and its sight are checked again after that, in monotonic milliseconds, */
+  /** Monotonic time until which its network and sight need no check. */
   checkedUntilMs: number;
-  /** and after that many more calls. */
+  /** Calls until the next check; both limits must have passed. */
   uncheckedCalls: number;
   witnesses: Witnesses;
-  /** As it said when it was last checked. */
+  /** The server's answer at the last check. */
   protocol: number | null;
   transactions: Transactions;
 }
@@ -37,7 +37,7 @@ export const newMemory = (): ServerMemory => ({
   transactions: new Map(),
 });
 
-/** A server may be started anew with other settings, without an error that tells. */
+/** A server may be restarted with other settings without any request failing. */
 const CHECK_AGAIN_MS = 300_000;
 /** A check takes up to six calls. Where a small budget allows no more than that in five minutes, something else must get its turn, too. */
 const CHECK_AGAIN_CALLS = 50;
@@ -61,7 +61,7 @@ export interface RpcSourceDeps {
   memory: ServerMemory;
   passphrase: string;
   contractIdOf: ContractIdOf;
-  /** Of the server, for errors. */
+  /** Names the server in errors. */
   label: string;
   clock: MonotonicClock;
 }
@@ -179,7 +179,7 @@ const ledger = async (deps: RpcSourceDeps, sequence: number): Promise<Ledger | '
   }
 };
 
-/** By an event of it, which is small, or else as a whole. Null when it is gone. */
+/** A ledger's close time: from one of its events, which is small, or else from the whole ledger. Null when it is gone. */
 async function closeOf(deps: RpcSourceDeps, sequence: number): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null> {
   try {
     const { events } = await getEvents(deps.call, { startLedger: sequence, endLedger: sequence + 1 }, [], 1);
@@ -240,7 +240,7 @@ const ledgerAtOrBefore =
     return findLedgerAtOrBefore(time, oldestLedger, newest, (sequence) => closeOf(deps, sequence));
   };
 
-/** What cannot be read may have paid only those whom its event names. */
+/** Limits an unreadable operation to the receivers that its event names. */
 function withReceivers({ raw, outcome }: LedgerRecord, receivers: readonly string[]): LedgerRecord {
   return {
     raw,

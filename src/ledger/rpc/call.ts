@@ -42,7 +42,7 @@ export function createCall(post: Post): Call {
       throw new SourceError(`status ${status}`, { retryAfterMs: pauseMs, kind: status === 504 ? 'slow' : 'server' });
     }
     const answer = answerSchema.safeParse(body).data;
-    // A proxy may answer HTML, or somebody else's call.
+    // A proxy may answer with HTML, or with the answer to another call.
     if (answer?.id !== id) throw new SourceError(body === undefined ? 'no JSON' : 'no answer to the call');
     if ('error' in answer) throw new RpcError(answer.error.code);
     const result = schema.safeParse(answer.result);

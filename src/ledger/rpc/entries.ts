@@ -67,7 +67,7 @@ function sequenceIn(entryXdr: string): string {
 /** Flag of a trustline. */
 const AUTHORIZED = 1;
 
-/** Of an account or a trustline. @throws SourceError */
+/** The balance in an account or trustline entry. @throws SourceError */
 function balanceIn(entryXdr: string): Omit<Holding, 'asset'> {
   const entry = entryIn(entryXdr);
   if (entry.type === 'account') return { stroops: entry.account.balance, authorized: true };

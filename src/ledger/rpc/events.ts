@@ -8,7 +8,7 @@ import { base64, ledgerNumber, moment } from './fields.js';
 import { accountTopic, type ContractIdOf, readTokenEvent, receiverOf, senderOf, symbol } from './token-event.js';
 import { scValAsJson } from './xdr-json.js';
 
-/** Of one filter; a request takes five filters. */
+/** Topics in one filter; a request takes five filters. */
 const TOPICS_EACH = 5;
 /** Two topics each, one for mints and one for burns. */
 export const MOST_NAMED = 8;
@@ -86,7 +86,7 @@ export interface EventsAnswer {
   events: RpcEvent[];
   /** Entries that are no events. */
   odd: unknown[];
-  /** Of the last event, or the end of the last ledger that was looked through. */
+  /** Cursor of the last event, or the end of the last ledger that was looked through. */
   cursor: string;
   /** As many events as were asked for. */
   isFull: boolean;

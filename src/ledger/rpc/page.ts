@@ -1,4 +1,4 @@
-/** A page of payments from events. Each operation that may pay somebody is one incomplete record; its transaction says what was paid, and is fetched
+/** A page of payments from events. Each operation that may be a payment is one incomplete record; its transaction says what was paid, and is fetched
  *  only if the operation concerns a wallet of ours. */
 import type { LedgerRecord, RecordOutcome } from '../records.js';
 import type { Page } from '../source.js';

@@ -68,7 +68,7 @@ async function rejected(
   return found === 'unknown' ? { state: 'pending' } : found;
 }
 
-/** `not_found`: no ledger has it. `unknown`: nobody answers, or the request budget is used up. */
+/** `not_found`: no ledger has it. `unknown`: no server answers, or the request budget is used up. */
 async function outcomeOf(call: Call, hash: string): Promise<Submission | 'not_found' | 'unknown'> {
   try {
     const found = await call('getTransaction', { hash }, outcomeSchema);

@@ -85,13 +85,13 @@ export function readTokenEvent(
   return event;
 }
 
-/** Whose account the money comes from; null when it is no account's. The issuer's shows as a mint, which does not name it among the parties. */
+/** The account that the money comes from; null when it comes from no account. The issuer's shows as a mint, which does not name it among the parties. */
 export function senderOf({ type, from, asset }: TokenEvent): string | null {
   const sender = type === 'mint' ? asset.issuer : from;
   return sender?.startsWith('G') ? sender : null;
 }
 
-/** Whose account the event pays, or which contract; null when it pays neither. A transfer to the asset's issuer shows as a burn. */
+/** The account or contract that the event pays; null when it pays neither. A transfer to the asset's issuer shows as a burn. */
 export function receiverOf({ type, to, asset }: TokenEvent): string | null {
   const receiver = type === 'burn' ? asset.issuer : to;
   return receiver && /^[GCW]/.test(receiver) ? receiver : null;

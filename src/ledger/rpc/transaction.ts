@@ -68,7 +68,7 @@ export interface FoundOperation {
 export interface Asking {
   call: Call;
   remembered: Transactions;
-  /** Of the network. */
+  /** The network's. */
   passphrase: string;
   contractIdOf: ContractIdOf;
 }
