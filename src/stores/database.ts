@@ -11,6 +11,8 @@ export interface Database {
   connection: mongoose.Connection;
   /** Runs `work` in one transaction: all of its writes or none. It is run again when another transaction was in the way, so it must be repeatable. */
   transaction<T>(work: (session: Session) => Promise<T>): Promise<T>;
+  /** MongoDB is a sharded cluster: change streams are late there, and each router has its own idea of the newest moment. */
+  isSharded: boolean;
   /** Reads with a session that sees everything as it was when its first read began. It ends when the caller takes no more.
    *  @throws on the way, when that is more than five minutes ago: MongoDB no longer has that moment */
   snapshot<T>(read: (session: Session) => AsyncIterable<T>): AsyncGenerator<T>;
@@ -71,18 +73,26 @@ export async function connectDatabase(uri: string, onChange?: (isThere: boolean)
   await connection.asPromise();
   const availability = createAvailability(monotonicClock, onChange);
   followMonitors(connection.getClient(), availability.observe);
+  const isSharded = (await connection.db!.command({ hello: 1 })).msg === 'isdbgrid';
   return {
     connection,
+    isSharded,
     guard: availability.guard,
     transaction: (work) =>
       connection.getClient().withSession(async (session) => {
-        await beginAfterReads(session, connection);
-        return session.withTransaction(() => work(session), {
+        await twice(() => (isSharded ? meet(connection, session) : beginAfterReads(connection, session)));
+        const result = await session.withTransaction(() => work(session), {
           readConcern: { level: 'snapshot' },
           writeConcern: { w: 'majority' },
         });
+        // What is stored stays so, even if nobody can be told of the moment.
+        if (isSharded) await twice(() => meet(connection)).catch(() => undefined);
+        return result;
       }),
-    snapshot: (read) => inSnapshot(connection, read),
+    async *snapshot(read) {
+      if (isSharded) await twice(() => meet(connection));
+      yield* inSnapshot(connection, read);
+    },
     ping: async () => {
       await connection.db!.command({ ping: 1 });
     },
@@ -93,15 +103,22 @@ export async function connectDatabase(uri: string, onChange?: (isThere: boolean)
 /** MongoDB may begin a transaction some milliseconds in the past, before commits that a caller was already shown and acts on. It waits for them when told
  *  the time of its newest write, which every answer brings to its session. The cluster time, which the driver has at hand, will not do: a write that
  *  was given up moves it too, and for that one MongoDB waits until there is another write, which may itself be waiting here. */
-async function beginAfterReads(session: Session, { db }: mongoose.Connection): Promise<void> {
-  const ask = () => db!.command({ ping: 1 }, { session });
-  await ask().catch((error) => {
+const beginAfterReads = ({ db }: mongoose.Connection, session: Session) => db!.command({ ping: 1 }, { session });
+
+/** Carries the newest moment that this process knows of to the database's primary shard, and brings back the newest one known there. On a cluster a
+ *  transaction begins at what its router takes for now, which is as old as that router's last answer from a shard: up to 10 s, and before commits that
+ *  another process has told its caller of. So all processes meet in one place, after each commit and before each transaction. Any collection that is
+ *  not sharded would do. */
+const meet = ({ db }: mongoose.Connection, session?: Session) =>
+  db!.collection('installation').findOne({}, { projection: { _id: 1 }, session });
+
+/** A connection may have ended unnoticed. Within a transaction the driver tries again by itself, but not before it. */
+const twice = (ask: () => Promise<unknown>): Promise<unknown> =>
+  ask().catch((error) => {
     // There was a wait for a server already.
     if (error instanceof mongoose.mongo.MongoServerSelectionError) throw error;
-    // A connection may have ended unnoticed. Within a transaction the driver tries again by itself, but not before it.
     return ask();
   });
-}
 
 const DUPLICATE_KEY = 11_000;
 

@@ -1,6 +1,8 @@
 /** The service on a MongoDB sharded cluster. */
+import { mongo } from 'mongoose';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
+import { connectDatabase } from '../../src/stores/database.js';
 import { testCluster } from '../helpers/cluster.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { startSelling, startTestService } from '../helpers/service.js';
@@ -29,4 +31,29 @@ t.test('the service starts on a sharded cluster, and a payment goes from the led
     1,
     'stored once, on one shard',
   );
+});
+
+t.test('a transaction sees what another process has committed through another router', async (t) => {
+  const { name, db } = cluster.database();
+  const admin = db.client.db('admin');
+  await admin.command({ enableSharding: name, primaryShard: 'shard0' });
+  await admin.command({ shardCollection: `${name}.things`, key: { _id: 1 } });
+  await admin.command({ moveRange: `${name}.things`, min: { _id: new mongo.BSON.MinKey() }, toShard: 'shard1' });
+  const processes = await Promise.all([0, 1].map((router) => connectDatabase(cluster.database([router], name).uri)));
+  for (const { close } of processes) t.teardown(close);
+  const [one, other] = processes.map(({ connection, transaction }) => {
+    const things = connection.db!.collection<{ _id: string }>('things');
+    return {
+      store: (_id: string) => transaction((session) => things.insertOne({ _id }, { session })),
+      find: (_id: string) => transaction((session) => things.findOne({ _id }, { session })),
+    };
+  });
+  // The first looks bring the routers up to date.
+  await Promise.all([one!.find(''), other!.find('')]);
+  for (let round = 0; round < 5; round++) {
+    await one!.store(`there ${round}`);
+    t.ok(await other!.find(`there ${round}`));
+    await other!.store(`back ${round}`);
+    t.ok(await one!.find(`back ${round}`));
+  }
 });

@@ -6,8 +6,8 @@ import { type Cluster, openCluster } from '../../src/mongod/index.js';
 import { CACHE_DIR, type TestDatabase } from './mongo.js';
 
 export interface TestCluster extends Omit<Cluster, 'uri'> {
-  /** A fresh database, whose connection string names these routers, by default all. It goes with the cluster. */
-  database(routers?: readonly number[]): TestDatabase;
+  /** A database, whose connection string names these routers, by default all. Fresh unless `name` is that of another one. It goes with the cluster. */
+  database(routers?: readonly number[], name?: string): TestDatabase;
   /** What each shard answers about the database, asked past the routers, in the order of the shards: to count its documents, or to profile it. */
   onShards<T>(name: string, ask: (db: mongo.Db) => Promise<T>): Promise<T[]>;
 }
@@ -32,8 +32,7 @@ export async function testCluster(
   const shards = cluster.shards.map(({ uri }) => connected(uri));
   return {
     ...cluster,
-    database(routers = hosts.map((_, index) => index)) {
-      const name = `test_${randomBytes(8).toString('hex')}`;
+    database(routers = hosts.map((_, index) => index), name = `test_${randomBytes(8).toString('hex')}`) {
       const uri = cluster.uri
         .replace(hosts.join(','), routers.map((index) => hosts[index]).join(','))
         .replace(/\/[\w-]+\?/, `/${name}?`);
