@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Config } from '../config.js';
 import type { PayUri } from '../domain/sep7.js';
+import type { EventNotifier } from '../events/notifier.js';
 import type { HttpApi } from '../http/app.js';
 import { clientAddressOf } from '../http/client-address.js';
 import { createRateLimit } from '../http/rate-limit.js';
@@ -34,6 +35,8 @@ export interface ApiOptions {
   config: Config;
   services: Services;
   snapshot: Database['snapshot'];
+  /** By whose events pages hear of payments; null where a change stream is soon enough. */
+  followEvents: EventNotifier['follow'] | null;
   guard: Guard;
   /** The keys that verify deliveries, as they are published. */
   webhookKeys: () => Promise<object>;
@@ -46,7 +49,7 @@ export interface ApiOptions {
 
 export async function createApi(
   core: Core,
-  { config, services, snapshot, guard, webhookKeys, payUri, stellarToml, testPayer }: ApiOptions,
+  { config, services, snapshot, followEvents, guard, webhookKeys, payUri, stellarToml, testPayer }: ApiOptions,
 ): Promise<Api> {
   const { stores, ledgers, rateBook, publicUrl, clock, monotonic, newId, log } = core;
   const { forAccount, system } = stores;
@@ -54,7 +57,10 @@ export async function createApi(
   const { networks, rateLimitPerMinute, publicRateLimitPerMinute } = config;
   const openapiJson = await readFile(new URL('openapi.json', PACKAGE_ROOT));
   const authentication = createAuthentication({ apiKeys, forAccount, clock, log });
-  const feed = createStatusFeed({ payments: payments.changes, toPagePayment, clock, log });
+  const subjectsAfter = (accountId: string, sequence: number, limit: number) =>
+    forAccount(accountId).events.subjectsAfter(sequence, limit);
+  const events = followEvents && { follow: followEvents, subjectsAfter };
+  const feed = createStatusFeed({ payments: payments.changes, events, toPagePayment, clock, log });
   const destinationCheck = createDestinationCheck({ ledgers, clock });
   const pages = createPageRouter({
     pages: guardEach(

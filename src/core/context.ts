@@ -116,7 +116,10 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
   const keyring = createKeyring({ webhookKeys: stores.system.webhookKeys, secrets, clock });
   const { signers } = keyring;
   const worker = role === 'api' ? null : composeWorker(core, config, { secrets, signers, poster, metrics });
-  const events = openEventTail(core, config.maxStreamsPerAccount);
+  const events = openEventTail(core, {
+    maxOpenPerAccount: config.maxStreamsPerAccount,
+    isStreamLate: database.isSharded,
+  });
   onClose(() => events.close());
   const { payUri, stellarToml } = await openPayRequests(
     { requestKeys: stores.system.requestKeys, secrets, clock },
@@ -140,6 +143,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
           config,
           services,
           snapshot: database.snapshot,
+          followEvents: database.isSharded ? events.follow : null,
           guard: database.guard,
           webhookKeys: keyring.published,
           payUri,

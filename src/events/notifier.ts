@@ -1,10 +1,12 @@
-/** Notifies waiters in this process when an account has new events, whichever process numbered them. All waiters share one follower. */
+/** Notifies waiters in this process when an account has new events, whichever process numbered them. All waiters share one follower; where its change
+ *  stream is late, the numbers are asked for as well. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { createFollower } from '../runtime/follower.js';
 import type { EventCounterStore, Numbering } from '../stores/event-counters.js';
 
 const ACCOUNTS_PER_QUERY = 500;
+const ASK_MS = 250;
 
 export interface EventFollower {
   /** The account's latest event now has this number. */
@@ -15,31 +17,54 @@ export interface EventFollower {
 
 export type EventNotifier = ReturnType<typeof createEventNotifier>;
 
-/** The change stream is opened for the first follower. */
+/** The change stream is opened for the first follower.
+ *  @param deps.isStreamLate as through a router of a sharded cluster, which tells nothing until every shard has something to tell: up to 10 s */
 export function createEventNotifier(deps: {
   eventCounters: Pick<EventCounterStore, 'watch' | 'lastOf'>;
+  isStreamLate: boolean;
   clock: Clock;
   log: Logger;
 }) {
-  const { eventCounters, clock, log } = deps;
+  const { eventCounters, isStreamLate, clock, log } = deps;
   const followers = new Map<string, Set<EventFollower>>();
-  let isClosed = false;
+  /** The numbers that the last question found. */
+  const found = new Map<string, number>();
+  const closing = new AbortController();
+  let isAsking = false;
 
   function notify({ accountId, last }: Numbering): void {
     for (const follower of followers.get(accountId) ?? []) follower.moved(last);
   }
 
-  async function catchUp(): Promise<void> {
+  async function readNumbers(tell: (numbering: Numbering) => void): Promise<void> {
     const accountIds = [...followers.keys()];
     for (let from = 0; from < accountIds.length; from += ACCOUNTS_PER_QUERY) {
-      for (const each of await eventCounters.lastOf(accountIds.slice(from, from + ACCOUNTS_PER_QUERY))) notify(each);
+      for (const each of await eventCounters.lastOf(accountIds.slice(from, from + ACCOUNTS_PER_QUERY))) tell(each);
     }
+  }
+
+  function notifyMoved(numbering: Numbering): void {
+    const { accountId, last } = numbering;
+    if (!followers.has(accountId) || found.get(accountId) === last) return;
+    found.set(accountId, last);
+    notify(numbering);
+  }
+
+  /** As long as anybody follows. A question that fails is asked again: the log has it from the follower. */
+  async function keepAsking(): Promise<void> {
+    if (isAsking) return;
+    isAsking = true;
+    while (followers.size > 0 && !closing.signal.aborted) {
+      await readNumbers(notifyMoved).catch(() => undefined);
+      await clock.sleep(ASK_MS, closing.signal);
+    }
+    isAsking = false;
   }
 
   const numberings = createFollower({
     what: 'numbers of events',
     open: eventCounters.watch,
-    catchUp,
+    catchUp: () => readNumbers(notify),
     onChange: notify,
     clock,
     log,
@@ -50,16 +75,19 @@ export function createEventNotifier(deps: {
     follow(accountId: string, follower: EventFollower): () => void {
       const own = followers.get(accountId) ?? new Set();
       followers.set(accountId, own.add(follower));
-      if (isClosed) follower.ended();
+      if (closing.signal.aborted) follower.ended();
       else numberings.start();
+      if (isStreamLate) void keepAsking();
       return () => {
         own.delete(follower);
-        if (own.size === 0 && followers.get(accountId) === own) followers.delete(accountId);
+        if (own.size > 0 || followers.get(accountId) !== own) return;
+        followers.delete(accountId);
+        found.delete(accountId);
       };
     },
     /** Ends all followers. */
     async close(): Promise<void> {
-      isClosed = true;
+      closing.abort();
       for (const own of [...followers.values()]) for (const follower of [...own]) follower.ended();
       await numberings.close();
     },

@@ -52,11 +52,13 @@ export interface ClusterOptions {
   shards?: number;
   /** Default 1. */
   routers?: number;
+  /** `--setParameter` of config server and shards. */
+  parameters?: Readonly<Record<string, string | number | boolean>>;
 }
 
 /** Takes some five seconds. @throws MongoUnavailableError when mongod or mongos cannot run */
 export async function openCluster(options: ClusterOptions): Promise<Cluster> {
-  const { shards = 2, routers = 1, onProgress = () => undefined } = options;
+  const { shards = 2, routers = 1, parameters = {}, onProgress = () => undefined } = options;
   const mongod = await findMongod({ ...options, onProgress });
   const mongos = await findMongos(mongod, { ...options, onProgress });
   const directory = mkdtempSync(join(tmpdir(), 'stellar-collect-cluster-'));
@@ -75,9 +77,10 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     await server.launch();
     return server;
   };
+  const set = Object.entries(parameters).flatMap(([name, value]) => ['--setParameter', `${name}=${value}`]);
   const system = `__system:${encodeURIComponent(key)}`;
   const member = async (name: string, role: '--configsvr' | '--shardsvr'): Promise<Server> => {
-    const command = [...mongod, role, '--dbpath', join(directory, name), '--replSet', name, ...DATA_OPTIONS];
+    const command = [...mongod, role, '--dbpath', join(directory, name), '--replSet', name, ...DATA_OPTIONS, ...set];
     const server = await begin(name, command, `${system}@?local`);
     await inAdmin(server.uri, (admin) => initiate(admin, name, server.host));
     return server;

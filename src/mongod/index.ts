@@ -6,7 +6,7 @@ import { joinEmbeddedMongo } from './embedded.js';
 import { findMongod } from './find.js';
 import { checkMongo } from './given.js';
 
-export { type Cluster, type ClusterServer, openCluster } from './cluster.js';
+export { type Cluster, type ClusterOptions, type ClusterServer, openCluster } from './cluster.js';
 export { MongoUnavailableError } from './error.js';
 
 export interface OpenMongo {

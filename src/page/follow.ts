@@ -50,8 +50,10 @@ export function createFollow(deps: FollowDeps) {
       );
     };
     const viewer = updates.join(link.linkId, tell);
-    const unsubscribe = status.subscribe(link.linkId, (payment) => {
+    const unsubscribe = status.subscribe(link, (payment) => {
       if (payment.createdAt < since) return;
+      const known = payments.get(payment.id);
+      if (known?.status === payment.status && known.refundedAmount === payment.refundedAmount) return;
       payments.set(payment.id, payment);
       if (payments.size > PAYMENTS_SHOWN) payments.delete(payments.keys().next().value!);
       // The link has changed since the stream began: the page fetches its state again.

@@ -76,6 +76,7 @@ const linkBySlug =
     const asked = (amount: string | null) => (currency ? askedBy(rate, amount) : amount);
     const [price, minAmount] = [asked(product.price), asked(product.minAmount)];
     return {
+      accountId: link.accountId,
       linkId: link._id,
       slug: link.slug,
       ...spellingsOf(link, wallet),
@@ -104,6 +105,7 @@ const checkoutBySlug =
     const rate = currency ? await rateOf(deps, checkout.accountId, { ...checkout, currency }, wallet) : null;
     const remaining = remainingAmount ?? askedBy(rate, remainingValue);
     return {
+      accountId: checkout.accountId,
       linkId: checkout._id,
       slug: checkout.slug,
       ...spellingsOf(checkout, wallet),

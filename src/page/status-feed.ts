@@ -1,21 +1,24 @@
-/** News of payments for all open pages of this process, from one change stream. While it knows nothing, it says so. */
+/** News of payments for all open pages of this process, from one change stream, and where that is late from their accounts' events. While it knows nothing,
+ *  it says so. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { createFollower } from '../runtime/follower.js';
 import type { PaymentChanges } from '../stores/payment-changes.js';
+import { type AccountEvents, createPaymentNews, MARGIN_MS } from './payment-news.js';
 import { PAYMENTS_SHOWN, type PagePayment, type StatusFeed } from './types.js';
 
 const LINKS_PER_QUERY = 100;
-/** A payment may be stored this much later than it says, because clocks differ and transactions take time. */
-const MARGIN_MS = 60_000;
 
 export interface PaymentFields {
   paymentLinkId: string | null;
   checkoutId?: string | null;
+  createdAt: Date;
 }
 
 export interface StatusFeedDeps<Payment extends PaymentFields> {
   payments: PaymentChanges<Payment>;
+  /** Null where the change stream is soon enough. */
+  events: AccountEvents | null;
   /** Null for a payment that no page may show. */
   toPagePayment: (payment: Payment) => PagePayment | null;
   clock: Clock;
@@ -26,7 +29,7 @@ export type ClosableStatusFeed = StatusFeed & { close(): Promise<void> };
 
 /** Starts following at once; the database need not be there yet. */
 export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeedDeps<Payment>): ClosableStatusFeed {
-  const { payments, toPagePayment, clock, log } = deps;
+  const { payments, events, toPagePayment, clock, log } = deps;
   const listeners = new Map<string, Set<(payment: PagePayment) => void>>();
 
   function tell(payment: Payment): void {
@@ -55,12 +58,15 @@ export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeed
     log,
   });
   changes.start();
+  const news = events && createPaymentNews({ ...events, paymentsOf: payments.ofAccount, tell, clock, log });
 
   return {
-    subscribe(linkId, listener) {
+    subscribe({ accountId, linkId }, listener) {
       const subscribed = listeners.get(linkId) ?? new Set();
       listeners.set(linkId, subscribed.add(listener));
+      const unfollow = news?.follow(accountId);
       return () => {
+        unfollow?.();
         subscribed.delete(listener);
         if (subscribed.size === 0 && listeners.get(linkId) === subscribed) listeners.delete(linkId);
       };

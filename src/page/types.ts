@@ -7,6 +7,7 @@ import type { CurrentRate } from '../rates/book.js';
 
 /** What a page asks the payer to pay, a link or a checkout, with everything that the page shows. Amounts are canonical decimal text. */
 export interface PageLink {
+  accountId: string;
   /** Of the link or checkout. */
   linkId: string;
   slug: string;
@@ -112,7 +113,7 @@ export interface PagePayment {
 export interface StatusFeed {
   /** Calls the listener with every payment of the link or checkout that is stored or judged anew from now on; one may come twice.
    *  @returns what ends the subscription. */
-  subscribe(linkId: string, listener: (payment: PagePayment) => void): () => void;
+  subscribe(link: Pick<PageLink, 'accountId' | 'linkId'>, listener: (payment: PagePayment) => void): () => void;
   /** The link's newest payments of that time or later, newest first, at most `PAYMENTS_SHOWN`. */
   since(linkId: string, since: Date): Promise<PagePayment[]>;
   /** False while subscriptions tell nothing, because the database does not: `since` may still answer. */

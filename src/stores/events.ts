@@ -131,6 +131,13 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
         );
         return newest?._id ?? null;
       },
+      /** What the events after a number are about, oldest first. */
+      subjectsAfter: (sequence: number, limit: number): Promise<Pick<EventDoc, 'sequence' | 'subjectId'>[]> =>
+        collection
+          .find({ accountId, sequence: { $gt: sequence } }, { projection: { _id: 0, sequence: 1, subjectId: 1 } })
+          .sort({ sequence: 1 })
+          .limit(limit)
+          .toArray(),
       /** The events after a number, oldest first: at most `limit`, and no more once their data have `maxBytes`. */
       async after(
         sequence: number,

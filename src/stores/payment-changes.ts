@@ -14,6 +14,8 @@ export interface PaymentChanges<Payment> {
   ofLinksSince(linkIds: readonly string[], since: Date): AsyncIterable<Payment>;
   /** The newest payments of a link or checkout stored at `since` or later, newest first. */
   newestOfLink(linkId: string, since: Date, limit: number): Promise<Payment[]>;
+  /** Those of the account's payments that have one of these ids. */
+  ofAccount(accountId: string, ids: readonly string[]): Promise<Payment[]>;
   /** Payments as they arrive, change status and go back, each as it is now, from `position` on or from now. */
   watch(position: unknown): ChangeStream<Payment>;
 }
@@ -55,6 +57,8 @@ export function createPaymentChanges<Payment extends PaymentFields>(
         .sort({ createdAt: -1 })
         .limit(limit)
         .toArray() as Promise<Payment[]>,
+    ofAccount: (accountId, ids) =>
+      payments.find(filter({ accountId, _id: { $in: [...ids] } })).toArray() as Promise<Payment[]>,
     watch: (position) =>
       openChangeStream(payments, PIPELINE, {
         position,

@@ -73,7 +73,7 @@ export function createMemoryFeed(): MemoryFeed {
     live() {
       return this.alive;
     },
-    subscribe(linkId, listener) {
+    subscribe({ linkId }, listener) {
       const subscription = { linkId, listener };
       subscribed.add(subscription);
       return () => subscribed.delete(subscription);
@@ -123,6 +123,7 @@ type PageLinkChanges = Partial<Omit<PageLink, 'product' | 'wallet' | 'brand'>> &
 };
 
 export const pageLink = (slug: string, { product, wallet, brand, ...link }: PageLinkChanges = {}): PageLink => ({
+  accountId: 'acc_shop',
   linkId: `link_${slug}`,
   slug,
   memo: '7K3M9QX2TZ4A',

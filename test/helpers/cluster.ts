@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
-import { type Cluster, openCluster } from '../../src/mongod/index.js';
+import { type Cluster, type ClusterOptions, openCluster } from '../../src/mongod/index.js';
 import { CACHE_DIR, type TestDatabase } from './mongo.js';
 
 export interface TestCluster extends Omit<Cluster, 'uri'> {
@@ -15,7 +15,7 @@ export interface TestCluster extends Omit<Cluster, 'uri'> {
 /** Ends with `t`. @param options.routers 1 by default */
 export async function testCluster(
   t: { teardown(end: () => unknown): void },
-  options: { routers?: number } = {},
+  options: Pick<ClusterOptions, 'routers' | 'parameters'> = {},
 ): Promise<TestCluster> {
   const cluster = await openCluster({ cacheDir: CACHE_DIR, log: pino({ level: 'warn' }), ...options });
   const hosts = cluster.uri.split('@')[1]!.split('/')[0]!.split(',');

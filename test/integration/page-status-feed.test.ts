@@ -17,6 +17,8 @@ interface Stored extends mongo.Document {
   status: PagePayment['status'] | 'UNMATCHED';
 }
 
+const LINK_A = { accountId: 'acc_a', linkId: 'link_a' };
+
 const toPagePayment = ({ _id, status, createdAt }: Stored): PagePayment | null =>
   status === 'UNMATCHED'
     ? null
@@ -79,13 +81,14 @@ async function startFeed(t: Test, { clock = systemClock, client }: { clock?: Clo
   });
   const feed = createStatusFeed<Stored>({
     payments: createPaymentChanges(watched),
+    events: null,
     toPagePayment,
     clock,
     log,
   });
   t.teardown(() => feed.close());
   const told: string[] = [];
-  feed.subscribe('link_a', ({ id, status }) => told.push(`${id} ${status}`));
+  feed.subscribe(LINK_A, ({ id, status }) => told.push(`${id} ${status}`));
   // What is stored before the stream begins may be told twice.
   await until(() => begun);
   return { payments, feed, told, streams, warnings, tamper: (how: typeof tamper) => (tamper = how) };
@@ -111,7 +114,7 @@ t.test('a subscriber hears of arrival, acceptance and assignment, once each, and
   t.strictSame(told, [`${under._id} UNDERPAID`, `${under._id} COMPLETED`, `${lost._id} COMPLETED`]);
 
   const heard: string[] = [];
-  const leave = feed.subscribe('link_a', ({ id }) => heard.push(id));
+  const leave = feed.subscribe(LINK_A, ({ id }) => heard.push(id));
   leave();
   const last = stored('link_a');
   await payments.insertOne(last);
@@ -163,12 +166,13 @@ t.test('what is stored before the stream begins is told as well', async (t) => {
   const log = pino({ level: 'silent' });
   const feed = createStatusFeed<Stored>({
     payments: createPaymentChanges(gate),
+    events: null,
     toPagePayment,
     clock: systemClock,
     log,
   });
   t.teardown(() => feed.close());
-  feed.subscribe('link_a', ({ id }) => told.push(id));
+  feed.subscribe(LINK_A, ({ id }) => told.push(id));
   await until(() => watching);
   await payments.insertOne(early);
   reachable = true;
@@ -245,6 +249,7 @@ t.test('a database that is not there yet is waited for', async (t) => {
   const warnings: string[] = [];
   const feed = createStatusFeed<Stored>({
     payments: createPaymentChanges(client.db('x').collection<Stored>('payments')),
+    events: null,
     toPagePayment,
     clock: systemClock,
     log: pino({ level: 'warn' }, { write: (line) => void warnings.push(line) }),

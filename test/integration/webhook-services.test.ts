@@ -90,7 +90,7 @@ const deliveries = withDoing(
   'deliveries',
   createDeliveryService({ ...stores, commit, deliveriesDue: dispatcher.wake }),
 );
-const notifier = createEventNotifier({ ...stores.system, clock, log });
+const notifier = createEventNotifier({ ...stores.system, isStreamLate: false, clock, log });
 t.teardown(() => notifier.close());
 const keyWatch = createKeyWatch({ ...stores.system, clock, log });
 const tail = createEventTail({ ...stores, notifier, keyWatch, maxOpenPerAccount: 5 });

@@ -220,7 +220,7 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
     networks: ['LOCAL'],
     secrets: createSecretBox(SECRETS_KEY, clock),
     stamper: stamperOf(core, settings.host),
-    tail: openEventTail(core, 1).tail,
+    tail: openEventTail(core, { maxOpenPerAccount: 1, isStreamLate: false }).tail,
     send: async () => ({ responseStatus: null, durationMs: 0, error: null }),
     mendGaps: async () => 'no_source',
     allowPrivate: false,

@@ -1,0 +1,90 @@
+/** Payments of which an account's events tell, where a change stream of payments is late: whatever a page shows of a payment has an event. */
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.js';
+
+const AT_ONCE = 100;
+/** A payment may be stored this much later than it says, because clocks differ and transactions take time. */
+export const MARGIN_MS = 60_000;
+const LONG_AGO = new Date(0);
+
+export interface AccountEvents {
+  /** Calls `moved` whenever the number of the account's latest event has moved. @returns a function that ends it */
+  follow(accountId: string, follower: { moved(last: number): void; ended(): void }): () => void;
+  /** What the events after a number are about, oldest first. */
+  subjectsAfter(accountId: string, sequence: number, limit: number): Promise<{ sequence: number; subjectId: string }[]>;
+}
+
+export interface PaymentNewsDeps<Payment> extends AccountEvents {
+  paymentsOf: (accountId: string, ids: readonly string[]) => Promise<Payment[]>;
+  tell: (payment: Payment) => void;
+  clock: Clock;
+  log: Logger;
+}
+
+interface Followed {
+  viewers: number;
+  /** Of the account's latest event. */
+  last: number;
+  /** The events up to here have been told; null before any moved. */
+  toldTo: number | null;
+  /** Older payments are not told: pages know them. */
+  since: Date;
+  isReading: boolean;
+  unfollow: () => void;
+}
+
+export function createPaymentNews<Payment extends { createdAt: Date }>(deps: PaymentNewsDeps<Payment>) {
+  const { follow, subjectsAfter, paymentsOf, tell, clock, log } = deps;
+  const accounts = new Map<string, Followed>();
+
+  async function read(accountId: string, account: Followed): Promise<void> {
+    if (account.isReading) return;
+    account.isReading = true;
+    try {
+      while (account.toldTo !== null && account.toldTo < account.last && account.viewers > 0) {
+        const events = await subjectsAfter(accountId, account.toldTo, AT_ONCE);
+        const ids = new Set(events.map(({ subjectId }) => subjectId));
+        for (const payment of await paymentsOf(accountId, [...ids]))
+          if (payment.createdAt >= account.since) tell(payment);
+        account.toldTo = events.at(-1)?.sequence ?? account.last;
+      }
+      account.since = LONG_AGO;
+    } catch (err) {
+      log.warn({ err, accountId }, 'payments not read for open pages; the change stream tells them');
+    }
+    account.isReading = false;
+  }
+
+  function begin(accountId: string): Followed {
+    const since = new Date(clock.nowMs() - MARGIN_MS);
+    const account: Followed = {
+      ...{ viewers: 0, last: 0, toldTo: null, since, isReading: false },
+      unfollow: () => undefined,
+    };
+    accounts.set(accountId, account);
+    account.unfollow = follow(accountId, {
+      moved(last) {
+        account.last = last;
+        // The first number may hold some that came before the account was followed, and after its page was read.
+        account.toldTo ??= Math.max(0, last - AT_ONCE);
+        void read(accountId, account);
+      },
+      ended: () => undefined,
+    });
+    return account;
+  }
+
+  return {
+    /** Tells of the account's payments from now on. @returns a function that ends it */
+    follow(accountId: string): () => void {
+      const account = accounts.get(accountId) ?? begin(accountId);
+      account.viewers += 1;
+      return () => {
+        account.viewers -= 1;
+        if (account.viewers > 0) return;
+        account.unfollow();
+        accounts.delete(accountId);
+      };
+    },
+  };
+}
