@@ -1,12 +1,13 @@
-/** Bundles the programs with the packages that they use, because Node takes longer to find and read a thousand modules than to run them; and for the payer's
- *  page a script for each wallet. Part of `npm run build`. */
+/** Bundles the programs with the packages that they use, because Node takes longer to find and read a thousand modules than to run them; for the payer's
+ *  page a script for each wallet; and the dashboard. Part of `npm run build`. */
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
+import { build as viteBuild } from 'vite';
 import { WALLET_SCRIPTS } from '../src/page/assets.js';
-import { licensesOf } from './licenses.js';
+import { filesOf, licensesOf } from './licenses.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(ROOT, 'dist');
@@ -94,5 +95,8 @@ const wallets = await build({
   metafile: true,
   logLevel: 'warning',
 });
-const inputs = [metafile, wallets.metafile].flatMap((each) => Object.keys(each.inputs));
+
+const dashboard = await viteBuild({ configFile: join(ROOT, 'src/dashboard/client/vite.config.ts') });
+
+const inputs = [...[metafile, wallets.metafile].flatMap((each) => Object.keys(each.inputs)), ...filesOf(dashboard)];
 writeFileSync(join(DIST, 'THIRD-PARTY-LICENSES.txt'), licensesOf(ROOT, inputs));

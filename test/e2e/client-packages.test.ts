@@ -307,7 +307,7 @@ t.test('the packed package and a generated client compile and run in another fol
   for (const served of ['src/page/client/page.js', 'dist/src/dashboard/app/index.html', 'openapi.json'])
     t.ok(files.includes(served), `${served} is served`);
   const licenses = await readFile(join(modules, 'stellar-collect/dist/THIRD-PARTY-LICENSES.txt'), 'utf8');
-  for (const name of ['express', 'sift', 'date.js'])
+  for (const name of ['express', 'sift', 'date.js', 'preact'])
     t.match(licenses, new RegExp(`^${name} [\\d.]+ \\(MIT\\)\\n[^]{0,5000}copyright`, 'im'), `the license of ${name}`);
   await succeeds(bin('openapi-typescript'), ['openapi.json', '-o', join(consumer, 'generated.ts')]);
   await writeFile(join(consumer, 'packed.ts'), PROGRAM_OF_THE_PACKAGE);

@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { canCarry, licensesOf } from '../../scripts/licenses.js';
+import { build } from 'vite';
+import { canCarry, filesOf, licensesOf } from '../../scripts/licenses.js';
 
 t.test('only licenses that Apache-2.0 can carry are let into a bundle', async (t) => {
   for (const license of ['MIT', 'Apache-2.0', 'ISC', 'Unlicense', '(MIT OR GPL-3.0)', 'GPL-2.0 OR MIT', 'MIT AND ISC'])
@@ -47,4 +48,34 @@ t.test('a bundle with another fails, and names the package; the texts of the res
   });
   t.throws(() => licensesOf(root, from('silent')), { message: /silent 2.0.0 is under no license/ });
   t.throws(() => licensesOf(root, from('bare')), { message: /bare has no license/ });
+});
+
+t.test('what Vite bundles is looked at like the rest, styles of a package too, and only what it bundles', async (t) => {
+  const planted = (name: string, license: string) => ({
+    'package.json': JSON.stringify({
+      name,
+      version: '1.0.0',
+      license,
+      type: 'module',
+      exports: { '.': './main.js', './look.css': './look.css' },
+    }),
+    'main.js': `export const ${name} = document.title + ${JSON.stringify(name)};`,
+    'look.css': `.${name} { color: red; }`,
+    LICENSE: `The license of ${name}.`,
+  });
+  const bundle = async (imports: string) => {
+    const root = t.testdir({
+      'index.html': '<script type="module" src="./main.js"></script>',
+      'main.js': imports,
+      node_modules: { free: planted('free', 'MIT'), bound: planted('bound', 'GPL-3.0') },
+    });
+    const built = await build({ root, configFile: false, logLevel: 'silent', build: { write: false } });
+    return () => licensesOf(root, filesOf(built));
+  };
+  t.match(
+    (await bundle("import { free } from 'free'; document.body.append(free);"))(),
+    /^free 1.0.0 \(MIT\)\n\nThe license of free.$/,
+  );
+  for (const imports of ["import { bound } from 'bound'; document.body.append(bound);", "import 'bound/look.css';"])
+    t.throws(await bundle(imports), { message: /bound 1.0.0 is under GPL-3.0/ }, imports);
 });
