@@ -1,6 +1,6 @@
 /** The licenses of what is shipped inside our own: which of them a package under Apache-2.0 can carry, and their texts, to be passed on. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { build } from 'vite';
 
 /** Names of SPDX. They ask for their notice at most, and for nothing of what they are put into. */
@@ -35,23 +35,20 @@ export function filesOf(built: Awaited<ReturnType<typeof build>>): string[] {
 
 /** @param inputs paths of all files with code in the bundles, absolute or from the root. @throws Error that names the package whose license cannot be carried, or that has none */
 export function licensesOf(root: string, inputs: readonly string[]): string {
-  const folders = inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
+  const folders = inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(resolve(root, path))?.[0] ?? []);
   const texts = [...new Set(folders)].sort().map((folder) => {
-    const { name, version, license } = JSON.parse(readFileSync(resolve(root, folder, 'package.json'), 'utf8'));
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
     if (!canCarry(license)) {
       throw new Error(
         `${name} ${version} is under ${license ?? 'no license that it names'}, which Apache-2.0 cannot carry: leave it out of the bundle (scripts/licenses.ts)`,
       );
     }
-    const all = readdirSync(resolve(root, folder));
+    const all = readdirSync(folder);
     const files = all.filter((file) => /(^|-)(licen[cs]e|copying|notice)/i.test(file));
     // Some have it in their README only.
     const found = files.length > 0 ? files : all.filter((file) => /^readme/i.test(file));
     if (found.length === 0) throw new Error(`${name} has no license to be passed on`);
-    return [
-      `${name} ${version} (${license})`,
-      ...found.map((file) => readFileSync(resolve(root, folder, file), 'utf8')),
-    ];
+    return [`${name} ${version} (${license})`, ...found.map((file) => readFileSync(join(folder, file), 'utf8'))];
   });
   return texts.map((parts) => parts.map((part) => part.trim()).join('\n\n')).join(`\n\n${'-'.repeat(80)}\n\n`);
 }

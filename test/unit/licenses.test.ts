@@ -38,7 +38,11 @@ t.test('a bundle with another fails, and names the package; the texts of the res
   put('silent', undefined, { LICENSE: 'x' });
   put('bare', 'ISC', {});
   const from = (...names: string[]) => names.map((name) => `node_modules/${name}/build/index.js`);
-  const texts = licensesOf(root, ['src/main.ts', ...from('free', '@wallet/api', 'free')]);
+  const texts = licensesOf(root, [
+    'src/main.ts',
+    ...from('free', '@wallet/api'),
+    join(root, 'node_modules/free/main.js'),
+  ]);
   t.match(
     texts,
     /@wallet\/api 2.0.0 \(Apache-2.0\)\n\nLicensed so and so.\n\n-+\n\nfree 2.0.0 \(MIT\)\n\nFree for all.$/,
