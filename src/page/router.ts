@@ -22,7 +22,7 @@ import { createFollow } from './follow.js';
 import { contentSecurityPolicy, strictHeaders } from './headers.js';
 import { createImages } from './images.js';
 import { createLinkUpdates } from './link-updates.js';
-import { openerOf } from './opener.js';
+import { openerOf, refererOf } from './opener.js';
 import { posterView } from './poster.js';
 import { qrCode } from './qr.js';
 import { receiptView } from './receipt.js';
@@ -89,7 +89,7 @@ function createViews(context: PageContext): Router {
   router.get(
     ['/p/:slug', '/c/:slug'],
     withLink(context, (req, res, link) =>
-      showPage(context, { req, res, link }, req.query, openerOf(link.checkout, req.get('referer'))),
+      showPage(context, { req, res, link }, req.query, openerOf(link.checkout, refererOf(req))),
     ),
   );
   router.get(

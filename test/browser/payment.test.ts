@@ -171,8 +171,12 @@ t.test(
     t.equal(page.url(), `${shop.origin}/`);
 
     const again = await press(page);
-    // Who loads the page anew is still the customer of this shop.
+    // Who reads it in another language, or loads it again, is still the customer of this shop.
+    await again.click('.languages summary');
+    await Promise.all([again.waitForURL(/lang=de/), again.click('text=Deutsch')]);
+    await again.waitForSelector('html[lang=de] main.checkout[data-opener]');
     await again.reload();
+    await again.waitForSelector('html[lang=de] main.checkout[data-opener]');
     const { id, memo } = shop.orders[1]!;
     await ledger.pay({ to: wallet.address, amount: '25', memo });
     await Promise.all([again.waitForEvent('close'), again.click('#back', { timeout: 15_000 })]);

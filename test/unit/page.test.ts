@@ -238,14 +238,28 @@ t.test('only a page of the shop that made a checkout may watch it from the windo
   t.equal(openerOf(undefined, 'https://shop.example/'), null, 'a payment link belongs to no page');
 
   const { url } = await servePages(t, [pageCheckout('mine'), pageLink('link')]);
-  const asked = async (path: string, referer: string) => {
-    const answer = await fetch(url + path, { headers: { referer } });
+  const asked = async (path: string, headers: Record<string, string>) => {
+    const answer = await fetch(url + path, { headers });
     const [, opener = null] = / data-opener="([^"]*)"/.exec(await answer.text()) ?? [];
     return [answer.headers.get('cross-origin-opener-policy'), opener];
   };
-  t.strictSame(await asked('/c/mine', 'https://shop.example/'), ['unsafe-none', 'https://shop.example']);
-  t.strictSame(await asked('/c/mine', 'https://evil.example/'), ['same-origin', null]);
-  t.strictSame(await asked('/p/link', 'https://shop.example/'), ['same-origin', null]);
+  t.strictSame(await asked('/c/mine', { referer: 'https://shop.example/' }), ['unsafe-none', 'https://shop.example']);
+  t.strictSame(await asked('/c/mine', { referer: 'https://evil.example/' }), ['same-origin', null]);
+  t.strictSame(await asked('/p/link', { referer: 'https://shop.example/' }), ['same-origin', null]);
+  const named = '/c/mine?lang=de&opener=https%3A%2F%2Fshop.example';
+  for (const [site, ...expected] of [
+    ['same-origin', 'unsafe-none', 'https://shop.example'],
+    ['same-site', 'same-origin', null],
+    ['cross-site', 'same-origin', null],
+    ['none', 'same-origin', null],
+  ] as const)
+    t.strictSame(
+      await asked(named, { 'sec-fetch-site': site }),
+      expected,
+      `the page itself says who opened it: ${site}`,
+    );
+  const foreign = named.replace('shop.example', 'evil.example');
+  t.strictSame(await asked(foreign, { 'sec-fetch-site': 'same-origin' }), ['same-origin', null]);
   const button = await fetch(`${url}/page/button-v1.js`);
   t.match(Object.fromEntries(button.headers), {
     'content-type': /^text\/javascript/,
@@ -303,6 +317,7 @@ t.test('while the database is away the page says so and gives nothing away', asy
     pages: {
       linkBySlug: async () => Promise.reject(new Error('ECONNREFUSED mongodb://internal')),
       checkoutBySlug: async () => null,
+      paidBy: async () => ({ count: 0, largest: [] }),
     },
   });
   const response = await fetch(`${url}/p/x`);

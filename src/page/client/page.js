@@ -140,12 +140,13 @@ function followPayments() {
   const opened = (navigation?.type !== 'navigate' && history.state?.opened) || main.dataset.opened;
   // The page of a checkout shows all of it anyway; and a reload would no longer name the shop's page in Referer.
   if (!main.dataset.opener) history.replaceState({ ...history.state, opened }, '');
-  // The page in another language shows the same visit: what was paid, and what was asked.
+  // The page in another language shows the same visit: what was paid, what was asked, and who opened it.
   for (const link of document.querySelectorAll('.languages a')) {
     const target = new URL(link.href);
     target.searchParams.set('since', opened);
     const amount = new URLSearchParams(location.search).get('amount');
     if (amount !== null) target.searchParams.set('amount', amount);
+    if (main.dataset.opener) target.searchParams.set('opener', main.dataset.opener);
     link.href = target.href;
   }
 
