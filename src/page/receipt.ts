@@ -5,20 +5,18 @@ import { refundedOf } from './checkout-state.js';
 import { documentOf, type Frame } from './document.js';
 import { type Html, html } from './html.js';
 import { moment, money } from './parts.js';
-import type { PageLink, PagePayment } from './types.js';
+import type { PageLink, PagePayment, PaidBy } from './types.js';
 import type { Words } from './words.js';
 
-/** More payments than this do not fit on the page; the newest are shown. */
-const MOST_PAYMENTS = 8;
+/** More payments than this do not fit on the page. */
+export const MOST_PAYMENTS = 8;
 
-/** @param payments of the checkout, newest first */
-export function receiptView(frame: Frame, link: PageLink, payments: readonly PagePayment[]): Html {
+export function receiptView(frame: Frame, link: PageLink, { count, largest }: PaidBy): Html {
   const { words } = frame;
   const { say } = words;
   const { product, checkout, brand, wallet, priced } = link;
   const { id, reference, paidAt, quantity, amount, price, received } = checkout!;
-  const counted = payments.filter(({ status }) => status !== 'REJECTED');
-  const refunded = refundedOf(link, payments);
+  const refunded = refundedOf(link, largest);
   const code = product.assetCode;
   return documentOf(
     frame,
@@ -38,9 +36,9 @@ export function receiptView(frame: Frame, link: PageLink, payments: readonly Pag
     ${product.assetIssuer !== null && html`<div><dt>${say('issuerOf', { code })}</dt><dd><code>${product.assetIssuer}</code></dd></div>`}
     <div><dt>${say('orderId')}</dt><dd><code>${id}</code></dd></div>
   </dl>
-  <h2>${words.count('payments', counted.length)}</h2>
-  ${counted.slice(0, MOST_PAYMENTS).map((payment) => paymentOf(words, payment))}
-  ${counted.length > MOST_PAYMENTS && html`<p class="quiet">${words.count('newestPayments', MOST_PAYMENTS)}</p>`}
+  <h2>${words.count('payments', count)}</h2>
+  ${count > largest.length && html`<p class="quiet">${words.count('largestPayments', largest.length)}</p>`}
+  ${largest.map((payment) => paymentOf(words, payment))}
   ${askShop(words, brand)}
   <p class="scripted screen"><button type="button" class="plain" id="print">${say('print')}</button></p>
 </main>`,

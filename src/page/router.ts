@@ -25,7 +25,7 @@ import { createLinkUpdates } from './link-updates.js';
 import { openerOf, refererOf } from './opener.js';
 import { posterView } from './poster.js';
 import { qrCode } from './qr.js';
-import { receiptView } from './receipt.js';
+import { MOST_PAYMENTS, receiptView } from './receipt.js';
 import { showPage } from './show.js';
 import { createStreams, type Streams } from './streams.js';
 import { payFromTestAccount } from './test-payment.js';
@@ -105,7 +105,7 @@ function createViews(context: PageContext): Router {
     withLink(context, async (req, res, link) => {
       if (link.checkout?.status !== 'PAID') return sendUnknown(context, req, res);
       res.set(contentSecurityPolicy([shownLogo(link.brand)]));
-      send(res, 200, receiptView(frameOf(context, req), link, await paymentsOf(context, link, null)));
+      send(res, 200, receiptView(frameOf(context, req), link, await context.pages.paidBy(link.slug, MOST_PAYMENTS)));
     }),
   );
   return router;

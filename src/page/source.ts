@@ -31,6 +31,7 @@ export function createPageSource(deps: PageSourceDeps): PageSource {
   return {
     linkBySlug: linkBySlug(deps),
     checkoutBySlug: checkoutBySlug(deps),
+    paidBy: paidBy(deps),
   };
 }
 
@@ -143,6 +144,15 @@ const checkoutBySlug =
       },
       warnings: status === 'OPEN' ? await warningsOf(deps, wallet, checkout, visitor) : [],
     };
+  };
+
+const paidBy =
+  ({ checkouts, forAccount }: PageSourceDeps): PageSource['paidBy'] =>
+  async (slug, most) => {
+    const checkout = await checkouts.bySlug(slug);
+    if (!checkout) return { count: 0, largest: [] };
+    const { count, largest } = await forAccount(checkout.accountId).payments.countedOfCheckout(checkout, most);
+    return { count, largest: largest.flatMap((payment) => toPagePayment(payment) ?? []) };
   };
 
 /** What an amount of the currency asks for in the asset. */

@@ -83,6 +83,13 @@ export interface PageSource {
   /** @param visitor client address on whose behalf the ledger may be asked */
   linkBySlug(slug: string, visitor: string): Promise<PageLink | null>;
   checkoutBySlug(slug: string, visitor: string): Promise<PageLink | null>;
+  /** What paid a checkout: how many payments, and the `most` largest, newest first, so that small change hides nothing. */
+  paidBy(slug: string, most: number): Promise<PaidBy>;
+}
+
+export interface PaidBy {
+  count: number;
+  largest: PagePayment[];
 }
 
 /** A payment as far as a payer may know it. Amounts are canonical decimal text. */

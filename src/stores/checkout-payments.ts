@@ -14,6 +14,11 @@ const REFUNDED = { $toDecimal: { $ifNull: ['$refundedAmount', '0'] } };
 /** What was not sent back of a payment, as MongoDB works it out. */
 export const LEFT = { $subtract: [{ $toDecimal: '$amount' }, REFUNDED] };
 
+export interface CountedPayments {
+  count: number;
+  largest: PaymentDoc[];
+}
+
 export type PaidCheckout = Pick<CheckoutDoc, '_id' | 'accountId' | 'assetCode' | 'assetIssuer' | 'currency'>;
 
 export function createCheckoutPayments(collection: mongoose.mongo.Collection<PaymentDoc>) {
@@ -77,6 +82,24 @@ export function createCheckoutPayments(collection: mongoose.mongo.Collection<Pay
     /** Stroops that were sent back of all of them in its asset. */
     refunded: async (checkout: PaidCheckout): Promise<bigint> =>
       (await sumsOf(checkout, { stroops: REFUNDED })).stroops,
+
+    /** How many count for it, and the largest of them, newest first. */
+    async counted(
+      { _id: checkoutId, accountId }: Pick<CheckoutDoc, '_id' | 'accountId'>,
+      most: number,
+    ): Promise<CountedPayments> {
+      const largest = { n: most, sortBy: { size: -1, _id: 1 }, output: '$_id' };
+      const [found] = await collection
+        .aggregate<{ count: number; ids: string[] }>([
+          { $match: { checkoutId, accountId, status: { $in: ['UNDERPAID', 'COMPLETED'] } } },
+          { $project: { size: { $toDecimal: '$amount' } } },
+          { $group: { _id: null, count: { $sum: 1 }, ids: { $topN: largest } } },
+        ])
+        .toArray();
+      const { count, ids } = found ?? { count: 0, ids: [] };
+      const order = { createdAt: -1, _id: -1 } as const;
+      return { count, largest: await collection.find({ accountId, _id: { $in: ids } }, { sort: order }).toArray() };
+    },
 
     /** Those that count for these checkouts, of the ledgers that closed at `since` or later. */
     countedSince: (checkoutIds: readonly string[], since: Date, session: Session): Promise<PaymentDoc[]> =>

@@ -292,6 +292,9 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
       sumOfCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.sum({ ...checkout, accountId }, session),
       /** Stroops in its asset that were sent back of all payments of a checkout. */
       refundedOfCheckout: (checkout: PaidCheckout) => ofCheckouts.refunded({ ...checkout, accountId }),
+      /** Its payments that count, of which the largest are told. */
+      countedOfCheckout: (checkout: PaidCheckout, most: number) =>
+        ofCheckouts.counted({ ...checkout, accountId }, most),
       /** A merchant takes payments as they came. */
       complete: (ids: readonly string[], session: Session) => complete(accountId, ids, session),
       /** Counts and exact sums of payments, by group and asset. */

@@ -43,7 +43,7 @@ const reaches = (id: string, status: string) =>
     return checkout.status === status && checkout;
   }, `${id} is ${status}`);
 const pay = (memo: string, amount: string) => ledger.pay({ to: wallet.address, amount, memo });
-const paymentsOf = async (id: string) => (await service.api('GET', `/payments?checkoutId=${id}`)).data;
+const paymentsOf = async (id: string) => (await service.api('GET', `/payments?checkoutId=${id}&pageSize=100`)).data;
 const cameFor = (id: string, count: number) =>
   eventually(async () => {
     const found = await paymentsOf(id);
@@ -135,6 +135,31 @@ t.test('two parts in one transaction add up, and what comes after them in it is 
     event.data.payments.map(({ id }: any) => id),
     [first.id, second.id],
   );
+});
+
+t.test('the receipt shows what paid, however much dust came before and after it', async (t) => {
+  const checkout = await order();
+  const payer = await ledger.fund();
+  const dust = Operation.payment({ destination: wallet.address, asset: Asset.native(), amount: '0.0000001' });
+  const sprinkle = () =>
+    ledger.submit({
+      from: Keypair.fromSecret(payer.secret),
+      operations: Array.from({ length: 21 }, () => dust),
+      memo: Memo.text(checkout.memo),
+    });
+  await sprinkle();
+  await cameFor(checkout.id, 21);
+  await pay(checkout.memo, '49.9999');
+  await pay(checkout.memo, '0.0000979');
+  await reaches(checkout.id, 'PAID');
+  const [last, most] = await paymentsOf(checkout.id);
+  t.match([last, most], [{ status: 'COMPLETED' }, { amount: '49.9999', status: 'UNDERPAID' }]);
+  await sprinkle();
+  await cameFor(checkout.id, 44);
+  const receipt = await (await fetch(`${checkout.url}/receipt`)).text();
+  for (const { transactionHash } of [last, most]) t.match(receipt, transactionHash);
+  t.match(receipt, '23 payments');
+  t.match(receipt, 'The largest 8 payments');
 });
 
 t.test('nothing came: EXPIRED once, and only when the ledger was read beyond the end', async (t) => {

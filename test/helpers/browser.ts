@@ -185,6 +185,12 @@ export async function servePages(t: Test, links: PageLink[], deps: Partial<PageD
     pages: {
       linkBySlug: async (slug) => links.find((link) => link.slug === slug && !link.checkout) ?? null,
       checkoutBySlug: async (slug) => links.find((link) => link.slug === slug && link.checkout) ?? null,
+      paidBy: async (slug, most) => {
+        const paid = links.find((link) => link.slug === slug && link.checkout)!;
+        const all = await feed.since(paid.linkId, new Date(0));
+        const counted = all.filter(({ status }) => status !== 'REJECTED');
+        return { count: counted.length, largest: counted.slice(0, most) };
+      },
     },
     status: feed,
     testPayer: null,

@@ -183,6 +183,14 @@ export const ar: Texts = {
     many: 'أحدث {n} دفعة',
     other: 'أحدث {n} دفعة',
   },
+  largestPayments: {
+    zero: 'أكبر {n} دفعة',
+    one: 'أكبر دفعة',
+    two: 'أكبر دفعتين',
+    few: 'أكبر {n} دفعات',
+    many: 'أكبر {n} دفعة',
+    other: 'أكبر {n} دفعة',
+  },
 
   receipt: 'إيصال',
   poster: 'ملصق',

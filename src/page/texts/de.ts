@@ -168,6 +168,7 @@ export const de: Texts = {
   cancelBack: 'Abbrechen und zurück zum Shop',
   payments: { one: '{n} Zahlung', other: '{n} Zahlungen' },
   newestPayments: { one: 'Die neueste Zahlung', other: 'Die neuesten {n} Zahlungen' },
+  largestPayments: { one: 'Die größte Zahlung', other: 'Die größten {n} Zahlungen' },
 
   receipt: 'Beleg',
   poster: 'Plakat',

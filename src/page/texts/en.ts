@@ -168,6 +168,7 @@ export const en = {
   cancelBack: 'Cancel and go back to the shop',
   payments: { one: '{n} payment', other: '{n} payments' },
   newestPayments: { one: 'The newest payment', other: 'The newest {n} payments' },
+  largestPayments: { one: 'The largest payment', other: 'The largest {n} payments' },
 
   // Receipt and poster
   receipt: 'Receipt',

@@ -164,6 +164,7 @@ export const es: Texts = {
   cancelBack: 'Cancelar y volver a la tienda',
   payments: { one: '{n} pago', other: '{n} pagos' },
   newestPayments: { one: 'El pago más reciente', other: 'Los {n} pagos más recientes' },
+  largestPayments: { one: 'El pago más grande', other: 'Los {n} pagos más grandes' },
 
   receipt: 'Recibo',
   poster: 'Cartel',

@@ -164,6 +164,7 @@ export const fr: Texts = {
   cancelBack: 'Annuler et revenir à la boutique',
   payments: { one: '{n} paiement', other: '{n} paiements' },
   newestPayments: { one: 'Le paiement le plus récent', other: 'Les {n} paiements les plus récents' },
+  largestPayments: { one: 'Le paiement le plus important', other: 'Les {n} paiements les plus importants' },
 
   receipt: 'Reçu',
   poster: 'Affiche',

@@ -159,6 +159,7 @@ export const id: Texts = {
   cancelBack: 'Batalkan dan kembali ke toko',
   payments: { other: '{n} pembayaran' },
   newestPayments: { other: '{n} pembayaran terbaru' },
+  largestPayments: { other: '{n} pembayaran terbesar' },
 
   receipt: 'Bukti pembayaran',
   poster: 'Selebaran',

@@ -164,6 +164,7 @@ export const it: Texts = {
   cancelBack: 'Annulla e torna al negozio',
   payments: { one: '{n} pagamento', other: '{n} pagamenti' },
   newestPayments: { one: 'Il pagamento più recente', other: 'I {n} pagamenti più recenti' },
+  largestPayments: { one: 'Il pagamento più grande', other: 'I {n} pagamenti più grandi' },
 
   receipt: 'Ricevuta',
   poster: 'Locandina',

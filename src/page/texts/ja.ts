@@ -160,6 +160,7 @@ export const ja: Texts = {
   cancelBack: 'キャンセルしてショップに戻る',
   payments: { other: '{n} 件の支払い' },
   newestPayments: { other: '最新の {n} 件の支払い' },
+  largestPayments: { other: '金額の大きい {n} 件の支払い' },
 
   receipt: '領収書',
   poster: 'ポスター',

@@ -163,6 +163,7 @@ export const nl: Texts = {
   cancelBack: 'Annuleren en terug naar de winkel',
   payments: { one: '{n} betaling', other: '{n} betalingen' },
   newestPayments: { one: 'De nieuwste betaling', other: 'De nieuwste {n} betalingen' },
+  largestPayments: { one: 'De grootste betaling', other: 'De grootste {n} betalingen' },
 
   receipt: 'Betaalbewijs',
   poster: 'Affiche',

@@ -169,6 +169,12 @@ export const pl: Texts = {
     many: 'Najnowszych {n} płatności',
     other: 'Najnowsze {n} płatności',
   },
+  largestPayments: {
+    one: 'Największa płatność',
+    few: 'Największe {n} płatności',
+    many: 'Największych {n} płatności',
+    other: 'Największe {n} płatności',
+  },
 
   receipt: 'Potwierdzenie zapłaty',
   poster: 'Plakat',

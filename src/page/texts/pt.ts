@@ -162,6 +162,7 @@ export const pt: Texts = {
   cancelBack: 'Cancelar e voltar à loja',
   payments: { one: '{n} pagamento', other: '{n} pagamentos' },
   newestPayments: { one: 'O pagamento mais recente', other: 'Os {n} pagamentos mais recentes' },
+  largestPayments: { one: 'O maior pagamento', other: 'Os {n} maiores pagamentos' },
 
   receipt: 'Recibo',
   poster: 'Cartaz',

@@ -160,6 +160,7 @@ export const tr: Texts = {
   cancelBack: 'İptal et ve mağazaya dön',
   payments: { one: '{n} ödeme', other: '{n} ödeme' },
   newestPayments: { one: 'En yeni ödeme', other: 'En yeni {n} ödeme' },
+  largestPayments: { one: 'En büyük ödeme', other: 'En büyük {n} ödeme' },
 
   receipt: 'Ödeme belgesi',
   poster: 'Afiş',

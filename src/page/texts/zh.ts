@@ -152,6 +152,7 @@ export const zh: Texts = {
   cancelBack: '取消并返回商店',
   payments: { other: '{n} 笔付款' },
   newestPayments: { other: '最近的 {n} 笔付款' },
+  largestPayments: { other: '金额最大的 {n} 笔付款' },
 
   receipt: '收据',
   poster: '海报',
