@@ -31,6 +31,8 @@ export type Shown = Readonly<Record<string, Value | Secret | undefined>>;
 export const SYSTEM: Actor = { type: 'system', id: 'system', name: 'system' };
 export const CLI: Actor = { type: 'cli', id: 'cli', name: 'cli' };
 
+/** Who it is about leaves no trace that outlasts what was made. */
+const PERSONAL: ReadonlySet<string> = new Set(['customerEmail']);
 const MAX_CHANGES = 50;
 const MAX_CHARACTERS = 300;
 const MAX_ENTRIES = 30;
@@ -47,9 +49,9 @@ export function changesBetween(before: Shown | null, after: Shown | null): Chang
   return bounded(changes);
 }
 
-/** What was asked for, of something new: the fields of a valid body, those of objects with a dot. */
+/** What was asked for, of something new: the fields of a valid body, those of objects with a dot. Of a payer's address only that it was given. */
 export function changesAsked(body: Readonly<Record<string, unknown>>): Change[] {
-  return bounded(flat(body).map(([field, to]) => ({ field, from: null, to: cut(to) })));
+  return bounded(flat(body).map(([field, to]) => ({ field, from: null, to: PERSONAL.has(field) ? null : cut(to) })));
 }
 
 /** Fields that are given, those of objects as `object.field`. */

@@ -36,6 +36,13 @@ t.test('what was asked for', async (t) => {
   ]);
 });
 
+t.test('of a payer’s e-mail address only that there is one: activity stays longer than the order', async (t) => {
+  t.same(changesAsked({ name: 'Tee', customerEmail: 'ana@payer.example' }), [
+    { field: 'name', from: null, to: 'Tee' },
+    { field: 'customerEmail', from: null, to: null },
+  ]);
+});
+
 t.test('bounded, and it says so', async (t) => {
   const [cut] = changesAsked({ text: `${'x'.repeat(299)}😀${'y'.repeat(99)}` });
   t.equal(cut!.to, `${'x'.repeat(299)}… (400 characters)`, 'no half of a character');
