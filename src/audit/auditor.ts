@@ -7,13 +7,12 @@ import type { Clock, MonotonicClock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
 import type { Asker } from '../ledger/budget.js';
 import type { NetworkLedger, ServerTip } from '../ledger/network-ledger.js';
+import { whileHeld } from '../runtime/lease.js';
 import type { AuditDoc, AuditStore } from '../stores/audits.js';
 import type { LeaseStore } from '../stores/leases.js';
 import type { WalletStore } from '../stores/wallets.js';
 import type { AuditLedger, TakeTurn } from './turn.js';
 
-/** A lease is renewed so often while it lasts. */
-const RENEWALS = 3;
 /** Between two looks at who has the lease, and the most between two for something to do. */
 const LOOK_MS = 1000;
 /** Between two looks at what is due by itself. */
@@ -116,22 +115,14 @@ export function createAuditor(deps: AuditorDeps) {
 
   /** @returns how many turns were taken */
   async function runNetwork(network: Network, enough: AbortSignal, ended: AbortSignal): Promise<number> {
-    const lease = `audits:${network}`;
     const ledgerOf = ledgersOf(network, ended);
     const { lookMs, leaseMs } = paceOf(network);
+    const lease = { leases, name: `audits:${network}`, holder, ms: leaseMs, clock: monotonic, log };
     let turns = 0;
     while (!enough.aborted) {
-      const done = new AbortController();
-      if (await leases.hold(lease, holder, leaseMs)) {
-        const renewing = renew(lease, leaseMs, done.signal);
-        try {
-          turns += await workOffBoth({ network, ledgerOf, ended, lookMs }, enough);
-        } finally {
-          done.abort();
-          await renewing;
-          await leases.release(lease, holder).catch(() => undefined);
-        }
-      } else await monotonic.sleep(LOOK_MS, enough);
+      const taken = await whileHeld(lease, enough, (held) => workOffBoth({ network, ledgerOf, ended, lookMs }, held));
+      if (taken === null) await monotonic.sleep(LOOK_MS, enough);
+      else turns += taken;
     }
     return turns;
   }
@@ -175,14 +166,6 @@ export function createAuditor(deps: AuditorDeps) {
       }
     }
     return turns;
-  }
-
-  async function renew(lease: string, leaseMs: number, done: AbortSignal): Promise<void> {
-    while (!done.aborted) {
-      await monotonic.sleep(leaseMs / RENEWALS, done);
-      if (!done.aborted)
-        await leases.hold(lease, holder, leaseMs).catch((err: unknown) => log.warn({ err }, 'lease not renewed'));
-    }
   }
 
   return {

@@ -7,6 +7,8 @@ import type { Logger } from 'pino';
 import { predecessorOf } from '../../contracts/event-kinds.js';
 import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
 import { CounterConflict, numberEvents, planOpening } from '../domain/sequence.js';
+import { whileHeld } from '../runtime/lease.js';
+import { createLoop } from '../runtime/loop.js';
 import type { Database } from '../stores/database.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
 import type { EventCounterDoc, EventCounterStore } from '../stores/event-counters.js';
@@ -30,13 +32,12 @@ export interface SequencerDeps {
   deliveriesDue: () => void;
   /** Makes some deliveries of replays due. */
   replay?: () => Promise<ReplayRound>;
-  /** Measures the lease; simulations pass their own. */
+  /** Simulations pass their own. */
   monotonic?: MonotonicClock;
   /** Between two polls while nobody wakes the sequencer. Default 250. */
   pollMs?: number;
 }
 
-const LEASE = 'sequencer';
 const LEASE_MS = 5000;
 const RETRY_MS = 500;
 /** Between two looks for anything but new events, while there is nothing else: what a process that died left undone, and replays that another one began. */
@@ -50,20 +51,8 @@ export type Sequencer = ReturnType<typeof createSequencer>;
 
 export function createSequencer(deps: SequencerDeps) {
   const { leases, holder, clock, log, monotonic = monotonicClock, pollMs = 250 } = deps;
-  let heldUntilMs = Number.NEGATIVE_INFINITY;
-  let woken = false;
-  let nap: AbortController | null = null;
   let lastOpened = '';
   let lookAtAllMs = 0;
-
-  /** Renewed in time, so that most rounds ask nothing. */
-  async function holdsLease(): Promise<boolean> {
-    const nowMs = monotonic.nowMs();
-    if (nowMs < heldUntilMs - LEASE_MS / 2) return true;
-    const isHeld = await leases.hold(LEASE, holder, LEASE_MS);
-    heldUntilMs = isHeld ? nowMs + LEASE_MS : Number.NEGATIVE_INFINITY;
-    return isHeld;
-  }
 
   /** Numbers one batch of each account's events. @returns whether there were any */
   async function number(): Promise<boolean> {
@@ -107,39 +96,28 @@ export function createSequencer(deps: SequencerDeps) {
     return batch;
   }
 
-  async function rest(): Promise<void> {
-    if (woken) return;
-    nap = new AbortController();
-    await clock.sleep(pollMs, nap.signal);
-    nap = null;
-  }
-
-  const wake = () => {
-    woken = true;
-    nap?.abort();
+  const onError = (err: unknown): number => {
+    if (!(err instanceof CounterConflict)) log.error({ err }, 'events not numbered yet; trying again');
+    return RETRY_MS;
   };
+  const rounds = createLoop({
+    step: async (_signal, wasWoken) => ((await round(wasWoken || monotonic.nowMs() >= lookAtAllMs)) ? 0 : pollMs),
+    onError,
+    clock,
+  });
+  const lease = { leases, name: 'sequencer', holder, ms: LEASE_MS, clock, log };
 
   return {
     /** Looks for events now instead of at the next poll. */
-    wake,
+    wake: rounds.wake,
     round: () => round(),
     /** Runs until the signal aborts, then releases the lease. */
-    async run(signal: AbortSignal): Promise<void> {
-      signal.addEventListener('abort', wake, { once: true });
-      while (!signal.aborted) {
-        const all = woken || monotonic.nowMs() >= lookAtAllMs;
-        woken = false;
-        try {
-          const isBusy = (await holdsLease()) && (await round(all));
-          if (!isBusy && !signal.aborted) await rest();
-        } catch (err) {
-          if (!(err instanceof CounterConflict)) log.error({ err }, 'events not numbered yet; trying again');
-          await clock.sleep(RETRY_MS, signal);
-        }
-      }
-      signal.removeEventListener('abort', wake);
-      heldUntilMs = Number.NEGATIVE_INFINITY;
-      await leases.release(LEASE, holder).catch(() => undefined);
+    run: (signal: AbortSignal): Promise<void> => {
+      const step = async () => {
+        await whileHeld(lease, signal, rounds.run);
+        return pollMs;
+      };
+      return createLoop({ step, onError, clock }).run(signal);
     },
   };
 }

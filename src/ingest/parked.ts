@@ -8,6 +8,7 @@ import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
 import { parseRecord } from '../ledger/parse.js';
 import type { LedgerRecord } from '../ledger/records.js';
 import type { Recorder } from '../payments/recorder.js';
+import { createLoop } from '../runtime/loop.js';
 import type { DueRecord, ParkedRecordDoc, ParkedRecordStore } from '../stores/parked-records.js';
 import type { WalletStore } from '../stores/wallets.js';
 import { type Reading, readRecords } from './reading.js';
@@ -153,12 +154,6 @@ export function createParkedRetries(
   },
 ): ParkedRetries {
   const { network, ledger, parkedRecords, clock, log, eventsStored } = deps;
-  let nap: AbortController | null = null;
-  let isWoken = false;
-  const wake = () => {
-    isWoken = true;
-    nap?.abort();
-  };
 
   /** One server a try, each in its turn: a record may be had from another one only. */
   function sessionFor({ tries }: ParkedRecordDoc): LedgerSession {
@@ -205,29 +200,13 @@ export function createParkedRetries(
     return Math.max(SHORTEST_LOOK_MS, spentMs, Math.min(LONGEST_LOOK_MS, untilMs));
   }
 
-  async function rest(ms: number, signal: AbortSignal): Promise<void> {
-    if (isWoken || signal.aborted) return;
-    nap = new AbortController();
-    signal.addEventListener('abort', wake, { once: true });
-    await clock.sleep(ms, nap.signal);
-    signal.removeEventListener('abort', wake);
-    nap = null;
-  }
-
-  return {
-    round,
-    wake,
-    async run(signal) {
-      while (!signal.aborted) {
-        isWoken = false;
-        let waitMs = LONGEST_LOOK_MS;
-        try {
-          waitMs = await round(signal);
-        } catch (error) {
-          log.error({ network, err: error }, 'parked records could not be tried again');
-        }
-        await rest(waitMs, signal);
-      }
+  const rounds = createLoop({
+    step: round,
+    onError: (error) => {
+      log.error({ network, err: error }, 'parked records could not be tried again');
+      return LONGEST_LOOK_MS;
     },
-  };
+    clock,
+  });
+  return { round, wake: rounds.wake, run: rounds.run };
 }

@@ -6,6 +6,8 @@ import type { Clock, MonotonicClock } from '../clock.js';
 import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import { CursorConflict } from '../payments/recorder.js';
+import { whileHeld } from '../runtime/lease.js';
+import { createLoop } from '../runtime/loop.js';
 import type { LeaseStore } from '../stores/leases.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
 import type { ParkedRetries } from './parked.js';
@@ -13,6 +15,7 @@ import { createPollScheduler, type PollScheduler } from './poll-scheduler.js';
 import type { Watcher } from './watcher.js';
 
 const LEASE_MS = 5000;
+const RETRY_MS = 1000;
 const MAX_WAIT_MS = 10_000;
 const IDLE_ROUND_MS = 1000;
 
@@ -41,45 +44,26 @@ export interface WatchDeps {
 }
 
 /** Until the signal aborts. Never rejects. */
-export async function watch(deps: WatchDeps, signal: AbortSignal): Promise<void> {
-  const { network, leases, holder, clock } = deps;
-  const lease = `watch:${network}`;
-  while (!signal.aborted) {
-    try {
-      if (await leases.hold(lease, holder, LEASE_MS)) await holdAndWatch(deps, lease, signal);
-    } catch (error) {
-      deps.log.error({ network, err: error }, 'watching stopped and will start again');
-    }
-    await clock.sleep(1000, signal);
-  }
-  await leases.release(lease, holder).catch(() => undefined);
+export function watch(deps: WatchDeps, signal: AbortSignal): Promise<void> {
+  const { network, leases, holder, clock, log } = deps;
+  const lease = { leases, name: `watch:${network}`, holder, ms: LEASE_MS, clock, log };
+  const step = async () => {
+    await whileHeld(lease, signal, (held) => watchAndRetry(deps, held));
+    return RETRY_MS;
+  };
+  const onError = (err: unknown) => {
+    log.error({ network, err }, 'watching stopped and will start again');
+    return RETRY_MS;
+  };
+  return createLoop({ step, onError, clock }).run(signal);
 }
 
-/** Until the signal aborts or the lease is lost. */
-async function holdAndWatch(deps: WatchDeps, lease: string, signal: AbortSignal): Promise<void> {
-  const lost = new AbortController();
-  const ended = AbortSignal.any([signal, lost.signal]);
-  const renewing = renew(deps, lease, lost, ended);
-  const retrying = deps.retries.run(ended);
+async function watchAndRetry(deps: WatchDeps, held: AbortSignal): Promise<void> {
+  const retrying = deps.retries.run(held);
   try {
-    await watchRounds(deps, ended);
+    await watchRounds(deps, held);
   } finally {
-    lost.abort();
-    await renewing;
     await retrying;
-  }
-}
-
-async function renew(
-  { leases, holder, clock }: WatchDeps,
-  lease: string,
-  lost: AbortController,
-  ended: AbortSignal,
-): Promise<void> {
-  while (!ended.aborted) {
-    await clock.sleep(LEASE_MS / 3, ended);
-    if (ended.aborted) return;
-    if (!(await leases.hold(lease, holder, LEASE_MS).catch(() => false))) lost.abort();
   }
 }
 
@@ -92,7 +76,7 @@ interface WatchState {
   roundMs: number;
 }
 
-async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> {
+function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   const { network, clock, log, onPoll = () => undefined } = deps;
   const state: WatchState = {
     scheduler: deps.scheduler ?? createPollScheduler(deps),
@@ -100,20 +84,18 @@ async function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> 
     read: { ledger: 0, atMs: Number.NEGATIVE_INFINITY },
     roundMs: Number.NEGATIVE_INFINITY,
   };
-  while (!signal.aborted) {
-    let waitMs: number;
-    try {
-      waitMs = await poll(deps, state, signal);
-      if (state.failures > 0) log.info({ network }, 'the ledger can be read again');
-      state.failures = 0;
-      onPoll(null);
-    } catch (error) {
-      if (signal.aborted) return;
-      onPoll(error as Error);
-      waitMs = await noteFailure(deps, state, error);
-    }
-    await clock.sleep(waitMs, signal);
-  }
+  const step = async () => {
+    const waitMs = await poll(deps, state, signal);
+    if (state.failures > 0) log.info({ network }, 'the ledger can be read again');
+    state.failures = 0;
+    onPoll(null);
+    return waitMs;
+  };
+  const onError = (error: unknown) => {
+    onPoll(error as Error);
+    return noteFailure(deps, state, error);
+  };
+  return createLoop({ step, onError, clock }).run(signal);
 }
 
 /** Looks for the newest ledger and reads what is new. @returns milliseconds until the next poll */

@@ -9,6 +9,7 @@ import { Agenda, InMemoryNotificationChannel } from 'agenda';
 import type mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import { type Clock, monotonicClock, systemClock } from '../clock.js';
+import { every } from '../runtime/every.js';
 import { AGENDA_COLLECTION, type JobStore } from '../stores/jobs.js';
 import type { Job } from './run.js';
 
@@ -87,7 +88,11 @@ export async function startJobs(deps: {
       nameOf(job),
       async (document) => {
         const done = new AbortController();
-        const touching = keepTouching(document, done.signal);
+        const touching = every(TOUCH_EVERY_MS, () => document.touch(), {
+          clock: monotonicClock,
+          signal: done.signal,
+          onError: () => undefined,
+        });
         try {
           const { nextInMs, atOnce } = await runOnce(job);
           const inMs = atOnce ? 0 : nextInMs;
@@ -107,12 +112,11 @@ export async function startJobs(deps: {
 
   await schedule();
   await agenda.start();
-  const rescheduling = (async () => {
-    while (!ended.signal.aborted) {
-      await monotonicClock.sleep(RESCHEDULE_EVERY_MS, ended.signal);
-      if (!ended.signal.aborted) await schedule().catch((err) => log.warn({ err }, 'jobs not rescheduled'));
-    }
-  })();
+  const rescheduling = every(RESCHEDULE_EVERY_MS, schedule, {
+    clock: monotonicClock,
+    signal: ended.signal,
+    onError: (err) => log.warn({ err }, 'jobs not rescheduled'),
+  });
 
   return {
     async close() {
@@ -174,12 +178,5 @@ async function runAndRecord(
   } finally {
     over.abort();
     ended.removeEventListener('abort', end);
-  }
-}
-
-async function keepTouching(job: { touch(): Promise<unknown> }, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    await monotonicClock.sleep(TOUCH_EVERY_MS, signal);
-    if (!signal.aborted) await job.touch().catch(() => undefined);
   }
 }

@@ -3,6 +3,7 @@
 import type { Logger } from 'pino';
 import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
 import { judgeAttempt, type RetrySettings } from '../domain/retry.js';
+import { createLoop } from '../runtime/loop.js';
 import type { MailDoc, MailResult, MailStore } from '../stores/mails.js';
 import type { Render } from './render.js';
 import { ATTEMPT_MS, type SendResult, type Transport } from './transport.js';
@@ -81,18 +82,18 @@ export function createMailer(deps: MailerDeps) {
         const left = inFlight.get(accountId)! - 1;
         if (left > 0) inFlight.set(accountId, left);
         else inFlight.delete(accountId);
+        if (!isResting()) rounds.wake();
       });
     sending.add(sent);
   }
 
-  /** One e-mail of each account that has one due, beginning after the last that had its turn. @returns how many were begun */
+  /** One e-mail of each account that has one due, as far as there is room, beginning after the last that had its turn. @returns how many were begun */
   async function round(stop: AbortSignal): Promise<number> {
     const due = (await mails.dueAccounts(clock.now())).sort();
     const from = due.findIndex((accountId) => accountId > lastServed);
     let begun = 0;
     for (const accountId of from > 0 ? [...due.slice(from), ...due.slice(0, from)] : due) {
-      while (sending.size >= IN_FLIGHT && !stop.aborted) await rest(stop);
-      if (stop.aborted || isResting()) break;
+      if (sending.size >= IN_FLIGHT || stop.aborted || isResting()) break;
       if ((inFlight.get(accountId) ?? 0) >= IN_FLIGHT_OF_ACCOUNT) continue;
       lastServed = accountId;
       const mail = await mails.claim(accountId, clock.now(), { holder, leaseMs: LEASE_MS });
@@ -109,30 +110,24 @@ export function createMailer(deps: MailerDeps) {
     await deps.tellOfFailing();
   }
 
-  /** Until the next look, or until one that is in flight has ended. */
-  async function rest(stop: AbortSignal): Promise<void> {
-    const nap = new AbortController();
-    const end = () => nap.abort();
-    stop.addEventListener('abort', end, { once: true });
-    await Promise.race([clock.sleep(POLL_MS, nap.signal), ...(isResting() ? [] : sending)]);
-    end();
-    stop.removeEventListener('abort', end);
-  }
+  const rounds = createLoop({
+    async step(stop) {
+      await lookAtFailing();
+      return (await round(stop)) > 0 ? 0 : POLL_MS;
+    },
+    onError(err) {
+      log.error({ err }, 'e-mails not sent yet; trying again');
+      return WAIT_AFTER_FAULT_MS;
+    },
+    clock,
+  });
 
   return {
     /** Sends what is due until `enough` aborts. When the process ends it waits a while for what is in flight; else that goes on beside the next run.
      *  @returns how many attempts ended meanwhile */
     async run({ enough, ended }: Record<'enough' | 'ended', AbortSignal>): Promise<{ attempts: number }> {
       const before = attempts;
-      while (!enough.aborted) {
-        try {
-          await lookAtFailing();
-          if ((await round(enough)) === 0 && !enough.aborted) await rest(enough);
-        } catch (err) {
-          log.error({ err }, 'e-mails not sent yet; trying again');
-          await clock.sleep(WAIT_AFTER_FAULT_MS, enough);
-        }
-      }
+      await rounds.run(enough);
       const done = new AbortController();
       if (ended.aborted) await Promise.race([Promise.all(sending), monotonic.sleep(GRACE_MS, done.signal)]);
       done.abort();

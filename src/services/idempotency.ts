@@ -10,6 +10,7 @@ import type { Clock } from '../clock.js';
 import { AlreadyMade } from '../domain/already-made.js';
 import { ApiError, conflict } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
+import { every } from '../runtime/every.js';
 import type { ClaimDoc } from '../stores/idempotency.js';
 import type { ForAccount } from '../stores/index.js';
 import type { Caller } from './caller.js';
@@ -76,7 +77,7 @@ export function createIdempotency(deps: {
     const { _id, runner } = claim;
     const claims = forAccount(caller.accountId).idempotency;
     const done = new AbortController();
-    void prolong(claim, done.signal);
+    void keepProlonging(claim, done.signal);
     try {
       const run = () => execute({ ...caller, reservedId: (prefix) => `${prefix}_${claim.reservedSuffix}` });
       const answer = await run().catch((error: unknown) => {
@@ -100,15 +101,12 @@ export function createIdempotency(deps: {
     }
   }
 
-  async function prolong({ _id, accountId, runner }: ClaimDoc, signal: AbortSignal): Promise<void> {
-    for (;;) {
-      await clock.sleep(LEASE_MS / 3, signal);
-      if (signal.aborted) return;
-      await forAccount(accountId)
-        .idempotency.prolong(_id, runner, new Date(clock.nowMs() + LEASE_MS))
-        .catch((error: unknown) => log.warn({ err: error }, 'claim on an Idempotency-Key not prolonged'));
-    }
-  }
+  const keepProlonging = ({ _id, accountId, runner }: ClaimDoc, signal: AbortSignal): Promise<void> =>
+    every(
+      LEASE_MS / 3,
+      () => forAccount(accountId).idempotency.prolong(_id, runner, new Date(clock.nowMs() + LEASE_MS)),
+      { clock, signal, onError: (err) => log.warn({ err }, 'claim on an Idempotency-Key not prolonged') },
+    );
 
   return {
     /** Executes the request or replays its first answer, then without the secret that this showed.

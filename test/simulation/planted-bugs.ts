@@ -228,16 +228,16 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [[TURN, 'if (open.length === 0) return;', 'if (open.length >= 0) return;']],
   },
   {
-    guard: 'one process at a time watches (the lease)',
+    guard: 'one process at a time watches, numbers and audits (the lease)',
     changes: [
-      ['src/ingest/watch.ts', 'if (await leases.hold(lease, holder, LEASE_MS)) await', 'await'],
       [
-        'src/ingest/watch.ts',
-        'if (!(await leases.hold(lease, holder, LEASE_MS).catch(() => false))) lost.abort();',
-        '',
+        'src/runtime/lease.ts',
+        'if (!(await leases.hold(name, holder, ms))) return null;',
+        'await leases.hold(name, holder, ms);',
       ],
+      ['src/runtime/lease.ts', 'if (!(await leases.hold(name, holder, ms))) over.abort();', ''],
     ],
-    elsewhere: 'as it should be: the lease saves requests, what is stored once is held by position and key',
+    elsewhere: 'as it should be: leases save work, what is stored once is held by position and key',
   },
   // Hardships.
   {
