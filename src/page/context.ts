@@ -106,19 +106,27 @@ export function sinceOf({ clock }: PageContext, value: unknown): Date | null {
 }
 
 /** The link or checkout that the path names; null where there is none. */
-export async function linkOf({ pages, addressOf }: PageContext, req: Request): Promise<PageLink | null> {
+export const linkOf = (context: PageContext, req: Request): Promise<PageLink | null> =>
+  found(context, req, context.addressOf(req));
+
+async function found({ pages }: PageContext, req: Request, visitor: string | null): Promise<PageLink | null> {
   const slug = String(req.params.slug);
   const find = req.path.startsWith('/c/') ? pages.checkoutBySlug : pages.linkBySlug;
-  return SLUG.test(slug) ? find(slug, addressOf(req)) : null;
+  return SLUG.test(slug) ? find(slug, visitor) : null;
 }
+
+type Handle = (req: Request, res: Response, link: PageLink) => void | Promise<void>;
 
 /** Answers 404 unless the path names a link or checkout. */
 export const withLink =
-  (context: PageContext, handle: (req: Request, res: Response, link: PageLink) => void | Promise<void>) =>
+  (context: PageContext, handle: Handle, visitorOf: (req: Request) => string | null = context.addressOf) =>
   async (req: Request, res: Response): Promise<void> => {
-    const link = await linkOf(context, req);
+    const link = await found(context, req, visitorOf(req));
     return link ? handle(req, res, link) : sendUnknown(context, req, res);
   };
+
+/** The same for a code, which says nothing of the shop and warns of nothing. */
+export const withCode = (context: PageContext, handle: Handle) => withLink(context, handle, () => null);
 
 export const sendUnknown = (context: PageContext, req: Request, res: Response) =>
   send(res, 404, unknownView(frameOf(context, req)));

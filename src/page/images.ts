@@ -1,7 +1,7 @@
 /** QR codes of a link or checkout: one for the page itself, and two to embed elsewhere. */
 import express, { type Response, type Router } from 'express';
 import { qrPng, qrSvg } from '../resources/qr.js';
-import { type PageContext, sendUnknown, termsOf, uriOf, withLink, wordsFor } from './context.js';
+import { type PageContext, sendUnknown, termsOf, uriOf, withCode, wordsFor } from './context.js';
 import { embeddedAnywhere } from './headers.js';
 import { closedBecause } from './page-state.js';
 import { qrCode } from './qr.js';
@@ -13,7 +13,7 @@ export function createImages(context: PageContext): Router {
   const router = express.Router();
   router.get(
     ['/p/:slug/qr', '/c/:slug/qr'],
-    withLink(context, async (req, res, link) => {
+    withCode(context, async (req, res, link) => {
       const { entered, amount } = termsOf(wordsFor(req), link, req.query.amount);
       if (closedBecause(link) !== null || entered.state === 'wrong') return sendUnknown(context, req, res);
       res.type('svg').send((await qrCode(uriOf(context, link, amount))).text);
@@ -25,7 +25,7 @@ export function createImages(context: PageContext): Router {
   ] as const) {
     router.get(
       [`/p/:slug/${file}`, `/c/:slug/${file}`],
-      withLink(context, async (req, res, link) => {
+      withCode(context, async (req, res, link) => {
         res.set(embeddedAnywhere);
         if (closedBecause(link) !== null) return sendUnknown(context, req, res);
         const { entered, amount } = termsOf(wordsFor(req), link, req.query.amount);

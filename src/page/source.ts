@@ -54,15 +54,16 @@ async function warningsOf(
   { destinationCheck }: PageSourceDeps,
   { network, address }: WalletDoc,
   { assetCode: code, assetIssuer: issuer }: { assetCode: string; assetIssuer: string | null },
-  visitor: string,
+  visitor: string | null,
 ) {
+  if (visitor === null) return [];
   const state = await destinationCheck.to(network, address, { code, issuer }, visitor);
   return state === 'ready' ? [] : [state];
 }
 
-const brandOf = async ({ forAccount }: PageSourceDeps, accountId: string): Promise<Brand> => ({
+const brandOf = async ({ forAccount }: PageSourceDeps, accountId: string, visitor: string | null): Promise<Brand> => ({
   ...NO_BRAND,
-  ...(await forAccount(accountId).account.get())?.brand,
+  ...(visitor !== null && (await forAccount(accountId).account.get())?.brand),
 });
 
 const linkBySlug =
@@ -85,7 +86,7 @@ const linkBySlug =
       product: { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active },
       ...(currency && { priced: { currency, due: product.price, minAmount: product.minAmount, rate } }),
       wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
-      brand: await brandOf(deps, link.accountId),
+      brand: await brandOf(deps, link.accountId, visitor),
       warnings: await warningsOf(deps, wallet, product, visitor),
     };
   };
@@ -124,7 +125,7 @@ const checkoutBySlug =
       },
       ...(currency && { priced: { currency, due: remainingValue, minAmount: null, rate } }),
       wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
-      brand: await brandOf(deps, checkout.accountId),
+      brand: await brandOf(deps, checkout.accountId, visitor),
       checkout: {
         id: checkout._id,
         status,

@@ -80,9 +80,9 @@ export interface PageCheckout {
 }
 
 export interface PageSource {
-  /** @param visitor client address on whose behalf the ledger may be asked */
-  linkBySlug(slug: string, visitor: string): Promise<PageLink | null>;
-  checkoutBySlug(slug: string, visitor: string): Promise<PageLink | null>;
+  /** @param visitor client address on whose behalf the ledger may be asked; null for what shows neither the shop nor warnings, which are left out then */
+  linkBySlug(slug: string, visitor: string | null): Promise<PageLink | null>;
+  checkoutBySlug(slug: string, visitor: string | null): Promise<PageLink | null>;
   /** What paid a checkout: how many payments, and the `most` largest, newest first, so that small change hides nothing. */
   paidBy(slug: string, most: number): Promise<PaidBy>;
 }

@@ -10,7 +10,7 @@ import { shownImage } from '../../src/page/headers.js';
 import { html, trusted } from '../../src/page/html.js';
 import { openerOf } from '../../src/page/opener.js';
 import { pageStateOf } from '../../src/page/page-state.js';
-import { PAGE_MEMORY_MS, type PagePayment } from '../../src/page/types.js';
+import { PAGE_MEMORY_MS, type PageLink, type PagePayment } from '../../src/page/types.js';
 import { wordsOf } from '../../src/page/words.js';
 import { createMemoryFeed, ISSUER, pageCheckout, pageLink, servePages } from '../helpers/browser.js';
 import { eventually } from '../helpers/service.js';
@@ -309,6 +309,28 @@ t.test('a bad amount is a page with the reason beside the field, an unknown slug
     t.equal(response.status, 404, path.slice(0, 20));
     t.match(response.headers.get('content-type'), 'text/html');
     t.match(await response.text(), 'This payment page does not exist');
+  }
+});
+
+t.test('a code asks neither the ledger nor for the shop; the page does both', async (t) => {
+  const asked: (string | null)[] = [];
+  const find = (link: PageLink) => async (_slug: string, visitor: string | null) => {
+    asked.push(visitor);
+    return link;
+  };
+  const { url } = await servePages(t, [], {
+    pages: {
+      linkBySlug: find(pageLink('x')),
+      checkoutBySlug: find(pageCheckout('x')),
+      paidBy: async () => ({ count: 0, largest: [] }),
+    },
+    addressOf: () => '203.0.113.7',
+  });
+  for (const kind of ['p', 'c']) {
+    for (const file of ['qr', 'qr.svg', 'qr.png']) t.equal((await fetch(`${url}/${kind}/x/${file}`)).status, 200);
+    t.same(asked.splice(0), [null, null, null]);
+    t.equal((await fetch(`${url}/${kind}/x`)).status, 200);
+    t.same(asked.splice(0), ['203.0.113.7']);
   }
 });
 
