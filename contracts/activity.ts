@@ -17,7 +17,7 @@ const actorSchema = z
   .meta({
     id: 'Actor',
     description:
-      'A user, an API key, the command line of whoever runs the service (`cli`), or the service itself (`system`); by the name of that moment.',
+      "A user, an API key, the operator's command line (`cli`), or the service itself (`system`); by the name of that moment.",
   });
 
 const valueSchema = z
@@ -26,7 +26,7 @@ const valueSchema = z
 
 const changeSchema = z
   .object({ field: z.string(), from: valueSchema, to: valueSchema })
-  .meta({ id: 'Change', description: 'Of a secret both are null: only that it changed is kept.' });
+  .meta({ id: 'Change', description: 'Both are null for a secret: only the fact that it changed is kept.' });
 
 export const activitySchema = z
   .object({
@@ -37,9 +37,9 @@ export const activitySchema = z
       description: 'The `operationId`, such as `products_update`; of cli and system also what is no operation here.',
     }),
     subjectId: z.string().meta({ description: 'What was changed. Of a rate the pair.' }),
-    changes: z.array(changeSchema).meta({ description: 'Of what was made: what was asked for.' }),
+    changes: z.array(changeSchema).meta({ description: 'For a creation: what was asked for.' }),
     address: z.string().nullable().meta({
-      description: 'Of the client, as limits count it: IPv6 by its /64. Null for cli and system.',
+      description: 'Address of the client, as limits count it: IPv6 by its /64. Null for cli and system.',
     }),
   })
   .meta({ id: 'Activity', examples: [activityExample] });

@@ -16,7 +16,7 @@ export const auditAssetSchema = z
     movements: z.object({
       received: amount.meta({ description: 'Payments, path payments, merges, creations, transfers of contracts.' }),
       sent: amount.meta({ description: 'The same in the other direction.' }),
-      fees: amount.meta({ description: 'Of all transactions that the wallet paid for, failed ones too.' }),
+      fees: amount.meta({ description: 'Fees of all transactions that the wallet paid for, failed ones too.' }),
       traded: signedAmount.meta({ description: 'What offers of the wallet brought, less what they gave.' }),
       other: signedAmount.meta({ description: 'Claimable balances, liquidity pools, clawbacks.' }),
     }),
@@ -29,7 +29,7 @@ export const auditSchema = z
     walletId: idOf('wallet', 'wallet'),
     status: z.enum(AUDIT_STATUSES).meta({
       description:
-        'PROVEN: the movements explain every balance to the stroop. DIFFERENT: they do not, and `difference` says by how much. FAILED: nobody can tell, and `reason` says why.',
+        'PROVEN: the movements explain every balance to the stroop. DIFFERENT: they do not, and `difference` says by how much. FAILED: the audit came to no result, and `reason` says why.',
     }),
     reason: z.string().nullable().meta({ description: 'Why it FAILED.' }),
     fromLedger: z.int().nullable().meta({ description: 'Not included. Null until it is known.' }),

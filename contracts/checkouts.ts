@@ -56,7 +56,10 @@ export const checkoutSchema = z
       description:
         'Gets a receipt by e-mail once the checkout is PAID, if this service sends e-mail (`GET /account/notifications` says so).',
     }),
-    language: languageSchema.nullable().default(null).meta({ description: 'Of the receipt; null for English.' }),
+    language: languageSchema
+      .nullable()
+      .default(null)
+      .meta({ description: 'Language of the receipt; null for English.' }),
     name: z.string(),
     description: z.string().nullable(),
     assetCode: z.string().meta({ description: '`XLM` for the native asset.' }),
@@ -74,7 +77,12 @@ export const checkoutSchema = z
       description:
         'What is asked now for what remains. Null without a currency, without a fresh rate, once closed, and in events.',
     }),
-    quantity: z.int().nullable().meta({ description: 'Of a FIXED product: `amount` is its price times this.' }),
+    quantity: z
+      .int()
+      .nullable()
+      .meta({
+        description: 'How many of a FIXED product: `amount` is its price times this. Null for other checkouts.',
+      }),
     receivedAmount: amount.meta({ description: 'Payments in time and in the right asset. They add up.' }),
     receivedValue: amount.nullable().default(null).meta({ description: 'The same in the currency.' }),
     remainingAmount: amount.nullable().meta({
@@ -194,7 +202,7 @@ export const checkouts = {
         .min(1)
         .max(MAX_QUANTITY)
         .nullish()
-        .meta({ description: 'Of a FIXED product, 1 to 10,000; 1 when left out.' }),
+        .meta({ description: 'How many of a FIXED product, 1 to 10,000; 1 when left out.' }),
       amount: amountInput
         .optional()
         .meta({ description: 'Required for a CUSTOM product and without a product; refused for a FIXED product.' }),
@@ -215,7 +223,7 @@ export const checkouts = {
           'The payer’s address. Once the checkout is PAID it gets a receipt, unless this service sends no e-mail (`sending` of `GET /account/notifications`).',
         examples: ['ana@customer.example'],
       }),
-      language: languageSchema.nullish().meta({ description: 'Of the receipt; English when left out.' }),
+      language: languageSchema.nullish().meta({ description: 'Language of the receipt; English when left out.' }),
       successUrl: pageUrlInput.nullish().meta({
         description:
           'Where the page leads after payment: https, or http on localhost. `checkout=<id>` is added to its query. That is no proof of payment: ask the API, or wait for the webhook.',

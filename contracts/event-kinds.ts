@@ -15,7 +15,7 @@ interface EventKind<Data extends z.ZodType> {
   data: Data;
   /** The id of what the event is about. A subject has one event of a kind. */
   subject: (data: z.output<Data>) => string;
-  /** A subject may have several events of the kind: whoever publishes one says which `occurrence` it is. */
+  /** A subject may have several events of the kind: each is published with an `occurrence` that tells them apart. */
   repeats?: true;
   /** The kind about the same subject whose first attempt is over before one of this kind begins. */
   after?: 'payment.received';

@@ -56,8 +56,10 @@ export const productSchema = z
     assetCode: z.string().meta({ description: '`XLM` for the native asset.' }),
     assetIssuer: z.string().nullable().meta({ description: 'Null for the native asset.' }),
     priceType: priceTypeSchema,
-    price: amount.nullable().meta({ description: 'Of a FIXED product.' }),
-    minAmount: amount.nullable().meta({ description: 'Of a CUSTOM product.' }),
+    price: amount.nullable().meta({ description: 'Price of a FIXED product; null for CUSTOM.' }),
+    minAmount: amount
+      .nullable()
+      .meta({ description: 'Least amount of a CUSTOM product; null for none, and for FIXED.' }),
     currency: z
       .string()
       .nullable()

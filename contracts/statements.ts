@@ -18,7 +18,7 @@ const movementSchema = z
     }),
     amount: signedAmount,
     counterparty: z.string().nullable().meta({ description: 'The other party, where there is one.' }),
-    memo: z.string().nullable().meta({ description: 'Of the transaction.' }),
+    memo: z.string().nullable().meta({ description: 'Memo of the transaction.' }),
     paymentId: idOf('pay', 'payment').nullable().meta({ description: 'The payment that was recorded of it.' }),
     value: valueSchema.nullable().default(null).meta({ description: 'What that payment counted for in a currency.' }),
   })

@@ -83,7 +83,7 @@ const walletAssetSchema = z
   })
   .meta({ id: 'WalletAsset' });
 
-/** A wallet that nobody would watch. */
+/** Faults of a wallet: its network is not watched. */
 export const walletFieldErrors = (
   { network }: RawBody,
   { networks }: Pick<ValidationContext, 'networks'>,
@@ -179,7 +179,7 @@ export const wallets = {
     effect: 'reads',
     summary: 'Ledgers that a wallet missed',
     description:
-      'Newest first, mended ones too. A gap that goes on where an open one ends makes that one longer, without another event. A gap of a test network that began anew cannot be mended.',
+      'Newest first, mended ones too. A gap that goes on where an open one ends makes that one longer, without another event. A gap from before a reset of a test network cannot be mended.',
     tag,
     params,
     query: pageQuery,

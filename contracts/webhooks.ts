@@ -42,11 +42,13 @@ const healthSchema = z
     delivered24h: z.int().meta({ description: 'Deliveries that ended as DELIVERED in the last 24 h.' }),
     failed24h: z.int().meta({ description: 'Deliveries that ended as FAILED in the last 24 h.' }),
     lastDeliveredAt: timestamp.nullable(),
-    lastFailureAt: timestamp.nullable().meta({ description: 'Of the last attempt that failed.' }),
+    lastFailureAt: timestamp.nullable().meta({ description: 'Time of the last attempt that failed.' }),
     lastError: z.string().nullable().meta({ description: 'Why that attempt failed.' }),
     latencyMs: z
       .object({ p50: z.int().nullable(), p95: z.int().nullable() })
-      .meta({ description: 'Of the latest 200 attempts that delivered in the last 24 h; null without any.' }),
+      .meta({
+        description: 'Measured over the latest 200 attempts that delivered in the last 24 h; null without any.',
+      }),
   })
   .meta({ id: 'WebhookHealth' });
 
@@ -57,7 +59,7 @@ const replayFields = {
     .enum(['FAILED', 'ALL'])
     .default('FAILED')
     .meta({ description: 'FAILED: deliveries that were given up, again. ALL: a new delivery of every event.' }),
-  types: z.array(eventTypeSchema).min(1).max(20).optional().meta({ description: 'Of these kinds only.' }),
+  types: z.array(eventTypeSchema).min(1).max(20).optional().meta({ description: 'Only events of these kinds.' }),
 };
 
 const webhookFields = {

@@ -21,7 +21,7 @@ const CARRIED = new Set([
 export function canCarry(license: unknown): boolean {
   if (typeof license !== 'string') return false;
   const bare = license.replace(/^\((.*)\)$/, '$1');
-  // With brackets inside somebody has to look.
+  // A licence expression with nested brackets needs a human.
   if (/[()]/.test(bare)) return false;
   return bare.split(' OR ').some((choice) => choice.split(' AND ').every((name) => CARRIED.has(name.trim())));
 }

@@ -54,7 +54,7 @@ function build(): boolean {
   return spawnSync('npm', ['run', '--silent', 'build'], options).status === 0;
 }
 
-/** tap builds itself anew without the plugins that .taprc leaves out, but goes on with their loaders in that run: ts-node would read every module. */
+/** tap rebuilds itself without the plugins that .taprc leaves out, but goes on with their loaders in that run: ts-node would read every module. */
 function buildTap(): void {
   const tapFile = join(root, 'node_modules/@tapjs/test/test-built/dist/esm/index.js');
   if (!readFileSync(tapFile, 'utf8').includes('@tapjs/typescript')) return;

@@ -18,11 +18,11 @@ const MS = Number(process.env.BENCH_MS ?? 2000);
 const ROUNDS = Number(process.env.BENCH_API_ROUNDS ?? 5);
 /** As many as a busy shop's servers keep open. */
 const CONNECTIONS = 32;
-/** Of a core, for each of two processes beside one. */
+/** Share of a core that each of two processes gets. */
 const SHARE = Number(process.env.BENCH_CPU_SHARE ?? 0.25);
 /** Requests are about one of them each, picked at random: what asks for the same document over and over is easy to answer. */
 const PRODUCTS = 1000;
-/** Whose products those are where it is not all of one. */
+/** Owners of the products, in runs with several accounts. */
 const ACCOUNTS = 8;
 
 async function load(plan: LoadPlan): Promise<number> {

@@ -6,7 +6,7 @@ export interface Closed {
   sequence: number;
   /** When it became visible, ms since the epoch. */
   atMs: number;
-  /** Of the first transaction in it that pays an address of ours; null when there is none. */
+  /** Hash of its first transaction that pays an address of ours; null when there is none. */
   hash: string | null;
 }
 

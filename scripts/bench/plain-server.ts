@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noExplicitAny: written as one writes such a server in a hurry.
-/** What somebody would write by hand with Express and the driver: one read and one insert with majority write concern, the same answers, the key looked up for each request. */
+/** The baseline, written by hand with Express and the driver: one read and one insert with majority write concern, the same answers, the key looked up for each request. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import express, { type NextFunction, type Request, type Response } from 'express';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 export interface Row {
   name: string;
   values: Readonly<Record<string, number | string>>;
-  /** Of what `aim` speaks of; null for what is only told. */
+  /** The ratio that `aim` limits; null where there is no aim. */
   ratio: number | null;
 }
 

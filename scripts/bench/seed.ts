@@ -335,7 +335,7 @@ async function insertLong<Doc extends { _id: string }>(
   await db.collection('countSegments').insertMany(countSegments as never[]);
 }
 
-/** An index is built at the end at a fraction of what it costs to keep it meanwhile. */
+/** Building an index at the end costs a fraction of maintaining it during the inserts. */
 export async function withoutIndexes(collection: mongo.Collection, fill: () => Promise<unknown>): Promise<void> {
   const indexes = (await collection.indexes()).filter((index) => index.name !== '_id_');
   await collection.dropIndexes();

@@ -15,7 +15,7 @@ export interface Plan {
   spreadMs: number;
   /** There and back. */
   wayMs: number;
-  /** In each ledger: to addresses that nobody watches, and to one of `addresses`, with `memo`. */
+  /** Payments in each ledger: to unwatched addresses, and to one of `addresses`, with `memo`. */
   noise: number;
   addresses: string[];
   memo: string;

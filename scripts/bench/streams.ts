@@ -14,7 +14,7 @@ const ACCOUNTS = Number(process.env.BENCH_STREAM_ACCOUNTS ?? 100);
 const IDLE_MS = Number(process.env.BENCH_IDLE_MS ?? 30_000);
 const SETTLE_MS = 5000;
 const OPEN_AT_ONCE = 50;
-/** Of Linux, for what /proc counts in. */
+/** Clock ticks a second, in which Linux counts CPU time in /proc. */
 const TICK_MS = 10;
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -122,7 +122,7 @@ export async function streams(): Promise<Section> {
       {
         name: 'CPU while nothing happens',
         values: { ours: percent(ours.share), bare: percent(bare.share), unit: '% of a core' },
-        // Of the bare one it may be less than what can be seen.
+        // The bare server may use less than one tick.
         ratio: null,
       },
       {

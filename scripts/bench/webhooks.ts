@@ -25,7 +25,7 @@ const DELIVERIES = Number(process.env.BENCH_DELIVERIES ?? 10_000);
 const ROUNDS = Number(process.env.BENCH_WEBHOOK_ROUNDS ?? 3);
 /** In flight at once, in each way of sending: what the service allows one endpoint. */
 const AT_ONCE = 32;
-/** Of a core for each sender where MongoDB and the endpoint shall have all they ask for, as on cores of their own. */
+/** Share of a core for each sender, so that MongoDB and the endpoint have all they need, as on cores of their own. */
 const SHARE = Number(process.env.BENCH_CPU_SHARE ?? 0.4);
 const SECRETS_KEY = Buffer.alloc(32, 7);
 
@@ -48,7 +48,7 @@ async function startEndpoint(scope: Scope) {
     url: `https://127.0.0.1:${port}/hook`,
     ca: authority.cert,
     pid: child.pid!,
-    /** Resolves, once it counts anew, with a promise of so many requests. */
+    /** Resolves when the count was reset, with a promise of so many requests. */
     async expect(count: number) {
       child.send(count);
       await once(child, 'message');

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { parseCookie, stringifySetCookie } from 'cookie';
 
 export interface SessionCookie {
-  /** Of the request's session; `''` without one. */
+  /** Token of the request's session; `''` without one. */
   read(req: IncomingMessage): string;
   /** The `Set-Cookie` that keeps the token. */
   set(token: string): string;
@@ -15,7 +15,7 @@ export interface SessionCookie {
 export function createSessionCookie(publicUrl: string, lifetimeMs: number): SessionCookie {
   const { protocol, pathname } = new URL(publicUrl);
   const isSecure = protocol === 'https:';
-  // Browsers take this prefix only together with Secure, so that nobody on plain http can set the cookie of an https service.
+  // Browsers take this prefix only together with Secure, so that plain http cannot set the cookie of an https service.
   const name = isSecure ? '__Secure-dashboard' : 'dashboard';
   const path = `${pathname.replace(/\/+$/, '')}/dashboard`;
   const attributes = { path, httpOnly: true, sameSite: 'strict', secure: isSecure } as const;

@@ -1,4 +1,4 @@
-/** The dashboard over HTTP: the application's files, its session, and the API's procedures for whoever has one. */
+/** The dashboard over HTTP: the application's files, its session, and the API's procedures for requests with a session. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
 import { contract } from '../../contracts/index.js';
@@ -28,7 +28,7 @@ export interface DashboardDeps {
   publicUrl: string;
   networks: readonly Network[];
   account: Pick<Services['account'], 'get'>;
-  /** Serves the procedures to whoever `callerOf` lets in. */
+  /** Serves the procedures to the callers that `callerOf` lets in. */
   trpc: (callerOf: CallerOf) => (req: IncomingMessage, res: ServerResponse, requestId: string) => Promise<unknown>;
   /** Serves REST to them: files to download have no procedure. */
   rest: (callerOf: CallerOf) => (req: IncomingMessage, res: ServerResponse, requestId: string) => Promise<unknown>;
@@ -145,7 +145,7 @@ function createFileRouter({ publicUrl, fileLimit, addressOf }: DashboardDeps): R
   return router;
 }
 
-/** Who calls, by the session's cookie. */
+/** The caller, by the session's cookie. */
 function createCallerOf(
   { sessions, accountLimit, strangerLimit, addressOf }: DashboardDeps,
   { cookie, isForeign }: { cookie: SessionCookie; isForeign: (req: IncomingMessage) => boolean },

@@ -60,7 +60,7 @@ const MOST_AHEAD_MS = 90_000;
 /** The bound, in milliseconds; null when it is not to be believed. */
 export const likelyBound = (aheadMs: number): number | null => (aheadMs <= MOST_AHEAD_MS ? aheadMs : null);
 
-/** At most so far is the clock ahead, from single answers of sources: no newer ledger had closed then, nor one in the future. */
+/** Upper bound of the host clock's lead, from single answers of sources: no newer ledger had closed then, nor one in the future. */
 export interface ClockBound {
   /** @param steadyMs of the monotonic clock. Default: the clock is never set */
   saw(newest: Pick<Newest, 'latestClosedAt' | 'isBehind'>, nowMs: number, steadyMs?: number): void;

@@ -99,7 +99,7 @@ const feedFrom = ({ knownCloses, network, clock }: ModeDeps, fromLedger: number)
   };
 };
 
-/** Moves the own cursors of addresses that the feed covers to where it has come. */
+/** Moves the cursors of addresses that the feed covers to the feed's. */
 async function detach({ cursors, network }: ModeDeps, addresses: readonly string[], feed: CursorDoc): Promise<void> {
   const { cursor, ledger, closedAt, readAt, shownLedger, shownClosedAt } = feed;
   for (let from = 0; from < addresses.length; from += BATCH) {
@@ -142,7 +142,7 @@ async function fastForward(
   const addresses = await wallets.watchedAddresses(network, { limit: Math.ceil(pagesLeft) });
   if (addresses.length >= pagesLeft) return false;
   const started = feedFrom(deps, tip.latestLedger);
-  // First: as long as the feed stands where it was, it covers them still.
+  // Detach first: the feed covers the addresses only as long as its cursor stays.
   await detach(deps, addresses, feed);
   await cursors.save([started]);
   log.info(

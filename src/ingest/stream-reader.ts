@@ -125,7 +125,7 @@ async function readPage(deps: StreamReaderDeps, { session, tip }: ReadOptions, f
   if (page.gone || (await wasCut(session, tip, from)))
     throw new LedgerUnavailable('it no longer has what comes next', GONE_RETRY_MS);
   const { address: historyOf, shownClosedAt: closedFrom } = from;
-  // What one record lacks must not keep the others waiting.
+  // One incomplete record must not block the others.
   const leavesBehind = deps.isStuck(from) ? 'everything' : 'one_by_one';
   const { network, clock } = deps;
   const reading = await readRecords(
@@ -200,7 +200,7 @@ async function store(deps: StreamReaderDeps, from: CursorDoc, pages: readonly Pa
   return true;
 }
 
-/** What a server has that does not say how far it is; null while the network's pace is unknown. */
+/** The least ledger that a server has which does not say how far it is; null while the network's pace is unknown. */
 function leastShown({ knownCloses }: StreamReaderDeps, { latestLedger }: LedgerTip): number | null {
   const pace = knownCloses.pace();
   return pace && latestLedger - Math.max(FARTHEST_BEHIND_LEDGERS, Math.ceil(FARTHEST_BEHIND_MS / pace));

@@ -32,7 +32,7 @@ export type { WatcherMetrics } from './stream-reader.js';
 
 const PAGE_LIMIT = 200;
 const READ_ONE_BY_ONE = 2;
-/** After so many failures at one place a page is read without what its records lack. */
+/** After so many failures at one cursor, records that lack something are parked. */
 const STUCK_AFTER = 3;
 
 export interface WatcherDeps {
@@ -62,7 +62,7 @@ export interface WatcherDeps {
   host?: string;
 }
 
-/** What all streams of a round have in common. */
+/** Shared by all streams of a round. */
 interface Round extends Omit<ReadOptions, 'role'> {
   histories: Histories;
   /** Null while addresses are read one by one. */
@@ -211,7 +211,7 @@ async function readStreams(watching: Watching, round: Round, streams: readonly C
     }
   }
   if (errors.length > 0 && errors.length + waiting === streams.length) throw errors[0];
-  // Anything but an unavailable ledger (MongoDB, a bug, a CursorConflict) ends the round, now that the other streams have been read.
+  // Other errors than an unavailable ledger end the round, once the other streams have been read.
   for (const error of errors) if (!(error instanceof LedgerUnavailable)) throw error;
   const isFree = waiting === 0 && errors.length === 0 && streams.length > 0;
   if (isFree && (await networkStates.byNetwork(network))?.gapWaitsSince) await gaps.endWait();
@@ -243,11 +243,11 @@ async function keepState(
   const { clock, host, clockCheck, networkStates, network, resets } = watching;
   const { latestLedger, latestClosedAt, version, protocol } = tip;
   const answered = { seenAt: clock.now(), trouble: null };
-  // A server that lags must not take the newest known ledger back.
+  // A lagging server must not lower the newest known ledger.
   const isNew = !state || latestLedger > state.latestLedger || latestClosedAt > state.latestClosedAt;
   const clockHost = host ?? null;
   const warning = sourceWarning(version);
-  // What another machine measured says nothing of this one's clock.
+  // Another machine's measure does not apply to this clock.
   const measuredMs = state?.clockHost === clockHost ? state?.clockAheadMs : null;
   const clockAheadMs = clockCheck.aheadMs() ?? measuredMs ?? null;
   warnOnce(watching, warning, session.server);

@@ -133,7 +133,7 @@ export async function createCloser({ store, queue, past, faults, network, clock,
       nextMs = isJustBefore ? nextMs + closeMs : (Math.floor(nowMs / closeMs) + 1) * closeMs;
       await clock.sleep(nextMs - nowMs, signal);
       if (signal.aborted) return;
-      // Woken late, or the clock was set meanwhile: a ledger does not close before what happened in it.
+      // Woken late, or the clock was set: a ledger does not close before what happened in it.
       if (clock.nowMs() - nextMs >= closeMs) nextMs = clock.nowMs();
       await inTurn(() => closeAt(nextMs)).catch((error: unknown) => {
         if (!signal.aborted) log.error({ err: error }, 'a ledger could not be closed');
@@ -145,7 +145,7 @@ export async function createCloser({ store, queue, past, faults, network, clock,
     head: () => head,
     isClosing: () => state === 'closing',
 
-    /** Takes the right to close ledgers from whoever had it. Other processes on this database find the ledger at `url`. */
+    /** Takes the right to close ledgers from its owner. Other processes on this database find the ledger at `url`. */
     claim: (url: string) => inTurn(() => claim(url)),
     /** Called when another process has taken the ledger over. */
     whenLost(callback: () => void): void {

@@ -21,7 +21,7 @@ export interface ContractCall {
   arguments: xdr.ScVal[];
   /** What stands for what among the arguments. */
   patches: Patch[];
-  /** Who pays the fee; a G address. */
+  /** Payer of the fee; a G address. */
   source: string;
   /** Makes the transaction unlike all others. */
   sequence: bigint;
@@ -67,7 +67,7 @@ const muxed = (address: string, id: string): string =>
     ? muxedContract({ contract: address, id })
     : new MuxedAccount(new Account(address, '0'), id).accountId();
 
-/** A contract of nobody's, the same for the same name. */
+/** An unowned contract, the same for the same name. */
 export const madeUpContract = (name: string): string =>
   StrKey.encodeContract(createHash('sha256').update(`made-up contract ${name}`).digest());
 

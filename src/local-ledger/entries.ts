@@ -17,7 +17,7 @@ export interface Signer {
   /** G… or X… (a hash whose preimage signs). */
   key: string;
   weight: number;
-  /** Who pays its reserve, if not the account. */
+  /** The sponsor that pays its reserve, if not the account. */
   sponsor?: string | null;
 }
 
@@ -46,7 +46,7 @@ export interface AccountEntry {
   sponsoring?: number;
   sponsored?: number;
   sponsor?: string | null;
-  /** Of its lumens. Absent means none. */
+  /** Liabilities of its lumens. Absent means none. */
   liabilities?: Liabilities;
   modified: { ledger: number; time: number };
 }
@@ -79,7 +79,7 @@ export interface DataEntry {
 export interface ClaimableBalanceEntry {
   _id: string;
   kind: 'claimable_balance';
-  /** Nobody owns it: this is its own id, in hexadecimal. */
+  /** It has no owner: this is its own id, in hexadecimal. */
   owner: string;
   asset: LedgerAsset;
   amount: bigint;
@@ -93,16 +93,16 @@ export interface ClaimableBalanceEntry {
 export interface OfferEntry {
   _id: string;
   kind: 'offer';
-  /** Who sells. */
+  /** The seller. */
   owner: string;
   offerId: bigint;
   selling: LedgerAsset;
   buying: LedgerAsset;
   /** Both assets by name (see `bookName`): the list of offers that it stands in. */
   book: string;
-  /** Of what is sold. */
+  /** Amount of the asset that is sold. */
   amount: bigint;
-  /** Of one unit sold, in units bought. */
+  /** Price of one unit sold, in units bought. */
   price: Price;
   /** Does not take an offer at its own price. */
   isPassive: boolean;

@@ -43,7 +43,7 @@ export interface InnerTransaction {
 export interface Envelope {
   /** Base64, as submitted. */
   xdr: string;
-  /** Of the fee bump where there is one, else of the transaction itself. */
+  /** Hash of the fee bump where there is one, else of the transaction itself. */
   hash: Buffer;
   inner: InnerTransaction;
   feeBump: { source: Party; fee: bigint; signatures: Signature[] } | null;

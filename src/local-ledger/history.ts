@@ -79,7 +79,7 @@ function boundsOf(
 
 const sorting = ({ order }: Range) => ({ _id: order === 'asc' ? (1 as const) : (-1 as const) });
 
-/** A list of one transaction or ledger hides nothing: whoever names it knows of it. */
+/** A list of one transaction or ledger hides nothing: the request names it. */
 function hiddenFrom(faults: Faults, { account, party, transaction, ledger, list }: OperationFilter): bigint[] {
   if (transaction !== undefined || ledger !== undefined) return [];
   return [...faults.hidden((account ?? party) === undefined ? 'feed' : 'accounts', list)];

@@ -54,7 +54,7 @@ export interface Forgery {
   toMuxedId: string | null;
 }
 
-/** The contract call of somebody who emits a transfer that never was: `source` pays its fee. */
+/** A contract call that emits a transfer that never was: `source` pays its fee. */
 export function forgedEvent(
   wanted: {
     to: string;

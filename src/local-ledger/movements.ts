@@ -7,7 +7,7 @@ export type Movement =
       /** G… or B… (a claimable balance); the issuer's side makes it a mint or a burn. */
       from: string;
       to: string;
-      /** Of a muxed destination, decimal. */
+      /** Id of a muxed destination, decimal. */
       toMuxedId: string | null;
       asset: LedgerAsset;
       amount: bigint;

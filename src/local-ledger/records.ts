@@ -16,7 +16,7 @@ export interface TransactionDocument {
   _id: bigint;
   ledger: number;
   hash: string;
-  /** Of the transaction inside a fee bump. */
+  /** Hash of the transaction inside a fee bump. */
   innerHash: string | null;
   accounts: string[];
   successful: boolean;
@@ -34,7 +34,7 @@ export interface OperationDocument {
   _id: bigint;
   transaction: bigint;
   accounts: string[];
-  /** Who sold by an offer that it took: only their effects and transactions show it. */
+  /** Sellers of the offers that it took: only their effects and transactions show it. */
   traders?: string[];
   successful: boolean;
   isPayment: boolean;

@@ -101,7 +101,7 @@ export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
   /** The ledger of another process that is alive, though this one got its port. */
   async function livingOwner(mine: string): Promise<string | null> {
     const owner = await local.ledger.liveOwner(Math.max(STALE_MS, 3 * closeMs));
-    // This process has the port, so whoever served on it is gone.
+    // This process has the port, so the server that had it is gone.
     if (owner === null || owner.url === '') return null;
     if (owner.host !== hostname()) return owner.url;
     if (owner.url === mine) return null;

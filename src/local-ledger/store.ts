@@ -30,7 +30,7 @@ export interface Head {
   atMs: number;
   /** The span of the newest ledger, which is not among the archived ones yet. */
   tail: Span;
-  /** Who holds the newest fence may close; each owner takes a higher one. */
+  /** The holder of the newest fence may close; each owner takes a higher one. */
   fence: number;
   owner: Owner | null;
   isResetting: boolean;

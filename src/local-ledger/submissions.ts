@@ -17,7 +17,7 @@ export type Submission =
 export function createSubmissions(deps: { store: Store; queue: Queue; clock: Clock; head(): Head }) {
   const { store, queue, clock, head } = deps;
 
-  /** Reads again if a ledger closed meanwhile: accounts and queue must be of the same ledger, or a sequence number is lost between them. */
+  /** Reads again if a ledger has closed since: accounts and queue must be of the same ledger, or a sequence number is lost between them. */
   async function accountsOf(ids: string[]): Promise<Map<string, AccountEntry>> {
     const before = head();
     const found = await store.entries.find({ _id: { $in: ids.map(accountKey) } }).toArray();

@@ -19,7 +19,7 @@ export interface SendResult {
   error: string | null;
   /** The server has refused this recipient or this e-mail, for good. */
   isRefused: boolean;
-  /** The server itself is not there, or lets nobody in. */
+  /** The server does not answer, or refuses the login. */
   isAway: boolean;
   /** For the operator's log. */
   cause?: unknown;
@@ -29,7 +29,7 @@ export type Transport = ReturnType<typeof createMailTransport>;
 
 const CONNECT_MS = 10_000;
 const SILENCE_MS = 30_000;
-/** Of a whole attempt; the lease lasts longer. */
+/** Time limit of a whole attempt; the lease lasts longer. */
 export const ATTEMPT_MS = 60_000;
 
 export function createMailTransport(settings: MailSettings) {

@@ -63,71 +63,14 @@ export interface RateBookDeps {
 }
 
 export function createRateBook(deps: RateBookDeps) {
-  const { rateSamples, ownRates, accounts, clock, lockMs, maxAgeMs } = deps;
-
-  /** Null where the pair was never sampled, and the account set none. */
-  async function current(accountId: string, pair: Pair): Promise<CurrentRate | null> {
-    const now = clock.now();
-    const ahead = (from: Date) => new Date(from.getTime() + lockMs);
-    const [own, sample, markup] = await Promise.all([
-      ownRates.newest(accountId, pairKey(pair)),
-      rateSamples.newest(pairKey(pair)),
-      accounts.markupOf(accountId),
-    ]);
-    if (own?.rate && (own.until === null || own.until > now)) {
-      const shown = { rate: parseRate(own.rate)!, at: own.at, source: OWN_SOURCE };
-      return { ...shown, stale: false, validUntil: ahead(now) };
-    }
-    const rate = sample && lowerRate(parseRate(sample.rate)!, percentOf(markup));
-    if (!rate) return null;
-    const stale = now.getTime() - sample.at.getTime() > maxAgeMs;
-    return { rate, at: sample.at, source: sample.source, stale, validUntil: ahead(sample.at) };
-  }
-
-  /** The samples of a pair are read once for all accounts. Payments that are far apart in time do not have read what lies between them. */
-  async function histories(asked: readonly RatesAsked[], session: Session): Promise<(of: RatesAsked) => WorthHistory> {
-    const samples = await readOnce(
-      asked,
-      ({ pair }) => pairKey(pair),
-      (each, span) => rateSamples.held(pairKey(each.pair), span, session),
-    );
-    const own = await readOnce(asked, keyOf, ({ accountId, pair }, span) =>
-      ownRates.held({ accountId, pair: pairKey(pair) }, span, session),
-    );
-    const sampled = new Map([...samples].map(([key, docs]) => [key, docs.map(toSample)]));
-    const set = new Map([...own].map(([key, docs]) => [key, docs.map(toOwn)]));
-    return (each) => {
-      const history = { samples: sampled.get(pairKey(each.pair)), own: set.get(keyOf(each)) };
-      if (!history.samples || !history.own) throw new Error(`the rates of ${keyOf(each)} were not loaded`);
-      return { samples: history.samples, own: history.own };
-    };
-  }
-
-  /** Reads the spans of each group, oldest first. */
-  async function readOnce<Doc extends { _id: string }>(
-    asked: readonly RatesAsked[],
-    groupOf: (asked: RatesAsked) => string,
-    read: (of: RatesAsked, span: Span) => Promise<Doc[]>,
-  ): Promise<Map<string, Doc[]>> {
-    const groups = new Map<string, RatesAsked[]>();
-    for (const each of asked) groups.set(groupOf(each), [...(groups.get(groupOf(each)) ?? []), each]);
-    const found = new Map<string, Doc[]>();
-    for (const [key, group] of groups) {
-      const docs = new Map<string, Doc>();
-      const closes = group.map(({ close }) => close.closedAt);
-      // One after the other, as the operations of a transaction have to be.
-      for (const span of spansOf(closes, lockMs)) for (const doc of await read(group[0]!, span)) docs.set(doc._id, doc);
-      found.set(key, [...docs.values()]);
-    }
-    return found;
-  }
+  const { accounts, lockMs } = deps;
 
   return {
-    current,
+    current: (accountId: string, pair: Pair) => current(deps, accountId, pair),
 
     /** Reads all that is needed to judge these. */
     async load(asked: readonly RatesAsked[], session: Session): Promise<RatesOf> {
-      const historyOf = await histories(asked, session);
+      const historyOf = await histories(deps, asked, session);
       const markups = new Map<string, RateHistory['markups']>();
       for (const accountId of new Set(asked.map((each) => each.accountId)))
         markups.set(accountId, markupsOf(await accounts.byId(accountId, session)));
@@ -149,6 +92,7 @@ export function createRateBook(deps: RateBookDeps) {
         return currency === null ? null : { accountId, pair: { currency, asset, network }, close };
       };
       const historyOf = await histories(
+        deps,
         came.flatMap((each) => askedOf(each) ?? []),
         session,
       );
@@ -159,6 +103,73 @@ export function createRateBook(deps: RateBookDeps) {
       };
     },
   };
+}
+
+/** Null where the pair was never sampled, and the account set none. */
+async function current(
+  { clock, lockMs, ownRates, rateSamples, accounts, maxAgeMs }: RateBookDeps,
+  accountId: string,
+  pair: Pair,
+): Promise<CurrentRate | null> {
+  const now = clock.now();
+  const ahead = (from: Date) => new Date(from.getTime() + lockMs);
+  const [own, sample, markup] = await Promise.all([
+    ownRates.newest(accountId, pairKey(pair)),
+    rateSamples.newest(pairKey(pair)),
+    accounts.markupOf(accountId),
+  ]);
+  if (own?.rate && (own.until === null || own.until > now)) {
+    const shown = { rate: parseRate(own.rate)!, at: own.at, source: OWN_SOURCE };
+    return { ...shown, stale: false, validUntil: ahead(now) };
+  }
+  const rate = sample && lowerRate(parseRate(sample.rate)!, percentOf(markup));
+  if (!rate) return null;
+  const stale = now.getTime() - sample.at.getTime() > maxAgeMs;
+  return { rate, at: sample.at, source: sample.source, stale, validUntil: ahead(sample.at) };
+}
+
+/** The samples of a pair are read once for all accounts. Payments that are far apart in time do not have read what lies between them. */
+async function histories(
+  deps: RateBookDeps,
+  asked: readonly RatesAsked[],
+  session: Session,
+): Promise<(of: RatesAsked) => WorthHistory> {
+  const samples = await readOnce(
+    deps,
+    asked,
+    ({ pair }) => pairKey(pair),
+    (each, span) => deps.rateSamples.held(pairKey(each.pair), span, session),
+  );
+  const own = await readOnce(deps, asked, keyOf, ({ accountId, pair }, span) =>
+    deps.ownRates.held({ accountId, pair: pairKey(pair) }, span, session),
+  );
+  const sampled = new Map([...samples].map(([key, docs]) => [key, docs.map(toSample)]));
+  const set = new Map([...own].map(([key, docs]) => [key, docs.map(toOwn)]));
+  return (each) => {
+    const history = { samples: sampled.get(pairKey(each.pair)), own: set.get(keyOf(each)) };
+    if (!history.samples || !history.own) throw new Error(`the rates of ${keyOf(each)} were not loaded`);
+    return { samples: history.samples, own: history.own };
+  };
+}
+
+/** Reads the spans of each group, oldest first. */
+async function readOnce<Doc extends { _id: string }>(
+  { lockMs }: RateBookDeps,
+  asked: readonly RatesAsked[],
+  groupOf: (asked: RatesAsked) => string,
+  read: (of: RatesAsked, span: Span) => Promise<Doc[]>,
+): Promise<Map<string, Doc[]>> {
+  const groups = new Map<string, RatesAsked[]>();
+  for (const each of asked) groups.set(groupOf(each), [...(groups.get(groupOf(each)) ?? []), each]);
+  const found = new Map<string, Doc[]>();
+  for (const [key, group] of groups) {
+    const docs = new Map<string, Doc>();
+    const closes = group.map(({ close }) => close.closedAt);
+    // One after the other, as the operations of a transaction have to be.
+    for (const span of spansOf(closes, lockMs)) for (const doc of await read(group[0]!, span)) docs.set(doc._id, doc);
+    found.set(key, [...docs.values()]);
+  }
+  return found;
 }
 
 /** The currency of the books when the ledger closed. */

@@ -69,6 +69,15 @@ export interface AccountChanges {
 export type AccountStore = ReturnType<typeof createAccountStore>['system'];
 
 export function createAccountStore(connection: mongoose.Connection) {
+  const opened = openModel(connection);
+  return {
+    ensureIndexes: () => makeIndexes(opened.accounts),
+    forAccount: (accountId: string) => ofAccount(opened, accountId),
+    system: ofAllAccounts(opened),
+  };
+}
+
+function openModel(connection: mongoose.Connection) {
   const accounts = connection.model<AccountDoc>('Account', accountSchema);
   const page = createPages(accounts);
   const byId = (id: string, session?: Session) =>
@@ -77,74 +86,74 @@ export function createAccountStore(connection: mongoose.Connection) {
       .session(session ?? null)
       .lean<AccountDoc>()
       .exec();
-  return {
-    ensureIndexes: () => makeIndexes(accounts),
-
-    forAccount: (accountId: string) => ({
-      get: (session?: Session) => byId(accountId, session),
-      /** From that moment on; of very many the newest are kept. Null when there is no such account. */
-      change: ({ brand, percent, currency }: AccountChanges, from: Date, session?: Session) => {
-        const added = (entry: object) => ({ $each: [{ ...entry, from }], $slice: -CHANGES_KEPT });
-        const pushed = {
-          ...(percent === undefined ? {} : { rateMarkups: added({ percent }) }),
-          ...(currency === undefined ? {} : { booksCurrencies: added({ currency }) }),
-        };
-        const set = {
-          ...Object.fromEntries(Object.entries(brand ?? {}).map(([field, value]) => [`brand.${field}`, value])),
-          ...(currency ? { booksCurrency: currency } : {}),
-        };
-        return accounts
-          .findOneAndUpdate(
-            { _id: accountId },
-            { $set: set, $push: pushed, ...(currency === null ? { $unset: { booksCurrency: 1 } } : {}) },
-            { returnDocument: 'after', session },
-          )
-          .lean<AccountDoc>()
-          .exec();
-      },
-      /** Null when there is no such account. */
-      setNotifications: (notifications: NonNullable<AccountDoc['notifications']>, session?: Session) =>
-        accounts
-          .findOneAndUpdate({ _id: accountId }, { $set: { notifications } }, { returnDocument: 'after', session })
-          .lean<AccountDoc>()
-          .exec(),
-      /** Of two transactions that call this at the same time, one runs again after the other. */
-      async countCreations(added: number, session: Session): Promise<void> {
-        await accounts.updateOne({ _id: accountId }, { $inc: { creations: added } }, { session });
-      },
-    }),
-
-    system: {
-      async insert(account: AccountDoc, session?: Session): Promise<void> {
-        await accounts.collection.insertOne(account as never, { session });
-      },
-      byId,
-      /** By how many percent the account's rates are lower now; undefined where it never said. */
-      markupOf: createSharedRead(String, async (id: string) => {
-        const projection = { _id: 0, rateMarkups: { $slice: -1 } };
-        const found = await accounts.collection.findOne<Pick<AccountDoc, 'rateMarkups'>>(
-          { _id: id as never },
-          { projection },
-        );
-        return found?.rateMarkups?.[0]?.percent;
-      }),
-      /** Those of these accounts that keep books in a currency, or did. */
-      withBooks: (ids: readonly string[], session: Session) =>
-        accounts
-          .find({ _id: { $in: [...ids] }, booksCurrencies: { $ne: null } })
-          .session(session)
-          .lean<AccountDoc[]>()
-          .exec(),
-      /** Those of these accounts that are told by e-mail of anything. */
-      withNotifications: (ids: readonly string[], session: Session) =>
-        accounts
-          .find({ _id: { $in: [...ids] }, 'notifications.recipients.0': { $exists: true } }, { notifications: 1 })
-          .session(session)
-          .lean<Pick<AccountDoc, '_id' | 'notifications'>[]>()
-          .exec(),
-      /** Those that keep their books in it. */
-      idsByBooks: (booksCurrency: string): Promise<string[]> => accounts.distinct('_id', { booksCurrency }).exec(),
-      list: (request: PageRequest) => page({}, request),
-    },
-  };
+  return { accounts, page, byId };
 }
+
+type Opened = ReturnType<typeof openModel>;
+
+const ofAccount = ({ accounts, byId }: Opened, accountId: string) => ({
+  get: (session?: Session) => byId(accountId, session),
+  /** From that moment on; of very many the newest are kept. Null when there is no such account. */
+  change: ({ brand, percent, currency }: AccountChanges, from: Date, session?: Session) => {
+    const added = (entry: object) => ({ $each: [{ ...entry, from }], $slice: -CHANGES_KEPT });
+    const pushed = {
+      ...(percent === undefined ? {} : { rateMarkups: added({ percent }) }),
+      ...(currency === undefined ? {} : { booksCurrencies: added({ currency }) }),
+    };
+    const set = {
+      ...Object.fromEntries(Object.entries(brand ?? {}).map(([field, value]) => [`brand.${field}`, value])),
+      ...(currency ? { booksCurrency: currency } : {}),
+    };
+    return accounts
+      .findOneAndUpdate(
+        { _id: accountId },
+        { $set: set, $push: pushed, ...(currency === null ? { $unset: { booksCurrency: 1 } } : {}) },
+        { returnDocument: 'after', session },
+      )
+      .lean<AccountDoc>()
+      .exec();
+  },
+  /** Null when there is no such account. */
+  setNotifications: (notifications: NonNullable<AccountDoc['notifications']>, session?: Session) =>
+    accounts
+      .findOneAndUpdate({ _id: accountId }, { $set: { notifications } }, { returnDocument: 'after', session })
+      .lean<AccountDoc>()
+      .exec(),
+  /** Two transactions that call this at the same time conflict: one retries after the other. */
+  async countCreations(added: number, session: Session): Promise<void> {
+    await accounts.updateOne({ _id: accountId }, { $inc: { creations: added } }, { session });
+  },
+});
+
+const ofAllAccounts = ({ accounts, page, byId }: Opened) => ({
+  async insert(account: AccountDoc, session?: Session): Promise<void> {
+    await accounts.collection.insertOne(account as never, { session });
+  },
+  byId,
+  /** By how many percent the account's rates are lower now; undefined where it never said. */
+  markupOf: createSharedRead(String, async (id: string) => {
+    const projection = { _id: 0, rateMarkups: { $slice: -1 } };
+    const found = await accounts.collection.findOne<Pick<AccountDoc, 'rateMarkups'>>(
+      { _id: id as never },
+      { projection },
+    );
+    return found?.rateMarkups?.[0]?.percent;
+  }),
+  /** Those of these accounts that keep books in a currency, or did. */
+  withBooks: (ids: readonly string[], session: Session) =>
+    accounts
+      .find({ _id: { $in: [...ids] }, booksCurrencies: { $ne: null } })
+      .session(session)
+      .lean<AccountDoc[]>()
+      .exec(),
+  /** Those of these accounts that are told by e-mail of anything. */
+  withNotifications: (ids: readonly string[], session: Session) =>
+    accounts
+      .find({ _id: { $in: [...ids] }, 'notifications.recipients.0': { $exists: true } }, { notifications: 1 })
+      .session(session)
+      .lean<Pick<AccountDoc, '_id' | 'notifications'>[]>()
+      .exec(),
+  /** Those that keep their books in it. */
+  idsByBooks: (booksCurrency: string): Promise<string[]> => accounts.distinct('_id', { booksCurrency }).exec(),
+  list: (request: PageRequest) => page({}, request),
+});

@@ -43,76 +43,84 @@ apiKeySchema.index({ accountId: 1, _id: -1 });
 export type ApiKeyStore = ReturnType<typeof createApiKeyStore>['system'];
 
 export function createApiKeyStore(connection: mongoose.Connection) {
+  const opened = openModel(connection);
+  return {
+    ensureIndexes: () => makeIndexes(opened.keys),
+    forAccount: (accountId: string) => ofAccount(opened, accountId),
+    system: ofAllAccounts(opened),
+  };
+}
+
+function openModel(connection: mongoose.Connection) {
   const keys = connection.model<ApiKeyDoc>('ApiKey', apiKeySchema);
   const page = createPages(keys);
   const working = (now: Date): QueryFilter<ApiKeyDoc> => ({ $or: [{ expiresAt: null }, { expiresAt: { $gt: now } }] });
-
-  return {
-    ensureIndexes: () => makeIndexes(keys),
-
-    forAccount: (accountId: string) => ({
-      /** Stores it as this account's, replacing one with the same id, so that a creation that is repeated after a crash returns a key that works. */
-      async save(key: ApiKeyDoc, session?: Session): Promise<void> {
-        await keys.collection.replaceOne({ _id: key._id as never, accountId }, { ...key, accountId } as never, {
-          upsert: true,
-          session,
-        });
-      },
-      count: (session: Session) => keys.countDocuments({ accountId }, { session }).exec(),
-      byId: (id: string, session?: Session) =>
-        keys
-          .findOne({ _id: id, accountId })
-          .session(session ?? null)
-          .lean<ApiKeyDoc>()
-          .exec(),
-      list: (request: PageRequest) => page({ accountId }, request),
-
-      /** Gives the record another key, which nobody has used yet. The old one is unknown from then on. */
-      replaceKey: (id: string, key: Pick<ApiKeyDoc, 'hash' | 'keyMasked' | 'expiresAt'>, session?: Session) =>
-        keys
-          .findOneAndUpdate(
-            { _id: id, accountId },
-            { $set: { ...key, lastUsedAt: null } },
-            { returnDocument: 'after', session },
-          )
-          .lean<ApiKeyDoc>()
-          .exec(),
-      /** Writes to a FULL key that works and is not `id`: whoever removes that one at the same time conflicts. False when there is none. */
-      async spareAnother(id: string, now: Date, session: Session): Promise<boolean> {
-        const { matchedCount } = await keys.updateOne(
-          { accountId, _id: { $ne: id }, scope: 'FULL', ...working(now) },
-          { $inc: { sparedCount: 1 } },
-          { session },
-        );
-        return matchedCount === 1;
-      },
-      async remove(id: string, session: Session): Promise<void> {
-        await keys.deleteOne({ _id: id, accountId }, { session });
-      },
-      async markUsed(id: string, at: Date): Promise<void> {
-        await keys.updateOne({ _id: id, accountId }, { $max: { lastUsedAt: at } });
-      },
-    }),
-
-    system: {
-      grantOf: (hash: string) =>
-        keys
-          .findOne({ hash })
-          .select({ accountId: 1, name: 1, scope: 1, lastUsedAt: 1, expiresAt: 1 })
-          .lean<ApiKeyGrant>()
-          .exec(),
-      /** Those of these keys, by their hashes, that work at `now`. */
-      async workingOf(hashes: readonly string[], now: Date): Promise<string[]> {
-        const found = await keys
-          .find({ hash: { $in: hashes }, ...working(now) })
-          .select({ hash: 1 })
-          .lean<Pick<ApiKeyDoc, 'hash'>[]>();
-        return found.map(({ hash }) => hash);
-      },
-      async ownerOf(id: string): Promise<string | null> {
-        const key = await keys.findOne({ _id: id }).select({ accountId: 1 }).lean<ApiKeyDoc>();
-        return key?.accountId ?? null;
-      },
-    },
-  };
+  return { keys, page, working };
 }
+
+type Opened = ReturnType<typeof openModel>;
+
+const ofAccount = ({ keys, page, working }: Opened, accountId: string) => ({
+  /** Stores it as this account's, replacing one with the same id, so that a creation that is repeated after a crash returns a key that works. */
+  async save(key: ApiKeyDoc, session?: Session): Promise<void> {
+    await keys.collection.replaceOne({ _id: key._id as never, accountId }, { ...key, accountId } as never, {
+      upsert: true,
+      session,
+    });
+  },
+  count: (session: Session) => keys.countDocuments({ accountId }, { session }).exec(),
+  byId: (id: string, session?: Session) =>
+    keys
+      .findOne({ _id: id, accountId })
+      .session(session ?? null)
+      .lean<ApiKeyDoc>()
+      .exec(),
+  list: (request: PageRequest) => page({ accountId }, request),
+
+  /** Gives the record another, unused key. The old one is unknown from then on. */
+  replaceKey: (id: string, key: Pick<ApiKeyDoc, 'hash' | 'keyMasked' | 'expiresAt'>, session?: Session) =>
+    keys
+      .findOneAndUpdate(
+        { _id: id, accountId },
+        { $set: { ...key, lastUsedAt: null } },
+        { returnDocument: 'after', session },
+      )
+      .lean<ApiKeyDoc>()
+      .exec(),
+  /** Writes to a FULL key that works and is not `id`, so that removing that one at the same time conflicts. False when there is none. */
+  async spareAnother(id: string, now: Date, session: Session): Promise<boolean> {
+    const { matchedCount } = await keys.updateOne(
+      { accountId, _id: { $ne: id }, scope: 'FULL', ...working(now) },
+      { $inc: { sparedCount: 1 } },
+      { session },
+    );
+    return matchedCount === 1;
+  },
+  async remove(id: string, session: Session): Promise<void> {
+    await keys.deleteOne({ _id: id, accountId }, { session });
+  },
+  async markUsed(id: string, at: Date): Promise<void> {
+    await keys.updateOne({ _id: id, accountId }, { $max: { lastUsedAt: at } });
+  },
+});
+
+const ofAllAccounts = ({ keys, working }: Opened) => ({
+  grantOf: (hash: string) =>
+    keys
+      .findOne({ hash })
+      .select({ accountId: 1, name: 1, scope: 1, lastUsedAt: 1, expiresAt: 1 })
+      .lean<ApiKeyGrant>()
+      .exec(),
+  /** Those of these keys, by their hashes, that work at `now`. */
+  async workingOf(hashes: readonly string[], now: Date): Promise<string[]> {
+    const found = await keys
+      .find({ hash: { $in: hashes }, ...working(now) })
+      .select({ hash: 1 })
+      .lean<Pick<ApiKeyDoc, 'hash'>[]>();
+    return found.map(({ hash }) => hash);
+  },
+  async ownerOf(id: string): Promise<string | null> {
+    const key = await keys.findOne({ _id: id }).select({ accountId: 1 }).lean<ApiKeyDoc>();
+    return key?.accountId ?? null;
+  },
+});

@@ -1,4 +1,4 @@
-/** Audits of wallets, and how far each that runs has come. One of a wallet runs at a time; whoever goes on with it saves each step by its revision. */
+/** Audits of wallets, and how far each that runs has come. One audit of a wallet runs at a time; each step is saved by its revision. */
 import mongoose from 'mongoose';
 import type { AUDIT_STATUSES, OPENING_SOURCES } from '../../contracts/audits.js';
 import type { Network } from '../../contracts/networks.js';
@@ -42,20 +42,20 @@ export interface AuditProgress {
   asked?: string[] | null;
   /** What it held after `fromLedger`, where a previous audit says so. */
   opening: StoredAmount[] | null;
-  /** Of everything up to `fromLedger`, where it is read from the account's creation on. */
+  /** Books of everything up to `fromLedger`, where it is read from the account's creation on. */
   before: StoredSums[];
-  /** Of everything after it. */
+  /** Books of everything after `fromLedger`. */
   books: StoredSums[];
   /** Paging tokens; null once read to the end. */
   effectsCursor: string | null;
   feesCursor: string | null;
   /** Nothing has changed since the last audit: nothing is read. */
   isQuiet: boolean;
-  /** Of the oldest effect, where everything is read from the account's creation on; null when there is none. */
+  /** Ledger of the oldest effect, where everything is read from the account's creation on; null when there is none. */
   firstLedger: number | null;
   /** Pages of before `fromLedger`. */
   pagesBefore: number;
-  /** A kind of effect that nobody here knows. */
+  /** A kind of effect that is not known here. */
   unknownKind: string | null;
   /** Ids of parked records that paid the wallet, by its balance. Absent of an older version. */
   parked?: string[];
@@ -99,7 +99,7 @@ export interface AuditDoc {
   revision: number;
   /** Since when it has come no further; null while it does. */
   stuckSince: Date | null;
-  /** Assets that moved though nobody had listed them: their balances are asked for as well. */
+  /** Assets that moved without being listed: their balances are asked for as well. */
   moved?: Pick<StoredAmount, 'assetCode' | 'assetIssuer'>[];
   /** Since when it waits for what it can do without. */
   lateSince?: Date | null;
@@ -170,11 +170,11 @@ auditSchema.index({ network: 1, accountId: 1, turnAt: 1 }, { partialFilterExpres
 auditSchema.index({ accountId: 1, walletId: 1, _id: -1 });
 auditSchema.index({ walletId: 1, status: 1, _id: -1 });
 
-/** Of a wallet; the one that the next one begins with is kept besides. */
+/** The most audits kept of a wallet, besides the one that the next one begins with. */
 export const KEPT_AUDITS = 100;
 const ENDED = ['PROVEN', 'DIFFERENT'] as const;
 
-/** What works across accounts: for whoever runs audits. */
+/** Across accounts: for the auditor. */
 export type AuditStore = ReturnType<typeof createAuditStore>['system'];
 
 /** What an audit begins with. */
@@ -205,6 +205,15 @@ function isSinceReset({ resetAt: known, createdAt }: AuditDoc, resetAt: Date | n
 }
 
 export function createAuditStore(connection: mongoose.Connection) {
+  const opened = openModel(connection);
+  return {
+    ensureIndexes: () => makeIndexes(opened.audits),
+    forAccount: (accountId: string) => ofAccount(opened, accountId),
+    system: ofAllAccounts(opened),
+  };
+}
+
+function openModel(connection: mongoose.Connection) {
   const audits = connection.model<AuditDoc>('Audit', auditSchema);
   const page = createPages(audits);
   const collection = audits.collection as unknown as mongoose.mongo.Collection<AuditDoc>;
@@ -220,85 +229,83 @@ export function createAuditStore(connection: mongoose.Connection) {
       return collection.findOne({ _id: fields._id, accountId: fields.accountId });
     }
   }
-
-  return {
-    ensureIndexes: () => makeIndexes(audits),
-
-    forAccount: (accountId: string) => ({
-      byId: (id: string) => collection.findOne({ _id: id, accountId }),
-      /** False while one of the same wallet runs, or where the id is taken: abort the transaction. */
-      async start(fields: Omit<NewAudit, 'accountId'>, session?: Session): Promise<boolean> {
-        try {
-          await collection.insertOne(newAudit({ ...fields, accountId }), { session });
-          return true;
-        } catch (error) {
-          if (isDuplicateKey(error)) return false;
-          throw error;
-        }
-      },
-      /** The wallet was deleted. */
-      async removeOf(walletId: string, session?: Session): Promise<void> {
-        await collection.deleteMany({ accountId, walletId }, { session });
-      },
-      list: (walletId: string, request: PageRequest) =>
-        page({ accountId, walletId }, { ...request, sort: { _id: -1 } }),
-    }),
-
-    system: {
-      start,
-      byId: (id: string) => collection.findOne({ _id: id }),
-      runningOf: (walletId: string) => collection.findOne({ walletId, status: 'RUNNING' }),
-      /** The wallet was deleted. */
-      async removeOf(walletId: string): Promise<void> {
-        await collection.deleteMany({ walletId });
-      },
-      /** The one that waits longest for its turn, of the next account behind this one that has any: so none waits for all of another. */
-      async nextTurn(
-        { network, isAskedFor }: { network: Network; isAskedFor: boolean },
-        now: Date,
-        afterAccount: string,
-      ): Promise<AuditDoc | null> {
-        const asked = { isAskedFor: isAskedFor ? true : { $ne: true } } as const;
-        const due: mongoose.mongo.Filter<AuditDoc> = {
-          network,
-          status: 'RUNNING',
-          turnAt: { $lte: now },
-          ...(asked as object),
-        };
-        const first = { sort: { accountId: 1, turnAt: 1 } } as const;
-        return (
-          (await collection.findOne({ ...due, accountId: { $gt: afterAccount } }, first)) ??
-          (afterAccount === '' ? null : await collection.findOne(due, first))
-        );
-      },
-      /** The newest that ended with balances, if they are of the network since that reset; null when there is none. */
-      async lastEnded(walletId: string, resetAt: Date | null): Promise<AuditDoc | null> {
-        const found = await collection
-          .find({ walletId, status: { $in: [...ENDED] } }, { sort: { _id: -1 }, limit: 1 })
-          .toArray();
-        const [last] = found;
-        return last && isSinceReset(last, resetAt) ? last : null;
-      },
-      /** Saves a step. @returns false when somebody else saved one since it was read, or the wallet is gone */
-      async save({ _id, revision }: AuditDoc, changes: Partial<AuditDoc>, session?: Session): Promise<boolean> {
-        const { matchedCount } = await collection.updateOne(
-          { _id, revision, status: 'RUNNING' },
-          { $set: { ...changes, revision: revision + 1 } },
-          session ? { session } : {},
-        );
-        return matchedCount === 1;
-      },
-      /** Removes what is older than the newest of a wallet, but for the one that the next audit begins with. */
-      async prune(walletId: string): Promise<void> {
-        const [oldest] = await collection
-          .find({ walletId }, { sort: { _id: -1 }, skip: KEPT_AUDITS - 1, limit: 1, projection: { _id: 1 } })
-          .toArray();
-        if (!oldest) return;
-        const [base] = await collection
-          .find({ walletId, status: { $in: [...ENDED] } }, { sort: { _id: -1 }, limit: 1, projection: { _id: 1 } })
-          .toArray();
-        await collection.deleteMany({ walletId, _id: { $lt: oldest._id, ...(base ? { $ne: base._id } : {}) } });
-      },
-    },
-  };
+  return { audits, page, collection, start };
 }
+
+type Opened = ReturnType<typeof openModel>;
+
+const ofAccount = ({ page, collection }: Opened, accountId: string) => ({
+  byId: (id: string) => collection.findOne({ _id: id, accountId }),
+  /** False while one of the same wallet runs, or where the id is taken: abort the transaction. */
+  async start(fields: Omit<NewAudit, 'accountId'>, session?: Session): Promise<boolean> {
+    try {
+      await collection.insertOne(newAudit({ ...fields, accountId }), { session });
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  },
+  /** The wallet was deleted. */
+  async removeOf(walletId: string, session?: Session): Promise<void> {
+    await collection.deleteMany({ accountId, walletId }, { session });
+  },
+  list: (walletId: string, request: PageRequest) => page({ accountId, walletId }, { ...request, sort: { _id: -1 } }),
+});
+
+const ofAllAccounts = ({ collection, start }: Opened) => ({
+  start,
+  byId: (id: string) => collection.findOne({ _id: id }),
+  runningOf: (walletId: string) => collection.findOne({ walletId, status: 'RUNNING' }),
+  /** The wallet was deleted. */
+  async removeOf(walletId: string): Promise<void> {
+    await collection.deleteMany({ walletId });
+  },
+  /** The one that waits longest for its turn, of the next account behind this one that has any: so none waits for all of another. */
+  async nextTurn(
+    { network, isAskedFor }: { network: Network; isAskedFor: boolean },
+    now: Date,
+    afterAccount: string,
+  ): Promise<AuditDoc | null> {
+    const asked = { isAskedFor: isAskedFor ? true : { $ne: true } } as const;
+    const due: mongoose.mongo.Filter<AuditDoc> = {
+      network,
+      status: 'RUNNING',
+      turnAt: { $lte: now },
+      ...(asked as object),
+    };
+    const first = { sort: { accountId: 1, turnAt: 1 } } as const;
+    return (
+      (await collection.findOne({ ...due, accountId: { $gt: afterAccount } }, first)) ??
+      (afterAccount === '' ? null : await collection.findOne(due, first))
+    );
+  },
+  /** The newest that ended with balances, if they are of the network since that reset; null when there is none. */
+  async lastEnded(walletId: string, resetAt: Date | null): Promise<AuditDoc | null> {
+    const found = await collection
+      .find({ walletId, status: { $in: [...ENDED] } }, { sort: { _id: -1 }, limit: 1 })
+      .toArray();
+    const [last] = found;
+    return last && isSinceReset(last, resetAt) ? last : null;
+  },
+  /** Saves a step. @returns false when another process has saved one since it was read, or the wallet is gone */
+  async save({ _id, revision }: AuditDoc, changes: Partial<AuditDoc>, session?: Session): Promise<boolean> {
+    const { matchedCount } = await collection.updateOne(
+      { _id, revision, status: 'RUNNING' },
+      { $set: { ...changes, revision: revision + 1 } },
+      session ? { session } : {},
+    );
+    return matchedCount === 1;
+  },
+  /** Removes what is older than the newest of a wallet, but for the one that the next audit begins with. */
+  async prune(walletId: string): Promise<void> {
+    const [oldest] = await collection
+      .find({ walletId }, { sort: { _id: -1 }, skip: KEPT_AUDITS - 1, limit: 1, projection: { _id: 1 } })
+      .toArray();
+    if (!oldest) return;
+    const [base] = await collection
+      .find({ walletId, status: { $in: [...ENDED] } }, { sort: { _id: -1 }, limit: 1, projection: { _id: 1 } })
+      .toArray();
+    await collection.deleteMany({ walletId, _id: { $lt: oldest._id, ...(base ? { $ne: base._id } : {}) } });
+  },
+});

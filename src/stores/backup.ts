@@ -1,4 +1,4 @@
-/** A database as a stream of bytes, and back. A backup is of one moment, whatever is written meanwhile, and says at its end how much it holds, so that one
+/** A database as a stream of bytes, and back. A backup is of one moment, whatever is written during it, and says at its end how much it holds, so that one
  *  that was cut is told from a whole one.
  *
  *  It begins with a line that says what it is. Blocks follow: a line with a collection and a number of bytes, then so many bytes of BSON documents. The last
@@ -130,7 +130,7 @@ function documentsIn(bytes: Buffer): Buffer[] {
 }
 
 /**
- * Fills a database that has nothing in it. Until the last document is there no release starts on it; a restore that was cut off begins anew.
+ * Fills a database that has nothing in it. Until the last document is there no release starts on it; a restore that was cut off starts over.
  * @param open gives the backup from its beginning: it is read twice, because one that is not whole restores nothing
  * @returns the number of documents
  * @throws StartupError when the backup is not whole, or the database is not empty

@@ -64,7 +64,7 @@ export function createCursorStore(connection: mongoose.Connection) {
         .find({ _id: { $in: [...ids] } })
         .lean<CursorDoc[]>()
         .exec(),
-    /** Moves a cursor. @returns false when somebody else has moved it since `from` was read; then nothing is changed. */
+    /** Moves a cursor. @returns false when another reader has moved it since `from` was read; then nothing is changed. */
     async advance(
       from: Pick<CursorDoc, '_id' | 'cursor' | 'ledger'>,
       to: Progress,
@@ -88,7 +88,7 @@ export function createCursorStore(connection: mongoose.Connection) {
         { ordered: false },
       );
     },
-    /** Removes cursors that are still as they were read. One that was read, moved or saved again meanwhile is in use, and stays. */
+    /** Removes cursors that are still as they were read. One that was moved or saved since is in use, and stays. */
     async removeUnchanged(batch: readonly Pick<CursorDoc, '_id' | 'cursor' | 'readAt'>[]): Promise<void> {
       if (batch.length === 0) return;
       await cursors.collection.bulkWrite(

@@ -35,7 +35,7 @@ export const SCHEMA_OPTIONS = {
   strictQuery: 'throw',
 } as const;
 
-/** Of documents within documents. */
+/** Options of schemas within documents. */
 export const PART_OPTIONS = { _id: false, strict: 'throw' } as const;
 
 /** Makes the indexes of a collection that are missing, all by one command: mongoose would ask for one after the other. */

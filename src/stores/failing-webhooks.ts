@@ -17,7 +17,7 @@ export const createFailingWebhooks = (collection: mongoose.mongo.Collection<Webh
     const filter = { failingSince: { $gte: EPOCH }, $expr: { $and: [isUntold, { $or: [failsLong, isGone] }] } };
     return collection.find(filter, { limit, hint: 'failing' }).toArray();
   },
-  /** @returns false when it was told meanwhile, or no longer fails so */
+  /** @returns false when it has been told since, or no longer fails so */
   async markTold({ _id, failingSince }: WebhookDoc, session: Session): Promise<boolean> {
     const { modifiedCount } = await collection.updateOne(
       { _id, failingSince, toldFailing: { $ne: failingSince } },

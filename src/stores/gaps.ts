@@ -17,9 +17,9 @@ export interface GapDoc {
   /** Everything up to this ledger has been read since; null when nothing has. */
   readTo: number | null;
   mendedAt: Date | null;
-  /** The network began anew: what these numbers meant is gone for good. */
+  /** The network was reset: these ledgers are gone for good. */
   isLost: boolean;
-  /** Of a gap that a network left by beginning anew: when it was last seen as it was before. Null for all others. */
+  /** For a gap that a reset left: when the network was last seen before the reset. Null for all others. */
   lostSince: Date | null;
 }
 
@@ -50,6 +50,15 @@ const OPEN_AT_ONCE = 100;
 export type GapStore = ReturnType<typeof createGapStore>['system'];
 
 export function createGapStore(connection: mongoose.Connection) {
+  const opened = openModel(connection);
+  return {
+    ensureIndexes: () => makeIndexes(opened.gaps),
+    forAccount: (accountId: string) => ofAccount(opened, accountId),
+    system: ofAllAccounts(opened),
+  };
+}
+
+function openModel(connection: mongoose.Connection) {
   const gaps = connection.model<GapDoc>('Gap', gapSchema);
   const page = createPages(gaps);
   const collection = gaps.collection as unknown as mongoose.mongo.Collection<GapDoc>;
@@ -60,66 +69,63 @@ export function createGapStore(connection: mongoose.Connection) {
         { ...(session ? { session } : {}), sort: { fromLedger: 1 }, limit: OPEN_AT_ONCE },
       )
       .toArray();
-
-  return {
-    ensureIndexes: () => makeIndexes(gaps),
-
-    forAccount: (accountId: string) => ({
-      list: (walletId: string, request: PageRequest) =>
-        page({ accountId, walletId }, { ...request, sort: { _id: -1 } }),
-    }),
-
-    system: {
-      /** Those that can be mended, in the order of their ledgers. */
-      openOf,
-      /** Of these wallets, the open gaps that this one belongs to: it begins within them or just after their end; when the network began anew, that
-       *  which it left then. */
-      same: (
-        walletIds: readonly string[],
-        { fromLedger, lostSince }: Pick<GapDoc, 'fromLedger' | 'lostSince'>,
-        session: Session,
-      ) =>
-        collection
-          .find(
-            {
-              ...{ walletId: { $in: [...walletIds] }, mendedAt: null },
-              ...(lostSince
-                ? { lostSince }
-                : { isLost: false, fromLedger: { $lte: fromLedger }, toLedger: { $gte: fromLedger - 1 } }),
-            },
-            { session },
-          )
-          .toArray(),
-      async insert(batch: readonly GapDoc[], session: Session): Promise<void> {
-        if (batch.length > 0) await collection.insertMany([...batch], { session });
-      },
-      async extend(ids: readonly string[], toLedger: number, session: Session): Promise<void> {
-        if (ids.length > 0)
-          await collection.updateMany({ _id: { $in: [...ids] } }, { $max: { toLedger } }, { session });
-      },
-      /** The network begins anew: none of its gaps can be mended any more. */
-      async lose(network: Network): Promise<void> {
-        await collection.updateMany({ network, mendedAt: null, isLost: false }, { $set: { isLost: true } });
-      },
-      async noteRead(id: string, readTo: number): Promise<void> {
-        await collection.updateOne({ _id: id, mendedAt: null }, { $max: { readTo } });
-      },
-      /** False when it is mended already, or has grown since. */
-      async mend({ _id, toLedger }: Pick<GapDoc, '_id' | 'toLedger'>, at: Date, session: Session): Promise<boolean> {
-        const { modifiedCount } = await collection.updateOne(
-          { _id, toLedger, mendedAt: null },
-          { $set: { mendedAt: at, readTo: toLedger } },
-          { session },
-        );
-        return modifiedCount === 1;
-      },
-      /** The newest open gap of a wallet, of those found at `since` or later; null when there is none. */
-      newestOf: (walletId: string, since: Date, session: Session) =>
-        collection.findOne({ walletId, mendedAt: null, at: { $gte: since } }, { session, sort: { at: -1 } }),
-      /** Ids of wallets with gaps that can be mended, in order. */
-      async walletsWithOpen(network: Network): Promise<string[]> {
-        return (await collection.distinct('walletId', { network, mendedAt: null, isLost: false })).sort();
-      },
-    },
-  };
+  return { gaps, page, collection, openOf };
 }
+
+type Opened = ReturnType<typeof openModel>;
+
+const ofAccount = ({ page }: Opened, accountId: string) => ({
+  list: (walletId: string, request: PageRequest) => page({ accountId, walletId }, { ...request, sort: { _id: -1 } }),
+});
+
+const ofAllAccounts = ({ collection, openOf }: Opened) => ({
+  /** Those that can be mended, in the order of their ledgers. */
+  openOf,
+  /** Of these wallets, the open gaps that this one belongs to: it begins within them or just after their end; when the network began anew, that
+   *  which it left then. */
+  same: (
+    walletIds: readonly string[],
+    { fromLedger, lostSince }: Pick<GapDoc, 'fromLedger' | 'lostSince'>,
+    session: Session,
+  ) =>
+    collection
+      .find(
+        {
+          ...{ walletId: { $in: [...walletIds] }, mendedAt: null },
+          ...(lostSince
+            ? { lostSince }
+            : { isLost: false, fromLedger: { $lte: fromLedger }, toLedger: { $gte: fromLedger - 1 } }),
+        },
+        { session },
+      )
+      .toArray(),
+  async insert(batch: readonly GapDoc[], session: Session): Promise<void> {
+    if (batch.length > 0) await collection.insertMany([...batch], { session });
+  },
+  async extend(ids: readonly string[], toLedger: number, session: Session): Promise<void> {
+    if (ids.length > 0) await collection.updateMany({ _id: { $in: [...ids] } }, { $max: { toLedger } }, { session });
+  },
+  /** After a reset: none of the network's gaps can be mended any more. */
+  async lose(network: Network): Promise<void> {
+    await collection.updateMany({ network, mendedAt: null, isLost: false }, { $set: { isLost: true } });
+  },
+  async noteRead(id: string, readTo: number): Promise<void> {
+    await collection.updateOne({ _id: id, mendedAt: null }, { $max: { readTo } });
+  },
+  /** False when it is mended already, or has grown since. */
+  async mend({ _id, toLedger }: Pick<GapDoc, '_id' | 'toLedger'>, at: Date, session: Session): Promise<boolean> {
+    const { modifiedCount } = await collection.updateOne(
+      { _id, toLedger, mendedAt: null },
+      { $set: { mendedAt: at, readTo: toLedger } },
+      { session },
+    );
+    return modifiedCount === 1;
+  },
+  /** The newest open gap of a wallet, of those found at `since` or later; null when there is none. */
+  newestOf: (walletId: string, since: Date, session: Session) =>
+    collection.findOne({ walletId, mendedAt: null, at: { $gte: since } }, { session, sort: { at: -1 } }),
+  /** Ids of wallets with gaps that can be mended, in order. */
+  async walletsWithOpen(network: Network): Promise<string[]> {
+    return (await collection.distinct('walletId', { network, mendedAt: null, isLost: false })).sort();
+  },
+});

@@ -7,7 +7,7 @@ export interface ClaimDoc {
   _id: string;
   accountId: string;
   bodyHash: string;
-  /** What the id of the created resource ends with, whoever runs the request in the end. */
+  /** Suffix of the created resource's id, the same in every run of the request. */
   reservedSuffix: string;
   /** Names the run that may store the answer. */
   runner: string;
@@ -56,7 +56,7 @@ export function createIdempotencyStore(connection: mongoose.Connection) {
           return upsert();
         });
       },
-      /** Replaces a claim that nobody has touched since it was seen. */
+      /** Replaces a claim that is unchanged since it was seen. */
       async replace({ _id, runner, runsUntil }: ClaimDoc, next: ClaimDoc): Promise<boolean> {
         const { matchedCount } = await claims.replaceOne({ _id, accountId, runner, runsUntil }, { ...next, accountId });
         return matchedCount === 1;

@@ -40,7 +40,7 @@ export interface JobRecordDoc {
   lastRun: JobRun;
   runs: number;
   failures: number;
-  /** Of the last run that failed. */
+  /** Error of the last run that failed. */
   lastError: { at: Date; message: string } | null;
 }
 
@@ -89,7 +89,7 @@ export function createJobStore(connection: mongoose.Connection) {
       await agenda().deleteMany({ name: { $in: [...names] } });
     },
 
-    /** Removes documents that nobody has run for two hours: their process died. @returns how many */
+    /** Removes jobs that have not run for two hours: their process died. @returns how many */
     async removeOrphans(now: Date): Promise<number> {
       const before = new Date(now.getTime() - ORPHAN_AFTER_MS);
       const { deletedCount } = await agenda().deleteMany({

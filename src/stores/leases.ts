@@ -25,7 +25,7 @@ export function createLeaseStore(connection: mongoose.Connection) {
   const collection = leases.collection as unknown as mongoose.mongo.Collection<LeaseDoc>;
   return {
     ensureIndexes: () => makeIndexes(leases),
-    /** Takes or renews a lease; false while somebody else holds it. */
+    /** Takes or renews a lease; false while another holder has it. */
     async hold(name: string, holder: string, ms: number): Promise<boolean> {
       const latest = { $add: ['$$NOW', ms] };
       const isFree = {

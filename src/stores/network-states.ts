@@ -11,11 +11,11 @@ export interface NetworkStateDoc {
   latestSeen?: { at: Date; by: string | null } | null;
   /** When a source last answered. */
   seenAt: Date;
-  /** A ledger and its hash: when the network shows another hash for it, it has begun anew. */
+  /** A ledger and its hash: when the network shows another hash for it, it was reset. */
   anchor: { ledger: number; hash: string } | null;
   /** Since when the watcher cannot do its work, and why; null while it can. */
   trouble: { since: Date; reason: string } | null;
-  /** When the network last began anew, by the close time of the first ledger that was seen of it. Absent when that never happened. */
+  /** Time of the last reset, by the close time of the first ledger that was seen after it. Absent without one. */
   resetAt?: Date | null;
   /** Since when a gap waits for sources that may still have its ledgers and do not answer. */
   gapWaitsSince?: Date | null;

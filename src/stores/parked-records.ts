@@ -79,15 +79,8 @@ export type ParkedRecordStore = ReturnType<typeof createParkedRecordStore>;
 
 export function createParkedRecordStore(connection: mongoose.Connection) {
   const records = connection.model<ParkedRecordDoc>('ParkedRecord', parkedRecordSchema);
-  const page = createPages(records);
   const collection = records.collection as unknown as mongoose.mongo.Collection<ParkedRecordDoc>;
-  const concerning = (network: Network, address: string) => ({
-    network,
-    concerns: { $in: [ANY_WALLET, address] },
-    dismissed: null,
-  });
-  /** Those that may have paid what was made at this moment. */
-  const payableAt = (from: Date) => ({ payableUntil: { $gte: new Date(from.getTime() - CLOCKS_DIFFER_MS) } });
+  const opened: Opened = { records, collection, page: createPages(records) };
 
   return {
     ensureIndexes: () => makeIndexes(records),
@@ -106,65 +99,8 @@ export function createParkedRecordStore(connection: mongoose.Connection) {
         { ordered: true, ...(session ? { session } : {}) },
       );
     },
-    /** Open ones, or those that were dismissed. */
-    list: ({ dismissed = false, ...request }: PageRequest & { dismissed?: boolean }) =>
-      page({ dismissed: dismissed ? { $ne: null } : null }, { ...request, sort: { createdAt: 1, _id: 1 } }),
-    byId: (id: string) => collection.findOne({ _id: id }),
-    /** Open ones of these networks. */
-    count: (networks: readonly Network[]) =>
-      records.countDocuments({ network: { $in: [...networks] }, dismissed: null }).exec(),
-    /** Open ones of a network that were set aside before a moment. */
-    countSince: (network: Network, before: Date) =>
-      records.countDocuments({ network, dismissed: null, createdAt: { $lt: before } }, { limit: MOST_COUNTED }).exec(),
-    /** Those of these networks that have open ones: hardly ever any. */
-    async networksWithOpen(networks: Iterable<Network>): Promise<Set<Network>> {
-      const found = new Set<Network>();
-      for (const network of networks)
-        if (await collection.findOne({ network, dismissed: null }, { projection: { _id: 1 } })) found.add(network);
-      return found;
-    },
-    /** Which of these are open. */
-    async openOf(ids: readonly string[]): Promise<string[]> {
-      if (ids.length === 0) return [];
-      const found = await collection
-        .find({ _id: { $in: [...ids] }, dismissed: null }, { projection: { _id: 1 } })
-        .toArray();
-      return found.map(({ _id }) => _id);
-    },
-    /** Open ones of these ledgers that may have paid a wallet. */
-    async openIn(network: Network, address: string, ledgers: readonly number[]): Promise<string[]> {
-      const filter = { ...concerning(network, address), ledger: { $in: [...ledgers] } };
-      const found = await collection.find(filter, { projection: { _id: 1 } }).toArray();
-      return found.map(({ _id }) => _id);
-    },
-    /** How many open ones may have paid a wallet. @param from when it was made */
-    countFor: (network: Network, address: string, from: Date): Promise<number> =>
-      records.countDocuments({ ...concerning(network, address), ...payableAt(from) }, { limit: MOST_COUNTED }).exec(),
-    /** Whether an open one may have paid something within a span. */
-    async mayHavePaid({ network, address, from, until }: PayableSpan): Promise<boolean> {
-      const filter = { ...concerning(network, address), ...payableAt(from), closedFrom: { $lt: until } };
-      return (await collection.findOne(filter, { projection: { _id: 1 } })) !== null;
-    },
-
-    /** Those that are due, the ones tried least first. */
-    due: (network: Network, now: Date, limit: number): Promise<DueRecord[]> =>
-      collection
-        .find(
-          { network, dismissed: null, nextTryAt: { $lte: now } },
-          { projection: { _id: 1, concerns: 1, tries: 1 }, sort: { tries: 1, nextTryAt: 1 }, limit },
-        )
-        .toArray(),
-    /** When the next one is due; null when none is open. */
-    async nextTryAt(network: Network): Promise<Date | null> {
-      const [next] = await collection
-        .find({ network, dismissed: null }, { projection: { nextTryAt: 1 }, sort: { nextTryAt: 1 }, limit: 1 })
-        .toArray();
-      return next?.nextTryAt ?? null;
-    },
-    /** It was asked for again in vain. */
-    async noteTry(id: string, changes: Partial<Pick<ParkedRecordDoc, 'reason' | 'concerns' | 'nextTryAt'>>) {
-      await collection.updateOne({ _id: id, dismissed: null }, { $set: changes, $inc: { tries: 1 } });
-    },
+    ...createOpenRecords(opened),
+    ...createTries(opened),
     async remove(id: string, session?: Session): Promise<void> {
       await collection.deleteOne({ _id: id }, session ? { session } : {});
     },
@@ -196,3 +132,83 @@ export function createParkedRecordStore(connection: mongoose.Connection) {
     },
   };
 }
+
+interface Opened {
+  records: mongoose.Model<ParkedRecordDoc>;
+  collection: mongoose.mongo.Collection<ParkedRecordDoc>;
+  page: ReturnType<typeof createPages<ParkedRecordDoc>>;
+}
+
+const concerning = (network: Network, address: string) => ({
+  network,
+  concerns: { $in: [ANY_WALLET, address] },
+  dismissed: null,
+});
+/** Those that may have paid what was made at this moment. */
+const payableAt = (from: Date) => ({ payableUntil: { $gte: new Date(from.getTime() - CLOCKS_DIFFER_MS) } });
+
+/** Questions about open records. */
+const createOpenRecords = ({ records, collection, page }: Opened) => ({
+  /** Open ones, or those that were dismissed. */
+  list: ({ dismissed = false, ...request }: PageRequest & { dismissed?: boolean }) =>
+    page({ dismissed: dismissed ? { $ne: null } : null }, { ...request, sort: { createdAt: 1, _id: 1 } }),
+  byId: (id: string) => collection.findOne({ _id: id }),
+  /** Open ones of these networks. */
+  count: (networks: readonly Network[]) =>
+    records.countDocuments({ network: { $in: [...networks] }, dismissed: null }).exec(),
+  /** Open ones of a network that were set aside before a moment. */
+  countSince: (network: Network, before: Date) =>
+    records.countDocuments({ network, dismissed: null, createdAt: { $lt: before } }, { limit: MOST_COUNTED }).exec(),
+  /** Those of these networks that have open ones: hardly ever any. */
+  async networksWithOpen(networks: Iterable<Network>): Promise<Set<Network>> {
+    const found = new Set<Network>();
+    for (const network of networks)
+      if (await collection.findOne({ network, dismissed: null }, { projection: { _id: 1 } })) found.add(network);
+    return found;
+  },
+  /** Which of these are open. */
+  async openOf(ids: readonly string[]): Promise<string[]> {
+    if (ids.length === 0) return [];
+    const found = await collection
+      .find({ _id: { $in: [...ids] }, dismissed: null }, { projection: { _id: 1 } })
+      .toArray();
+    return found.map(({ _id }) => _id);
+  },
+  /** Open ones of these ledgers that may have paid a wallet. */
+  async openIn(network: Network, address: string, ledgers: readonly number[]): Promise<string[]> {
+    const filter = { ...concerning(network, address), ledger: { $in: [...ledgers] } };
+    const found = await collection.find(filter, { projection: { _id: 1 } }).toArray();
+    return found.map(({ _id }) => _id);
+  },
+  /** How many open ones may have paid a wallet. @param from when it was made */
+  countFor: (network: Network, address: string, from: Date): Promise<number> =>
+    records.countDocuments({ ...concerning(network, address), ...payableAt(from) }, { limit: MOST_COUNTED }).exec(),
+  /** Whether an open one may have paid something within a span. */
+  async mayHavePaid({ network, address, from, until }: PayableSpan): Promise<boolean> {
+    const filter = { ...concerning(network, address), ...payableAt(from), closedFrom: { $lt: until } };
+    return (await collection.findOne(filter, { projection: { _id: 1 } })) !== null;
+  },
+});
+
+/** The schedule of tries. */
+const createTries = ({ collection }: Opened) => ({
+  /** Those that are due, the ones tried least first. */
+  due: (network: Network, now: Date, limit: number): Promise<DueRecord[]> =>
+    collection
+      .find(
+        { network, dismissed: null, nextTryAt: { $lte: now } },
+        { projection: { _id: 1, concerns: 1, tries: 1 }, sort: { tries: 1, nextTryAt: 1 }, limit },
+      )
+      .toArray(),
+  /** When the next one is due; null when none is open. */
+  async nextTryAt(network: Network): Promise<Date | null> {
+    const [next] = await collection
+      .find({ network, dismissed: null }, { projection: { nextTryAt: 1 }, sort: { nextTryAt: 1 }, limit: 1 })
+      .toArray();
+    return next?.nextTryAt ?? null;
+  },
+  /** It was asked for again in vain. */
+  async noteTry(id: string, changes: Partial<Pick<ParkedRecordDoc, 'reason' | 'concerns' | 'nextTryAt'>>) {
+    await collection.updateOne({ _id: id, dismissed: null }, { $set: changes, $inc: { tries: 1 } });
+  },
+});

@@ -5,7 +5,7 @@ import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
 interface PasskeyChallengeDoc {
   /** The challenge, base64url. */
   _id: string;
-  /** Whose invitation it is for; null for signing in. */
+  /** User whose invitation it is for; null for signing in. */
   userId: string | null;
   expiresAt: Date;
 }

@@ -64,72 +64,12 @@ const valuesIn = (currency: string): Added<'value'> => ({
 });
 
 export function createPaymentSums(payments: mongoose.mongo.Collection<PaymentDoc>) {
-  async function groups<Name extends string>(
-    accountId: string,
-    filter: SummaryFilter,
-    { index, only, sums }: Added<Name>,
-    signal?: AbortSignal,
-  ): Promise<Group<Name>[]> {
-    const { from, to, groupBy, offsets, status, maxRows } = filter;
-    const within = { ...(from ? { $gte: from } : {}), ...(to ? { $lt: to } : {}) };
-    const names = Object.keys(sums) as Name[];
-    const sumOf = (of: (name: Name) => unknown) => Object.fromEntries(names.map((name) => [name, { $sum: of(name) }]));
-    return payments
-      .aggregate<Group<Name>>(
-        [
-          { $match: { accountId, ...only, ledgerClosedAt: { ...ALL_TIME, ...within }, status: { $in: [...status] } } },
-          {
-            $group: {
-              _id: { key: groupKey(groupBy, offsets), assetCode: '$assetCode', assetIssuer: '$assetIssuer' },
-              count: { $sum: 1 },
-              ...sumOf((name) => sums[name]),
-            },
-          },
-          ...(groupBy === 'day' || groupBy === 'month'
-            ? [
-                regrouped(
-                  groupBy,
-                  offsets,
-                  sumOf((name) => `$${name}`),
-                ),
-              ]
-            : []),
-          {
-            $project: {
-              key: shownKey(groupBy),
-              count: 1,
-              sums: Object.fromEntries(names.map((name) => [name, `$${name}`])),
-            },
-          },
-          { $sort: { key: 1, '_id.assetCode': 1, '_id.assetIssuer': 1 } },
-          { $limit: maxRows + 1 },
-        ],
-        { hint: index, maxTimeMS: MAX_TIME_MS, signal },
-      )
-      .toArray();
-  }
-
-  /** Values first: then what comes in between is counted, and not valued. */
-  async function rowsOf(accountId: string, filter: SummaryFilter, signal?: AbortSignal): Promise<SummaryRow[]> {
-    const { currency, status } = filter;
-    if (currency === undefined) return (await groups(accountId, filter, MONEY, signal)).map(toRow);
-    const shown = { ...filter, status: status.filter((each) => each !== 'REJECTED') };
-    const values = new Map(
-      (await groups(accountId, shown, valuesIn(currency), signal)).map((group) => [nameOf(group), group]),
-    );
-    return (await groups(accountId, filter, MONEY, signal)).map((group) => {
-      const valued = values.get(nameOf(group));
-      const value = valued ? formatAmount(stroopsOf(valued.sums.value)) : '0';
-      return { ...toRow(group), value, valued: valued?.count ?? 0 };
-    });
-  }
-
   return {
     /** In the order of keys and assets. `too_many`: rows, or payments to be added up in time.
      *  @param signal ends it, also in MongoDB. @throws its reason */
     async of(accountId: string, filter: SummaryFilter, signal?: AbortSignal): Promise<SummaryRow[] | 'too_many'> {
       try {
-        const found = await rowsOf(accountId, filter, signal);
+        const found = await rowsOf(payments, accountId, filter, signal);
         return found.length > filter.maxRows ? 'too_many' : found;
       } catch (error) {
         const code = error instanceof mongoose.mongo.MongoServerError ? error.code : null;
@@ -138,6 +78,72 @@ export function createPaymentSums(payments: mongoose.mongo.Collection<PaymentDoc
       }
     },
   };
+}
+
+async function groups<Name extends string>(
+  payments: mongoose.mongo.Collection<PaymentDoc>,
+  accountId: string,
+  filter: SummaryFilter,
+  { index, only, sums }: Added<Name>,
+  signal?: AbortSignal,
+): Promise<Group<Name>[]> {
+  const { from, to, groupBy, offsets, status, maxRows } = filter;
+  const within = { ...(from ? { $gte: from } : {}), ...(to ? { $lt: to } : {}) };
+  const names = Object.keys(sums) as Name[];
+  const sumOf = (of: (name: Name) => unknown) => Object.fromEntries(names.map((name) => [name, { $sum: of(name) }]));
+  return payments
+    .aggregate<Group<Name>>(
+      [
+        { $match: { accountId, ...only, ledgerClosedAt: { ...ALL_TIME, ...within }, status: { $in: [...status] } } },
+        {
+          $group: {
+            _id: { key: groupKey(groupBy, offsets), assetCode: '$assetCode', assetIssuer: '$assetIssuer' },
+            count: { $sum: 1 },
+            ...sumOf((name) => sums[name]),
+          },
+        },
+        ...(groupBy === 'day' || groupBy === 'month'
+          ? [
+              regrouped(
+                groupBy,
+                offsets,
+                sumOf((name) => `$${name}`),
+              ),
+            ]
+          : []),
+        {
+          $project: {
+            key: shownKey(groupBy),
+            count: 1,
+            sums: Object.fromEntries(names.map((name) => [name, `$${name}`])),
+          },
+        },
+        { $sort: { key: 1, '_id.assetCode': 1, '_id.assetIssuer': 1 } },
+        { $limit: maxRows + 1 },
+      ],
+      { hint: index, maxTimeMS: MAX_TIME_MS, signal },
+    )
+    .toArray();
+}
+
+/** Values first: then what comes in between is counted, and not valued. */
+async function rowsOf(
+  payments: mongoose.mongo.Collection<PaymentDoc>,
+  accountId: string,
+  filter: SummaryFilter,
+  signal?: AbortSignal,
+): Promise<SummaryRow[]> {
+  const { currency, status } = filter;
+  if (currency === undefined) return (await groups(payments, accountId, filter, MONEY, signal)).map(toRow);
+  const shown = { ...filter, status: status.filter((each) => each !== 'REJECTED') };
+  const values = new Map(
+    (await groups(payments, accountId, shown, valuesIn(currency), signal)).map((group) => [nameOf(group), group]),
+  );
+  return (await groups(payments, accountId, filter, MONEY, signal)).map((group) => {
+    const valued = values.get(nameOf(group));
+    const value = valued ? formatAmount(stroopsOf(valued.sums.value)) : '0';
+    return { ...toRow(group), value, valued: valued?.count ?? 0 };
+  });
 }
 
 const nameOf = ({ key, _id: { assetCode, assetIssuer } }: Group<string>): string =>
@@ -212,7 +218,7 @@ const toRow = ({ _id, key, count, sums: { amount, refunded } }: Group<'amount' |
   refundedAmount: formatAmount(stroopsOf(refunded)),
 });
 
-/** Of a decimal that is not negative, in whatever form its text has: `1E+3` is one. @throws RangeError when it is no whole number of stroops */
+/** Stroops of a decimal that is not negative, in any form: `1E+3` is one. @throws RangeError when it is no whole number of stroops */
 export function stroopsOf(decimal: { toString(): string }): bigint {
   const parts = /^(\d+)(?:\.(\d*))?(?:E([+-]\d+))?$/.exec(decimal.toString());
   if (!parts) throw new RangeError(`no amount: ${decimal}`);

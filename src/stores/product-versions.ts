@@ -103,7 +103,7 @@ export function createProductVersions(connection: mongoose.Connection) {
       return [...found.values()].sort((a, b) => a.nth - b.nth);
     },
 
-    /** The network began anew: only the times of stamps count for these products. */
+    /** After a reset: only the times of stamps count for these products. */
     async forgetLedgers(productIds: readonly string[]): Promise<void> {
       await collection.updateMany(
         { productId: { $in: [...productIds] }, from: { $ne: null } },

@@ -6,7 +6,7 @@ import { LEFT } from './checkout-payments.js';
 import type { Session } from './database.js';
 import type { PaymentDoc } from './payments.js';
 
-/** Whose payments, and of what: all of them, or those of one link or checkout. */
+/** The payments to look among: all of an account's, or those of one link or checkout. */
 export type PaymentsOf = Pick<PaymentDoc, 'accountId' | 'network'> &
   Partial<Pick<PaymentDoc, 'paymentLinkId' | 'checkoutId'>>;
 

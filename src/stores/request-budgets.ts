@@ -23,9 +23,18 @@ requestBudgetSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 60 });
 
 export function createRequestBudgetStore(connection: mongoose.Connection, clock: Clock) {
   const budgets = connection.model<RequestBudgetDoc>('RequestBudget', requestBudgetSchema);
+  const take = createTake(budgets, clock);
 
-  /** Takes a request, in one round trip. @param leave requests that have to be left */
-  async function take(id: string, rate: Rate, { leave = 0, isOfOne = false } = {}) {
+  return {
+    ensureIndexes: () => makeIndexes(budgets),
+
+    of: (network: string, perHour: number): LedgerBudget => createBudget(take, network, perHour),
+  };
+}
+
+/** Takes a request, in one round trip. @param leave requests that have to be left */
+function createTake(budgets: mongoose.Model<RequestBudgetDoc>, clock: Clock) {
+  return async (id: string, rate: Rate, { leave = 0, isOfOne = false } = {}) => {
     const nowMicros = clock.nowMs() * 1000;
     const reachMicros = nowMicros + rate.burst * rate.intervalMicros;
     // `spend`, as MongoDB says it: a document that is not there counts as whole.
@@ -46,67 +55,63 @@ export function createRequestBudgetStore(connection: mongoose.Connection, clock:
     );
     const beforeMicros = before?.wholeAtMicros ?? 0;
     return { nowMicros, beforeMicros, ...spend(beforeMicros, nowMicros, 1, rate, leave) };
-  }
+  };
+}
+
+function createBudget(take: ReturnType<typeof createTake>, network: string, perHour: number): LedgerBudget {
+  const rate = rateOf(perHour);
+  const spare = spareOf(perHour);
+  let others = 0;
+  let seenMicros = Number.POSITIVE_INFINITY;
+
+  const ofShare = (share: Share): RequestBudget => ({
+    take: async () => (await take(`${network}:${share}`, rateOfShare(perHour, share))).waitMs,
+  });
+  const ofOne = (share: Share, { purpose, by }: Extract<Asker, { by: string }>): RequestBudget => ({
+    async take() {
+      const id = `${network}:${purpose}:${by}`;
+      return (await take(id, rateOfOne(perHour, share), { isOfOne: true })).waitMs;
+    },
+  });
+  /** All but the watcher leave the spare requests. */
+  const rest: RequestBudget = { take: async () => (await take(network, rate, { leave: spare })).waitMs };
+
+  /** A session's first requests, which look for a ledger and read it, may use the spare ones. Those that follow catch up, and compete with the others:
+   *  so an hour of catching up leaves every share to its purpose. */
+  const ofWatcher = (): RequestBudget => {
+    let granted = 0;
+    return {
+      async take() {
+        const leave = granted >= spare ? spare : 0;
+        const taken = await take(network, rate, { leave });
+        others += Math.max(0, taken.beforeMicros - Math.max(seenMicros, taken.nowMicros)) / rate.intervalMicros;
+        seenMicros = taken.wholeAtMicros;
+        if (taken.waitMs === 0) granted += 1;
+        return taken.waitMs;
+      },
+    };
+  };
 
   return {
-    ensureIndexes: () => makeIndexes(budgets),
-
-    of(network: string, perHour: number): LedgerBudget {
-      const rate = rateOf(perHour);
-      const spare = spareOf(perHour);
-      let others = 0;
-      let seenMicros = Number.POSITIVE_INFINITY;
-
-      const ofShare = (share: Share): RequestBudget => ({
-        take: async () => (await take(`${network}:${share}`, rateOfShare(perHour, share))).waitMs,
-      });
-      const ofOne = (share: Share, { purpose, by }: Extract<Asker, { by: string }>): RequestBudget => ({
-        async take() {
-          const id = `${network}:${purpose}:${by}`;
-          return (await take(id, rateOfOne(perHour, share), { isOfOne: true })).waitMs;
-        },
-      });
-      /** All but the watcher leave the spare requests. */
-      const rest: RequestBudget = { take: async () => (await take(network, rate, { leave: spare })).waitMs };
-
-      /** A session's first requests, which look for a ledger and read it, may use the spare ones. Those that follow catch up, and compete with the others:
-       *  so an hour of catching up leaves every share to its purpose. */
-      const ofWatcher = (): RequestBudget => {
-        let granted = 0;
-        return {
-          async take() {
-            const leave = granted >= spare ? spare : 0;
-            const taken = await take(network, rate, { leave });
-            others += Math.max(0, taken.beforeMicros - Math.max(seenMicros, taken.nowMicros)) / rate.intervalMicros;
-            seenMicros = taken.wholeAtMicros;
-            if (taken.waitMs === 0) granted += 1;
-            return taken.waitMs;
-          },
-        };
-      };
-
-      return {
-        allowancesOf(asker) {
-          switch (asker.purpose) {
-            case 'watching':
-              return [ofWatcher()];
-            case 'parked':
-            case 'audits':
-              return [ofShare(asker.purpose), rest];
-            case 'tenants':
-              return [ofOne('tenants', asker), ofShare('tenants'), rest];
-            case 'payers':
-              return [ofOne('outsiders', asker), ofShare('outsiders'), rest];
-            case 'pages':
-              return [ofOne('pages', asker), ofShare('pages'), ofShare('outsiders'), rest];
-          }
-        },
-        othersSpent() {
-          const seen = others;
-          others = 0;
-          return seen;
-        },
-      };
+    allowancesOf(asker) {
+      switch (asker.purpose) {
+        case 'watching':
+          return [ofWatcher()];
+        case 'parked':
+        case 'audits':
+          return [ofShare(asker.purpose), rest];
+        case 'tenants':
+          return [ofOne('tenants', asker), ofShare('tenants'), rest];
+        case 'payers':
+          return [ofOne('outsiders', asker), ofShare('outsiders'), rest];
+        case 'pages':
+          return [ofOne('pages', asker), ofShare('pages'), ofShare('outsiders'), rest];
+      }
+    },
+    othersSpent() {
+      const seen = others;
+      others = 0;
+      return seen;
     },
   };
 }

@@ -1,11 +1,11 @@
-/** Every sealed value of the database, wherever it lies: what has to be sealed anew when the secrets key changes. */
+/** Every sealed value of the database, wherever it lies: what has to be resealed when the secrets key changes. */
 import type mongoose from 'mongoose';
 
 export interface SealedValue {
   /** Id of the row that it was sealed for. */
   owner: string;
   sealed: string;
-  /** False when the value has changed meanwhile, or is gone. */
+  /** False when the value has changed since it was read, or is gone. */
   replace(by: string): Promise<boolean>;
 }
 

@@ -33,7 +33,7 @@ const sessionSchema = new mongoose.Schema<SessionDoc>(
 );
 sessionSchema.index({ keyId: 1, createdAt: -1 });
 sessionSchema.index({ userId: 1, createdAt: -1 });
-// Only tidies up: whoever reads a session compares its end with the clock.
+// Only tidies up: readers compare a session's end with the clock.
 sessionSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
 export type SessionStore = ReturnType<typeof createSessionStore>;

@@ -1,4 +1,4 @@
-/** Reads of one moment: all documents are as they were when the first read began, whatever is written meanwhile. MongoDB keeps such a moment for five
+/** Reads of one moment: all documents are as they were when the first read began, whatever is written since. MongoDB keeps such a moment for five
  *  minutes; after that the next read fails. */
 import type mongoose from 'mongoose';
 
@@ -20,7 +20,7 @@ export async function* inSnapshot<T>(
   }
 }
 
-/** Of documents that are made into lines. What lives while garbage is collected costs time: with 500 an export takes a tenth longer. */
+/** Documents in a batch that is made into lines. Live objects cost time in garbage collection: with 500 an export takes a tenth longer. */
 export const LINES_AT_ONCE = 100;
 
 /** In batches, of which one is in memory.

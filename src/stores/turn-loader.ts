@@ -1,5 +1,5 @@
 /** What requests ask for in the same turn of the event loop is read at once: under load a round trip serves several requests. Nothing is remembered,
- *  so nobody reads what was true before they asked. */
+ *  so no caller reads what was true before it asked. */
 import DataLoader from 'dataloader';
 
 /** Bounds a read. */

@@ -62,74 +62,83 @@ userSchema.index(
 export type UserStore = ReturnType<typeof createUserStore>['system'];
 
 export function createUserStore(connection: mongoose.Connection) {
+  const opened = openModel(connection);
+  return {
+    ensureIndexes: () => makeIndexes(opened.users),
+    forAccount: (accountId: string) => ofAccount(opened, accountId),
+    system: ofAllAccounts(opened),
+  };
+}
+
+function openModel(connection: mongoose.Connection) {
   const users = connection.model<UserDoc>('User', userSchema);
   const collection = users.collection as unknown as mongoose.mongo.Collection<UserDoc>;
   const page = createPages(users);
-  return {
-    ensureIndexes: () => makeIndexes(users),
-
-    forAccount: (accountId: string) => ({
-      /** Stores it as this account's, replacing one with the same id: a creation that is repeated after a crash has an invitation that works. */
-      async save(user: UserDoc, session?: Session): Promise<void> {
-        await collection.replaceOne({ _id: user._id, accountId }, { ...user, accountId }, { upsert: true, session });
-      },
-      count: (session: Session) => users.countDocuments({ accountId }, { session }).exec(),
-      byId: (id: string, session?: Session) => collection.findOne({ _id: id, accountId }, session ? { session } : {}),
-      list: (request: PageRequest) => page({ accountId }, request),
-      /** Null when it is not there. Sessions of before have ended. */
-      change: (id: string, fields: Partial<Pick<UserDoc, 'name' | 'role' | 'email'>>, session: Session) =>
-        collection.findOneAndUpdate(
-          { _id: id, accountId },
-          { $set: fields, $inc: { revision: 1 } },
-          { returnDocument: 'after', session },
-        ),
-      /** Writes to an OWNER who is not `id`: who removes that one at the same time conflicts. @param isActive only one who has signed in counts
-       *  @returns false when there is none */
-      async spareOwner(id: string, isActive: boolean, session: Session): Promise<boolean> {
-        const { matchedCount } = await collection.updateOne(
-          { accountId, _id: { $ne: id }, role: 'OWNER', ...(isActive ? { status: 'ACTIVE' as const } : {}) },
-          { $inc: { sparedCount: 1 } },
-          { session },
-        );
-        return matchedCount === 1;
-      },
-      async remove(id: string, session: Session): Promise<void> {
-        await collection.deleteOne({ _id: id, accountId }, { session });
-      },
-    }),
-
-    system: {
-      byId: (id: string) => collection.findOne({ _id: id }),
-      /** Addresses of the account's OWNERs, invited ones too. */
-      async ownersToTell(accountId: string, session: Session): Promise<string[]> {
-        const owners = await collection
-          .find({ accountId, role: 'OWNER', email: { $gt: '' } }, { session, projection: { email: 1 } })
-          .sort({ _id: 1 })
-          .toArray();
-        return owners.flatMap(({ email }) => email ?? []);
-      },
-      byPasskey: (credentialId: string) => collection.findOne({ 'passkeys.id': credentialId }),
-      byInvitation: (hash: string, now: Date) =>
-        collection.findOne({ 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } }),
-      /** Uses the invitation up. @returns null when it was used by then, or has ended. @throws AlreadyMade when the passkey is a user's already */
-      async accept(hash: string, passkey: Passkey, now: Date, session: Session): Promise<UserDoc | null> {
-        try {
-          return await collection.findOneAndUpdate(
-            { 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } },
-            { $set: { status: 'ACTIVE', invitation: null, passkeys: [passkey] }, $inc: { revision: 1 } },
-            { returnDocument: 'after', session },
-          );
-        } catch (error) {
-          throw isDuplicateKey(error) ? new AlreadyMade() : error;
-        }
-      },
-      /** Notes that a passkey has signed. */
-      async noteUse(userId: string, credentialId: string, counter: number): Promise<void> {
-        await collection.updateOne(
-          { _id: userId, 'passkeys.id': credentialId },
-          { $max: { 'passkeys.$.counter': counter } },
-        );
-      },
-    },
-  };
+  return { users, collection, page };
 }
+
+type Opened = ReturnType<typeof openModel>;
+
+const ofAccount = ({ users, collection, page }: Opened, accountId: string) => ({
+  /** Stores it as this account's, replacing one with the same id: a creation that is repeated after a crash has an invitation that works. */
+  async save(user: UserDoc, session?: Session): Promise<void> {
+    await collection.replaceOne({ _id: user._id, accountId }, { ...user, accountId }, { upsert: true, session });
+  },
+  count: (session: Session) => users.countDocuments({ accountId }, { session }).exec(),
+  byId: (id: string, session?: Session) => collection.findOne({ _id: id, accountId }, session ? { session } : {}),
+  list: (request: PageRequest) => page({ accountId }, request),
+  /** Null when it is not there. Sessions of before have ended. */
+  change: (id: string, fields: Partial<Pick<UserDoc, 'name' | 'role' | 'email'>>, session: Session) =>
+    collection.findOneAndUpdate(
+      { _id: id, accountId },
+      { $set: fields, $inc: { revision: 1 } },
+      { returnDocument: 'after', session },
+    ),
+  /** Writes to an OWNER who is not `id`: who removes that one at the same time conflicts. @param isActive only one who has signed in counts
+   *  @returns false when there is none */
+  async spareOwner(id: string, isActive: boolean, session: Session): Promise<boolean> {
+    const { matchedCount } = await collection.updateOne(
+      { accountId, _id: { $ne: id }, role: 'OWNER', ...(isActive ? { status: 'ACTIVE' as const } : {}) },
+      { $inc: { sparedCount: 1 } },
+      { session },
+    );
+    return matchedCount === 1;
+  },
+  async remove(id: string, session: Session): Promise<void> {
+    await collection.deleteOne({ _id: id, accountId }, { session });
+  },
+});
+
+const ofAllAccounts = ({ collection }: Opened) => ({
+  byId: (id: string) => collection.findOne({ _id: id }),
+  /** Addresses of the account's OWNERs, invited ones too. */
+  async ownersToTell(accountId: string, session: Session): Promise<string[]> {
+    const owners = await collection
+      .find({ accountId, role: 'OWNER', email: { $gt: '' } }, { session, projection: { email: 1 } })
+      .sort({ _id: 1 })
+      .toArray();
+    return owners.flatMap(({ email }) => email ?? []);
+  },
+  byPasskey: (credentialId: string) => collection.findOne({ 'passkeys.id': credentialId }),
+  byInvitation: (hash: string, now: Date) =>
+    collection.findOne({ 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } }),
+  /** Uses the invitation up. @returns null when it was used by then, or has ended. @throws AlreadyMade when the passkey is a user's already */
+  async accept(hash: string, passkey: Passkey, now: Date, session: Session): Promise<UserDoc | null> {
+    try {
+      return await collection.findOneAndUpdate(
+        { 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } },
+        { $set: { status: 'ACTIVE', invitation: null, passkeys: [passkey] }, $inc: { revision: 1 } },
+        { returnDocument: 'after', session },
+      );
+    } catch (error) {
+      throw isDuplicateKey(error) ? new AlreadyMade() : error;
+    }
+  },
+  /** Notes that a passkey has signed. */
+  async noteUse(userId: string, credentialId: string, counter: number): Promise<void> {
+    await collection.updateOne(
+      { _id: userId, 'passkeys.id': credentialId },
+      { $max: { 'passkeys.$.counter': counter } },
+    );
+  },
+});

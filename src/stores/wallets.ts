@@ -39,7 +39,7 @@ export interface WalletDoc {
   gap: Gap | null;
   productCount: number;
   hasPayments: boolean;
-  /** While true, checkouts are made without a write here. Whoever wants there to be none clears it, and then looks for them. Missing means false. */
+  /** While true, checkouts are made without a write here. To have none made, clear it and then look for open ones. Missing means false. */
   takesCheckouts?: boolean;
   /** Counts how often `takesCheckouts` was set: where it is still the same, no checkout was made since they were looked for. Missing before the first time. */
   checkoutEpoch?: number | null;
@@ -94,155 +94,166 @@ walletSchema.index({ network: 1, watchStarted: 1 }, { partialFilterExpression: {
 export type WalletStore = ReturnType<typeof createWalletStore>['system'];
 
 export function createWalletStore(connection: mongoose.Connection) {
+  const opened = openModel(connection);
+  return {
+    ensureIndexes: () => makeIndexes(opened.wallets),
+    forAccount: (accountId: string) => ofAccount(opened, accountId),
+    system: ofAllAccounts(opened),
+  };
+}
+
+function openModel(connection: mongoose.Connection) {
   const wallets = connection.model<WalletDoc>('Wallet', walletSchema);
   const page = createPages(wallets);
   const byId = createById(wallets);
-  return {
-    ensureIndexes: () => makeIndexes(wallets),
-
-    forAccount: (accountId: string) => ({
-      /** Stores it as this account's. False when the account has this address on this network already. */
-      async insert(wallet: WalletDoc, session?: Session): Promise<boolean> {
-        try {
-          await orAlreadyMade(
-            wallets.collection.insertOne({ ...wallet, nameKey: foldText(wallet.name), accountId } as never, {
-              session,
-            }),
-          );
-          return true;
-        } catch (error) {
-          if (isDuplicateKey(error)) return false;
-          throw error;
-        }
-      },
-      count: (session: Session) => wallets.countDocuments({ accountId }, { session }).exec(),
-      byId: (id: string, session?: Session) => byId.one(accountId, id, session),
-      byIds: (ids: readonly string[], session?: Session) => byId.many(accountId, ids, session),
-      /** @param search a part of the name, whatever its case, or the whole address */
-      list: ({ search, ...request }: PageRequest & { search?: string | undefined }) => {
-        const named = search ? { $or: [{ nameKey: containing(search) }, { address: search.toUpperCase() }] } : {};
-        return page({ accountId, ...named }, { ...request, sort: { _id: -1 } });
-      },
-
-      rename: (id: string, name: string, session?: Session) =>
-        wallets
-          .findOneAndUpdate(
-            { _id: id, accountId },
-            { $set: { name, nameKey: foldText(name) } },
-            { returnDocument: 'after', session },
-          )
-          .lean<WalletDoc>()
-          .exec(),
-      /** Opens a window; null when the wallet is active already or not there. */
-      activate: (id: string, from: LedgerStamp, session?: Session) =>
-        wallets
-          .findOneAndUpdate(
-            { _id: id, accountId, active: false },
-            {
-              $set: { active: true, watchStarted: false, watching: true, gap: null },
-              $push: { windows: { from, until: null } },
-            },
-            { returnDocument: 'after', session },
-          )
-          .lean<WalletDoc>()
-          .exec(),
-      /** Null when the wallet is inactive or not there. */
-      takeCheckouts: (id: string) =>
-        wallets
-          .findOneAndUpdate(
-            { _id: id, accountId, active: true },
-            { $set: { takesCheckouts: true }, $inc: { checkoutEpoch: 1 } },
-            { returnDocument: 'after' },
-          )
-          .lean<WalletDoc>()
-          .exec(),
-      /** From now on a checkout that is made meanwhile sets `takesCheckouts` again, and begins another epoch. */
-      refuseCheckouts: (id: string) =>
-        wallets
-          .findOneAndUpdate({ _id: id, accountId }, { $set: { takesCheckouts: false } }, { returnDocument: 'after' })
-          .lean<WalletDoc>()
-          .exec(),
-      /** Closes the open window of a wallet that refused checkouts. Null when it is inactive already, takes checkouts again, took some meanwhile, or is
-       *  not there. What the window holds is still read to its end. */
-      deactivate: (
-        { _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>,
-        until: LedgerStamp,
-        session?: Session,
-      ) =>
-        wallets
-          .findOneAndUpdate(
-            { _id, accountId, active: true, takesCheckouts: { $ne: true }, checkoutEpoch },
-            { $set: { active: false, 'windows.$[open].until': until } },
-            { returnDocument: 'after', arrayFilters: [{ 'open.until': null }], session },
-          )
-          .lean<WalletDoc>()
-          .exec(),
-      /** Only one that refused checkouts and took none since, that no product uses and to which no payment came. */
-      async removeUnused(
-        { _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>,
-        session?: Session,
-      ): Promise<boolean> {
-        const isUnused = { productCount: 0, hasPayments: false, takesCheckouts: { $ne: true }, checkoutEpoch };
-        const { deletedCount } = await wallets.deleteOne({ _id, accountId, ...isUnused }, { session });
-        return deletedCount === 1;
-      },
-      /** Called in the transaction that makes, moves or deletes products, so that a wallet in use cannot vanish meanwhile.
-       *  False when there is no such wallet. */
-      async countProducts(id: string, change: number, session: Session): Promise<boolean> {
-        const { matchedCount } = await wallets.updateOne(
-          { _id: id, accountId },
-          { $inc: { productCount: change } },
-          { session },
-        );
-        return matchedCount === 1;
-      },
-    }),
-
-    system: {
-      ...createWatchedWallets(wallets),
-      at: (network: Network, addresses: readonly string[], session?: Session) =>
-        wallets
-          .find({ network, address: { $in: [...addresses] } })
-          .session(session ?? null)
-          .lean<WalletDoc[]>()
-          .exec(),
-      ofAllAccounts: (ids: readonly string[], session?: Session) =>
-        wallets
-          .find({ _id: { $in: [...ids] } })
-          .session(session ?? null)
-          .lean<WalletDoc[]>()
-          .exec(),
-      /** Every active wallet of these networks, in the order of their ids. */
-      activeOf: (networks: readonly Network[], { after, limit }: { after: string; limit: number }) =>
-        wallets
-          .find({ _id: { $gt: after }, network: { $in: [...networks] }, active: true })
-          .sort({ _id: 1 })
-          .limit(limit)
-          .lean<WalletDoc[]>()
-          .exec(),
-      /** Active wallets whose audits are not planned yet. */
-      withoutAuditPlan: (network: Network, limit: number) =>
-        wallets
-          .find({ network, active: true, nextAuditAt: null }, { _id: 1 }, { limit })
-          .lean<{ _id: string }[]>()
-          .exec(),
-      /** The active wallet whose audit is due longest; null when none is. */
-      dueForAudit: (network: Network, now: Date) =>
-        wallets
-          .findOne({ network, active: true, nextAuditAt: { $lte: now } })
-          .sort({ nextAuditAt: 1 })
-          .lean<WalletDoc>()
-          .exec(),
-      async planAudit(id: string, nextAuditAt: Date): Promise<void> {
-        await wallets.updateOne({ _id: id }, { $set: { nextAuditAt } });
-      },
-      async noteHasPayments(ids: readonly string[], session: Session): Promise<void> {
-        await wallets.collection.updateMany(
-          { _id: { $in: [...ids] as never[] }, hasPayments: false },
-          { $set: { hasPayments: true } },
-          { session },
-        );
-      },
-    },
-  };
+  return { wallets, page, byId };
 }
+
+type Opened = ReturnType<typeof openModel>;
+
+const ofAccount = ({ wallets, page, byId }: Opened, accountId: string) => ({
+  /** Stores it as this account's. False when the account has this address on this network already. */
+  async insert(wallet: WalletDoc, session?: Session): Promise<boolean> {
+    try {
+      await orAlreadyMade(
+        wallets.collection.insertOne({ ...wallet, nameKey: foldText(wallet.name), accountId } as never, {
+          session,
+        }),
+      );
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  },
+  count: (session: Session) => wallets.countDocuments({ accountId }, { session }).exec(),
+  byId: (id: string, session?: Session) => byId.one(accountId, id, session),
+  byIds: (ids: readonly string[], session?: Session) => byId.many(accountId, ids, session),
+  /** @param search a part of the name, whatever its case, or the whole address */
+  list: ({ search, ...request }: PageRequest & { search?: string | undefined }) => {
+    const named = search ? { $or: [{ nameKey: containing(search) }, { address: search.toUpperCase() }] } : {};
+    return page({ accountId, ...named }, { ...request, sort: { _id: -1 } });
+  },
+
+  rename: (id: string, name: string, session?: Session) =>
+    wallets
+      .findOneAndUpdate(
+        { _id: id, accountId },
+        { $set: { name, nameKey: foldText(name) } },
+        { returnDocument: 'after', session },
+      )
+      .lean<WalletDoc>()
+      .exec(),
+  /** Opens a window; null when the wallet is active already or not there. */
+  activate: (id: string, from: LedgerStamp, session?: Session) =>
+    wallets
+      .findOneAndUpdate(
+        { _id: id, accountId, active: false },
+        {
+          $set: { active: true, watchStarted: false, watching: true, gap: null },
+          $push: { windows: { from, until: null } },
+        },
+        { returnDocument: 'after', session },
+      )
+      .lean<WalletDoc>()
+      .exec(),
+  ...endingOfAccount({ wallets }, accountId),
+  /** Called in the transaction that makes, moves or deletes products, so that a wallet in use cannot be deleted concurrently.
+   *  False when there is no such wallet. */
+  async countProducts(id: string, change: number, session: Session): Promise<boolean> {
+    const { matchedCount } = await wallets.updateOne(
+      { _id: id, accountId },
+      { $inc: { productCount: change } },
+      { session },
+    );
+    return matchedCount === 1;
+  },
+});
+
+/** Deactivating and removing a wallet, which no checkout may be made for at the same time. */
+const endingOfAccount = ({ wallets }: Pick<Opened, 'wallets'>, accountId: string) => ({
+  /** Null when the wallet is inactive or not there. */
+  takeCheckouts: (id: string) =>
+    wallets
+      .findOneAndUpdate(
+        { _id: id, accountId, active: true },
+        { $set: { takesCheckouts: true }, $inc: { checkoutEpoch: 1 } },
+        { returnDocument: 'after' },
+      )
+      .lean<WalletDoc>()
+      .exec(),
+  /** A checkout that is made after this sets `takesCheckouts` again, and begins another epoch. */
+  refuseCheckouts: (id: string) =>
+    wallets
+      .findOneAndUpdate({ _id: id, accountId }, { $set: { takesCheckouts: false } }, { returnDocument: 'after' })
+      .lean<WalletDoc>()
+      .exec(),
+  /** Closes the open window of a wallet that refused checkouts. Null when it is inactive already, takes checkouts again, took some meanwhile, or is
+   *  not there. What the window holds is still read to its end. */
+  deactivate: (
+    { _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>,
+    until: LedgerStamp,
+    session?: Session,
+  ) =>
+    wallets
+      .findOneAndUpdate(
+        { _id, accountId, active: true, takesCheckouts: { $ne: true }, checkoutEpoch },
+        { $set: { active: false, 'windows.$[open].until': until } },
+        { returnDocument: 'after', arrayFilters: [{ 'open.until': null }], session },
+      )
+      .lean<WalletDoc>()
+      .exec(),
+  /** Only one that refused checkouts and took none since, that no product uses and to which no payment came. */
+  async removeUnused(
+    { _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>,
+    session?: Session,
+  ): Promise<boolean> {
+    const isUnused = { productCount: 0, hasPayments: false, takesCheckouts: { $ne: true }, checkoutEpoch };
+    const { deletedCount } = await wallets.deleteOne({ _id, accountId, ...isUnused }, { session });
+    return deletedCount === 1;
+  },
+});
+
+const ofAllAccounts = ({ wallets }: Opened) => ({
+  ...createWatchedWallets(wallets),
+  at: (network: Network, addresses: readonly string[], session?: Session) =>
+    wallets
+      .find({ network, address: { $in: [...addresses] } })
+      .session(session ?? null)
+      .lean<WalletDoc[]>()
+      .exec(),
+  ofAllAccounts: (ids: readonly string[], session?: Session) =>
+    wallets
+      .find({ _id: { $in: [...ids] } })
+      .session(session ?? null)
+      .lean<WalletDoc[]>()
+      .exec(),
+  /** Every active wallet of these networks, in the order of their ids. */
+  activeOf: (networks: readonly Network[], { after, limit }: { after: string; limit: number }) =>
+    wallets
+      .find({ _id: { $gt: after }, network: { $in: [...networks] }, active: true })
+      .sort({ _id: 1 })
+      .limit(limit)
+      .lean<WalletDoc[]>()
+      .exec(),
+  /** Active wallets whose audits are not planned yet. */
+  withoutAuditPlan: (network: Network, limit: number) =>
+    wallets.find({ network, active: true, nextAuditAt: null }, { _id: 1 }, { limit }).lean<{ _id: string }[]>().exec(),
+  /** The active wallet whose audit is due longest; null when none is. */
+  dueForAudit: (network: Network, now: Date) =>
+    wallets
+      .findOne({ network, active: true, nextAuditAt: { $lte: now } })
+      .sort({ nextAuditAt: 1 })
+      .lean<WalletDoc>()
+      .exec(),
+  async planAudit(id: string, nextAuditAt: Date): Promise<void> {
+    await wallets.updateOne({ _id: id }, { $set: { nextAuditAt } });
+  },
+  async noteHasPayments(ids: readonly string[], session: Session): Promise<void> {
+    await wallets.collection.updateMany(
+      { _id: { $in: [...ids] as never[] }, hasPayments: false },
+      { $set: { hasPayments: true } },
+      { session },
+    );
+  },
+});

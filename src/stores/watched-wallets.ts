@@ -4,14 +4,14 @@ import type { Network } from '../../contracts/networks.js';
 import type { Session } from './database.js';
 import type { Gap, WalletDoc } from './wallets.js';
 
-/** Whose wallets missed what. */
+/** A gap that was flagged, and the wallets that it concerns. */
 export interface GapScope {
   gap: Gap;
   /** Null for all addresses of the network. */
   address: string | null;
   /** Ids of wallets that missed nothing. */
   without: readonly string[];
-  /** Given when the network began anew, so that nobody has what was missed: when it was last seen as it was before, by which this reset is known again. */
+  /** Given for a reset, after which no source has what was missed: when the network was last seen before it, which identifies the reset. */
   lostSince?: Date;
 }
 
@@ -56,7 +56,7 @@ export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
     async stopWatching(id: string, readTo: NonNullable<WalletDoc['readTo']>): Promise<void> {
       await wallets.updateOne({ _id: id, active: false }, { $set: { watching: false, readTo } });
     },
-    /** The network began anew: what its ledgers were numbered before says nothing any more, nor in windows that are over. @returns the ids of its wallets */
+    /** After a reset: ledger numbers of old stamps say nothing any more, nor in windows that are over. @returns the ids of its wallets */
     async forgetLedgers(network: Network): Promise<string[]> {
       await wallets.collection.updateMany(
         { network },
@@ -65,38 +65,43 @@ export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
       );
       return (await wallets.find({ network }, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
     },
-    /** Watched wallets of one address, or with null of the network, but for those `without`, in the order of their ids. */
-    watchedFrom: (
-      network: Network,
-      { address, without }: Pick<GapScope, 'address' | 'without'>,
-      { after, limit }: { after: string; limit: number },
-      session: Session,
-    ) =>
-      wallets
-        .find({
-          ...{ network, watching: true, _id: { $gt: after, $nin: [...without] } },
-          ...(address === null ? {} : { address }),
-        })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .session(session)
-        .lean<WalletDoc[]>()
-        .exec(),
-    /** The newest gap that is neither mended nor acknowledged; null for none. */
-    async setGap(ids: readonly string[], gap: Gap | null, session: Session): Promise<void> {
-      if (ids.length > 0) await wallets.updateMany({ _id: { $in: [...ids] } }, { $set: { gap } }, { session });
-    },
-    async growGap(
-      ids: readonly string[],
-      { toLedger, lastAt }: Required<Pick<Gap, 'toLedger' | 'lastAt'>>,
-      session: Session,
-    ): Promise<void> {
-      if (ids.length === 0) return;
-      await wallets.collection.updateMany(
-        { _id: { $in: [...ids] as never[] }, gap: { $ne: null } },
-        { $max: { 'gap.toLedger': toLedger }, $set: { 'gap.lastAt': lastAt } },
-        { session },
-      );
-    },
+    ...createGapMarks(wallets),
   };
 }
+
+/** The newest gap of each wallet, kept in the wallet. */
+const createGapMarks = (wallets: mongoose.Model<WalletDoc>) => ({
+  /** Watched wallets of one address, or with null of the network, but for those `without`, in the order of their ids. */
+  watchedFrom: (
+    network: Network,
+    { address, without }: Pick<GapScope, 'address' | 'without'>,
+    { after, limit }: { after: string; limit: number },
+    session: Session,
+  ) =>
+    wallets
+      .find({
+        ...{ network, watching: true, _id: { $gt: after, $nin: [...without] } },
+        ...(address === null ? {} : { address }),
+      })
+      .sort({ _id: 1 })
+      .limit(limit)
+      .session(session)
+      .lean<WalletDoc[]>()
+      .exec(),
+  /** The newest gap that is neither mended nor acknowledged; null for none. */
+  async setGap(ids: readonly string[], gap: Gap | null, session: Session): Promise<void> {
+    if (ids.length > 0) await wallets.updateMany({ _id: { $in: [...ids] } }, { $set: { gap } }, { session });
+  },
+  async growGap(
+    ids: readonly string[],
+    { toLedger, lastAt }: Required<Pick<Gap, 'toLedger' | 'lastAt'>>,
+    session: Session,
+  ): Promise<void> {
+    if (ids.length === 0) return;
+    await wallets.collection.updateMany(
+      { _id: { $in: [...ids] as never[] }, gap: { $ne: null } },
+      { $max: { 'gap.toLedger': toLedger }, $set: { 'gap.lastAt': lastAt } },
+      { session },
+    );
+  },
+});

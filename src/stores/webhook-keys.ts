@@ -26,7 +26,7 @@ export function createWebhookKeyStore(connection: mongoose.Connection) {
   return {
     ensureIndexes: () => makeIndexes(keys),
     newest: (limit: number): Promise<WebhookKeyDoc[]> => collection.find().sort({ number: -1 }).limit(limit).toArray(),
-    /** @returns false when somebody else made a key with this number meanwhile */
+    /** @returns false when another process has made a key with this number */
     async insert(key: WebhookKeyDoc): Promise<boolean> {
       try {
         await collection.insertOne(key);

@@ -62,7 +62,7 @@ t.test('an order in lumens is paid in EURC', async (t) => {
   t.strictSame(complaints, []);
 });
 
-t.test('a price that has moved is said and shown anew; one that was shown long ago is not signed', async (t) => {
+t.test('a moved price is announced and shown; an outdated price is not signed', async (t) => {
   const checkout = await order('20');
   const { page, complaints, played } = await connected(t, checkout.url);
   await page.locator(WAY, { hasText: '7' }).waitFor();

@@ -28,7 +28,7 @@ const { url, apiKey } = service;
 const ledger = service.context.localLedger!.client;
 const browser = await openBrowser(t);
 const home = `${url}/dashboard`;
-/** Of the large account. To store 100,000 takes longer than all else here: they are measured with DASHBOARD_PAYMENTS=100000. */
+/** Payments of the large account. Storing 100,000 takes longer than the other tests: run those with DASHBOARD_PAYMENTS=100000. */
 const PAYMENTS = Number(process.env.DASHBOARD_PAYMENTS ?? 10_000);
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true };
 

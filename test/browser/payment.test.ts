@@ -112,7 +112,7 @@ t.test('a link that is switched off while its page is open turns money away and 
 
 interface Shop {
   origin: string;
-  /** Of the orders that were made, the newest last. */
+  /** The orders that were made, newest last. */
   orders: { id: string; url: string; memo: string }[];
 }
 
@@ -171,7 +171,7 @@ t.test(
     t.equal(page.url(), `${shop.origin}/`);
 
     const again = await press(page);
-    // Who reads it in another language, or loads it again, is still the customer of this shop.
+    // After a change of language and a reload the payer is still the customer of this shop.
     await again.click('.languages summary');
     await Promise.all([again.waitForURL(/lang=de/), again.click('text=Deutsch')]);
     await again.waitForSelector('html[lang=de] main.checkout[data-opener]');
@@ -206,7 +206,7 @@ t.test('where no window opens, or the script does not come, the page itself goes
   }
 });
 
-t.test('nobody else watches a checkout, and nobody else tells the shop that it was paid', async (t) => {
+t.test('only the opening shop can watch a checkout, and only its page can tell the shop of the payment', async (t) => {
   const { product, wallet } = await startSelling(service);
   const shop = await openShop(t, product.id);
   const foreign = await openShop(t, product.id);
@@ -240,7 +240,7 @@ t.test('nobody else watches a checkout, and nobody else tells the shop that it w
   await fooled.waitForSelector('form');
   const opened = await press(fooled);
   await evil.evaluate(`shop.postMessage(${forged}, '*')`);
-  // Of the right origin, but not the window that the button opened.
+  // A window of the right origin that the button did not open.
   const [other] = await Promise.all([
     fooled.waitForEvent('popup'),
     fooled.evaluate(`open(${JSON.stringify(url)}); undefined`),

@@ -1,4 +1,4 @@
-/** Who changed what: every operation of the contract that changes something is told of, together with the change or not at all, and to its account alone. */
+/** Activity: every operation of the contract that changes something is recorded in the transaction of the change, and for its account alone. */
 import t from 'tap';
 import { contract } from '../../contracts/index.js';
 import type { Operation } from '../../contracts/operation.js';

@@ -131,7 +131,7 @@ t.test('a price in lumens is paid in EURC: the shop gets exactly the price, and 
   });
   t.equal((await service.api('GET', `/checkouts/${checkout.id}`)).data.status, 'PAID');
 
-  // The shop trades as well: by an offer that somebody takes, and by a path payment of its own.
+  // The shop trades as well: by an offer that another account takes, and by a path payment of its own.
   const shop = Keypair.fromSecret(till.secret);
   await client.submit({
     from: shop,

@@ -140,7 +140,7 @@ const inputOf = (shape: Operation['body']) =>
     Object.fromEntries(
       Object.entries(shape).map(([name, schema]) => [
         name,
-        // Nobody waits here for what never comes.
+        // These requests must not wait for events that never come.
         name === 'wait' ? fc.oneof(fc.constant(0), hostileValue) : fieldOf(schema),
       ]),
     ),

@@ -298,7 +298,7 @@ t.test('unknown paths, wrong methods and odd ids are 404', async (t) => {
   t.equal((await send('HEAD', '/products')).status, 200, 'HEAD is GET without a body');
 });
 
-t.test('nobody sees, changes or names what belongs to somebody else', async (t) => {
+t.test('no account sees, changes or names what belongs to another', async (t) => {
   const other = await service.openAccount();
   const theirs = async (name: string, input: Record<string, unknown> = {}, transport = TRANSPORTS[0]!) =>
     call(transport, url, other.apiKey, name, input);
@@ -620,7 +620,7 @@ function rawHttp(origin: string, bytes: string, until?: RegExp): Promise<string>
   });
 }
 
-t.test('broken HTTP gets the envelope, and hurts nobody', async (t) => {
+t.test('broken HTTP gets the envelope, and disturbs no other request', async (t) => {
   for (const [what, bytes] of [
     ['no HTTP', 'hello\r\n\r\n'],
     ['headers without end', `GET /api/v1/account HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`],
@@ -840,7 +840,7 @@ t.test('what no contract names does not leave, and what breaks the contract is a
   t.equal((await call('REST', origin, 'sk_a', 'account.get')).outcome, 'internal');
 });
 
-t.test('a replay stays good when what it asked for has passed meanwhile', async (t) => {
+t.test('a replay stays good when what it asked for has passed', async (t) => {
   const body = { name: 'shop', expiresAt: '2026-11-21T10:00:00Z' };
   const first = {
     ...{ id: 'key_a', ...body, scope: 'FULL', keyMasked: 'sk_4fT…x9Qz', lastUsedAt: null },
@@ -991,7 +991,7 @@ t.test('metrics and the reasons of readiness are for the operator', async (t) =>
   t.match(await ask(`http://127.0.0.1:${port}`, '/api/v1/account'), /^404/);
 });
 
-t.test('an answer that nobody reads does not hold its connection for ever', async (t) => {
+t.test('an unread answer does not hold its connection for ever', async (t) => {
   const app = express().get('/', (_req, res) => void res.send(Buffer.alloc(50_000_000)));
   const server = await listen(app, '127.0.0.1', 0, systemClock, { idleMs: 300 });
   t.teardown(() => server.close(0));

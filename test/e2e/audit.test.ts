@@ -301,7 +301,7 @@ t.test(
   },
 );
 
-t.test('audits run by themselves, and an audit of somebody else is not there', async (t) => {
+t.test('audits run by themselves, and those of other accounts are not found', async (t) => {
   const { address } = await client.fund();
   const wallet = await watch(address);
   const other = await service.openAccount('Other');
@@ -363,7 +363,7 @@ async function behindOneUrl(t: Test) {
   return { own, wallet, ledger, routes, pay, time };
 }
 
-t.test('what a server does not show because it is behind, or dropped meanwhile, is no difference', async (t) => {
+t.test('ledgers that a server lacks because it is behind, or has dropped them, are no difference', async (t) => {
   const { own, wallet, ledger, routes, pay, time } = await behindOneUrl(t);
   await pay(1);
   t.match(await audit(wallet.id, own), { status: 'PROVEN' });

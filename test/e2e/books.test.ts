@@ -1,4 +1,4 @@
-/** Reports and exports are exact, of one moment, and end when nobody takes them any more. */
+/** Reports and exports are exact, of one moment, and end when the client stops reading. */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import http from 'node:http';
 import { tmpdir } from 'node:os';

@@ -371,7 +371,7 @@ const dustFor = (memo: string, { to, from, count, ledger: sequence, closedMs }: 
   });
 
 t.test('1,200 parts of the smallest amount: everything stays right, and bounded', async (t) => {
-  // An account of its own: nobody is called for each of them.
+  // An account of its own, without a webhook that would be called for each of them.
   const { apiKey, accountId } = await service.openAccount();
   const api = (method: string, path: string, body?: object) => service.api(method, path, body, apiKey);
   const { address, secret } = await ledger.fund();

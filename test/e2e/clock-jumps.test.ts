@@ -1,4 +1,4 @@
-/** Somebody sets the clock of the machine while the service runs. */
+/** The machine's clock is set while the service runs. */
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { startReceiver } from '../helpers/receiver.js';

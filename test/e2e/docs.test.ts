@@ -1,4 +1,4 @@
-/** Whoever follows a link in the documentation arrives, in the repository and on the site that is made of it. */
+/** Every link in the documentation leads somewhere, in the repository and on the site that is made of it. */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
@@ -66,7 +66,7 @@ function readPage(text: string) {
 t.test('the site is made without network, loads nothing from elsewhere, and has no dead link', async (t) => {
   const site = await mkdtemp(join(tmpdir(), 'stellar-collect-site-'));
   t.teardown(() => rm(site, { recursive: true, force: true }));
-  // Whoever asks for anything over HTTP is refused at once.
+  // Any request over HTTP is refused at once.
   const nowhere = 'http://127.0.0.1:9';
   const env = { ...process.env, HTTP_PROXY: nowhere, HTTPS_PROXY: nowhere, http_proxy: nowhere, https_proxy: nowhere };
   await promisify(execFile)(process.execPath, ['--import=tsx', 'scripts/site.ts', site], { cwd: ROOT, env });

@@ -206,45 +206,42 @@ t.test('what goes on ends within 5 s of its key, and with its process', async (t
   kept.hangUp();
 });
 
-t.test(
-  'the typed client, and a plain tRPC client, follow the same events and connect anew after a break',
-  async (t) => {
-    const { accountId, apiKey } = await service.openAccount();
-    const { url, cut } = await cuttableWay(t, api.url);
-    const seen: { id: string; data: WebhookPayload }[] = [];
-    const typed = createClient({ url, apiKey }).events.stream.subscribe(
-      { after: 0 },
-      { onData: (each) => seen.push(each) },
-    );
-    const plainSeen: string[] = [];
-    const plain = createTRPCClient<AppRouter>({
-      links: [
-        httpSubscriptionLink({
-          url: `${url}/trpc`,
-          EventSource,
-          eventSourceOptions: {
-            fetch: (input, init) =>
-              fetch(input, { ...init, headers: { ...init.headers, authorization: `Bearer ${apiKey}` } }),
-          },
-        }),
-      ],
-    }).events.stream.subscribe({ after: 0 }, { onData: ({ id }) => plainSeen.push(id) });
-    await happen(accountId, 'payment.received', 'payment.completed');
-    await eventually(async () => seen.length === 2 && plainSeen.length === 2, 'two events');
-    cut();
-    await happen(accountId, 'payment.received');
-    await eventually(async () => seen.length === 3 && plainSeen.length === 3, 'the third after the break', 20_000);
-    await happen(accountId, 'payment.completed');
-    await eventually(async () => seen.length === 4 && plainSeen.length === 4, 'the fourth', 20_000);
-    t.same(plainSeen, ['1', '2', '3', '4']);
-    t.same(
-      seen.map(({ id, data }) => [id, data.sequence, data.type.startsWith('payment.')]),
-      [1, 2, 3, 4].map((n) => [String(n), n, true]),
-    );
-    typed.unsubscribe();
-    plain.unsubscribe();
-  },
-);
+t.test('the typed client, and a plain tRPC client, follow the same events and reconnect after a break', async (t) => {
+  const { accountId, apiKey } = await service.openAccount();
+  const { url, cut } = await cuttableWay(t, api.url);
+  const seen: { id: string; data: WebhookPayload }[] = [];
+  const typed = createClient({ url, apiKey }).events.stream.subscribe(
+    { after: 0 },
+    { onData: (each) => seen.push(each) },
+  );
+  const plainSeen: string[] = [];
+  const plain = createTRPCClient<AppRouter>({
+    links: [
+      httpSubscriptionLink({
+        url: `${url}/trpc`,
+        EventSource,
+        eventSourceOptions: {
+          fetch: (input, init) =>
+            fetch(input, { ...init, headers: { ...init.headers, authorization: `Bearer ${apiKey}` } }),
+        },
+      }),
+    ],
+  }).events.stream.subscribe({ after: 0 }, { onData: ({ id }) => plainSeen.push(id) });
+  await happen(accountId, 'payment.received', 'payment.completed');
+  await eventually(async () => seen.length === 2 && plainSeen.length === 2, 'two events');
+  cut();
+  await happen(accountId, 'payment.received');
+  await eventually(async () => seen.length === 3 && plainSeen.length === 3, 'the third after the break', 20_000);
+  await happen(accountId, 'payment.completed');
+  await eventually(async () => seen.length === 4 && plainSeen.length === 4, 'the fourth', 20_000);
+  t.same(plainSeen, ['1', '2', '3', '4']);
+  t.same(
+    seen.map(({ id, data }) => [id, data.sequence, data.type.startsWith('payment.')]),
+    [1, 2, 3, 4].map((n) => [String(n), n, true]),
+  );
+  typed.unsubscribe();
+  plain.unsubscribe();
+});
 
 t.test("the client's iteration goes on after breaks without a hole or a double, until it is ended", async (t) => {
   const { accountId, apiKey } = await service.openAccount();

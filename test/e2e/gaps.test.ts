@@ -1,4 +1,4 @@
-/** Ledgers that a wallet missed are listed, read after all when a source has them, and nobody makes the service connect inside meanwhile. */
+/** Ledgers that a wallet missed are listed, read after all when a source has them, and no named source makes the service connect to an internal address. */
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
@@ -83,7 +83,7 @@ t.test('what was missed is read after all, judged as of its ledger, and the gap 
   t.equal((await paymentsOf()).length, 3);
 });
 
-t.test('a Horizon that somebody names is recorded for the wallet of who named it, and for no other', async (t) => {
+t.test('payments from a Horizon that an account names are recorded for its own wallet only', async (t) => {
   const other = await service.openAccount('Other');
   const { address } = wallet;
   const theirs = (await service.api('POST', '/wallets', { name: 'Same', address, network: 'LOCAL' }, other.apiKey))

@@ -38,7 +38,7 @@ export interface Killable {
   /** Starts one more process. It is killed at the end of the test if it still lives. */
   start(options?: { role?: string; env?: Record<string, string> }): Promise<Service>;
   cli(...args: string[]): Promise<string>;
-  /** Of the embedded mongod, as its lock file tells. Null while there is none. */
+  /** Process id of the embedded mongod, from its lock file. Null while there is none. */
   mongodPid(): Promise<number | null>;
   /** SIGKILL. Nothing where it is dead already. */
   killMongod(): Promise<void>;

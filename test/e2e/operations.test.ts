@@ -90,7 +90,7 @@ t.test('a backup that is cut, damaged or none restores nothing', async (t) => {
   t.same(await to.db.listCollections().toArray(), []);
 });
 
-t.test('nothing starts on a database whose restore was cut off, and another restore begins anew', async (t) => {
+t.test('nothing starts on a database whose restore was cut off, and another restore starts over', async (t) => {
   const [from, to] = [await testDatabase(t), await testDatabase(t)];
   const open = () =>
     openDatabase(

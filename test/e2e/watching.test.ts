@@ -89,7 +89,7 @@ t.test(
   },
 );
 
-t.test('a network that begins anew is a GAP, and payments on the new chain are found', async (t) => {
+t.test('a reset of a network is a GAP, and payments on the new chain are found', async (t) => {
   const service = await startTestService(t);
   const { link, wallet } = await startSelling(service);
   const { client } = service.context.localLedger!;

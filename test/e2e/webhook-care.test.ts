@@ -89,72 +89,69 @@ t.test('health says what waits, what arrived, what failed and why, and for how l
   t.match(paused, { state: 'PAUSED', oldestPendingAt: /Z$/ });
 });
 
-t.test(
-  'whoever has the published keys verifies deliveries without a secret, through a rotation and after it',
-  async (t) => {
-    const { accountId, webhook } = await account();
-    const hook = await webhook();
-    receiver.behave(() => ({}));
-    const published = async () => {
-      const answer = await fetch(`${service.url}/.well-known/webhook-keys.json`);
-      t.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
-      return ((await answer.json()) as { keys: Record<string, string | null>[] }).keys;
-    };
-    /** By Node's own means, as a receiver would. */
-    const verifiedBy = ({ headers, body }: (typeof receiver.requests)[number], publicKey: string) => {
-      const x = Buffer.from(publicKey.replace('whpk_', ''), 'base64').toString('base64url');
-      const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
-      const signed = Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`);
-      const signatures = headers['webhook-signature']!.split(' ').filter((each) => each.startsWith('v1a,'));
-      const isValid = signatures.some((each) => verify(null, signed, key, Buffer.from(each.slice(4), 'base64')));
-      return { isValid, signatures: signatures.length };
-    };
-    const next = async () => {
-      const before = receiver.at(hook.path).length;
-      await happen(accountId, 'payment.received');
-      await receiver.until(() => receiver.at(hook.path).length > before);
-      const request = receiver.at(hook.path).at(-1)!;
-      verified(request, hook.secret);
-      return request;
-    };
-    const [first] = await published();
-    t.match(first, { id: /^whk_/, publicKey: /^whpk_[A-Za-z0-9+/]{43}=$/, createdAt: /Z$/, retiresAt: null });
-    const request = await next();
-    t.same(verifiedBy(request, first!.publicKey!), { isValid: true, signatures: 1 });
-    t.notOk(verifiedBy({ ...request, body: `${request.body} ` }, first!.publicKey!).isValid);
+t.test('the published keys verify deliveries without a secret, through a rotation and after it', async (t) => {
+  const { accountId, webhook } = await account();
+  const hook = await webhook();
+  receiver.behave(() => ({}));
+  const published = async () => {
+    const answer = await fetch(`${service.url}/.well-known/webhook-keys.json`);
+    t.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
+    return ((await answer.json()) as { keys: Record<string, string | null>[] }).keys;
+  };
+  /** By Node's own means, as a receiver would. */
+  const verifiedBy = ({ headers, body }: (typeof receiver.requests)[number], publicKey: string) => {
+    const x = Buffer.from(publicKey.replace('whpk_', ''), 'base64').toString('base64url');
+    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+    const signed = Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`);
+    const signatures = headers['webhook-signature']!.split(' ').filter((each) => each.startsWith('v1a,'));
+    const isValid = signatures.some((each) => verify(null, signed, key, Buffer.from(each.slice(4), 'base64')));
+    return { isValid, signatures: signatures.length };
+  };
+  const next = async () => {
+    const before = receiver.at(hook.path).length;
+    await happen(accountId, 'payment.received');
+    await receiver.until(() => receiver.at(hook.path).length > before);
+    const request = receiver.at(hook.path).at(-1)!;
+    verified(request, hook.secret);
+    return request;
+  };
+  const [first] = await published();
+  t.match(first, { id: /^whk_/, publicKey: /^whpk_[A-Za-z0-9+/]{43}=$/, createdAt: /Z$/, retiresAt: null });
+  const request = await next();
+  t.same(verifiedBy(request, first!.publicKey!), { isValid: true, signatures: 1 });
+  t.notOk(verifiedBy({ ...request, body: `${request.body} ` }, first!.publicKey!).isValid);
 
-    // As the cli does it, in another process.
-    const secrets = createSecretBox(Buffer.from(TEST_SECRETS_KEY, 'base64'), clock);
-    const keyring = createKeyring({ webhookKeys: service.context.stores.system.webhookKeys, secrets, clock });
-    await Promise.all([keyring.rotate(), keyring.rotate()]);
-    const during = await eventually(async () => {
-      const keys = await published();
-      return keys.length === 3 && keys;
-    }, 'all know of it');
-    t.same(
-      during.map(({ retiresAt }) => retiresAt !== null),
-      [false, true, true],
-    );
-    const overlapping = await next();
-    for (const { publicKey } of during) t.same(verifiedBy(overlapping, publicKey!), { isValid: true, signatures: 3 });
-    offsetMs += 24.1 * HOUR_MS;
-    const after = await next();
-    t.same(verifiedBy(after, during[0]!.publicKey!), { isValid: true, signatures: 1 });
-    t.notOk(verifiedBy(after, first!.publicKey!).isValid);
-    t.same(
-      (await published()).map(({ id }) => id),
-      [during[0]!.id],
-    );
-    const stored = await database.db.collection('webhookKeys').find().toArray();
-    t.equal(stored.length, 3);
-    for (const { _id, sealed } of stored) t.equal(Buffer.from(secrets.open(sealed, String(_id)), 'base64').length, 32);
+  // As the cli does it, in another process.
+  const secrets = createSecretBox(Buffer.from(TEST_SECRETS_KEY, 'base64'), clock);
+  const keyring = createKeyring({ webhookKeys: service.context.stores.system.webhookKeys, secrets, clock });
+  await Promise.all([keyring.rotate(), keyring.rotate()]);
+  const during = await eventually(async () => {
+    const keys = await published();
+    return keys.length === 3 && keys;
+  }, 'all know of it');
+  t.same(
+    during.map(({ retiresAt }) => retiresAt !== null),
+    [false, true, true],
+  );
+  const overlapping = await next();
+  for (const { publicKey } of during) t.same(verifiedBy(overlapping, publicKey!), { isValid: true, signatures: 3 });
+  offsetMs += 24.1 * HOUR_MS;
+  const after = await next();
+  t.same(verifiedBy(after, during[0]!.publicKey!), { isValid: true, signatures: 1 });
+  t.notOk(verifiedBy(after, first!.publicKey!).isValid);
+  t.same(
+    (await published()).map(({ id }) => id),
+    [during[0]!.id],
+  );
+  const stored = await database.db.collection('webhookKeys').find().toArray();
+  t.equal(stored.length, 3);
+  for (const { _id, sealed } of stored) t.equal(Buffer.from(secrets.open(sealed, String(_id)), 'base64').length, 32);
 
-    for (let made = 1; made < 10; made += 1) await keyring.rotate();
-    await t.rejects(keyring.rotate(), { message: /10 keys sign already: rotate again after 2.*Z/ });
-    offsetMs += 24.1 * HOUR_MS;
-    t.match(await keyring.rotate(), { id: 'whk_13' });
-  },
-);
+  for (let made = 1; made < 10; made += 1) await keyring.rotate();
+  await t.rejects(keyring.rotate(), { message: /10 keys sign already: rotate again after 2.*Z/ });
+  offsetMs += 24.1 * HOUR_MS;
+  t.match(await keyring.rotate(), { id: 'whk_13' });
+});
 
 t.test('a replay of what failed sends the same deliveries again', async (t) => {
   const { accountId, webhook } = await account();

@@ -7,7 +7,7 @@ import { networkInfo } from '../../contracts/networks.js';
 
 export interface PlayedWallet {
   key: Keypair;
-  /** Of the network that it is set to. */
+  /** Passphrase of the network that it is set to. */
   passphrase: string;
   /** What it refuses, `connect` or `sign`, and how it says so. */
   refuses: { what: 'connect' | 'sign'; error: unknown } | null;

@@ -1,4 +1,4 @@
-/** A mail server on loopback, by somebody else's code, that behaves as a test tells it to and keeps what it took, parsed. */
+/** A mail server on loopback, by a library, that behaves as a test tells it to and keeps what it took, parsed. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { type AddressObject, type ParsedMail, simpleParser } from 'mailparser';
@@ -6,7 +6,7 @@ import { SMTPServer } from 'smtp-server';
 import { eventually } from './service.js';
 
 export interface TakenMail {
-  /** Of the envelope: who really gets it. */
+  /** Recipients of the envelope, who really get it. */
   to: string[];
   from: string;
   /** As it came. */
@@ -35,7 +35,7 @@ interface Options {
   port?: number;
   /** TLS from the first byte. */
   secure?: boolean;
-  /** Who may send, and only they. */
+  /** The only sender that may log in. */
   user?: { name: string; password: string };
   /** It offers no encryption. */
   plain?: boolean;
@@ -105,6 +105,6 @@ export async function startMailServer(options: Options = {}): Promise<MailServer
   };
 }
 
-/** Who it says it is from or to. */
+/** The addresses in its From or To header. */
 export const people = (field: AddressObject | AddressObject[] | undefined) =>
   [field ?? []].flat().flatMap(({ value }) => value.map(({ name, address }) => ({ name, address })));

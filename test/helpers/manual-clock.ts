@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../src/clock.js';
 
 export interface ManualClock extends Clock {
-  /** Moves time on and wakes whoever slept until then. */
+  /** Moves time on and ends the sleeps that are over by then. */
   advance(ms: number): void;
   /** How many sleep at the moment. */
   readonly sleepers: number;

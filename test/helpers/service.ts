@@ -21,7 +21,7 @@ export interface TestService {
   url: string;
   context: Context;
   dataDir: string;
-  /** Of a fresh account with a FULL key. */
+  /** FULL key of a fresh account. */
   apiKey: string;
   accountId: string;
   /** A further account. */

@@ -183,7 +183,7 @@ t.test('a key stops working when it expires, and must expire in the future', asy
   }
 });
 
-t.test("an account's keys are nobody else's", async (t) => {
+t.test("an account's keys are invisible to other accounts", async (t) => {
   const { caller, apiKey } = await one.open();
   const stranger = (await one.open()).caller;
   await t.rejects(one.keys.delete(stranger, { id: apiKey.id }), { code: 'not_found' });

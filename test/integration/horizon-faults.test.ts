@@ -463,7 +463,7 @@ t.test('a base whose root answers while its pages do not is not taken for recove
   t.ok(rests.at(-1)! >= 4_000, `it is left alone longer each time: ${rests}`);
 });
 
-t.test('a request that Horizon calls bad is nobody’s fault but ours', async (t) => {
+t.test('a request that Horizon calls bad counts as our fault', async (t) => {
   const { horizon, bases } = await setUp(t, 2);
   bases[0]!.misbehave(problem(400, 'bad_request'), '/accounts/');
   const error = await failure(horizon.session({ purpose: 'watching' }).accountPayments(SHOP, toid(1), 200));
@@ -523,7 +523,7 @@ t.test('no page of another network is ever read', async (t) => {
   t.ok(errors.includes('WrongNetwork'), 'when no other is left, that is said');
 });
 
-t.test('keys in a URL reach its host and nobody else', async (t) => {
+t.test('keys in a URL reach its host and no other', async (t) => {
   const bases = [await startBase(t), await startBase(t)];
   const secretive = bases.map(
     ({ url }) => `${url.replace('//', '//us%40er:pass%3Aword@')}/v1/topsecret?apikey=alsosecret#x`,
@@ -565,7 +565,7 @@ t.test('an outage is logged once, and its end', async (t) => {
   t.equal(count(/"level":30.*answers again/), 1);
 });
 
-t.test('nobody is listening', async (t) => {
+t.test('a server that does not listen is unavailable', async (t) => {
   const { horizon } = await setUp(t, 0, { horizonUrls: [`http://127.0.0.1:${await freePort()}`] });
   t.match((await failure(read(horizon))).reason, /^127\.0\.0\.1:\d+: connection failed \(ECONNREFUSED\)$/);
 });

@@ -284,7 +284,7 @@ t.test('a request budget that several processes share', async (t) => {
   /** What a session of the watcher asks first. */
   const watch = (budget: LedgerBudget) => budget.allowancesOf({ purpose: 'watching' })[0]!.take();
 
-  t.test('grants no more than its burst at once, whoever asks', async (t) => {
+  t.test('grants no more than its burst at once, to all askers together', async (t) => {
     const budgets = stores.map((each) => each.of('TESTNET', 3600));
     const waits = await Promise.all(Array.from({ length: 150 }, (_, i) => watch(budgets[i % 2]!)));
     t.equal(waits.filter((wait) => wait === 0).length, 100);

@@ -60,7 +60,7 @@ t.test('whatever becomes of Agenda’s locks, a process never runs a job twice a
 
   let called = 0;
   for (let round = 0; round < 4; round++) {
-    // As time does to a lock that nobody touched, or another process whose clock is ahead.
+    // As happens to a lock that is not renewed, or with another process whose clock is ahead.
     const { modifiedCount } = await documents.updateMany({}, { $set: { lockedAt: null, nextRunAt: new Date() } });
     called += modifiedCount;
     await eventually(
@@ -204,7 +204,7 @@ t.test('no run starts after the end', async (t) => {
   t.equal(called, 1);
 });
 
-t.test('jobs of a killed process, and clocks that were set, hold up nobody', async (t) => {
+t.test('jobs of a killed process, and clocks that were set, delay no other process', async (t) => {
   const { store, documents, start } = await open(t);
   const inAnHour = new Date(Date.now() + 3_600_000);
   const runs = { each: 0, one: 0 };

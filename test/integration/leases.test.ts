@@ -1,4 +1,4 @@
-/** Who does a work that one process does at a time. */
+/** Leases: one process at a time does a piece of work. */
 import mongoose from 'mongoose';
 import t from 'tap';
 import { createLeaseStore } from '../../src/stores/leases.js';

@@ -97,7 +97,7 @@ async function open(t: Test, uri: string) {
   return { connection: opened.database.connection, lines };
 }
 
-/** Of `value` what `pattern` has fields for. */
+/** The part of `value` that `pattern` has fields for. */
 function asIn(pattern: any, value: any): any {
   if (Array.isArray(pattern) && Array.isArray(value)) return value.map((each, index) => asIn(pattern[index], each));
   if (pattern === null || value === null || typeof pattern !== 'object' || typeof value !== 'object') return value;

@@ -255,7 +255,7 @@ t.test('what took long is stored in smaller parts from then on', async (t) => {
 });
 
 t.test(
-  'a wallet stops being watched only when a server shows that it is past the window, whatever the root said: it may be behind, or of a network that began anew',
+  'a wallet stops being watched only when a server shows that it is past the window, whatever the root said: it may be behind, or of a network that was reset',
   async (t) => {
     const [shop] = shops(1);
     const ended = { from: { at: new Date(0), ledger: 1000 }, until: { at: new Date(0), ledger: 1700 } };

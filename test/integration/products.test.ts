@@ -114,62 +114,65 @@ t.test('a wallet counts its products, however many changes move one at once', as
   }
 });
 
-t.test('a product is listed with its wallet, also when it moves and the old one is deleted meanwhile', async (t) => {
-  const fund = async () => (await service.context.localLedger!.client.fund()).address;
-  const makeWallet = async (name: string) =>
-    (await service.api('POST', '/wallets', { name, address: await fund(), network: 'LOCAL' })).data;
-  const [old, next] = [await makeWallet('Old'), await makeWallet('Next')];
-  const [moved, deleted, stays] = [await makeProduct(), await makeProduct(), await makeProduct()];
-  for (const { id } of [moved, deleted]) await service.api('PATCH', `/products/${id}`, { walletId: old.id });
+t.test(
+  'a product is listed with its wallet, also when it moves and the old wallet is deleted during the read',
+  async (t) => {
+    const fund = async () => (await service.context.localLedger!.client.fund()).address;
+    const makeWallet = async (name: string) =>
+      (await service.api('POST', '/wallets', { name, address: await fund(), network: 'LOCAL' })).data;
+    const [old, next] = [await makeWallet('Old'), await makeWallet('Next')];
+    const [moved, deleted, stays] = [await makeProduct(), await makeProduct(), await makeProduct()];
+    for (const { id } of [moved, deleted]) await service.api('PATCH', `/products/${id}`, { walletId: old.id });
 
-  let between = async () => {};
-  const forAccount = (accountId: string) => {
-    const { products, wallets } = stores.forAccount(accountId);
-    const then = async <T>(result: T) => {
-      await between();
-      between = async () => {};
-      return result;
+    let between = async () => {};
+    const forAccount = (accountId: string) => {
+      const { products, wallets } = stores.forAccount(accountId);
+      const then = async <T>(result: T) => {
+        await between();
+        between = async () => {};
+        return result;
+      };
+      const list: typeof products.list = async (...args) => then(await products.list(...args));
+      const byId: typeof products.byId = async (...args) => then(await products.byId(...args));
+      return { products: { ...products, list, byId }, wallets };
     };
-    const list: typeof products.list = async (...args) => then(await products.list(...args));
-    const byId: typeof products.byId = async (...args) => then(await products.byId(...args));
-    return { products: { ...products, list, byId }, wallets };
-  };
-  const common = { forAccount, commit, clock: systemClock, newId };
-  const products = createProductService({
-    ...common,
-    stamper: { stamp: async () => ({ at: new Date(), ledger: null }) },
-    removeLeftovers: async () => {},
-    quotes: createQuotes({ rateBook: { current: async () => null } }),
-    rateNeeds: { ofPriced: async () => undefined },
-  });
-  const { accountId } = (await db.collection('wallets').findOne({ _id: old.id }))!;
-  const caller: Caller = { accountId, keyId: 'key', scope: 'FULL' };
+    const common = { forAccount, commit, clock: systemClock, newId };
+    const products = createProductService({
+      ...common,
+      stamper: { stamp: async () => ({ at: new Date(), ledger: null }) },
+      removeLeftovers: async () => {},
+      quotes: createQuotes({ rateBook: { current: async () => null } }),
+      rateNeeds: { ofPriced: async () => undefined },
+    });
+    const { accountId } = (await db.collection('wallets').findOne({ _id: old.id }))!;
+    const caller: Caller = { accountId, keyId: 'key', scope: 'FULL' };
 
-  between = async () => {
-    t.equal((await service.api('PATCH', `/products/${moved.id}`, { walletId: next.id })).status, 200);
-    t.equal((await service.api('DELETE', `/products/${deleted.id}`)).status, 200);
-    t.equal((await service.api('DELETE', `/wallets/${old.id}`)).status, 200);
-  };
-  const { items } = await products.list(caller, { page: 1, pageSize: 100, sortOrder: 'desc', sortBy: 'createdAt' });
-  const ids = items.map(({ id }) => id);
-  t.notOk(ids.includes(deleted.id));
-  t.same(ids.slice(0, 2), [stays.id, moved.id], 'in the same order');
-  t.equal(items.find(({ id }) => id === moved.id)?.wallet.id, next.id);
+    between = async () => {
+      t.equal((await service.api('PATCH', `/products/${moved.id}`, { walletId: next.id })).status, 200);
+      t.equal((await service.api('DELETE', `/products/${deleted.id}`)).status, 200);
+      t.equal((await service.api('DELETE', `/wallets/${old.id}`)).status, 200);
+    };
+    const { items } = await products.list(caller, { page: 1, pageSize: 100, sortOrder: 'desc', sortBy: 'createdAt' });
+    const ids = items.map(({ id }) => id);
+    t.notOk(ids.includes(deleted.id));
+    t.same(ids.slice(0, 2), [stays.id, moved.id], 'in the same order');
+    t.equal(items.find(({ id }) => id === moved.id)?.wallet.id, next.id);
 
-  const last = await makeWallet('Last');
-  between = async () => {
-    t.equal((await service.api('PATCH', `/products/${moved.id}`, { walletId: last.id })).status, 200);
-    t.equal((await service.api('DELETE', `/wallets/${next.id}`)).status, 200);
-  };
-  t.equal((await products.get(caller, { id: moved.id })).wallet.id, last.id);
-  await db.collection('products').updateOne({ _id: moved.id }, { $set: { walletId: old.id } });
-  await t.rejects(
-    products.get(caller, { id: moved.id }),
-    /has no wallet/,
-    'and a product without one is an error, not a loop',
-  );
-  await db.collection('products').updateOne({ _id: moved.id }, { $set: { walletId: last.id } });
-});
+    const last = await makeWallet('Last');
+    between = async () => {
+      t.equal((await service.api('PATCH', `/products/${moved.id}`, { walletId: last.id })).status, 200);
+      t.equal((await service.api('DELETE', `/wallets/${next.id}`)).status, 200);
+    };
+    t.equal((await products.get(caller, { id: moved.id })).wallet.id, last.id);
+    await db.collection('products').updateOne({ _id: moved.id }, { $set: { walletId: old.id } });
+    await t.rejects(
+      products.get(caller, { id: moved.id }),
+      /has no wallet/,
+      'and a product without one is an error, not a loop',
+    );
+    await db.collection('products').updateOne({ _id: moved.id }, { $set: { walletId: last.id } });
+  },
+);
 
 t.test('a checkout that a wallet took between two refusals is seen by both', async (t) => {
   const { address } = await service.context.localLedger!.client.fund();

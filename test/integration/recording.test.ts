@@ -78,7 +78,7 @@ const position = (ledger: number): CursorDoc => ({
 t.test('who was overtaken by another reader stores nothing and moves nothing', async (t) => {
   const { db, stores, recorder } = await openStores(t);
   await stores.forAccount('acct_1').wallets.insert(wallet('acct_1', SHOP));
-  // Further on, or back where a network that began anew is.
+  // Ahead, or back to where a network is after a reset.
   for (const ledger of [1001, 7]) {
     await stores.system.cursors.save([position(ledger)]);
     await t.rejects(
@@ -165,7 +165,7 @@ t.test('a payment is matched by the network that its product took payments on wh
   t.match(there, { status: 'COMPLETED', paymentLinkId: link._id });
 });
 
-t.test('a cursor that somebody began to use meanwhile is not removed', async (t) => {
+t.test('a cursor that came into use is not removed', async (t) => {
   const { stores } = await openStores(t);
   const seen = position(1000);
   await stores.system.cursors.save([seen]);

@@ -1,4 +1,4 @@
-/** Numbers of events and deliveries on a real MongoDB: bounded, without holes, whoever dies or works at the same time. */
+/** Numbers of events and deliveries on a real MongoDB: bounded, without holes, whichever process dies or works at the same time. */
 import { Keypair } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
@@ -68,25 +68,28 @@ async function rig(t: Test) {
 
 const upTo = (count: number) => Array.from({ length: count }, (_, n) => n + 1);
 
-t.test('300 webhooks and one transaction of 100 payments are numbered and opened, and nobody else waits', async (t) => {
-  const r = await rig(t);
-  const hooks = Array.from({ length: 300 }, () => r.webhook());
-  await r.db.collection('webhooks').insertMany(hooks as never[]);
-  const other = newId('acct');
-  const others = r.webhook({ accountId: other });
-  await r.stores.forAccount(other).webhooks.insert(others);
-  // As the recorder stores them: what it writes does not grow with the webhooks.
-  await r.store(r.events(200));
-  await r.store(r.events(2, other));
-  const sequencer = r.sequencer();
-  let rounds = 0;
-  let otherAfter = 0;
-  for (; await sequencer.round(); rounds++)
-    if (otherAfter === 0 && (await r.numbersOf(others._id)).length === 2) otherAfter = rounds + 1;
-  t.equal(await r.db.collection('deliveries').countDocuments(), 60_002);
-  t.same(await r.numbersOf(hooks[299]!._id), upTo(200));
-  t.ok(otherAfter <= 2, `the other account had its deliveries after ${otherAfter} of ${rounds} rounds`);
-});
+t.test(
+  '300 webhooks and one transaction of 100 payments are numbered and opened without delaying other accounts',
+  async (t) => {
+    const r = await rig(t);
+    const hooks = Array.from({ length: 300 }, () => r.webhook());
+    await r.db.collection('webhooks').insertMany(hooks as never[]);
+    const other = newId('acct');
+    const others = r.webhook({ accountId: other });
+    await r.stores.forAccount(other).webhooks.insert(others);
+    // As the recorder stores them: what it writes does not grow with the webhooks.
+    await r.store(r.events(200));
+    await r.store(r.events(2, other));
+    const sequencer = r.sequencer();
+    let rounds = 0;
+    let otherAfter = 0;
+    for (; await sequencer.round(); rounds++)
+      if (otherAfter === 0 && (await r.numbersOf(others._id)).length === 2) otherAfter = rounds + 1;
+    t.equal(await r.db.collection('deliveries').countDocuments(), 60_002);
+    t.same(await r.numbersOf(hooks[299]!._id), upTo(200));
+    t.ok(otherAfter <= 2, `the other account had its deliveries after ${otherAfter} of ${rounds} rounds`);
+  },
+);
 
 t.test('two accounts with very much to open keep none of the others waiting', async (t) => {
   const r = await rig(t);
@@ -144,7 +147,7 @@ t.test('an event is not shown before it has its number', async (t) => {
   t.match(await r.own.events.byId(event!._id), { sequence: 1 });
 });
 
-t.test('whoever dies between numbering and opening leaves nothing behind that is lost or done twice', async (t) => {
+t.test('a process that dies between numbering and opening loses and doubles nothing', async (t) => {
   const r = await rig(t);
   const hook = r.webhook();
   await r.own.webhooks.insert(hook);

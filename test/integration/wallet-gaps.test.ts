@@ -1,4 +1,4 @@
-/** Where the reading of a wallet begins, and what is told of ledgers that nobody has any more, on a real MongoDB. */
+/** Where reading a wallet begins, and how ledgers that no source keeps are reported, on a real MongoDB. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { systemClock as clock } from '../../src/clock.js';
@@ -62,7 +62,7 @@ t.test('a reset leaves a gap of its own, whatever was missing before it', async 
   await flagGap(NETWORK, { gap: before, address: null, without: [] });
   const ofReset = { gap: { fromLedger: 1, toLedger: 4, at: closeOf(20) }, address: null, without: [] };
   await flagGap(NETWORK, { ...ofReset, lostSince: closeOf(19) });
-  // Who is killed in between does it again.
+  // A process that is killed in between does it again.
   await flagGap(NETWORK, { ...ofReset, lostSince: closeOf(19) });
   const gaps = await db.collection('gaps').find({ walletId }).sort({ at: 1 }).toArray();
   t.match(gaps, [
@@ -101,7 +101,7 @@ t.test('a clock that is set forward does not end the wait for a server that is a
   t.match((await pass())?.cursor, { shownLedger: 79 }, 'an hour that passed');
 });
 
-t.test('nobody is sent back to a server that has dropped ledgers since it was asked', async (t) => {
+t.test('reading does not return to a server that has dropped ledgers since it was asked', async (t) => {
   const { cursors, networkStates, flagGap, wallet } = await rig(t);
   await wallet({ at: closeOf(1), ledger: 1 });
   let tips: ServerTip[] = [];

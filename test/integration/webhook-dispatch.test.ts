@@ -616,7 +616,7 @@ t.test('after a rotation both secrets sign for 24 h, then the new one alone', as
   t.equal(last.headers['webhook-signature']!.split(' ').length, 1);
 });
 
-/** Of each payment at each path: the first attempt of `received` was answered before `completed` began. */
+/** At each path the first attempt of a payment's `received` was answered before its `completed` began. */
 const inOrder = (t: Test, r: Rig, events: EventDoc[], delayMs: number) => {
   const eventOf = new Map(events.map((event) => [event._id, event]));
   const received = new Map<string, number>();
@@ -676,7 +676,7 @@ t.test('nothing is sent twice when the database was away for longer than a lease
     if (way === ways[0]) await r.publish(r.eventsOf(payments(2), ['payment.completed']));
     await r.receiver.until(() => r.receiver.requests.length >= 20);
   }
-  // What is sent now cannot be recorded, and whoever sent it is the last to find the database again.
+  // Attempts that are sent now cannot be recorded, and their sender is the last to reach the database again.
   for (const way of ways) way.close(true);
   await systemClock.sleep(8000);
   for (const way of ways.toReversed()) {

@@ -51,7 +51,7 @@ const dispatcher = createDispatcher({
   secrets,
   clock,
   log,
-  // Nobody looks by himself: what goes was woken by a service.
+  // The dispatcher does not poll: a service woke it for everything that is sent.
   settings: { timeoutMs: 2000, retryBaseMs: 5000, maxAttempts: 2, pollMs: HOUR_MS },
 });
 const stop = new AbortController();

@@ -1,4 +1,4 @@
-/** MongoDB that is there and cannot write: for a minute without a primary, and on a full disk. Errors meanwhile, nothing lost, and no hand needed afterwards. */
+/** MongoDB that is there and cannot write: for a minute without a primary, and on a full disk. Requests fail until it can, nothing is lost, and the service recovers by itself. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeSync } from 'node:fs';

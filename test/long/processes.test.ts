@@ -6,7 +6,7 @@ import { isReady, keepPaying, NO_FAULTS, openShop, prepareKillable, type Service
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { eventually } from '../helpers/service.js';
 
-/** Of the watcher. */
+/** The watcher's lease. */
 const LEASE_MS = 5_000;
 /** What a machine may take that has more to do than this. */
 const BUSY_MS = 25_000;

@@ -302,7 +302,7 @@ t.test('a transaction that is undone leaves no trace in the totals', async (t) =
   await check(stores, accountId, all, 0);
 });
 
-t.test('a long list of which nobody kept countSegments is still counted and paged exactly', async () => {
+t.test('a long list without countSegments is counted and paged exactly', async () => {
   const accountId = 'acct_plain';
   await db.collection<PaymentDoc>('payments').insertMany(payments(accountId, 6000, 5));
   await check(stores, accountId, { status: ['COMPLETED', 'REJECTED', 'UNDERPAID', 'UNMATCHED'] }, 0.95);

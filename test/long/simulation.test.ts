@@ -79,7 +79,7 @@ t.test('the database in memory is a faithful one: the same seeds take the same s
   };
   const expected = await stepsOf('memory');
   let steps = await stepsOf('real');
-  // A busy mongod refuses a transaction now and then, though nobody is in its way. Any other first difference counts at once.
+  // A busy mongod refuses a transaction now and then, without a conflict. Any other first difference counts at once.
   for (let again = 0; again < 2 && differsByConflict(steps.flat(), expected.flat()); again++)
     steps = await stepsOf('real');
   t.same(steps, expected);

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/clock.js';
 import { createdAtOf, createIds, firstIdOf, ID_PREFIXES } from '../../src/domain/ids.js';
 
 const moments = fc.integer({ min: 0, max: 2 ** 48 - 1 });
-/** Of a clock that stands still, leaps and is set back. */
+/** Times of a clock that stands still, leaps and is set back. */
 const readings = fc.array(fc.oneof(moments, fc.constant(1_800_000_000_000)), { minLength: 1, maxLength: 400 });
 
 t.test(

@@ -44,7 +44,7 @@ export const triple = (asset: Asset): Json =>
   asset.issuer === null ? NATIVE_TRIPLE : { ...USDC_TRIPLE, asset_code: asset.code, asset_issuer: asset.issuer };
 
 export class Accounts {
-  /** Of all chains, oldest first. */
+  /** Movements on all chains, oldest first. */
   readonly movements: Movement[] = [];
   readonly #open = new Set<string>();
   readonly #held = new Map<string, bigint>();
@@ -67,7 +67,7 @@ export class Accounts {
     this.#held.set(`${address} ${nameOf(asset)}`, this.holds(address, asset) + stroops);
   }
 
-  /** The network begins anew, without accounts. */
+  /** The network is reset, without accounts. */
   forget(): void {
     this.#open.clear();
     this.#held.clear();

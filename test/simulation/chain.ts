@@ -53,7 +53,7 @@ export type Future = 'envelope' | 'events' | 'both';
 
 /** What a payer sends in the next ledger. */
 export type Sending = Pick<Paid, 'receiver' | 'asset' | 'stroops' | 'memo'> & {
-  /** `claim`, `trade` and `taken` are no payments: the last one is an offer of the receiver that somebody's payment to a stranger takes. */
+  /** `claim`, `trade` and `taken` are no payments: the last one is an offer of the receiver that is taken by a payment to a stranger. */
   shape:
     | ('payment' | 'unjoined' | 'create' | 'merge' | 'host' | 'failed' | 'self' | 'unknown' | 'burn' | 'muxed')
     | ('fromContract' | 'toContract')
@@ -77,7 +77,7 @@ export type Sending = Pick<Paid, 'receiver' | 'asset' | 'stroops' | 'memo'> & {
   isHidden?: boolean;
   /** Left out of lists by every Horizon. */
   omitted?: Omitted;
-  /** Paid in another asset, by an offer of a maker who is nobody here. */
+  /** Paid in another asset, by an offer of an unwatched maker. */
   isDetour?: boolean;
   /** Part of the same transaction as what was sent before it. */
   isSameTransaction?: boolean;
@@ -103,7 +103,7 @@ export class Chain {
   readonly accounts = new Accounts();
   /** Accounts have to be opened before they are paid, and cannot send more than they hold. */
   keepsBooks = false;
-  /** Whose offer an operation took, where it is a watched account. */
+  /** The watched account whose offer an operation took. */
   readonly makers = new Map<string, string>();
   /** Operations that Horizon leaves out of lists. */
   readonly omitted = new Map<string, Omitted>();
@@ -362,7 +362,7 @@ export class Chain {
       case 'trade':
         return { type: 'manage_sell_offer', offer_id: '0', amount: decimal(stroops), price: '1.0000000' };
       case 'taken':
-        // Somebody pays a stranger, and takes an offer of the receiver for it.
+        // A payment to a stranger takes an offer of the receiver.
         this.makers.set(id, receiver);
         return { ...detour, ...triple(NATIVE), to: STRANGER };
       case 'self':

@@ -19,7 +19,7 @@ export interface Hardships {
   retentions: readonly (number | null)[] | null;
   /** How far the hosts' clocks are ahead of the ledger's. */
   skewMs: number | null;
-  /** Of Horizon; account histories of this version leave out records. */
+  /** A version of Horizon whose account histories leave out records. */
   oldVersion: string | null;
   /** Contract transfers to an asset's issuer. */
   burns: true | null;
@@ -289,7 +289,7 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
 const NAMES = Object.keys(HARDSHIPS) as HardshipName[];
 
 /** Chance draws only the first of these. A small budget takes hours for pages that are asked for several times because they are too large, for audits, and
- *  for looking at all servers for ledgers that one of them has dropped, and for what has to be asked for again; within minutes it reads nobody beside a broken account; and beside an old Horizon
+ *  for looking at all servers for ledgers that one of them has dropped, and for what has to be asked for again; within minutes it reads no other address beside a broken account; and beside an old Horizon
  *  addresses fall so far behind that only their histories can catch up, which leave records out. Stellar RPC has no histories of accounts of which one
  *  could fail; where servers are hours apart and the host's clock is off, too, nothing tells the time. */
 const APART: readonly (readonly [HardshipName, HardshipName])[] = [

@@ -1,5 +1,5 @@
 /** What an observer knows of a run without asking the service: when the merchants changed what, and which ledgers closed. An act takes some
- *  time; a payment whose ledger closes meanwhile may be judged either way. */
+ *  time; a payment whose ledger closes in between may be judged either way. */
 import { createSecretBox } from '../../src/domain/secrets.js';
 
 export type Doc = Record<string, any>;

@@ -86,7 +86,7 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
         [...(collection ?? [])].some(([otherId, other]) => otherId !== id && same(other));
       if (clashes(collectionOf(name, transaction)))
         throw new CommandError(DUPLICATE_KEY, `E11000 duplicate key in ${name}`);
-      // Of somebody who committed since the snapshot, or has not committed yet.
+      // Written by a transaction that committed after the snapshot, or has not committed.
       if (transaction && clashes(committed.get(name))) throw conflict();
       for (const other of transactions.values()) {
         if (other !== transaction && clashes(writtenBy(other, name))) throw conflict();

@@ -344,7 +344,7 @@ export class Merchant {
     await this.#act(`audits ${id.slice(-6)}`, ({ wallets }) => wallets.startAudit(callerOf(accountId), { id }));
   }
 
-  /** Sends money back, or names a transaction that did: to whom it is due, to somebody else, less or more, with the right memo or not. */
+  /** Sends money back, or names a transaction that did: to the payer or to another account, less or more, with the right memo or not. */
   async #refund(): Promise<void> {
     const { random, known, chain, scheduler } = this.run;
     const payment = random.pick(await this.#docs('payments'));

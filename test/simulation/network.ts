@@ -28,7 +28,7 @@ export interface Server {
   machines: readonly number[];
   /** How many of the newest ledgers it keeps; null for as many as the chain. */
   keeps: number | null;
-  /** Of its software. */
+  /** Version of its software. */
   version: string;
 }
 
@@ -412,7 +412,7 @@ function accountOf(chain: Chain, address: string, latestLedger: number): Answer 
   if (!held) return { ...notFound(), latestLedger };
   const balances = held.map(({ asset, stroops, changed }) => ({
     ...{ ...triple(asset), balance: decimal(stroops) },
-    // Of lumens the account itself tells when they changed.
+    // For lumens the account entry tells when they changed.
     ...(asset.issuer === null ? {} : { last_modified_ledger: changed }),
   }));
   const last_modified_ledger = held.find(({ asset }) => asset.issuer === null)?.changed ?? 0;

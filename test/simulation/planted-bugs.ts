@@ -11,7 +11,7 @@ export interface PlantedBug {
   hardship?: HardshipName | readonly HardshipName[];
   /** One that notices, where few do: no other is run. */
   seed?: number;
-  /** What else notices, or why nobody need: seeds that do are rare, or there are none. */
+  /** What notices instead, or why no seed does: such seeds are rare, or there are none. */
   elsewhere?: string;
 }
 

@@ -296,7 +296,7 @@ function movesOf(record: Json, { chain, passphrase }: On): Told[] {
       ];
     }
     default:
-      // Money of a kind that nobody knows yet.
+      // Money of a kind that is not known yet.
       return [move({}, record.source_account, record.to, '1.0000000')];
   }
 }

@@ -154,7 +154,7 @@ t.test('balances and movements come from different servers where there are two',
   t.end();
 });
 
-t.test('an asset that moved and was listed by nobody is asked for, before anything is said of it', async (t) => {
+t.test('an unlisted asset that moved is asked for before the audit concludes', async (t) => {
   const asset = { code: 'NEW', issuer: THEY };
   const sums = { received: 18n, sent: 0n, fees: 0n, traded: 0n, other: 0n };
   const books: Books = new Map([[`NEW:${THEY}`, { asset, sums }]]);
@@ -183,7 +183,7 @@ t.test('an asset that moved and was listed by nobody is asked for, before anythi
   t.match(await read([asset]), { held: { balances: [{ stroops: 18n }] }, asked: [`NEW:${THEY}`] });
 });
 
-t.test('an audit begins where the last one ended, and claims no ledger that nobody keeps', (t) => {
+t.test('an audit begins where the last one ended, and claims no ledger that no source keeps', (t) => {
   const kept = { oldestLedger: 50, latestLedger: 100 };
   for (const [previous, first, expected] of [
     [null, 70, { fromLedger: 70, openingSource: 'HISTORY' }],

@@ -312,7 +312,7 @@ t.test('a change counts from the first ledger that is certain to have closed aft
   t.equal(sideOf(closed(1, '2026-01-01T00:00:10Z'), { ...untold, isNewest: true }), 'either');
 });
 
-t.test('a number of the network before it began anew misleads nobody', async (t) => {
+t.test('a ledger number from before a reset does not mislead the verdict', async (t) => {
   const stamp = at('2026-01-01T00:00:10Z', 1_204_331);
   t.equal(sideOf(closed(3, '2026-01-01T00:00:12Z'), stamp), 'after');
   t.equal(sideOf(closed(3, '2026-01-01T00:00:09Z'), stamp), 'before');

@@ -1,4 +1,4 @@
-/** Group commit: nothing is written twice or left out, and nobody fails for another's fault. */
+/** Group commit: nothing is written twice or left out, and no item fails for another's fault. */
 import t from 'tap';
 import { conflict } from '../../src/domain/api-error.js';
 import { createGroupCommit } from '../../src/services/group-commit.js';
@@ -16,7 +16,7 @@ function controlled() {
 }
 const tick = () => new Promise((resolve) => setImmediate(resolve));
 
-t.test('one write goes at once; those that come meanwhile go together, each with its own result', async (t) => {
+t.test('one write goes at once; those that come during it go together, each with its own result', async (t) => {
   const { groups, ends, commit } = controlled();
   const all = Promise.all(['a', 'b', 'c'].map((item) => commit('key', item)));
   t.strictSame(groups, [['a']]);
@@ -65,17 +65,20 @@ t.test('when a group fails for the fault of an item each is tried alone, and onl
   t.strictSame(stored, ['a', 'b', 'c'], 'nothing twice');
 });
 
-t.test('when the database is away a group fails at once: nobody waits for the time-outs of those before', async (t) => {
-  let writes = 0;
-  const commit = createGroupCommit<string, string>(async () => {
-    writes += 1;
-    await tick();
-    throw new Error('MongoDB is away');
-  });
-  const results = await Promise.allSettled(['a', 'b', 'c', 'd'].map((item) => commit('key', item)));
-  t.strictSame(
-    results.map(({ status }) => status),
-    ['rejected', 'rejected', 'rejected', 'rejected'],
-  );
-  t.equal(writes, 2, 'the first alone, and those who came meanwhile together');
-});
+t.test(
+  'when the database is away a group fails at once, without waiting for the time-outs of earlier ones',
+  async (t) => {
+    let writes = 0;
+    const commit = createGroupCommit<string, string>(async () => {
+      writes += 1;
+      await tick();
+      throw new Error('MongoDB is away');
+    });
+    const results = await Promise.allSettled(['a', 'b', 'c', 'd'].map((item) => commit('key', item)));
+    t.strictSame(
+      results.map(({ status }) => status),
+      ['rejected', 'rejected', 'rejected', 'rejected'],
+    );
+    t.equal(writes, 2, 'the first alone, and those who came meanwhile together');
+  },
+);

@@ -59,7 +59,7 @@ t.test('a logo that no policy can name is not shown', async (t) => {
   t.match(answer.headers.get('content-security-policy'), /; img-src 'self';/);
 });
 
-t.test('whoever is refused is told whom to ask, with links to them', async (t) => {
+t.test('a refused payer is shown the contact of the shop, with links', async (t) => {
   const refusals: [string, Partial<PagePayment> | null, ReturnType<typeof pageLink>][] = [
     ['link off', null, pageLink('off', { active: false, brand: BRAND })],
     [

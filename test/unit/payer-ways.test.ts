@@ -77,7 +77,7 @@ t.test('of many assets one question asks for as many as it can, lumens and known
   t.match(answer, { ways: [{ asset: EURC, balance: 0n }] }, 'what is asked for is told though nothing of it is held');
 });
 
-t.test('what was told is used once, and asked for anew once it is older than 30 seconds', async (t) => {
+t.test('an answer is used once, and asked for again when it is older than 30 seconds', async (t) => {
   const { ways, asked, clock } = market([held(NATIVE, 1n), held(EURC, 1n), held(assetOf('DEAD'), 1n)]);
   const from = (asset = EURC, of = due) => ways.wayFrom('PUBLIC', account, asset, of, 'v');
   const asks = async (work: () => Promise<unknown>) => {

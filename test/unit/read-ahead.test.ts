@@ -20,7 +20,7 @@ function source(count: number, turns: readonly number[], broken = 0) {
   return { told, read };
 }
 
-t.test('all pages come in their order, each once, whoever is slower', async (t) => {
+t.test('pages come in order, each once, whether reading or storing is slower', async (t) => {
   const turns = fc.array(fc.nat(4), { minLength: 1, maxLength: 5 });
   await fc.assert(
     fc.asyncProperty(
@@ -63,7 +63,7 @@ t.test('pages before one that cannot be read are taken, then its failure is hear
   t.same(got, [1, 2, 3]);
 });
 
-t.test('nothing is asked for after the end, and a failure that nobody comes for disturbs nobody', async (t) => {
+t.test('nothing is asked for after the end, and a failure that is not awaited is no unhandled rejection', async (t) => {
   const { told, read } = source(9, [0], 2);
   const ahead = readAhead(read, start);
   t.equal((await ahead.take(1)).length, 1);

@@ -1,4 +1,4 @@
-/** Turns: few work at once, one of each account, and nobody works for a caller that has hung up. */
+/** Turns: few run at once, one for each account, and none for a caller that has hung up. */
 import t from 'tap';
 import { createTurns } from '../../src/services/turns.js';
 

@@ -40,7 +40,7 @@ t.test("each of Horizon's answers to a transaction is understood, and no other",
   }
 });
 
-t.test('every refusal is a sentence, also one that nobody has heard of', async (t) => {
+t.test('every refusal is a sentence, also an unknown one', async (t) => {
   for (const code of ['op_underfunded', 'op_src_no_trust', 'op_line_full', 'tx_bad_seq', 'tx_too_late', 'op_what']) {
     t.match(refusalSentence(wordsOf('en'), code, pageLink('x')), /^[A-Z].*\.$/, code);
   }

@@ -61,7 +61,7 @@ export function failureOf(error: unknown): Failure {
 export const toFailure = ({ code, message, details = [] }: ErrorBody): Failure => ({
   code,
   message,
-  // Of several faults of a field the first.
+  // The first of several faults of a field.
   fields: Object.fromEntries([...details].reverse().map((fault) => [fault.path, fault.message])),
 });
 
@@ -108,7 +108,7 @@ type ReadOptions = {
   /** False: only when the input changes. */
   refetchInterval?: number | false;
   staleTime?: number;
-  /** False: what another input gave is not shown meanwhile. */
+  /** False: the previous input's answer is not shown while loading. */
   keepPrevious?: boolean;
 };
 
@@ -193,7 +193,7 @@ async function callSession(method: string, body?: unknown): Promise<{ data: Sess
   }
 }
 
-/** Null: nobody is signed in. */
+/** Null: not signed in. */
 export const useSession = () =>
   useQuery<Session | null>({
     queryKey: SESSION_KEY,

@@ -89,7 +89,7 @@ function Signed({ session }: { session: Session }) {
 function Views({ may }: { may: readonly string[] }) {
   const [path] = useLocation();
   const isSeller = !may.includes('reports.summary');
-  // A view of another address is another view: it begins anew.
+  // A view of another address starts without the state of the last one.
   const at = <T,>(pattern: T, view: (params: { id: string }) => ComponentChildren) => ({ pattern, view });
   const views = [
     at('/', () => (isSeller ? <Redirect to="/pos" replace /> : <Overview />)),

@@ -38,7 +38,7 @@ export interface ContractPayment {
   amount: string;
   assetCode?: string;
   assetIssuer?: string | null;
-  /** Of the destination, a decimal below 2^64. */
+  /** Muxed id of the destination, a decimal below 2^64. */
   muxedId?: string;
   /** How it is authorized, by newer protocols. */
   signedBy?: Credentials;

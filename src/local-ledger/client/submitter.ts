@@ -12,7 +12,7 @@ export interface SubmitRequest {
   from: Keypair;
   operations: xdr.Operation[];
   memo?: string | Memo | null;
-  /** Who must sign besides `from`. */
+  /** Signers besides `from`. */
   signers?: Keypair[];
 }
 
@@ -37,7 +37,7 @@ export function createSubmitter(access: LedgerAccess, control: LedgerControl, pa
   async function explain(error: unknown): Promise<never> {
     const refusal = toRefusal(error);
     if (refusal !== null) throw refusal;
-    // Throws by itself if nobody is there.
+    // Throws by itself if the server does not answer.
     await control.status();
     throw error;
   }

@@ -53,7 +53,7 @@ export function createTestAccounts(
   { find, submit }: Submitter,
   passphrase: string,
 ) {
-  /** Accounts that pay for nobody at the moment: one payment at a time each, or their sequence numbers would clash. */
+  /** Accounts that are free: one payment at a time each, or their sequence numbers would clash. */
   const idlePayers: Keypair[] = [];
 
   const fund = createFund(control);

@@ -9,7 +9,7 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** Whoever listens on all addresses is reached by any of them, and no address can be rebound. */
+/** A server that listens on all addresses is reached by any of them, and no address can be rebound. */
 const ALL_ADDRESSES = ['0.0.0.0', '::'];
 
 /** `listensOn` is the host that the ledger was told to listen on, without brackets. */

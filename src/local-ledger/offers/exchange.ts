@@ -5,7 +5,7 @@ import { MAX_INT64 } from '../stroops.js';
 /** `strict_receive` meets the amount wanted to the stroop, `strict_send` the amount to pay. */
 export type Rounding = 'normal' | 'strict_receive' | 'strict_send';
 
-/** Of one unit of what an offer sells, in units of what it buys. Both are whole numbers from 1 that 31 bits hold. */
+/** Price of one unit that an offer sells, in units that it buys. Both are whole numbers from 1 that 31 bits hold. */
 export interface Price {
   n: number;
   d: number;
@@ -72,7 +72,7 @@ export function exchange(price: Price, bounds: Bounds, rounding: Rounding): Exch
   if (exchanged.received > 0n && exchanged.paid > 0n) {
     return rounding !== 'normal' || isNear(price, exchanged) ? exchanged : nothing;
   }
-  // Who has to send an exact amount may get nothing for the last stroop of it.
+  // A sender of an exact amount may get nothing for its last stroop.
   return rounding === 'strict_send' ? exchanged : nothing;
 }
 

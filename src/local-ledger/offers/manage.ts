@@ -26,10 +26,10 @@ export interface Wanted {
   offerId: bigint;
   selling: LedgerAsset;
   buying: LedgerAsset;
-  /** Of one unit sold. */
+  /** Price of one unit sold. */
   price: Price;
   isPassive: boolean;
-  /** Of what is sold, or of what is bought; 0 withdraws the offer. */
+  /** Amount of the asset that is sold, or that is bought; 0 withdraws the offer. */
   amount: bigint;
   isAmountBought: boolean;
 }

@@ -64,7 +64,7 @@ function withdraw(
   return { isClawbackEnabled: (view.trustline(from, asset)!.flags & LINE_CLAWBACK) !== 0 };
 }
 
-/** A claimable balance has no owner, so somebody always sponsors its reserve. Null where they cannot. */
+/** A claimable balance has no owner, so its reserve always has a sponsor. Null where the sponsor cannot pay it. */
 function sponsorClaimants({ view, sponsorships }: Context, source: string, claimants: number): string | null {
   const sponsor = view.account(sponsorships.get(source) ?? source)!;
   if (availableBalance(sponsor) < BigInt(claimants) * BASE_RESERVE) return null;

@@ -13,7 +13,7 @@ const endResult = (of: xdr.EndSponsoringFutureReservesResult) =>
   inner(xdr.OperationResultTr.endSponsoringFutureReserves(of));
 
 /** Finds who pays for `units` reserves of a new entry of `owner`, and notes it with the sponsor if it is one: null where the owner pays,
- *  undefined where whoever has to cannot. */
+ *  undefined where the payer cannot. */
 export function reserve(context: Context, owner: string, units: number): string | null | undefined {
   const { view, sponsorships } = context;
   const sponsorId = sponsorships.get(owner) ?? null;

@@ -18,7 +18,7 @@ import { accountIdOf, assetOf, toXdrAsset, toXdrOffer } from '../offers/claims.j
 import { toAddress } from '../party.js';
 
 export interface EntryKey {
-  /** Whose entries to look among: an account, or a claimable balance's own id. */
+  /** The owner of the entries: an account, or a claimable balance's own id. */
   owner: string;
   /** The entry's key in the store. */
   key: string;

@@ -1,4 +1,4 @@
-/** Transactions and ledgers in the XDR in which Stellar RPC gives them. Changes of ledger entries are left out, as nobody keeps them here. */
+/** Transactions and ledgers in the XDR in which Stellar RPC gives them. Changes of ledger entries are left out: they are not kept here. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import type { Patch } from '../patch.js';
 import type { TransactionDocument } from '../records.js';

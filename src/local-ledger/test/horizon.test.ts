@@ -713,7 +713,7 @@ t.test('headers and bodies are written as Horizon writes them', async (t) => {
   t.strictSame((await get('/health')).body, { database_connected: true, core_up: true, core_synced: true });
   t.notOk((await get('/faults', { origin: 'https://evil.example' })).headers.has('access-control-allow-origin'));
   const refused = async (path: string, method: string) => {
-    // A name of somebody else that resolves to this machine, as DNS rebinding makes one.
+    // A foreign name that resolves to this machine, as DNS rebinding makes one.
     const sent = request(url + path, { method, headers: { host: 'evil.example:8000' } }).end();
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     response.resume();

@@ -205,7 +205,7 @@ t.test('killed in the middle of a close, a ledger is whole or not there at all',
       isThere ? '10010.0000000' : '10000.0000000',
     );
 
-    // Whoever had no answer sends the same again.
+    // A client without an answer sends the same again.
     const answers: number[] = [];
     for (const tx of envelopes) {
       const response = await fetch(`${second.url}/transactions`, { method: 'POST', body: new URLSearchParams({ tx }) });

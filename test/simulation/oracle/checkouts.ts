@@ -76,7 +76,7 @@ const keyOfReturn = ({ operationId, closedAt, stroops: amount }: Doc): string =>
 /** Watches every commit of a run. */
 export class CheckoutObserver {
   readonly #checkouts = new Map<string, Doc>();
-  /** Of each payment that was ever seen: the checkout that it belongs to, or null. */
+  /** The checkout of each payment that was ever seen, or null. */
   readonly #owners = new Map<string, string | null>();
   readonly #transitions: Transition[] = [];
   readonly #cancelled = new Map<string, Change<boolean>>();
@@ -130,7 +130,7 @@ export class CheckoutObserver {
       (paid) =>
         paid.receiver === wallet.address &&
         paid.closedMs < endMs &&
-        // Of a request that died, on a wallet that is inactive: what is paid there is not recorded.
+        // Made by a request that died, on an inactive wallet: payments there are not recorded.
         !possible(wallet.active, paid.closedMs).includes(false) &&
         isNamedBy(paid, checkout) &&
         !keys.has(keyOf(checkout.walletId, paid)),

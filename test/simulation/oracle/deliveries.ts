@@ -125,7 +125,7 @@ function arrivalFaults(known: Knowledge, webhook: KnownWebhook, delivery: Doc, o
   return faults;
 }
 
-/** A dispatcher reads a webhook's secrets anew within this time. */
+/** A dispatcher rereads a webhook's secrets within this time. */
 const SECRET_KNOWN_MS = 15_000;
 
 /** Whether it is signed with a secret that was in force. During a rotation either may be. */

@@ -40,7 +40,7 @@ function judge(linkActive: boolean, terms: Terms, paid: Pick<Paid, 'asset' | 'st
 /** The verdicts that a payment may have, as JSON. More than one when something changed while its ledger closed. @param linkId null for none. */
 export function allowedVerdicts(paid: Paid, linkId: string | null, known: Knowledge): string[] {
   if (linkId === null) {
-    // An id that names nobody is unknown, too.
+    // An id that names no link is unknown, too.
     const reason = paid.memo.type === 'none' || paid.memo.text === '' ? 'no_memo' : 'unknown_memo';
     return [JSON.stringify(['UNMATCHED', reason, null, null, null])];
   }

@@ -144,7 +144,7 @@ export function checkSync(known: Knowledge, chain: Chain, stored: StoredForWatch
     if (same && same.toLedger !== gap.toLedger) Object.assign(same, { toLedger: gap.toLedger, flaggedMs: nowMs });
     if (!gap || same) continue;
     known.gaps.set(wallet._id, [...seen, { ...gap, flaggedMs: nowMs }]);
-    // What is older than the network of the run nobody ever had.
+    // No source ever had ledgers that are older than the run's network.
     if (known.isKept && gap.toLedger >= known.ledgers[0]!.sequence)
       faults.push(
         `${wallet._id.slice(-6)} has a GAP ${gap.fromLedger}–${gap.toLedger}, which another server still has`,

@@ -32,7 +32,7 @@ export interface Options {
   url: string;
   /** FULL scope. */
   apiKey: string;
-  /** Of a webhook for `checkout.paid` and `checkout.expired` to `https://shop.example/hooks/payment/stellar-collect_ID`; ID as in medusa-config. */
+  /** Signing secret of the webhook for `checkout.paid` and `checkout.expired` to `https://shop.example/hooks/payment/stellar-collect_ID`; ID as in medusa-config. */
   webhookSecret: string;
   walletId: string;
   /** By Medusa's currency code, in lower case. A price is paid in this asset, one for one. */
@@ -129,7 +129,7 @@ export class StellarCollectProvider extends AbstractPaymentProvider<Options> {
     return { data };
   }
 
-  /** No keys are held by the service, so nobody but the merchant can send money: a refund is booked once the ledger shows it. */
+  /** The service holds no keys, so only the merchant can send money: a refund is booked once the ledger shows it. */
   async refundPayment({ amount, data }: RefundPaymentInput): Promise<RefundPaymentOutput> {
     const { id, assetCode } = await this.checkoutOf(data);
     const booked = stroopsOf(typeof data?.refunded === 'string' ? data.refunded : '0');

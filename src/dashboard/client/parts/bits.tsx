@@ -94,7 +94,7 @@ export const LinkButton = ({
   </Link>
 );
 
-/** A page of somebody else, which learns nothing of this one. */
+/** A link to a foreign page, which learns nothing of this one. */
 export const Outside = ({ href, children }: { href: string; children: ComponentChildren }) => (
   <a href={href} target="_blank" rel="noreferrer noopener">
     {children}
