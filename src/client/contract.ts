@@ -27,13 +27,13 @@ export type Activity = {
   operation: string;
   /** What was changed. Of a rate the pair. */
   subjectId: string;
-  /** Of what was made: what was asked for. */
+  /** For a creation: what was asked for. */
   changes: Array<Change>;
-  /** Of the client, as limits count it: IPv6 by its /64. Null for cli and system. */
+  /** Address of the client, as limits count it: IPv6 by its /64. Null for cli and system. */
   address: string | null;
 };
 
-/** A user, an API key, the command line of whoever runs the service (`cli`), or the service itself (`system`); by the name of that moment. */
+/** A user, an API key, the operator's command line (`cli`), or the service itself (`system`); by the name of that moment. */
 export type Actor = {
   type: ActorType;
   id: string;
@@ -87,7 +87,7 @@ export type Audit = {
   id: string;
   /** Id of the wallet. */
   walletId: string;
-  /** PROVEN: the movements explain every balance to the stroop. DIFFERENT: they do not, and `difference` says by how much. FAILED: nobody can tell, and `reason` says why. */
+  /** PROVEN: the movements explain every balance to the stroop. DIFFERENT: they do not, and `difference` says by how much. FAILED: the audit came to no result, and `reason` says why. */
   status: 'RUNNING' | 'PROVEN' | 'DIFFERENT' | 'FAILED';
   /** Why it FAILED. */
   reason: string | null;
@@ -128,7 +128,7 @@ export type AuditAsset = {
     received: Amount;
     /** The same in the other direction. */
     sent: Amount;
-    /** Of all transactions that the wallet paid for, failed ones too. */
+    /** Fees of all transactions that the wallet paid for, failed ones too. */
     fees: Amount;
     /** What offers of the wallet brought, less what they gave. */
     traded: SignedAmount;
@@ -149,7 +149,7 @@ export type Brand = {
   supportEmail: string | null;
 };
 
-/** Of a secret both are null: only that it changed is kept. */
+/** Both are null for a secret: only the fact that it changed is kept. */
 export type Change = {
   field: string;
   /** As the resource shows it. Long text is cut, and says so. */
@@ -168,7 +168,7 @@ export type Checkout = {
   metadata: Record<string, string>;
   /** Gets a receipt by e-mail once the checkout is PAID, if this service sends e-mail (`GET /account/notifications` says so). */
   customerEmail: string | null;
-  /** Of the receipt; null for English. */
+  /** Language of the receipt; null for English. */
   language: Language | null;
   name: string;
   description: string | null;
@@ -184,7 +184,7 @@ export type Checkout = {
   price: Amount | null;
   /** What is asked now for what remains. Null without a currency, without a fresh rate, once closed, and in events. */
   quote: Quote | null;
-  /** Of a FIXED product: `amount` is its price times this. */
+  /** How many of a FIXED product: `amount` is its price times this. Null for other checkouts. */
   quantity: number | null;
   /** Payments in time and in the right asset. They add up. */
   receivedAmount: Amount;
@@ -499,7 +499,7 @@ export type Movement = {
   amount: SignedAmount;
   /** The other party, where there is one. */
   counterparty: string | null;
-  /** Of the transaction. */
+  /** Memo of the transaction. */
   memo: string | null;
   /** The payment that was recorded of it. */
   paymentId: string | null;
@@ -682,9 +682,9 @@ export type Product = {
   /** Null for the native asset. */
   assetIssuer: string | null;
   priceType: PriceType;
-  /** Of a FIXED product. */
+  /** Price of a FIXED product; null for CUSTOM. */
   price: Amount | null;
-  /** Of a CUSTOM product. */
+  /** Least amount of a CUSTOM product; null for none, and for FIXED. */
   minAmount: Amount | null;
   /** ISO 4217 code: price and minimum are in it. Null where they are in the asset. */
   currency: string | null;
@@ -906,11 +906,11 @@ export type WebhookHealth = {
   /** Deliveries that ended as FAILED in the last 24 h. */
   failed24h: number;
   lastDeliveredAt: string | null;
-  /** Of the last attempt that failed. */
+  /** Time of the last attempt that failed. */
   lastFailureAt: string | null;
   /** Why that attempt failed. */
   lastError: string | null;
-  /** Of the latest 200 attempts that delivered in the last 24 h; null without any. */
+  /** Measured over the latest 200 attempts that delivered in the last 24 h; null without any. */
   latencyMs: {
     p50: number | null;
     p95: number | null;
@@ -1215,7 +1215,7 @@ export interface Procedures {
       },
       Wallet
     >;
-    /** Ledgers that a wallet missed. Newest first, mended ones too. A gap that goes on where an open one ends makes that one longer, without another event. A gap of a test network that began anew cannot be mended. */
+    /** Ledgers that a wallet missed. Newest first, mended ones too. A gap that goes on where an open one ends makes that one longer, without another event. A gap from before a reset of a test network cannot be mended. */
     gaps: Query<
       {
         /** Id of the wallet. */
@@ -1445,7 +1445,7 @@ export interface Procedures {
     create: Mutation<
       {
         productId?: string | null | undefined;
-        /** Of a FIXED product, 1 to 10,000; 1 when left out. */
+        /** How many of a FIXED product, 1 to 10,000; 1 when left out. */
         quantity?: number | null | undefined;
         /** Required for a CUSTOM product and without a product; refused for a FIXED product. */
         amount?: AmountInput | undefined;
@@ -1467,7 +1467,7 @@ export interface Procedures {
         metadata?: Record<string, string> | undefined;
         /** The payer’s address. Once the checkout is PAID it gets a receipt, unless this service sends no e-mail (`sending` of `GET /account/notifications`). */
         customerEmail?: string | null | undefined;
-        /** Of the receipt; English when left out. */
+        /** Language of the receipt; English when left out. */
         language?: Language | null | undefined;
         /** Where the page leads after payment: https, or http on localhost. `checkout=<id>` is added to its query. That is no proof of payment: ask the API, or wait for the webhook. */
         successUrl?: string | null | undefined;
@@ -1809,7 +1809,7 @@ export interface Procedures {
         to?: string | undefined;
         /** FAILED: deliveries that were given up, again. ALL: a new delivery of every event. */
         status?: 'FAILED' | 'ALL' | undefined;
-        /** Of these kinds only. */
+        /** Only events of these kinds. */
         types?: Array<EventType> | undefined;
       },
       WebhookReplay
