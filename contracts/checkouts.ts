@@ -77,12 +77,9 @@ export const checkoutSchema = z
       description:
         'What is asked now for what remains. Null without a currency, without a fresh rate, once closed, and in events.',
     }),
-    quantity: z
-      .int()
-      .nullable()
-      .meta({
-        description: 'How many of a FIXED product: `amount` is its price times this. Null for other checkouts.',
-      }),
+    quantity: z.int().nullable().meta({
+      description: 'How many of a FIXED product: `amount` is its price times this. Null for other checkouts.',
+    }),
     receivedAmount: amount.meta({ description: 'Payments in time and in the right asset. They add up.' }),
     receivedValue: amount.nullable().default(null).meta({ description: 'The same in the currency.' }),
     remainingAmount: amount.nullable().meta({

@@ -44,11 +44,9 @@ const healthSchema = z
     lastDeliveredAt: timestamp.nullable(),
     lastFailureAt: timestamp.nullable().meta({ description: 'Time of the last attempt that failed.' }),
     lastError: z.string().nullable().meta({ description: 'Why that attempt failed.' }),
-    latencyMs: z
-      .object({ p50: z.int().nullable(), p95: z.int().nullable() })
-      .meta({
-        description: 'Measured over the latest 200 attempts that delivered in the last 24 h; null without any.',
-      }),
+    latencyMs: z.object({ p50: z.int().nullable(), p95: z.int().nullable() }).meta({
+      description: 'Measured over the latest 200 attempts that delivered in the last 24 h; null without any.',
+    }),
   })
   .meta({ id: 'WebhookHealth' });
 
