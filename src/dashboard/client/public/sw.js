@@ -5,24 +5,33 @@ const PAGE = `${SCOPE}pos`;
 
 const isAsset = (url) => url.pathname.startsWith(`${SCOPE}assets/`);
 
-/** The page with the files that it names. */
-async function keepShell() {
-  const kept = await caches.open(KEPT);
-  const answer = await fetch(PAGE);
+const assetsIn = (text) => [...text.matchAll(/(?:src|href)="([^"]*\/assets\/[^"]+)"/g)].map(([, path]) => path);
+
+/** The page with the files that it names. Those of another build go, and come again where they are still asked for. */
+async function keepShell(answer) {
   if (!answer.ok) return;
+  const kept = await caches.open(KEPT);
   const text = await answer.clone().text();
-  const named = [...text.matchAll(/(?:src|href)="([^"]*\/assets\/[^"]+)"/g)].map(([, path]) => path);
+  const known = await kept.match(PAGE);
+  if (known && (await known.text()) === text) return;
+  const named = assetsIn(text);
   await kept.addAll(named);
   await kept.put(PAGE, answer);
+  const paths = new Set([PAGE, ...named.map((path) => new URL(path, self.location.href).pathname)]);
+  for (const request of await kept.keys()) if (!paths.has(new URL(request.url).pathname)) await kept.delete(request);
 }
 
 self.addEventListener('install', (event) => {
   self.skipWaiting();
-  event.waitUntil(keepShell());
+  event.waitUntil(fetch(PAGE).then(keepShell));
 });
 
+async function dropOthers() {
+  for (const name of await caches.keys()) if (name.startsWith('till-') && name !== KEPT) await caches.delete(name);
+}
+
 self.addEventListener('activate', (event) => {
-  event.waitUntil(self.clients.claim());
+  event.waitUntil(Promise.all([self.clients.claim(), dropOthers()]));
 });
 
 async function assetOf(request) {
@@ -35,9 +44,11 @@ async function assetOf(request) {
 }
 
 /** From the network, so that a new version is seen at once; else as it was kept. */
-async function pageOf(request) {
+async function pageOf(event) {
   try {
-    return await fetch(request);
+    const answer = await fetch(event.request);
+    event.waitUntil(keepShell(answer.clone()));
+    return answer;
   } catch (error) {
     const known = await (await caches.open(KEPT)).match(PAGE);
     if (known) return known;
@@ -50,5 +61,5 @@ self.addEventListener('fetch', (event) => {
   const url = new URL(request.url);
   if (request.method !== 'GET' || url.origin !== self.location.origin) return;
   if (isAsset(url)) event.respondWith(assetOf(request));
-  else if (request.mode === 'navigate' && url.pathname === PAGE) event.respondWith(pageOf(request));
+  else if (request.mode === 'navigate' && url.pathname === PAGE) event.respondWith(pageOf(event));
 });
