@@ -14,7 +14,7 @@ const EACH = Number(process.env.BENCH_EACH ?? 100);
 /** What differs from one account to the next, where a document has it. */
 const NAMES = [
   ...['_id', 'accountId', 'walletId', 'productId', 'paymentLinkId', 'eventId', 'subjectId', 'webhookId'],
-  ...['slug', 'memo', 'operationId', 'transactionHash', 'list', 'after', 'address', 'receiverAddress'],
+  ...['slug', 'memo', 'operationId', 'transactionHash', 'list', 'after', 'address', 'receiverAddress', 'payableId'],
 ];
 
 /** Copies one account over and over, within MongoDB. */

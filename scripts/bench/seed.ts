@@ -170,6 +170,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       createdAt,
     };
   });
+  for (const collection of ['paymentLinks', 'checkouts']) await addNames(db, accountId, collection);
   // All of them are closed: both lists hold the same.
   const made = db.collection<{ _id: string; list: string }>('countSegments').find({ list: `checkouts:${accountId}` });
   const list = `closedCheckouts:${accountId}`;
@@ -306,6 +307,18 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
   };
 }
 
+/** Those that the stores would have left behind. */
+async function addNames(db: mongo.Db, accountId: string, collection: string): Promise<void> {
+  const names = ['memo', 'slug'].map((kind) => ({ $concat: [`${kind}:`, `$${kind}`] }));
+  const stages = [
+    { $match: { accountId } },
+    { $project: { accountId: 1, payableId: '$_id', _id: names } },
+    { $unwind: '$_id' },
+    { $merge: { into: 'payableNames', whenMatched: 'fail' } },
+  ];
+  await db.collection(collection).aggregate(stages).toArray();
+}
+
 /** With the countSegments that the stores would have left behind. */
 async function insertLong<Doc extends { _id: string }>(
   db: mongo.Db,
@@ -331,7 +344,13 @@ async function insertLong<Doc extends { _id: string }>(
     }
     await flying;
   });
-  const countSegments = segments.map((each) => ({ _id: `${list}:${each.after}`, list, ...each, version: 1 }));
+  const countSegments = segments.map((each) => ({
+    _id: `${list}:${each.after}`,
+    accountId,
+    list,
+    ...each,
+    version: 1,
+  }));
   await db.collection('countSegments').insertMany(countSegments as never[]);
 }
 

@@ -125,12 +125,12 @@ async function parkedOf(
 /** The operation of each payment that is stored for one of these. */
 async function storedOf(
   { payments }: PageReaderDeps,
-  { walletId }: AuditDoc,
+  audit: AuditDoc,
   operations: readonly HealedOperation[],
 ): Promise<string[]> {
   const wanted = new Set(operations.map(keyOf));
   if (wanted.size === 0) return [];
-  const stored = await payments.ofOperations(walletId, [...new Set(operations.map(({ operationId }) => operationId))]);
+  const stored = await payments.ofOperations(audit, [...new Set(operations.map(({ operationId }) => operationId))]);
   return stored
     .map(({ operationId, ledgerClosedAt }) => keyOf({ operationId, closedAt: ledgerClosedAt }))
     .filter((key) => wanted.has(key));
@@ -158,7 +158,12 @@ async function effectsPage(
   const shouldBePaid: Parameters<typeof readEffects>[0]['shouldBePaid'] = (close) =>
     close.ledger > range.fromLedger && isWatched(wallet.windows, close);
   const reading = { history, session, payments, shouldBePaid, oneByOne: readsOneByOne(progress) };
-  const read = await readEffects(reading, { walletId: wallet._id, address: wallet.address }, cursor, range);
+  const read = await readEffects(
+    reading,
+    { accountId: wallet.accountId, walletId: wallet._id, address: wallet.address },
+    cursor,
+    range,
+  );
   const isFirst = cursor === FROM_THE_FIRST.effectsCursor;
   if (audit.openingSource === 'HISTORY') {
     const isFromBeginning = !isFirst || (read.first?.isCreation ?? progress.closing.length === 0);

@@ -10,7 +10,7 @@ import type { AccountEffect, AccountHistory } from '../ledger/history.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import type { LedgerRecord } from '../ledger/records.js';
 import { ledgerOfCursor } from '../ledger/toid.js';
-import type { PaymentStore } from '../stores/payments.js';
+import type { OwnedWallet, PaymentStore } from '../stores/payments.js';
 import { ListFailed } from './trouble.js';
 
 const PAGE_LIMIT = 200;
@@ -73,15 +73,16 @@ export interface ReadDeps {
 /** @throws LedgerUnavailable */
 export async function readEffects(
   deps: ReadDeps,
-  { walletId, address }: { walletId: string; address: string },
+  wallet: OwnedWallet & { address: string },
   cursor: string,
   range: Range,
 ): Promise<EffectsRead> {
   const { history, payments } = deps;
+  const { address } = wallet;
   const limit = deps.oneByOne ? ONE_BY_ONE_LIMIT : PAGE_LIMIT;
   const page = await readWholeOperations(history, address, cursor, limit);
   const groups = toGroups(page.effects).filter(({ ledger }) => ledger <= range.toLedger);
-  const paid = await paidGroups(payments, walletId, groups, address);
+  const paid = await paidGroups(payments, wallet, groups);
   const open = groups.filter((group) => needsOperation(group) && !paid.has(group.id));
   const found = await factsOf(deps, address, open);
   const credited = open.filter((group) => isCredited(group) && deps.shouldBePaid(group));
@@ -155,16 +156,16 @@ const needsOperation = ({ effects }: Group) =>
 /** Ids of groups that only credited the account, and all of it is stored as payments. */
 async function paidGroups(
   payments: Pick<PaymentStore, 'ofOperations'>,
-  walletId: string,
+  wallet: OwnedWallet & { address: string },
   groups: readonly Group[],
-  address: string,
 ): Promise<Set<string>> {
   const credited = groups.filter(
     (group) => isCredited(group) && group.effects.every(({ effect }) => effect?.kind !== 'debited'),
   );
   if (credited.length === 0) return new Set();
+  const { address } = wallet;
   const stored = await payments.ofOperations(
-    walletId,
+    wallet,
     credited.map(({ id }) => id),
   );
   return new Set(

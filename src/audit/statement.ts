@@ -97,7 +97,7 @@ async function readFrom(
   const movements = await readMovements(session, wallet, start?.sequence ?? 0, until, isKnown);
   const rows = statementOf(balances, movements, { from, to });
   const shown = rows.flatMap((row) => row.movements);
-  const paid = await payments.ofOperations(wallet._id, [
+  const paid = await payments.ofOperations({ accountId: wallet.accountId, walletId: wallet._id }, [
     ...new Set(shown.flatMap(({ operationId }) => operationId ?? [])),
   ]);
   const paidBy = new Map<string, PaymentDoc[]>(paid.map(({ operationId }) => [operationId, []]));

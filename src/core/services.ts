@@ -73,7 +73,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
   const quotes = createQuotes({ rateBook });
   const { forAccount, system } = stores;
   const rateNeeds = createRateNeeds({ forAccount, needRate, networks });
-  const { cursors, networkStates, parkedRecords, paymentLinks, payments, refunds, wallets } = system;
+  const { cursors, networkStates, parkedRecords, payments, refunds, wallets } = system;
   const quota = (collection: 'apiKeys' | 'users' | 'wallets' | 'webhooks', what: string): Quota =>
     limits === null
       ? unlimited(commit)
@@ -107,7 +107,6 @@ export function createServices(core: Core, options: ServicesOptions): Services {
     paymentLinks: createPaymentLinkService(common),
     checkouts: createCheckoutService({
       ...common,
-      paymentLinks,
       acceptCheckout: createAcceptCheckout({ forAccount, settle, clock }),
       eventsStored: eventsStored.raise,
     }),

@@ -54,6 +54,8 @@ export function createIds(clock: Clock): NewId {
   };
 }
 
+export const isCheckoutId = (id: string): boolean => id.startsWith('chk_');
+
 const MOMENT_BYTES = 6;
 const MAX_MS = 2 ** (8 * MOMENT_BYTES) - 1;
 

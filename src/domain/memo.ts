@@ -7,11 +7,9 @@
  *  The 60 bits of the 12 symbols (first symbol most significant) are also the memo's id: an unsigned integer below 2⁶⁰. Wallets that cannot send
  *  a text memo send the id, as an id memo or as the id of a muxed address. Nothing more needs to be stored.
  *
- *  The first bit says whom a new memo is for: 0 a link, 1 a checkout. So no link and checkout that are made at the same moment can draw the same
- *  memo, although each collection has a unique index of its own. (Links made before checkouts existed have memos of either kind: whoever draws one
- *  for a checkout looks among the links.)
+ *  The first bit says whom a new memo is for: 0 a link, 1 a checkout. (Links made before checkouts existed have memos of either kind.)
  *
- *  With N links, a new memo collides with an existing one with probability N/2⁵⁴; the unique index then asks for another. Twelve symbols typed
+ *  With N links, a new memo collides with an existing one with probability N/2⁵⁴; the names of payables are unique, and another is drawn then. Twelve symbols typed
  *  blindly name some link with probability N/2⁶⁰ (10⁶ links: 9·10⁻¹³). */
 import type { Clock } from '../clock.js';
 
@@ -28,7 +26,7 @@ const weigh = (values: readonly number[]): number => values.reduce((sum, value) 
 /** What a memo is drawn for. */
 export type MemoOwner = 'link' | 'checkout';
 
-/** A new memo: 12 upper-case symbols. It is unique only in all likelihood: the store's unique index decides. */
+/** A new memo: 12 upper-case symbols. It is unique only in all likelihood: the store decides. */
 export function createMemo(clock: Pick<Clock, 'randomBytes'>, owner: MemoOwner): string {
   // 256 is a multiple of 32, so that the low five bits of a byte are uniform.
   const [first = 0, ...others] = [...clock.randomBytes(PAYLOAD_LENGTH)].map((byte) => byte & 31);

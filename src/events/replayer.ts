@@ -80,7 +80,7 @@ interface Batch {
 async function failedOf({ deliveries }: ReplayerDeps, replay: ReplayDoc): Promise<Batch> {
   const found = await deliveries.failed(replay, BATCH);
   const ids = found.map(({ _id }) => _id);
-  return { ids, makeDue: (session) => deliveries.replayFailed(ids, session) };
+  return { ids, makeDue: (session) => deliveries.replayFailed(replay, ids, session) };
 }
 
 async function eventsOf({ events, webhooks, deliveries }: ReplayerDeps, replay: ReplayDoc): Promise<Batch> {

@@ -127,9 +127,9 @@ async function numberBatch(deps: SequencerDeps, accountIds: readonly string[]): 
   const read = await events.toNumber(accountIds, EVENTS_PER_ACCOUNT);
   const ids = new Set(read.map(({ _id }) => _id));
   // A predecessor may have a later id, when the clocks of two processes differ.
-  const predecessors = read.flatMap(({ type, subjectId }) => {
+  const predecessors = read.flatMap(({ accountId, type, subjectId }) => {
     const before = predecessorOf(type);
-    return before ? [{ type: before, subjectId }] : [];
+    return before ? [{ accountId, type: before, subjectId }] : [];
   });
   const others = (await events.unnumbered(predecessors)).filter(({ _id }) => !ids.has(_id));
   const batch = [...read, ...others];

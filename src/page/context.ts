@@ -89,13 +89,9 @@ export function snapshot(context: PageContext, words: Words, link: PageLink, pay
 }
 
 /** The page of a checkout shows all of its payments, that of a link those since it was opened. */
-export async function paymentsOf(
-  { status }: PageContext,
-  { linkId, checkout }: PageLink,
-  since: Date | null,
-): Promise<PagePayment[]> {
-  if (checkout) return status.since(linkId, new Date(0));
-  return since ? status.since(linkId, since) : [];
+export async function paymentsOf({ status }: PageContext, link: PageLink, since: Date | null): Promise<PagePayment[]> {
+  if (link.checkout) return status.since(link, new Date(0));
+  return since ? status.since(link, since) : [];
 }
 
 /** The time from which on a page wants to know, if it says one: never in the future, at most a day back. */

@@ -64,7 +64,7 @@ export function createFollow(deps: FollowDeps) {
       unsubscribe();
       viewer.leave();
     });
-    for (const payment of (await status.since(link.linkId, since)).reverse()) {
+    for (const payment of (await status.since(link, since)).reverse()) {
       // A payment that the stream brought during the query is newer.
       if (!payments.has(payment.id)) payments.set(payment.id, payment);
     }

@@ -71,8 +71,8 @@ export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeed
         if (subscribed.size === 0 && listeners.get(linkId) === subscribed) listeners.delete(linkId);
       };
     },
-    async since(linkId, since) {
-      const found = await payments.newestOfLink(linkId, since, PAYMENTS_SHOWN);
+    async since({ accountId, linkId }, since) {
+      const found = await payments.newestOfLink(accountId, linkId, since, PAYMENTS_SHOWN);
       return found.flatMap((payment) => toPagePayment(payment) ?? []);
     },
     live: changes.isLive,

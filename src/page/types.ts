@@ -122,7 +122,7 @@ export interface StatusFeed {
    *  @returns what ends the subscription. */
   subscribe(link: Pick<PageLink, 'accountId' | 'linkId'>, listener: (payment: PagePayment) => void): () => void;
   /** The link's newest payments of that time or later, newest first, at most `PAYMENTS_SHOWN`. */
-  since(linkId: string, since: Date): Promise<PagePayment[]>;
+  since(link: Pick<PageLink, 'linkId' | 'accountId'>, since: Date): Promise<PagePayment[]>;
   /** False while subscriptions tell nothing, because the database does not: `since` may still answer. */
   live(): boolean;
 }

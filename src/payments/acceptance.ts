@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { type AcceptOutcome, accept } from '../domain/checkout.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import type { CheckoutStore } from '../stores/checkouts.js';
+import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
 import type { Database, Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
@@ -49,8 +49,10 @@ export function createAcceptCheckout(deps: {
   };
 }
 
+type Accepting = Pick<CheckoutDoc, '_id' | 'accountId'>;
+
 export interface AcceptanceFinisherDeps extends Pick<SystemPayables, 'products' | 'wallets'> {
-  checkouts: Pick<CheckoutStore, 'leftToComplete' | 'byIdToComplete' | 'completedUpTo'>;
+  checkouts: Pick<CheckoutStore, 'leftToComplete' | 'sameToComplete' | 'completedUpTo'>;
   payments: Pick<PaymentStore, 'leftOfCheckout' | 'complete'>;
   settle: Settle;
   transaction: Database['transaction'];
@@ -64,27 +66,27 @@ export function createAcceptanceFinisher(deps: AcceptanceFinisherDeps) {
   const { checkouts, payments, settle, transaction, log, eventsStored } = deps;
 
   /** In one transaction. @returns how many payments */
-  const completeSome = (id: string): Promise<number> =>
+  const completeSome = (accepted: Accepting): Promise<number> =>
     transaction(async (session) => {
-      const checkout = await checkouts.byIdToComplete(id, session);
+      const checkout = await checkouts.sameToComplete(accepted, session);
       if (!checkout) return 0;
       const left = await payments.leftOfCheckout(checkout, checkout.completedUpTo!, COMPLETED_AT_ONCE, session);
       const upTo = left.length < COMPLETED_AT_ONCE ? null : left.at(-1)!._id;
-      await checkouts.completedUpTo(id, upTo, session);
+      await checkouts.completedUpTo(checkout, upTo, session);
       if (left.length === 0) return 0;
-      const payable = await loadPayable(ofAllAccounts(deps), checkout, session);
+      const payable = await loadPayable(ofAllAccounts(deps, [checkout]), checkout, session);
       // Neither can be deleted: the checkout has payments.
-      if (!payable) throw new Error(`checkout ${id} has lost its product or wallet`);
+      if (!payable) throw new Error(`checkout ${checkout._id} has lost its product or wallet`);
       const completed = left.map(complete);
       await payments.complete(checkout.accountId, idsOf(completed), session);
       await settle([{ payable, payments: completed }], session);
       return left.length;
     });
 
-  async function completeBatches(id: string, signal: AbortSignal): Promise<number> {
+  async function completeBatches(accepted: Accepting, signal: AbortSignal): Promise<number> {
     let completed = 0;
     for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
-      const count = await completeSome(id);
+      const count = await completeSome(accepted);
       completed += count;
       if (count < COMPLETED_AT_ONCE) break;
     }
@@ -95,12 +97,12 @@ export function createAcceptanceFinisher(deps: AcceptanceFinisherDeps) {
     /** Completes the payments that are left. Safe to repeat, and to run in several processes at once. @returns how many payments it completed */
     async run(signal: AbortSignal): Promise<number> {
       let completed = 0;
-      for (const { _id } of await checkouts.leftToComplete(CHECKOUTS)) {
+      for (const accepted of await checkouts.leftToComplete(CHECKOUTS)) {
         try {
-          completed += await completeBatches(_id, signal);
+          completed += await completeBatches(accepted, signal);
         } catch (error) {
           log.error(
-            { err: error, checkoutId: _id },
+            { err: error, checkoutId: accepted._id },
             'payments of an accepted checkout not completed; trying again later',
           );
         }

@@ -93,7 +93,10 @@ function expire(
   return transaction(async (session) => {
     const payableById = new Map(proven.map((payable) => [payable.checkout._id, payable]));
     const now = clock.now();
-    const open = await checkouts.openOf([...payableById.keys()], session);
+    const open = await checkouts.openOf(
+      proven.map(({ checkout }) => checkout),
+      session,
+    );
     const changes = open.map((checkout) => ({
       payable: { ...payableById.get(checkout._id)!, checkout: expired(checkout, now) },
       statusBefore: checkout.status,
@@ -122,9 +125,9 @@ async function expireAll(deps: CheckoutExpiryDeps, proven: readonly CheckoutPaya
 async function lookAgain({ clock, checkouts }: CheckoutExpiryDeps, waiting: readonly CheckoutDoc[]): Promise<void> {
   const nowMs = clock.nowMs();
   await checkouts.checkExpiryAgain(
-    waiting.map(({ _id, expiresAt }) => {
-      const waitMs = Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, (nowMs - expiresAt.getTime()) / 10));
-      return { id: _id, at: new Date(nowMs + waitMs) };
+    waiting.map((checkout) => {
+      const waitMs = Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, (nowMs - checkout.expiresAt.getTime()) / 10));
+      return { checkout, at: new Date(nowMs + waitMs) };
     }),
   );
 }
@@ -139,7 +142,7 @@ const mayBeParked = async (
 };
 
 async function runBatch(deps: CheckoutExpiryDeps, due: readonly CheckoutDoc[]): Promise<void> {
-  const payables = await loadPayables(ofAllAccounts(deps), due);
+  const payables = await loadPayables(ofAllAccounts(deps, due), due);
   // Before the checkouts are expired, never after.
   const readByWallet = await readStates(deps, [...new Set(payables.map(({ wallet }) => wallet))]);
   const withOpen = await deps.parkedRecords.networksWithOpen(new Set(payables.map(({ wallet }) => wallet.network)));

@@ -70,9 +70,9 @@ async function countedSince(
   const paid = matches.filter(({ payable }) => payable?.checkout && payable.checkout.paymentCount > 0);
   if (paid.length === 0) return new Map();
   const since = new Date(Math.min(...paid.map(({ credit }) => credit.closedAt.getTime())));
-  const ids = [...new Set(paid.map(({ payable }) => payable!.checkout!._id))];
-  const counted = new Map<string, PaymentDoc[]>(ids.map((id) => [id, []]));
-  for (const payment of await payments.countedSince(ids, since, session))
+  const checkouts = [...new Map(paid.map(({ payable }) => [payable!.checkout!._id, payable!.checkout!])).values()];
+  const counted = new Map<string, PaymentDoc[]>(checkouts.map(({ _id }) => [_id, []]));
+  for (const payment of await payments.countedSince(checkouts, since, session))
     counted.get(payment.checkoutId!)!.push(payment);
   return counted;
 }
@@ -99,7 +99,7 @@ async function receiversOf(
 
 const knownKeys = ({ payments }: MatchDeps, due: readonly Receipt[], session: Session): Promise<Set<string>> =>
   payments.known(
-    [...new Set(due.map(({ wallet }) => wallet._id))],
+    [...new Map(due.map(({ wallet }) => [wallet._id, wallet])).values()],
     [...new Set(due.map(({ credit }) => credit.operationId))],
     session,
   );

@@ -1,10 +1,13 @@
 /** A payable: a link or checkout that money can come for, with its product and wallet. Its memo and slug are unique over all accounts. */
 import type { Network } from '../../contracts/networks.js';
+import { isCheckoutId } from '../domain/ids.js';
+import { accountsOf } from '../domain/owners.js';
 import { type Pair, pairKey } from '../domain/rate-pair.js';
 import { type LedgerClose, mayBeInForce } from '../domain/terms.js';
 import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
 import type { Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
+import type { PayableNameStore } from '../stores/payable-names.js';
 import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
 import type { ProductDoc, ProductStore } from '../stores/products.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
@@ -33,21 +36,26 @@ export interface CheckoutPayable {
 
 type PayableOf<Doc> = Doc extends CheckoutDoc ? CheckoutPayable : LinkPayable;
 
-/** Where products and wallets are looked up: `stores.forAccount(id)`, or `ofAllAccounts(stores.system)`. */
+/** Where products and wallets are looked up: `stores.forAccount(id)`, or `ofAllAccounts(stores.system, docs)`. */
 export interface PayableStores {
   products: { byIds(ids: readonly string[], session?: Session): Promise<ProductDoc[]> };
   wallets: { byIds(ids: readonly string[], session?: Session): Promise<WalletDoc[]> };
 }
 
 export interface SystemPayables {
-  products: Pick<ProductStore, 'ofAllAccounts' | 'withVersionsAt'>;
+  products: Pick<ProductStore, 'ofAccounts' | 'withVersionsAt'>;
   wallets: Pick<WalletStore, 'ofAllAccounts'>;
-  paymentLinks: Pick<PaymentLinkStore, 'byMemos'>;
-  checkouts: Pick<CheckoutStore, 'byMemos'>;
+  payableNames: PayableNameStore;
+  paymentLinks: Pick<PaymentLinkStore, 'ofAccounts'>;
+  checkouts: Pick<CheckoutStore, 'ofAccounts'>;
 }
 
-export const ofAllAccounts = ({ products, wallets }: Pick<SystemPayables, 'products' | 'wallets'>): PayableStores => ({
-  products: { byIds: products.ofAllAccounts },
+/** @param owned documents whose accounts own what is looked up */
+export const ofAllAccounts = (
+  { products, wallets }: Pick<SystemPayables, 'products' | 'wallets'>,
+  owned: readonly { accountId: string }[],
+): PayableStores => ({
+  products: { byIds: (ids, session) => products.ofAccounts(accountsOf(owned), ids, session) },
   wallets: { byIds: wallets.ofAllAccounts },
 });
 
@@ -104,14 +112,15 @@ export async function payablesByMemo(
   const closes = new Map<string, LedgerClose[]>();
   for (const { memo, close } of named) closes.set(memo, [...(closes.get(memo) ?? []), close]);
   if (closes.size === 0) return new Map();
-  const links = await stores.paymentLinks.byMemos([...closes.keys()], session);
-  const checkouts = await stores.checkouts.byMemos([...closes.keys()], session);
+  const names = await stores.payableNames.byMemos([...closes.keys()], session);
+  const [linkIds, checkoutIds] = [false, true].map((is) =>
+    names.map(({ payableId }) => payableId).filter((id) => isCheckoutId(id) === is),
+  );
+  const links = await stores.paymentLinks.ofAccounts(accountsOf(names), linkIds!, session);
+  const checkouts = await stores.checkouts.ofAccounts(accountsOf(names), checkoutIds!, session);
   const found = new Map<string, Payable>();
-  for (const payable of await loadPayables<PaymentLinkDoc | CheckoutDoc>(
-    ofAllAccounts(stores),
-    [...links, ...checkouts],
-    session,
-  )) {
+  const docs = [...links, ...checkouts];
+  for (const payable of await loadPayables<PaymentLinkDoc | CheckoutDoc>(ofAllAccounts(stores, docs), docs, session)) {
     const { memo } = paidFor(payable);
     found.set(memo, await withTermsAt(stores.products, payable, closes.get(memo)!, session));
   }

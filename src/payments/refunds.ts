@@ -20,8 +20,8 @@ import type { PaymentEvents } from './payment-events.js';
 
 export interface RefundDeps extends SystemPayables {
   wallets: Pick<WalletStore, 'at' | 'ofAllAccounts'>;
-  paymentLinks: Pick<PaymentLinkStore, 'byMemos' | 'countEarlyRefund'>;
-  checkouts: Pick<CheckoutStore, 'byMemos' | 'byId' | 'update' | 'countEarlyRefund'>;
+  paymentLinks: Pick<PaymentLinkStore, 'ofAccounts' | 'countEarlyRefund'>;
+  checkouts: Pick<CheckoutStore, 'ofAccounts' | 'byId' | 'update' | 'countEarlyRefund'>;
   payments: Pick<PaymentStore, 'refundable' | 'addRefund' | 'countedSince'>;
   refunds: RefundStore;
   paymentEvents: Pick<PaymentEvents, 'ofRefund'>;
@@ -78,7 +78,7 @@ export function createRefundBook(deps: RefundDeps) {
         return [{ payable, refund: toRefundDoc(accountId, network, credit, _id) }];
       });
       const known = await refunds.known(
-        due.map(({ refund }) => refund._id),
+        due.map(({ refund }) => refund),
         session,
       );
       for (const { refund, payable } of due) {
@@ -118,11 +118,11 @@ async function takeBack(
   refund: RefundDoc,
   session: Session,
 ): Promise<CheckoutDoc> {
-  const before = await checkouts.byId(payment.checkoutId!, session);
+  const before = await checkouts.byId(payment.accountId, payment.checkoutId!, session);
   // It cannot be deleted: it has payments.
   if (!before) throw new Error(`payment ${payment._id} has lost its checkout`);
   const isPaid = before.status === 'PAID';
-  const since = isPaid ? await payments.countedSince([before._id], refund.ledgerClosedAt, session) : [];
+  const since = isPaid ? await payments.countedSince([before], refund.ledgerClosedAt, session) : [];
   const after = afterRefund(before, payment, refund, laterThan(since, refund.operationId, before));
   if (after !== before) await checkouts.update([after], session);
   return after;
@@ -157,7 +157,7 @@ async function leaveWaiting(
   session: Session,
 ): Promise<void> {
   await refunds.save(refund, session);
-  await (link ? paymentLinks.countEarlyRefund(link._id, session) : checkouts.countEarlyRefund(checkout._id, session));
+  await (link ? paymentLinks.countEarlyRefund(link, session) : checkouts.countEarlyRefund(checkout, session));
 }
 
 export function toRefundDoc(accountId: string, network: Network, credit: Credit, targetId: string | null): RefundDoc {

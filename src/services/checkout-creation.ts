@@ -17,7 +17,6 @@ import { loadPayable } from '../payments/payable.js';
 import { type CheckoutFacts, toCheckout } from '../resources/checkout.js';
 import type { CheckoutDoc } from '../stores/checkouts.js';
 import type { ForAccount } from '../stores/index.js';
-import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { Caller, ServiceOf } from './caller.js';
 import { type CheckoutTerms, inactiveWallet, termsOf, unknownProduct, unknownWallet } from './checkout-terms.js';
 import type { Act, Commit } from './commit.js';
@@ -30,7 +29,6 @@ type Input = ParsedInputOf<Contract['checkouts']['create']>;
 
 export interface CheckoutCreationDeps {
   forAccount: ForAccount<'checkouts' | 'products' | 'wallets'>;
-  paymentLinks: Pick<PaymentLinkStore, 'hasMemo'>;
   commit: Commit;
   clock: Clock;
   newId: NewId;
@@ -67,7 +65,7 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
     const expiresAt = new Date(input.expiresAt ?? begins.getTime() + DEFAULT_LIFETIME_MS);
     const quote = await quoteOf(deps, accountId, terms, expiresAt);
     for (;;) {
-      const named = { _id, accountId, slug: createSlug(clock), memo: await drawMemo(deps) };
+      const named = { _id, accountId, slug: createSlug(clock), memo: createMemo(clock, 'checkout') };
       const checkout = { ...newCheckout(named, terms, input, expiresAt), ...(user ? { soldBy: user.id } : {}) };
       try {
         await insert(accountId, { caller, subjectId: _id, checkout });
@@ -125,13 +123,6 @@ async function shownAgain(deps: CheckoutCreationDeps, caller: Caller, made: Chec
   const facts = isFresh ? await confirm(deps, caller, made) : await loadPayable(deps.forAccount(made.accountId), made);
   if (!facts) throw notFound('checkout');
   return facts;
-}
-
-async function drawMemo({ clock, paymentLinks }: CheckoutCreationDeps): Promise<string> {
-  for (;;) {
-    const memo = createMemo(clock, 'checkout');
-    if (!(await paymentLinks.hasMemo(memo))) return memo;
-  }
 }
 
 /** Its creation was told of, and so is that it did not stay. */

@@ -40,6 +40,17 @@ export function createById<Doc extends { _id: string; accountId: string }>(model
     one: async (accountId: string, id: string, session?: Session): Promise<Doc | null> =>
       session ? ((await find(accountId, [id], session))[0] ?? null) : loader.load({ accountId, id }),
 
+    /** Of several accounts, in no order. */
+    ofAccounts: async (accountIds: readonly string[], ids: readonly string[], session?: Session): Promise<Doc[]> =>
+      ids.length === 0
+        ? []
+        : model.collection
+            .find<Doc>(
+              { _id: { $in: [...ids] as never[] }, accountId: { $in: [...accountIds] } },
+              { projection, session },
+            )
+            .toArray(),
+
     /** Those that there are, each once, in no order. */
     async many(accountId: string, ids: readonly string[], session?: Session): Promise<Doc[]> {
       if (session) return find(accountId, ids, session);

@@ -3,6 +3,7 @@ import type mongoose from 'mongoose';
 import { minorDigits } from '../../contracts/currencies.js';
 import type { Sum } from '../domain/checkout.js';
 import { createdAtOf } from '../domain/ids.js';
+import { accountsOf } from '../domain/owners.js';
 import type { CheckoutDoc } from './checkouts.js';
 import type { Session } from './database.js';
 import type { PaymentDoc } from './payments.js';
@@ -64,7 +65,7 @@ export function createCheckoutPayments(collection: mongoose.mongo.Collection<Pay
       ];
       const largest = await collection.aggregate<{ _id: string }>(order, { session }).toArray();
       return collection
-        .find({ _id: { $in: largest.map(({ _id }) => _id) } }, { session, sort: { createdAt: 1, _id: 1 } })
+        .find({ _id: { $in: largest.map(({ _id }) => _id) }, accountId }, { session, sort: { createdAt: 1, _id: 1 } })
         .toArray();
     },
 
@@ -102,11 +103,16 @@ export function createCheckoutPayments(collection: mongoose.mongo.Collection<Pay
     },
 
     /** Those that count for these checkouts, of the ledgers that closed at `since` or later. */
-    countedSince: (checkoutIds: readonly string[], since: Date, session: Session): Promise<PaymentDoc[]> =>
+    countedSince: (
+      checkouts: readonly Pick<CheckoutDoc, '_id' | 'accountId'>[],
+      since: Date,
+      session: Session,
+    ): Promise<PaymentDoc[]> =>
       collection
         .find(
           {
-            checkoutId: { $in: [...checkoutIds] },
+            accountId: { $in: accountsOf(checkouts) },
+            checkoutId: { $in: checkouts.map(({ _id }) => _id) },
             status: { $in: ['UNDERPAID', 'COMPLETED'] },
             ledgerClosedAt: { $gte: since },
           },

@@ -1,4 +1,4 @@
-/** Checkouts. Memo and slug are unique over all accounts. Whatever changes a checkout's state does so in a transaction that read it, or by a
+/** Checkouts. Memo and slug are unique over all accounts, by their names. Whatever changes a checkout's state does so in a transaction that read it, or by a
  *  condition on its status: of two changes at once one wins, and the other sees it.
  *
  *  A checkout whose product or wallet is gone does not exist for anybody: creation and deletion do not meet in one document, so that a process
@@ -7,6 +7,7 @@ import mongoose from 'mongoose';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { Language } from '../../contracts/languages.js';
 import { firstIdOf } from '../domain/ids.js';
+import { accountsOf } from '../domain/owners.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { queryWords, wordsOf } from '../domain/words.js';
 import { createById } from './by-id.js';
@@ -21,6 +22,7 @@ import {
   type Session,
 } from './database.js';
 import { createPages, type PageRequest, withinIds } from './paging.js';
+import { createPayableNames } from './payable-names.js';
 import { type Priced, pricedOf } from './priced.js';
 import { batchesOf, LINES_AT_ONCE } from './snapshot.js';
 import { beginning } from './text-search.js';
@@ -150,8 +152,6 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
   },
   { ...SCHEMA_OPTIONS, collection: 'checkouts' },
 );
-checkoutSchema.index({ memo: 1 }, { unique: true });
-checkoutSchema.index({ slug: 1 }, { unique: true });
 checkoutSchema.index({ accountId: 1, _id: -1 });
 checkoutSchema.index({ accountId: 1, status: 1, _id: -1 });
 checkoutSchema.index({ accountId: 1, productId: 1, _id: -1 });
@@ -264,7 +264,11 @@ const stateOf = ({
 /** What works across accounts: for the hosted page, the watcher and the expiry. */
 export type CheckoutStore = ReturnType<typeof createCheckoutStore>['system'];
 
-export function createCheckoutStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
+export function createCheckoutStore(
+  connection: mongoose.Connection,
+  countSegments = createCountSegments(connection),
+  names = createPayableNames(connection),
+) {
   const checkouts = connection.model<CheckoutDoc>('Checkout', checkoutSchema);
   const page = createPages(checkouts);
   const byId = createById(checkouts);
@@ -292,8 +296,11 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
   }
 
   async function removeUnpaid(accountId: string, ids: readonly string[], session: Session): Promise<void> {
-    if (ids.length === 0) return;
-    await collection.deleteMany({ _id: { $in: [...ids] }, accountId, paymentCount: 0 }, { session });
+    const unpaid = { _id: { $in: [...ids] }, accountId, paymentCount: 0 };
+    const found = await collection.find(unpaid, { session, projection: { memo: 1, slug: 1 } }).toArray();
+    if (found.length === 0) return;
+    await collection.deleteMany(unpaid, { session });
+    await names.release(accountId, found, session);
     await countSegments.touch(listOf(accountId), ids, 0, session);
     await countSegments.touch(closedListOf(accountId), ids, 0, session);
   }
@@ -307,6 +314,7 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
         try {
           const docs = batch.map((checkout) => ({ ...checkout, words: wordsOfCheckout(checkout), accountId }));
           await orAlreadyMade(collection.insertMany(docs, { session }));
+          await names.take(docs, session);
           const ids = batch.map(({ _id }) => _id);
           await countSegments.touch(listOf(accountId), ids, ids.length, session);
           return true;
@@ -355,39 +363,50 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
     }),
 
     system: {
-      bySlug: (slug: string) => collection.findOne({ slug }),
-      byMemos: (memos: readonly string[], session: Session) =>
-        collection.find({ memo: { $in: [...memos] } }, { session }).toArray(),
-      byId: (id: string, session: Session) => collection.findOne({ _id: id }, { session }),
+      async bySlug(slug: string): Promise<CheckoutDoc | null> {
+        const named = await names.bySlug(slug);
+        return named && byId.one(named.accountId, named.payableId);
+      },
+      ofAccounts: byId.ofAccounts,
+      byId: (accountId: string, id: string, session: Session) =>
+        collection.findOne({ _id: id, accountId }, { session }),
       /** Stores what became of checkouts, in the transaction that read them. */
       update,
       /** In the transaction that found no payment for the refund: it conflicts with every one that gives the checkout a payment. */
-      async countEarlyRefund(id: string, session: Session): Promise<void> {
-        await collection.updateOne({ _id: id }, { $inc: { earlyRefunds: 1 } }, { session });
+      async countEarlyRefund(
+        { _id, accountId }: Pick<CheckoutDoc, '_id' | 'accountId'>,
+        session: Session,
+      ): Promise<void> {
+        await collection.updateOne({ _id, accountId }, { $inc: { earlyRefunds: 1 } }, { session });
       },
       /** OPEN checkouts to look at now, those that have waited longest first. */
       dueForExpiry: (now: Date, limit: number) =>
         collection
           .find({ status: 'OPEN', expiryCheckAt: { $lte: now } }, { sort: { expiryCheckAt: 1 }, limit })
           .toArray(),
-      async checkExpiryAgain(batch: readonly { id: string; at: Date }[]): Promise<void> {
+      async checkExpiryAgain(batch: readonly { checkout: CheckoutDoc; at: Date }[]): Promise<void> {
         if (batch.length === 0) return;
         await collection.bulkWrite(
-          batch.map(({ id, at }) => ({
-            updateOne: { filter: { _id: id, status: 'OPEN' }, update: { $set: { expiryCheckAt: at } } },
+          batch.map(({ checkout: { _id, accountId }, at }) => ({
+            updateOne: { filter: { _id, accountId, status: 'OPEN' }, update: { $set: { expiryCheckAt: at } } },
           })),
           { ordered: false },
         );
       },
       /** Those that are still OPEN. */
-      openOf: (ids: readonly string[], session: Session) =>
-        collection.find({ _id: { $in: [...ids] }, status: 'OPEN' }, { session }).toArray(),
+      openOf(batch: readonly Pick<CheckoutDoc, '_id' | 'accountId'>[], session: Session) {
+        const ids = batch.map(({ _id }) => _id);
+        const filter = { _id: { $in: ids }, accountId: { $in: accountsOf(batch) }, status: 'OPEN' } as const;
+        return collection.find(filter, { session }).toArray();
+      },
       /** Accepted checkouts with payments left to complete. */
       leftToComplete: (limit: number) =>
-        collection.find({ completedUpTo: { $exists: true } }, { projection: { _id: 1 }, limit }).toArray(),
+        collection
+          .find({ completedUpTo: { $exists: true } }, { projection: { accountId: 1 }, limit })
+          .toArray() as Promise<Pick<CheckoutDoc, '_id' | 'accountId'>[]>,
       /** The same one, in a transaction. Null when nothing is left of it. */
-      byIdToComplete: (id: string, session: Session) =>
-        collection.findOne({ _id: id, completedUpTo: { $exists: true } }, { session }),
+      sameToComplete: ({ _id, accountId }: Pick<CheckoutDoc, '_id' | 'accountId'>, session: Session) =>
+        collection.findOne({ _id, accountId, completedUpTo: { $exists: true } }, { session }),
       /** Has the parts decided that a change leaves, in the transaction that makes it PAID. */
       async leaveParts({ _id, accountId }: CheckoutDoc, session: Session): Promise<void> {
         await collection.updateOne({ _id, accountId }, { $set: { partsLeft: true } }, { session });
@@ -400,9 +419,9 @@ export function createCheckoutStore(connection: mongoose.Connection, countSegmen
         await collection.updateOne({ _id, accountId }, { $unset: { partsLeft: '' } }, { session });
       },
       /** @param upTo null when no payment is left */
-      async completedUpTo(id: string, upTo: string | null, session: Session): Promise<void> {
+      async completedUpTo({ _id, accountId }: CheckoutDoc, upTo: string | null, session: Session): Promise<void> {
         const change = upTo === null ? { $unset: { completedUpTo: '' as const } } : { $set: { completedUpTo: upTo } };
-        await collection.updateOne({ _id: id }, change, { session });
+        await collection.updateOne({ _id, accountId }, change, { session });
       },
     },
   };

@@ -9,7 +9,8 @@ import { type IdRange, itemsAt, type Page, toMeta, withinIds } from './paging.js
 
 interface CountSegmentDoc {
   _id: string;
-  /** Names a collection and the owner of the list within it. */
+  accountId: string;
+  /** Names a collection and, behind a colon, the account. */
   list: string;
   /** The segment holds the ids after this one, up to where the next segment begins. */
   after: string;
@@ -21,10 +22,10 @@ interface CountSegmentDoc {
 }
 
 const countSegmentSchema = new mongoose.Schema<CountSegmentDoc>(
-  { _id: String, list: String, after: String, size: Number, room: Number, version: Number },
+  { _id: String, accountId: String, list: String, after: String, size: Number, room: Number, version: Number },
   { ...SCHEMA_OPTIONS, collection: 'countSegments' },
 );
-countSegmentSchema.index({ list: 1, after: 1, version: 1 });
+countSegmentSchema.index({ accountId: 1, list: 1, after: 1, version: 1 });
 
 const LEAST_ROOM = 2500;
 /** A total looks at each segment, and counts those anew that changed: their number and their size both grow with the square root of the list. So
@@ -66,6 +67,9 @@ interface RememberedCount {
 /** Of one filter, by the start of the segment. */
 type RememberedCounts = Map<string, RememberedCount>;
 
+/** What finds a list's segments. */
+const ofList = (list: string) => ({ accountId: list.slice(list.indexOf(':') + 1), list });
+
 /** @param segments that the list has already */
 export const roomOfNext = (segments: number): number => Math.floor(LEAST_ROOM * Math.max(1, segments / OF_LEAST_ROOM));
 
@@ -99,7 +103,7 @@ export function createCountSegments(connection: mongoose.Connection) {
     const [found] = await collection
       .aggregate<{ after: string[]; version: number[] }>(
         [
-          { $match: { list } },
+          { $match: ofList(list) },
           { $sort: { after: 1 } },
           { $group: { _id: null, after: { $push: '$after' }, version: { $push: '$version' } } },
         ],
@@ -124,16 +128,16 @@ export function createCountSegments(connection: mongoose.Connection) {
     const sorted = [...ids].sort();
     const [first, last] = [sorted[0]!, sorted.at(-1)!];
     const lastTouched = await collection.findOneAndUpdate(
-      { list, after: { $lt: last } },
+      { ...ofList(list), after: { $lt: last } },
       { $inc: { version: 1, size: added }, $setOnInsert: { _id: `${list}:`, after: FIRST } },
       { sort: { after: -1 }, upsert: true, returnDocument: 'before', session },
     );
     if (lastTouched && lastTouched.after >= first) {
       const [firstTouched] = await collection
-        .find({ list, after: { $lt: first } }, { sort: { after: -1 }, limit: 1, session })
+        .find({ ...ofList(list), after: { $lt: first } }, { sort: { after: -1 }, limit: 1, session })
         .toArray();
       await collection.updateMany(
-        { list, after: { $gte: firstTouched?.after ?? FIRST, $lt: lastTouched.after } },
+        { ...ofList(list), after: { $gte: firstTouched?.after ?? FIRST, $lt: lastTouched.after } },
         { $inc: { version: 1 } },
         { session },
       );
@@ -143,10 +147,10 @@ export function createCountSegments(connection: mongoose.Connection) {
     if (Math.floor((size + added) / room) === Math.floor(size / room)) return;
     const within = sorted.filter((id) => id > after);
     const middle = within[Math.floor(within.length / 2)]!;
-    const next = roomOfNext(await collection.countDocuments({ list }, { session }));
+    const next = roomOfNext(await collection.countDocuments(ofList(list), { session }));
     await collection.updateOne(
-      { _id: `${list}:${middle}` },
-      { $setOnInsert: { list, after: middle, size: 0, room: next, version: 0 } },
+      { _id: `${list}:${middle}`, ...ofList(list) },
+      { $setOnInsert: { after: middle, size: 0, room: next, version: 0 } },
       { upsert: true, session },
     );
   }

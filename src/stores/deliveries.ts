@@ -72,7 +72,8 @@ const deliverySchema = new mongoose.Schema<DeliveryDoc>(
   { ...SCHEMA_OPTIONS, collection: 'deliveries' },
 );
 // One delivery for each webhook and event, and for each replay; it also finds the deliveries of one kind about a subject.
-deliverySchema.index({ webhookId: 1, subjectId: 1, eventType: 1, eventId: 1, replayId: 1 }, { unique: true });
+const KEY = { accountId: 1, webhookId: 1, subjectId: 1, eventType: 1, eventId: 1, replayId: 1 } as const;
+deliverySchema.index(KEY, { unique: true });
 // What is due, what is fresh before what is of a replay.
 deliverySchema.index(
   { webhookId: 1, isReplayed: 1, nextAttemptAt: 1, _id: 1 },

@@ -1,14 +1,16 @@
 /** What dispatchers ask about deliveries that are due, and what they record of their attempts. Part of the delivery store. */
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
+import { accountsOf } from '../domain/owners.js';
 import type { Attempt, DeliveryDoc, DeliveryStatus } from './deliveries.js';
 
 /** As much of a delivery as sending it needs. */
 export type DueDelivery = Pick<
   DeliveryDoc,
-  '_id' | 'webhookId' | 'eventId' | 'eventType' | 'subjectId' | 'sequence' | 'attemptCount' | 'isReplayed'
+  '_id' | 'accountId' | 'webhookId' | 'eventId' | 'eventType' | 'subjectId' | 'sequence' | 'attemptCount' | 'isReplayed'
 >;
 const DUE_FIELDS = {
+  accountId: 1,
   webhookId: 1,
   eventId: 1,
   eventType: 1,
@@ -21,6 +23,7 @@ const DUE_FIELDS = {
 /** What one attempt made of a delivery. */
 export interface AttemptRecord {
   id: string;
+  accountId: string;
   /** As it was before the attempt: the record of anybody who saw an older state is ignored. */
   attemptCount: number;
   attempt: Attempt;
@@ -164,6 +167,7 @@ export function createDueDeliveries(
 
     /** Of the deliveries of one kind about these subjects to these webhooks, those that were never attempted. */
     unattempted: (
+      accountIds: readonly string[],
       webhookIds: readonly string[],
       subjectIds: readonly string[],
       eventType: EventType,
@@ -171,6 +175,7 @@ export function createDueDeliveries(
       collection
         .find(
           {
+            accountId: { $in: [...accountIds] },
             webhookId: { $in: [...webhookIds] },
             subjectId: { $in: [...subjectIds] },
             eventType,
@@ -215,7 +220,7 @@ function updateAll(attemptCount: number, records: readonly AttemptRecord[]) {
   const own = (values: readonly unknown[]) => ({ $arrayElemAt: [{ $literal: values }, nth] });
   const log = { $slice: [{ $concatArrays: ['$attempts', own(attempts)] }, -MAX_ATTEMPTS_KEPT] };
   return {
-    filter: { _id: { $in: ids }, attemptCount, status: 'PENDING' as const },
+    filter: { _id: { $in: ids }, accountId: { $in: accountsOf(records) }, attemptCount, status: 'PENDING' as const },
     update: [{ $replaceWith: { $mergeObjects: ['$$ROOT', own(changes), { attempts: log }] } }],
   };
 }

@@ -2,6 +2,7 @@
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import { firstIdOf } from '../domain/ids.js';
+import { accountsOf } from '../domain/owners.js';
 import type { NumberedEvent, UnnumberedEvent } from '../domain/sequence.js';
 import { createCountSegments } from './count-segments.js';
 import { inOneBatch, makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
@@ -37,12 +38,13 @@ const eventSchema = new mongoose.Schema<EventDoc>(
   },
   { ...SCHEMA_OPTIONS, collection: 'events' },
 );
-eventSchema.index({ subjectId: 1, type: 1, occurrence: 1 }, { unique: true });
+eventSchema.index({ accountId: 1, subjectId: 1, type: 1, occurrence: 1 }, { unique: true });
 // Lists hold numbered events only: `sequence` lets them be counted without a look at the documents.
 eventSchema.index({ accountId: 1, _id: -1, sequence: 1 });
 eventSchema.index({ accountId: 1, type: 1, _id: -1, sequence: 1 });
 const IS_NUMBERED = { sequence: { $gt: 0 } };
-eventSchema.index({ accountId: 1, sequence: 1 }, { unique: true, partialFilterExpression: IS_NUMBERED });
+// No two events get one number: whoever numbers moves the account's counter in the same transaction.
+eventSchema.index({ accountId: 1, sequence: 1 }, { partialFilterExpression: IS_NUMBERED, name: 'numbers' });
 eventSchema.index({ accountId: 1, type: 1, sequence: 1 }, { partialFilterExpression: IS_NUMBERED });
 // What the sequencer has to do.
 eventSchema.index({ accountId: 1, sequence: 1, _id: 1 }, { partialFilterExpression: { sequence: 0 } });
@@ -170,16 +172,23 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
       async insert(batch: readonly EventDoc[], session: Session): Promise<void> {
         await collection.insertMany([...batch], { session });
       },
-      byId: (id: string): Promise<EventDoc | null> => collection.findOne({ _id: id }),
+      byId: (accountId: string, id: string): Promise<EventDoc | null> => collection.findOne({ _id: id, accountId }),
       /** @param maxBytes of the data: an event that has more of them comes with null */
-      async byIds(ids: readonly string[], maxBytes: number): Promise<(EventDoc | LargeEvent)[]> {
+      async byIds(
+        accountIds: readonly string[],
+        ids: readonly string[],
+        maxBytes: number,
+      ): Promise<(EventDoc | LargeEvent)[]> {
+        const accountId = { $in: [...accountIds] };
         const isSmall = { $expr: { $lte: [{ $strLenBytes: '$data' }, maxBytes] } };
-        const small = await collection.find({ _id: { $in: [...ids] }, ...isSmall }, inOneBatch(ids)).toArray();
+        const small = await collection
+          .find({ _id: { $in: [...ids] }, accountId, ...isSmall }, inOneBatch(ids))
+          .toArray();
         if (small.length === ids.length) return small;
         const known = new Set(small.map(({ _id }) => _id));
         const others = ids.filter((id) => !known.has(id));
         const large = await collection
-          .find({ _id: { $in: others } }, { projection: { data: 0 }, ...inOneBatch(others) })
+          .find({ _id: { $in: others }, accountId }, { projection: { data: 0 }, ...inOneBatch(others) })
           .toArray();
         return [...small, ...large.map((event) => ({ ...event, data: null }))];
       },
@@ -229,13 +238,20 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
           ])
           .toArray(),
       /** Of these kinds about these subjects, the events that have no number yet. */
-      async unnumbered(wanted: readonly { subjectId: string; type: EventType }[]): Promise<UnnumberedEvent[]> {
+      async unnumbered(
+        wanted: readonly { accountId: string; subjectId: string; type: EventType }[],
+      ): Promise<UnnumberedEvent[]> {
         if (wanted.length === 0) return [];
         const subjectIds = [...new Set(wanted.map(({ subjectId }) => subjectId))];
         const types = [...new Set(wanted.map(({ type }) => type))];
         return collection
           .find(
-            { subjectId: { $in: subjectIds }, type: { $in: types }, sequence: 0 },
+            {
+              accountId: { $in: accountsOf(wanted) },
+              subjectId: { $in: subjectIds },
+              type: { $in: types },
+              sequence: 0,
+            },
             { projection: UNNUMBERED_FIELDS },
           )
           .toArray();
@@ -247,7 +263,7 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
         const nth = { $indexOfArray: [{ $literal: ids }, '$_id'] };
         const sequences = { $literal: numbered.map(({ sequence }) => sequence) };
         const { modifiedCount } = await collection.updateMany(
-          { _id: { $in: ids }, sequence: 0 },
+          { _id: { $in: ids }, accountId: { $in: accountsOf(numbered) }, sequence: 0 },
           [{ $set: { sequence: { $arrayElemAt: [sequences, nth] } } }],
           { session },
         );

@@ -25,6 +25,7 @@ import { createNetworkStateStore } from './network-states.js';
 import { createOwnRateStore } from './own-rates.js';
 import { createParkedRecordStore } from './parked-records.js';
 import { createPasskeyChallengeStore } from './passkey-challenges.js';
+import { createPayableNames } from './payable-names.js';
 import { createPaymentLinkStore } from './payment-links.js';
 import { createPaymentStore } from './payments.js';
 import { createProductStore } from './products.js';
@@ -133,8 +134,10 @@ interface StoreDeps {
 
 function createTenantStores(connection: mongoose.Connection, { clock, newId, versionsKept }: StoreDeps) {
   const countSegments = createCountSegments(connection);
+  const payableNames = createPayableNames(connection);
   return {
     countSegments,
+    payableNames,
     accounts: createAccountStore(connection),
     activities: createActivityStore(connection),
     apiKeys: createApiKeyStore(connection),
@@ -143,8 +146,8 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId, ver
     gaps: createGapStore(connection),
     audits: createAuditStore(connection),
     products: createProductStore(connection, versionsKept),
-    paymentLinks: createPaymentLinkStore(connection, countSegments),
-    checkouts: createCheckoutStore(connection, countSegments),
+    paymentLinks: createPaymentLinkStore(connection, countSegments, payableNames),
+    checkouts: createCheckoutStore(connection, countSegments, payableNames),
     payments: createPaymentStore(connection, countSegments),
     ownRates: createOwnRateStore(connection),
     refunds: createRefundStore(connection),
@@ -179,6 +182,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
   };
   const {
     countSegments,
+    payableNames,
     accounts,
     activities,
     apiKeys,
@@ -204,6 +208,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     system: {
       ...shared,
       countSegments,
+      payableNames,
       accounts: accounts.system,
       activities: activities.system,
       apiKeys: apiKeys.system,

@@ -1,6 +1,7 @@
 /** E-mails that are to be sent, and what became of them: one for each recipient. `nextAttemptAt` is a date exactly while it is PENDING. Whoever sends one
  *  has its lease, which goes by the database's clock; after a crash the lease ends, and the e-mail is sent by another: at least once. */
 import mongoose from 'mongoose';
+import { accountsOf } from '../domain/owners.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { EPOCH } from './due-deliveries.js';
 
@@ -159,9 +160,13 @@ export function createMailStore(connection: mongoose.Connection) {
       /** Removes some of those that ended before. @returns how many; fewer than it removes at once where no more is left */
       async removeEnded(before: Date): Promise<{ removed: number; isLast: boolean }> {
         const found = await collection
-          .find({ endedAt: { $gte: EPOCH, $lt: before } }, { projection: { _id: 1 }, limit: REMOVED_AT_ONCE })
+          .find({ endedAt: { $gte: EPOCH, $lt: before } }, { projection: { accountId: 1 }, limit: REMOVED_AT_ONCE })
           .toArray();
-        const { deletedCount } = await collection.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } });
+        const ids = found.map(({ _id }) => _id);
+        const { deletedCount } = await collection.deleteMany({
+          _id: { $in: ids },
+          accountId: { $in: accountsOf(found) },
+        });
         return { removed: deletedCount, isLast: found.length < REMOVED_AT_ONCE };
       },
     },

@@ -1,5 +1,6 @@
 /** Payments as the open pages follow them: what a link or checkout received since a moment, and a change stream of arrivals, decisions and refunds. */
 import type { mongo } from 'mongoose';
+import { isCheckoutId } from '../domain/ids.js';
 import { type ChangeStream, openChangeStream } from './change-stream.js';
 
 interface PaymentFields extends mongo.Document {
@@ -13,7 +14,7 @@ export interface PaymentChanges<Payment> {
   /** The payments of these links and checkouts stored at `since` or later, oldest first. */
   ofLinksSince(linkIds: readonly string[], since: Date): AsyncIterable<Payment>;
   /** The newest payments of a link or checkout stored at `since` or later, newest first. */
-  newestOfLink(linkId: string, since: Date, limit: number): Promise<Payment[]>;
+  newestOfLink(accountId: string, linkId: string, since: Date, limit: number): Promise<Payment[]>;
   /** Those of the account's payments that have one of these ids. */
   ofAccount(accountId: string, ids: readonly string[]): Promise<Payment[]>;
   /** Payments as they arrive, change status and go back, each as it is now, from `position` on or from now. */
@@ -33,8 +34,6 @@ const PIPELINE = [
   },
 ];
 
-const isCheckout = (id: string): boolean => id.startsWith('chk_');
-
 export function createPaymentChanges<Payment extends PaymentFields>(
   payments: mongo.Collection<Payment>,
 ): PaymentChanges<Payment> {
@@ -46,14 +45,20 @@ export function createPaymentChanges<Payment extends PaymentFields>(
           filter({
             $or: [
               { paymentLinkId: { $in: [...linkIds] }, createdAt: { $gte: since } },
-              { checkoutId: { $in: linkIds.filter(isCheckout) }, createdAt: { $gte: since } },
+              { checkoutId: { $in: linkIds.filter(isCheckoutId) }, createdAt: { $gte: since } },
             ],
           }),
         )
         .sort({ createdAt: 1 }) as AsyncIterable<Payment>,
-    newestOfLink: (linkId, since, limit) =>
+    newestOfLink: (accountId, linkId, since, limit) =>
       payments
-        .find(filter({ [isCheckout(linkId) ? 'checkoutId' : 'paymentLinkId']: linkId, createdAt: { $gte: since } }))
+        .find(
+          filter({
+            accountId,
+            [isCheckoutId(linkId) ? 'checkoutId' : 'paymentLinkId']: linkId,
+            createdAt: { $gte: since },
+          }),
+        )
         .sort({ createdAt: -1 })
         .limit(limit)
         .toArray() as Promise<Payment[]>,

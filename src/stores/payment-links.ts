@@ -1,4 +1,4 @@
-/** Payment links. Memo and slug are unique over all accounts; a link with payments is never deleted. */
+/** Payment links. Memo and slug are unique over all accounts, by their names; a link with payments is never deleted. */
 import mongoose from 'mongoose';
 import { foldText } from '../domain/fold.js';
 import type { LedgerStamp } from '../domain/terms.js';
@@ -15,8 +15,8 @@ import {
   type Session,
 } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
+import { createPayableNames } from './payable-names.js';
 import { beginning, startingWith } from './text-search.js';
-import { createTurnLoader } from './turn-loader.js';
 import { stampSchema } from './wallets.js';
 
 export interface PaymentLinkDoc {
@@ -78,8 +78,6 @@ const paymentLinkSchema = new mongoose.Schema<PaymentLinkDoc>(
   },
   { ...SCHEMA_OPTIONS, collection: 'paymentLinks' },
 );
-paymentLinkSchema.index({ memo: 1 }, { unique: true });
-paymentLinkSchema.index({ slug: 1 }, { unique: true });
 paymentLinkSchema.index({ accountId: 1, _id: -1 });
 paymentLinkSchema.index({ accountId: 1, active: 1, _id: -1 });
 paymentLinkSchema.index({ accountId: 1, productId: 1, _id: -1 });
@@ -105,19 +103,24 @@ export type PaymentLinkStore = ReturnType<typeof createPaymentLinkStore>['system
 export function createPaymentLinkStore(
   connection: mongoose.Connection,
   countSegments = createCountSegments(connection),
+  names = createPayableNames(connection),
 ) {
   const links = connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema);
   const page = createPages(links);
   const collection = links.collection as unknown as mongoose.mongo.Collection<PaymentLinkDoc>;
   const byId = createById(links);
-  const takenMemos = createTurnLoader<string, boolean>(async (memos) => {
-    const found = await links.collection
-      .find({ memo: { $in: [...memos] } }, { projection: { _id: 0, memo: 1 } })
-      .toArray();
-    const taken = new Set(found.map(({ memo }) => memo));
-    return memos.map((memo) => taken.has(memo));
-  });
   const listOf = (accountId: string) => `paymentLinks:${accountId}`;
+
+  /** Those of these that have no payments. @returns how many they are */
+  async function removeUnpaid(accountId: string, ids: readonly string[], session: Session): Promise<number> {
+    const unpaid = { _id: { $in: [...ids] }, accountId, receivedCount: 0 };
+    const found = await collection.find(unpaid, { session, projection: { memo: 1, slug: 1 } }).toArray();
+    if (found.length === 0) return 0;
+    await collection.deleteMany(unpaid, { session });
+    await names.release(accountId, found, session);
+    await countSegments.touch(listOf(accountId), ids, 0, session);
+    return found.length;
+  }
 
   return {
     ensureIndexes: () => makeIndexes(links),
@@ -128,6 +131,7 @@ export function createPaymentLinkStore(
         const docs = batch.map((link) => ({ ...link, accountId, suffixes: suffixesOf(link) }));
         try {
           await orAlreadyMade(links.collection.insertMany(docs as never[], { session }));
+          await names.take(docs, session);
           const ids = batch.map(({ _id }) => _id);
           await countSegments.touch(listOf(accountId), ids, ids.length, session);
           return true;
@@ -186,16 +190,13 @@ export function createPaymentLinkStore(
         );
       },
       async removeUnpaid(id: string, session: Session): Promise<boolean> {
-        const { deletedCount } = await links.deleteOne({ _id: id, accountId, receivedCount: 0 }, { session });
-        await countSegments.touch(listOf(accountId), [id], 0, session);
-        return deletedCount === 1;
+        return (await removeUnpaid(accountId, [id], session)) === 1;
       },
       /** Some of the unpaid ones of a deleted product. @returns whether none is left */
       removeOfProduct: (productId: string, session: Session): Promise<boolean> =>
-        removeSome(collection, { accountId, productId, receivedCount: 0 }, session, async (ids) => {
-          await collection.deleteMany({ _id: { $in: [...ids] }, accountId, receivedCount: 0 }, { session });
-          await countSegments.touch(listOf(accountId), ids, 0, session);
-        }),
+        removeSome(collection, { accountId, productId, receivedCount: 0 }, session, (ids) =>
+          removeUnpaid(accountId, ids, session),
+        ),
     }),
 
     system: {
@@ -213,8 +214,11 @@ export function createPaymentLinkStore(
         );
       },
       /** In the transaction that found no payment for the refund: it conflicts with every one that gives the link a payment. */
-      async countEarlyRefund(id: string, session: Session): Promise<void> {
-        await collection.updateOne({ _id: id }, { $inc: { earlyRefunds: 1 } }, { session });
+      async countEarlyRefund(
+        { _id, accountId }: Pick<PaymentLinkDoc, '_id' | 'accountId'>,
+        session: Session,
+      ): Promise<void> {
+        await collection.updateOne({ _id, accountId }, { $inc: { earlyRefunds: 1 } }, { session });
       },
       /** The network began anew: only the times of stamps count for these products' links. */
       async forgetLedgers(productIds: readonly string[]): Promise<void> {
@@ -224,14 +228,11 @@ export function createPaymentLinkStore(
           { arrayFilters: [{ 'marked.from': { $ne: null } }] },
         );
       },
-      bySlug: (slug: string) => links.findOne({ slug }).lean<PaymentLinkDoc>().exec(),
-      hasMemo: (memo: string): Promise<boolean> => takenMemos.load(memo),
-      byMemos: (memos: readonly string[], session: Session) =>
-        links
-          .find({ memo: { $in: [...memos] } })
-          .session(session)
-          .lean<PaymentLinkDoc[]>()
-          .exec(),
+      async bySlug(slug: string): Promise<PaymentLinkDoc | null> {
+        const named = await names.bySlug(slug);
+        return named && byId.one(named.accountId, named.payableId);
+      },
+      ofAccounts: byId.ofAccounts,
     },
   };
 }

@@ -4,6 +4,7 @@ import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import { firstIdOf } from '../domain/ids.js';
+import { accountsOf } from '../domain/owners.js';
 import { paymentKeyOf } from '../domain/payment-key.js';
 import { queryWords } from '../domain/words.js';
 import { createById } from './by-id.js';
@@ -17,6 +18,7 @@ import { createRefundable } from './refundable-payments.js';
 import type { RefundDoc } from './refunds.js';
 import { batchesOf, LINES_AT_ONCE } from './snapshot.js';
 import { beginning } from './text-search.js';
+import type { WalletDoc } from './wallets.js';
 
 /** Money sent back, as its payment shows it. */
 export interface PaymentRefund {
@@ -146,7 +148,8 @@ const paymentSchema = new mongoose.Schema<PaymentDoc>(
   { ...SCHEMA_OPTIONS, collection: 'payments' },
 );
 // The transaction's hash is part of the key because operation ids begin anew when a test network is reset.
-paymentSchema.index({ walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 }, { unique: true });
+const KEY = { accountId: 1, walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 } as const;
+paymentSchema.index(KEY, { unique: true });
 // Lists always name the statuses: MongoDB merges one ordered scan for each, and counts without a look at the documents.
 paymentSchema.index({ accountId: 1, status: 1, _id: -1 });
 paymentSchema.index({ accountId: 1, productId: 1, status: 1, _id: -1 });
@@ -253,6 +256,9 @@ const searched = (search: string) => ({
   }),
 });
 
+/** A wallet, by its id. */
+export type OwnedWallet = Pick<PaymentDoc, 'accountId' | 'walletId'>;
+
 /** Refunds that a payment shows; the sum counts all. */
 const SHOWN_REFUNDS = 100;
 
@@ -350,26 +356,32 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
       decide,
       /** For the open pages. */
       changes: createPaymentChanges(collection),
-      /** Keys of those payments among `walletIds` × `operationIds` that are stored already. */
+      /** Keys of those payments among `wallets` × `operationIds` that are stored already. */
       async known(
-        walletIds: readonly string[],
+        wallets: readonly Pick<WalletDoc, '_id' | 'accountId'>[],
         operationIds: readonly string[],
         session: Session,
       ): Promise<Set<string>> {
+        const ofWallets = { accountId: { $in: accountsOf(wallets) }, walletId: { $in: wallets.map(({ _id }) => _id) } };
         const found = await payments.collection
           .find(
-            { walletId: { $in: [...walletIds] }, operationId: { $in: [...operationIds] } },
-            { session, projection: { _id: 0, walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 } },
+            { ...ofWallets, operationId: { $in: [...operationIds] } },
+            {
+              session,
+              hint: KEY,
+              projection: { _id: 0, walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 },
+            },
           )
           .toArray();
         return new Set(found.map((each) => paymentKeyOf(each as never)));
       },
       /** What is stored of these operations' payments to a wallet. */
-      ofOperations: (walletId: string, operationIds: readonly string[]) =>
+      ofOperations: ({ accountId, walletId }: OwnedWallet, operationIds: readonly string[]) =>
         collection
           .find(
-            { walletId, operationId: { $in: [...operationIds] } },
+            { accountId, walletId, operationId: { $in: [...operationIds] } },
             {
+              hint: KEY,
               projection: {
                 operationId: 1,
                 changeIndex: 1,
@@ -390,23 +402,24 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
       async addRefund(
         id: string,
         {
+          accountId,
           transactionHash,
           amount,
           ledger,
           ledgerClosedAt: at,
-        }: Pick<RefundDoc, 'transactionHash' | 'amount' | 'ledger' | 'ledgerClosedAt'>,
+        }: Pick<RefundDoc, 'accountId' | 'transactionHash' | 'amount' | 'ledger' | 'ledgerClosedAt'>,
         session: Session,
       ): Promise<{ before: PaymentDoc; after: PaymentDoc }> {
-        const before = await collection.findOne({ _id: id }, { session });
+        const before = await collection.findOne({ _id: id, accountId }, { session });
         if (!before) throw new Error(`no payment ${id}`);
         const refundedAmount = formatAmount(parseSum(before.refundedAmount ?? '0') + parseSum(amount));
         const refunds = [...(before.refunds ?? []), { transactionHash, amount, ledger, at }].slice(-SHOWN_REFUNDS);
         const isAll = parseSum(refundedAmount) >= parseAmount(before.amount)!;
         const needsDecision = before.needsDecision && !isAll;
         const changes = { refundedAmount, refunds, needsDecision };
-        await collection.updateOne({ _id: id }, { $set: changes }, { session });
+        await collection.updateOne({ _id: id, accountId }, { $set: changes }, { session });
         if (needsDecision !== before.needsDecision) {
-          await countSegments.touch(listOf(before.accountId), [id], 0, session);
+          await countSegments.touch(listOf(accountId), [id], 0, session);
         }
         return { before, after: { ...before, ...changes } };
       },

@@ -284,12 +284,7 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
         return ids;
       },
       withVersionsAt,
-      ofAllAccounts: (ids: readonly string[], session?: Session) =>
-        products
-          .find({ _id: { $in: [...ids] } })
-          .session(session ?? null)
-          .lean<ProductDoc[]>()
-          .exec(),
+      ofAccounts: byId.ofAccounts,
     },
   };
 }

@@ -2,6 +2,7 @@
  *  waits for it. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
+import { accountsOf } from '../domain/owners.js';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PaymentDoc } from './payments.js';
 
@@ -77,9 +78,10 @@ export function createRefundStore(connection: mongoose.Connection) {
     }),
 
     system: {
-      /** Of these ids, those that are here. */
-      async known(ids: readonly string[], session: Session): Promise<Set<string>> {
-        const found = await collection.find({ _id: { $in: [...ids] } }, { session, projection: { _id: 1 } }).toArray();
+      /** Of these, the ids of those that are here. */
+      async known(batch: readonly Pick<RefundDoc, '_id' | 'accountId'>[], session: Session): Promise<Set<string>> {
+        const filter = { _id: { $in: batch.map(({ _id }) => _id) }, accountId: { $in: accountsOf(batch) } };
+        const found = await collection.find(filter, { session, projection: { _id: 1 } }).toArray();
         return new Set(found.map(({ _id }) => _id));
       },
       /** What is booked of some operations of one transaction, or waits. @param ids of the operations' refunds. @param transactionHash the ledger's */
@@ -108,7 +110,10 @@ export function createRefundStore(connection: mongoose.Connection) {
           .toArray();
       },
       async save(refund: RefundDoc, session: Session): Promise<void> {
-        await collection.replaceOne({ _id: refund._id }, refund, { session, upsert: true });
+        await collection.replaceOne({ _id: refund._id, accountId: refund.accountId }, refund, {
+          session,
+          upsert: true,
+        });
       },
     },
   };

@@ -7,6 +7,7 @@ import { idRangeOf, type ReplayDoc } from './replays.js';
 
 /** Deliveries that were given up before the replay was asked for. */
 const failedBefore = (replay: ReplayDoc) => ({
+  accountId: replay.accountId,
   webhookId: replay.webhookId,
   status: 'FAILED' as const,
   eventType: { $in: replay.types },
@@ -49,17 +50,14 @@ export function createReplayedDeliveries(
       /** The deliveries that the replay takes next, in the order of their ids. */
       failed: (replay: ReplayDoc, limit: number) =>
         collection
-          .find(
-            { ...failedBefore(replay), accountId: replay.accountId, _id: { $gt: replay.cursor } },
-            { projection: { _id: 1 } },
-          )
+          .find({ ...failedBefore(replay), _id: { $gt: replay.cursor } }, { projection: { _id: 1 } })
           .sort({ _id: 1 })
           .limit(limit)
           .toArray(),
       /** Makes those of these that are FAILED due, behind what is fresh. @returns how many these are */
-      async replayFailed(ids: readonly string[], session: Session): Promise<number> {
+      async replayFailed({ accountId }: ReplayDoc, ids: readonly string[], session: Session): Promise<number> {
         const { modifiedCount } = await collection.updateMany(
-          { _id: { $in: [...ids] }, status: 'FAILED' },
+          { _id: { $in: [...ids] }, accountId, status: 'FAILED' },
           { $set: { status: 'PENDING', nextAttemptAt: clock.now(), endedAt: null, isReplayed: true } },
           { session },
         );
@@ -68,14 +66,14 @@ export function createReplayedDeliveries(
       /** Of these events, those with a delivery to the webhook that had not ended when the replay was asked for, or that the replay itself has made: a
        *  request that is repeated may store it again. */
       async unfinished(
-        { _id: replayId, webhookId, createdAt: askedAt }: ReplayDoc,
+        { _id: replayId, accountId, webhookId, createdAt: askedAt }: ReplayDoc,
         some: readonly { _id: string; subjectId: string }[],
         session: Session,
       ): Promise<Set<string>> {
         const found = await collection
           .find(
             {
-              webhookId,
+              ...{ accountId, webhookId },
               subjectId: { $in: some.map(({ subjectId }) => subjectId) },
               eventId: { $in: some.map(({ _id }) => _id) },
               status: { $in: ['PENDING', 'DELIVERED', 'FAILED'] },

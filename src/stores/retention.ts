@@ -3,6 +3,7 @@
 import type mongoose from 'mongoose';
 import { parseAmount } from '../domain/amount.js';
 import { firstIdOf } from '../domain/ids.js';
+import { accountsOf } from '../domain/owners.js';
 import type { CountSegments } from './count-segments.js';
 import type { Session } from './database.js';
 
@@ -103,7 +104,8 @@ async function removeAll<R extends Row>(
     const chosen = await choose(rows);
     if (chosen.length > 0) {
       removed += await transaction(async (session) => {
-        const ids = { ...filter, _id: { $in: chosen.map(({ _id }) => _id) } } as mongoose.mongo.Filter<R>;
+        const accountId = { $in: accountsOf(chosen) };
+        const ids = { ...filter, _id: { $in: chosen.map(({ _id }) => _id) }, accountId } as mongoose.mongo.Filter<R>;
         const { deletedCount } = await collection.deleteMany(ids, { session });
         for (const [accountId, owned] of byAccount(chosen)) {
           await countSegments.touch(
@@ -140,6 +142,7 @@ async function withoutDeliveries(db: mongoose.mongo.Db, rows: EventRow[]): Promi
     // In the order of the index that holds a webhook's deliveries apart.
     const kept = db.collection<DeliveryRow>('deliveries').find(
       {
+        accountId,
         webhookId: { $in: webhooks.map(({ _id }) => _id) },
         subjectId: { $in: owned.map(({ subjectId }) => subjectId) },
         eventId: { $in: owned.map(({ _id }) => _id) },

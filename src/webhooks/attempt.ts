@@ -29,7 +29,7 @@ export async function attempt(
   deps: AttemptDeps,
 ): Promise<{ record: AttemptRecord; health: WebhookHealth | null }> {
   const { clock, settings, log } = deps;
-  const { _id: id, eventId, sequence, attemptCount } = delivery;
+  const { _id: id, accountId, eventId, sequence, attemptCount } = delivery;
   const at = clock.now();
   const { webhook } = queue;
   const result = await signAndPost(webhook, { eventId, sequence, body, at, keys }, deps);
@@ -45,7 +45,14 @@ export async function attempt(
       gone ? 'webhook paused: it answered 410' : 'webhook paused: 5 days of failures in a row',
     );
   }
-  const record = { id, attemptCount, attempt: { at, durationMs, responseStatus, error }, status, nextAttemptAt };
+  const record = {
+    id,
+    accountId,
+    attemptCount,
+    attempt: { at, durationMs, responseStatus, error },
+    status,
+    nextAttemptAt,
+  };
   return { record, health };
 }
 

@@ -179,7 +179,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles) {
   async function readFor({ delivery, body }: LoadedDelivery): Promise<Read | null> {
     const keys = (await signers?.(clock.now())) ?? [];
     if (body) return { keys, body };
-    const event = await events.byId(delivery.eventId);
+    const event = await events.byId(delivery.accountId, delivery.eventId);
     return event && { keys, body: toBody(event) };
   }
 

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { Clock } from '../clock.js';
+import { accountsOf } from '../domain/owners.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
 import type { DueDelivery } from '../stores/due-deliveries.js';
 import type { EventStore } from '../stores/events.js';
@@ -80,7 +81,7 @@ async function offer(
   const ordered = await withPredecessors(fresh, queues, deliveries);
   // The webhooks are read after the deliveries, so that a delivery stored after a rotation, a pause or a new URL is sent by it.
   const [found] = await Promise.all([
-    events.byIds([...new Set(ordered.map(({ eventId }) => eventId))], maxBodyBytes),
+    events.byIds(accountsOf(ordered), [...new Set(ordered.map(({ eventId }) => eventId))], maxBodyBytes),
     queues.refresh(open),
   ]);
   const bodies = new Map(found.map((event) => [event._id, event.data === null ? null : toBody(event)]));
@@ -98,7 +99,10 @@ async function offer(
   log.error({ deliveryIds: lost.map(({ _id }) => _id) }, 'deliveries without an event given up');
   const attempt = { at: clock.now(), durationMs: 0, responseStatus: null, error: 'event missing' };
   await deliveries.record(
-    lost.map(({ _id, attemptCount }) => ({ id: _id, attemptCount, attempt, status: 'FAILED', nextAttemptAt: null })),
+    lost.map(({ _id: id, accountId, attemptCount }) => ({
+      ...{ id, accountId, attemptCount, attempt },
+      ...{ status: 'FAILED', nextAttemptAt: null },
+    })),
   );
 }
 
@@ -123,7 +127,7 @@ async function withPredecessors(
   for (const [type, alone] of missing) {
     const webhookIds = [...new Set(alone.map(({ webhookId }) => webhookId))];
     const subjectIds = [...new Set(alone.map(({ subjectId }) => subjectId))];
-    const found = await deliveries.unattempted(webhookIds, subjectIds, type);
+    const found = await deliveries.unattempted(accountsOf(alone), webhookIds, subjectIds, type);
     for (const each of found) predecessors.set(keyOf(each, type), each);
   }
   return due.flatMap((each) => {

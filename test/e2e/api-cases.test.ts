@@ -1185,18 +1185,12 @@ const NAMELESS: { reason: string; is: (access: Access) => boolean }[] = [
     is: ({ collection }) => /^rate(Samples|Pairs)$/.test(collection),
   },
   {
-    reason: 'a memo exists once, whatever the account',
-    is: ({ collection, filter }) => collection === 'paymentLinks' && fieldsOf(filter) === 'memo',
+    reason: 'a refund is booked as the watcher books it, by the address that it was sent from',
+    is: ({ collection, filter }) => collection === 'wallets' && fieldsOf(filter) === 'network,address',
   },
   {
-    reason: "a refund is booked as the watcher books it, by the ids of payments that were read as the account's",
-    is: ({ collection, filter }) =>
-      (/^(payments|refunds)$/.test(collection) && fieldsOf(filter) === '_id') ||
-      (collection === 'wallets' && fieldsOf(filter) === 'network,address'),
-  },
-  {
-    reason: "gaps and statements go by the wallet, which was read as the account's",
-    is: ({ collection, filter }) => /^(gaps|payments)$/.test(collection) && /^walletId,/.test(fieldsOf(filter)),
+    reason: "gaps go by the wallet, which was read as the account's",
+    is: ({ collection, filter }) => collection === 'gaps' && /^walletId,/.test(fieldsOf(filter)),
   },
 ];
 

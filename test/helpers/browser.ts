@@ -78,7 +78,7 @@ export function createMemoryFeed(): MemoryFeed {
       subscribed.add(subscription);
       return () => subscribed.delete(subscription);
     },
-    since: async (linkId, since) =>
+    since: async ({ linkId }, since) =>
       payments
         .filter((each) => each.linkId === linkId && each.payment.createdAt >= since)
         .map((each) => each.payment)
@@ -187,7 +187,7 @@ export async function servePages(t: Test, links: PageLink[], deps: Partial<PageD
       checkoutBySlug: async (slug) => links.find((link) => link.slug === slug && link.checkout) ?? null,
       paidBy: async (slug, most) => {
         const paid = links.find((link) => link.slug === slug && link.checkout)!;
-        const all = await feed.since(paid.linkId, new Date(0));
+        const all = await feed.since(paid, new Date(0));
         const counted = all.filter(({ status }) => status !== 'REJECTED');
         return { count: counted.length, largest: counted.slice(0, most) };
       },

@@ -16,7 +16,6 @@ export interface Access {
 const ACCOUNT_FIELDS: Readonly<Record<string, string>> = {
   accounts: '_id',
   eventCounters: '_id',
-  countSegments: 'list',
 };
 /** These go on with what another command found, or look at no document. */
 const WITHOUT_FILTER = new Set(
@@ -70,7 +69,7 @@ export function namesAccount({ collection, filter }: Access, accountId: string):
   const names = (part: Doc | undefined): boolean =>
     part !== undefined &&
     (part[field] === accountId ||
-      (field === 'list' && String(part[field]).endsWith(`:${accountId}`)) ||
+      (part[field]?.$in?.length === 1 && part[field].$in[0] === accountId) ||
       (part.$and ?? []).some(names) ||
       (part.$or?.every(names) ?? false));
   return names(filter);

@@ -40,9 +40,11 @@ const toPagePayment = ({ _id, status, createdAt }: Stored): PagePayment | null =
         createdAt,
       };
 
+const ACCOUNT = 'acct_1';
 let count = 0;
 const stored = (paymentLinkId: string | null, given: Partial<Stored> = {}): Stored => ({
   _id: `pay_${++count}`,
+  accountId: ACCOUNT,
   paymentLinkId,
   status: 'COMPLETED',
   createdAt: new Date(),
@@ -128,7 +130,8 @@ t.test('since() has the newest payments of one link, newest first, with their st
   const old = stored('link_a', { createdAt: at(1) });
   const many = Array.from({ length: 30 }, (_, index) => stored('link_a', { createdAt: at(10 + index) }));
   await payments.insertMany([old, ...many, stored('link_b', { createdAt: at(59) })]);
-  const ids = async (since: Date) => (await feed.since('link_a', since)).map(({ id }) => id);
+  const ids = async (since: Date) =>
+    (await feed.since({ accountId: ACCOUNT, linkId: 'link_a' }, since)).map(({ id }) => id);
   t.strictSame(await ids(at(38)), [many[29]!._id, many[28]!._id], 'that moment or later');
   t.strictSame(
     await ids(at(0)),

@@ -1,4 +1,5 @@
 /** What of a page is stored when part of it was stored before, and which addresses are watched: the recorder and the stores on a real MongoDB. */
+import type { mongo } from 'mongoose';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { createMemo } from '../../src/domain/memo.js';
@@ -20,6 +21,10 @@ const wallet = (accountId: string, address: string, more: Partial<WalletDoc> = {
     watchStarted: true,
     ...more,
   });
+
+/** Of a link or checkout that a test stores by itself. */
+const name = (db: mongo.Db, memo: string, payableId: string) =>
+  db.collection('payableNames').insertOne({ _id: `memo:${memo}` as never, accountId: 'acct_1', payableId });
 
 t.test(
   'of credits of which some are stored already, and one comes twice, the others are stored, once for each wallet',
@@ -217,6 +222,7 @@ t.test('money sent back is booked once, at the oldest payment with as much left,
     history: [{ from: null, terms: { active: true } }],
     ...{ paymentCount: 0, receivedCount: 0, suffixes: [], createdAt: new Date() },
   });
+  await name(db, memo, 'link_1');
   const closedAt = new Date();
   const paid = (nth: number, amount: bigint): Credit => ({
     ...credit(nth),
@@ -345,6 +351,7 @@ t.test(
       ...{ status: 'OPEN', received: '0', paymentCount: 0, expiresAt: end, expiryCheckAt: end },
       ...{ cancelledFrom: null, acceptedFrom: null, paidAt: null, closedAt: null, createdAt: now },
     });
+    await name(db, memo, 'chk_1');
     const paid = (nth: number, amount: bigint): Credit => ({
       ...credit(nth),
       ...{ closedAt: now, amount, memo: { type: 'text', text: memo, valid: true } },

@@ -516,13 +516,36 @@ t.test('what both ask for in the same moment is one query for each, and each is 
   t.equal(await db.collection('system.profile').countDocuments({ 'command.find': 'wallets' }), 2);
 });
 
-t.test('whether memos are taken by links of anybody is one query for all who ask in the same moment', async (t) => {
-  await db.command({ profile: 2 });
-  const taken = await Promise.all(['NOBODYS', link.memo, 'FREE', link.memo].map(stores.system.paymentLinks.hasMemo));
-  await db.command({ profile: 0 });
-  t.same(taken, [false, true, false, true]);
-  t.equal(await db.collection('system.profile').countDocuments({ 'command.find': 'paymentLinks' }), 1);
-});
+t.test(
+  'a memo or slug is taken once, by links and checkouts of all accounts, until its owner is removed',
+  async (t) => {
+    const taken = { memo: 'TAKEN', slug: 'taken' };
+    const insertLink = (names: object) =>
+      transaction(async (session) => {
+        const doc = { ...link, _id: newId('link'), memo: 'FREE', slug: 'free', ...names };
+        return (await own.paymentLinks.insert([doc], session)) ? doc._id : session.abortTransaction().then(() => null);
+      });
+    const insertCheckout = (names: object) =>
+      transaction(async (session) => {
+        const doc = { ...checkout, _id: newId('chk'), memo: 'FREE', slug: 'free', ...names };
+        const { checkouts } = stores.forAccount(STRANGER);
+        return (await checkouts.insert([doc], session)) ? doc._id : session.abortTransaction().then(() => null);
+      });
+    const id = (await insertLink(taken))!;
+    for (const insert of [insertLink, insertCheckout]) {
+      t.equal(await insert({ memo: taken.memo }), null, 'the memo');
+      t.equal(await insert({ slug: taken.slug }), null, 'the slug');
+    }
+    t.equal((await stores.system.paymentLinks.bySlug(taken.slug))!._id, id);
+    t.equal(await stores.system.checkouts.bySlug(taken.slug), null, 'it is no checkout');
+    t.ok(await transaction((session) => own.paymentLinks.removeUnpaid(id, session)));
+    t.equal(await stores.system.paymentLinks.bySlug(taken.slug), null);
+    const order = (await insertCheckout(taken))!;
+    t.equal((await stores.system.checkouts.bySlug(taken.slug))!._id, order);
+    await transaction((session) => stores.forAccount(STRANGER).checkouts.removeUnpaid([order], session));
+    t.equal(await db.collection('payableNames').countDocuments({ accountId: STRANGER }), 0);
+  },
+);
 
 t.test(
   'every command of an account names the account, so that a database divided by accounts answers it from one part',

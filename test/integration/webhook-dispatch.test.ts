@@ -223,6 +223,7 @@ t.test('events and deliveries are stored together, once, for whoever subscribed'
   const attempt = { at: new Date(), durationMs: 1, responseStatus: 200, error: null };
   const record = (of: DeliveryDoc) => ({
     id: of._id,
+    accountId: of.accountId,
     attemptCount: 0,
     attempt,
     status: 'DELIVERED' as const,
@@ -992,8 +993,8 @@ t.test('a backlog longer than one load is sent without a wait for the next look'
   // The queue runs low while it is being loaded.
   const slow = {
     ...r.events,
-    byIds: async (ids: readonly string[], maxBytes: number) => {
-      const found = await r.events.byIds(ids, maxBytes);
+    byIds: async (...asked: Parameters<typeof r.events.byIds>) => {
+      const found = await r.events.byIds(...asked);
       await systemClock.sleep(150);
       return found;
     },
@@ -1021,9 +1022,9 @@ t.test('large bodies do not wait in memory, and are sent in order like any other
       for (const { data } of found) waitingBytes += Buffer.byteLength(data ?? '');
       return found;
     },
-    byId: async (id: string) => {
+    byId: async (accountId: string, id: string) => {
       if (faults-- > 0) throw new Error('the database is away');
-      return r.events.byId(id);
+      return r.events.byId(accountId, id);
     },
   };
   r.dispatch({}, { events: watched });

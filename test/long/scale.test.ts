@@ -393,7 +393,10 @@ t.test('checkouts are counted and paged exactly as they are made, paid, expired,
     transaction((session) => checkouts.insert(Array.from({ length: count }, checkout), session));
   const expire = (ids: string[]) =>
     transaction(async (session) => {
-      const open = await stores.system.checkouts.openOf(ids, session);
+      const open = await stores.system.checkouts.openOf(
+        ids.map((_id) => ({ _id, accountId })),
+        session,
+      );
       const closedAt = clock.now();
       await stores.system.checkouts.update(
         open.map((each) => ({ ...each, status: 'EXPIRED', closedAt })),
@@ -580,7 +583,9 @@ t.test('deliveries of each status are counted exactly, as they are opened, attem
   t.same(await totals(), [0, 6000, 0, 0, 6000]);
   const attempt = { at: clock.now(), durationMs: 1, responseStatus: 204, error: null };
   const record = (some: readonly string[], status: 'DELIVERED' | 'FAILED') =>
-    stores.system.deliveries.record(some.map((id) => ({ id, attemptCount: 0, attempt, status, nextAttemptAt: null })));
+    stores.system.deliveries.record(
+      some.map((id) => ({ id, accountId, attemptCount: 0, attempt, status, nextAttemptAt: null })),
+    );
   await record(ids.slice(0, 5900), 'DELIVERED');
   await record(ids.slice(5900, 5930), 'FAILED');
   t.same(await totals(), [5900, 70, 30, 0, 6000]);

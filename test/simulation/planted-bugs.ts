@@ -66,21 +66,15 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'the unique key of payments',
-    changes: [
-      [
-        'src/stores/payments.ts',
-        'paymentSchema.index({ walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 }, { unique: true });',
-        '',
-      ],
-    ],
+    changes: [['src/stores/payments.ts', 'paymentSchema.index(KEY, { unique: true });', 'paymentSchema.index(KEY);']],
   },
   {
     guard: "the transaction's hash in the key of payments (a reset network numbers anew)",
     changes: [
       [
         'src/stores/payments.ts',
-        'operationId: 1, changeIndex: 1, transactionHash: 1 }, { unique',
-        'operationId: 1, changeIndex: 1 }, { unique',
+        'operationId: 1, changeIndex: 1, transactionHash: 1 } as const;',
+        'operationId: 1, changeIndex: 1 } as const;',
       ],
       [
         'src/domain/payment-key.ts',
@@ -715,7 +709,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       ['src/stores/payments.ts', '{ _id: id, accountId, status: { $in: [...from] } },', '{ _id: id, accountId },'],
       ['src/stores/events.ts', 'occurrence: 1 }, { unique: true });', 'occurrence: 1 });'],
-      ['src/stores/deliveries.ts', 'replayId: 1 }, { unique: true });', 'replayId: 1 });'],
+      ['src/stores/deliveries.ts', 'deliverySchema.index(KEY, { unique: true });', 'deliverySchema.index(KEY);'],
     ],
   },
   // Delivering.
@@ -770,8 +764,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/stores/due-deliveries.ts',
-        "filter: { _id: { $in: ids }, attemptCount, status: 'PENDING' as const },",
-        'filter: { _id: { $in: ids } },',
+        "accountId: { $in: accountsOf(records) }, attemptCount, status: 'PENDING' as const },",
+        'accountId: { $in: accountsOf(records) } },',
       ],
     ],
   },

@@ -426,10 +426,10 @@ t.test('a payment that is stored while the stream begins is told once and in its
   const link = pageLink('x');
   const late = {
     ...feed,
-    async since(linkId: string, since: Date) {
-      const found = await feed.since(linkId, since);
+    async since(of: PageLink, since: Date) {
+      const found = await feed.since(of, since);
       // Between the query's answer and its arrival:
-      feed.pay(linkId, { id: 'pay_a', status: 'COMPLETED', reason: null });
+      feed.pay(of.linkId, { id: 'pay_a', status: 'COMPLETED', reason: null });
       return found;
     },
     live: () => true,

@@ -14,6 +14,8 @@ import { protocols } from './012-protocols.js';
 import { namesOfLinks } from './013-names-of-links.js';
 import { decisions } from './014-decisions.js';
 import { words } from './015-words.js';
+import { keysByAccount } from './016-keys-by-account.js';
+import { payableNames } from './017-payable-names.js';
 import type { Migration } from './migration.js';
 
 export { migrate } from './migrate.js';
@@ -34,4 +36,6 @@ export const MIGRATIONS: readonly Migration[] = [
   namesOfLinks,
   decisions,
   words,
+  keysByAccount,
+  payableNames,
 ];

@@ -1,0 +1,59 @@
+/** Names of payables: the memo and the slug of each link and checkout, once in the installation, with whose they are. They are written in the transaction
+ *  that makes or removes the payable. Who knows a memo or slug and no account looks here first, and then at the account's own documents. */
+import mongoose from 'mongoose';
+import { SCHEMA_OPTIONS, type Session } from './database.js';
+
+export interface PayableNameDoc {
+  /** `memo:` and the memo in canonical form, or `slug:` and the slug. */
+  _id: string;
+  accountId: string;
+  /** Of the link or checkout. */
+  payableId: string;
+}
+
+const payableNameSchema = new mongoose.Schema<PayableNameDoc>(
+  { _id: String, accountId: String, payableId: String },
+  { ...SCHEMA_OPTIONS, collection: 'payableNames' },
+);
+
+/** As much of a link or checkout as its names need. */
+export interface Named {
+  _id: string;
+  accountId: string;
+  memo: string;
+  slug: string;
+}
+
+const memoName = (memo: string) => `memo:${memo}`;
+const slugName = (slug: string) => `slug:${slug}`;
+const namesOf = ({ memo, slug }: Pick<Named, 'memo' | 'slug'>) => [memoName(memo), slugName(slug)];
+
+/** Used by the stores of links and checkouts. */
+export type PayableNames = ReturnType<typeof createPayableNames>;
+/** For the watcher. */
+export type PayableNameStore = Pick<PayableNames, 'byMemos'>;
+
+export function createPayableNames(connection: mongoose.Connection) {
+  const names = connection.model<PayableNameDoc>('PayableName', payableNameSchema);
+  const collection = names.collection as unknown as mongoose.mongo.Collection<PayableNameDoc>;
+  return {
+    /** It has no index of its own, and a transaction had better not make it. */
+    ensureIndexes: () => names.createCollection(),
+
+    /** @throws a duplicate key error when one is taken */
+    async take(batch: readonly Named[], session: Session): Promise<void> {
+      const docs = batch.flatMap((named) =>
+        namesOf(named).map((_id) => ({ _id, accountId: named.accountId, payableId: named._id })),
+      );
+      await collection.insertMany(docs, { session });
+    },
+    /** Of payables that are removed. */
+    async release(accountId: string, batch: readonly Pick<Named, 'memo' | 'slug'>[], session: Session): Promise<void> {
+      await collection.deleteMany({ _id: { $in: batch.flatMap(namesOf) }, accountId }, { session });
+    },
+    /** Whose these memos are, as far as they are anybody's. */
+    byMemos: (memos: readonly string[], session: Session): Promise<PayableNameDoc[]> =>
+      collection.find({ _id: { $in: memos.map(memoName) } }, { session }).toArray(),
+    bySlug: (slug: string): Promise<PayableNameDoc | null> => collection.findOne({ _id: slugName(slug) }),
+  };
+}
