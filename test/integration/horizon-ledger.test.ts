@@ -328,10 +328,10 @@ t.test('a request budget that several processes share', async (t) => {
   };
 
   t.test('outsiders, tenants and audits get no more than their shares of an hour, in whatever process', async (t) => {
-    for (const perHour of [60, 1000, 3600]) {
+    for (const perHour of [60, 3600]) {
       const budgets = stores.map((each) => each.of(`shares-${perHour}`, perHour));
       const sent = { pages: 0, payers: 0, tenants: 0, audits: 0 };
-      for (const start = clock.nowMs(); clock.nowMs() < start + 3_600_000; clock.advance(20_000)) {
+      for (const start = clock.nowMs(); clock.nowMs() < start + 3_600_000; clock.advance(40_000)) {
         for (const [n, budget] of budgets.entries()) {
           for (const purpose of ['pages', 'payers', 'tenants'] as const)
             for (let who = 0; who < 3; who++)
