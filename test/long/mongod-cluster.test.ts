@@ -2,19 +2,19 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { MongoClient } from 'mongodb';
+import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import t from 'tap';
-import { openCluster } from '../index.js';
-import { isFree } from '../sockets.js';
+import { openCluster } from '../../src/mongod/index.js';
+import { CACHE_DIR } from '../helpers/mongo.js';
 
 const HOLDER = fileURLToPath(new URL('./cluster-holder.ts', import.meta.url));
-const CACHE_DIR = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'stellar-collect');
 
 /** Where the clusters keep their data. */
 const directory = mkdtempSync(join(tmpdir(), 'stellar-collect-mongod-'));
@@ -23,6 +23,15 @@ t.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 2
 
 const portsOf = (uris: readonly string[]) =>
   uris.flatMap((uri) => [...uri.matchAll(/:(\d+)[,/]/g)].map(([, port]) => Number(port)));
+
+const isFree = (port: number) =>
+  new Promise<boolean>((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.once('error', () => resolve(true));
+  });
 
 async function untilFree(ports: readonly number[]): Promise<void> {
   const deadlineMs = Date.now() + 20_000;
@@ -39,8 +48,8 @@ t.test(
     const cluster = await openCluster({ cacheDir: CACHE_DIR, log: pino({ level: 'silent' }), routers: 2 });
     t.teardown(() => cluster.close());
     t.equal(cluster.shards.length, 2);
-    t.equal(new MongoClient(cluster.uri).options.hosts.length, 2, 'both routers are named');
-    const client = await MongoClient.connect(cluster.uri);
+    t.equal(new mongo.MongoClient(cluster.uri).options.hosts.length, 2, 'both routers are named');
+    const client = await mongo.MongoClient.connect(cluster.uri);
     const admin = client.db('admin');
     await admin.command({ shardCollection: 'test.things', key: { owner: 1 } });
     await admin.command({ split: 'test.things', middle: { owner: 'm' } });
@@ -49,7 +58,7 @@ t.test(
     await things.insertMany([{ owner: 'a' }, { owner: 'z' }]);
 
     const ownersOn = async (uri: string) => {
-      const direct = await MongoClient.connect(uri);
+      const direct = await mongo.MongoClient.connect(uri);
       const found = await direct.db('test').collection('things').find().toArray();
       await direct.close();
       return found.map(({ owner }) => owner);

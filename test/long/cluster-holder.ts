@@ -1,6 +1,6 @@
 /** A process that has a cluster and does nothing with it. `cluster-holder.ts <cacheDir>`; it prints the connection strings of the router and of each shard. */
 import { pino } from 'pino';
-import { openCluster } from '../index.js';
+import { openCluster } from '../../src/mongod/index.js';
 
 const [cacheDir = ''] = process.argv.slice(2);
 const cluster = await openCluster({ cacheDir, log: pino({ level: 'warn' }, process.stderr) });
