@@ -10,6 +10,7 @@ import { MongoUnavailableError, type OpenMongo, openMongo } from '../mongod/inde
 import { connectDatabase, type Database } from '../stores/database.js';
 import { createStores, type Stores } from '../stores/index.js';
 import { MIGRATIONS, migrate } from '../stores/migrations/index.js';
+import { shardCollections } from '../stores/sharding.js';
 
 export interface OpenDatabase {
   database: Database;
@@ -19,7 +20,7 @@ export interface OpenDatabase {
   close(): Promise<void>;
 }
 
-/** @throws StartupError when there is no MongoDB to be had, or when a newer release has written the database. */
+/** @throws StartupError when there is no MongoDB to be had, when a newer release has written the database, or when a collection is sharded in another way. */
 export async function openDatabase(
   deps: { clock: Clock; newId: NewId; log: Logger; onProgress: (line: string) => void },
   settings: MongoSettings,
@@ -41,6 +42,7 @@ export async function openDatabase(
     const holder = `p${deps.clock.randomBytes(8).toString('hex')}`;
     await migrate({ db: connection.db!, leases, holder, migrations: MIGRATIONS, onProgress: deps.onProgress });
     await stores.ensureIndexes();
+    await shardCollections(connection.db!, deps.onProgress);
     return { database, stores, embedded: mongo.embedded, close };
   } catch (error) {
     await close();

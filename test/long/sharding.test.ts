@@ -1,0 +1,284 @@
+/** Accounts divided among the shards of a real cluster: how the collections come to be sharded, how accounts move, and which shards a request asks. */
+import { mongo } from 'mongoose';
+import { pino } from 'pino';
+import t from 'tap';
+import { systemClock } from '../../src/clock.js';
+import { openDatabase } from '../../src/core/database.js';
+import { createIds } from '../../src/domain/ids.js';
+import { StartupError } from '../../src/domain/startup-error.js';
+import { SHARD_KEYS } from '../../src/stores/sharding.js';
+import { testCluster } from '../helpers/cluster.js';
+import { loadDatabase, readFixture } from '../helpers/database-fixture.js';
+import type { TestDatabase } from '../helpers/mongo.js';
+import { eventually, startTestService, type TestService } from '../helpers/service.js';
+
+const ACCOUNTS = 40;
+const SIDE_BY_SIDE = 8;
+const SHARDED = Object.keys(SHARD_KEYS);
+
+// Documents that a range has left behind are removed at once, so that each shard holds what belongs to it.
+const cluster = await testCluster(t, { parameters: { orphanCleanupDelaySecs: 0 } });
+
+async function open({ uri }: TestDatabase) {
+  const lines: string[] = [];
+  const opened = await openDatabase(
+    {
+      ...{ clock: systemClock, newId: createIds(systemClock), log: pino({ level: 'silent' }) },
+      onProgress: (line) => lines.push(line),
+    },
+    { mongodbUri: uri, dataDir: '.', cacheDir: '.' },
+  );
+  await opened.close();
+  return lines;
+}
+
+/** By collection, as the cluster knows it. */
+async function keysOf({ db, name }: TestDatabase) {
+  const known = await db.client
+    .db('config')
+    .collection<{ _id: string; key: object; unsplittable?: boolean }>('collections')
+    .find({ _id: new RegExp(`^${name}\\.`), unsplittable: { $ne: true } })
+    .toArray();
+  return Object.fromEntries(known.map(({ _id, key }) => [_id.slice(name.length + 1), key]));
+}
+
+/** Of a collection, on each shard. */
+const countsOn = ({ name }: TestDatabase, collection: string, filter = {}) =>
+  cluster.onShards(name, (db) => db.collection(collection).countDocuments(filter));
+
+const admin = ({ db }: TestDatabase) => db.client.db('admin');
+const shardOf = async (database: TestDatabase, index: number) => {
+  const { shards } = await admin(database).command({ listShards: 1 });
+  return shards.map(({ _id }: { _id: string }) => _id).sort()[index] as string;
+};
+
+/** The least key of an account in a collection. */
+const from = (collection: string, accountId: string | mongo.BSON.MaxKey) =>
+  Object.fromEntries(
+    Object.keys(SHARD_KEYS[collection]!).map((field) => [
+      field,
+      field === 'accountId' ? accountId : accountId instanceof mongo.BSON.MaxKey ? accountId : new mongo.BSON.MinKey(),
+    ]),
+  );
+
+/** Everything of this account and those that were made after it, by MongoDB's own command. */
+async function moveFrom(database: TestDatabase, accountId: string): Promise<void> {
+  const { primary } = (await database.db.client
+    .db('config')
+    .collection<{ _id: string; primary: string }>('databases')
+    .findOne({ _id: database.name }))!;
+  const toShard = (await shardOf(database, 0)) === primary ? await shardOf(database, 1) : await shardOf(database, 0);
+  for (const collection of SHARDED) {
+    if (!('accountId' in SHARD_KEYS[collection]!)) continue;
+    const [min, max] = [from(collection, accountId), from(collection, new mongo.BSON.MaxKey())];
+    await admin(database).command({
+      moveRange: `${database.name}.${collection}`,
+      min,
+      max,
+      toShard,
+      waitForDelete: true,
+    });
+  }
+}
+
+t.test('a fresh database is sharded by accounts once, and a start later leaves it as it is', async (t) => {
+  const database = cluster.database();
+  t.match(await open(database), [/^Sharding payments, .*\.$/]);
+  t.same(await keysOf(database), SHARD_KEYS);
+  t.same(await open(database), []);
+  t.same(await keysOf(database), SHARD_KEYS);
+  const spread = await database.db.client
+    .db('config')
+    .collection('chunks')
+    .distinct('shard', {
+      uuid: (await database.db.client
+        .db('config')
+        .collection('collections')
+        .findOne({
+          _id: `${database.name}.payableNames` as never,
+        }))!.uuid,
+    });
+  t.equal(spread.length, 2, 'memos and slugs lie on both');
+});
+
+t.test('two processes that start at once, and one that starts where sharding was cut off, end the same', async (t) => {
+  const database = cluster.database();
+  await Promise.all([open(database), open(database)]);
+  t.same(await keysOf(database), SHARD_KEYS);
+
+  const cut = cluster.database();
+  await cut.db.collection('payments').createIndex(SHARD_KEYS.payments as mongo.IndexSpecification);
+  await admin(cut).command({ shardCollection: `${cut.name}.payments`, key: SHARD_KEYS.payments });
+  // Not fresh, so that the migrations run as well.
+  await open(cut);
+  t.same(await keysOf(cut), SHARD_KEYS);
+});
+
+t.test('a database of an older release is upgraded and sharded with all that it holds', async (t) => {
+  const database = cluster.database();
+  const { collections } = readFixture('database-v0.json.gz');
+  await loadDatabase(database.db, collections);
+  const before = await database.db.collection('payments').countDocuments();
+  const links = await database.db.collection('paymentLinks').find().toArray();
+  await open(database);
+  t.same(await keysOf(database), SHARD_KEYS);
+  t.equal(await database.db.collection('payments').countDocuments(), before);
+  const names = await database.db.collection('payableNames').distinct('_id');
+  t.same(
+    names.map(String).sort(),
+    links.flatMap(({ memo, slug }) => [`memo:${memo}`, `slug:${slug}`]).sort(),
+    'every memo and slug of then has its name',
+  );
+});
+
+t.test('a collection that is sharded in another way is refused with one line, and nothing is changed', async (t) => {
+  for (const [collection, key, said] of [
+    ['refunds', { accountId: 1 }, /refunds is sharded by \{"accountId":1\}, and has to be by/],
+    ['wallets', { accountId: 1, network: 1 }, /wallets is sharded by .*, and has to be whole/],
+  ] as const) {
+    const database = cluster.database();
+    await database.db.collection<object>(collection).createIndex(key as mongo.IndexSpecification);
+    await admin(database).command({ shardCollection: `${database.name}.${collection}`, key });
+    const refusal = await open(database).catch((error: unknown) => error);
+    t.ok(refusal instanceof StartupError);
+    t.match((refusal as Error).message, said);
+    t.notMatch((refusal as Error).message, /\n/);
+    t.same(Object.keys(await keysOf(database)), [collection]);
+  }
+});
+
+interface Shop {
+  accountId: string;
+  apiKey: string;
+  wallet: { id: string; address: string };
+  product: { id: string };
+  link: { id: string; memo: string; slug: string };
+}
+
+async function openShop(service: TestService): Promise<Shop> {
+  const { accountId, apiKey } = await service.openAccount();
+  const make = async (path: string, body: object) => {
+    const { status, data, error } = await service.api('POST', path, body, apiKey);
+    if (status !== 201) throw new Error(`${path}: ${JSON.stringify(error)}`);
+    return data;
+  };
+  const { address } = await service.context.localLedger!.client.fund();
+  const wallet = await make('/wallets', { name: 'Shop', address, network: 'LOCAL' });
+  const terms = { walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '1' };
+  const product = await make('/products', { name: 'Tea', ...terms });
+  const link = await make('/payment-links', { productId: product.id });
+  await make('/checkouts', { productId: product.id });
+  await make('/webhooks', { name: 'shop', url: 'https://shop.invalid/', events: ['payment.completed'] });
+  return { accountId, apiKey, wallet, product, link };
+}
+
+/** What a merchant and a payer ask for. */
+async function ask(service: TestService, { apiKey, product, link, wallet }: Shop): Promise<void> {
+  const call = async (method: string, path: string, body?: object) => {
+    const { status, data, error } = await service.api(method, path, body, apiKey);
+    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(error)}`);
+    return data;
+  };
+  const hook = (await call('GET', '/webhooks'))[0];
+  const payment = (await call('GET', '/payments'))[0];
+  for (const path of [
+    ...['/account', '/wallets', '/products', '/payment-links', '/checkouts', '/events', '/activity'],
+    ...['/products?search=tea', '/payments?search=tea', '/events?after=0', '/reports/summary?groupBy=day'],
+    ...[`/payments/${payment.id}`, `/products/${product.id}`, `/payment-links/${link.id}`],
+    ...[`/webhooks/${hook.id}/deliveries`, `/webhooks/${hook.id}/health`, `/payments?walletId=${wallet.id}`],
+  ]) {
+    await call('GET', path);
+  }
+  const made = await call('POST', '/products', {
+    ...{ name: 'Mug', walletId: wallet.id, assetCode: 'XLM', priceType: 'CUSTOM' },
+  });
+  await call('PATCH', `/products/${made.id}`, { name: 'Cup' });
+  const other = await call('POST', '/payment-links', { productId: made.id });
+  await call('PATCH', `/payment-links/${other.id}`, { active: false });
+  await call('DELETE', `/payment-links/${other.id}`);
+  const checkout = await call('POST', '/checkouts', { productId: product.id });
+  await call('POST', `/checkouts/${checkout.id}/cancel`);
+  for (const path of [`/p/${link.slug}`, `/p/${link.slug}/status`]) {
+    const answer = await fetch(service.url + path);
+    await answer.text();
+    if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
+  }
+}
+
+interface Asked {
+  ns: string;
+  op: string;
+  command: Record<string, unknown>;
+}
+
+/** What a shard was asked about sharded collections while `work` ran; not what its own background does. */
+async function askedOf(database: TestDatabase, work: () => Promise<void>): Promise<string[][]> {
+  const namespaces = SHARDED.filter((each) => each !== 'payableNames').map((each) => `${database.name}.${each}`);
+  await cluster.onShards(database.name, (db) =>
+    db.command({ profile: 1, filter: { ns: { $in: namespaces }, op: { $ne: 'getmore' } } }),
+  );
+  await work();
+  return cluster.onShards(database.name, async (db) => {
+    await db.command({ profile: 0 });
+    const asked = (await db.collection('system.profile').find().toArray()) as unknown as Asked[];
+    return asked
+      .map(({ ns, op, command }) => `${op} ${ns.slice(database.name.length + 1)} ${JSON.stringify(command)}`)
+      .filter((text) => !text.includes('$changeStream'))
+      .map((text) => text.slice(0, 300));
+  });
+}
+
+t.test(
+  'forty accounts on two shards: half of them move while they are paid, and each request asks one shard',
+  async (t) => {
+    const database = cluster.database();
+    const service = await startTestService(t, { database });
+    const shops: Shop[] = [];
+    while (shops.length < ACCOUNTS) {
+      shops.push(...(await Promise.all(Array.from({ length: SIDE_BY_SIDE }, () => openShop(service)))));
+    }
+    shops.sort((a, b) => (a.accountId < b.accountId ? -1 : 1));
+    const ledger = service.context.localLedger!.client;
+    const payAll = async () => {
+      for (const { wallet, link } of shops) await ledger.pay({ to: wallet.address, amount: '1', memo: link.memo });
+    };
+    await payAll();
+    await Promise.all([payAll(), moveFrom(database, shops[ACCOUNTS / 2]!.accountId)]);
+    const paid = { status: 'COMPLETED' };
+    const count = (filter: object) => database.db.collection('payments').countDocuments(filter);
+    await eventually(async () => (await count(paid)) === 2 * ACCOUNTS, 'every payment', 120_000);
+    const delivered = () => database.db.collection('deliveries').countDocuments();
+    await eventually(async () => (await delivered()) === 2 * ACCOUNTS, 'a delivery of each', 120_000);
+    for (const { accountId } of shops) t.equal(await count({ accountId }), 2, 'each is recorded once');
+    const held = await countsOn(database, 'payments');
+    t.equal(held[0]! + held[1]!, 2 * ACCOUNTS, 'what has moved lies on one shard');
+
+    const rows = await Promise.all(SHARDED.map(async (each) => [each, await countsOn(database, each)] as const));
+    for (const [collection, counts] of rows) t.comment(`${collection}: ${counts.join(' + ')}`);
+    for (const collection of [
+      'payments',
+      'paymentLinks',
+      'checkouts',
+      'products',
+      'events',
+      'deliveries',
+      'activities',
+    ]) {
+      t.ok(
+        rows.find(([each]) => each === collection)![1].every((held) => held > 0),
+        `both shards hold ${collection}`,
+      );
+    }
+
+    // Workers look at what is due of all accounts: what requests ask is seen without them.
+    await service.context.close(500);
+    const api = await startTestService(t, { database, role: 'api' });
+    for (const shop of [shops[0]!, shops.at(-1)!]) {
+      const home = (await countsOn(database, 'payments', { accountId: shop.accountId })).findIndex((held) => held > 0);
+      const asked = await askedOf(database, () => ask(api, shop));
+      t.ok(asked[home]!.length > 20, `its shard was asked ${asked[home]!.length} times`);
+      t.same(asked[1 - home], [], 'the other was asked nothing');
+      await cluster.onShards(database.name, (db) => db.collection('system.profile').drop());
+    }
+  },
+);
