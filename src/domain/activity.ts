@@ -31,7 +31,7 @@ export type Shown = Readonly<Record<string, Value | Secret | undefined>>;
 export const SYSTEM: Actor = { type: 'system', id: 'system', name: 'system' };
 export const CLI: Actor = { type: 'cli', id: 'cli', name: 'cli' };
 
-/** Who it is about leaves no trace that outlasts what was made. */
+/** A payer leaves no trace here that outlasts the checkout. */
 const PERSONAL: ReadonlySet<string> = new Set(['customerEmail']);
 const MAX_CHANGES = 50;
 const MAX_CHARACTERS = 300;

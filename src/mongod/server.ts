@@ -8,7 +8,7 @@ const LOG_BYTES = 4_000_000;
 /** For mongod and mongos alike. */
 export const SERVER_OPTIONS: readonly string[] = [
   ...['--bind_ip', '127.0.0.1', '--nounixsocket', '--quiet'],
-  // Loopback is shared by every user of the machine: only who can read the key file gets in, and nobody can be first to make a user.
+  // Loopback is shared by every user of the machine: only a reader of the key file gets in, and no stranger can make the first user.
   ...['--setParameter', 'enableLocalhostAuthBypass=false'],
   // Up to 8.2.2, mongod's zlib decompression hands its memory to whoever asks, without a password (CVE-2025-14847).
   ...['--networkMessageCompressors', 'disabled'],

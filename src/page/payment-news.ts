@@ -23,7 +23,7 @@ export interface PaymentNewsDeps<Payment> extends AccountEvents {
 
 interface Followed {
   viewers: number;
-  /** Of the account's latest event. */
+  /** Number of the account's latest event. */
   last: number;
   /** The events up to here have been told; null before any moved. */
   toldTo: number | null;

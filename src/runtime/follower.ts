@@ -53,7 +53,7 @@ export function createFollower<Change>(deps: {
           isLive = true;
           log.info({ what, isResumed }, 'following a change stream');
         }
-        // What a look has read is older than a change that comes meanwhile.
+        // A change that comes while a look reads is newer than what the look has read.
         await looking;
         if (change !== null) onChange(change);
         position = stream.position();

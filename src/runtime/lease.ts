@@ -1,4 +1,4 @@
-/** Work that one process does at a time, under a lease that is renewed meanwhile. A lease only saves work: the data sees to it that nothing is done twice. */
+/** Work that one process does at a time, under a lease that is renewed while it lasts. A lease only saves work: the data sees to it that nothing is done twice. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import type { LeaseStore } from '../stores/leases.js';

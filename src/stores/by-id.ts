@@ -40,7 +40,7 @@ export function createById<Doc extends { _id: string; accountId: string }>(model
     one: async (accountId: string, id: string, session?: Session): Promise<Doc | null> =>
       session ? ((await find(accountId, [id], session))[0] ?? null) : loader.load({ accountId, id }),
 
-    /** Of several accounts, in no order. */
+    /** Documents of several accounts, in no order. */
     ofAccounts: async (accountIds: readonly string[], ids: readonly string[], session?: Session): Promise<Doc[]> =>
       ids.length === 0
         ? []

@@ -85,7 +85,7 @@ export async function connectDatabase(uri: string, onChange?: (isThere: boolean)
           readConcern: { level: 'snapshot' },
           writeConcern: { w: 'majority' },
         });
-        // What is stored stays so, even if nobody can be told of the moment.
+        // The commit stands, even where the meeting fails.
         if (isSharded) await twice(() => meet(connection)).catch(() => undefined);
         return result;
       }),

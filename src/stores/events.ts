@@ -43,7 +43,7 @@ eventSchema.index({ accountId: 1, subjectId: 1, type: 1, occurrence: 1 }, { uniq
 eventSchema.index({ accountId: 1, _id: -1, sequence: 1 });
 eventSchema.index({ accountId: 1, type: 1, _id: -1, sequence: 1 });
 const IS_NUMBERED = { sequence: { $gt: 0 } };
-// No two events get one number: whoever numbers moves the account's counter in the same transaction.
+// No two events get one number: numbering moves the account's counter in the same transaction.
 eventSchema.index({ accountId: 1, sequence: 1 }, { partialFilterExpression: IS_NUMBERED, name: 'numbers' });
 eventSchema.index({ accountId: 1, type: 1, sequence: 1 }, { partialFilterExpression: IS_NUMBERED });
 // What the sequencer has to do.

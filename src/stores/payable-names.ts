@@ -7,7 +7,7 @@ export interface PayableNameDoc {
   /** `memo:` and the memo in canonical form, or `slug:` and the slug. */
   _id: string;
   accountId: string;
-  /** Of the link or checkout. */
+  /** Id of the link or checkout. */
   payableId: string;
 }
 
@@ -47,11 +47,11 @@ export function createPayableNames(connection: mongoose.Connection) {
       );
       await collection.insertMany(docs, { session });
     },
-    /** Of payables that are removed. */
+    /** Gives back the names of payables that are removed. */
     async release(accountId: string, batch: readonly Pick<Named, 'memo' | 'slug'>[], session: Session): Promise<void> {
       await collection.deleteMany({ _id: { $in: batch.flatMap(namesOf) }, accountId }, { session });
     },
-    /** Whose these memos are, as far as they are anybody's. */
+    /** The names of those of these memos that are taken. */
     byMemos: (memos: readonly string[], session: Session): Promise<PayableNameDoc[]> =>
       collection.find({ _id: { $in: memos.map(memoName) } }, { session }).toArray(),
     bySlug: (slug: string): Promise<PayableNameDoc | null> => collection.findOne({ _id: slugName(slug) }),

@@ -78,7 +78,7 @@ export function createRefundStore(connection: mongoose.Connection) {
     }),
 
     system: {
-      /** Of these, the ids of those that are here. */
+      /** The ids of those of these that are stored. */
       async known(batch: readonly Pick<RefundDoc, '_id' | 'accountId'>[], session: Session): Promise<Set<string>> {
         const filter = { _id: { $in: batch.map(({ _id }) => _id) }, accountId: { $in: accountsOf(batch) } };
         const found = await collection.find(filter, { session, projection: { _id: 1 } }).toArray();

@@ -759,7 +759,7 @@ task(
     await ledger.pay({ to: address, amount: '25', memo: made.memo });
     await page.goto(`${home}/`);
     const total = page.getByLabel('Received in all, in EUR').locator('dd');
-    // Of seven days: a new day may have begun since it was paid.
+    // The last seven days: a new day may have begun since it was paid.
     await eventually(async () => (await total.nth(1).innerText()) === '12.5 EUR', 'the total in the books’ currency');
 
     await page.goto(`${home}/currencies`);

@@ -173,7 +173,7 @@ t.test('it is an app, and opens without a network', async (t) => {
   await page.evaluate(
     'new Promise((done) => navigator.serviceWorker.controller ? done() : navigator.serviceWorker.addEventListener("controllerchange", done))',
   );
-  // Of an earlier build.
+  // The cache of an earlier build.
   await page.evaluate(`(async () => {
     const old = await caches.open('till-1');
     await old.put('assets/index-of-before.js', new Response(''));

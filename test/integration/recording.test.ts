@@ -22,7 +22,7 @@ const wallet = (accountId: string, address: string, more: Partial<WalletDoc> = {
     ...more,
   });
 
-/** Of a link or checkout that a test stores by itself. */
+/** Stores the memo of a link or checkout that a test makes by itself. */
 const name = (db: mongo.Db, memo: string, payableId: string) =>
   db.collection('payableNames').insertOne({ _id: `memo:${memo}` as never, accountId: 'acct_1', payableId });
 

@@ -42,7 +42,7 @@ async function keysOf({ db, name }: TestDatabase) {
   return Object.fromEntries(known.map(({ _id, key }) => [_id.slice(name.length + 1), key]));
 }
 
-/** Of a collection, on each shard. */
+/** Documents of a collection on each shard. */
 const countsOn = ({ name }: TestDatabase, collection: string, filter = {}) =>
   cluster.onShards(name, (db) => db.collection(collection).countDocuments(filter));
 
