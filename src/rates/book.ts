@@ -2,6 +2,7 @@
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import type { Asset } from '../domain/asset.js';
+import { accountsOf } from '../domain/owners.js';
 import { lowerRate, parseRate, type Rate } from '../domain/rate.js';
 import { type Pair, pairKey } from '../domain/rate-pair.js';
 import {
@@ -72,7 +73,7 @@ export function createRateBook(deps: RateBookDeps) {
     async load(asked: readonly RatesAsked[], session: Session): Promise<RatesOf> {
       const historyOf = await histories(deps, asked, session);
       const markups = new Map<string, RateHistory['markups']>();
-      for (const accountId of new Set(asked.map((each) => each.accountId)))
+      for (const accountId of accountsOf(asked))
         markups.set(accountId, markupsOf(await accounts.byId(accountId, session)));
       return (each) => {
         const history = { ...historyOf(each), markups: markups.get(each.accountId)! };
@@ -83,7 +84,7 @@ export function createRateBook(deps: RateBookDeps) {
     /** Reads all that is needed to say what these are worth in the accounts' books. */
     async loadWorth(came: readonly Came[], session: Session): Promise<WorthOf> {
       if (came.length === 0) return () => null;
-      const ids = [...new Set(came.map(({ accountId }) => accountId))];
+      const ids = accountsOf(came);
       const found = await accounts.withBooks(ids, session);
       if (found.length === 0) return () => null;
       const byId = new Map(found.map((account) => [account._id, account]));
