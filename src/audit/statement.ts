@@ -16,7 +16,8 @@ import type { AccountEffect, AccountFee, AccountOperation, HistoryPage } from '.
 import type { LedgerSession, NetworkLedger, ServerTip } from '../ledger/network-ledger.js';
 import { cursorAfter, ledgerOfCursor, transactionOf } from '../ledger/toid.js';
 import type { CursorStore } from '../stores/cursors.js';
-import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
+import type { PaymentDoc } from '../stores/payment-document.js';
+import type { PaymentStore } from '../stores/payments.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import { chooseServers } from './plan.js';
 import { toGroups } from './read.js';

@@ -12,8 +12,8 @@ import { quoteOf } from '../rates/quote.js';
 import { balanceOf } from '../resources/checkout.js';
 import type { CheckoutStore } from '../stores/checkouts.js';
 import type { ForAccount } from '../stores/index.js';
+import type { PaymentDoc } from '../stores/payment-document.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';
-import type { PaymentDoc } from '../stores/payments.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { PagePayment, PageSource } from './types.js';
 

@@ -4,7 +4,7 @@ import { parseAmount, parseSum } from '../domain/amount.js';
 import { acceptLate, type Checkout, cancel, giveBack, type Sum } from '../domain/checkout.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { CheckoutDoc } from '../stores/checkouts.js';
-import type { PaymentDoc } from '../stores/payments.js';
+import type { PaymentDoc } from '../stores/payment-document.js';
 import type { RefundDoc } from '../stores/refunds.js';
 import type { Later } from './later.js';
 

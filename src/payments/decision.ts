@@ -4,7 +4,8 @@ import type { Logger } from 'pino';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
 import type { Database, Session } from '../stores/database.js';
-import type { PaymentDoc, PaymentStore } from '../stores/payments.js';
+import type { PaymentDoc } from '../stores/payment-document.js';
+import type { PaymentStore } from '../stores/payments.js';
 import { leftOf } from './checkout.js';
 
 /** As much of a payment as says whether a decision is due. */

@@ -2,7 +2,7 @@
 
 import type { Counted } from '../domain/checkout.js';
 import type { CheckoutDoc } from '../stores/checkouts.js';
-import type { PaymentDoc } from '../stores/payments.js';
+import type { PaymentDoc } from '../stores/payment-document.js';
 import { countedOf } from './checkout.js';
 
 /** In the order of the ledger. */

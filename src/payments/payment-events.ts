@@ -5,7 +5,7 @@ import type { OutboxEvent } from '../events/outbox.js';
 import { toCheckout } from '../resources/checkout.js';
 import { toPayment, toPaymentLink, toProduct } from '../resources/index.js';
 import type { CheckoutDoc } from '../stores/checkouts.js';
-import type { PaymentDoc } from '../stores/payments.js';
+import type { PaymentDoc } from '../stores/payment-document.js';
 import type { CheckoutPayable, Payable } from './payable.js';
 
 /** Payments that an event of a checkout shows. */

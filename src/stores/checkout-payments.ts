@@ -6,7 +6,7 @@ import { createdAtOf } from '../domain/ids.js';
 import { accountsOf } from '../domain/owners.js';
 import type { CheckoutDoc } from './checkouts.js';
 import type { Session } from './database.js';
-import type { PaymentDoc } from './payments.js';
+import type { PaymentDoc } from './payment-document.js';
 
 /** More than these are never looked at together. */
 const AT_ONCE = 1000;

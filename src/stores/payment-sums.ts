@@ -4,7 +4,7 @@ import type { PaymentStatus } from '../../contracts/payments.js';
 import type { SummaryGroup } from '../../contracts/reports.js';
 import { formatAmount } from '../domain/amount.js';
 import type { OffsetSpan } from '../domain/calendar.js';
-import type { PaymentDoc } from './payments.js';
+import type { PaymentDoc } from './payment-document.js';
 
 export interface SummaryFilter {
   /** Inclusive. */

@@ -4,7 +4,7 @@ import { formatAmount } from '../domain/amount.js';
 import type { MoneyBack, Payer } from '../domain/refund.js';
 import { LEFT } from './checkout-payments.js';
 import type { Session } from './database.js';
-import type { PaymentDoc } from './payments.js';
+import type { PaymentDoc } from './payment-document.js';
 
 /** The payments to look among: all of an account's, or those of one link or checkout. */
 export type PaymentsOf = Pick<PaymentDoc, 'accountId' | 'network'> &

@@ -4,7 +4,7 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { accountsOf } from '../domain/owners.js';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
-import type { PaymentDoc } from './payments.js';
+import type { PaymentDoc } from './payment-document.js';
 
 export interface RefundDoc {
   /** By `refundId` of the domain. One operation that gives back several payments is here once for each of them. */

@@ -8,7 +8,7 @@ import type { CheckoutDoc, CheckoutFilter } from '../../src/stores/checkouts.js'
 import { createCountSegments } from '../../src/stores/count-segments.js';
 import { connectDatabase } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
-import type { PaymentDoc } from '../../src/stores/payments.js';
+import type { PaymentDoc } from '../../src/stores/payment-document.js';
 import { testDatabase } from '../helpers/mongo.js';
 
 const START_MS = Date.parse('2026-03-01T00:00:00Z');

@@ -1,0 +1,187 @@
+/** The document of a payment, and its indexes. What the ledger says of a payment never changes; `paymentKeyOf` makes each one exist once per wallet. */
+import mongoose from 'mongoose';
+import type { Network } from '../../contracts/networks.js';
+import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
+import { PART_OPTIONS, SCHEMA_OPTIONS } from './database.js';
+
+/** Money sent back, as its payment shows it. */
+export interface PaymentRefund {
+  transactionHash: string;
+  amount: string;
+  ledger: number;
+  at: Date;
+}
+
+/** What a payment counts for in a currency. */
+export interface StoredValue {
+  currency: string;
+  amount: string;
+  rate: string;
+  rateAt: Date;
+  source: string;
+}
+
+export interface PaymentDoc {
+  _id: string;
+  accountId: string;
+  walletId: string;
+  network: Network;
+  /** Horizon's operation id, a 64-bit number in text. */
+  operationId: string;
+  /** Which balance change of the operation: 0 but for Soroban operations with several. */
+  changeIndex: number;
+  transactionHash: string;
+  ledger: number;
+  ledgerClosedAt: Date;
+  receiverAddress: string;
+  senderAddress: string;
+  assetCode: string;
+  assetIssuer: string | null;
+  /** Canonical decimal text, as are the amounts below. */
+  amount: string;
+  memo: string | null;
+  memoType: 'none' | 'text' | 'id' | 'hash' | 'return';
+  /** Decimal text; null when the destination was not muxed. */
+  destinationMuxedId: string | null;
+  /** M…; null when the sender was not muxed. */
+  senderMuxedAddress: string | null;
+  status: PaymentStatus;
+  reason: PaymentReason | null;
+  expectedAmount: string | null;
+  excessAmount: string | null;
+  shortfallAmount: string | null;
+  paymentLinkId: string | null;
+  checkoutId: string | null;
+  productId: string | null;
+  /** In the currency of its price. It is shown once the payment is taken. Missing where there is none. */
+  value?: StoredValue;
+  /** What was sent back in all: canonical decimal text, perhaps more than `amount`. Missing for nothing. */
+  refundedAmount?: string;
+  /** Oldest first; of very many the newest. Missing for none. */
+  refunds?: PaymentRefund[];
+  /** Came for an accepted checkout while the payments of before were still being completed: it is none of them. Missing otherwise. */
+  afterAcceptance?: true;
+  /** Whether the merchant has to decide about it: see `payments/decision.ts`. */
+  needsDecision: boolean;
+  /** What a search finds it by, besides its id and hash: its memo, and what its link, product or checkout said when it was judged. */
+  words?: string[];
+  /** The user who made its checkout. Missing for any other. */
+  soldBy?: string;
+  /** The merchant leaves it as it is. Missing otherwise; a new judgement ends it. */
+  dismissal?: { at: Date; note: string | null };
+  /** The moment in `_id`. */
+  createdAt: Date;
+}
+
+const nullable = { type: String, default: null };
+const paymentSchema = new mongoose.Schema<PaymentDoc>(
+  {
+    _id: String,
+    accountId: String,
+    walletId: String,
+    network: String,
+    operationId: String,
+    changeIndex: Number,
+    transactionHash: String,
+    ledger: Number,
+    ledgerClosedAt: Date,
+    receiverAddress: String,
+    senderAddress: String,
+    assetCode: String,
+    assetIssuer: nullable,
+    amount: String,
+    memo: nullable,
+    memoType: String,
+    destinationMuxedId: nullable,
+    senderMuxedAddress: nullable,
+    status: String,
+    reason: nullable,
+    expectedAmount: nullable,
+    excessAmount: nullable,
+    shortfallAmount: nullable,
+    paymentLinkId: nullable,
+    checkoutId: nullable,
+    productId: nullable,
+    value: {
+      type: new mongoose.Schema<StoredValue>(
+        { currency: String, amount: String, rate: String, rateAt: Date, source: String },
+        PART_OPTIONS,
+      ),
+      default: undefined,
+    },
+    refundedAmount: String,
+    refunds: {
+      type: [
+        new mongoose.Schema<PaymentRefund>(
+          { transactionHash: String, amount: String, ledger: Number, at: Date },
+          PART_OPTIONS,
+        ),
+      ],
+      default: undefined,
+    },
+    afterAcceptance: Boolean,
+    needsDecision: Boolean,
+    words: { type: [String], default: undefined },
+    soldBy: String,
+    dismissal: {
+      type: new mongoose.Schema({ at: Date, note: nullable }, PART_OPTIONS),
+      default: undefined,
+    },
+    createdAt: Date,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'payments' },
+);
+/** What makes a payment one. The transaction's hash is part of it because operation ids begin anew when a test network is reset. */
+export const PAYMENT_KEY = { accountId: 1, walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 } as const;
+paymentSchema.index(PAYMENT_KEY, { unique: true });
+// Lists always name the statuses: MongoDB merges one ordered scan for each, and counts without a look at the documents.
+paymentSchema.index({ accountId: 1, status: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, productId: 1, status: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, paymentLinkId: 1, status: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, walletId: 1, status: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, senderAddress: 1, status: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, assetCode: 1, status: 1, _id: -1 });
+paymentSchema.index({ accountId: 1, transactionHash: 1 });
+paymentSchema.index({ accountId: 1, words: 1, status: 1, _id: -1 });
+paymentSchema.index(
+  { accountId: 1, soldBy: 1, status: 1, _id: -1 },
+  { partialFilterExpression: { soldBy: { $gt: '' } }, name: 'sellers' },
+);
+// Few are true, and these alone are listed: the index holds nothing else.
+paymentSchema.index(
+  { accountId: 1, needsDecision: 1, status: 1, _id: -1 },
+  { partialFilterExpression: { needsDecision: true }, name: 'decisions' },
+);
+// Holds all that a report adds up, so that the documents are not looked at.
+paymentSchema.index(
+  {
+    ...{ accountId: 1, ledgerClosedAt: 1, status: 1, assetCode: 1, assetIssuer: 1 },
+    ...{ amount: 1, refundedAmount: 1, productId: 1, paymentLinkId: 1 },
+  },
+  { name: 'sums' },
+);
+// The same of values; only payments that have one are in it.
+paymentSchema.index(
+  {
+    ...{ accountId: 1, 'value.currency': 1, ledgerClosedAt: 1, status: 1, assetCode: 1, assetIssuer: 1 },
+    ...{ 'value.amount': 1, productId: 1, paymentLinkId: 1 },
+  },
+  { name: 'values', partialFilterExpression: { 'value.currency': { $gt: '' } } },
+);
+paymentSchema.index({ paymentLinkId: 1, createdAt: -1 });
+// Which payment of a payer a refund gives back, in the order of the ledger.
+paymentSchema.index(
+  {
+    ...{ accountId: 1, senderAddress: 1, senderMuxedAddress: 1 },
+    ...{ ledgerClosedAt: 1, ledger: 1, operationId: 1, paymentLinkId: 1 },
+  },
+  { name: 'ofPayer' },
+);
+// Most payments may be of links: the index holds those of checkouts only.
+paymentSchema.index(
+  { checkoutId: 1, createdAt: -1, _id: -1 },
+  { partialFilterExpression: { checkoutId: { $gt: '' } } },
+);
+
+export const paymentModel = (connection: mongoose.Connection): mongoose.Model<PaymentDoc> =>
+  connection.model<PaymentDoc>('Payment', paymentSchema);
