@@ -5,14 +5,14 @@ import { systemClock } from '../../src/clock.js';
 import { createIds, type IdPrefix } from '../../src/domain/ids.js';
 import { createMemo } from '../../src/domain/memo.js';
 import { sampleEvent } from '../../src/services/sample-event.js';
-import type { CheckoutDoc } from '../../src/stores/checkouts.js';
+import type { CheckoutDoc } from '../../src/stores/checkout-document.js';
 import { roomOfNext } from '../../src/stores/count-segments.js';
 import type { DeliveryDoc } from '../../src/stores/deliveries.js';
 import type { EventCounterDoc } from '../../src/stores/event-counters.js';
 import type { EventDoc } from '../../src/stores/events.js';
 import type { PaymentDoc } from '../../src/stores/payment-document.js';
 import { type PaymentLinkDoc, suffixesOf } from '../../src/stores/payment-links.js';
-import type { ProductDoc } from '../../src/stores/products.js';
+import type { ProductDoc } from '../../src/stores/product-document.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
 import { sequence } from './random.js';
 

@@ -2,7 +2,7 @@
 import { formatAmount } from '../domain/amount.js';
 import type { Brand } from '../domain/brand.js';
 import { wordsOf } from '../page/words.js';
-import type { CheckoutDoc } from '../stores/checkouts.js';
+import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { Letter } from './letter.js';
 

@@ -3,7 +3,7 @@ import { minorDigits } from '../../contracts/currencies.js';
 import { parseAmount, parseSum } from '../domain/amount.js';
 import { acceptLate, type Checkout, cancel, giveBack, type Sum } from '../domain/checkout.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import type { CheckoutDoc } from '../stores/checkouts.js';
+import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { PaymentDoc } from '../stores/payment-document.js';
 import type { RefundDoc } from '../stores/refunds.js';
 import type { Later } from './later.js';

@@ -2,7 +2,8 @@
  *  it follows from, in the same transaction. */
 import type { Logger } from 'pino';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
-import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
+import type { CheckoutDoc } from '../stores/checkout-document.js';
+import type { CheckoutStore } from '../stores/checkouts.js';
 import type { Database, Session } from '../stores/database.js';
 import type { PaymentDoc } from '../stores/payment-document.js';
 import type { PaymentStore } from '../stores/payments.js';

@@ -13,7 +13,7 @@ import { type LedgerClose, type LinkTerms, mayBeInForce, type ProductTerms } fro
 import { wordsOf } from '../domain/words.js';
 import type { PaymentDoc, StoredValue } from '../stores/payment-document.js';
 import type { JudgedFields } from '../stores/payments.js';
-import type { StoredTerms } from '../stores/products.js';
+import type { StoredTerms } from '../stores/product-document.js';
 import { assetOf, leftOf, partOf, toCheckoutState, withState } from './checkout.js';
 import { needsDecision } from './decision.js';
 import type { Later } from './later.js';

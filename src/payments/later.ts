@@ -1,7 +1,7 @@
 /** What counts for a checkout already and comes after a place on the ledger: there is some where that place was read late. */
 
 import type { Counted } from '../domain/checkout.js';
-import type { CheckoutDoc } from '../stores/checkouts.js';
+import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { PaymentDoc } from '../stores/payment-document.js';
 import { countedOf } from './checkout.js';
 

@@ -4,12 +4,14 @@ import { isCheckoutId } from '../domain/ids.js';
 import { accountsOf } from '../domain/owners.js';
 import { type Pair, pairKey } from '../domain/rate-pair.js';
 import { type LedgerClose, mayBeInForce } from '../domain/terms.js';
-import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
+import type { CheckoutDoc } from '../stores/checkout-document.js';
+import type { CheckoutStore } from '../stores/checkouts.js';
 import type { Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { PayableNameStore } from '../stores/payable-names.js';
 import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
-import type { ProductDoc, ProductStore } from '../stores/products.js';
+import type { ProductDoc } from '../stores/product-document.js';
+import type { ProductStore } from '../stores/products.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 
 export type Payable = LinkPayable | CheckoutPayable;

@@ -4,7 +4,7 @@ import { parseAmount } from '../domain/amount.js';
 import type { OutboxEvent } from '../events/outbox.js';
 import { toCheckout } from '../resources/checkout.js';
 import { toPayment, toPaymentLink, toProduct } from '../resources/index.js';
-import type { CheckoutDoc } from '../stores/checkouts.js';
+import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { PaymentDoc } from '../stores/payment-document.js';
 import type { CheckoutPayable, Payable } from './payable.js';
 

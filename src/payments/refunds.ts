@@ -7,7 +7,8 @@ import { type MoneyBack, memoRefunded, type Payer, type Refundable, refundId } f
 import { isWatched } from '../domain/terms.js';
 import type { Outbox } from '../events/outbox.js';
 import type { Credit } from '../ledger/records.js';
-import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
+import type { CheckoutDoc } from '../stores/checkout-document.js';
+import type { CheckoutStore } from '../stores/checkouts.js';
 import type { Session } from '../stores/database.js';
 import type { PaymentDoc } from '../stores/payment-document.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';

@@ -3,7 +3,8 @@
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { PaymentStatus } from '../../contracts/payments.js';
 import type { Outbox, OutboxEvent } from '../events/outbox.js';
-import type { CheckoutDoc, CheckoutStore } from '../stores/checkouts.js';
+import type { CheckoutDoc } from '../stores/checkout-document.js';
+import type { CheckoutStore } from '../stores/checkouts.js';
 import type { Session } from '../stores/database.js';
 import type { PaymentDoc } from '../stores/payment-document.js';
 import type { LinkCountChange, PaymentLinkStore } from '../stores/payment-links.js';

@@ -5,8 +5,8 @@ import { formatAmount, parseAmount } from '../domain/amount.js';
 import { excessOf, remainingOf } from '../domain/checkout.js';
 import { memoIdOf } from '../domain/memo.js';
 import { muxedAddressOf } from '../domain/muxed.js';
-import type { CheckoutDoc } from '../stores/checkouts.js';
-import type { ProductDoc } from '../stores/products.js';
+import type { CheckoutDoc } from '../stores/checkout-document.js';
+import type { ProductDoc } from '../stores/product-document.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import { toProductSummary, toWalletSummary } from './index.js';
 

@@ -10,7 +10,7 @@ import { type Asset, assetName } from '../domain/asset.js';
 import type { GapDoc } from '../stores/gaps.js';
 import type { PaymentDoc } from '../stores/payment-document.js';
 import type { PaymentLinkDoc } from '../stores/payment-links.js';
-import type { ProductDoc } from '../stores/products.js';
+import type { ProductDoc } from '../stores/product-document.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 

@@ -15,7 +15,7 @@ import { createMemo } from '../domain/memo.js';
 import { createSlug } from '../domain/slug.js';
 import { loadPayable } from '../payments/payable.js';
 import { type CheckoutFacts, toCheckout } from '../resources/checkout.js';
-import type { CheckoutDoc } from '../stores/checkouts.js';
+import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { ForAccount } from '../stores/index.js';
 import type { Caller, ServiceOf } from './caller.js';
 import { type CheckoutTerms, inactiveWallet, termsOf, unknownProduct, unknownWallet } from './checkout-terms.js';

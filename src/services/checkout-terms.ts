@@ -6,9 +6,9 @@ import { minorDigitErrors } from '../../contracts/rates.js';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../domain/amount.js';
 import { conflict, invalid } from '../domain/api-error.js';
 import { gapFoundAt } from '../domain/coverage.js';
-import type { CheckoutDoc } from '../stores/checkouts.js';
+import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { ForAccount } from '../stores/index.js';
-import type { ProductDoc } from '../stores/products.js';
+import type { ProductDoc } from '../stores/product-document.js';
 import { NO_SUCH } from './no-such.js';
 
 type Input = ParsedInputOf<Contract['checkouts']['create']>;

@@ -12,7 +12,7 @@ import { type PaymentLink, toPaymentLink } from '../resources/index.js';
 import { toInstructions } from '../resources/instructions.js';
 import type { AccountStores, ForAccount } from '../stores/index.js';
 import type { PaymentLinkDoc } from '../stores/payment-links.js';
-import type { ProductDoc } from '../stores/products.js';
+import type { ProductDoc } from '../stores/product-document.js';
 import type { ServiceOf } from './caller.js';
 import type { Act, Commit } from './commit.js';
 import { countBy, createGroupCommit } from './group-commit.js';

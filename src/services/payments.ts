@@ -16,7 +16,7 @@ import { networksOf, type Payable, pairsOf, payableOf, withTermsAt } from '../pa
 import type { Settle } from '../payments/settle.js';
 import type { LoadRates } from '../rates/book.js';
 import { type Payment, toPayment } from '../resources/index.js';
-import type { CheckoutDoc } from '../stores/checkouts.js';
+import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { PaymentDoc } from '../stores/payment-document.js';

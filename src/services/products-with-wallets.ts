@@ -1,6 +1,6 @@
 /** Products with the wallets that they are paid to: two reads, between which others may write. */
 import type { ForAccount } from '../stores/index.js';
-import type { ProductDoc } from '../stores/products.js';
+import type { ProductDoc } from '../stores/product-document.js';
 import type { WalletDoc } from '../stores/wallets.js';
 
 type Listed = Omit<ProductDoc, 'history'>;

@@ -9,7 +9,7 @@ import type { NewId } from '../domain/ids.js';
 import type { LedgerStamper } from '../ingest/ledger-stamper.js';
 import { toProduct } from '../resources/index.js';
 import type { ForAccount } from '../stores/index.js';
-import type { ProductDoc, ProductVersion, StoredTerms } from '../stores/products.js';
+import type { ProductDoc, ProductVersion, StoredTerms } from '../stores/product-document.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { Caller, ServiceOf } from './caller.js';
 import type { Act, Commit } from './commit.js';

@@ -6,7 +6,7 @@ import type { CurrentRate, RateBook } from '../rates/book.js';
 import { quoteOf } from '../rates/quote.js';
 import type { Checkout } from '../resources/checkout.js';
 import type { PaymentLink, Product } from '../resources/index.js';
-import type { ProductDoc } from '../stores/products.js';
+import type { ProductDoc } from '../stores/product-document.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { Priced } from './rate-needs.js';
 

@@ -4,7 +4,7 @@ import { minorDigits } from '../../contracts/currencies.js';
 import type { Sum } from '../domain/checkout.js';
 import { createdAtOf } from '../domain/ids.js';
 import { accountsOf } from '../domain/owners.js';
-import type { CheckoutDoc } from './checkouts.js';
+import type { CheckoutDoc } from './checkout-document.js';
 import type { Session } from './database.js';
 import type { PaymentDoc } from './payment-document.js';
 

@@ -106,133 +106,157 @@ export function createPaymentLinkStore(
   names = createPayableNames(connection),
 ) {
   const links = connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema);
-  const page = createPages(links);
-  const collection = links.collection as unknown as mongoose.mongo.Collection<PaymentLinkDoc>;
-  const byId = createById(links);
-  const listOf = (accountId: string) => `paymentLinks:${accountId}`;
-
-  /** Those of these that have no payments. @returns how many they are */
-  async function removeUnpaid(accountId: string, ids: readonly string[], session: Session): Promise<number> {
-    const unpaid = { _id: { $in: [...ids] }, accountId, receivedCount: 0 };
-    const found = await collection.find(unpaid, { session, projection: { memo: 1, slug: 1 } }).toArray();
-    if (found.length === 0) return 0;
-    await collection.deleteMany(unpaid, { session });
-    await names.release(accountId, found, session);
-    await countSegments.touch(listOf(accountId), ids, 0, session);
-    return found.length;
-  }
-
+  const store: Store = {
+    ...{ links, countSegments, names },
+    collection: links.collection as unknown as mongoose.mongo.Collection<PaymentLinkDoc>,
+    byId: createById(links),
+    page: createPages(links),
+  };
   return {
     ensureIndexes: () => makeIndexes(links),
-
     forAccount: (accountId: string) => ({
-      /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and draw new ones. */
-      async insert(batch: readonly PaymentLinkDoc[], session: Session): Promise<boolean> {
-        const docs = batch.map((link) => ({ ...link, accountId, suffixes: suffixesOf(link) }));
-        try {
-          await orAlreadyMade(links.collection.insertMany(docs as never[], { session }));
-          await names.take(docs, session);
-          const ids = batch.map(({ _id }) => _id);
-          await countSegments.touch(listOf(accountId), ids, ids.length, session);
-          return true;
-        } catch (error) {
-          if (isDuplicateKey(error)) return false;
-          throw error;
-        }
-      },
-      byId: (id: string, session?: Session) => byId.one(accountId, id, session),
-      list({ productId, active, search }: PaymentLinkFilter, request: PageRequest) {
-        const filter = {
-          accountId,
-          ...(productId === undefined ? {} : { productId }),
-          ...(active === undefined ? {} : { active }),
-        };
-        if (!search)
-          return countSegments.page<PaymentLinkDoc>(listOf(accountId), links, filter, { ...request, direction: -1 });
-        const words = queryWords(search.text);
-        const found = [
-          { suffixes: startingWith(search.text) },
-          ...(words.length > 1 ? [{ $and: words.map((word) => ({ suffixes: beginning(word) })) }] : []),
-          ...(words.length === 1 && search.text.startsWith('link_') ? [{ _id: startingWith(search.text) }] : []),
-          ...(search.productIds.length > 0 ? [{ productId: { $in: [...search.productIds] } }] : []),
-        ];
-        // The filter in each branch, so that each has its index.
-        return page({ $or: found.map((each) => ({ $and: [filter, each] })) }, { ...request, sort: { _id: -1 } });
-      },
-      /** Null when the link is `active` already or not there. */
-      async setActive(
-        id: string,
-        active: boolean,
-        from: LedgerStamp,
-        session: Session,
-      ): Promise<PaymentLinkDoc | null> {
-        const changed = await links
-          .findOneAndUpdate(
-            { _id: id, accountId, active: !active },
-            { $set: { active }, $push: { history: { from, terms: { active } } } },
-            { returnDocument: 'after', session },
-          )
-          .lean<PaymentLinkDoc>()
-          .exec();
-        if (changed) await countSegments.touch(listOf(accountId), [id], 0, session);
-        return changed;
-      },
-      /** @param link whose memo and slug never change */
-      async rename(
-        { _id, memo, slug }: Pick<PaymentLinkDoc, '_id' | 'memo' | 'slug'>,
-        name: string | null,
-        session: Session,
-      ): Promise<void> {
-        await links.collection.updateOne(
-          { _id: _id as never, accountId },
-          { $set: { name, suffixes: suffixesOf({ name, memo, slug }) } },
-          { session },
-        );
-      },
-      async removeUnpaid(id: string, session: Session): Promise<boolean> {
-        return (await removeUnpaid(accountId, [id], session)) === 1;
-      },
-      /** Some of the unpaid ones of a deleted product. @returns whether none is left */
-      removeOfProduct: (productId: string, session: Session): Promise<boolean> =>
-        removeSome(collection, { accountId, productId, receivedCount: 0 }, session, (ids) =>
-          removeUnpaid(accountId, ids, session),
-        ),
+      ...listsOf(store, accountId),
+      ...makingOf(store, accountId),
+      ...changesOf(store, accountId),
     }),
-
     system: {
-      /** Adds to the counts of links, in the transaction that stores their payments. It also conflicts with their deletion. */
-      async count(changes: readonly LinkCountChange[], session: Session): Promise<void> {
-        if (changes.length === 0) return;
-        await links.collection.bulkWrite(
-          changes.map(({ id, accountId, payments, received }) => ({
-            updateOne: {
-              filter: { _id: id as never, accountId },
-              update: { $inc: { paymentCount: payments, receivedCount: received } },
-            },
-          })),
-          { session, ordered: false },
-        );
-      },
-      /** In the transaction that found no payment for the refund: it conflicts with every one that gives the link a payment. */
-      async countEarlyRefund(
-        { _id, accountId }: Pick<PaymentLinkDoc, '_id' | 'accountId'>,
-        session: Session,
-      ): Promise<void> {
-        await collection.updateOne({ _id, accountId }, { $inc: { earlyRefunds: 1 } }, { session });
-      },
-      /** The network began anew: only the times of stamps count for these products' links. */
-      async forgetLedgers(productIds: readonly string[]): Promise<void> {
-        await links.collection.updateMany(
-          { productId: { $in: [...productIds] } },
-          { $set: { 'history.$[marked].from.ledger': null } },
-          { arrayFilters: [{ 'marked.from': { $ne: null } }] },
-        );
-      },
       async bySlug(slug: string): Promise<PaymentLinkDoc | null> {
         const named = await names.bySlug(slug);
-        return named && byId.one(named.accountId, named.payableId);
+        return named && store.byId.one(named.accountId, named.payableId);
       },
-      ofAccounts: byId.ofAccounts,
+      ofAccounts: store.byId.ofAccounts,
+      ...ledgerSideOf(store),
     },
   };
 }
+
+interface Store {
+  links: mongoose.Model<PaymentLinkDoc>;
+  collection: mongoose.mongo.Collection<PaymentLinkDoc>;
+  countSegments: ReturnType<typeof createCountSegments>;
+  names: ReturnType<typeof createPayableNames>;
+  byId: ReturnType<typeof createById<PaymentLinkDoc>>;
+  page: ReturnType<typeof createPages<PaymentLinkDoc>>;
+}
+
+const listOf = (accountId: string) => `paymentLinks:${accountId}`;
+
+const listsOf = ({ links, countSegments, byId, page }: Store, accountId: string) => ({
+  byId: (id: string, session?: Session) => byId.one(accountId, id, session),
+  list({ productId, active, search }: PaymentLinkFilter, request: PageRequest) {
+    const filter = {
+      accountId,
+      ...(productId === undefined ? {} : { productId }),
+      ...(active === undefined ? {} : { active }),
+    };
+    if (!search)
+      return countSegments.page<PaymentLinkDoc>(listOf(accountId), links, filter, { ...request, direction: -1 });
+    // The filter in each branch, so that each has its index.
+    const found = branchesOf(search).map((each) => ({ $and: [filter, each] }));
+    return page({ $or: found }, { ...request, sort: { _id: -1 } });
+  },
+});
+
+/** The ways in which a search finds a link, any of which is enough. */
+const branchesOf = ({ text, productIds }: NonNullable<PaymentLinkFilter['search']>) => {
+  const words = queryWords(text);
+  return [
+    { suffixes: startingWith(text) },
+    ...(words.length > 1 ? [{ $and: words.map((word) => ({ suffixes: beginning(word) })) }] : []),
+    ...(words.length === 1 && text.startsWith('link_') ? [{ _id: startingWith(text) }] : []),
+    ...(productIds.length > 0 ? [{ productId: { $in: [...productIds] } }] : []),
+  ];
+};
+
+const makingOf = (store: Store, accountId: string) => ({
+  /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and draw new ones. */
+  async insert(batch: readonly PaymentLinkDoc[], session: Session): Promise<boolean> {
+    const docs = batch.map((link) => ({ ...link, accountId, suffixes: suffixesOf(link) }));
+    try {
+      await orAlreadyMade(store.collection.insertMany(docs, { session }));
+      await store.names.take(docs, session);
+      const ids = batch.map(({ _id }) => _id);
+      await store.countSegments.touch(listOf(accountId), ids, ids.length, session);
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  },
+  removeUnpaid: async (id: string, session: Session): Promise<boolean> =>
+    (await removeUnpaid(store, accountId, [id], session)) === 1,
+  /** Some of the unpaid ones of a deleted product. @returns whether none is left */
+  removeOfProduct: (productId: string, session: Session): Promise<boolean> =>
+    removeSome(store.collection, { accountId, productId, receivedCount: 0 }, session, (ids) =>
+      removeUnpaid(store, accountId, ids, session),
+    ),
+});
+
+/** Removes those of these that have no payments. @returns how many they were */
+async function removeUnpaid(
+  { collection, countSegments, names }: Store,
+  accountId: string,
+  ids: readonly string[],
+  session: Session,
+): Promise<number> {
+  const unpaid = { _id: { $in: [...ids] }, accountId, receivedCount: 0 };
+  const found = await collection.find(unpaid, { session, projection: { memo: 1, slug: 1 } }).toArray();
+  if (found.length === 0) return 0;
+  await collection.deleteMany(unpaid, { session });
+  await names.release(accountId, found, session);
+  await countSegments.touch(listOf(accountId), ids, 0, session);
+  return found.length;
+}
+
+const changesOf = ({ collection, countSegments }: Store, accountId: string) => ({
+  /** Null when the link is `active` already or not there. */
+  async setActive(id: string, active: boolean, from: LedgerStamp, session: Session): Promise<PaymentLinkDoc | null> {
+    const changed = await collection.findOneAndUpdate(
+      { _id: id, accountId, active: !active },
+      { $set: { active }, $push: { history: { from, terms: { active } } } },
+      { returnDocument: 'after', projection: { suffixes: 0 }, session },
+    );
+    if (changed) await countSegments.touch(listOf(accountId), [id], 0, session);
+    return changed;
+  },
+  /** @param link whose memo and slug never change */
+  async rename(
+    { _id, memo, slug }: Pick<PaymentLinkDoc, '_id' | 'memo' | 'slug'>,
+    name: string | null,
+    session: Session,
+  ): Promise<void> {
+    const renamed = { name, suffixes: suffixesOf({ name, memo, slug }) };
+    await collection.updateOne({ _id, accountId }, { $set: renamed }, { session });
+  },
+});
+
+const ledgerSideOf = ({ collection }: Store) => ({
+  /** Adds to the counts of links, in the transaction that stores their payments. It also conflicts with their deletion. */
+  async count(changes: readonly LinkCountChange[], session: Session): Promise<void> {
+    if (changes.length === 0) return;
+    await collection.bulkWrite(
+      changes.map(({ id, accountId, payments, received }) => ({
+        updateOne: {
+          filter: { _id: id, accountId },
+          update: { $inc: { paymentCount: payments, receivedCount: received } },
+        },
+      })),
+      { session, ordered: false },
+    );
+  },
+  /** In the transaction that found no payment for the refund: it conflicts with every one that gives the link a payment. */
+  async countEarlyRefund(
+    { _id, accountId }: Pick<PaymentLinkDoc, '_id' | 'accountId'>,
+    session: Session,
+  ): Promise<void> {
+    await collection.updateOne({ _id, accountId }, { $inc: { earlyRefunds: 1 } }, { session });
+  },
+  /** The network began anew: only the times of stamps count for these products' links. */
+  async forgetLedgers(productIds: readonly string[]): Promise<void> {
+    await collection.updateMany(
+      { productId: { $in: [...productIds] } },
+      { $set: { 'history.$[marked].from.ledger': null } },
+      { arrayFilters: [{ 'marked.from': { $ne: null } }] },
+    );
+  },
+});

@@ -2,7 +2,7 @@
 import mongoose from 'mongoose';
 import { type LedgerClose, type LedgerStamp, sideOfBegin } from '../domain/terms.js';
 import { makeIndexes, removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
-import type { ProductDoc, ProductVersion } from './products.js';
+import type { ProductDoc, ProductVersion } from './product-document.js';
 import { stampSchema } from './wallets.js';
 
 /** A version that was moved here from its product's document. */

@@ -5,12 +5,8 @@ import { systemClock } from '../../src/clock.js';
 import { createMemo } from '../../src/domain/memo.js';
 import { type LedgerStamp, mayBeInForce } from '../../src/domain/terms.js';
 import type { Credit } from '../../src/ledger/records.js';
-import {
-  createProductStore,
-  type ProductDoc,
-  type ProductVersion,
-  type StoredTerms,
-} from '../../src/stores/products.js';
+import type { ProductDoc, ProductVersion, StoredTerms } from '../../src/stores/product-document.js';
+import { createProductStore } from '../../src/stores/products.js';
 import { SHOP } from '../helpers/horizon-records.js';
 import { startTestService } from '../helpers/service.js';
 import { credit, newId, openStores, walletDoc } from '../helpers/stores.js';

@@ -8,7 +8,7 @@ import { cursorAfter } from '../../src/ledger/toid.js';
 import { CursorConflict } from '../../src/payments/recorder.js';
 import type { CursorDoc } from '../../src/stores/cursors.js';
 import type { PaymentLinkDoc } from '../../src/stores/payment-links.js';
-import type { ProductDoc } from '../../src/stores/products.js';
+import type { ProductDoc } from '../../src/stores/product-document.js';
 import type { WalletDoc } from '../../src/stores/wallets.js';
 import { PAYER, SHOP } from '../helpers/horizon-records.js';
 import { credit, newId, openStores, walletDoc } from '../helpers/stores.js';

@@ -1,0 +1,157 @@
+/** The document of a checkout, and its indexes. */
+import mongoose from 'mongoose';
+import type { CheckoutStatus } from '../../contracts/checkouts.js';
+import type { Language } from '../../contracts/languages.js';
+import type { LedgerStamp } from '../domain/terms.js';
+import { PART_OPTIONS, SCHEMA_OPTIONS } from './database.js';
+import { stampSchema } from './wallets.js';
+
+export interface CheckoutDoc {
+  _id: string;
+  accountId: string;
+  productId: string | null;
+  walletId: string;
+  slug: string;
+  /** In canonical form: what `normalizeMemo` makes of what a payer types. */
+  memo: string;
+  reference: string | null;
+  /** JSON text of an object: its keys may have dots. */
+  metadata: string;
+  /** Of the payer, who gets a receipt. Missing where there is none. */
+  customerEmail?: string;
+  /** Of the receipt. Missing means English. */
+  language?: Language;
+  name: string;
+  description: string | null;
+  assetCode: string;
+  assetIssuer: string | null;
+  /** Canonical decimal text; null where it is priced in a currency. */
+  amount: string | null;
+  /** The price's; missing where it is priced in its asset. */
+  currency?: string;
+  /** Canonical decimal text, in the currency. Missing as `currency`. */
+  price?: string;
+  quantity: number | null;
+  successUrl: string | null;
+  cancelUrl: string | null;
+  status: CheckoutStatus;
+  /** What counts of the payments, in stroops, or in 10^7 units of the currency each: decimal text, for the sum may exceed what one payment can hold. */
+  received: string;
+  /** In a currency: stroops that counted, and those beyond what was asked for. Missing for none, or without a currency. */
+  paidIn?: string;
+  excess?: string;
+  /** What was sent back, as `Returned` tells; stroops in decimal text. Missing means none. */
+  returned?: {
+    ledger: number;
+    closedAt: Date;
+    operationId: string;
+    stroops: string;
+    counted?: string;
+    countsOn?: boolean;
+  }[];
+  /** All payments, whatever their status. */
+  paymentCount: number;
+  expiresAt: Date;
+  /** When to look next whether an OPEN checkout has expired. */
+  expiryCheckAt: Date;
+  cancelledFrom: LedgerStamp | null;
+  /** Missing means null. */
+  acceptedFrom?: LedgerStamp | null;
+  /** Of one that was accepted with very many payments: those up to this id are COMPLETED, the others are yet to be. Missing when all are. */
+  completedUpTo?: string;
+  /** True for one that became PAID with very many payments: some parts still say that a decision is due. Missing otherwise. */
+  partsLeft?: true;
+  paidAt: Date | null;
+  closedAt: Date | null;
+  createdAt: Date;
+  /** When the newest gap that its wallet had then was found; null for none. Missing in documents of before there was this. */
+  gapBefore?: Date | null;
+  /** What a search finds it by, besides its id. */
+  words?: string[];
+  /** The user who made it at the dashboard. Missing for one that an API key made. */
+  soldBy?: string;
+  /** Refunds that were read before a payment that they give back. Missing means 0. */
+  earlyRefunds?: number;
+}
+
+const nullable = { type: String, default: null };
+const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
+  {
+    _id: String,
+    accountId: String,
+    productId: nullable,
+    walletId: String,
+    slug: String,
+    memo: String,
+    reference: nullable,
+    metadata: String,
+    customerEmail: String,
+    language: String,
+    name: String,
+    description: nullable,
+    assetCode: String,
+    assetIssuer: nullable,
+    amount: nullable,
+    currency: String,
+    price: String,
+    quantity: { type: Number, default: null },
+    successUrl: nullable,
+    cancelUrl: nullable,
+    status: String,
+    received: String,
+    paidIn: String,
+    excess: String,
+    returned: {
+      type: [
+        new mongoose.Schema(
+          {
+            ...{ ledger: Number, closedAt: Date, operationId: String, stroops: String, counted: String },
+            countsOn: { type: Boolean, required: false },
+          },
+          PART_OPTIONS,
+        ),
+      ],
+      default: undefined,
+    },
+    paymentCount: Number,
+    expiresAt: Date,
+    expiryCheckAt: Date,
+    cancelledFrom: { type: stampSchema, default: null },
+    acceptedFrom: { type: stampSchema, default: null },
+    completedUpTo: String,
+    partsLeft: Boolean,
+    paidAt: { type: Date, default: null },
+    closedAt: { type: Date, default: null },
+    createdAt: Date,
+    gapBefore: Date,
+    words: { type: [String], default: undefined },
+    soldBy: String,
+    earlyRefunds: Number,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'checkouts' },
+);
+checkoutSchema.index({ accountId: 1, _id: -1 });
+checkoutSchema.index({ accountId: 1, status: 1, _id: -1 });
+checkoutSchema.index({ accountId: 1, productId: 1, _id: -1 });
+checkoutSchema.index({ accountId: 1, walletId: 1, status: 1, _id: -1 });
+checkoutSchema.index(
+  { accountId: 1, reference: 1, _id: -1 },
+  { partialFilterExpression: { reference: { $gt: '' } }, name: 'reference' },
+);
+checkoutSchema.index({ accountId: 1, words: 1, status: 1, _id: -1 });
+checkoutSchema.index(
+  { accountId: 1, soldBy: 1, status: 1, _id: -1 },
+  { partialFilterExpression: { soldBy: { $gt: '' } }, name: 'sellers' },
+);
+// Only what is OPEN can expire: the index holds nothing else.
+checkoutSchema.index({ expiryCheckAt: 1 }, { partialFilterExpression: { status: 'OPEN' }, name: 'expiry' });
+
+// Hardly ever has an accepted checkout payments left to complete.
+checkoutSchema.index(
+  { completedUpTo: 1 },
+  { partialFilterExpression: { completedUpTo: { $exists: true } }, name: 'completion' },
+);
+checkoutSchema.index({ partsLeft: 1 }, { partialFilterExpression: { partsLeft: true }, name: 'partsLeft' });
+
+export const checkoutModel = (connection: mongoose.Connection): mongoose.Model<CheckoutDoc> =>
+  connection.model<CheckoutDoc>('Checkout', checkoutSchema);
