@@ -22,140 +22,152 @@ export interface CountedPayments {
 
 export type PaidCheckout = Pick<CheckoutDoc, '_id' | 'accountId' | 'assetCode' | 'assetIssuer' | 'currency'>;
 
-export function createCheckoutPayments(collection: mongoose.mongo.Collection<PaymentDoc>) {
-  /** What these parts of all payments of a checkout in its asset come to, in 10^-7 each. */
-  async function sumsOf<Name extends string>(
+type Payments = mongoose.mongo.Collection<PaymentDoc>;
+
+export const createCheckoutPayments = (collection: Payments) => ({
+  ...sumsOfCheckouts(collection),
+  ...paymentsOfCheckouts(collection),
+  ...decisionsLeft(collection),
+});
+
+/** What these parts of all payments of a checkout in its asset come to, in 10^-7 each. */
+async function sumsOf<Name extends string>(
+  collection: Payments,
+  { _id: checkoutId, accountId, assetCode, assetIssuer }: PaidCheckout,
+  parts: Record<Name, object>,
+  session?: Session,
+): Promise<Record<Name, bigint>> {
+  const names = Object.keys(parts) as Name[];
+  const sums = names.map((name) => [name, { $sum: { $multiply: [parts[name], STROOPS_PER_UNIT] } }]);
+  const [total] = await collection
+    .aggregate<Record<Name, mongoose.mongo.Decimal128>>(
+      [
+        { $match: { checkoutId, accountId, assetCode, assetIssuer } },
+        { $group: { _id: null, ...Object.fromEntries(sums) } },
+      ],
+      session ? { session } : {},
+    )
+    .toArray();
+  // Decimal128 holds 34 digits exactly; a trailing `.0…` is none of the number.
+  const whole = (name: Name) => BigInt((total?.[name].toString() ?? '0').replace(/\.0*$/, ''));
+  return Object.fromEntries(names.map((name) => [name, whole(name)])) as Record<Name, bigint>;
+}
+
+const sumsOfCheckouts = (collection: Payments) => ({
+  /** What was not sent back of all of them in its asset, and what that counts for: the same part of each value, rounded down. */
+  sum(checkout: PaidCheckout, session: Session): Promise<Sum> {
+    const { currency } = checkout;
+    const stroops = { $max: [LEFT, 0] };
+    const isCounted = { $eq: ['$value.currency', currency] };
+    const value = { $toDecimal: { $cond: [isCounted, '$value.amount', '0'] } };
+    const part = { $divide: [{ $multiply: [value, stroops] }, { $toDecimal: '$amount' }] };
+    const counts = currency ? { $trunc: [part, minorDigits(currency)] } : stroops;
+    return sumsOf(collection, checkout, { stroops, counts }, session);
+  },
+
+  /** Stroops that were sent back of all of them in its asset. */
+  refunded: async (checkout: PaidCheckout): Promise<bigint> =>
+    (await sumsOf(collection, checkout, { stroops: REFUNDED })).stroops,
+});
+
+const paymentsOfCheckouts = (collection: Payments) => ({
+  /** Oldest first; of more than 1,000 the largest in its asset, so that small change hides nothing. */
+  async of(
     { _id: checkoutId, accountId, assetCode, assetIssuer }: PaidCheckout,
-    parts: Record<Name, object>,
-    session?: Session,
-  ): Promise<Record<Name, bigint>> {
-    const names = Object.keys(parts) as Name[];
-    const sums = names.map((name) => [name, { $sum: { $multiply: [parts[name], STROOPS_PER_UNIT] } }]);
-    const [total] = await collection
-      .aggregate<Record<Name, mongoose.mongo.Decimal128>>(
-        [
-          { $match: { checkoutId, accountId, assetCode, assetIssuer } },
-          { $group: { _id: null, ...Object.fromEntries(sums) } },
-        ],
-        session ? { session } : {},
+    session: Session,
+  ): Promise<PaymentDoc[]> {
+    const newest = await collection
+      .find({ checkoutId, accountId }, { session, sort: { createdAt: -1, _id: -1 }, limit: AT_ONCE + 1 })
+      .toArray();
+    if (newest.length <= AT_ONCE) return newest.reverse();
+    const isAsset = { $and: [{ $eq: ['$assetCode', assetCode] }, { $eq: ['$assetIssuer', assetIssuer] }] };
+    const order = [
+      { $match: { checkoutId, accountId } },
+      { $project: { isAsset, size: { $toDecimal: '$amount' } } },
+      { $sort: { isAsset: -1, size: -1, _id: 1 } },
+      { $limit: AT_ONCE },
+      { $project: { _id: 1 } },
+    ];
+    const largest = await collection.aggregate<{ _id: string }>(order, { session }).toArray();
+    return collection
+      .find({ _id: { $in: largest.map(({ _id }) => _id) }, accountId }, { session, sort: { createdAt: 1, _id: 1 } })
+      .toArray();
+  },
+
+  /** How many count for it, and the largest of them, newest first. */
+  async counted(
+    { _id: checkoutId, accountId }: Pick<CheckoutDoc, '_id' | 'accountId'>,
+    most: number,
+  ): Promise<CountedPayments> {
+    const largest = { n: most, sortBy: { size: -1, _id: 1 }, output: '$_id' };
+    const [found] = await collection
+      .aggregate<{ count: number; ids: string[] }>([
+        { $match: { checkoutId, accountId, status: { $in: ['UNDERPAID', 'COMPLETED'] } } },
+        { $project: { size: { $toDecimal: '$amount' } } },
+        { $group: { _id: null, count: { $sum: 1 }, ids: { $topN: largest } } },
+      ])
+      .toArray();
+    const { count, ids } = found ?? { count: 0, ids: [] };
+    const order = { createdAt: -1, _id: -1 } as const;
+    return { count, largest: await collection.find({ accountId, _id: { $in: ids } }, { sort: order }).toArray() };
+  },
+
+  /** Those that count for these checkouts, of the ledgers that closed at `since` or later. */
+  countedSince: (
+    checkouts: readonly Pick<CheckoutDoc, '_id' | 'accountId'>[],
+    since: Date,
+    session: Session,
+  ): Promise<PaymentDoc[]> =>
+    collection
+      .find(
+        {
+          accountId: { $in: accountsOf(checkouts) },
+          checkoutId: { $in: checkouts.map(({ _id }) => _id) },
+          status: { $in: ['UNDERPAID', 'COMPLETED'] },
+          ledgerClosedAt: { $gte: since },
+        },
+        { session },
+      )
+      .toArray(),
+});
+
+/** What is still to be done about the payments of a checkout that was accepted, or became PAID. */
+const decisionsLeft = (collection: Payments) => ({
+  /** Ids of parts that a decision is said to be due about. */
+  async undecidedParts(
+    { _id: checkoutId, accountId }: Pick<CheckoutDoc, '_id' | 'accountId'>,
+    limit: number,
+    session: Session,
+  ): Promise<string[]> {
+    const found = await collection
+      .find(
+        { checkoutId, accountId, status: 'UNDERPAID', needsDecision: true },
+        { session, projection: { _id: 1 }, sort: { createdAt: 1, _id: 1 }, limit },
       )
       .toArray();
-    // Decimal128 holds 34 digits exactly; a trailing `.0…` is none of the number.
-    const whole = (name: Name) => BigInt((total?.[name].toString() ?? '0').replace(/\.0*$/, ''));
-    return Object.fromEntries(names.map((name) => [name, whole(name)])) as Record<Name, bigint>;
-  }
+    return found.map(({ _id }) => _id);
+  },
 
-  return {
-    /** Oldest first; of more than 1,000 the largest in its asset, so that small change hides nothing. */
-    async of(
-      { _id: checkoutId, accountId, assetCode, assetIssuer }: PaidCheckout,
-      session: Session,
-    ): Promise<PaymentDoc[]> {
-      const newest = await collection
-        .find({ checkoutId, accountId }, { session, sort: { createdAt: -1, _id: -1 }, limit: AT_ONCE + 1 })
-        .toArray();
-      if (newest.length <= AT_ONCE) return newest.reverse();
-      const isAsset = { $and: [{ $eq: ['$assetCode', assetCode] }, { $eq: ['$assetIssuer', assetIssuer] }] };
-      const order = [
-        { $match: { checkoutId, accountId } },
-        { $project: { isAsset, size: { $toDecimal: '$amount' } } },
-        { $sort: { isAsset: -1, size: -1, _id: 1 } },
-        { $limit: AT_ONCE },
-        { $project: { _id: 1 } },
-      ];
-      const largest = await collection.aggregate<{ _id: string }>(order, { session }).toArray();
-      return collection
-        .find({ _id: { $in: largest.map(({ _id }) => _id) }, accountId }, { session, sort: { createdAt: 1, _id: 1 } })
-        .toArray();
-    },
-
-    /** What was not sent back of all of them in its asset, and what that counts for: the same part of each value, rounded down. */
-    sum(checkout: PaidCheckout, session: Session): Promise<Sum> {
-      const { currency } = checkout;
-      const stroops = { $max: [LEFT, 0] };
-      const isCounted = { $eq: ['$value.currency', currency] };
-      const value = { $toDecimal: { $cond: [isCounted, '$value.amount', '0'] } };
-      const part = { $divide: [{ $multiply: [value, stroops] }, { $toDecimal: '$amount' }] };
-      const counts = currency ? { $trunc: [part, minorDigits(currency)] } : stroops;
-      return sumsOf(checkout, { stroops, counts }, session);
-    },
-
-    /** Stroops that were sent back of all of them in its asset. */
-    refunded: async (checkout: PaidCheckout): Promise<bigint> =>
-      (await sumsOf(checkout, { stroops: REFUNDED })).stroops,
-
-    /** How many count for it, and the largest of them, newest first. */
-    async counted(
-      { _id: checkoutId, accountId }: Pick<CheckoutDoc, '_id' | 'accountId'>,
-      most: number,
-    ): Promise<CountedPayments> {
-      const largest = { n: most, sortBy: { size: -1, _id: 1 }, output: '$_id' };
-      const [found] = await collection
-        .aggregate<{ count: number; ids: string[] }>([
-          { $match: { checkoutId, accountId, status: { $in: ['UNDERPAID', 'COMPLETED'] } } },
-          { $project: { size: { $toDecimal: '$amount' } } },
-          { $group: { _id: null, count: { $sum: 1 }, ids: { $topN: largest } } },
-        ])
-        .toArray();
-      const { count, ids } = found ?? { count: 0, ids: [] };
-      const order = { createdAt: -1, _id: -1 } as const;
-      return { count, largest: await collection.find({ accountId, _id: { $in: ids } }, { sort: order }).toArray() };
-    },
-
-    /** Those that count for these checkouts, of the ledgers that closed at `since` or later. */
-    countedSince: (
-      checkouts: readonly Pick<CheckoutDoc, '_id' | 'accountId'>[],
-      since: Date,
-      session: Session,
-    ): Promise<PaymentDoc[]> =>
-      collection
-        .find(
-          {
-            accountId: { $in: accountsOf(checkouts) },
-            checkoutId: { $in: checkouts.map(({ _id }) => _id) },
-            status: { $in: ['UNDERPAID', 'COMPLETED'] },
-            ledgerClosedAt: { $gte: since },
-          },
-          { session },
-        )
-        .toArray(),
-
-    /** Ids of parts that a decision is said to be due about. */
-    async undecidedParts(
-      { _id: checkoutId, accountId }: Pick<CheckoutDoc, '_id' | 'accountId'>,
-      limit: number,
-      session: Session,
-    ): Promise<string[]> {
-      const found = await collection
-        .find(
-          { checkoutId, accountId, status: 'UNDERPAID', needsDecision: true },
-          { session, projection: { _id: 1 }, sort: { createdAt: 1, _id: 1 }, limit },
-        )
-        .toArray();
-      return found.map(({ _id }) => _id);
-    },
-
-    /** What came for an accepted checkout before that, was not sent back and is not COMPLETED yet, oldest first.
-     *  @param after the id of the payment to go on behind; empty for the first ones */
-    left(
-      { _id: checkoutId, accountId, assetCode, assetIssuer }: CheckoutDoc,
-      after: string,
-      limit: number,
-      session: Session,
-    ): Promise<PaymentDoc[]> {
-      return collection
-        .find(
-          {
-            ...{ checkoutId, accountId, assetCode, assetIssuer },
-            status: { $in: ['UNDERPAID', 'REJECTED'] },
-            // No comparison of times: those of payments are by other clocks than that of the acceptance.
-            afterAcceptance: { $exists: false },
-            $expr: { $gt: [LEFT, 0] },
-            ...(after === '' ? {} : { createdAt: { $gte: createdAtOf(after) }, _id: { $gt: after } }),
-          },
-          { session, sort: { createdAt: 1, _id: 1 }, limit },
-        )
-        .toArray();
-    },
-  };
-}
+  /** What came for an accepted checkout before that, was not sent back and is not COMPLETED yet, oldest first.
+   *  @param after the id of the payment to go on behind; empty for the first ones */
+  left(
+    { _id: checkoutId, accountId, assetCode, assetIssuer }: CheckoutDoc,
+    after: string,
+    limit: number,
+    session: Session,
+  ): Promise<PaymentDoc[]> {
+    return collection
+      .find(
+        {
+          ...{ checkoutId, accountId, assetCode, assetIssuer },
+          status: { $in: ['UNDERPAID', 'REJECTED'] },
+          // No comparison of times: those of payments are by other clocks than that of the acceptance.
+          afterAcceptance: { $exists: false },
+          $expr: { $gt: [LEFT, 0] },
+          ...(after === '' ? {} : { createdAt: { $gte: createdAtOf(after) }, _id: { $gt: after } }),
+        },
+        { session, sort: { createdAt: 1, _id: 1 }, limit },
+      )
+      .toArray();
+  },
+});

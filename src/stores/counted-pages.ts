@@ -1,0 +1,224 @@
+/** Pages of long lists with exact totals. The count of a segment stands for as long as the segment's version does: a total is a sum of counts that
+ *  are remembered, but for the few segments that changed, and a deep page is found by walking the sums and skipping within one segment. */
+import type { Model, mongo, QueryFilter } from 'mongoose';
+import { type CountSegmentDoc, FIRST, LEAST_ROOM, ofList } from './count-segment-document.js';
+import { type IdRange, itemsAt, type Page, toMeta, withinIds } from './paging.js';
+
+/** Shorter lists are simply counted. */
+const SHORT_LIST = 5000;
+/** Filters whose counts are remembered, of all lists together. */
+const MAX_FILTERS = 300;
+const COUNTED_AT_ONCE = 8;
+/** What was not acknowledged may be undone, and the version that it brought given to another change. */
+const FOR_REMEMBERING = { readConcern: { level: 'majority' } } as const;
+const UNKNOWN = -1;
+
+export interface LongListRequest {
+  page: number;
+  pageSize: number;
+  /** 1: oldest first. */
+  direction: 1 | -1;
+  ids?: IdRange;
+  /** The index to use, where MongoDB may take another one that is worse. */
+  hint?: Readonly<Record<string, 1 | -1>>;
+}
+
+/** `after < id <= upTo`. */
+interface CountSegment {
+  after: string;
+  upTo: string | null;
+  version: number;
+}
+
+interface RememberedCount {
+  version: number;
+  upTo: string | null;
+  count: number | Promise<number>;
+}
+
+/** Of one filter, by the start of the segment. */
+type RememberedCounts = Map<string, RememberedCount>;
+
+/** The counts of each filter of each list, least recently used first. */
+class Memory {
+  readonly #counts = new Map<string, RememberedCounts>();
+
+  of(key: string): RememberedCounts | undefined {
+    const counts = this.#counts.get(key);
+    if (counts) {
+      this.#counts.delete(key);
+      this.#counts.set(key, counts);
+    }
+    return counts;
+  }
+
+  begin(key: string): RememberedCounts {
+    const counts: RememberedCounts = new Map();
+    this.#counts.set(key, counts);
+    if (this.#counts.size > MAX_FILTERS) this.#counts.delete(keyToForget(this.#counts.keys()));
+    return counts;
+  }
+}
+
+/** Reads pages of documents in the order of their ids. */
+export function createCountedPages(segments: mongo.Collection<CountSegmentDoc>) {
+  const memory = new Memory();
+
+  /** @param filter looks at nothing that changes without a touch, and not at the id */
+  return async <Doc extends { _id: string }>(
+    list: string,
+    model: Model<Doc>,
+    filter: QueryFilter<Doc>,
+    request: LongListRequest,
+  ): Promise<Page<Doc>> => {
+    const { page, pageSize, direction, ids = {} } = request;
+    const offset = (page - 1) * pageSize;
+    const answer = (items: Doc[], total: number): Page<Doc> => ({ items, meta: toMeta({ page, pageSize }, total) });
+    const { itemsIn, countIn } = createQueries(model, filter, request);
+    const key = `${list} ${JSON.stringify(filter)}`;
+    let known = memory.of(key);
+    if (!known) {
+      const [items, total] = await Promise.all([
+        offset <= SHORT_LIST ? itemsIn({}, offset) : [],
+        countIn({}, { limit: SHORT_LIST + 1 }),
+      ]);
+      if (total <= SHORT_LIST) return answer(items, total);
+      known = memory.of(key) ?? memory.begin(key);
+    }
+    const shallow = offset <= LEAST_ROOM ? itemsIn({}, offset) : null;
+    // It is awaited last: should it fail before, the process must not end for that.
+    shallow?.catch(() => undefined);
+    const counts = known;
+    const { total, start } = await addUp(await segmentsOf(segments, list, direction, ids), offset, (segment) =>
+      // Anybody may ask for any range: of the segments at its ends nothing is remembered.
+      segment.version === UNKNOWN || !isWithin(segment, ids)
+        ? countIn(segment)
+        : countOnce(counts, segment, () => countIn(segment, FOR_REMEMBERING)),
+    );
+    if (shallow) return answer(await shallow, total);
+    if (!start) return answer([], total);
+    const { after, upTo } = start.segment;
+    return answer(await itemsIn(direction === 1 ? { after } : { upTo }, start.skip), total);
+  };
+}
+
+/** Those that hold ids of this range, in the list's direction. */
+async function segmentsOf(
+  segments: mongo.Collection<CountSegmentDoc>,
+  list: string,
+  direction: 1 | -1,
+  ids: IdRange,
+): Promise<CountSegment[]> {
+  // As one document, which takes the driver a sixth of what as many documents do.
+  const [found] = await segments
+    .aggregate<{ after: string[]; version: number[] }>(
+      [
+        { $match: ofList(list) },
+        { $sort: { after: 1 } },
+        { $group: { _id: null, after: { $push: '$after' }, version: { $push: '$version' } } },
+      ],
+      FOR_REMEMBERING,
+    )
+    .toArray();
+  // Of a list that nobody ever touched nothing may be remembered.
+  if (!found) return [{ after: FIRST, version: UNKNOWN, upTo: null }];
+  const ascending = found.after
+    .map((after, index) => ({ after, version: found.version[index]!, upTo: found.after[index + 1] ?? null }))
+    .filter(
+      ({ after, upTo }) =>
+        (ids.from === undefined || upTo === null || upTo >= ids.from) && (ids.to === undefined || after < ids.to),
+    );
+  return direction === 1 ? ascending : ascending.reverse();
+}
+
+/** The longest unused one of the list that has the most: nobody's filters push out those of others. */
+function keyToForget(keys: Iterable<string>): string {
+  const byList = new Map<string, string[]>();
+  let most: string[] = [];
+  for (const key of keys) {
+    const list = key.slice(0, key.indexOf(' '));
+    const same = byList.get(list) ?? [];
+    same.push(key);
+    byList.set(list, same);
+    if (same.length > most.length) most = same;
+  }
+  return most[0]!;
+}
+
+const isWithin = ({ after, upTo }: CountSegment, { from, to }: IdRange) =>
+  (from === undefined || after >= from) && (to === undefined || (upTo ?? '~') < to);
+
+/** The documents of a list, and how many there are, between further bounds. */
+function createQueries<Doc extends { _id: string }>(
+  model: Model<Doc>,
+  filter: QueryFilter<Doc>,
+  { pageSize, direction, ids = {}, hint }: LongListRequest,
+) {
+  const indexed = hint ? { hint } : {};
+  function within({ after, upTo }: Partial<CountSegment>): QueryFilter<Doc> {
+    const id = { ...withinIds(ids)._id, ...(after ? { $gt: after } : {}), ...(upTo ? { $lte: upTo } : {}) };
+    return Object.keys(id).length === 0 ? filter : { ...filter, _id: id };
+  }
+  return {
+    countIn: (bounds: Partial<CountSegment>, options: object = {}): Promise<number> =>
+      model.countDocuments(within(bounds), { ...indexed, ...options }).exec(),
+    itemsIn(bounds: Partial<CountSegment>, skip: number): Promise<Doc[]> {
+      const read = (fields: { _id: 1 } | null) =>
+        model
+          .find(within(bounds), fields, indexed)
+          .sort({ _id: direction })
+          .skip(skip)
+          .limit(pageSize)
+          .lean<Doc[]>()
+          .exec();
+      const byIds = (found: string[]) =>
+        model
+          .find({ ...filter, _id: { $in: found } })
+          .sort({ _id: direction })
+          .lean<Doc[]>()
+          .exec();
+      return itemsAt<Doc>(skip, { documents: () => read(null), ids: () => read({ _id: 1 }), byIds });
+    },
+  };
+}
+
+/** @returns the sum, and in which segment the item behind `offset` others is */
+async function addUp(
+  segments: readonly CountSegment[],
+  offset: number,
+  count: (segment: CountSegment) => number | Promise<number>,
+): Promise<{ total: number; start: { segment: CountSegment; skip: number } | null }> {
+  let total = 0;
+  let start: { segment: CountSegment; skip: number } | null = null;
+  for (let from = 0; from < segments.length; from += COUNTED_AT_ONCE) {
+    const some = segments.slice(from, from + COUNTED_AT_ONCE);
+    const counted = some.map(count);
+    // Of a thousand segments most are known, and need no wait.
+    const isKnown = counted.every((found) => typeof found === 'number');
+    for (const [index, found] of (isKnown ? counted : await Promise.all(counted)).entries()) {
+      if (!start && offset < total + found) start = { segment: some[index]!, skip: offset - total };
+      total += found;
+    }
+  }
+  return { total, start };
+}
+
+/** Counts a segment unless its count is known, or is being counted. */
+function countOnce(
+  counts: RememberedCounts,
+  { after, upTo, version }: CountSegment,
+  count: () => Promise<number>,
+): number | Promise<number> {
+  const known = counts.get(after);
+  if (known?.version === version && known.upTo === upTo) return known.count;
+  const counting = count();
+  const fresh: RememberedCount = { version, upTo, count: counting };
+  counts.set(after, fresh);
+  counting.then(
+    (found) => {
+      fresh.count = found;
+    },
+    () => counts.get(after) === fresh && counts.delete(after),
+  );
+  return counting;
+}
