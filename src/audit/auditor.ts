@@ -71,52 +71,13 @@ const sumOf = (ends: readonly PromiseSettledResult<number>[]): number =>
   }, 0);
 
 export function createAuditor(deps: AuditorDeps) {
-  const { ledgers, audits, wallets, leases, takeTurn, intervalMs, newId, holder, clock, monotonic, log } = deps;
-
-  const paceOf = (network: Network): AuditPace => deps.pace ?? (ledgers.get(network)!.isFree ? FREE_PACE : PACE);
-
-  /** The same for a wallet each time: what is made at once is not audited at once. */
-  const phaseOf = (walletId: string): number =>
-    (createHash('sha256').update(walletId).digest().readUInt32BE() / 2 ** 32) * intervalMs;
-
-  /** Plans the audits of wallets that have no plan, and starts one that is due. */
-  async function plan(network: Network): Promise<void> {
-    if (intervalMs === 0) return;
-    for (const { _id } of await wallets.withoutAuditPlan(network, PLANNED_AT_ONCE))
-      await wallets.planAudit(_id, new Date(clock.nowMs() + phaseOf(_id)));
-    const due = await wallets.dueForAudit(network, clock.now());
-    if (!due) return;
-    const { _id: walletId, accountId } = due;
-    // Before the next one is planned: twice is refused, never is not noticed.
-    await audits.start({ _id: newId('aud'), accountId, walletId, network, createdAt: clock.now() });
-    await wallets.planAudit(walletId, new Date(clock.nowMs() + intervalMs));
-  }
-
-  /** @returns what an audit's turn asks of the network */
-  function ledgersOf(network: Network, ended: AbortSignal): (audit: AuditDoc) => AuditLedger {
-    const ledger = ledgers.get(network)!;
-    const { lookMs, tipsForMs, recheckMs } = paceOf(network);
-    let known: { tips: readonly ServerTip[]; untilMs: number } = { tips: [], untilMs: 0 };
-    const ledgerOf = (asker: Asker): AuditLedger => ({
-      async tips(isFresh) {
-        const nowMs = monotonic.nowMs();
-        if (isFresh || known.untilMs <= nowMs) {
-          known = { tips: await ledger.session(asker, ended).tips(), untilMs: nowMs + tipsForMs };
-        }
-        return known.tips;
-      },
-      on: (server) => ledger.session(asker, ended).on(server),
-      pauseMs: lookMs,
-      recheckMs,
-    });
-    return ({ isAskedFor, accountId }) =>
-      ledgerOf(isAskedFor ? { purpose: 'tenants', by: accountId } : { purpose: 'audits' });
-  }
+  const { ledgers, audits, leases, takeTurn, holder, clock, monotonic, log } = deps;
+  const plan = createPlan(deps);
 
   /** @returns how many turns were taken */
   async function runNetwork(network: Network, enough: AbortSignal, ended: AbortSignal): Promise<number> {
-    const ledgerOf = ledgersOf(network, ended);
-    const { lookMs, leaseMs } = paceOf(network);
+    const { lookMs, leaseMs } = paceOf(deps, network);
+    const ledgerOf = ledgersOf(deps, network, ended);
     const lease = { leases, name: `audits:${network}`, holder, ms: leaseMs, clock: monotonic, log };
     let turns = 0;
     while (!enough.aborted) {
@@ -178,4 +139,48 @@ export function createAuditor(deps: AuditorDeps) {
       return sumOf(ends);
     },
   };
+}
+
+/** Plans the audits of wallets that have no plan, and starts one that is due. */
+function createPlan({ audits, wallets, intervalMs, newId, clock }: AuditorDeps) {
+  /** The same for a wallet each time: what is made at once is not audited at once. */
+  const phaseOf = (walletId: string): number =>
+    (createHash('sha256').update(walletId).digest().readUInt32BE() / 2 ** 32) * intervalMs;
+
+  return async (network: Network): Promise<void> => {
+    if (intervalMs === 0) return;
+    for (const { _id } of await wallets.withoutAuditPlan(network, PLANNED_AT_ONCE))
+      await wallets.planAudit(_id, new Date(clock.nowMs() + phaseOf(_id)));
+    const due = await wallets.dueForAudit(network, clock.now());
+    if (!due) return;
+    const { _id: walletId, accountId } = due;
+    // Before the next one is planned: twice is refused, never is not noticed.
+    await audits.start({ _id: newId('aud'), accountId, walletId, network, createdAt: clock.now() });
+    await wallets.planAudit(walletId, new Date(clock.nowMs() + intervalMs));
+  };
+}
+
+const paceOf = ({ pace, ledgers }: AuditorDeps, network: Network): AuditPace =>
+  pace ?? (ledgers.get(network)!.isFree ? FREE_PACE : PACE);
+
+/** @returns what an audit's turn asks of the network */
+function ledgersOf(deps: AuditorDeps, network: Network, ended: AbortSignal): (audit: AuditDoc) => AuditLedger {
+  const { ledgers, monotonic } = deps;
+  const ledger = ledgers.get(network)!;
+  const { lookMs, tipsForMs, recheckMs } = paceOf(deps, network);
+  let known: { tips: readonly ServerTip[]; untilMs: number } = { tips: [], untilMs: 0 };
+  const ledgerOf = (asker: Asker): AuditLedger => ({
+    async tips(isFresh) {
+      const nowMs = monotonic.nowMs();
+      if (isFresh || known.untilMs <= nowMs) {
+        known = { tips: await ledger.session(asker, ended).tips(), untilMs: nowMs + tipsForMs };
+      }
+      return known.tips;
+    },
+    on: (server) => ledger.session(asker, ended).on(server),
+    pauseMs: lookMs,
+    recheckMs,
+  });
+  return ({ isAskedFor, accountId }) =>
+    ledgerOf(isAskedFor ? { purpose: 'tenants', by: accountId } : { purpose: 'audits' });
 }

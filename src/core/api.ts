@@ -53,20 +53,19 @@ export async function createApi(
 ): Promise<Api> {
   const { stores, ledgers, rateBook, publicUrl, clock, monotonic, newId, log } = core;
   const { forAccount, system } = stores;
-  const { apiKeys, checkouts, paymentLinks, payments } = system;
+  const { apiKeys, payments } = system;
   const { networks, rateLimitPerMinute, publicRateLimitPerMinute } = config;
   const openapiJson = await readFile(new URL('openapi.json', PACKAGE_ROOT));
   const authentication = createAuthentication({ apiKeys, forAccount, clock, log });
-  const subjectsAfter = (accountId: string, sequence: number, limit: number) =>
-    forAccount(accountId).events.subjectsAfter(sequence, limit);
-  const events = followEvents && { follow: followEvents, subjectsAfter };
+  const events = followEvents && {
+    follow: followEvents,
+    subjectsAfter: (accountId: string, ...after: [number, number]) =>
+      forAccount(accountId).events.subjectsAfter(...after),
+  };
   const feed = createStatusFeed({ payments: payments.changes, events, toPagePayment, clock, log });
   const destinationCheck = createDestinationCheck({ ledgers, clock });
   const pages = createPageRouter({
-    pages: guardEach(
-      guard,
-      createPageSource({ paymentLinks, checkouts, forAccount, destinationCheck, rateBook, clock }),
-    ),
+    pages: guardEach(guard, createPageSource({ ...system, forAccount, destinationCheck, rateBook, clock })),
     status: { ...feed, since: (...since) => guard(() => feed.since(...since)) },
     testPayer: testPayer && guardEach(guard, testPayer),
     payerLedger: guardEach(guard, createPayerLedger({ ledgers, monotonic })),

@@ -51,30 +51,61 @@ export interface ServicesOptions {
   /** Has a pair of currency and asset sampled. */
   needRate: NeedRate;
   /** How much an account may have; null for no limits. */
-  limits: Readonly<Record<'apiKeys' | 'users' | 'wallets' | 'webhooks', number>> | null;
+  limits: Readonly<Record<Limited, number>> | null;
 }
 
 export function createServices(core: Core, options: ServicesOptions): Services {
   const { stores, ledgers, settle, refundBook, rateBook, transaction, commit, clock, newId, publicUrl } = core;
-  const {
-    networks,
-    secrets,
-    stamper,
-    send,
-    tail,
-    limits,
-    mendGaps,
-    allowPrivate,
-    hasMail = false,
-    payUri,
-    needRate,
-  } = options;
-  const { eventsStored, deliveriesDue } = core.signals;
-  const quotes = createQuotes({ rateBook });
+  const { networks, stamper, allowPrivate, payUri, needRate } = options;
   const { forAccount, system } = stores;
+  const eventsStored = core.signals.eventsStored.raise;
+  const deliveriesDue = core.signals.deliveriesDue.raise;
+  const quotes = createQuotes({ rateBook });
   const rateNeeds = createRateNeeds({ forAccount, needRate, networks });
-  const { cursors, networkStates, parkedRecords, payments, refunds, wallets } = system;
-  const quota = (collection: 'apiKeys' | 'users' | 'wallets' | 'webhooks', what: string): Quota =>
+  const quota = quotasOf(core, options.limits);
+  // Each service names what it takes of these.
+  const common = {
+    ...{ forAccount, transaction, commit, settle, stamper, clock, newId, publicUrl, quotes, rateNeeds, rateBook },
+    ...{ payUri, eventsStored, deliveriesDue },
+  };
+  const { secrets, send, tail, mendGaps, hasMail = false } = options;
+  const services: Services = {
+    account: createAccountService(common),
+    notifications: createNotificationService({ ...common, sending: hasMail }),
+    apiKeys: createApiKeyService({ ...common, quota: quota('apiKeys', 'API keys') }),
+    users: createUserService({ ...common, quota: quota('users', 'users') }),
+    wallets: createWalletService({
+      ...common,
+      readSync: createReadSync({ ...system, clock }),
+      quota: quota('wallets', 'wallets'),
+      mendGaps,
+      readStatement: createReadStatement({ ...system, ledgers }),
+      readAssets: createReadWalletAssets({ ledgers }),
+    }),
+    products: createProductService({ ...common, removeLeftovers: createRemoveLeftovers(common) }),
+    paymentLinks: createPaymentLinkService(common),
+    checkouts: createCheckoutService({ ...common, acceptCheckout: createAcceptCheckout(common) }),
+    payments: createPaymentService({
+      ...common,
+      loadRates: rateBook.load,
+      bookByHash: createBookByHash({ ...system, ledgers, forAccount, refundBook, clock }),
+    }),
+    rates: createRateService({ ...common, need: needRate }),
+    events: createEventService({ ...common, tail }),
+    webhooks: createWebhookService({ ...common, secrets, send, quota: quota('webhooks', 'webhooks') }),
+    deliveries: createDeliveryService(common),
+    reports: createReportService(common),
+    activity: createActivityService(common),
+  };
+  return withAllDoing(withAllRules(services, () => ({ now: clock.now(), networks, allowPrivate })));
+}
+
+type Limited = 'apiKeys' | 'users' | 'wallets' | 'webhooks';
+
+/** @returns what says how many more of a kind an account may have */
+const quotasOf =
+  ({ stores: { forAccount }, commit }: Core, limits: ServicesOptions['limits']) =>
+  (collection: Limited, what: string): Quota =>
     limits === null
       ? unlimited(commit)
       : createQuota({
@@ -84,61 +115,3 @@ export function createServices(core: Core, options: ServicesOptions): Services {
           max: limits[collection],
           what,
         });
-  const readSync = createReadSync({ cursors, networkStates, parkedRecords, clock });
-  const common = { forAccount, commit, stamper, clock, newId, publicUrl, quotes, rateNeeds, payUri };
-  const services: Services = {
-    account: createAccountService({ forAccount, commit, rateNeeds, clock }),
-    notifications: createNotificationService({ forAccount, commit, sending: hasMail }),
-    apiKeys: createApiKeyService({ forAccount, commit, clock, newId, quota: quota('apiKeys', 'API keys') }),
-    users: createUserService({ ...common, quota: quota('users', 'users') }),
-    wallets: createWalletService({
-      forAccount,
-      readSync,
-      stamper,
-      clock,
-      newId,
-      commit,
-      quota: quota('wallets', 'wallets'),
-      mendGaps,
-      readStatement: createReadStatement({ ledgers, payments, cursors }),
-      readAssets: createReadWalletAssets({ ledgers }),
-    }),
-    products: createProductService({ ...common, removeLeftovers: createRemoveLeftovers({ forAccount, transaction }) }),
-    paymentLinks: createPaymentLinkService(common),
-    checkouts: createCheckoutService({
-      ...common,
-      acceptCheckout: createAcceptCheckout({ forAccount, settle, clock }),
-      eventsStored: eventsStored.raise,
-    }),
-    payments: createPaymentService({
-      forAccount,
-      settle,
-      commit,
-      eventsStored: eventsStored.raise,
-      clock,
-      payUri,
-      loadRates: rateBook.load,
-      quotes,
-      bookByHash: createBookByHash({ ledgers, wallets, payments, refunds, forAccount, refundBook, clock }),
-    }),
-    rates: createRateService({ forAccount, commit, rateBook, rateNeeds, need: needRate, stamper, clock }),
-    events: createEventService({ forAccount, tail, eventsStored: eventsStored.raise, clock }),
-    webhooks: createWebhookService({
-      forAccount,
-      transaction,
-      commit,
-      secrets,
-      send,
-      deliveriesDue: deliveriesDue.raise,
-      eventsStored: eventsStored.raise,
-      clock,
-      newId,
-      publicUrl,
-      quota: quota('webhooks', 'webhooks'),
-    }),
-    deliveries: createDeliveryService({ forAccount, commit, deliveriesDue: deliveriesDue.raise }),
-    reports: createReportService({ forAccount }),
-    activity: createActivityService({ forAccount }),
-  };
-  return withAllDoing(withAllRules(services, () => ({ now: clock.now(), networks, allowPrivate })));
-}

@@ -1,5 +1,5 @@
-/** What a worker does, composed around the core, whose signals wake its parts: it polls ledgers, numbers events, delivers webhooks and expires checkouts. The service runs the parts
- *  as the jobs of its table; the simulation runs them by themselves. */
+/** What a worker does, composed around the core, whose signals wake its parts: it polls ledgers, numbers events, delivers webhooks and expires
+ *  checkouts. The service runs the parts as the jobs of its table; the simulation runs them by themselves. */
 import type { Network } from '../../contracts/networks.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { createReplayer } from '../events/replayer.js';
@@ -48,138 +48,44 @@ export interface Worker {
 }
 
 export function createWorker(core: Core, options: WorkerOptions): Worker {
-  const { outbox, settle, signals, transaction, newId, processId, clock, monotonic, log } = core;
-  const { secrets, signers, poster } = options;
-  const {
-    checkouts,
-    cursors,
-    networkStates,
-    deliveries,
-    eventCounters,
-    events,
-    leases,
-    parkedRecords,
-    payments,
-    products,
-    replays,
-    wallets,
-    webhooks,
-    activities,
-  } = core.stores.system;
-
+  const { signals, clock, monotonic, log } = core;
+  const { secrets, signers, poster, onAttempt, delivery: settings, numberingMs: pollMs } = options;
+  const { forAccount, system } = core.stores;
+  const { transaction, newId, processId: holder, outbox, settle } = core;
   const eventsStored = signals.eventsStored.raise;
   const deliveriesDue = signals.deliveriesDue.raise;
-  const dispatcher = createDispatcher({
-    webhooks,
-    deliveries,
-    events,
-    pause: createPause({ webhooks, outbox, activities, newId, transaction, eventsStored }),
-    poster,
-    secrets,
-    signers,
-    clock,
-    monotonic,
-    log,
-    settings: options.delivery,
-    onAttempt: options.onAttempt,
-  });
-  const replayer = createReplayer({ replays, events, webhooks, deliveries, transaction, clock, log, deliveriesDue });
-  const sequencer = createSequencer({
-    events,
-    eventCounters,
-    webhooks,
-    deliveries,
-    leases,
-    transaction,
-    holder: processId,
-    clock,
-    monotonic,
-    log,
-    deliveriesDue,
-    replay: replayer.round,
-    pollMs: options.numberingMs,
-  });
+  // Each part names what it takes of these.
+  const common = { ...system, forAccount, transaction, settle, clock, monotonic, log, eventsStored, deliveriesDue };
+  const pause = createPause({ ...common, outbox, newId });
+  const dispatcher = createDispatcher({ ...common, pause, poster, secrets, signers, settings, onAttempt });
+  const replay = createReplayer(common).round;
+  const sequencer = createSequencer({ ...common, holder, replay, pollMs });
   signals.eventsStored.on(sequencer.wake);
   signals.deliveriesDue.on(dispatcher.wake);
   return {
     sequencer,
     dispatcher,
     mailer: options.mailer ?? null,
-    finisher: createAcceptanceFinisher({
-      checkouts,
-      wallets,
-      products,
-      payments,
-      settle,
-      transaction,
-      log,
-      eventsStored,
-    }),
-    expiry: createCheckoutExpiry({
-      forAccount: core.stores.forAccount,
-      checkouts,
-      wallets,
-      products,
-      cursors,
-      networkStates,
-      parkedRecords,
-      settle,
-      transaction,
-      clock,
-      log,
-      eventsStored,
-    }),
-    leftovers: createLeftoverRemoval({ forAccount: core.stores.forAccount, products, transaction, log }),
+    finisher: createAcceptanceFinisher(common),
+    expiry: createCheckoutExpiry(common),
+    leftovers: createLeftoverRemoval(common),
     watching: (network) => watching(core, options, network),
   };
 }
 
 function watching(core: Core, { polling }: WorkerOptions, network: Network): WatchDeps {
-  const eventsStored = core.signals.eventsStored.raise;
-  const { recorder, outbox, transaction, ledgers, newId, processId, clock, monotonic, log } = core;
-  const { cursors, gaps, leases, networkStates, parkedRecords, paymentLinks, products, wallets } = core.stores.system;
-  const { intervalMs, requestsPerHour, metrics, ...reading } = polling;
+  const { recorder, outbox, transaction, ledgers, newId, processId: holder, clock, monotonic, log } = core;
+  const { intervalMs: pollIntervalMs, requestsPerHour, metrics, ...reading } = polling;
   const ledger = ledgers.get(network)!;
-  const retries = createParkedRetries({
-    network,
-    ledger,
-    wallets,
-    parkedRecords,
-    recorder,
-    clock,
-    log,
-    eventsStored,
-  });
+  const eventsStored = core.signals.eventsStored.raise;
+  const common = { ...core.stores.system, network, ledger, recorder, clock, monotonic, log, eventsStored };
+  const retries = createParkedRetries(common);
   const watcher = createWatcher({
-    network,
-    wallets,
-    cursors,
-    networkStates,
-    parkedRecords,
-    recorder,
-    flagGap: createFlagGap({ wallets, gaps, outbox, transaction, newId, eventsStored }),
-    products,
-    paymentLinks,
-    clock,
-    monotonic,
-    log,
-    metrics: metrics(network),
-    eventsStored,
-    recordsParked: retries.wake,
+    ...common,
     ...reading,
+    flagGap: createFlagGap({ ...common, outbox, transaction, newId }),
+    metrics: metrics(network),
+    recordsParked: retries.wake,
   });
-  return {
-    network,
-    watcher,
-    retries,
-    ledger,
-    leases,
-    networkStates,
-    holder: processId,
-    pollIntervalMs: intervalMs,
-    requestsPerHour: requestsPerHour(network),
-    clock,
-    monotonic,
-    log,
-  };
+  return { ...common, watcher, retries, holder, pollIntervalMs, requestsPerHour: requestsPerHour(network) };
 }

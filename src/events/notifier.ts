@@ -17,14 +17,16 @@ export interface EventFollower {
 
 export type EventNotifier = ReturnType<typeof createEventNotifier>;
 
-/** The change stream is opened for the first follower.
- *  @param deps.isStreamLate as through a router of a sharded cluster, which tells nothing until every shard has something to tell: up to 10 s */
-export function createEventNotifier(deps: {
+interface EventNotifierDeps {
   eventCounters: Pick<EventCounterStore, 'watch' | 'lastOf'>;
+  /** As through a router of a sharded cluster, which tells nothing until every shard has something to tell: up to 10 s. */
   isStreamLate: boolean;
   clock: Clock;
   log: Logger;
-}) {
+}
+
+/** The change stream is opened for the first follower. */
+export function createEventNotifier(deps: EventNotifierDeps) {
   const { eventCounters, isStreamLate, clock, log } = deps;
   const followers = new Map<string, Set<EventFollower>>();
   /** The numbers that the last question found. */

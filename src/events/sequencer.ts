@@ -96,10 +96,7 @@ export function createSequencer(deps: SequencerDeps) {
     return batch;
   }
 
-  const onError = (err: unknown): number => {
-    if (!(err instanceof CounterConflict)) log.error({ err }, 'events not numbered yet; trying again');
-    return RETRY_MS;
-  };
+  const onError = (err: unknown) => retryAfter(err, log);
   const rounds = createLoop({
     step: async (_signal, wasWoken) => ((await round(wasWoken || monotonic.nowMs() >= lookAtAllMs)) ? 0 : pollMs),
     onError,
@@ -120,6 +117,12 @@ export function createSequencer(deps: SequencerDeps) {
       return createLoop({ step, onError, clock }).run(signal);
     },
   };
+}
+
+/** @returns milliseconds */
+function retryAfter(err: unknown, log: Logger): number {
+  if (!(err instanceof CounterConflict)) log.error({ err }, 'events not numbered yet; trying again');
+  return RETRY_MS;
 }
 
 async function numberBatch(deps: SequencerDeps, accountIds: readonly string[]): Promise<void> {

@@ -59,9 +59,7 @@ export function createPollScheduler(options: {
   let tokens = requestsPerHour === null ? 0 : MOST_UNITS * unitOf(requestsPerHour);
   let refilledMs: number | null = null;
   let lookedMs = Number.NEGATIVE_INFINITY;
-  /** What others send in an hour, smoothed. */
-  let others = 0;
-  let othersMs: number | null = null;
+  const others = new OthersRequests();
 
   const smooth = (before: number, measured: number) => {
     const weight = Math.max(NEWEST_WEIGHT, 1 / measurements);
@@ -71,7 +69,7 @@ export function createPollScheduler(options: {
   /** Requests an hour. */
   const refillOf = (perHour: number): number => {
     const own = ownOf(perHour);
-    return Math.max(own - others, Math.min(own, NEEDED_PER_HOUR));
+    return Math.max(own - others.perHour, Math.min(own, NEEDED_PER_HOUR));
   };
 
   function refill(nowMs: number, perHour: number): void {
@@ -107,15 +105,23 @@ export function createPollScheduler(options: {
     spent(requests) {
       tokens -= requests;
     },
-    othersSpent(requests, nowMs) {
-      const passedMs = nowMs - (othersMs ?? nowMs);
-      othersMs = nowMs;
-      others = others * Math.exp(-passedMs / OTHERS_MS) + (requests * HOUR_MS) / OTHERS_MS;
-    },
+    othersSpent: (requests, nowMs) => others.add(requests, nowMs),
     waitMs(nowMs) {
       if (requestsPerHour === null) return Math.max(0, lookedMs + Math.max(10, pollIntervalMs / 4) - nowMs);
       refill(nowMs, requestsPerHour);
       return Math.max(0, nextLookMs(nowMs, requestsPerHour) - nowMs);
     },
   };
+}
+
+/** What others send in an hour, smoothed. */
+class OthersRequests {
+  perHour = 0;
+  #atMs: number | null = null;
+
+  add(requests: number, nowMs: number): void {
+    const passedMs = nowMs - (this.#atMs ?? nowMs);
+    this.#atMs = nowMs;
+    this.perHour = this.perHour * Math.exp(-passedMs / OTHERS_MS) + (requests * HOUR_MS) / OTHERS_MS;
+  }
 }

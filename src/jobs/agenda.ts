@@ -36,7 +36,7 @@ interface Next {
   atOnce: boolean;
 }
 
-export async function startJobs(deps: {
+interface JobsDeps {
   db: mongoose.mongo.Db;
   store: JobStore;
   jobs: readonly Job[];
@@ -44,25 +44,15 @@ export async function startJobs(deps: {
   processId: string;
   clock: Clock;
   log: Logger;
-}): Promise<Jobs> {
-  const { db, store, jobs, processId, log } = deps;
+}
+
+export async function startJobs(deps: JobsDeps): Promise<Jobs> {
+  const { store, jobs, processId, log } = deps;
   const ended = new AbortController();
   // Every job listens for it.
   setMaxListeners(0, ended.signal);
   const running = new Map<string, Promise<Next>>();
-  const agenda = new Agenda({
-    backend: new MongoBackend({ mongo: db as never, collection: AGENDA_COLLECTION }),
-    notificationChannel: new InMemoryNotificationChannel(),
-    name: processId,
-    processEvery: PROCESS_EVERY_MS,
-    defaultLockLifetime: LOCK_LIFETIME_MS,
-    defaultConcurrency: NO_LIMIT,
-    maxConcurrency: NO_LIMIT,
-  });
-  agenda.on('error', (error: unknown) => {
-    // In the end its jobs' documents are removed, which it may still look for.
-    if (!ended.signal.aborted) report(error, log);
-  });
+  const agenda = openAgenda(deps, ended.signal);
 
   const nameOf = (job: Job) => (job.processes === 'each' ? `${job.name} @${processId}` : job.name);
   const schedule = () =>
@@ -84,30 +74,7 @@ export async function startJobs(deps: {
   }
 
   for (const job of jobs) {
-    agenda.define(
-      nameOf(job),
-      async (document) => {
-        const done = new AbortController();
-        const touching = every(TOUCH_EVERY_MS, () => document.touch(), {
-          clock: monotonicClock,
-          signal: done.signal,
-          onError: () => undefined,
-        });
-        try {
-          const { nextInMs, atOnce } = await runOnce(job);
-          const inMs = atOnce ? 0 : nextInMs;
-          if (inMs !== undefined) document.attrs.nextRunAt = new Date(systemClock.nowMs() + inMs);
-          // Agenda would find the job at its next look, within a second.
-          if (atOnce)
-            agenda.once(`complete:${nameOf(job)}`, () => setImmediate(() => agenda.publishJobNotification(document)));
-        } finally {
-          done.abort();
-          await touching;
-        }
-      },
-      // No limits of Agenda: where MongoDB is away at a run's end, Agenda counts the run as going on for ever. `runOnce` allows one at a time.
-      { concurrency: NO_LIMIT, lockLimit: 0 },
-    );
+    define(agenda, nameOf(job), () => runOnce(job));
   }
 
   await schedule();
@@ -128,6 +95,50 @@ export async function startJobs(deps: {
   };
 }
 
+function openAgenda({ db, processId, log }: JobsDeps, ended: AbortSignal): Agenda {
+  const agenda = new Agenda({
+    backend: new MongoBackend({ mongo: db as never, collection: AGENDA_COLLECTION }),
+    notificationChannel: new InMemoryNotificationChannel(),
+    name: processId,
+    processEvery: PROCESS_EVERY_MS,
+    defaultLockLifetime: LOCK_LIFETIME_MS,
+    defaultConcurrency: NO_LIMIT,
+    maxConcurrency: NO_LIMIT,
+  });
+  agenda.on('error', (error: unknown) => {
+    // In the end its jobs' documents are removed, which it may still look for.
+    if (!ended.aborted) report(error, log);
+  });
+  return agenda;
+}
+
+/** Has Agenda call this for the job's document, whose lock is touched meanwhile. */
+function define(agenda: Agenda, name: string, run: () => Promise<Next>): void {
+  agenda.define(
+    name,
+    async (document) => {
+      const done = new AbortController();
+      const touching = every(TOUCH_EVERY_MS, () => document.touch(), {
+        clock: monotonicClock,
+        signal: done.signal,
+        onError: () => undefined,
+      });
+      try {
+        const { nextInMs, atOnce } = await run();
+        const inMs = atOnce ? 0 : nextInMs;
+        if (inMs !== undefined) document.attrs.nextRunAt = new Date(systemClock.nowMs() + inMs);
+        // Agenda would find the job at its next look, within a second.
+        if (atOnce) agenda.once(`complete:${name}`, () => setImmediate(() => agenda.publishJobNotification(document)));
+      } finally {
+        done.abort();
+        await touching;
+      }
+    },
+    // No limits of Agenda: where MongoDB is away at a run's end, Agenda counts the run as going on for ever. `runOnce` allows one at a time.
+    { concurrency: NO_LIMIT, lockLimit: 0 },
+  );
+}
+
 /** Agenda holds a lock for lost that it could not touch in time, or whose run has just ended, where MongoDB is slow: a run goes on all the same, and
  *  its end is recorded. So that is no error. */
 const ABOUT_LOCKS = /^execution of '.*' canceled, /;
@@ -140,11 +151,7 @@ function report(err: unknown, log: Logger): void {
 }
 
 /** One run, within its time, and its record. @throws what the run threw, which Agenda notes too */
-async function runAndRecord(
-  job: Job,
-  ended: AbortSignal,
-  { store, processId, clock, log }: Pick<Parameters<typeof startJobs>[0], 'store' | 'processId' | 'clock' | 'log'>,
-): Promise<Next> {
+async function runAndRecord(job: Job, ended: AbortSignal, { store, processId, clock, log }: JobsDeps): Promise<Next> {
   const enough = new AbortController();
   const over = new AbortController();
   const end = () => enough.abort();

@@ -31,7 +31,7 @@ const LEASE_MS = ATTEMPT_MS + 30_000;
 const POLL_MS = 500;
 const FAILING_LOOK_MS = 5000;
 const WAIT_AFTER_FAULT_MS = 1000;
-/** While the server is away it is asked less and less often, whatever is due. */
+/** The mail server's first rest. */
 const REST_MS = 1000;
 const LONGEST_REST_MS = 30_000;
 /** Who refuses an address hardly takes it later. */
@@ -43,58 +43,34 @@ export type Mailer = ReturnType<typeof createMailer>;
 
 export function createMailer(deps: MailerDeps) {
   const { mails, holder, clock, monotonic = monotonicClock, log } = deps;
-  const sending = new Set<Promise<void>>();
-  const inFlight = new Map<string, number>();
+  const flights = new Flights();
+  const server = new ServerRest(clock);
   let lastServed = '';
-  let failuresOfServer = 0;
-  let restUntilMs = 0;
   let lookAtFailingMs = 0;
   let attempts = 0;
 
-  const isResting = () => {
-    const leftMs = restUntilMs - clock.nowMs();
-    // One that lies further ahead is of before the clock was set back.
-    return leftMs > 0 && leftMs <= LONGEST_REST_MS;
-  };
-
-  function noteServer({ isAway }: Pick<SendResult, 'isAway'>): void {
-    if (!isAway) failuresOfServer = 0;
-    else if (!isResting()) {
-      restUntilMs = clock.nowMs() + Math.min(LONGEST_REST_MS, REST_MS * 2 ** failuresOfServer);
-      failuresOfServer += 1;
-    }
-  }
-
   async function attempt(mail: MailDoc): Promise<void> {
-    const result = await resultOf(deps, mail, noteServer);
+    const result = await resultOf(deps, mail, (sent) => server.note(sent));
     attempts += 1;
     deps.onAttempt?.(result.status);
     await mails.record(mail, result);
   }
 
   function begin(mail: MailDoc): void {
-    const { accountId, _id } = mail;
-    inFlight.set(accountId, (inFlight.get(accountId) ?? 0) + 1);
-    const sent = attempt(mail)
-      .catch((err) => log.error({ err, mailId: _id }, 'what came of an e-mail not recorded: it is sent again'))
-      .finally(() => {
-        sending.delete(sent);
-        const left = inFlight.get(accountId)! - 1;
-        if (left > 0) inFlight.set(accountId, left);
-        else inFlight.delete(accountId);
-        if (!isResting()) rounds.wake();
-      });
-    sending.add(sent);
+    const sent = attempt(mail).catch((err) =>
+      log.error({ err, mailId: mail._id }, 'what came of an e-mail not recorded: it is sent again'),
+    );
+    flights.add(mail.accountId, sent, () => {
+      if (!server.isResting()) rounds.wake();
+    });
   }
 
   /** One e-mail of each account that has one due, as far as there is room, beginning after the last that had its turn. @returns how many were begun */
   async function round(stop: AbortSignal): Promise<number> {
-    const due = (await mails.dueAccounts(clock.now())).sort();
-    const from = due.findIndex((accountId) => accountId > lastServed);
     let begun = 0;
-    for (const accountId of from > 0 ? [...due.slice(from), ...due.slice(0, from)] : due) {
-      if (sending.size >= IN_FLIGHT || stop.aborted || isResting()) break;
-      if ((inFlight.get(accountId) ?? 0) >= IN_FLIGHT_OF_ACCOUNT) continue;
+    for (const accountId of inTurn(await mails.dueAccounts(clock.now()), lastServed)) {
+      if (flights.all.size >= IN_FLIGHT || stop.aborted || server.isResting()) break;
+      if (flights.of(accountId) >= IN_FLIGHT_OF_ACCOUNT) continue;
       lastServed = accountId;
       const mail = await mails.claim(accountId, clock.now(), { holder, leaseMs: LEASE_MS });
       if (!mail) continue;
@@ -129,11 +105,66 @@ export function createMailer(deps: MailerDeps) {
       const before = attempts;
       await rounds.run(enough);
       const done = new AbortController();
-      if (ended.aborted) await Promise.race([Promise.all(sending), monotonic.sleep(GRACE_MS, done.signal)]);
+      if (ended.aborted) await Promise.race([Promise.all(flights.all), monotonic.sleep(GRACE_MS, done.signal)]);
       done.abort();
       return { attempts: attempts - before };
     },
   };
+}
+
+/** The accounts in order, beginning after the one that had the last turn. */
+function inTurn(accountIds: readonly string[], last: string): string[] {
+  const sorted = [...accountIds].sort();
+  const from = sorted.findIndex((accountId) => accountId > last);
+  return from > 0 ? [...sorted.slice(from), ...sorted.slice(0, from)] : sorted;
+}
+
+/** What is being sent. */
+class Flights {
+  readonly all = new Set<Promise<void>>();
+  readonly #ofAccounts = new Map<string, number>();
+
+  of(accountId: string): number {
+    return this.#ofAccounts.get(accountId) ?? 0;
+  }
+
+  /** @param sent never rejects */
+  add(accountId: string, sent: Promise<void>, onEnd: () => void): void {
+    this.#ofAccounts.set(accountId, this.of(accountId) + 1);
+    const flight = sent.finally(() => {
+      this.all.delete(flight);
+      const left = this.of(accountId) - 1;
+      if (left > 0) this.#ofAccounts.set(accountId, left);
+      else this.#ofAccounts.delete(accountId);
+      onEnd();
+    });
+    this.all.add(flight);
+  }
+}
+
+/** While the mail server is away it is asked less and less often, whatever is due. */
+class ServerRest {
+  #failures = 0;
+  #untilMs = 0;
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  isResting(): boolean {
+    const leftMs = this.#untilMs - this.#clock.nowMs();
+    // One that lies further ahead is of before the clock was set back.
+    return leftMs > 0 && leftMs <= LONGEST_REST_MS;
+  }
+
+  note({ isAway }: Pick<SendResult, 'isAway'>): void {
+    if (!isAway) this.#failures = 0;
+    else if (!this.isResting()) {
+      this.#untilMs = this.#clock.nowMs() + Math.min(LONGEST_REST_MS, REST_MS * 2 ** this.#failures);
+      this.#failures += 1;
+    }
+  }
 }
 
 /** Makes one attempt. @param onSent is told how the server was */

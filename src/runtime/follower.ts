@@ -21,7 +21,7 @@ export interface Follower {
   close(): Promise<void>;
 }
 
-export function createFollower<Change>(deps: {
+export interface FollowerDeps<Change> {
   /** For the log. */
   what: string;
   /** @param position where an earlier stream was; undefined to begin now */
@@ -31,7 +31,9 @@ export function createFollower<Change>(deps: {
   onChange: (change: Change) => void;
   clock: Clock;
   log: Logger;
-}): Follower {
+}
+
+export function createFollower<Change>(deps: FollowerDeps<Change>): Follower {
   const { what, open, catchUp, onChange, clock, log } = deps;
   const closing = new AbortController();
   /** Optimistic until the first stream breaks: what it misses before it begins is caught up. */

@@ -41,23 +41,25 @@ export interface Answer {
 
 export type Idempotency = ReturnType<typeof createIdempotency>;
 
-export function createIdempotency(deps: {
+interface Deps {
   forAccount: ForAccount<'idempotency'>;
   clock: Clock;
   newId: NewId;
   log: Logger;
-}) {
-  const { forAccount, clock, newId, log } = deps;
-  /** Turns of this process: those who wait here need not ask the database. */
-  const turns = new Map<string, Promise<unknown>>();
+}
 
-  type Execute = (caller: Caller) => Promise<Answer>;
+type Execute = (caller: Caller) => Promise<Answer>;
+
+export function createIdempotency(deps: Deps) {
+  const { forAccount, clock } = deps;
+  /** What runs in this process: a request that waits for it need not ask the database. */
+  const turns = new Map<string, Promise<unknown>>();
 
   /** Null while another process runs the request. */
   async function attempt(caller: Caller, claim: ClaimDoc, secretField: string | undefined, execute: Execute) {
     const claims = forAccount(caller.accountId).idempotency;
     const seen = await claims.claim(claim);
-    if (!seen) return perform(caller, claim, secretField, execute);
+    if (!seen) return perform(deps, caller, claim, secretField, execute);
     const now = clock.now();
     const hasExpired = seen.expiresAt <= now;
     if (!hasExpired && seen.bodyHash !== claim.bodyHash) {
@@ -69,44 +71,9 @@ export function createIdempotency(deps: {
     // From now on: the claim was made before the database was asked, and may be over already.
     const next = { ...claim, ...kept, runsUntil: new Date(now.getTime() + LEASE_MS) };
     return (await claims.replace(seen, next))
-      ? perform({ ...caller, isRepeated: !hasExpired }, next, secretField, execute)
+      ? perform(deps, { ...caller, isRepeated: !hasExpired }, next, secretField, execute)
       : null;
   }
-
-  async function perform(caller: Caller, claim: ClaimDoc, secretField: string | undefined, execute: Execute) {
-    const { _id, runner } = claim;
-    const claims = forAccount(caller.accountId).idempotency;
-    const done = new AbortController();
-    void keepProlonging(claim, done.signal);
-    try {
-      const run = () => execute({ ...caller, reservedId: (prefix) => `${prefix}_${claim.reservedSuffix}` });
-      const answer = await run().catch((error: unknown) => {
-        if (!(error instanceof AlreadyMade)) throw error;
-        // Another run, which was slow and not dead, made it just now: the next one finds it.
-        return run();
-      });
-      if (answer.status < 200 || answer.status > 299) await claims.release(_id, runner);
-      else {
-        const body = secretField === undefined ? answer.body : leaveOut(answer.body, secretField.split('.'));
-        await claims.answer(_id, runner, JSON.stringify({ status: answer.status, body }));
-      }
-      return { ...answer, replayed: false };
-    } catch (error) {
-      // After a fault nobody knows whether there was an effect: the claim stays, and whoever takes it over reserves the same id.
-      const giveUp = error instanceof ApiError ? claims.release(_id, runner) : claims.prolong(_id, runner, clock.now());
-      await giveUp.catch((cause: unknown) => log.warn({ err: cause }, 'claim on an Idempotency-Key not given up'));
-      throw error;
-    } finally {
-      done.abort();
-    }
-  }
-
-  const keepProlonging = ({ _id, accountId, runner }: ClaimDoc, signal: AbortSignal): Promise<void> =>
-    every(
-      LEASE_MS / 3,
-      () => forAccount(accountId).idempotency.prolong(_id, runner, new Date(clock.nowMs() + LEASE_MS)),
-      { clock, signal, onError: (err) => log.warn({ err }, 'claim on an Idempotency-Key not prolonged') },
-    );
 
   return {
     /** Executes the request or replays its first answer, then without the secret that this showed.
@@ -121,18 +88,7 @@ export function createIdempotency(deps: {
       const giveUpAtMs = clock.nowMs() + WAIT_MS;
       for (;;) {
         if (!turns.has(id)) {
-          const nowMs = clock.nowMs();
-          const claim: ClaimDoc = {
-            _id: id,
-            accountId: caller.accountId,
-            bodyHash: sha256(body),
-            reservedSuffix: newId('key').slice('key_'.length),
-            runner: clock.randomBytes(12).toString('hex'),
-            runsUntil: new Date(nowMs + LEASE_MS),
-            answer: null,
-            expiresAt: new Date(nowMs + KEPT_MS),
-          };
-          const turn = attempt(caller, claim, secretField, execute);
+          const turn = attempt(caller, newClaim(deps, id, caller.accountId, body), secretField, execute);
           turns.set(id, turn);
           try {
             const answer = await turn;
@@ -150,7 +106,59 @@ export function createIdempotency(deps: {
   };
 }
 
-/** Of JSON, whatever the order of its names. */
+/** Runs the request under its claim. */
+async function perform(deps: Deps, caller: Caller, claim: ClaimDoc, secretField: string | undefined, execute: Execute) {
+  const { forAccount, clock, log } = deps;
+  const { _id, runner } = claim;
+  const claims = forAccount(caller.accountId).idempotency;
+  const done = new AbortController();
+  void keepProlonging(deps, claim, done.signal);
+  try {
+    const run = () => execute({ ...caller, reservedId: (prefix) => `${prefix}_${claim.reservedSuffix}` });
+    const answer = await run().catch((error: unknown) => {
+      if (!(error instanceof AlreadyMade)) throw error;
+      // Another run, which was slow and not dead, made it just now: the next one finds it.
+      return run();
+    });
+    if (answer.status < 200 || answer.status > 299) await claims.release(_id, runner);
+    else {
+      const body = secretField === undefined ? answer.body : leaveOut(answer.body, secretField.split('.'));
+      await claims.answer(_id, runner, JSON.stringify({ status: answer.status, body }));
+    }
+    return { ...answer, replayed: false };
+  } catch (error) {
+    // After a fault nobody knows whether there was an effect: the claim stays, and whoever takes it over reserves the same id.
+    const giveUp = error instanceof ApiError ? claims.release(_id, runner) : claims.prolong(_id, runner, clock.now());
+    await giveUp.catch((cause: unknown) => log.warn({ err: cause }, 'claim on an Idempotency-Key not given up'));
+    throw error;
+  } finally {
+    done.abort();
+  }
+}
+
+const keepProlonging = (
+  { forAccount, clock, log }: Deps,
+  { _id, accountId, runner }: ClaimDoc,
+  signal: AbortSignal,
+): Promise<void> =>
+  every(
+    LEASE_MS / 3,
+    () => forAccount(accountId).idempotency.prolong(_id, runner, new Date(clock.nowMs() + LEASE_MS)),
+    { clock, signal, onError: (err) => log.warn({ err }, 'claim on an Idempotency-Key not prolonged') },
+  );
+
+const newClaim = ({ clock, newId }: Deps, id: string, accountId: string, body: unknown): ClaimDoc => ({
+  _id: id,
+  accountId,
+  bodyHash: sha256(body),
+  reservedSuffix: newId('key').slice('key_'.length),
+  runner: clock.randomBytes(12).toString('hex'),
+  runsUntil: new Date(clock.nowMs() + LEASE_MS),
+  answer: null,
+  expiresAt: new Date(clock.nowMs() + KEPT_MS),
+});
+
+/** The same for the same JSON, whatever the order of its names. */
 function sha256(json: unknown): string {
   const text = JSON.stringify(json, (_name, value: unknown) =>
     isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,

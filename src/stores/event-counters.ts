@@ -54,79 +54,81 @@ export type EventCounterStore = ReturnType<typeof createEventCounterStore>['syst
 
 export function createEventCounterStore(connection: mongoose.Connection) {
   const counters = connection.model<EventCounterDoc>('EventCounter', eventCounterSchema);
-  const collection = counters.collection as unknown as mongoose.mongo.Collection<EventCounterDoc>;
-
+  const collection = counters.collection as unknown as Counters;
   return {
     ensureIndexes: () => makeIndexes(counters),
-
-    forAccount: (accountId: string) => ({
-      /** The number of the account's latest event; 0 when there is none. */
-      last: async (): Promise<number> => (await collection.findOne({ _id: accountId }))?.last ?? 0,
-
-      /** Called in the transaction that makes a webhook: its deliveries begin after the number that this returns. */
-      async countWebhook(session?: Session): Promise<number> {
-        const { webhooksMade: _, ...fresh } = NEW;
-        const counter = await collection.findOneAndUpdate(
-          { _id: accountId },
-          { $inc: { webhooksMade: 1 }, $setOnInsert: fresh },
-          { upsert: true, returnDocument: 'after', session },
-        );
-        return counter!.last;
-      },
-    }),
-
-    system: {
-      /** Every numbering of all accounts, from `position` on or from now. */
-      watch: (position: unknown): ChangeStream<Numbering> =>
-        openChangeStream(collection, NUMBERING, {
-          position,
-          toChange: ({ accountId, last }) => ({ accountId, last }),
-        }),
-      /** The latest number of each of these accounts; an account without events is left out. */
-      async lastOf(accountIds: readonly string[]): Promise<Numbering[]> {
-        const found = await collection.find({ _id: { $in: [...accountIds] } }, { projection: { last: 1 } }).toArray();
-        return found.map(({ _id, last }) => ({ accountId: _id, last }));
-      },
-      byAccounts: (accountIds: readonly string[], session: Session): Promise<EventCounterDoc[]> =>
-        collection.find({ _id: { $in: [...accountIds] } }, { session }).toArray(),
-
-      /** Moves the accounts' latest numbers. @throws CounterConflict when one is no longer `from` */
-      async advance(
-        moves: readonly { accountId: string; from: number; to: number }[],
-        session: Session,
-      ): Promise<void> {
-        const { upsertedCount, modifiedCount } = await collection.bulkWrite(
-          moves.map(({ accountId, from, to }) => ({
-            updateOne: {
-              filter: { _id: accountId, last: from },
-              update: { $set: { last: to, isBehind: true }, $setOnInsert: { opened: 0, webhooksMade: 0 } },
-              // Two that make the same counter meet in its `_id`.
-              upsert: from === 0,
-            },
-          })),
-          { session },
-        );
-        if (upsertedCount + modifiedCount !== moves.length) throw new CounterConflict();
-      },
-
-      /** Accounts with events for which deliveries are still to be opened, after this one in the order of their ids. */
-      behind: (after: string, limit: number): Promise<EventCounterDoc[]> =>
-        collection
-          .find({ isBehind: true, _id: { $gt: after } })
-          .sort({ _id: 1 })
-          .limit(limit)
-          .toArray(),
-
-      /** Every webhook of these accounts has its deliveries. */
-      async markOpened(done: readonly EventCounterDoc[], session: Session): Promise<void> {
-        if (done.length === 0) return;
-        await collection.bulkWrite(
-          done.map(({ _id, last }) => ({
-            updateOne: { filter: { _id, last }, update: { $set: { opened: last, isBehind: false } } },
-          })),
-          { session },
-        );
-      },
-    },
+    forAccount: (accountId: string) => ofAccount(collection, accountId),
+    system: { ...readingOf(collection), ...numberingOf(collection) },
   };
 }
+
+type Counters = mongoose.mongo.Collection<EventCounterDoc>;
+
+const ofAccount = (collection: Counters, accountId: string) => ({
+  /** The number of the account's latest event; 0 when there is none. */
+  last: async (): Promise<number> => (await collection.findOne({ _id: accountId }))?.last ?? 0,
+
+  /** Called in the transaction that makes a webhook: its deliveries begin after the number that this returns. */
+  async countWebhook(session?: Session): Promise<number> {
+    const { webhooksMade: _, ...fresh } = NEW;
+    const counter = await collection.findOneAndUpdate(
+      { _id: accountId },
+      { $inc: { webhooksMade: 1 }, $setOnInsert: fresh },
+      { upsert: true, returnDocument: 'after', session },
+    );
+    return counter!.last;
+  },
+});
+
+const readingOf = (collection: Counters) => ({
+  /** Every numbering of all accounts, from `position` on or from now. */
+  watch: (position: unknown): ChangeStream<Numbering> =>
+    openChangeStream(collection, NUMBERING, {
+      position,
+      toChange: ({ accountId, last }) => ({ accountId, last }),
+    }),
+  /** The latest number of each of these accounts; an account without events is left out. */
+  async lastOf(accountIds: readonly string[]): Promise<Numbering[]> {
+    const found = await collection.find({ _id: { $in: [...accountIds] } }, { projection: { last: 1 } }).toArray();
+    return found.map(({ _id, last }) => ({ accountId: _id, last }));
+  },
+  byAccounts: (accountIds: readonly string[], session: Session): Promise<EventCounterDoc[]> =>
+    collection.find({ _id: { $in: [...accountIds] } }, { session }).toArray(),
+});
+
+const numberingOf = (collection: Counters) => ({
+  /** Moves the accounts' latest numbers. @throws CounterConflict when one is no longer `from` */
+  async advance(moves: readonly { accountId: string; from: number; to: number }[], session: Session): Promise<void> {
+    const { upsertedCount, modifiedCount } = await collection.bulkWrite(
+      moves.map(({ accountId, from, to }) => ({
+        updateOne: {
+          filter: { _id: accountId, last: from },
+          update: { $set: { last: to, isBehind: true }, $setOnInsert: { opened: 0, webhooksMade: 0 } },
+          // Two that make the same counter meet in its `_id`.
+          upsert: from === 0,
+        },
+      })),
+      { session },
+    );
+    if (upsertedCount + modifiedCount !== moves.length) throw new CounterConflict();
+  },
+
+  /** Accounts with events for which deliveries are still to be opened, after this one in the order of their ids. */
+  behind: (after: string, limit: number): Promise<EventCounterDoc[]> =>
+    collection
+      .find({ isBehind: true, _id: { $gt: after } })
+      .sort({ _id: 1 })
+      .limit(limit)
+      .toArray(),
+
+  /** Every webhook of these accounts has its deliveries. */
+  async markOpened(done: readonly EventCounterDoc[], session: Session): Promise<void> {
+    if (done.length === 0) return;
+    await collection.bulkWrite(
+      done.map(({ _id, last }) => ({
+        updateOne: { filter: { _id, last }, update: { $set: { opened: last, isBehind: false } } },
+      })),
+      { session },
+    );
+  },
+});

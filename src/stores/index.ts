@@ -180,55 +180,10 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     webhookKeys: createWebhookKeyStore(connection),
     requestKeys: createRequestKeyStore(connection),
   };
-  const {
-    countSegments,
-    payableNames,
-    accounts,
-    activities,
-    apiKeys,
-    users,
-    wallets,
-    gaps,
-    audits,
-    products,
-    paymentLinks,
-    checkouts,
-    payments,
-    ownRates,
-    refunds,
-    events,
-    eventCounters,
-    webhooks,
-    deliveries,
-    mails,
-    replays,
-  } = tenant;
+  const { countSegments, payableNames } = tenant;
   return {
     forAccount: (accountId: string): AccountStores => new AccountStores(tenant, accountId),
-    system: {
-      ...shared,
-      countSegments,
-      payableNames,
-      accounts: accounts.system,
-      activities: activities.system,
-      apiKeys: apiKeys.system,
-      users: users.system,
-      wallets: wallets.system,
-      gaps: gaps.system,
-      audits: audits.system,
-      products: products.system,
-      paymentLinks: paymentLinks.system,
-      checkouts: checkouts.system,
-      payments: payments.system,
-      ownRates: ownRates.system,
-      refunds: refunds.system,
-      events: events.system,
-      eventCounters: eventCounters.system,
-      webhooks: webhooks.system,
-      deliveries: deliveries.system,
-      mails: mails.system,
-      replays: replays.system,
-    },
+    system: { ...shared, countSegments, payableNames, ...acrossAccounts(tenant) },
     /** Makes the indexes that are missing; what is there is left as it is. */
     async ensureIndexes(): Promise<void> {
       const all = [...Object.values(tenant), ...Object.values(shared)];
@@ -236,3 +191,17 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     },
   };
 }
+
+type AcrossAccounts<Stores> = {
+  [Name in keyof Stores as Stores[Name] extends { system: object } ? Name : never]: Stores[Name] extends {
+    system: infer System;
+  }
+    ? System
+    : never;
+};
+
+/** What works across accounts of each store that has such a side. */
+const acrossAccounts = <Stores extends Readonly<Record<string, object>>>(stores: Stores): AcrossAccounts<Stores> =>
+  Object.fromEntries(
+    Object.entries(stores).flatMap(([name, store]) => ('system' in store ? [[name, store.system]] : [])),
+  ) as AcrossAccounts<Stores>;

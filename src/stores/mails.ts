@@ -84,91 +84,96 @@ export type MailStore = ReturnType<typeof createMailStore>['system'];
 
 export function createMailStore(connection: mongoose.Connection) {
   const mails = connection.model<MailDoc>('Mail', mailSchema);
-  const collection = mails.collection as unknown as mongoose.mongo.Collection<MailDoc>;
+  const collection = mails.collection as unknown as Mails;
   return {
     ensureIndexes: () => makeIndexes(mails),
-
     forAccount: (accountId: string) => ({
       /** The one that failed last and has not been sent since. */
       lastFailure: () =>
         collection.findOne({ accountId, failedAt: { $gte: EPOCH } }, { sort: { failedAt: -1 }, hint: 'failures' }),
     }),
-
-    system: {
-      /** In the transaction of what they tell. They are due at once. */
-      async insert(batch: readonly NewMail[], session: Session): Promise<void> {
-        if (batch.length === 0) return;
-        await collection.insertMany(
-          batch.map((mail) => ({
-            ...mail,
-            status: 'PENDING' as const,
-            attemptCount: 0,
-            nextAttemptAt: mail.createdAt,
-            ...{ lease: null, day: '', lastError: null, failedAt: null, endedAt: null },
-          })),
-          { session },
-        );
-      },
-      /** Accounts for which something is due: one look into the index for each, however much is due. */
-      dueAccounts: (now: Date): Promise<string[]> =>
-        collection.distinct('accountId', { accountId: { $gt: '' }, ...dueBy(now) }),
-      /** Begins an attempt of the account's e-mail that is due longest, and has no lease; null where there is none. */
-      claim: (accountId: string, now: Date, { holder, leaseMs }: { holder: string; leaseMs: number }) =>
-        collection.findOneAndUpdate(
-          { accountId, ...dueBy(now), ...FREE },
-          [
-            {
-              $set: {
-                lease: { holder: { $literal: holder }, until: { $add: ['$$NOW', leaseMs] } },
-                attemptCount: { $add: ['$attemptCount', 1] },
-                day: { $cond: [{ $eq: ['$day', ''] }, now.toISOString().slice(0, 10), '$day'] },
-              },
-            },
-          ],
-          { sort: { nextAttemptAt: 1, _id: 1 }, returnDocument: 'after' },
-        ),
-      /** How many of the account's e-mails of this sort had their first attempt that day, counted up to `limit`. */
-      countOfDay: ({ accountId, sort, day }: MailDoc, limit: number): Promise<number> =>
-        collection.countDocuments({ accountId, sort, day }, { limit, hint: 'ofDay' }),
-      /** Gives up those of the account's e-mails of this sort that are due and were never attempted. */
-      async dropDue({ accountId, sort }: MailDoc, error: string, now: Date): Promise<void> {
-        await collection.updateMany(
-          { accountId, sort, attemptCount: 0, ...dueBy(now) },
-          { $set: { status: 'DROPPED', nextAttemptAt: null, lastError: error, failedAt: now, endedAt: now } },
-        );
-      },
-      /** Unless another has its lease by now. */
-      async record(
-        { _id, accountId, lease }: MailDoc,
-        { at, lastError, status, nextAttemptAt }: MailResult,
-      ): Promise<void> {
-        const failedAt = lastError === null ? null : at;
-        const endedAt = status === 'PENDING' ? null : at;
-        await collection.updateOne(
-          { _id, accountId, 'lease.holder': lease!.holder },
-          { $set: { status, nextAttemptAt, lease: null, lastError, failedAt, endedAt } },
-        );
-      },
-      /** Those that have waited since `before`: how many, counted up to `limit`, and why the oldest does; null where there are none. */
-      async waiting(before: Date, limit: number): Promise<{ count: number; error: string | null } | null> {
-        const filter = { nextAttemptAt: { $gte: EPOCH }, createdAt: { $lte: before } };
-        const oldest = await collection.findOne(filter, { sort: { createdAt: 1 }, hint: 'waiting' });
-        if (!oldest) return null;
-        const count = await collection.countDocuments(filter, { limit, hint: 'waiting' });
-        return { count, error: oldest.lastError };
-      },
-      /** Removes some of those that ended before. @returns how many; fewer than it removes at once where no more is left */
-      async removeEnded(before: Date): Promise<{ removed: number; isLast: boolean }> {
-        const found = await collection
-          .find({ endedAt: { $gte: EPOCH, $lt: before } }, { projection: { accountId: 1 }, limit: REMOVED_AT_ONCE })
-          .toArray();
-        const ids = found.map(({ _id }) => _id);
-        const { deletedCount } = await collection.deleteMany({
-          _id: { $in: ids },
-          accountId: { $in: accountsOf(found) },
-        });
-        return { removed: deletedCount, isLast: found.length < REMOVED_AT_ONCE };
-      },
-    },
+    system: { ...sendingOf(collection), ...lookingAfter(collection) },
   };
 }
+
+type Mails = mongoose.mongo.Collection<MailDoc>;
+
+const sendingOf = (collection: Mails) => ({
+  /** In the transaction of what they tell. They are due at once. */
+  async insert(batch: readonly NewMail[], session: Session): Promise<void> {
+    if (batch.length === 0) return;
+    await collection.insertMany(
+      batch.map((mail) => ({
+        ...mail,
+        status: 'PENDING' as const,
+        attemptCount: 0,
+        nextAttemptAt: mail.createdAt,
+        ...{ lease: null, day: '', lastError: null, failedAt: null, endedAt: null },
+      })),
+      { session },
+    );
+  },
+  /** Accounts for which something is due: one look into the index for each, however much is due. */
+  dueAccounts: (now: Date): Promise<string[]> =>
+    collection.distinct('accountId', { accountId: { $gt: '' }, ...dueBy(now) }),
+  /** Begins an attempt of the account's e-mail that is due longest, and has no lease; null where there is none. */
+  claim: (accountId: string, now: Date, { holder, leaseMs }: { holder: string; leaseMs: number }) =>
+    collection.findOneAndUpdate(
+      { accountId, ...dueBy(now), ...FREE },
+      [
+        {
+          $set: {
+            lease: { holder: { $literal: holder }, until: { $add: ['$$NOW', leaseMs] } },
+            attemptCount: { $add: ['$attemptCount', 1] },
+            day: { $cond: [{ $eq: ['$day', ''] }, now.toISOString().slice(0, 10), '$day'] },
+          },
+        },
+      ],
+      { sort: { nextAttemptAt: 1, _id: 1 }, returnDocument: 'after' },
+    ),
+  /** How many of the account's e-mails of this sort had their first attempt that day, counted up to `limit`. */
+  countOfDay: ({ accountId, sort, day }: MailDoc, limit: number): Promise<number> =>
+    collection.countDocuments({ accountId, sort, day }, { limit, hint: 'ofDay' }),
+  /** Gives up those of the account's e-mails of this sort that are due and were never attempted. */
+  async dropDue({ accountId, sort }: MailDoc, error: string, now: Date): Promise<void> {
+    await collection.updateMany(
+      { accountId, sort, attemptCount: 0, ...dueBy(now) },
+      { $set: { status: 'DROPPED', nextAttemptAt: null, lastError: error, failedAt: now, endedAt: now } },
+    );
+  },
+  /** Unless another has its lease by now. */
+  async record(
+    { _id, accountId, lease }: MailDoc,
+    { at, lastError, status, nextAttemptAt }: MailResult,
+  ): Promise<void> {
+    const failedAt = lastError === null ? null : at;
+    const endedAt = status === 'PENDING' ? null : at;
+    await collection.updateOne(
+      { _id, accountId, 'lease.holder': lease!.holder },
+      { $set: { status, nextAttemptAt, lease: null, lastError, failedAt, endedAt } },
+    );
+  },
+});
+
+const lookingAfter = (collection: Mails) => ({
+  /** Those that have waited since `before`: how many, counted up to `limit`, and why the oldest does; null where there are none. */
+  async waiting(before: Date, limit: number): Promise<{ count: number; error: string | null } | null> {
+    const filter = { nextAttemptAt: { $gte: EPOCH }, createdAt: { $lte: before } };
+    const oldest = await collection.findOne(filter, { sort: { createdAt: 1 }, hint: 'waiting' });
+    if (!oldest) return null;
+    const count = await collection.countDocuments(filter, { limit, hint: 'waiting' });
+    return { count, error: oldest.lastError };
+  },
+  /** Removes some of those that ended before. @returns how many; fewer than it removes at once where no more is left */
+  async removeEnded(before: Date): Promise<{ removed: number; isLast: boolean }> {
+    const found = await collection
+      .find({ endedAt: { $gte: EPOCH, $lt: before } }, { projection: { accountId: 1 }, limit: REMOVED_AT_ONCE })
+      .toArray();
+    const ids = found.map(({ _id }) => _id);
+    const { deletedCount } = await collection.deleteMany({
+      _id: { $in: ids },
+      accountId: { $in: accountsOf(found) },
+    });
+    return { removed: deletedCount, isLast: found.length < REMOVED_AT_ONCE };
+  },
+});
