@@ -52,7 +52,7 @@ export function createEventNotifier(deps: EventNotifierDeps) {
     notify(numbering);
   }
 
-  /** As long as anybody follows. A question that fails is asked again: the log has it from the follower. */
+  /** As long as there are followers. A question that fails is asked again: the log has it from the follower. */
   async function keepAsking(): Promise<void> {
     if (isAsking) return;
     isAsking = true;

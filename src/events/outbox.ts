@@ -11,7 +11,7 @@ export type OutboxEvent = {
     type: Type;
     accountId: string;
     data: EventDataOf<Type>;
-    /** Of a kind that repeats: which time it is. The same one is stored once. */
+    /** For a kind that repeats: which time it is. The same one is stored once. */
     occurrence?: string;
   };
 }[EventType];

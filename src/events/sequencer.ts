@@ -1,7 +1,7 @@
 /** The sequencer numbers events and opens their deliveries, after the transactions that recorded them.
  *
- *  Each account's events get the numbers 1, 2, 3 … without holes, in an order that never changes: whoever has read up to n has everything up to n.
- *  One process does it at a time, under a lease, which only avoids conflicts: the transaction that gives numbers fails if somebody else gave them
+ *  Each account's events get the numbers 1, 2, 3 … without holes, in an order that never changes: a client that has read up to n has everything up to n.
+ *  One process does it at a time, under a lease, which only avoids conflicts: the transaction that gives numbers fails if another process gave them
  *  meanwhile. Every transaction is bounded, whatever the number of events and webhooks, and accounts take turns. */
 import type { Logger } from 'pino';
 import { predecessorOf } from '../../contracts/event-kinds.js';
@@ -34,7 +34,7 @@ export interface SequencerDeps {
   replay?: () => Promise<ReplayRound>;
   /** Simulations pass their own. */
   monotonic?: MonotonicClock;
-  /** Between two polls while nobody wakes the sequencer. Default 250. */
+  /** Between two polls while nothing wakes the sequencer. Default 250. */
   pollMs?: number;
 }
 
@@ -142,7 +142,7 @@ async function numberBatch(deps: SequencerDeps, accountIds: readonly string[]): 
     const last = new Map(counters.map((counter) => [counter._id, counter.last]));
     const numbered = numberEvents(batch, last);
     const to = new Map(numbered.map(({ accountId, sequence }) => [accountId, sequence]));
-    // The count is too small if somebody else numbered some of them since they were read.
+    // The count is too small if another process numbered some of them since they were read.
     if ((await events.number(numbered, session)) !== numbered.length) throw new CounterConflict();
     await eventCounters.advance(
       [...to].map(([accountId, sequence]) => ({ accountId, from: last.get(accountId) ?? 0, to: sequence })),

@@ -63,7 +63,7 @@ export async function readRecords(deps: ReadingDeps, records: readonly LedgerRec
   for (const { raw, outcome } of completed) {
     if (outcome.kind === 'incomplete') {
       const { pagingToken, needs, receivers } = outcome;
-      // Money sent by a wallet of ours may be a refund, unless it is too large for anybody to tell.
+      // Money sent by a wallet of ours may be a refund, unless its size is beyond what can be told.
       if (concernsUs(outcome.isTooLarge ? receivers : partiesOf(outcome)))
         park(raw, { id: pagingToken, pagingToken, receivers, reason: `its ${needs} cannot be had` });
     } else if (outcome.kind === 'parked') {

@@ -64,7 +64,7 @@ export async function startJobs(deps: JobsDeps): Promise<Jobs> {
     );
 
   /** Agenda may call a handler whose run still goes on, because its lock expired or was cleared: then it waits for that run. Until it has stopped
-   *  itself it may also call one after the end, when nobody waits for runs any more: that is left to another process. */
+   *  itself it may also call one after the end, when no run is waited for any more: that is left to another process. */
   async function runOnce(job: Job): Promise<Next> {
     if (ended.signal.aborted) return { nextInMs: LEFT_FOR_MS, atOnce: false };
     const started =

@@ -1,4 +1,4 @@
-/** What a job is to whoever writes one. */
+/** What makes a job. */
 import type { JobInfo } from './table.js';
 
 export interface RunLimits {

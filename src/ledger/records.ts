@@ -49,7 +49,7 @@ export interface Place {
 }
 
 export type RecordOutcome =
-  /** All credits, whoever received them: the caller picks its own wallets. At least one of the two lists has items. */
+  /** All credits, to any account: the caller picks its own wallets. At least one of the two lists has items. */
   | ({ kind: 'credits'; credits: Credit[]; parked: ParkedChange[] } & Place)
   | { kind: 'ignored'; reason: IgnoredReason; pagingToken: string }
   /** Something is missing that a second request can fetch. When none of the receivers matters, there is nothing to fetch. */

@@ -180,7 +180,7 @@ async function resultOf(
     lastError,
     at: clock.now(),
   });
-  // Of an attempt that ended with its process nothing is recorded.
+  // An attempt that ended with its process left no record.
   if (mail.attemptCount > settings.maxAttempts) return failed('not sent in time');
   const count = mail.attemptCount === 1 ? await mails.countOfDay(mail, mostOfDay + 1) : 0;
   if (count > mostOfDay) {

@@ -5,7 +5,7 @@ import type { MailSettings } from '../domain/mail-settings.js';
 import type { Content } from './letter.js';
 
 export interface Outgoing extends Content {
-  /** Of the e-mail: one that is sent again has the same, by which mailboxes know it. */
+  /** The e-mail's: it has the same when it is sent again, by which mailboxes know it. */
   id: string;
   to: string;
   /** Shown in place of the settings' name; empty for that one. */

@@ -1,4 +1,4 @@
-/** Membership in the embedded MongoDB of a data directory: from `join` to `close` this process has a mongod, whoever started it. */
+/** Membership in the embedded MongoDB of a data directory: from `join` to `close` this process has a mongod, which another may have started. */
 import { spawn } from 'node:child_process';
 import { createHmac, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -114,7 +114,7 @@ function prepare(directory: string): string {
     try {
       linkSync(draft, path);
     } catch (error) {
-      // Of two that start at once, the first one's key counts.
+      // When two start at once, the first one's key counts.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     } finally {
       rmSync(draft);
@@ -150,7 +150,7 @@ function startKeeper(directory: string, port: number, mongod: readonly string[])
   const script = fileURLToPath(inSource ? new URL('./keeper.ts', import.meta.url) : KEEPER);
   const loader = inSource ? ['--import', import.meta.resolve('tsx')] : [];
   const startedMs = Date.now();
-  // Detached: a Ctrl-C in the terminal is for the service, and the keeper outlives whoever started it.
+  // Detached: a Ctrl-C in the terminal is for the service, and the keeper outlives the process that started it.
   const child = spawn(process.execPath, [...loader, script, `${port}`, ...mongod], {
     cwd: directory,
     detached: true,

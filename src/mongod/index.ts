@@ -13,7 +13,7 @@ export interface OpenMongo {
   /** A connection string; for the embedded one it carries its credentials, so it must not be logged. */
   uri: string;
   embedded: boolean;
-  /** Leaves the embedded mongod, which ends when nobody is left. Close the connections before. */
+  /** Leaves the embedded mongod, which ends with its last member. Close the connections before. */
   close(): Promise<void>;
 }
 

@@ -99,7 +99,7 @@ async function main(): Promise<void> {
     if (members.delete(member) && members.size === 0) end();
     else member.end();
   };
-  // Who only looks whether somebody serves here, as a second keeper does, sends nothing and is no member.
+  // A second keeper, which only looks whether one serves here, sends nothing and is no member.
   const server = createServer({ allowHalfOpen: true }, (member) => {
     member.once('data', () => join(member));
     member.on('error', () => undefined);

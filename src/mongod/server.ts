@@ -10,7 +10,7 @@ export const SERVER_OPTIONS: readonly string[] = [
   ...['--bind_ip', '127.0.0.1', '--nounixsocket', '--quiet'],
   // Loopback is shared by every user of the machine: only a reader of the key file gets in, and no stranger can make the first user.
   ...['--setParameter', 'enableLocalhostAuthBypass=false'],
-  // Up to 8.2.2, mongod's zlib decompression hands its memory to whoever asks, without a password (CVE-2025-14847).
+  // Up to 8.2.2, mongod's zlib decompression hands its memory out without a password (CVE-2025-14847).
   ...['--networkMessageCompressors', 'disabled'],
   ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
 ];

@@ -6,7 +6,7 @@ import { basename, dirname } from 'node:path';
 /** A unix socket's address holds this many bytes on every system that is supported. */
 const MAX_SOCKET_PATH = 103;
 
-/** The open connection, or null when nobody listens there. */
+/** The open connection, or null when nothing listens there. */
 export function connectTo(path: string): Promise<Socket | null> {
   // On Linux a longer path is reached through its open directory.
   const directory =

@@ -1,4 +1,4 @@
-/** Which MongoDB versions the service works with, and which of them have the fix for CVE-2025-14847: before it, anybody who reaches the port
+/** Which MongoDB versions the service works with, and which of them have the fix for CVE-2025-14847: before it, a stranger who reaches the port
  *  can read mongod's memory without a password, through zlib-compressed messages. */
 
 export const OLDEST_MAJOR = 7;

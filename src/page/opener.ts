@@ -18,7 +18,7 @@ export function openerOf(checkout: PageCheckout | undefined, referer: unknown): 
 export const refererOf = (req: Request): unknown =>
   req.get('sec-fetch-site') === 'same-origin' ? req.query.opener : req.get('referer');
 
-/** Null for what is no address on the web: the origin of `data:` and its like is the text "null", and nobody's. */
+/** Null for what is no address on the web: the origin of `data:` and its like is the text "null", which belongs to no site. */
 function originOf(url: unknown): string | null {
   if (typeof url !== 'string' || !URL.canParse(url)) return null;
   const { protocol, origin } = new URL(url);

@@ -18,7 +18,7 @@ import type { WalletDoc } from '../stores/wallets.js';
 import type { PagePayment, PageSource } from './types.js';
 
 export interface PageSourceDeps {
-  /** A page is known by its slug, whoever's link it is. */
+  /** A page is known by its slug alone, for every account. */
   paymentLinks: Pick<PaymentLinkStore, 'bySlug'>;
   checkouts: Pick<CheckoutStore, 'bySlug'>;
   forAccount: ForAccount<'account' | 'products' | 'wallets' | 'payments'>;

@@ -8,7 +8,7 @@ import type { CurrentRate } from '../rates/book.js';
 /** What a page asks the payer to pay, a link or a checkout, with everything that the page shows. Amounts are canonical decimal text. */
 export interface PageLink {
   accountId: string;
-  /** Of the link or checkout. */
+  /** The link's or checkout's. */
   linkId: string;
   slug: string;
   memo: string;
@@ -62,7 +62,7 @@ export interface PageCheckout {
   amount: string | null;
   /** In the currency; missing without one. */
   price?: string;
-  /** Of the product; null without one. */
+  /** The product's; null without one. */
   quantity: number | null;
   received: string;
   /** Null without a fresh rate. */

@@ -1,5 +1,5 @@
-/** Removes the links and checkouts of deleted products, batch by batch: a product may have any number of them. Meanwhile they are gone for whoever asks
- *  for one, because their product is. */
+/** Removes the links and checkouts of deleted products, batch by batch: a product may have any number of them. Meanwhile a request
+ *  finds none of them, because their product is gone. */
 import type { Logger } from 'pino';
 import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';

@@ -1,7 +1,7 @@
 /** Makes checkouts.
  *
  *  Creations do not meet in a document of their product or wallet. A creation inserts the checkout and then reads product and wallet again: if one is
- *  gone by then, it takes the checkout back before anybody was told of it. The deletion of a product removes its checkouts after the product. The
+ *  gone by then, it takes the checkout back before it answers. The deletion of a product removes its checkouts after the product. The
  *  deletion of a wallet, or its deactivation, first clears `takesCheckouts` and then looks for checkouts; a creation that finds it cleared sets it again,
  *  which fails once the wallet is gone or inactive, and counts up `checkoutEpoch`, without which two deletions at once would hide it from each other.
  *  In any order, one of the two sees the other. */

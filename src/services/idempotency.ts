@@ -127,7 +127,7 @@ async function perform(deps: Deps, caller: Caller, claim: ClaimDoc, secretField:
     }
     return { ...answer, replayed: false };
   } catch (error) {
-    // After a fault nobody knows whether there was an effect: the claim stays, and whoever takes it over reserves the same id.
+    // A fault does not say whether there was an effect: the claim stays, and the next request that takes it over reserves the same id.
     const giveUp = error instanceof ApiError ? claims.release(_id, runner) : claims.prolong(_id, runner, clock.now());
     await giveUp.catch((cause: unknown) => log.warn({ err: cause }, 'claim on an Idempotency-Key not given up'));
     throw error;

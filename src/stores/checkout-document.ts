@@ -17,9 +17,9 @@ export interface CheckoutDoc {
   reference: string | null;
   /** JSON text of an object: its keys may have dots. */
   metadata: string;
-  /** Of the payer, who gets a receipt. Missing where there is none. */
+  /** The payer's address, which gets a receipt. Missing where there is none. */
   customerEmail?: string;
-  /** Of the receipt. Missing means English. */
+  /** The receipt's language. Missing means English. */
   language?: Language;
   name: string;
   description: string | null;
@@ -57,7 +57,7 @@ export interface CheckoutDoc {
   cancelledFrom: LedgerStamp | null;
   /** Missing means null. */
   acceptedFrom?: LedgerStamp | null;
-  /** Of one that was accepted with very many payments: those up to this id are COMPLETED, the others are yet to be. Missing when all are. */
+  /** The last payment that is COMPLETED, where the checkout was accepted with so many that the later ones are yet to be. Missing when all are. */
   completedUpTo?: string;
   /** True for one that became PAID with very many payments: some parts still say that a decision is due. Missing otherwise. */
   partsLeft?: true;

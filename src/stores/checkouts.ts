@@ -1,7 +1,7 @@
 /** Checkouts: how they are found, made and changed. Memo and slug are unique over all accounts, by their names. Whatever changes a checkout's state does so
  *  in a transaction that read it, or by a condition on its status: of two changes at once one wins, and the other sees it.
  *
- *  A checkout whose product or wallet is gone does not exist for anybody: creation and deletion do not meet in one document, so that a process
+ *  A checkout whose product or wallet is gone counts as not existing: creation and deletion do not meet in one document, so that a process
  *  that dies between the two writes of a creation can leave one behind. It is removed at its end at the latest. */
 import type mongoose from 'mongoose';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';

@@ -36,7 +36,7 @@ interface RememberedCount {
   count: number | Promise<number>;
 }
 
-/** Of one filter, by the start of the segment. */
+/** The counts of one filter, by the start of the segment. */
 type RememberedCounts = Map<string, RememberedCount>;
 
 /** The counts of each filter of each list, least recently used first. */
@@ -90,7 +90,7 @@ export function createCountedPages(segments: mongo.Collection<CountSegmentDoc>) 
     shallow?.catch(() => undefined);
     const counts = known;
     const { total, start } = await addUp(await segmentsOf(segments, list, direction, ids), offset, (segment) =>
-      // Anybody may ask for any range: of the segments at its ends nothing is remembered.
+      // There are very many ranges: segments at their ends are counted each time.
       segment.version === UNKNOWN || !isWithin(segment, ids)
         ? countIn(segment)
         : countOnce(counts, segment, () => countIn(segment, FOR_REMEMBERING)),
@@ -120,7 +120,7 @@ async function segmentsOf(
       FOR_REMEMBERING,
     )
     .toArray();
-  // Of a list that nobody ever touched nothing may be remembered.
+  // A list without segments has no version by which a count could be remembered.
   if (!found) return [{ after: FIRST, version: UNKNOWN, upTo: null }];
   const ascending = found.after
     .map((after, index) => ({ after, version: found.version[index]!, upTo: found.after[index + 1] ?? null }))
@@ -131,7 +131,7 @@ async function segmentsOf(
   return direction === 1 ? ascending : ascending.reverse();
 }
 
-/** The longest unused one of the list that has the most: nobody's filters push out those of others. */
+/** The longest unused one of the list that has the most, so that the filters of one account push out none of another's. */
 function keyToForget(keys: Iterable<string>): string {
   const byList = new Map<string, string[]>();
   let most: string[] = [];
@@ -193,7 +193,7 @@ async function addUp(
   for (let from = 0; from < segments.length; from += COUNTED_AT_ONCE) {
     const some = segments.slice(from, from + COUNTED_AT_ONCE);
     const counted = some.map(count);
-    // Of a thousand segments most are known, and need no wait.
+    // Most of a thousand segments are known, and need no wait.
     const isKnown = counted.every((found) => typeof found === 'number');
     for (const [index, found] of (isKnown ? counted : await Promise.all(counted)).entries()) {
       if (!start && offset < total + found) start = { segment: some[index]!, skip: offset - total };

@@ -1,4 +1,4 @@
-/** The connection to MongoDB, and transactions on it. Writes are acknowledged by a majority before anybody is told of them. */
+/** The connection to MongoDB, and transactions on it. Writes are acknowledged by a majority before they are answered. */
 import mongoose from 'mongoose';
 import { monotonicClock } from '../clock.js';
 import { AlreadyMade } from '../domain/already-made.js';

@@ -12,7 +12,7 @@ export interface DeliveryHealth {
   delivered: number;
   failed: number;
   lastDeliveredAt: Date | null;
-  /** Of the latest attempts that delivered, in no order. */
+  /** Times of the latest attempts that delivered, in no order. */
   latenciesMs: number[];
 }
 

@@ -20,7 +20,7 @@ export interface StoredTerms {
 export interface ProductVersion {
   from: LedgerStamp | null;
   terms: StoredTerms;
-  /** Of the product's wallet; absent in versions stored before it was kept. */
+  /** The network of the product's wallet; absent in versions stored before it was kept. */
   network?: Network;
 }
 
@@ -35,7 +35,7 @@ export interface ProductDoc extends StoredTerms {
   walletId: string;
   /** Oldest first; the last is what the fields above say. The first holds from ever, unless there are earlier ones in the archive. */
   history: ProductVersion[];
-  /** Of the versions that were moved to the archive: how many there are, and `since` of the last. Missing for none. */
+  /** The versions that were moved to the archive: how many, and `since` of the last. Missing for none. */
   archived?: { count: number; since: Date };
   paymentLinkCount: number;
   /** A link or checkout of it has a payment. Missing means false. */

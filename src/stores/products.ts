@@ -1,4 +1,4 @@
-/** Products with the history of their terms. A product is changed only by whoever read its latest `revision`.
+/** Products with the history of their terms. A change is stored only where its latest `revision` was read.
  *
  *  Of one that is deleted a note stays until its links and checkouts are removed, too. */
 import mongoose from 'mongoose';
@@ -109,7 +109,7 @@ const listsOf = (store: Store, accountId: string) => ({
       filter.sortBy === 'name' ? { nameKey: direction, _id: direction } : { _id: direction };
     return store.page(listed, { ...request, sort }, ['history']);
   },
-  /** Of those products that have this in their name, at most `limit`. */
+  /** At most `limit` products that have this in their name. */
   async idsByName(search: string, limit: number): Promise<string[]> {
     const named = { accountId, nameKey: containing(search) };
     const found = await store.collection.find(named, { projection: { _id: 1 }, limit }).toArray();
@@ -142,7 +142,7 @@ const changesOf = ({ collection, byId, versions, versionsKept }: Store, accountI
     const docs = batch.map((product) => ({ ...product, accountId }));
     await orAlreadyMade(collection.insertMany(docs, { session }));
   },
-  /** Null when somebody else changed the product since it was read: nothing is stored then. `version` opens new terms. */
+  /** Null when the product was changed since it was read: nothing is stored then. `version` opens new terms. */
   async change(
     before: Pick<ProductDoc, '_id' | 'revision' | 'history' | 'archived'>,
     fields: Partial<Omit<ProductDoc, '_id' | 'accountId'>>,

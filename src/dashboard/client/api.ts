@@ -71,7 +71,7 @@ export const UNREACHABLE: Failure = {
   fields: {},
 };
 
-/** What is not seen by itself, such as a name that somebody else changed. */
+/** What is not seen by itself, such as a name that another user changed. */
 const REFRESH_MS = 30_000;
 /** What failed for a while is looked for again by itself. */
 const LOOK_AGAIN_MS = 5_000;

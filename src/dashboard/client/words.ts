@@ -153,7 +153,7 @@ export const mailWord = (kind: string): string =>
       ? 'Notice of a change, to an owner'
       : (NOTICE[kind as NoticeKind]?.label ?? kind);
 
-/** Of receipts. */
+/** For receipts. */
 export const LANGUAGE: Record<Language, string> = {
   en: 'English',
   de: 'German',

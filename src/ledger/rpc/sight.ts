@@ -1,4 +1,4 @@
-/** Whether a server shows events of classic payments. A stellar-core that does not emit them is no error to anybody: payments are just missing. Every
+/** Whether a server shows events of classic payments. A stellar-core that does not emit them reports no error: payments are just missing. Every
  *  transaction has an event of its fee, so a ledger is seen where the very answer that gave its payments has such an event, too, or where there is no
  *  transaction in it. Each answer may come from another machine: what one showed says nothing of the next. */
 import { z } from 'zod';

@@ -37,7 +37,7 @@ async function renameInWallets(db: mongo.Db): Promise<void> {
   await db.collection('wallets').updateMany({ takenUp: { $exists: true } }, { $rename: { takenUp: 'watchStarted' } });
 }
 
-/** No dispatcher runs during a migration, so nobody holds a lease. */
+/** No dispatcher runs during a migration, so no lease is held. */
 async function renameInWebhooks(db: mongo.Db): Promise<void> {
   await db
     .collection('webhooks')

@@ -1,4 +1,4 @@
-/** Networks' states without the oldest ledger, which nobody reads. */
+/** Networks' states without the oldest ledger, which is not used. */
 import type { mongo } from 'mongoose';
 import type { Migration } from './migration.js';
 

@@ -1,4 +1,4 @@
-/** Links and checkouts know that refunds wait for their payments, so that nobody has to look for those of all others. */
+/** Links and checkouts know that refunds wait for their payments: refunds of all others need not be looked for. */
 import type { mongo } from 'mongoose';
 import { dropIndexes, type Migration } from './migration.js';
 

@@ -13,7 +13,7 @@ export const refundsByPlace: Migration = {
   ],
 };
 
-/** Of a payment's refunds as many are shown with it. */
+/** So many of a payment's refunds are shown with it. */
 const SHOWN = 100;
 const STROOPS = 7;
 

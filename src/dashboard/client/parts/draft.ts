@@ -10,7 +10,7 @@ type Typed = Readonly<Record<string, readonly string[]>>;
 export interface Draft {
   /** What was typed so far; empty for a form as it came. */
   all(): Typed;
-  /** Of a field that has one value; undefined when nothing was typed into it. */
+  /** The one value of a field; undefined when nothing was typed into it. */
   first(name: string): string | undefined;
   /** Keeps what was typed into a field: what the form chose by itself may be another choice next time. */
   keep(form: HTMLFormElement, field: EventTarget | null): void;

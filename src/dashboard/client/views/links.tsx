@@ -1,4 +1,4 @@
-/** Payment links: a page each, that anybody can pay on. */
+/** Payment links: each has a page to pay on. */
 import { useLocation } from 'wouter-preact';
 import { usePage, useParam } from '../address.js';
 import { failureOf, type Item, useRead, useWrite } from '../api.js';
