@@ -5,7 +5,7 @@ import { isWatched } from '../domain/terms.js';
 import type { ListEnd } from '../ledger/history.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import { cursorAfter, ledgerOfCursor } from '../ledger/toid.js';
-import type { AuditDoc, AuditProgress, HealedOperation } from '../stores/audits.js';
+import type { AuditDoc, AuditProgress, HealedOperation } from '../stores/audit-document.js';
 import type { PaymentStore } from '../stores/payments.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import { checkEnd, mustShow } from './ends.js';

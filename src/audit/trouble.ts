@@ -1,7 +1,7 @@
 /** What keeps an audit from going on, and for how long. */
 import type { Clock } from '../clock.js';
 import { LedgerUnavailable } from '../ledger/errors.js';
-import type { AuditDoc } from '../stores/audits.js';
+import type { AuditDoc } from '../stores/audit-document.js';
 
 /** Another process saved a step: this one stops. */
 export class Superseded extends Error {}

@@ -3,7 +3,7 @@ import { type Auditor, type AuditorDeps, createAuditor } from '../audit/auditor.
 import { createTakeTurn } from '../audit/turn.js';
 import type { Config } from '../config.js';
 import { createReadSync } from '../services/wallet-sync.js';
-import type { AuditDoc } from '../stores/audits.js';
+import type { AuditDoc } from '../stores/audit-document.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { Core } from './core.js';
 

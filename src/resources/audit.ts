@@ -2,7 +2,7 @@
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import { formatAmount, formatSigned } from '../domain/amount.js';
-import type { AuditDoc, StoredRow } from '../stores/audits.js';
+import type { AuditDoc, StoredRow } from '../stores/audit-document.js';
 
 export type Audit = OutputOf<Contract['wallets']['startAudit']>;
 
