@@ -33,7 +33,7 @@ export interface ParkedRetry {
 }
 
 export interface RetryDeps {
-  wallets: Pick<WalletStore, 'at'>;
+  wallets: Pick<WalletStore, 'ours'>;
   parkedRecords: Pick<ParkedRecordStore, 'noteTry'>;
   recorder: Pick<Recorder, 'record'>;
   clock: Clock;
@@ -97,8 +97,7 @@ async function readAgain(
   session: Pick<LedgerSession, 'complete' | 'transactionRecords'>,
 ): Promise<Reread> {
   const { network } = parked;
-  const isOurs = async (addresses: readonly string[]) =>
-    new Set((await wallets.at(network, addresses)).map((wallet) => wallet.address));
+  const isOurs = (addresses: readonly string[]) => wallets.ours(network, addresses);
   const read = async (record: LedgerRecord): Promise<Reread> => {
     const reading = await readRecords({ network, session, clock, isOurs, historyOf: null, again: parked }, [record]);
     return { reading, left: reading.parked.filter((each) => isPartOf(each._id, parked._id)) };

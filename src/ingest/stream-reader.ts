@@ -27,7 +27,7 @@ export interface WatcherMetrics {
 
 export interface StreamReaderDeps {
   network: Network;
-  wallets: Pick<WalletStore, 'at' | 'watchedAddresses'>;
+  wallets: Pick<WalletStore, 'at' | 'ours' | 'watchedAddresses'>;
   cursors: Pick<CursorStore, 'advance'>;
   recorder: Pick<Recorder, 'record'>;
   knownCloses: KnownCloses;
@@ -83,14 +83,6 @@ export function createStreamReader(deps: StreamReaderDeps) {
   };
 }
 
-async function isOurs(
-  { wallets, network }: StreamReaderDeps,
-  addresses: readonly string[],
-): Promise<ReadonlySet<string>> {
-  if (addresses.length === 0) return new Set();
-  return new Set((await wallets.at(network, addresses)).map((wallet) => wallet.address));
-}
-
 /** Null when they are many. */
 async function fewAddresses({ wallets, network }: StreamReaderDeps): Promise<readonly string[] | null> {
   const addresses = await wallets.watchedAddresses(network, { limit: MOST_AMONG + 1 });
@@ -131,7 +123,7 @@ async function readPage(deps: StreamReaderDeps, { session, tip }: ReadOptions, f
   const reading = await readRecords(
     {
       ...{ network, session, clock, historyOf, closedFrom, leavesBehind },
-      isOurs: (addresses) => isOurs(deps, addresses),
+      isOurs: (addresses) => deps.wallets.ours(network, addresses),
     },
     page.records,
   );

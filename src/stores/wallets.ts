@@ -222,6 +222,15 @@ const ofAllAccounts = ({ wallets }: Opened) => ({
       .session(session ?? null)
       .lean<WalletDoc[]>()
       .exec(),
+  /** Those of the addresses that are a wallet of any account. */
+  async ours(network: Network, addresses: readonly string[]): Promise<ReadonlySet<string>> {
+    if (addresses.length === 0) return new Set();
+    const found = await wallets
+      .find({ network, address: { $in: [...addresses] } }, { _id: 0, address: 1 })
+      .lean<Pick<WalletDoc, 'address'>[]>()
+      .exec();
+    return new Set(found.map(({ address }) => address));
+  },
   ofAllAccounts: (ids: readonly string[], session?: Session) =>
     wallets
       .find({ _id: { $in: [...ids] } })

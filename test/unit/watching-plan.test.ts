@@ -552,7 +552,7 @@ t.test('trying a parked record again never discards what is still not understood
     const kept = new Set([_id]);
     const outcome = await retryParked(
       {
-        wallets: { at: async () => addresses.map((address) => ({ address })) as never },
+        wallets: { ours: async () => new Set(addresses) },
         parkedRecords: { noteTry: async () => undefined },
         recorder: {
           record: async (_network, { credits, parked = [], resolves = '' }) => {
