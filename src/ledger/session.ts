@@ -37,10 +37,6 @@ const LONGEST_PAGE_WAIT_MS = 500;
 const FIRST_AGAIN_MS = 60_000;
 
 const callOf = <T>(run: (source: LedgerSource) => Promise<T>): SourceCall<T> => ({ run, provesHealthy: true });
-const pageCall = (run: (source: LedgerSource, withinMs: number) => Promise<Page>): SourceCall<Page> => ({
-  run: (source, _tip, withinMs) => run(source, withinMs),
-  provesHealthy: true,
-});
 const TIP: SourceCall<LedgerTip> = { run: async (source, tip) => tip ?? (await source.tip()), provesHealthy: false };
 
 /** @throws LedgerUnavailable */
@@ -88,11 +84,11 @@ export function createSession(asking: Asking, options: SessionOptions): LedgerSe
     limit: number,
     read: (source: LedgerSource, size: number, lean: boolean) => Promise<Page>,
   ): Promise<Page> =>
-    ask(
-      pageCall((source, within) =>
+    ask({
+      run: (source, _tip, within) =>
         readPage(asking, stream, { limit, withinMs: within }, (size, lean) => read(source, size, lean)),
-      ),
-    );
+      provesHealthy: true,
+    });
   return {
     get server() {
       return answering()?.label ?? null;

@@ -6,7 +6,7 @@ import { findLedgerAtOrBefore } from '../ledger-search.js';
 import type { Response } from '../request.js';
 import type { Ledger, LedgerSource, LedgerTip, Page } from '../source.js';
 import { ledgerOfCursor } from '../toid.js';
-import { hash, isObject, moment } from './fields.js';
+import { hash, moment } from './fields.js';
 import { createHorizonHistory, readHoldings } from './history.js';
 import { type ParsedPage, parsePage, shownByNow } from './page.js';
 import { toSubmission } from './submission.js';
@@ -216,22 +216,4 @@ function isAfter(cursor: string, { records, cursor: end }: ParsedPage): boolean 
   const tokens = records.flatMap(({ outcome }) => (outcome.pagingToken === null ? [] : [BigInt(outcome.pagingToken)]));
   if (tokens.length === 0 && end !== null) tokens.push(BigInt(end));
   return tokens.every((token, index) => (index === 0 ? token > BigInt(cursor) : token >= tokens[index - 1]!));
-}
-
-/** Only a 429 may ask for more: a proxy's guess at the end of an outage must not prolong it. */
-const LONGEST_PAUSE_MS = 60_000;
-
-/** What a response means. @param tookMs how long it took. @throws SourceError for what no Horizon that works would answer. */
-export function toAnswer(response: Response, tookMs: number): Answer {
-  const { status, body, retryAfterMs, latestLedger } = response;
-  // A proxy's 404 or 200 may be HTML: only JSON counts as Horizon's word.
-  if (isObject(body)) {
-    if (status === 200) return { status, body, latestLedger, tookMs };
-    if (status === 404 || status === 410) return { status, body: null, latestLedger };
-  }
-  const pauseMs = retryAfterMs !== null && status !== 429 ? Math.min(retryAfterMs, LONGEST_PAUSE_MS) : retryAfterMs;
-  throw new SourceError(`status ${status}${isObject(body) ? '' : ' without JSON'}`, {
-    retryAfterMs: pauseMs,
-    kind: status === 504 ? 'slow' : 'server',
-  });
 }

@@ -229,12 +229,9 @@ const OPERATION_TYPES: ReadonlyMap<string, OperationType> = new Map([
   ['invoke_host_function', hostFunction],
 ]);
 
-export const isKnownType = (type: string): boolean => OPERATION_TYPES.has(type);
-
-/** @param type a known one. */
-export function readMovements(type: string, fields: Fields): Movements | FieldFault {
-  return OPERATION_TYPES.get(type)!.read(fields);
-}
+/** Null for an unknown type. */
+export const readMovements = (type: string, fields: Fields): Movements | FieldFault | null =>
+  OPERATION_TYPES.get(type)?.read(fields) ?? null;
 
 /** Accounts that an unreadable record may have paid: for an unknown type every account that it names. Null when that cannot be told. */
 export function possibleReceivers(fields: Fields): readonly string[] | null {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Credit, IgnoredReason, NotUnderstood, Place, RecordOutcome } from '../records.js';
 import { ledgerOf, operationOrderOf } from '../toid.js';
 import { faultOf, hash, isObject, moment, toid } from './fields.js';
-import { isKnownType, type Movement, possibleReceivers, readMovements } from './movements.js';
+import { type Movement, possibleReceivers, readMovements } from './movements.js';
 import { memoOf, mergedByEffects, mergedByResult, readTransaction } from './transaction.js';
 
 /** What second requests fetched for an incomplete record: the raw answers, null where Horizon had none. */
@@ -44,8 +44,8 @@ function toOutcome(raw: unknown, supplement: Supplement): RecordOutcome {
   const place: Place = { operationId: pagingToken, pagingToken, transactionHash, ledger: ledgerOf(record.id) };
 
   if (successful === false) return ignored('failed', pagingToken);
-  if (!isKnownType(record.type)) return park(raw, { fault: 'unknown_type', reason: 'is of an unknown type' });
   const read = readMovements(record.type, raw);
+  if (!read) return park(raw, { fault: 'unknown_type', reason: 'is of an unknown type' });
   if ('fault' in read) return park(raw, read);
   const parked = read.faults;
   const moved = read.movements.filter((each) => each.receiver !== each.sender && each.amount !== 0n);

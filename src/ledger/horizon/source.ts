@@ -2,10 +2,11 @@
 
 import type { MonotonicClock } from '../../clock.js';
 import { endpointOf } from '../endpoint.js';
-import { LedgerUnavailable } from '../errors.js';
+import { LedgerUnavailable, SourceError } from '../errors.js';
 import type { LedgerServer } from '../failover.js';
-import type { Requester } from '../request.js';
-import { createHorizonSource, toAnswer } from './api.js';
+import type { Requester, Response } from '../request.js';
+import { type Answer, createHorizonSource } from './api.js';
+import { isObject } from './fields.js';
 
 /** A request that Horizon calls bad will not get better soon. */
 const REFUSED_RETRY_MS = 60_000;
@@ -43,4 +44,22 @@ export function horizonServer(
         label,
       ),
   };
+}
+
+/** Only a 429 may ask for more: a proxy's guess at the end of an outage must not prolong it. */
+const LONGEST_PAUSE_MS = 60_000;
+
+/** What a response means. @param tookMs how long it took. @throws SourceError for what no Horizon that works would answer. */
+function toAnswer(response: Response, tookMs: number): Answer {
+  const { status, body, retryAfterMs, latestLedger } = response;
+  // A proxy's 404 or 200 may be HTML: only JSON counts as Horizon's word.
+  if (isObject(body)) {
+    if (status === 200) return { status, body, latestLedger, tookMs };
+    if (status === 404 || status === 410) return { status, body: null, latestLedger };
+  }
+  const pauseMs = retryAfterMs !== null && status !== 429 ? Math.min(retryAfterMs, LONGEST_PAUSE_MS) : retryAfterMs;
+  throw new SourceError(`status ${status}${isObject(body) ? '' : ' without JSON'}`, {
+    retryAfterMs: pauseMs,
+    kind: status === 504 ? 'slow' : 'server',
+  });
 }
