@@ -10,7 +10,7 @@ import { type WatchDeps, watch } from '../ingest/watch.js';
 import { type Jobs, startJobs } from '../jobs/agenda.js';
 import type { Job, Run } from '../jobs/run.js';
 import { type JobName, jobsOf, RETRIES_LOOK_MS } from '../jobs/table.js';
-import { decideLeftParts } from '../payments/decision.js';
+import { decideLeftParts } from '../payments/left-parts.js';
 import type { Sampler } from '../rates/sampler.js';
 import type { CountSegments } from '../stores/count-segments.js';
 import type { DeliveryStore } from '../stores/deliveries.js';

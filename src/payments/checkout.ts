@@ -1,12 +1,12 @@
 /** What becomes of a stored checkout, from the rules in `domain/checkout.ts`. */
+import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { minorDigits } from '../../contracts/currencies.js';
 import { parseAmount, parseSum } from '../domain/amount.js';
-import { acceptLate, type Checkout, cancel, giveBack, type Sum } from '../domain/checkout.js';
+import { acceptLate, type Checkout, type Counted, cancel, giveBack, type Sum } from '../domain/checkout.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { PaymentDoc } from '../stores/payment-document.js';
 import type { RefundDoc } from '../stores/refunds.js';
-import type { Later } from './later.js';
 
 /** The stored checkout as the domain knows it. */
 export const toCheckoutState = (checkout: CheckoutDoc): Checkout => ({
@@ -122,3 +122,40 @@ export function afterRefund(
   const after = giveBack(state, returned, later);
   return after === state ? checkout : withState(checkout, after, closedAt);
 }
+
+/** What counts for a checkout already and comes after a place on the ledger: there is some where that place was read late. In the order of the ledger. */
+export type Later = readonly Counted[];
+
+/** @param counted payments that count, of the ledgers since the place, in any order. @param operationId of the place */
+export const laterThan = (
+  counted: readonly PaymentDoc[],
+  operationId: string,
+  checkout: Pick<CheckoutDoc, 'currency'>,
+): Later =>
+  counted
+    .map((payment) => ({ payment, place: BigInt(payment.operationId) }))
+    .filter(({ place }) => place > BigInt(operationId))
+    .sort((a, b) => (a.place < b.place ? -1 : 1))
+    .map(({ payment }) => ({
+      amount: countedOf(payment, checkout),
+      closedAt: payment.ledgerClosedAt,
+      operationId: payment.operationId,
+    }));
+
+/** As much of a payment as says whether a decision is due. */
+type Undecided = Pick<PaymentDoc, 'status' | 'amount' | 'refundedAmount' | 'dismissal'>;
+
+/** Whether a merchant has to decide about a payment that was not taken. It is stored with every change of what it follows from, in the same transaction.
+ *  @param checkout that the payment belongs to, as it is by now */
+export function needsDecision(payment: Undecided, checkout: { status: CheckoutStatus } | null): boolean {
+  if (payment.status === 'COMPLETED' || payment.dismissal || leftOf(payment) === 0n) return false;
+  return !(checkout && isPartOfPaid(payment, checkout));
+}
+
+/** What counted for a checkout that is PAID by now. */
+const isPartOfPaid = ({ status }: Pick<PaymentDoc, 'status'>, checkout: { status: CheckoutStatus }): boolean =>
+  status === 'UNDERPAID' && checkout.status === 'PAID';
+
+/** The payment once its checkout is like this. */
+export const decidedWith = (payment: PaymentDoc, checkout: { status: CheckoutStatus }): PaymentDoc =>
+  payment.needsDecision && isPartOfPaid(payment, checkout) ? { ...payment, needsDecision: false } : payment;

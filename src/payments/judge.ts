@@ -14,9 +14,8 @@ import { wordsOf } from '../domain/words.js';
 import type { PaymentDoc, StoredValue } from '../stores/payment-document.js';
 import type { JudgedFields } from '../stores/payments.js';
 import type { StoredTerms } from '../stores/product-document.js';
-import { assetOf, leftOf, partOf, toCheckoutState, withState } from './checkout.js';
-import { needsDecision } from './decision.js';
-import type { Later } from './later.js';
+
+import { assetOf, type Later, leftOf, needsDecision, partOf, toCheckoutState, withState } from './checkout.js';
 import type { CheckoutPayable, LinkPayable, Payable } from './payable.js';
 
 /** Money that came. */

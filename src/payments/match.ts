@@ -8,7 +8,7 @@ import type { Session } from '../stores/database.js';
 import type { PaymentDoc } from '../stores/payment-document.js';
 import type { PaymentStore } from '../stores/payments.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
-import { type Later, laterThan } from './later.js';
+import { type Later, laterThan } from './checkout.js';
 import { networksOf, type Payable, paidFor, payablesByMemo, type SystemPayables } from './payable.js';
 
 /** A credit to a wallet. Accounts may share an address: each of their wallets has a match of its own. */

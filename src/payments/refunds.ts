@@ -15,8 +15,7 @@ import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentStore } from '../stores/payments.js';
 import type { RefundDoc, RefundStore } from '../stores/refunds.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
-import { afterRefund } from './checkout.js';
-import { laterThan } from './later.js';
+import { afterRefund, laterThan } from './checkout.js';
 import { networksOf, type Payable, paidFor, payablesByMemo, type SystemPayables } from './payable.js';
 import type { PaymentEvents } from './payment-events.js';
 

@@ -10,7 +10,7 @@ import type { PaymentDoc } from '../stores/payment-document.js';
 import type { LinkCountChange, PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentStore } from '../stores/payments.js';
 import type { ProductStore } from '../stores/products.js';
-import { decidedWith } from './decision.js';
+import { decidedWith } from './checkout.js';
 import type { CheckoutPayable, LinkPayable, Payable } from './payable.js';
 import type { PaymentEvents } from './payment-events.js';
 import type { RefundBook } from './refunds.js';

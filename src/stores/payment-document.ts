@@ -61,7 +61,7 @@ export interface PaymentDoc {
   refunds?: PaymentRefund[];
   /** Came for an accepted checkout while the payments of before were still being completed: it is none of them. Missing otherwise. */
   afterAcceptance?: true;
-  /** Whether the merchant has to decide about it: see `payments/decision.ts`. */
+  /** Whether the merchant has to decide about it: see `needsDecision` in `payments/checkout.ts`. */
   needsDecision: boolean;
   /** What a search finds it by, besides its id and hash: its memo, and what its link, product or checkout said when it was judged. */
   words?: string[];

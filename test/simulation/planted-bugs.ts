@@ -66,13 +66,19 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'the unique key of payments',
-    changes: [['src/stores/payments.ts', 'paymentSchema.index(KEY, { unique: true });', 'paymentSchema.index(KEY);']],
+    changes: [
+      [
+        'src/stores/payment-document.ts',
+        'paymentSchema.index(PAYMENT_KEY, { unique: true });',
+        'paymentSchema.index(PAYMENT_KEY);',
+      ],
+    ],
   },
   {
     guard: "the transaction's hash in the key of payments (a reset network numbers anew)",
     changes: [
       [
-        'src/stores/payments.ts',
+        'src/stores/payment-document.ts',
         'operationId: 1, changeIndex: 1, transactionHash: 1 } as const;',
         'operationId: 1, changeIndex: 1 } as const;',
       ],

@@ -1,37 +1,16 @@
-/** What a merchant has to decide about: payments that were not taken, until something became of them. `needsDecision` is stored by whatever changes what
- *  it follows from, in the same transaction. */
+/** Decides the parts that a PAID checkout with very many payments left: its other payments were decided when it became PAID. */
 import type { Logger } from 'pino';
-import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { CheckoutStore } from '../stores/checkouts.js';
 import type { Database, Session } from '../stores/database.js';
-import type { PaymentDoc } from '../stores/payment-document.js';
 import type { PaymentStore } from '../stores/payments.js';
-import { leftOf } from './checkout.js';
-
-/** As much of a payment as says whether a decision is due. */
-type Undecided = Pick<PaymentDoc, 'status' | 'amount' | 'refundedAmount' | 'dismissal'>;
-
-/** @param checkout that the payment belongs to, as it is by now */
-export function needsDecision(payment: Undecided, checkout: { status: CheckoutStatus } | null): boolean {
-  if (payment.status === 'COMPLETED' || payment.dismissal || leftOf(payment) === 0n) return false;
-  return !(checkout && isPartOfPaid(payment, checkout));
-}
-
-/** What counted for a checkout that is PAID by now. */
-const isPartOfPaid = ({ status }: Pick<PaymentDoc, 'status'>, checkout: { status: CheckoutStatus }): boolean =>
-  status === 'UNDERPAID' && checkout.status === 'PAID';
-
-/** The payment once its checkout is like this. */
-export const decidedWith = (payment: PaymentDoc, checkout: { status: CheckoutStatus }): PaymentDoc =>
-  payment.needsDecision && isPartOfPaid(payment, checkout) ? { ...payment, needsDecision: false } : payment;
 
 const CHECKOUTS = 10;
 const DECIDED_AT_ONCE = 500;
 /** Batches of one checkout in one run: a checkout with a million payments does not hold up the others. */
 const MAX_BATCHES = 10;
 
-/** Decides the parts that a PAID checkout with very many payments left, in batches: several processes may run it at once. */
+/** In batches: several processes may run it at once. */
 export async function decideLeftParts(
   deps: {
     checkouts: Pick<CheckoutStore, 'withPartsLeft' | 'noPartsLeft'>;
