@@ -9,6 +9,7 @@ import { createCore } from '../core/core.js';
 import { openDatabase } from '../core/database.js';
 import { closeLedgers, createLedgers } from '../core/ledgers.js';
 import { mendByOperator } from '../core/named-sources.js';
+import { dismissParked, rotateWebhookKey, storeResealed } from '../core/operator.js';
 import { checkSecretsKey, openSecretsKey, resealSecrets } from '../core/secrets-key.js';
 import { createIds } from '../domain/ids.js';
 import { createSecretBox } from '../domain/secrets.js';
@@ -21,7 +22,7 @@ import { withDoing } from '../services/doing.js';
 import { createExportService } from '../services/exports.js';
 import { unlimited } from '../services/quota.js';
 import { createUserService } from '../services/users.js';
-import { sealedValues } from '../stores/sealed-values.js';
+import { sealedRows } from '../stores/sealed-values.js';
 import { createKeyring } from '../webhooks/keyring.js';
 import type { Administration } from './program.js';
 
@@ -64,6 +65,8 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
     await checkSecretsKey(system.installation, secrets);
     return secrets;
   };
+  const openKeyring = async () =>
+    createKeyring({ webhookKeys: system.webhookKeys, secrets: await openSecrets(), clock });
   return {
     ...system,
     apiKeyService: withDoing('apiKeys', apiKeyService),
@@ -83,11 +86,13 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
       );
       return jobs.map((job, index) => ({ job, state: states[index]! }));
     },
-    async keyring() {
-      return createKeyring({ webhookKeys: system.webhookKeys, secrets: await openSecrets(), clock });
+    keyring: openKeyring,
+    async rotateWebhookKey() {
+      return rotateWebhookKey(core, await openKeyring());
     },
+    dismissParked: (id, why) => dismissParked(core, id, why),
     async resealSecrets() {
-      return resealSecrets(sealedValues(database.connection.db!), await openSecrets());
+      return resealSecrets(sealedRows(database.connection.db!), await openSecrets(), storeResealed(core));
     },
     async *audit(walletId) {
       for await (const audit of auditByOperator(core, config, walletId)) yield toAudit(audit);

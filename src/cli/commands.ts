@@ -14,7 +14,7 @@ import { registerJobCommands } from './jobs.js';
 import { registerKeyCommands } from './key.js';
 import { registerMcpCommand } from './mcp.js';
 import { registerParkedCommands } from './parked.js';
-import { type Administration, createProgram, runProgram } from './program.js';
+import { type Administration, createProgram } from './program.js';
 import { registerSecretsCommands } from './secrets.js';
 import { registerUserCommands } from './user.js';
 import { registerWebhookCommands } from './webhook.js';
@@ -38,7 +38,10 @@ function serviceUrl(): string {
 
 /** Installed as a package, the command has a name of its own. */
 const isInstalled = !/main\.[jt]s$/.test(process.argv[1] ?? '');
-const program = createProgram(isInstalled ? 'stellar-collect' : 'npm run cli --', 'Administration of stellar-collect.');
+export const program = createProgram(
+  isInstalled ? 'stellar-collect' : 'npm run cli --',
+  'Administration of stellar-collect.',
+);
 program
   .command('start')
   .description('start the service; --role api or --role worker starts one role, as npm start does')
@@ -64,7 +67,7 @@ registerWebhookKeyCommands(program, connect);
 const settings = () => ({ url: serviceUrl(), dataDir: readConfig().dataDir, certificateFile: DEVELOPMENT_CA_FILE });
 registerEventCommands(program, { clock: systemClock, settings });
 registerWebhookCommands(program, { clock: systemClock, settings });
-const args = process.argv.slice(2);
+export const args = process.argv.slice(2);
 const ledger = program
   .command('ledger')
   .description('test accounts, assets and payments on the local ledger, and its faults on demand');
@@ -73,5 +76,3 @@ if (args.includes('ledger')) {
   const { registerLedgerCommands } = await import('../local-ledger/index.js');
   registerLedgerCommands(ledger, () => ({ url: localLedgerUrl(), passphrase: networkInfo.LOCAL.passphrase }));
 }
-
-process.exitCode = await runProgram(program, args);

@@ -2,4 +2,6 @@
 /** The program of the cli. An old Node is refused before anything is imported that it may not understand. */
 import '../core/node-version.js';
 
-await import('./commands.js');
+const { program, args } = await import('./commands.js');
+const { runProgram } = await import('./program.js');
+process.exitCode = await runProgram(program, args);

@@ -9,7 +9,7 @@ const MOST_WHY = 500;
 
 export function registerParkedCommands(
   program: Command,
-  connect: Connect<'parkedRecords' | 'retryParked' | 'clock'>,
+  connect: Connect<'parkedRecords' | 'retryParked' | 'dismissParked'>,
 ): void {
   const parked = program.command('parked').description('ledger records that could not be recorded');
 
@@ -47,26 +47,27 @@ export function registerParkedCommands(
   parked
     .command('dismiss')
     .description(
-      'settle one by hand: it is no money to a wallet here, or was dealt with; it no longer keeps checkouts open',
+      'settle one by hand: it is no money to a wallet here, or was dealt with; it no longer keeps checkouts open. The accounts that it concerns read why in their activity',
     )
     .argument('<id>', 'of the record, as the list shows it')
-    .requiredOption('--why <text>', 'kept with it')
+    .requiredOption('--why <text>', 'kept with it, and told to those accounts')
     .option('--json', 'print one line of JSON and nothing else')
     .action((id: string, options: { why: string; json?: true }) => {
       const why = options.why.trim();
       if (why === '' || why.length > MOST_WHY) throw new Error(`--why: Must have 1 to ${MOST_WHY} characters.`);
-      return connected(connect, async ({ parkedRecords, clock }) => {
-        const at = clock.now();
-        if (!(await parkedRecords.dismiss(id, { at, why }))) throw new Error(`There is no open record ${id}.`);
-        print(options.json ? JSON.stringify({ dismissed: { id, at, why } }) : `dismissed ${id}`);
+      return connected(connect, async ({ dismissParked }) => {
+        const dismissed = await dismissParked(id, why);
+        if (!dismissed) throw new Error(`There is no open record ${id}.`);
+        print(options.json ? JSON.stringify({ dismissed: { id, ...dismissed } }) : `dismissed ${id}`);
       });
     });
 }
 
-const toRow = ({ _id, createdAt, reason, dismissed }: ParkedRecordDoc): string[] =>
-  dismissed
-    ? [_id, createdAt.toISOString(), reason, dismissed.at.toISOString(), dismissed.why]
-    : [_id, createdAt.toISOString(), reason];
+function toRow({ _id, createdAt, reason, dismissed, dismissing }: ParkedRecordDoc): string[] {
+  const row = [_id, createdAt.toISOString(), reason];
+  if (dismissed) return [...row, dismissed.at.toISOString(), dismissed.why];
+  return dismissing ? [...row, 'being dismissed; if that was cut off, dismiss it again'] : row;
+}
 
 /** The service takes from the same share of the budget: once that is used up, the records that are left wait for their turn there. */
 async function retryAll(

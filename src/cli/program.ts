@@ -37,6 +37,9 @@ export interface Administration {
   jobReports: () => Promise<JobReport[]>;
   /** The keys that sign deliveries. */
   keyring: () => Promise<Keyring>;
+  rotateWebhookKey: () => ReturnType<Keyring['rotate']>;
+  /** Null when there is no such open record. */
+  dismissParked: (id: string, why: string) => Promise<{ at: Date; why: string } | null>;
   /** How many values were sealed with the first key now, and how many had it already. */
   resealSecrets: () => Promise<{ resealed: number; kept: number }>;
   clock: Clock;

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { type Connect, connected, print, printTable } from './program.js';
 
-export function registerWebhookKeyCommands(program: Command, connect: Connect<'keyring'>): void {
+export function registerWebhookKeyCommands(program: Command, connect: Connect<'keyring' | 'rotateWebhookKey'>): void {
   const command = program.command('webhook-key').description('the keys that sign deliveries (v1a)');
 
   command
@@ -10,8 +10,8 @@ export function registerWebhookKeyCommands(program: Command, connect: Connect<'k
     .description('sign with a new key from now on; those before it go on for 24 h')
     .option('--json', 'print one line of JSON and nothing else')
     .action((options: { json?: true }) =>
-      connected(connect, async ({ keyring }) => {
-        const made = await (await keyring()).rotate();
+      connected(connect, async ({ rotateWebhookKey }) => {
+        const made = await rotateWebhookKey();
         if (options.json) return print(JSON.stringify(made));
         print(
           `${made.id} ${made.publicKey} signs from now on; the keys before it until ${made.previousRetireAt.toISOString()}.`,

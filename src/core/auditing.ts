@@ -2,10 +2,12 @@
 import { type Auditor, type AuditorDeps, createAuditor } from '../audit/auditor.js';
 import { createTakeTurn } from '../audit/turn.js';
 import type { Config } from '../config.js';
+import { AlreadyMade } from '../domain/already-made.js';
 import { createReadSync } from '../services/wallet-sync.js';
 import type { AuditDoc } from '../stores/audit-document.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { Core } from './core.js';
+import { actOfOperator } from './operator.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -92,10 +94,17 @@ export async function* auditByOperator(
 }
 
 /** One that runs already counts. */
-async function startOne({ stores, newId, clock }: Core, { _id: walletId, accountId, network }: WalletDoc) {
+async function startOne({ stores, newId, clock, commit }: Core, { _id: walletId, accountId, network }: WalletDoc) {
+  const _id = newId('aud');
+  const act = actOfOperator({ accountId, subjectId: walletId }, 'wallets_startAudit', { id: walletId });
+  await commit(act, async (session) => {
+    const { audits } = stores.forAccount(accountId);
+    if (!(await audits.start({ _id, walletId, network, createdAt: clock.now() }, session))) throw new AlreadyMade();
+  }).catch((error: unknown) => {
+    if (!(error instanceof AlreadyMade)) throw error;
+  });
   const { audits } = stores.system;
-  const started = await audits.start({ _id: newId('aud'), accountId, walletId, network, createdAt: clock.now() });
-  return started ?? audits.runningOf(walletId);
+  return (await audits.byId(_id)) ?? audits.runningOf(walletId);
 }
 
 /** Null when the wallet has been deleted since. */

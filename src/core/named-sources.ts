@@ -12,6 +12,7 @@ import { createAddressGuard, isPublicAddress } from '../webhooks/address.js';
 import { createConnector } from '../webhooks/connect.js';
 import { createHostResolver } from '../webhooks/resolver.js';
 import type { Core } from './core.js';
+import { actOfOperator } from './operator.js';
 
 const TIMEOUT_MS = 10_000;
 /** Time limit of all requests to a server that a caller named, which may be slow on purpose. */
@@ -24,13 +25,13 @@ export function createNamedMending(core: Core, { allowPrivate }: { allowPrivate:
   const mend = createMendGaps(mendDepsOf(core));
   /** Accounts whose server is being asked: one at a time each, whatever it answers. */
   const asking = new Set<string>();
-  return async (wallet, horizonUrl) => {
-    if (horizonUrl === null) return mend(wallet);
+  return async (wallet, horizonUrl, onBegin) => {
+    if (horizonUrl === null) return mend(wallet, { onBegin });
     if (asking.has(wallet.accountId)) return 'busy';
     asking.add(wallet.accountId);
     try {
       return await withGuarded(core, wallet.network, { url: horizonUrl, allowPrivate }, (source) =>
-        mend(wallet, { source, isForeign: true }),
+        mend(wallet, { source, isForeign: true, onBegin }),
       );
     } finally {
       asking.delete(wallet.accountId);
@@ -91,8 +92,7 @@ export async function mendByOperator(
       if (!wallet) throw new Error(`There is no wallet ${id}.`);
       if (wallet.network !== source.network)
         throw new Error(`The wallet is on ${wallet.network}, not ${source.network}.`);
-      await noteMending(core, wallet, url);
-      let outcome = await mend(wallet, { source: source.ledger });
+      let outcome = await mend(wallet, { source: source.ledger, onBegin: () => noteMending(core, wallet, url) });
       while (typeof outcome !== 'string' && outcome.isCut) outcome = await mend(wallet, { source: source.ledger });
       reports.push({ walletId: id, outcome });
     }
@@ -102,12 +102,8 @@ export async function mendByOperator(
   }
 }
 
-/** Told before it begins, as for a caller of the API. */
-const noteMending = ({ commit }: Core, { _id, accountId }: WalletDoc, horizonUrl: string): Promise<void> => {
-  const doing = { operation: 'wallets_mendGaps', effect: 'adds', input: { horizonUrl } } as const;
-  const caller = { accountId, keyId: '', scope: 'FULL', agent: 'cli', doing } as const;
-  return commit({ caller, subjectId: _id }, async () => undefined);
-};
+const noteMending = ({ commit }: Core, { _id, accountId }: WalletDoc, horizonUrl: string): Promise<void> =>
+  commit(actOfOperator({ accountId, subjectId: _id }, 'wallets_mendGaps', { horizonUrl }), async () => undefined);
 
 async function sourceOf(
   { clock, monotonic, log }: Core,

@@ -4,8 +4,9 @@ import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { SecretBox } from '../domain/secrets.js';
 import { StartupError } from '../domain/startup-error.js';
+import type { Session } from '../stores/database.js';
 import type { InstallationStore } from '../stores/installation.js';
-import { PROBE_OWNER, type SealedValue } from '../stores/sealed-values.js';
+import { PROBE_OWNER, type SealedRow } from '../stores/sealed-values.js';
 import { makeDirectory } from './directory.js';
 
 const BYTES = 32;
@@ -46,19 +47,31 @@ export async function checkSecretsKey(installation: InstallationStore, secrets: 
   }
 }
 
+/** Stores what was sealed anew of a row. It may run `work` again. @returns what `work` did */
+export type StoreResealed = (row: SealedRow, work: (session?: Session) => Promise<number>) => Promise<number>;
+
 /** Seals everything with the first key that is not sealed with it yet. Safe to end at any moment, to repeat, and to run beside the service.
  *  @throws StartupError when something opens with no key; everything else is resealed by then */
 export async function resealSecrets(
-  values: AsyncIterable<SealedValue>,
+  rows: AsyncIterable<SealedRow>,
   secrets: SecretBox,
+  store: StoreResealed,
 ): Promise<{ resealed: number; kept: number }> {
   const counts = { resealed: 0, kept: 0 };
   let unreadable = 0;
-  for await (const { owner, sealed, replace } of values) {
-    const opened = secrets.tryOpen(sealed, owner);
-    if (opened === null) unreadable += 1;
-    else if (opened.withFirstKey) counts.kept += 1;
-    else if (await replace(secrets.seal(opened.secret, owner))) counts.resealed += 1;
+  for await (const row of rows) {
+    const opened = row.sealed.map((sealed) => ({ sealed, opened: secrets.tryOpen(sealed, row.owner) }));
+    const stale = opened.flatMap(({ sealed, opened }) => (opened && !opened.withFirstKey ? [{ sealed, opened }] : []));
+    const unread = opened.filter((each) => each.opened === null).length;
+    unreadable += unread;
+    counts.kept += opened.length - stale.length - unread;
+    if (stale.length === 0) continue;
+    counts.resealed += await store(row, async (session) => {
+      let replaced = 0;
+      for (const { sealed, opened } of stale)
+        if (await row.replace(sealed, secrets.seal(opened.secret, row.owner), session)) replaced += 1;
+      return replaced;
+    });
   }
   if (unreadable > 0) throw new StartupError(`${unreadable} secrets open with no key of SECRETS_KEY.`);
   return counts;

@@ -31,6 +31,8 @@ export interface MendOptions {
   source?: Pick<NetworkLedger, 'session'>;
   /** A tenant, not the operator, names the source: records that cannot be understood are not parked for the operator, and fewer pages are read. */
   isForeign?: boolean;
+  /** Called once a source was found that has ledgers of a gap, before anything of it is recorded. */
+  onBegin?: () => Promise<void>;
 }
 
 /** `isCut`: there is more to read than one call reads. `no_source`: no source has the ledgers. `away`: a source that may have them cannot be asked now. `busy`: they are being read already. */
@@ -219,7 +221,7 @@ async function close(
 async function mendAll(
   deps: MendDeps,
   wallet: WalletDoc,
-  { source, isForeign = false }: MendOptions,
+  { source, isForeign = false, onBegin }: MendOptions,
 ): Promise<MendOutcome> {
   const { gaps, ledgers, log } = deps;
   const open = await gaps.openOf(wallet._id);
@@ -232,6 +234,7 @@ async function mendAll(
     try {
       const holder = await holderOf(deps, from, asker, gap);
       if (!holder) continue;
+      if (had === 0) await onBegin?.();
       had += 1;
       if ((await read(deps, holder, wallet, gap, pages, isForeign)) && (await close(deps, wallet, gap))) mended += 1;
     } catch (error) {

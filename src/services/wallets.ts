@@ -32,10 +32,11 @@ export const newWallet = (
   hasPayments: false,
 });
 
-/** Reads what a wallet missed. @param horizonUrl in place of the configured sources */
+/** Reads what a wallet missed. @param horizonUrl in place of the configured sources. @param onBegin called before the first of it is recorded */
 export type MendGaps = (
   wallet: WalletDoc,
   horizonUrl: string | null,
+  onBegin: () => Promise<void>,
 ) => Promise<{ mended: number; open: number } | keyof typeof MEND_REFUSALS>;
 
 /** Reads what moved a wallet. @param from included. @param to not included; null for all */
@@ -188,8 +189,8 @@ const mendGaps =
     const wallet = await forAccount(caller.accountId).wallets.byId(id);
     if (!wallet) throw notFound('wallet');
     // What it reads is recorded bit by bit: it is told of before the first.
-    await commit({ caller, subjectId: id }, async () => undefined);
-    const outcome = await mendGaps(wallet, horizonUrl ?? null);
+    const tell = () => commit({ caller, subjectId: id }, async () => undefined);
+    const outcome = await mendGaps(wallet, horizonUrl ?? null, tell);
     if (typeof outcome === 'string') throw conflict(MEND_REFUSALS[outcome]);
     return { mended: outcome.mended, open: outcome.open };
   };

@@ -156,4 +156,13 @@ const ofAllAccounts = ({ accounts, page, byId }: Opened) => ({
   /** Those that keep their books in it. */
   idsByBooks: (booksCurrency: string): Promise<string[]> => accounts.distinct('_id', { booksCurrency }).exec(),
   list: (request: PageRequest) => page({}, request),
+  /** In their order. */
+  async idsAfter(id: string, limit: number): Promise<string[]> {
+    const found = await accounts
+      .find({ _id: { $gt: id } }, { _id: 1 })
+      .sort({ _id: 1 })
+      .limit(limit)
+      .lean<{ _id: string }[]>();
+    return found.map(({ _id }) => _id);
+  },
 });

@@ -28,6 +28,8 @@ export interface ParkedRecordDoc {
   nextTryAt: Date;
   /** The operator settled it by hand: null while it is open. */
   dismissed: { at: Date; why: string } | null;
+  /** The operator is dismissing it: it was told to those up to `toldTo`, and is open still. Missing before. */
+  dismissing?: { why: string; toldTo: string } | null;
   /** When the network was last seen before its reset. Missing unless the record is from before one. */
   lostSince?: Date | null;
 }
@@ -46,6 +48,10 @@ const parkedRecordSchema = new mongoose.Schema<ParkedRecordDoc>(
     tries: Number,
     nextTryAt: Date,
     dismissed: { type: new mongoose.Schema({ at: Date, why: String }, PART_OPTIONS), default: null },
+    dismissing: {
+      type: new mongoose.Schema({ why: String, toldTo: String }, PART_OPTIONS),
+      required: false,
+    },
     lostSince: Date,
   },
   { ...SCHEMA_OPTIONS, collection: 'parkedRecords' },
@@ -109,6 +115,7 @@ export function createParkedRecordStore(connection: mongoose.Connection) {
       const { matchedCount } = await collection.updateOne({ _id: id, dismissed: null }, { $set: { dismissed } });
       return matchedCount === 1;
     },
+    ...createDismissals(opened),
     /** The network was reset: what was parked of it cannot be had any more, and its numbers are given again. May be repeated. */
     async lose(network: Network, lostSince: Date, dismissed: { at: Date; why: string }): Promise<void> {
       // In the order of their ids, so that none is gone through twice.
@@ -187,6 +194,31 @@ const createOpenRecords = ({ records, collection, page }: Opened) => ({
   async mayHavePaid({ network, address, from, until }: PayableSpan): Promise<boolean> {
     const filter = { ...concerning(network, address), ...payableAt(from), closedFrom: { $lt: until } };
     return (await collection.findOne(filter, { projection: { _id: 1 } })) !== null;
+  },
+});
+
+/** Dismissals that are told of, step by step: a step is taken once. */
+const createDismissals = ({ collection }: Opened) => ({
+  /** One that was begun before goes on as it was. */
+  async beginDismissal(id: string, why: string): Promise<void> {
+    const filter = { _id: id, dismissed: null, dismissing: null };
+    await collection.updateOne(filter, { $set: { dismissing: { why, toldTo: '' } } });
+  },
+  async tellDismissal(id: string, from: string, to: string, session: Session): Promise<boolean> {
+    const filter = { _id: id, dismissed: null, 'dismissing.toldTo': from };
+    const { matchedCount } = await collection.updateOne(filter, { $set: { 'dismissing.toldTo': to } }, { session });
+    return matchedCount === 1;
+  },
+  async endDismissal(
+    id: string,
+    from: string,
+    dismissed: { at: Date; why: string },
+    session: Session,
+  ): Promise<boolean> {
+    const filter = { _id: id, dismissed: null, 'dismissing.toldTo': from };
+    const ended = { $set: { dismissed }, $unset: { dismissing: 1 } } as const;
+    const { matchedCount } = await collection.updateOne(filter, ended, { session });
+    return matchedCount === 1;
   },
 });
 

@@ -1,52 +1,63 @@
 /** Every sealed value of the database, wherever it lies: what has to be resealed when the secrets key changes. */
 import type mongoose from 'mongoose';
+import type { Session } from './database.js';
 
-export interface SealedValue {
-  /** Id of the row that it was sealed for. */
+export interface SealedRow {
+  /** Id of the row that its values were sealed for. */
   owner: string;
-  sealed: string;
+  /** Null for what belongs to the installation. */
+  accountId: string | null;
+  sealed: string[];
   /** False when the value has changed since it was read, or is gone. */
-  replace(by: string): Promise<boolean>;
+  replace(sealed: string, by: string, session?: Session): Promise<boolean>;
 }
 
 const BATCH = 100;
 
 /** One after the other, read in batches. */
-export async function* sealedValues(db: mongoose.mongo.Db): AsyncGenerator<SealedValue> {
+export async function* sealedRows(db: mongoose.mongo.Db): AsyncGenerator<SealedRow> {
   const installation = db.collection<{ _id: string; sealedProbe: string }>('installation');
-  for await (const { _id, sealedProbe: sealed } of installation.find({})) {
+  for await (const { _id, sealedProbe } of installation.find({})) {
     yield {
-      owner: PROBE_OWNER,
-      sealed,
-      replace: async (by) =>
-        (await installation.updateOne({ _id, sealedProbe: sealed }, { $set: { sealedProbe: by } })).modifiedCount > 0,
+      ...{ owner: PROBE_OWNER, accountId: null, sealed: [sealedProbe] },
+      replace: async (sealed, by, session) =>
+        isDone(
+          await installation.updateOne({ _id, sealedProbe: sealed }, { $set: { sealedProbe: by } }, within(session)),
+        ),
     };
   }
   for (const name of ['webhookKeys', 'requestKeys']) {
     const keys = db.collection<{ _id: string; sealed: string }>(name);
     const found = keys.find({}, { projection: { sealed: 1 }, batchSize: BATCH }).sort({ _id: 1 });
-    for await (const { _id, sealed } of found) {
+    for await (const { _id, sealed: only } of found) {
       yield {
-        owner: _id,
-        sealed,
-        replace: async (by) => (await keys.updateOne({ _id, sealed }, { $set: { sealed: by } })).modifiedCount > 0,
+        ...{ owner: _id, accountId: null, sealed: [only] },
+        replace: async (sealed, by, session) =>
+          isDone(await keys.updateOne({ _id, sealed }, { $set: { sealed: by } }, within(session))),
       };
     }
   }
-  const webhooks = db.collection<{ _id: string; secrets: { sealed: string }[] }>('webhooks');
-  const cursor = webhooks.find({}, { projection: { 'secrets.sealed': 1 }, batchSize: BATCH }).sort({ _id: 1 });
-  for await (const { _id, secrets } of cursor) {
-    for (const { sealed } of secrets) {
-      const filter = { _id, 'secrets.sealed': sealed };
-      yield {
-        owner: _id,
-        sealed,
-        replace: async (by) =>
-          (await webhooks.updateOne(filter, { $set: { 'secrets.$.sealed': by } })).modifiedCount > 0,
-      };
-    }
+  yield* sealedWebhooks(db);
+}
+
+async function* sealedWebhooks(db: mongoose.mongo.Db): AsyncGenerator<SealedRow> {
+  const webhooks = db.collection<{ _id: string; accountId: string; secrets: { sealed: string }[] }>('webhooks');
+  const projection = { accountId: 1, 'secrets.sealed': 1 } as const;
+  for await (const { _id, accountId, secrets } of webhooks
+    .find({}, { projection, batchSize: BATCH })
+    .sort({ _id: 1 })) {
+    yield {
+      ...{ owner: _id, accountId, sealed: secrets.map(({ sealed }) => sealed) },
+      replace: async (sealed, by, session) => {
+        const filter = { _id, 'secrets.sealed': sealed };
+        return isDone(await webhooks.updateOne(filter, { $set: { 'secrets.$.sealed': by } }, within(session)));
+      },
+    };
   }
 }
+
+const within = (session: Session | undefined) => (session ? { session } : {});
+const isDone = ({ modifiedCount }: { modifiedCount: number }): boolean => modifiedCount > 0;
 
 /** The installation's probe belongs to no row; it was sealed for this name. */
 export const PROBE_OWNER = 'stellar-collect';

@@ -237,6 +237,17 @@ const ofAllAccounts = ({ wallets }: Opened) => ({
       .session(session ?? null)
       .lean<WalletDoc[]>()
       .exec(),
+  /** Wallets at these addresses, in the order of their ids. */
+  atAfter: (network: Network, addresses: readonly string[], { after, limit }: { after: string; limit: number }) =>
+    wallets
+      .find({ network, address: { $in: [...addresses] }, _id: { $gt: after } })
+      .sort({ _id: 1 })
+      .limit(limit)
+      .lean<WalletDoc[]>()
+      .exec(),
+  /** Which of these accounts have a wallet on the network. */
+  ownersAmong: (network: Network, accountIds: readonly string[]): Promise<string[]> =>
+    wallets.distinct('accountId', { accountId: { $in: [...accountIds] }, network }).exec(),
   /** Every active wallet of these networks, in the order of their ids. */
   activeOf: (networks: readonly Network[], { after, limit }: { after: string; limit: number }) =>
     wallets

@@ -1,6 +1,6 @@
-/** The key pairs that sign deliveries of all accounts. A key is never changed: that a newer one was made, and when, says when it ends. */
+/** The key pairs that sign deliveries of all accounts. A key that signs is never changed: that a newer one signs, and since when, says when it ends. */
 import mongoose from 'mongoose';
-import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from './database.js';
+import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 
 export interface WebhookKeyDoc {
   /** `whk_` and a number that counts up: two processes that make the next key at once meet in it. */
@@ -9,14 +9,27 @@ export interface WebhookKeyDoc {
   publicKey: string;
   /** The private key, sealed for this id. */
   sealed: string;
+  /** Since when it signs. */
   createdAt: Date;
+  /** While it does not sign yet: it was told to the accounts up to this one. */
+  toldTo?: string;
 }
 
 const webhookKeySchema = new mongoose.Schema<WebhookKeyDoc>(
-  { _id: String, number: Number, publicKey: String, sealed: String, createdAt: Date },
+  {
+    _id: String,
+    number: Number,
+    publicKey: String,
+    sealed: String,
+    createdAt: Date,
+    toldTo: { type: String, required: false },
+  },
   { ...SCHEMA_OPTIONS, collection: 'webhookKeys' },
 );
 webhookKeySchema.index({ number: -1 }, { unique: true });
+
+/** As MongoDB finds what is not there. */
+const NONE = null as unknown as undefined;
 
 export type WebhookKeyStore = ReturnType<typeof createWebhookKeyStore>;
 
@@ -25,7 +38,12 @@ export function createWebhookKeyStore(connection: mongoose.Connection) {
   const collection = keys.collection as unknown as mongoose.mongo.Collection<WebhookKeyDoc>;
   return {
     ensureIndexes: () => makeIndexes(keys),
-    newest: (limit: number): Promise<WebhookKeyDoc[]> => collection.find().sort({ number: -1 }).limit(limit).toArray(),
+    /** Those that sign, or did. */
+    newest: (limit: number): Promise<WebhookKeyDoc[]> =>
+      collection.find({ toldTo: NONE }).sort({ number: -1 }).limit(limit).toArray(),
+    /** The one that does not sign yet; null when there is none. */
+    coming: (): Promise<WebhookKeyDoc | null> => collection.findOne({ toldTo: { $ne: NONE } }),
+    byId: (id: string): Promise<WebhookKeyDoc | null> => collection.findOne({ _id: id }),
     /** @returns false when another process has made a key with this number */
     async insert(key: WebhookKeyDoc): Promise<boolean> {
       try {
@@ -35,6 +53,21 @@ export function createWebhookKeyStore(connection: mongoose.Connection) {
         if (isDuplicateKey(error)) return false;
         throw error;
       }
+    },
+    /** It was told to more accounts. @returns false when another process has done so */
+    async tell(id: string, from: string, to: string, session: Session): Promise<boolean> {
+      const { matchedCount } = await collection.updateOne(
+        { _id: id, toldTo: from },
+        { $set: { toldTo: to } },
+        { session },
+      );
+      return matchedCount === 1;
+    },
+    /** It was told to all accounts, and signs from now on. @returns false when another process has done so */
+    async begin(id: string, from: string, createdAt: Date, session?: Session): Promise<boolean> {
+      const begun = { $unset: { toldTo: 1 }, $set: { createdAt } } as const;
+      const { matchedCount } = await collection.updateOne({ _id: id, toldTo: from }, begun, session ? { session } : {});
+      return matchedCount === 1;
     },
   };
 }

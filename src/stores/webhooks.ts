@@ -194,6 +194,9 @@ export function createWebhookStore(connection: mongoose.Connection) {
 
     system: {
       ...createFailingWebhooks(collection),
+      /** Which of these accounts have one. */
+      ownersAmong: (accountIds: readonly string[]): Promise<string[]> =>
+        collection.distinct('accountId', { accountId: { $in: [...accountIds] } }),
       /** Whoever may be told of these accounts' events, in the order of their ids. */
       subscribed: (accountIds: readonly string[], session: Session): Promise<Subscriber[]> =>
         collection

@@ -36,12 +36,12 @@ export function createKeyring(deps: { webhookKeys: WebhookKeyStore; secrets: Sec
   let known: { atMs: number; keys: Promise<SigningKey[]> } | null = null;
   const opened = new Map<string, KeyObject>();
 
-  /** @returns null when another process made the key of this number */
-  async function make(number: number): Promise<WebhookKeyDoc | null> {
+  /** @param fields say what is different from a key that signs at once. @returns null when another process made the key of this number */
+  async function make(number: number, fields: Pick<WebhookKeyDoc, 'toldTo'> = {}): Promise<WebhookKeyDoc | null> {
     const _id = `whk_${number}`;
     const seed = newKeySeed(clock);
     const publicKey = publicKeyOf(privateKeyOf(seed));
-    const key = { _id, number, publicKey, sealed: secrets.seal(seed, _id), createdAt: clock.now() };
+    const key = { _id, number, publicKey, sealed: secrets.seal(seed, _id), createdAt: clock.now(), ...fields };
     return (await webhookKeys.insert(key)) ? key : null;
   }
 
@@ -87,19 +87,29 @@ export function createKeyring(deps: { webhookKeys: WebhookKeyStore; secrets: Sec
         })),
       };
     },
-    /** A new key signs from now on; those before it go on for 24 h. @throws Error when 10 keys sign already */
-    async rotate(): Promise<{ id: string; publicKey: string; previousRetireAt: Date }> {
+    /**
+     * A new key signs from now on; those before it go on for 24 h.
+     * @param begin tells whom it concerns, then lets it sign; returns since when, or null when another process let it. One that is cut off is
+     *   gone on with by the next rotation
+     * @throws Error when 10 keys sign already
+     */
+    async rotate(begin: (id: string) => Promise<Date | null>): Promise<{
+      id: string;
+      publicKey: string;
+      previousRetireAt: Date;
+    }> {
       for (;;) {
         const [newest, ...older] = signingAt(await read(), clock.now());
         if (older.length >= MAX_SIGNING - 1) {
           const firstEnd = older.at(-1)!.retiresAt!.toISOString();
           throw new Error(`${MAX_SIGNING} keys sign already: rotate again after ${firstEnd}.`);
         }
-        const key = await make(newest!.number + 1);
-        if (!key) continue;
+        const key = (await webhookKeys.coming()) ?? (await make(newest!.number + 1, { toldTo: '' }));
+        const since = key && (await begin(key._id));
+        if (!since) continue;
         known = null;
-        const { _id: id, publicKey, createdAt } = key;
-        return { id, publicKey, previousRetireAt: new Date(createdAt.getTime() + OVERLAP_MS) };
+        const { _id: id, publicKey } = key;
+        return { id, publicKey, previousRetireAt: new Date(since.getTime() + OVERLAP_MS) };
       }
     },
   };

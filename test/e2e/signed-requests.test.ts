@@ -3,7 +3,7 @@ import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
 import { signedBytes } from '../../src/domain/sep7.js';
-import { sealedValues } from '../../src/stores/sealed-values.js';
+import { sealedRows } from '../../src/stores/sealed-values.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 
@@ -42,7 +42,7 @@ t.test(
 
     const secrets = createSecretBox(Buffer.from(TEST_SECRETS_KEY, 'base64'), systemClock);
     const kept = [];
-    for await (const { owner, sealed } of sealedValues(database.db as never)) if (owner === 'rqk_1') kept.push(sealed);
+    for await (const { owner, sealed } of sealedRows(database.db as never)) if (owner === 'rqk_1') kept.push(...sealed);
     t.equal(kept.length, 1, 'a change of SECRETS_KEY finds it');
     t.equal(Keypair.fromRawEd25519Seed(Buffer.from(secrets.open(kept[0]!, 'rqk_1'), 'base64')).publicKey(), publicKey);
   },

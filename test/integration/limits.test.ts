@@ -5,7 +5,7 @@ import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { systemClock as clock } from '../../src/clock.js';
 import { createLog } from '../../src/core/log.js';
-import { checkSecretsKey, resealSecrets } from '../../src/core/secrets-key.js';
+import { checkSecretsKey, resealSecrets, type StoreResealed } from '../../src/core/secrets-key.js';
 import { firstIdOf } from '../../src/domain/ids.js';
 import { createSecretBox } from '../../src/domain/secrets.js';
 import { createCommit } from '../../src/services/commit.js';
@@ -14,7 +14,7 @@ import { createCountSegments } from '../../src/stores/count-segments.js';
 import { connectDatabase, orAlreadyMade } from '../../src/stores/database.js';
 import { createStores } from '../../src/stores/index.js';
 import { removeExpired } from '../../src/stores/retention.js';
-import { sealedValues } from '../../src/stores/sealed-values.js';
+import { sealedRows } from '../../src/stores/sealed-values.js';
 import { startTestService } from '../helpers/service.js';
 import { newId, openStores } from '../helpers/stores.js';
 
@@ -62,17 +62,18 @@ t.test('secrets move to a new key while old and new are both given; then the old
     return rows.flatMap(({ _id, secrets }) => secrets.map(({ sealed }: { sealed: string }) => box.open(sealed, _id)));
   };
 
+  const plainly: StoreResealed = (_row, work) => work();
   const both = createSecretBox([newKey, oldKey], clock);
   await checkSecretsKey(stores.system.installation, both);
   t.equal((await openAll(both)).length, 6, 'the old key still opens');
-  t.same(await resealSecrets(sealedValues(db), both), { resealed: 7, kept: 0 }, 'six secrets and the probe');
-  t.same(await resealSecrets(sealedValues(db), both), { resealed: 0, kept: 7 }, 'again, nothing is left to do');
+  t.same(await resealSecrets(sealedRows(db), both, plainly), { resealed: 7, kept: 0 }, 'six secrets and the probe');
+  t.same(await resealSecrets(sealedRows(db), both, plainly), { resealed: 0, kept: 7 }, 'again, nothing is left to do');
 
   const after = createSecretBox([newKey], clock);
   await checkSecretsKey(stores.system.installation, after);
   t.same((await openAll(after)).sort(), ids.flatMap((id) => [`one of ${id}`, `two of ${id}`]).sort());
   await t.rejects(checkSecretsKey(stores.system.installation, before), { name: 'StartupError' });
-  await t.rejects(resealSecrets(sealedValues(db), before), {
+  await t.rejects(resealSecrets(sealedRows(db), before, plainly), {
     name: 'StartupError',
     message: /^7 secrets open with no key/,
   });

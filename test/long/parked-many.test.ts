@@ -113,7 +113,7 @@ t.test('the cli asks for no more once the share of the budget is used up, and na
       if (asked === 4) throw new BudgetUsedUp(60_000);
       return { payments: 0, reason: 'lacks its transaction' };
     },
-    clock: systemClock,
+    dismissParked: async () => null,
     close: async () => undefined,
   }));
   const said = t.capture(process.stdout, 'write', () => true);

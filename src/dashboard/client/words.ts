@@ -221,6 +221,9 @@ const BEYOND: Readonly<Record<string, string>> = {
   account_create: 'Account opened',
   users_accept: 'Invitation used',
   webhooks_pause: 'Webhook paused because it fails',
+  webhooks_reseal: 'Secrets of a webhook encrypted anew',
+  webhookKeys_rotate: 'Signing key of the service replaced',
+  parked_dismiss: 'Unreadable ledger record set aside',
 };
 
 /** @param operation `products_update` */

@@ -1,0 +1,126 @@
+/** What the operator does to accounts at the command line, told in the activity of each of them. What concerns many of them is told a batch at a time,
+ *  before it takes effect with the last: each batch in one transaction with how far it has come, so that a run that was cut off is gone on with. */
+import { conflict } from '../domain/api-error.js';
+import { ANY_WALLET } from '../domain/parked.js';
+import type { Caller } from '../services/caller.js';
+import type { Act } from '../services/commit.js';
+import type { Doing } from '../services/doing.js';
+import type { Session } from '../stores/database.js';
+import type { ParkedRecordDoc } from '../stores/parked-records.js';
+import type { Keyring } from '../webhooks/keyring.js';
+import type { Core } from './core.js';
+import type { StoreResealed } from './secrets-key.js';
+
+/** Bounds a transaction. */
+const TOLD_AT_ONCE = 100;
+
+type Subject = Pick<Caller, 'accountId'> & Pick<Act, 'subjectId'>;
+
+/** The operator does something to what is an account's. */
+export const actOfOperator = (
+  { accountId, subjectId }: Subject,
+  operation: string,
+  input: Doing['input'] = {},
+  effect: Doing['effect'] = 'adds',
+): Act => ({
+  caller: { accountId, keyId: '', scope: 'FULL', agent: 'cli', doing: { operation, effect, input } },
+  subjectId,
+});
+
+/** What is told step by step. */
+interface Telling {
+  doing: Pick<Doing, 'operation' | 'input'>;
+  /** How far it has come; null where it has ended. */
+  toldTo(): Promise<string | null>;
+  /** Whom it concerns next. @returns how far it has come with them, null for to the end */
+  next(from: string): Promise<{ subjects: Subject[]; to: string | null }>;
+  /** Within the transaction; with null it takes effect. @returns false when another run has taken the step */
+  step(from: string, to: string | null, session: Session): Promise<boolean>;
+}
+
+/** @returns whether it took effect by this run */
+async function tellAll({ commit }: Core, { doing, toldTo, next, step }: Telling): Promise<boolean> {
+  for (;;) {
+    const from = await toldTo();
+    if (from === null) return false;
+    const { subjects, to } = await next(from);
+    let isTaken = false;
+    await commit.all(
+      subjects.map((subject) => actOfOperator(subject, doing.operation, doing.input)),
+      async (session) => {
+        isTaken = await step(from, to, session);
+        return subjects.map(() => (isTaken ? null : conflict('Another run was quicker.')));
+      },
+    );
+    if (isTaken && to === null) return true;
+  }
+}
+
+/** The next accounts that have what is asked for. */
+async function nextAccounts(
+  { stores }: Core,
+  from: string,
+  having: (accountIds: readonly string[]) => Promise<readonly string[]>,
+): Promise<{ accountIds: readonly string[]; to: string | null }> {
+  const ids = await stores.system.accounts.idsAfter(from, TOLD_AT_ONCE);
+  return { accountIds: await having(ids), to: ids.length < TOLD_AT_ONCE ? null : ids.at(-1)! };
+}
+
+/** Settles a parked record by hand. Every account is told whose wallet it may have paid: where it may be any wallet, every account of the network.
+ *  @returns when; null when there is no such open record */
+export async function dismissParked(core: Core, id: string, why: string): Promise<{ at: Date; why: string } | null> {
+  const { parkedRecords } = core.stores.system;
+  await parkedRecords.beginDismissal(id, why);
+  const record = await parkedRecords.byId(id);
+  if (!record?.dismissing) return null;
+  const dismissed = { at: core.clock.now(), why: record.dismissing.why };
+  const isDone = await tellAll(core, {
+    doing: { operation: 'parked_dismiss', input: { record: id, why: dismissed.why } },
+    toldTo: async () => (await parkedRecords.byId(id))?.dismissing?.toldTo ?? null,
+    next: (from) => concernedBy(core, record, from),
+    step: (from, to, session) =>
+      to === null
+        ? parkedRecords.endDismissal(id, from, dismissed, session)
+        : parkedRecords.tellDismissal(id, from, to, session),
+  });
+  return isDone ? dismissed : null;
+}
+
+async function concernedBy(core: Core, { network, concerns }: ParkedRecordDoc, from: string) {
+  const { wallets } = core.stores.system;
+  if (concerns.includes(ANY_WALLET)) {
+    const { accountIds, to } = await nextAccounts(core, from, (ids) => wallets.ownersAmong(network, ids));
+    return { subjects: accountIds.map((accountId) => ({ accountId, subjectId: accountId })), to };
+  }
+  const found = await wallets.atAfter(network, concerns, { after: from, limit: TOLD_AT_ONCE });
+  return {
+    subjects: found.map(({ _id, accountId }) => ({ accountId, subjectId: _id })),
+    to: found.length < TOLD_AT_ONCE ? null : found.at(-1)!._id,
+  };
+}
+
+/** Deliveries are signed by a new key once every account with a webhook has been told. */
+export const rotateWebhookKey = (core: Core, keyring: Keyring): ReturnType<Keyring['rotate']> =>
+  keyring.rotate(async (id) => {
+    const { webhookKeys, webhooks } = core.stores.system;
+    const since = core.clock.now();
+    const isBegun = await tellAll(core, {
+      doing: { operation: 'webhookKeys_rotate', input: {} },
+      toldTo: async () => (await webhookKeys.byId(id))?.toldTo ?? null,
+      async next(from) {
+        const { accountIds, to } = await nextAccounts(core, from, webhooks.ownersAmong);
+        return { subjects: accountIds.map((accountId) => ({ accountId, subjectId: id })), to };
+      },
+      step: (from, to, session) =>
+        to === null ? webhookKeys.begin(id, from, since, session) : webhookKeys.tell(id, from, to, session),
+    });
+    return isBegun ? since : null;
+  });
+
+/** A webhook's secrets in one transaction with the activity of its account. */
+export const storeResealed =
+  ({ commit }: Core): StoreResealed =>
+  ({ owner, accountId }, work) =>
+    accountId === null
+      ? work()
+      : commit(actOfOperator({ accountId, subjectId: owner }, 'webhooks_reseal', {}, 'changes'), work);
