@@ -16,8 +16,9 @@ const NEEDED_FOR_MS = 3_600_000;
 const LANES = { sound: 6, any: 2 };
 const LOOK_EVERY_MS = 100;
 
-/** Has a pair sampled, for the first account that needs it. @param until default an hour from now */
-export type NeedRate = (pair: Pair, accountId: string, until?: Date) => Promise<void>;
+/** Has a pair sampled, for the first account that needs it. @param until default an hour from now
+ *  @returns false where nobody has it sampled and the account has as many as it may */
+export type NeedRate = (pair: Pair, accountId: string, until?: Date) => Promise<boolean>;
 
 export type Sampler = ReturnType<typeof createSampler>;
 
@@ -58,17 +59,17 @@ export function createSampler(deps: {
 
     /** Has a pair sampled from now on. One that nothing needed before is sampled at once, which is waited for, but not long.
      *  Call it before what uses the pair is stored. */
-    async need(pair: Pair, accountId: string, until: Date = ahead(deps, NEEDED_FOR_MS / 2)): Promise<void> {
+    async need(pair: Pair, accountId: string, until: Date = ahead(deps, NEEDED_FOR_MS / 2)): Promise<boolean> {
       const key = pairKey(pair);
       const now = clock.now();
       const known = await pairs.byId(key);
-      if (!known && (await pairs.countOpenedBy(accountId)) >= MAX_PAIRS_PER_ACCOUNT) return;
+      if (!known && (await pairs.countOpenedBy(accountId)) >= MAX_PAIRS_PER_ACCOUNT) return false;
       // Many payers need a pair at once: one of them in a while writes that down, for those after it as well.
       const neededUntil = new Date(until.getTime() + NEEDED_FOR_MS / 2);
       const isKept = known && known.neededUntil >= until;
       if (isKept || (known && (await pairs.needUntil(key, neededUntil)))) {
         if (known!.sampledAt === null) await within(clock, PATIENCE_MS, firstOf(deps, key), () => false);
-        return;
+        return true;
       }
       const opened = await pairs.open({
         _id: key,
@@ -86,6 +87,7 @@ export function createSampler(deps: {
       });
       const first = opened ? sample(deps, pair, { _id: key, unconfirmed: null, trouble: null }) : firstOf(deps, key);
       await within(clock, PATIENCE_MS, first, () => false);
+      return true;
     },
   };
 }

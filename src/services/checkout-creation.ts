@@ -94,8 +94,8 @@ async function quoteOf(
   if (!currency && (productId !== null || assetIssuer === null)) return null;
   const wallet = await forAccount(accountId).wallets.byId(walletId);
   if (!wallet) return null;
-  await rateNeeds.ofPriced(accountId, terms, wallet.network, until);
-  return currency ? quotes.one(accountId, { ...terms, currency }, wallet.network, price!) : null;
+  const isSampled = await rateNeeds.ofPriced(accountId, terms, wallet.network, until);
+  return currency ? quotes.one(accountId, { ...terms, currency }, wallet.network, price!, isSampled) : null;
 }
 
 /** Makes sure that product and wallet are still there, now that the checkout is stored. @throws ApiError after the checkout was taken back */

@@ -1,7 +1,7 @@
 /** What is asked now, added to what the API shows: a quote holds for a moment, so that it is no part of a stored resource, nor of an event. */
 import { parseAmount } from '../domain/amount.js';
 import { conflict } from '../domain/api-error.js';
-import type { Pair } from '../domain/rate-pair.js';
+import { MAX_PAIRS_PER_ACCOUNT, type Pair } from '../domain/rate-pair.js';
 import type { CurrentRate, RateBook } from '../rates/book.js';
 import { quoteOf } from '../rates/quote.js';
 import type { Checkout } from '../resources/checkout.js';
@@ -13,7 +13,11 @@ import type { Priced } from './rate-needs.js';
 type Quote = NonNullable<Product['quote']>;
 type Network = WalletDoc['network'];
 
-export const NO_RATE = 'There is no fresh rate for this currency and asset at the moment.';
+const NO_RATE = 'There is no fresh rate for this currency and asset at the moment.';
+const TOO_MANY_PAIRS = `This account uses ${MAX_PAIRS_PER_ACCOUNT} pairs of a currency and an asset already, which is the most: set a rate of your own for this one, or use fewer. One that nothing uses any more is free within an hour.`;
+
+/** Why there is none. @param isSampled as `NeedRate` says */
+export const noRate = (isSampled: boolean): string => (isSampled ? NO_RATE : TOO_MANY_PAIRS);
 
 type PricedInCurrency = Priced & { currency: string };
 
@@ -25,8 +29,8 @@ interface QuoteDeps {
 
 export function createQuotes(deps: QuoteDeps) {
   return {
-    one: (accountId: string, priced: PricedInCurrency, network: Network, price: string) =>
-      one(deps, accountId, priced, network, price),
+    one: (accountId: string, priced: PricedInCurrency, network: Network, price: string, isSampled: boolean) =>
+      one(deps, accountId, priced, network, price, isSampled),
 
     /** What is asked for a price in the asset, canonical: the price itself without a currency.
      *  @throws ApiError `conflict` where there is one, and no fresh rate */
@@ -98,9 +102,10 @@ async function one(
   priced: PricedInCurrency,
   network: Network,
   price: string,
+  isSampled = true,
 ): Promise<Quote> {
   const quote = await quotesFor(deps, accountId)(priced, network, price);
-  if (!quote) throw conflict(NO_RATE);
+  if (!quote) throw conflict(noRate(isSampled));
   return quote;
 }
 

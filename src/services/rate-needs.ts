@@ -13,8 +13,9 @@ export interface Priced {
 }
 
 export interface RateNeeds {
-  /** Has the rate sampled that this is asked by, else the one by which the books value it. Call it before what is priced so is stored. */
-  ofPriced(accountId: string, priced: Priced, network: Network, until?: Date): Promise<void>;
+  /** Has the rate sampled that this is asked by, else the one by which the books value it. Call it before what is priced so is stored.
+   *  @returns false where the account has as many sampled as it may */
+  ofPriced(accountId: string, priced: Priced, network: Network, until?: Date): Promise<boolean>;
   /** Has all rates sampled that books in this currency need now. */
   ofBooks(accountId: string, currency: string): Promise<void>;
   /** What books in this currency value: lumens, and what products are paid in. */
@@ -51,7 +52,7 @@ export function createRateNeeds(deps: {
       if (currency) return need(currency);
       // Lumens are sampled for as long as there are books.
       const books = issuer === null ? null : (await forAccount(accountId).account.get())?.booksCurrency;
-      if (books) await need(books);
+      return books ? need(books) : true;
     },
 
     async ofBooks(accountId, currency) {

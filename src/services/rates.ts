@@ -13,7 +13,7 @@ import type { ForAccount } from '../stores/index.js';
 import type { OwnRateDoc } from '../stores/own-rates.js';
 import type { Caller, ServiceOf } from './caller.js';
 import type { Commit } from './commit.js';
-import { NO_RATE } from './quotes.js';
+import { noRate } from './quotes.js';
 import type { RateNeeds } from './rate-needs.js';
 
 const HOUR_MS = 3_600_000;
@@ -148,11 +148,12 @@ const quote =
   async ({ accountId }, { price, ...given }) => {
     const pair = pairOf(given);
     let current = await rateBook.current(accountId, pair);
+    let isSampled = true;
     if (!current || current.stale) {
-      await need(pair, accountId);
+      isSampled = await need(pair, accountId);
       current = await rateBook.current(accountId, pair);
     }
     const quote = current && quoteOf(current, parseAmount(price)!);
-    if (!quote) throw conflict(NO_RATE);
+    if (!quote) throw conflict(noRate(isSampled));
     return quote;
   };

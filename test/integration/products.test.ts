@@ -142,7 +142,7 @@ t.test(
       stamper: { stamp: async () => ({ at: new Date(), ledger: null }) },
       removeLeftovers: async () => {},
       quotes: createQuotes({ rateBook: { current: async () => null } }),
-      rateNeeds: { ofPriced: async () => undefined },
+      rateNeeds: { ofPriced: async () => true },
     });
     const { accountId } = (await db.collection('wallets').findOne({ _id: old.id }))!;
     const caller: Caller = { accountId, keyId: 'key', scope: 'FULL' };

@@ -225,7 +225,7 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
     mendGaps: async () => 'no_source',
     allowPrivate: false,
     payUri,
-    needRate: samplerOf(core, process, settings)?.need ?? (async () => undefined),
+    needRate: samplerOf(core, process, settings)?.need ?? (async () => true),
     limits: null,
   });
   const destinationCheck = createDestinationCheck({ ledgers, clock });
