@@ -64,6 +64,17 @@ export const users = {
     query: pageQuery,
     output: listOf(userSchema),
   }),
+  get: operation({
+    method: 'GET',
+    path: '/users/{id}',
+    effect: 'reads',
+    roles,
+    summary: 'One user',
+    description: 'Returns a user.',
+    tag,
+    params,
+    output: userSchema,
+  }),
   update: operation({
     method: 'PATCH',
     path: '/users/{id}',

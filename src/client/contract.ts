@@ -1142,6 +1142,14 @@ export interface Procedures {
         meta: ListMeta;
       }
     >;
+    /** One user. Returns a user. */
+    get: Query<
+      {
+        /** Id of the user. */
+        id: string;
+      },
+      User
+    >;
     /** Change a user. Their sessions end at once. The last OWNER keeps that role (409). */
     update: Mutation<
       {

@@ -29,6 +29,12 @@ export function createUserService(deps: UserServiceDeps): Service {
   return {
     create: create(deps),
     list: list(deps),
+
+    async get({ accountId }, { id }) {
+      const user = await deps.forAccount(accountId).users.byId(id);
+      if (!user) throw notFound('user');
+      return toUser(user);
+    },
     update: update(deps),
     delete: remove(deps),
   };

@@ -658,6 +658,8 @@ const money: Case[] = [
   ['a user has a name and a role', 'users.create', {}, faults(['name', 'required'], ['role', 'required'])],
   ['an e-mail address has a form', 'users.create', { name: 'Ana', role: 'VIEWER', email: 'ana' }, faults(['email', 'invalid_format'])],
   ['users are listed', 'users.list', {}, { check: ({ data }, _, t) => t.match(data[0], { name: 'Ana', status: 'INVITED' }) }],
+  ['one user is shown', 'users.get', async ({ make }) => ({ id: (await make('users.create', { name: 'Ben', role: 'VIEWER' })).id }), ok({ name: 'Ben', role: 'VIEWER', email: null, status: 'INVITED' })],
+  ['an unknown user is not shown', 'users.get', { id: 'user_x' }, refused('not_found')],
   ['a user is changed', 'users.update', async ({ make }) => ({ id: (await make('users.create', { name: 'Ben', role: 'VIEWER' })).id, role: 'MANAGER', email: null }), ok({ name: 'Ben', role: 'MANAGER', email: null })],
   ['an unknown user is not changed', 'users.update', { id: 'user_x', name: 'x' }, refused('not_found')],
   ['a user is removed', 'users.delete', async ({ make }) => ({ id: (await make('users.create', { name: 'Ben', role: 'VIEWER' })).id }), ok({ deleted: true })],

@@ -100,12 +100,10 @@ const UserFields = ({ name = '', email = '', as }: { name?: string; email?: stri
 );
 
 export function User({ id }: { id: string }) {
-  // There is no question for one alone: an account has few.
-  const users = useRead('users.list', { pageSize: 100 });
-  const user = users.data?.items.find((each) => each.id === id);
+  const user = useRead('users.get', { id });
   return (
-    <Loaded query={{ ...users, data: user } as never} title="User" back={BACK}>
-      {(found: User) => <Details user={found} />}
+    <Loaded query={user} title="User" back={BACK}>
+      {(found) => <Details user={found} />}
     </Loaded>
   );
 }
