@@ -1,9 +1,11 @@
 /** Activity: what changed in an account. A record is inserted in the transaction of the change; there is no way to change or remove one. */
 import mongoose from 'mongoose';
+import type { Clock } from '../clock.js';
 import type { Actor, Change } from '../domain/activity.js';
 import { firstIdOf } from '../domain/ids.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
-import { createPages, type PageRequest, withinIds } from './paging.js';
+import { createGrownCount } from './grown-count.js';
+import { type PageRequest, pageOfKnown, withinIds } from './paging.js';
 
 export interface ActivityDoc {
   /** Says when. */
@@ -53,10 +55,10 @@ export interface ActivityFilter {
 /** What works across accounts: for jobs. */
 export type ActivityStore = ReturnType<typeof createActivityStore>['system'];
 
-export function createActivityStore(connection: mongoose.Connection) {
+export function createActivityStore(connection: mongoose.Connection, clock: Pick<Clock, 'nowMs'>) {
   const activities = connection.model<ActivityDoc>('Activity', activitySchema);
   const collection = activities.collection as unknown as mongoose.mongo.Collection<ActivityDoc>;
-  const page = createPages(activities);
+  const count = createGrownCount(activities, 'act', clock);
   return {
     ensureIndexes: () => makeIndexes(activities),
 
@@ -72,7 +74,8 @@ export function createActivityStore(connection: mongoose.Connection) {
           from: createdFrom && firstIdOf('act', createdFrom),
           to: createdTo && firstIdOf('act', createdTo),
         };
-        return page({ ...equal, ...withinIds(ids) }, { ...request, sort: { _id: -1 } });
+        const listed = { ...equal, ...withinIds(ids) };
+        return pageOfKnown(activities, listed, { ...request, sort: { _id: -1 } }, () => count(equal, ids));
       },
     }),
 

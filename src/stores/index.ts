@@ -139,7 +139,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId, ver
     countSegments,
     payableNames,
     accounts: createAccountStore(connection),
-    activities: createActivityStore(connection),
+    activities: createActivityStore(connection, clock),
     apiKeys: createApiKeyStore(connection),
     users: createUserStore(connection),
     wallets: createWalletStore(connection),

@@ -3,7 +3,6 @@
 import t from 'tap';
 import { registerParkedCommands } from '../../src/cli/parked.js';
 import { createProgram, runProgram } from '../../src/cli/program.js';
-import { systemClock } from '../../src/clock.js';
 import { planTries } from '../../src/ingest/parked.js';
 import { BudgetUsedUp } from '../../src/ledger/errors.js';
 import type { ParkedRecordDoc } from '../../src/stores/parked-records.js';

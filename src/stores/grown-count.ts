@@ -1,0 +1,70 @@
+/** Totals of lists to which is only added, by ids that tell when: what is too old to be joined by more is counted once, and remembered. */
+import type { Model, QueryFilter } from 'mongoose';
+import type { Clock } from '../clock.js';
+import { firstIdOf, type IdPrefix } from '../domain/ids.js';
+import { type IdRange, withinIds } from './paging.js';
+
+/** What is stored now has no older id: longer than a transaction lasts, and than hosts' clocks differ. */
+const SETTLED_AFTER_MS = 10 * 60_000;
+/** So often more of a list counts as settled. */
+const STEP_MS = 60_000;
+/** Filters whose counts are remembered. */
+const MAX_FILTERS = 1000;
+
+interface Settled {
+  upTo: string;
+  count: Promise<number>;
+}
+
+export function createGrownCount<Doc extends { _id: string }>(
+  { collection }: Pick<Model<Doc>, 'collection'>,
+  prefix: IdPrefix,
+  clock: Pick<Clock, 'nowMs'>,
+) {
+  /** By filter, least recently used first. */
+  const remembered = new Map<string, Settled>();
+  const countIn = (filter: QueryFilter<Doc>, ids: IdRange): Promise<number> =>
+    collection.countDocuments({ ...filter, ...withinIds(ids) } as never);
+
+  function settledOf(key: string, filter: QueryFilter<Doc>, from: string | undefined, upTo: string): Promise<number> {
+    const known = remembered.get(key);
+    remembered.delete(key);
+    // Where the clock was set back it was remembered too soon.
+    const base = known && known.upTo <= upTo ? known : null;
+    const next = base?.upTo === upTo ? base : { upTo, count: countOn(filter, from, base, upTo) };
+    remembered.set(key, next);
+    if (remembered.size > MAX_FILTERS) remembered.delete(remembered.keys().next().value!);
+    next.count.catch(() => remembered.get(key) === next && remembered.delete(key));
+    return next.count;
+  }
+
+  async function countOn(
+    filter: QueryFilter<Doc>,
+    from: string | undefined,
+    base: Settled | null,
+    upTo: string,
+  ): Promise<number> {
+    const [before, since] = await Promise.all([
+      base?.count ?? 0,
+      countIn(filter, { from: later(base?.upTo, from), to: upTo }),
+    ]);
+    return before + since;
+  }
+
+  /** @param filter looks at nothing that changes, and not at the id */
+  return async (filter: QueryFilter<Doc>, { from, to }: IdRange): Promise<number> => {
+    const settledMs = Math.floor((clock.nowMs() - SETTLED_AFTER_MS) / STEP_MS) * STEP_MS;
+    const settled = firstIdOf(prefix, new Date(settledMs));
+    const isPast = to !== undefined && to <= settled;
+    const upTo = isPast ? to : settled;
+    const key = JSON.stringify([filter, from ?? null, isPast ? to : null]);
+    const [older, newer] = await Promise.all([
+      settledOf(key, filter, from, upTo),
+      isPast ? 0 : countIn(filter, { from: later(upTo, from), to }),
+    ]);
+    return older + newer;
+  };
+}
+
+const later = (id: string | undefined, other: string | undefined): string | undefined =>
+  id === undefined || (other !== undefined && other > id) ? other : id;
