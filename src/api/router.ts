@@ -1,4 +1,5 @@
 /** The tRPC router, built from the contract: one procedure per operation, and nothing that the contract does not name. */
+import { setMaxListeners } from 'node:events';
 import { tracked } from '@trpc/server';
 import { z } from 'zod';
 import { contract } from '../../contracts/index.js';
@@ -46,8 +47,12 @@ interface Call {
 }
 type StreamService = (caller: Caller, input: never) => Promise<AsyncGenerator<StreamedEvent>>;
 
-const withSignal = (caller: Caller, signal: AbortSignal | undefined): Caller =>
-  signal ? { ...caller, signal } : caller;
+function withSignal(caller: Caller, signal: AbortSignal | undefined): Caller {
+  if (!signal) return caller;
+  // Every call of a batch may wait with it.
+  setMaxListeners(0, signal);
+  return { ...caller, signal };
+}
 
 /** REST gets the service's events as they are; a tRPC client gets them parsed, and goes on by their ids. */
 async function subscribe(service: StreamService, { ctx, input, signal }: Call): Promise<AsyncGenerator<unknown>> {

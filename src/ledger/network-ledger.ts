@@ -1,4 +1,5 @@
 /** A network's ledger, read from a list of servers that are tried in order, asked within the request budget and never trusted. */
+import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import type { Clock, MonotonicClock } from '../clock.js';
 import { protocolWarning } from '../domain/stellar-sdk.js';
@@ -50,6 +51,8 @@ export interface NetworkLedgerOptions {
 export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedger {
   const { budget, monotonic = options.clock, timeoutMs, log } = options;
   const closing = new AbortController();
+  // Whatever waits for the budget listens for it.
+  setMaxListeners(0, closing.signal);
   const failover = createFailover({ servers: options.servers, closed: closing.signal, monotonic, timeoutMs, log });
   const { servers } = failover;
   const asking: Asking = {

@@ -552,6 +552,18 @@ t.test('tRPC takes 20 calls in a request, each with its own outcome', async (t) 
   t.equal((await batch(Array(20).fill('account.get'))).status, 200);
   const many = await batch(Array(21).fill('account.get'));
   t.match(many, { status: 400, body: { error: { data: { error: { code: 'bad_request' } } } } });
+  const warnings: Error[] = [];
+  const note = (warning: Error) => void warnings.push(warning);
+  process.on('warning', note);
+  const waits = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [index, { after: 999_999, wait: 1 }]));
+  const waiting = await fetch(
+    `${url}/trpc/${Array(20).fill('events.list').join(',')}?batch=1&input=${encodeURIComponent(JSON.stringify(waits))}`,
+    { headers: { authorization: `Bearer ${apiKey}` } },
+  );
+  t.equal(waiting.status, 200);
+  await waiting.text();
+  process.off('warning', note);
+  t.same(warnings, [], 'as many calls as a batch has may wait at once');
   const stranger = await batch(['products.get', 'nothing.here'], null);
   t.equal(stranger.body.length, 2);
   for (const { error } of stranger.body)
