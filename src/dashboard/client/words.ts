@@ -1,6 +1,7 @@
 /** What states and reasons mean, in a merchant's words. Each table has every value of the contract: a new one does not compile without words. */
 import type { EventType } from '../../../contracts/event-kinds.js';
 import type { Language } from '../../../contracts/languages.js';
+import type { Network } from '../../../contracts/networks.js';
 import type { NoticeKind } from '../../../contracts/notifications.js';
 import type { PaymentReason, PaymentStatus } from '../../../contracts/payments.js';
 import type { MovementKind } from '../../../contracts/statements.js';
@@ -48,6 +49,16 @@ export const CHECKOUT_STATUS: Record<Item<'checkouts.list'>['status'], Word> = {
   EXPIRED: { label: 'Expired', tone: 'quiet' },
   CANCELLED: { label: 'Cancelled', tone: 'quiet' },
 };
+
+export const NETWORK: Record<Network, string> = {
+  PUBLIC: 'Stellar: real money',
+  TESTNET: 'Stellar’s test network: no real money',
+  LOCAL: 'Only on this machine, for trying out: no real money',
+};
+
+/** For forms. */
+export const networkOptions = (networks: readonly Network[]) =>
+  networks.map((network) => [network, NETWORK[network]] as const);
 
 type Sync = Item<'wallets.list'>['sync'];
 
@@ -225,6 +236,40 @@ const BEYOND: Readonly<Record<string, string>> = {
   webhookKeys_rotate: 'Signing key of the service replaced',
   parked_dismiss: 'Unreadable ledger record set aside',
 };
+
+/** For a filter, in the order of the words. */
+export const ACTIVITY_OPTIONS: readonly (readonly [operation: string, label: string])[] = [
+  ...Object.entries(OPERATION).map(([name, label]) => [name.replace('.', '_'), label] as const),
+  ...Object.entries(BEYOND),
+].sort(([, a], [, b]) => a.localeCompare(b));
+
+/** Fields of the API whose names say less than these. */
+const FIELD: Readonly<Record<string, string>> = {
+  accountId: 'account',
+  assetCode: 'asset',
+  assetIssuer: 'issuer of the asset',
+  booksCurrency: 'currency of the books',
+  cancelUrl: 'page for whoever does not pay',
+  checkoutId: 'checkout',
+  customerEmail: 'customer’s e-mail',
+  decisionNote: 'note',
+  expiresAt: 'end',
+  horizonUrl: 'server that was read',
+  imageUrl: 'picture',
+  minAmount: 'least amount',
+  needsDecision: 'needs a decision',
+  paymentLinkId: 'payment link',
+  previousSecret: 'older secrets',
+  priceType: 'kind of price',
+  productId: 'product',
+  rateMarkupPercent: 'markup on rates',
+  refundedAmount: 'sent back',
+  successUrl: 'page that follows',
+  transactionHash: 'transaction',
+  url: 'address',
+  walletId: 'wallet',
+};
+export const fieldWord = (field: string): string => FIELD[field] ?? field;
 
 /** @param operation `products_update` */
 export const activityWords = (operation: string): string =>

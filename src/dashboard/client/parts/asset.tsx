@@ -81,7 +81,15 @@ export function AssetFields({
   };
   return (
     <>
-      <Field name="asset" label="Asset" options={options} value={chosen} onInput={pick} />
+      <Field
+        name="asset"
+        label="Asset"
+        options={options}
+        value={chosen}
+        onInput={pick}
+        hint="What customers pay with."
+        {...(chosen === OTHER ? {} : { alsoOf: ['assetCode', 'assetIssuer'] })}
+      />
       {asset?.canReceive === false && (
         <p class="callout">
           {asset.assetIssuer === null
@@ -94,13 +102,19 @@ export function AssetFields({
           <Field
             name="assetCode"
             label="Code of the asset"
+            hint="As wallets show it, such as USDC."
             value={typed}
             onInput={(text) => {
               setTyped(text);
               onCode(text);
             }}
           />
-          <Field name="assetIssuer" label="Issuer of the asset" placeholder="G…" hint="The account that issues it." />
+          <Field
+            name="assetIssuer"
+            label="Issuer of the asset"
+            placeholder="G…"
+            hint="The Stellar address of who issues it: their web site names it."
+          />
         </>
       ) : (
         <>

@@ -1,6 +1,6 @@
 /** Forms: labelled fields that show what the API says about each, and a button that says what is going on. */
 import { type ComponentChildren, createContext } from 'preact';
-import { useContext, useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { useContext, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Failure } from '../api.js';
 import type { Draft } from './draft.js';
 import { Icon } from './icon.js';
@@ -38,9 +38,13 @@ function valuesOf(form: HTMLFormElement): Values {
 export function Form({ onSubmit, submit, isBusy, failure, children, beside, draft }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
   const fields = failure?.fields ?? {};
+  const [problem, setProblem] = useState<string | null>(null);
+  // The same refusal comes with each rendering: the focus is moved once.
+  const said = failure && JSON.stringify(failure);
   useLayoutEffect(() => {
     if (failure) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus();
-  }, [failure]);
+    setProblem(failure && form.current ? problemOf(failure, form.current) : null);
+  }, [said]);
   return (
     <Faults.Provider value={fields}>
       <form
@@ -54,10 +58,10 @@ export function Form({ onSubmit, submit, isBusy, failure, children, beside, draf
         }}
       >
         <Drafted.Provider value={draft ?? null}>{children}</Drafted.Provider>
-        {failure && (
+        {problem && (
           <p class="problem" role="alert">
             <Icon name="alert" />
-            {failure.message}
+            {problem}
           </p>
         )}
         <div class="actions">
@@ -69,6 +73,18 @@ export function Form({ onSubmit, submit, isBusy, failure, children, beside, draf
       </form>
     </Faults.Provider>
   );
+}
+
+/** What is said at a field is not said again: the API counts them, and names them as programs do. */
+function problemOf({ message, fields }: Failure, form: HTMLFormElement): string {
+  const faults = Object.entries(fields);
+  if (faults.length === 0) return message;
+  const shown = new Set(
+    [...form.querySelectorAll<HTMLElement>('[data-faults]')].flatMap(({ dataset }) => dataset.faults!.split(' ')),
+  );
+  const elsewhere = faults.flatMap(([name, fault]) => (shown.has(name) ? [] : [fault]));
+  if (elsewhere.length > 0) return elsewhere.join(' ');
+  return faults.length === 1 ? 'One field needs another look.' : `${faults.length} fields need another look.`;
 }
 
 interface FieldProps {
@@ -86,6 +102,14 @@ interface FieldProps {
   suffix?: string;
   options?: readonly (readonly [value: string, label: string])[];
   onInput?: (value: string) => void;
+  /** Names of the API that this field stands for as well: their faults are said here. */
+  alsoOf?: readonly string[];
+}
+
+/** The first fault of what a field stands for. */
+function useFault(names: readonly string[]): string | undefined {
+  const faults = useContext(Faults);
+  return names.map((name) => faults[name]).find(Boolean);
 }
 
 export function Field(props: FieldProps) {
@@ -100,11 +124,13 @@ export function Field(props: FieldProps) {
     suffix,
     options,
     onInput,
+    alsoOf = [],
     ...rest
   } = props;
   const value = useContext(Drafted)?.first(name) ?? given;
   const id = useId();
-  const fault = useContext(Faults)[name];
+  const names = [name, ...alsoOf];
+  const fault = useFault(names);
   const described = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(' ');
   const common = {
     id,
@@ -115,7 +141,7 @@ export function Field(props: FieldProps) {
     onInput: (event: { currentTarget: { value: string } }) => onInput?.(event.currentTarget.value),
   };
   return (
-    <div class="field">
+    <div class="field" data-faults={names.join(' ')}>
       <label for={id}>
         {label}
         {isOptional && <span class="optional"> (optional)</span>}
@@ -162,9 +188,9 @@ interface ChoiceProps {
 export function Choice({ name, legend, type, options, onInput, ...props }: ChoiceProps) {
   const value = useContext(Drafted)?.all()[name] ?? props.value;
   const id = useId();
-  const fault = useContext(Faults)[name];
+  const fault = useFault([name]);
   return (
-    <fieldset class="choice">
+    <fieldset class="choice" data-faults={name}>
       <legend>{legend}</legend>
       {options.map((option) => (
         <label key={option.value}>

@@ -4,10 +4,10 @@ import { usePage, useParam } from '../address.js';
 import { type Item, useRead } from '../api.js';
 import { short, startOfDay } from '../format.js';
 import { Time } from '../parts/bits.js';
-import { Filters, Search } from '../parts/filters.js';
+import { Filters, Search, Select } from '../parts/filters.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
-import { activityWords } from '../words.js';
+import { ACTIVITY_OPTIONS, activityWords, fieldWord } from '../words.js';
 
 type Activity = Item<'activity.list'>;
 type Change = Activity['changes'][number];
@@ -34,8 +34,9 @@ const written = (value: Change['from']): string =>
 
 /** A secret's both sides are null. */
 function said({ field, from, to }: Change): string {
-  if (from === null && to === null) return `${field} changed`;
-  return from === null ? `${field}: ${written(to)}` : `${field}: ${written(from)} → ${written(to)}`;
+  const name = fieldWord(field);
+  if (from === null && to === null) return `${name} changed`;
+  return from === null ? `${name}: ${written(to)}` : `${name}: ${written(from)} → ${written(to)}`;
 }
 
 const COLUMNS: readonly Column<Activity>[] = [
@@ -73,6 +74,8 @@ const COLUMNS: readonly Column<Activity>[] = [
   { title: 'From', kind: 'wide', cell: ({ address }) => address ?? '' },
 ];
 
+const OPERATIONS = [['', 'Everything'], ...ACTIVITY_OPTIONS] as const;
+
 const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text);
 
 export function Activity() {
@@ -96,7 +99,7 @@ export function Activity() {
       <Filters values={filters}>
         <Search name="subject" label="What was changed, by its id" />
         <Search name="actor" label="Person or API key, by id" />
-        <Search name="operation" label="Operation" placeholder="products_update" />
+        <Select name="operation" label="What was done" options={OPERATIONS} />
         <Search name="from" label="From" type="date" />
         <Search name="to" label="To" type="date" />
       </Filters>

@@ -93,9 +93,9 @@ function KeyActions({
     <span class="actions">
       {!isOwn && (
         <Ask
-          label="Rotate"
-          title={`Rotate ${name}?`}
-          confirm="Rotate"
+          label="Replace"
+          title={`Replace ${name}?`}
+          confirm="Replace"
           write={rotate}
           input={{ id }}
           done={`${name} has a new key.`}
@@ -144,6 +144,9 @@ export function NewApiKey() {
   };
   return (
     <Page title="New API key" back={BACK}>
+      <p class="lead">
+        With a key a program, such as your shop’s server, uses this account. People are better invited under “People”.
+      </p>
       <Form
         submit="Create the key"
         isBusy={create.isPending}
@@ -153,7 +156,13 @@ export function NewApiKey() {
       >
         <Field name="name" label="Name" hint="Who or what uses it, such as “shop server”." />
         <Choice name="scope" legend="It may" type="radio" value={['READ']} options={SCOPES} />
-        <Field name="expiresAt" label="Last day" type="date" isOptional />
+        <Field
+          name="expiresAt"
+          label="Last day"
+          type="date"
+          isOptional
+          hint="Without one it works until it is revoked."
+        />
       </Form>
       {made && <NewSecret secret={made.key} onClose={() => navigate('/api-keys')} />}
     </Page>

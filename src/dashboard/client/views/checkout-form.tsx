@@ -78,10 +78,11 @@ export function NewCheckout() {
         {isFree ? <FreeFields draft={draft} /> : <ProductFields />}
         <Field name="reference" label="Your reference" isOptional hint="Such as the order’s number." />
         <ReceiptFields />
-        <Field name="hours" label="Can be paid for" options={LIFETIMES} value="24" />
+        <Field name="hours" label="Can be paid for" options={LIFETIMES} value="24" alsoOf={['expiresAt']} />
         <Field
           name="successUrl"
           label="Page that follows once it is paid"
+          hint="On your web site. Without one the customer sees the receipt."
           isOptional
           inputMode="url"
           placeholder="https://…"
@@ -89,6 +90,7 @@ export function NewCheckout() {
         <Field
           name="cancelUrl"
           label="Page for whoever does not pay"
+          hint="On your web site, such as the basket."
           isOptional
           inputMode="url"
           placeholder="https://…"
@@ -165,7 +167,7 @@ function FreeFields({ draft }: { draft: Draft }) {
         isOptional
         onInput={setCurrency}
         placeholder="EUR"
-        hint="Its code. Without one the amount is in the asset."
+        hint={`Its code, such as EUR: the customer is asked for what that is in ${code} at the moment. Without one the amount is in ${code}.`}
       />
       <ChoiceField
         name="walletId"

@@ -6,6 +6,7 @@ import { Field, Form, type Values } from '../parts/form.js';
 import { type Column, Rows } from '../parts/list.js';
 import { Page, Section, Shown } from '../parts/page.js';
 import { say } from '../parts/toast.js';
+import { networkOptions } from '../words.js';
 
 type Account = Output<'account.get'>;
 type Rate = Output<'rates.list'>[number];
@@ -119,15 +120,16 @@ function OwnRate() {
       failure={set.error ? failureOf(set.error) : null}
       onSubmit={(values) => void submit(values)}
     >
-      <Field name="assetCode" label="Asset" value="XLM" />
-      <Field name="assetIssuer" label="Issuer of the asset" isOptional placeholder="G…" />
+      <Field name="assetCode" label="Asset" value="XLM" hint="Its code, as wallets show it." />
       <Field
-        name="network"
-        label="Network"
-        options={networks.map((network) => [network, network] as const)}
-        value={networks[0] ?? ''}
+        name="assetIssuer"
+        label="Issuer of the asset"
+        isOptional
+        placeholder="G…"
+        hint="The Stellar address of who issues it. Lumens (XLM) have none."
       />
-      <Field name="currency" label="Currency" placeholder="EUR" />
+      <Field name="network" label="Network" options={networkOptions(networks)} value={networks[0] ?? ''} />
+      <Field name="currency" label="Currency" placeholder="EUR" hint="Its code of three letters." />
       <Field name="rate" label="What one unit of the asset is worth" inputMode="decimal" placeholder="0.25" />
     </Form>
   );

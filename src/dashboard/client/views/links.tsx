@@ -132,7 +132,7 @@ export function NewLink() {
             choices={products}
             value={productId}
             onInput={choose}
-            hint="Many people can pay on one link. For one order of one customer, make a checkout."
+            hint="Many people can pay on one link: print its code, or send its address. For one order of one customer, make a checkout."
           />
           <Field name="name" label="Your name for the link" isOptional hint="Payers do not see it." />
         </Form>

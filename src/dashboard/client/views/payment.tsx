@@ -256,7 +256,7 @@ function BookRefund({ id }: { id: string }) {
         <Field
           name="transactionHash"
           label="Its transaction hash"
-          hint="A refund with the memo above is booked by itself. For one without it, name its transaction."
+          hint="A refund with the memo above is booked by itself. For one without it, give its transaction: the wallet that sent it shows 64 letters and digits."
         />
       </Form>
     </Section>

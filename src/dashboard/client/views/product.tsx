@@ -168,7 +168,7 @@ function ProductForm({ product }: { product: Product | null }) {
         value={currency}
         onInput={setCurrency}
         placeholder="EUR"
-        hint="Its code. Without one the price is in the asset."
+        hint={`Its code, such as EUR: customers are asked for what that is in ${code} at the moment. Without one the price is in ${code}.`}
       />
       <Choice
         name="priceType"

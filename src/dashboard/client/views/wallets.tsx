@@ -1,5 +1,5 @@
 /** Wallets: the Stellar accounts that are watched, and how far the ledger has been read for each. */
-import { useLocation } from 'wouter-preact';
+import { Link, useLocation } from 'wouter-preact';
 import { usePage } from '../address.js';
 import { failureOf, type Item, useRead, useSession, useWrite } from '../api.js';
 import { grouped } from '../format.js';
@@ -10,7 +10,7 @@ import { Field, Form, type Values } from '../parts/form.js';
 import { type Column, List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { say } from '../parts/toast.js';
-import { syncShown } from '../words.js';
+import { networkOptions, syncShown } from '../words.js';
 import { Balances } from './wallet-assets.js';
 import { Audits, Gaps } from './wallet-proof.js';
 
@@ -94,14 +94,9 @@ export function NewWallet() {
           name="address"
           label="Address"
           placeholder="G…"
-          hint="The public address of the account. Never enter a secret key (S…) anywhere here."
+          hint="Where the money goes: your wallet’s app shows it under “Receive”. Never enter a secret key (S…) anywhere here."
         />
-        <Field
-          name="network"
-          label="Network"
-          options={networks.map((network) => [network, network] as const)}
-          value={networks[0] ?? ''}
-        />
+        <Field name="network" label="Network" options={networkOptions(networks)} value={networks[0] ?? ''} />
       </Form>
     </Page>
   );
@@ -119,6 +114,7 @@ export function Wallet({ id }: { id: string }) {
 function Details({ wallet }: { wallet: Wallet }) {
   const { id, name, address, network, active, sync } = wallet;
   const canWrite = useCanWrite();
+  const products = useRead('products.list', { pageSize: 1 });
   const remove = useWrite('wallets.delete');
   return (
     <Page
@@ -138,6 +134,11 @@ function Details({ wallet }: { wallet: Wallet }) {
       <p class="lead">
         {active ? syncShown(sync).sentence : 'It is not watched: payments that come now will not be found later.'}
       </p>
+      {canWrite && products.data?.meta.total === 0 && (
+        <p class="callout">
+          Next, <Link href="/products/new">create a product</Link>: what you sell, and what it costs.
+        </p>
+      )}
       <Facts
         facts={[
           ['Address', <Code key="address" text={address} what="the address" whole />],

@@ -22,6 +22,9 @@ export function NewWebhook() {
   const [, navigate] = useLocation();
   return (
     <Page title="New webhook" back={BACK}>
+      <p class="lead">
+        A webhook tells your shop’s server of payments. People do not need one: they see them here, or get e-mails.
+      </p>
       <WebhookForm webhook={null} onCreated={setMade} />
       {made && (
         <Once
@@ -30,7 +33,10 @@ export function NewWebhook() {
           what="the signing secret"
           onClose={() => navigate(`/webhooks/${made.id}`)}
         >
-          <p>Your endpoint verifies with it that requests come from here. It is not shown again: keep it now.</p>
+          <p>
+            Your shop’s server needs it to know that what it is told comes from here. It is not shown again: keep it
+            now, for whoever sets that server up.
+          </p>
         </Once>
       )}
     </Page>
@@ -71,14 +77,21 @@ function WebhookForm({
       onSubmit={(values) => void submit(values)}
       draft={draft}
     >
-      <Field name="name" label="Name" value={webhook?.name ?? ''} />
-      <Field name="url" label="Endpoint" inputMode="url" placeholder="https://…" value={webhook?.url ?? ''} />
+      <Field name="name" label="Name" value={webhook?.name ?? ''} hint="For yourself." />
+      <Field
+        name="url"
+        label="Address that is told"
+        inputMode="url"
+        placeholder="https://…"
+        value={webhook?.url ?? ''}
+        hint="Of your shop’s server: whoever built it knows the address."
+      />
       <Choice
         name="events"
-        legend="Events"
+        legend="It is told when"
         type="checkbox"
         value={webhook?.events ?? ['payment.completed']}
-        options={EVENT_TYPES.map((type) => ({ value: type, label: type, hint: EVENT_TYPE[type] }))}
+        options={EVENT_TYPES.map((type) => ({ value: type, label: EVENT_TYPE[type], hint: type }))}
       />
     </Form>
   );
@@ -123,7 +136,7 @@ function Details({ webhook }: { webhook: Webhook }) {
       {status === 'PAUSED' && <p class="lead">Its deliveries wait, and go out when it is switched on again.</p>}
       <Facts
         facts={[
-          ['Endpoint', <Code key="url" text={url} what="the endpoint" whole />],
+          ['Address', <Code key="url" text={url} what="the address" whole />],
           ['Signing secret', <code key="secret">{webhook.secretMasked}</code>],
           ['Made', <Time key="made" at={webhook.createdAt} exact />],
           ['Webhook id', <Code key="id" text={id} what="the webhook’s id" whole />],
@@ -141,7 +154,7 @@ function Details({ webhook }: { webhook: Webhook }) {
           <Secrets id={id} />
           <Section title="Delete">
             <Delete what="webhook" name={name} id={id} write={remove} to="/webhooks">
-              <p>Its endpoint is told of nothing any more, and what waits for it is dropped.</p>
+              <p>Its address is told of nothing any more, and what waits for it is dropped.</p>
             </Delete>
           </Section>
         </>
@@ -167,18 +180,19 @@ function Secrets({ id }: { id: string }) {
   const [secret, setSecret] = useState<string | null>(null);
   return (
     <Section title="Signing secret">
+      <p class="hint">By it your shop’s server knows that what it is told comes from here.</p>
       <div class="actions">
         <Ask
-          label="Rotate"
-          title="Rotate the signing secret?"
-          confirm="Rotate"
+          label="Replace it"
+          title="Replace the signing secret?"
+          confirm="Replace it"
           write={rotate}
           input={{ id }}
           done="There is a new secret."
           onDone={(made: Output<'webhooks.rotateSecret'>) => setSecret(made.secret)}
         >
           <p>
-            For 24 hours requests are signed with the old and the new secret, so that you can change it at your endpoint
+            For 24 hours requests are signed with the old and the new secret, so that you can change it at your server
             in peace.
           </p>
         </Ask>
@@ -191,9 +205,7 @@ function Secrets({ id }: { id: string }) {
           input={{ id }}
           done="Only the newest secret signs."
         >
-          <p>
-            For a secret that leaked. An endpoint that still verifies with an older one refuses requests from now on.
-          </p>
+          <p>For a secret that leaked. A server that still uses an older one refuses what it is told from now on.</p>
         </Ask>
       </div>
       {secret && (
