@@ -5,7 +5,8 @@ import type { Clock } from '../clock.js';
 import { isTimeToPause, judgeAttempt, type RetrySettings, withFailure } from '../domain/retry.js';
 import type { SecretBox } from '../domain/secrets.js';
 import type { AttemptRecord, DueDelivery } from '../stores/due-deliveries.js';
-import type { WebhookDoc, WebhookHealth } from '../stores/webhooks.js';
+import type { WebhookHealth } from '../stores/webhook-health.js';
+import type { WebhookDoc } from '../stores/webhooks.js';
 import type { EndpointQueue } from './endpoint-queue.js';
 import type { Poster, PostResult } from './poster.js';
 import { signedHeaders } from './request.js';
@@ -18,10 +19,10 @@ export interface AttemptDeps {
   settings: RetrySettings;
 }
 
-/** The service's own keys that sign at a moment. @throws when they cannot be read */
+/** The service's keys that sign at `now`. @throws when they cannot be read */
 export type Signers = (now: Date) => Promise<readonly KeyObject[]>;
 
-/** Makes one attempt and judges its answer. @param keys the service's own that sign
+/** Makes one attempt and judges its answer. @param keys the service's, with which it signs
  *  @returns what to record; `health` is null when the attempt changes nothing about the webhook */
 export async function attempt(
   queue: EndpointQueue,
@@ -36,7 +37,7 @@ export async function attempt(
   const nowMs = clock.nowMs();
   const { status, nextAttemptAt, gone } = judgeAttempt(result, attemptCount + 1, nowMs, clock.random(), settings);
   const { durationMs, responseStatus, error } = result;
-  // A webhook that was started anew meanwhile is neither blamed nor praised for what its old address said.
+  // An answer from before the last start says nothing about the webhook now.
   const isSameStart = queue.webhook.starts === webhook.starts;
   const health = isSameStart ? healthAfter(queue, { delivered: status === 'DELIVERED', gone, at, error }) : null;
   if (health?.status === 'PAUSED') {
@@ -57,8 +58,8 @@ export async function attempt(
 }
 
 /** Never rejects.
- *  @param request.sequence number of the delivery; null for one without, which has no such header
- *  @param request.at when it is sent, by which it is signed */
+ *  @param request.sequence number of the delivery; null for none, and no header
+ *  @param request.at the moment that is signed */
 export async function signAndPost(
   webhook: WebhookDoc,
   request: { eventId: string; sequence: number | null; body: Buffer; at: Date; keys: readonly KeyObject[] },

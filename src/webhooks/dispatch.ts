@@ -1,28 +1,28 @@
 /** The way of a delivery: due → endpoint queue → signed post → record → next. Several dispatchers may run at once; a webhook's lease keeps two of them from
  *  sending the same delivery. Each endpoint has its own queue and its own limit of requests in flight, so that none waits for another. */
-import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
-import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
+import { type Clock, type MonotonicClock, monotonicClock, within } from '../clock.js';
 import type { RetrySettings } from '../domain/retry.js';
 import type { SecretBox } from '../domain/secrets.js';
+import { every } from '../runtime/every.js';
+import { createLoop } from '../runtime/loop.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
 import type { AttemptRecord } from '../stores/due-deliveries.js';
 import type { EventStore } from '../stores/events.js';
 import type { WebhookStore } from '../stores/webhooks.js';
-import { attempt, type Signers } from './attempt.js';
-import type { EndpointQueue, LoadedDelivery } from './endpoint-queue.js';
-import { createEndpointQueues } from './endpoint-queues.js';
-import { lackingMore, loadInto } from './load.js';
+import type { Signers } from './attempt.js';
+import { EndpointQueues } from './endpoint-queues.js';
+import { loadInto } from './load.js';
 import type { Pause } from './pause.js';
 import type { Poster } from './poster.js';
-import { createAttemptRecorder } from './recorder.js';
-import { toBody } from './request.js';
+import { AttemptRecorder } from './recorder.js';
+import { Sender } from './sender.js';
 import { createThrottles, type Throttles } from './throttles.js';
 
 export interface DispatchSettings extends RetrySettings {
-  /** Of one attempt. */
+  /** The longest that one attempt takes. */
   timeoutMs: number;
-  /** Between two polls for due deliveries while nobody wakes the dispatcher. Default 250. */
+  /** Milliseconds from one look for due deliveries to the next, unless a wake-up comes first. Default 250. */
   pollMs?: number;
   /** How much longer than one attempt a lease lasts. After a crash, other dispatchers wait until it has ended. Default 3000. */
   leaseMarginMs?: number;
@@ -45,30 +45,19 @@ export interface DispatcherDeps {
   clock: Clock;
   log: Logger;
   settings: DispatchSettings;
-  /** Time that passed, by which leases and the end of the process go; another one in simulations. */
+  /** Measures leases, and the wait at the end; simulations pass their own. */
   monotonic?: MonotonicClock;
   /** For metrics. */
   onAttempt?: (record: AttemptRecord) => void;
 }
 
 const WAIT_AFTER_FAULT_MS = 1000;
-/** Each look goes past the paused webhooks with due deliveries: so many make looks come half as often. */
-const PAUSED_AT_ONCE = 1000;
+const POLL_MS = 250;
+/** Each look goes past all webhooks with due deliveries: after one past so many, the next comes half as soon. */
+const DUE_AT_ONCE = 1000;
+const LONGEST_POLL_MS = 2000;
 /** Thousands of deliveries may wait in memory. */
 const MAX_BODY_BYTES = 8192;
-const LONGEST_POLL_MS = 2000;
-/** Between two looks whether another dispatcher asks for leases. */
-const ASKED_LOOK_MS = 200;
-/** While another dispatcher is about to hand leases over. */
-const HANDOVER_POLL_MS = 50;
-/** Queues whose leases are worth a round, if others wait for them. */
-const ENOUGH_EMPTIED = 256;
-
-/** What an attempt needs besides its delivery. */
-interface Read {
-  keys: readonly KeyObject[];
-  body: Buffer;
-}
 
 export type Dispatcher = ReturnType<typeof createDispatcher>;
 
@@ -80,13 +69,11 @@ export function createDispatcher(deps: DispatcherDeps) {
      *  @param enough ends it too, at the first moment when nothing is queued or in flight
      *  @returns how many attempts it recorded */
     async drain(signal: AbortSignal, enough?: AbortSignal): Promise<{ attempts: number }> {
-      const run = createRun(deps, throttles);
+      const run = createRun(deps, throttles, enough);
       running.add(run.wake);
-      signal.addEventListener('abort', run.wake, { once: true });
-      await run.until(signal, enough);
-      signal.removeEventListener('abort', run.wake);
+      await run.until(signal);
       running.delete(run.wake);
-      return { attempts: run.attempts() };
+      return { attempts: run.sender.attempts };
     },
     /** Looks for due deliveries now instead of at the next poll. */
     wake(): void {
@@ -95,189 +82,115 @@ export function createDispatcher(deps: DispatcherDeps) {
   };
 }
 
-function createRun(deps: DispatcherDeps, throttles: Throttles) {
-  const { deliveries, events, signers, clock, log, settings, onAttempt, monotonic = monotonicClock } = deps;
-  const { timeoutMs, pollMs = 250, leaseMarginMs: marginMs = 3000, graceMs = 7000, maxQueues } = settings;
-  const { maxBodyBytes = MAX_BODY_BYTES } = settings;
+/** One run of a dispatcher: its queues, what sends from them, and what records the results. */
+function createRun(deps: DispatcherDeps, throttles: Throttles, enough?: AbortSignal) {
+  const { clock, log, settings, monotonic = monotonicClock } = deps;
+  const { timeoutMs, leaseMarginMs: marginMs = 3000, graceMs = 7000, maxQueues } = settings;
   const holder = clock.randomBytes(12).toString('hex');
-  const queues = createEndpointQueues({ ...deps, holder, timeoutMs, marginMs, maxQueues });
-  const recorder = createAttemptRecorder({ ...deps, holder });
-  const sending = new Set<Promise<void>>();
-  let stopping = false;
-  let again = false;
-  let attempts = 0;
-  let emptied = 0;
-  /** The last look failed. */
-  let isAway = false;
-  /** When the database was there again after it had been away. */
-  let backMs = Number.NEGATIVE_INFINITY;
-  let nap: AbortController | null = null;
-  let releasing: Promise<void> | null = null;
+  const queues = new EndpointQueues({ ...deps, monotonic, holder, timeoutMs, marginMs, maxQueues });
+  const recorder = new AttemptRecorder({ ...deps, holder });
+  const sender = new Sender({ ...deps, queues, recorder, throttles, onRoom: () => loop.wake() });
+  const look = createLook({ ...deps, monotonic }, marginMs);
+  const over = new AbortController();
 
-  const wake = () => {
-    again = true;
-    nap?.abort();
-  };
+  const loop = createLoop({
+    async step() {
+      if (enough?.aborted && isIdle()) over.abort();
+      if (over.signal.aborted) return 0;
+      const { due, mayClaim } = await look.now();
+      if (await round({ ...deps, queues, sender }, due, mayClaim)) loop.wake();
+      return untilNextLookMs(due.length);
+    },
+    onError(err) {
+      log.error({ err }, 'webhook dispatch failed; it goes on');
+      look.failed();
+      return WAIT_AFTER_FAULT_MS;
+    },
+    clock,
+  });
 
-  async function round(): Promise<void> {
-    emptied = 0;
-    const due = await lookForDue();
-    const isDue = new Set(due);
-    await queues.endTurns();
-    await queues.release(
-      queues.all().filter((queue) => queue.size === 0 && (queue.stopped || !isDue.has(queue.webhook._id))),
-    );
-    // Leases may have ended while the database was away: who holds them renews them first, and records what it has sent.
-    const mayClaim = monotonic.nowMs() - backMs >= marginMs;
-    const hasClaimed = mayClaim && (await queues.claim(due));
-    await loadInto(
-      queues.all().filter((queue) => isDue.has(queue.webhook._id)),
-      queues,
-      { ...deps, maxBodyBytes },
-    );
-    // Who looked for them at the same time has asked by now: it need not wait for what would be in flight.
-    if (hasClaimed) await queues.stopAsked();
-    for (const queue of queues.all()) fill(queue);
-    releaseStopped();
+  const isIdle = () => sender.isIdle && queues.all().every(({ size }) => size === 0);
+
+  function untilNextLookMs(dueCount: number): number {
+    const { pollMs = POLL_MS } = settings;
+    const slowedMs = Math.min(LONGEST_POLL_MS, pollMs * (1 + dueCount / DUE_AT_ONCE));
+    return Math.min(Math.max(pollMs, slowedMs), queues.untilClaimableMs());
   }
 
-  async function lookForDue(): Promise<string[]> {
-    const askedMs = monotonic.nowMs();
-    const due = await deliveries.dueWebhooks(clock.now());
-    const nowMs = monotonic.nowMs();
-    if (isAway || nowMs - askedMs >= marginMs) backMs = nowMs;
-    isAway = false;
-    return due;
-  }
-
-  function fill(queue: EndpointQueue): void {
-    const { _id: webhookId } = queue.webhook;
-    const slots = throttles.slots(webhookId, queues.slots());
-    while (!stopping && !queue.stopped && queue.inFlight < slots && queues.mayStart(queue)) {
-      const loaded = queue.take(slots);
-      if (!loaded) return;
-      askForMore(queue);
-      const sent = readAndSend(queue, loaded).then(() => {
-        sending.delete(sent);
-        fill(queue);
-      });
-      sending.add(sent);
-    }
-  }
-
-  /** Reading may take long, or fail: then it is no attempt, and the endpoint is not blamed. */
-  async function readAndSend(queue: EndpointQueue, loaded: LoadedDelivery): Promise<void> {
-    const read = await readFor(loaded).catch((err) => {
-      log.error({ err, deliveryId: loaded.delivery._id }, 'what a webhook delivery needs not read yet');
-      return null;
-    });
-    if (read && !stopping && !queue.stopped && queues.mayStart(queue)) await send(queue, loaded, read);
-    else queue.putBack(loaded);
-  }
-
-  /** Null when its event is gone. */
-  async function readFor({ delivery, body }: LoadedDelivery): Promise<Read | null> {
-    const keys = (await signers?.(clock.now())) ?? [];
-    if (body) return { keys, body };
-    const event = await events.byId(delivery.accountId, delivery.eventId);
-    return event && { keys, body: toBody(event) };
-  }
-
-  async function send(queue: EndpointQueue, loaded: LoadedDelivery, { keys, body }: Read): Promise<void> {
-    const { record, health } = await attempt(queue, { delivery: loaded.delivery, body, keys }, deps);
-    queue.ended(loaded);
-    const { _id: webhookId } = queue.webhook;
-    throttles.answered(webhookId, record.attempt, queues.slots());
-    recorder.add({ webhookId, record, onRecorded: () => settle(queue, record) }, health);
-  }
-
-  function askForMore(queue: EndpointQueue): void {
-    const lanes = lackingMore(queue, queues);
-    for (const lane of lanes) lane.hasMore = false;
-    if (lanes.length > 0) wake();
-  }
-
-  function settle(queue: EndpointQueue, record: AttemptRecord): void {
-    attempts += 1;
-    queue.recorded(record.id);
-    onAttempt?.(record);
-    askForMore(queue);
-    if (queue.size > 0) return;
-    emptied += 1;
-    if (queue.stopped) releaseStopped();
-    if (queue.stopped || (emptied >= ENOUGH_EMPTIED && queues.isCrowded())) wake();
-  }
-
-  /** Who asks does not wait for a round, which takes long where much is sent. */
-  async function yieldAsked(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await monotonic.sleep(ASKED_LOOK_MS, signal);
-      await queues.stopAsked().catch((err) => log.error({ err }, 'not known who asks for webhook leases'));
-      releaseStopped();
-    }
-  }
-
-  /** At once, whatever a round waits for; what empties meanwhile goes together. */
-  function releaseStopped(): void {
-    if (releasing) return;
-    const done = queues.all().filter(({ size, stopped }) => stopped && size === 0);
-    if (done.length === 0) return;
-    releasing = queues
-      .release(done)
-      .catch((err) => log.error({ err }, 'webhook leases not released yet'))
-      .finally(() => {
-        releasing = null;
-        releaseStopped();
-      });
-  }
-
-  async function rest(): Promise<void> {
-    if (again) return;
-    nap = new AbortController();
-    await clock.sleep(untilNextLookMs(), nap.signal);
-    nap = null;
-  }
-
-  function untilNextLookMs(): number {
-    if (queues.expectsLeases()) return Math.min(pollMs, HANDOVER_POLL_MS);
-    const slowness = 1 + queues.pausedCount() / PAUSED_AT_ONCE;
-    return Math.max(pollMs, Math.min(LONGEST_POLL_MS, pollMs * slowness));
+  /** Renews the leases until the signal aborts. */
+  function keep(signal: AbortSignal): Promise<void> {
+    const renew = async () => {
+      await queues.renew();
+      for (const queue of queues.all()) sender.fill(queue);
+    };
+    const onError = (err: unknown) => log.error({ err, queues: queues.count }, 'webhook leases not renewed');
+    return every(marginMs / 3, renew, { clock: monotonic, signal, onError });
   }
 
   /** Waits up to `graceMs` for what is in flight: what is not recorded by then is sent again, as after a crash. */
   async function finish(): Promise<void> {
-    stopping = true;
-    const enough = new AbortController();
-    const ended = Promise.all(sending).then(() => recorder.settled());
-    await Promise.race([ended, monotonic.sleep(graceMs, enough.signal)]);
-    enough.abort();
+    await within(monotonic, graceMs, sender.finish(), () => undefined);
     recorder.abandon();
     await queues.release(queues.all().filter((queue) => queue.inFlight === 0));
-    while (releasing) await releasing;
   }
 
-  const isIdle = () => sending.size === 0 && queues.all().every((queue) => queue.size === 0);
-
   return {
-    wake,
-    attempts: () => attempts,
-    async until(signal: AbortSignal, enough?: AbortSignal): Promise<void> {
+    wake: loop.wake,
+    sender,
+    async until(signal: AbortSignal): Promise<void> {
       const keeping = new AbortController();
-      const kept = Promise.all([queues.keep(keeping.signal, fill), yieldAsked(keeping.signal)]);
-      while (!signal.aborted && !(enough?.aborted && isIdle())) {
-        again = false;
-        try {
-          await round();
-          if (!signal.aborted) await rest();
-        } catch (err) {
-          log.error({ err }, 'webhook dispatch failed; it goes on');
-          isAway = true;
-          await clock.sleep(WAIT_AFTER_FAULT_MS, signal);
-        }
-      }
+      const kept = keep(keeping.signal);
+      await loop.run(AbortSignal.any([signal, over.signal]));
+      over.abort();
       await finish().catch((err) => log.error({ err }, 'webhook leases not released'));
       keeping.abort();
       await kept;
     },
   };
+}
+
+/** Looks which webhooks have due deliveries, and whether their leases may be claimed: when the database is back after it was away, their holders are to
+ *  renew those that have ended, and to record what they sent, before others take them. */
+function createLook(
+  { deliveries, clock, monotonic }: DispatcherDeps & { monotonic: MonotonicClock },
+  marginMs: number,
+) {
+  let isAway = false;
+  let backMs = Number.NEGATIVE_INFINITY;
+  return {
+    async now(): Promise<{ due: string[]; mayClaim: boolean }> {
+      const askedMs = monotonic.nowMs();
+      const due = await deliveries.dueWebhooks(clock.now());
+      const nowMs = monotonic.nowMs();
+      if (isAway || nowMs - askedMs >= marginMs) backMs = nowMs;
+      isAway = false;
+      return { due, mayClaim: nowMs - backMs >= marginMs };
+    },
+    /** Called when the database did not answer. */
+    failed(): void {
+      isAway = true;
+    },
+  };
+}
+
+/** Releases what is done, claims and loads what is due, and sends it. @returns whether there may be more to claim */
+async function round(
+  { queues, sender, ...deps }: DispatcherDeps & { queues: EndpointQueues; sender: Sender },
+  due: readonly string[],
+  mayClaim: boolean,
+): Promise<boolean> {
+  const { maxBodyBytes = MAX_BODY_BYTES } = deps.settings;
+  const isDue = new Set(due);
+  queues.endTurns();
+  await queues.release(
+    queues.all().filter((queue) => queue.size === 0 && (queue.stopped || !isDue.has(queue.webhook._id))),
+  );
+  const hasMore = mayClaim && (await queues.claim(due));
+  await loadInto(
+    queues.all().filter((queue) => isDue.has(queue.webhook._id)),
+    queues,
+    { ...deps, maxBodyBytes },
+  );
+  for (const queue of queues.all()) sender.fill(queue);
+  return hasMore;
 }

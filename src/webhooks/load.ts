@@ -16,17 +16,17 @@ const MIN_BUFFER = 16;
 const MAX_BUFFER = 1000;
 
 const bufferOf = (queues: EndpointQueues) =>
-  Math.max(MIN_BUFFER, Math.min(MAX_BUFFER, Math.floor(BUFFER / queues.count())));
+  Math.max(MIN_BUFFER, Math.min(MAX_BUFFER, Math.floor(BUFFER / queues.count)));
 
 /** The lanes for which more is due than was loaded, and needed soon. None while they are being loaded. */
 export const lackingMore = (queue: EndpointQueue, queues: EndpointQueues): Lane[] =>
   [queue.fresh, queue.replays].filter((lane) => lane.hasMore && hasRoom(queue, lane, queues));
 
-/** Whether it would run dry before another load is over. One that stands still is not loaded again and again, nor one whose results cannot be recorded. */
+/** True when the lane would run dry before another load is over. A queue that stands still, or whose results cannot be recorded, is not loaded again. */
 const hasRoom = (queue: EndpointQueue, lane: Lane, queues: EndpointQueues) => {
   const buffer = bufferOf(queues);
   const started = queue.size - queue.fresh.queued - queue.replays.queued;
-  return lane.queued <= Math.max(2 * queues.slots(), buffer / 2) && started <= 2 * buffer;
+  return lane.queued <= Math.max(2 * queues.slots, buffer / 2) && started <= 2 * buffer;
 };
 
 export interface LoadDeps {
@@ -63,11 +63,11 @@ export async function loadInto(
   }
   const fresh = due.filter(({ _id, webhookId }) => !queues.of(webhookId)?.holds(_id));
   if (fresh.length > 0) await offer(fresh, open, queues, deps);
-  // Only now: a round that was asked for while this one loads would find the queues full, and forget that there is more.
+  // Set last: a wake-up during the load would find the queues full and clear it.
   for (const queue of open) {
     const { fresh: freshCount = 0, all = 0 } = counts.get(queue.webhook._id) ?? {};
     queue.fresh.hasMore = freshCount >= limit;
-    // Where more is fresh, another load comes before any of replays.
+    // More fresh deliveries are loaded before any of replays.
     if (withReplays.has(queue)) queue.replays.hasMore = all >= limit && !queue.fresh.hasMore;
   }
 }
@@ -79,7 +79,7 @@ async function offer(
   { deliveries, events, maxBodyBytes, clock, log }: LoadDeps,
 ): Promise<void> {
   const ordered = await withPredecessors(fresh, queues, deliveries);
-  // The webhooks are read after the deliveries, so that a delivery stored after a rotation, a pause or a new URL is sent by it.
+  // Webhooks are read after the deliveries: a delivery that is stored after a rotation, a pause or a new URL is sent accordingly.
   const [found] = await Promise.all([
     events.byIds(accountsOf(ordered), [...new Set(ordered.map(({ eventId }) => eventId))], maxBodyBytes),
     queues.refresh(open),

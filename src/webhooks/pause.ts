@@ -1,11 +1,12 @@
-/** Pauses a webhook for its endpoint's sake, and tells the account's other webhooks in the same transaction. */
+/** Pauses a webhook whose endpoint is gone or has failed for days, and tells the account's other webhooks in the same transaction. */
 import { SYSTEM } from '../domain/activity.js';
 import type { NewId } from '../domain/ids.js';
 import type { Outbox } from '../events/outbox.js';
 import { toWebhook } from '../resources/index.js';
 import type { ActivityStore } from '../stores/activities.js';
 import type { Database } from '../stores/database.js';
-import type { WebhookHealth, WebhookStore } from '../stores/webhooks.js';
+import type { WebhookHealth } from '../stores/webhook-health.js';
+import type { WebhookStore } from '../stores/webhooks.js';
 
 /** Does nothing when the webhook is PAUSED already, or leased by another dispatcher. */
 export type Pause = (health: WebhookHealth, holder: string) => Promise<void>;

@@ -4,11 +4,12 @@ import type { Logger } from 'pino';
 import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
 import type { AttemptRecord } from '../stores/due-deliveries.js';
-import type { WebhookHealth, WebhookStore } from '../stores/webhooks.js';
+import type { WebhookHealth } from '../stores/webhook-health.js';
+import type { WebhookStore } from '../stores/webhooks.js';
 import type { Pause } from './pause.js';
 
 const MAX_BATCH = 500;
-/** Waited before each batch, so that it fills. Only the record waits: the next requests are sent meanwhile. */
+/** Waited before each batch, so that it fills. Requests do not wait for their records. */
 const GATHER_MS = 10;
 const WAIT_AFTER_FAULT_MS = 500;
 
@@ -19,7 +20,7 @@ export interface Result {
   onRecorded(): void;
 }
 
-export function createAttemptRecorder(deps: {
+interface RecorderDeps {
   deliveries: Pick<DeliveryStore, 'record'>;
   webhooks: Pick<WebhookStore, 'recordHealth'>;
   /** Pauses a webhook whose endpoint is gone or has failed for days. */
@@ -29,91 +30,100 @@ export function createAttemptRecorder(deps: {
   log: Logger;
   /** Simulations pass their own. */
   monotonic?: MonotonicClock;
-}) {
-  const { deliveries, webhooks, pause, holder, clock, log, monotonic = monotonicClock } = deps;
-  const waiting: Result[] = [];
-  const health = new Map<string, WebhookHealth>();
-  const abandoned = new AbortController();
-  let writing: Promise<void> | null = null;
+}
 
-  async function write(): Promise<void> {
-    while (waiting.length > 0 && !abandoned.signal.aborted) {
+export class AttemptRecorder {
+  readonly #deps: RecorderDeps;
+  readonly #waiting: Result[] = [];
+  readonly #health = new Map<string, WebhookHealth>();
+  readonly #abandoned = new AbortController();
+  #writing: Promise<void> | null = null;
+
+  constructor(deps: RecorderDeps) {
+    this.#deps = deps;
+  }
+
+  add(result: Result, change: WebhookHealth | null): void {
+    this.#waiting.push(result);
+    if (change) this.#health.set(change.id, withLater(this.#health.get(change.id) ?? change, change));
+    this.#start();
+  }
+
+  /** Resolves when everything is written. */
+  async settled(): Promise<void> {
+    while (this.#writing) await this.#writing;
+  }
+
+  /** Drops the results that are not written: their deliveries are sent again. */
+  abandon(): void {
+    this.#abandoned.abort();
+  }
+
+  #start(): void {
+    if (this.#writing || this.#waiting.length === 0 || this.#abandoned.signal.aborted) return;
+    this.#writing = this.#write().finally(() => {
+      this.#writing = null;
+      this.#start();
+    });
+  }
+
+  async #write(): Promise<void> {
+    const { clock, log, monotonic = monotonicClock } = this.#deps;
+    while (this.#waiting.length > 0 && !this.#abandoned.signal.aborted) {
       await monotonic.sleep(GATHER_MS);
-      const batch = waiting.splice(0, MAX_BATCH);
-      const changes = [...health.values()];
-      health.clear();
+      const batch = this.#waiting.splice(0, MAX_BATCH);
+      const changes = [...this.#health.values()];
+      this.#health.clear();
       try {
-        await writeBatch(batch, changes);
+        await this.#writeBatch(batch, changes);
       } catch (err) {
         log.error({ err, attempts: batch.length }, 'webhook attempts not recorded yet');
         // A record that is written twice changes nothing: the first write raised the count that the second one expects.
-        waiting.unshift(...batch);
-        for (const change of changes) putBack(change);
-        await clock.sleep(WAIT_AFTER_FAULT_MS, abandoned.signal);
+        this.#waiting.unshift(...batch);
+        for (const change of changes) this.#putBack(change);
+        await clock.sleep(WAIT_AFTER_FAULT_MS, this.#abandoned.signal);
       }
     }
   }
 
-  async function writeBatch(batch: readonly Result[], changes: readonly WebhookHealth[]): Promise<void> {
+  async #writeBatch(batch: readonly Result[], changes: readonly WebhookHealth[]): Promise<void> {
+    const { webhooks, deliveries, holder, clock, log } = this.#deps;
     await webhooks.recordHealth(
       changes.filter(({ status }) => status !== 'PAUSED'),
       holder,
     );
-    const unpaused = await pauseEach(changes.filter(({ status }) => status === 'PAUSED'));
+    const unpaused = await this.#pauseEach(changes.filter(({ status }) => status === 'PAUSED'));
     const written = batch.filter(({ webhookId }) => !unpaused.has(webhookId));
     if (written.length > 0) {
       const count = await deliveries.record(written.map(({ record }) => record));
       if (count < written.length) log.debug({ overtaken: written.length - count }, 'webhook attempts overtaken');
       for (const { onRecorded } of written) onRecorded();
     }
-    waiting.push(...batch.filter(({ webhookId }) => unpaused.has(webhookId)));
-    if (written.length === 0) await clock.sleep(WAIT_AFTER_FAULT_MS, abandoned.signal);
+    this.#waiting.push(...batch.filter(({ webhookId }) => unpaused.has(webhookId)));
+    if (written.length === 0) await clock.sleep(WAIT_AFTER_FAULT_MS, this.#abandoned.signal);
   }
 
-  /** A webhook that cannot be paused keeps its lease, because its attempts wait as well; those of all others are recorded.
+  /** The attempts of a webhook that cannot be paused yet are not recorded either, so it keeps its lease; those of others are recorded.
    *  @returns ids of those that are not paused yet */
-  async function pauseEach(changes: readonly WebhookHealth[]): Promise<Set<string>> {
+  async #pauseEach(changes: readonly WebhookHealth[]): Promise<Set<string>> {
+    const { pause, holder, log } = this.#deps;
     const unpaused = new Set<string>();
     for (const change of changes) {
       try {
         await pause(change, holder);
       } catch (err) {
         log.error({ err, webhookId: change.id }, 'webhook not paused yet');
-        putBack(change);
+        this.#putBack(change);
         unpaused.add(change.id);
       }
     }
     return unpaused;
   }
 
-  /** What could not be written goes before what came since. */
-  function putBack(change: WebhookHealth): void {
-    health.set(change.id, withLater(change, health.get(change.id) ?? change));
+  /** Puts a change that could not be written before those that came later. */
+  #putBack(change: WebhookHealth): void {
+    this.#health.set(change.id, withLater(change, this.#health.get(change.id) ?? change));
   }
-
-  function start(): void {
-    if (writing || waiting.length === 0 || abandoned.signal.aborted) return;
-    writing = write().finally(() => {
-      writing = null;
-      start();
-    });
-  }
-
-  return {
-    add(result: Result, change: WebhookHealth | null): void {
-      waiting.push(result);
-      if (change) health.set(change.id, withLater(health.get(change.id) ?? change, change));
-      start();
-    },
-    /** Resolves when everything is written. */
-    async settled(): Promise<void> {
-      while (writing) await writing;
-    },
-    /** Gives up on what is not written: it will be sent again. */
-    abandon(): void {
-      abandoned.abort();
-    },
-  };
 }
 
 /** Two states of a webhook in one. Only a new start undoes a pause. */

@@ -721,15 +721,15 @@ export const plantedBugs: readonly PlantedBug[] = [
   // Delivering.
   {
     guard: 'a lease is taken only when nobody holds it',
-    changes: [['src/stores/webhooks.ts', "$or: [{ 'lease.holder': holder }, FREE],", '']],
+    changes: [['src/stores/webhook-leases.ts', "{ status: 'ACTIVE', $expr: IS_FREE }", "{ status: 'ACTIVE' }"]],
   },
   {
     guard: 'nothing is started that could outlast the lease',
     changes: [
       [
         'src/webhooks/endpoint-queues.ts',
-        'queue.leaseEndsMs - monotonic.nowMs() >= timeoutMs + marginMs / 4',
-        'queue.leaseEndsMs !== 0',
+        'leaseEndsMs - this.#monotonic.nowMs() >= timeoutMs + marginMs / 4',
+        'leaseEndsMs !== 0',
       ],
     ],
     elsewhere: 'test/unit/endpoint-queues.test.ts',
@@ -742,11 +742,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'an ending dispatcher waits for what is in flight',
     changes: [
-      [
-        'src/webhooks/dispatch.ts',
-        'const ended = Promise.all(sending).then(() => recorder.settled());',
-        'const ended = recorder.settled();',
-      ],
+      ['src/webhooks/sender.ts', 'await Promise.all(this.#sending);', ''],
       ['src/webhooks/dispatch.ts', 'queues.all().filter((queue) => queue.inFlight === 0)', 'queues.all()'],
     ],
   },
@@ -777,7 +773,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'a result that could not be written is written later',
-    changes: [['src/webhooks/recorder.ts', 'waiting.unshift(...batch);', '']],
+    changes: [['src/webhooks/recorder.ts', 'this.#waiting.unshift(...batch);', '']],
   },
   {
     guard: 'payment.completed waits for its payment.received',
