@@ -5,7 +5,7 @@ import type { EventType } from '../../contracts/event-kinds.js';
 import type { Clock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
 import type { OpeningPlan } from '../domain/sequence.js';
-import { createCountSegments } from './count-segments.js';
+import { type CountSegments, createCountSegments } from './count-segments.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { readHealth } from './delivery-health.js';
 import { createDueDeliveries, EPOCH } from './due-deliveries.js';
@@ -32,8 +32,8 @@ export interface DeliveryDoc {
   /** 1, 2, 3 … for each webhook, without holes; null for one that was opened before there were numbers. */
   sequence: number | null;
   status: DeliveryStatus;
-  /** Of all attempts; `attempts` keeps the latest of them, oldest first. */
   attemptCount: number;
+  /** The latest 50, oldest first. */
   attempts: Attempt[];
   nextAttemptAt: Date | null;
   lastResponseStatus: number | null;
@@ -43,7 +43,7 @@ export interface DeliveryDoc {
   endedAt: Date | null;
   /** The replay that opened it; empty for the first delivery of an event to a webhook. */
   replayId: string;
-  /** Sent again by a replay: what is fresh goes first. */
+  /** Made due by a replay: fresh deliveries go first. */
   isReplayed: boolean;
 }
 
@@ -79,7 +79,7 @@ deliverySchema.index(
   { webhookId: 1, isReplayed: 1, nextAttemptAt: 1, _id: 1 },
   { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } } },
 );
-/** Retries by when they are due; what was delivered or given up is not in it. */
+// Retries by when they are due.
 deliverySchema.index(
   { nextAttemptAt: 1 },
   { partialFilterExpression: { attemptCount: { $gt: 0 }, nextAttemptAt: { $gte: EPOCH } } },
@@ -88,104 +88,127 @@ deliverySchema.index(
 const LIST_INDEX = { webhookId: 1, accountId: 1, status: 1, _id: -1 } as const;
 deliverySchema.index(LIST_INDEX);
 
-// What ended lately.
+// Deliveries by when they ended.
 deliverySchema.index(
   { webhookId: 1, accountId: 1, status: 1, endedAt: -1 },
   { partialFilterExpression: { endedAt: { $gte: EPOCH } } },
 );
 
-/** What works across accounts: for the watcher and the dispatchers. */
+/** What works across accounts: for the sequencer, the replayer and the dispatchers. */
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>['system'];
 
 export function createDeliveryStore(
   connection: mongoose.Connection,
-  deps: { newId: NewId; clock: Clock },
+  { newId, clock }: { newId: NewId; clock: Clock },
   countSegments = createCountSegments(connection),
 ) {
-  const { newId, clock } = deps;
   const deliveries = connection.model<DeliveryDoc>('Delivery', deliverySchema);
   const page = createPages(deliveries);
   const collection = deliveries.collection as unknown as mongoose.mongo.Collection<DeliveryDoc>;
+  const opened = { deliveries, page, collection, countSegments, newId, clock };
   const replays = createReplayedDeliveries(collection, clock);
-  const due = createDueDeliveries(connection, collection);
-  const listOf = (accountId: string) => `deliveries:${accountId}`;
-
-  async function cancelPending(webhookIds: readonly string[], owner: { accountId?: string }): Promise<void> {
-    await collection.updateMany(
-      { webhookId: { $in: [...webhookIds] }, status: 'PENDING', ...owner },
-      { $set: { status: 'CANCELLED', nextAttemptAt: null, endedAt: clock.now() } },
-    );
-  }
-
   return {
     ensureIndexes: () => makeIndexes(deliveries),
-
-    forAccount: (accountId: string) => ({
-      byId: (id: string) => deliveries.findOne({ _id: id, accountId }).lean<DeliveryDoc>().exec(),
-      list(webhookId: string, { status }: { status?: DeliveryStatus }, request: PageRequest) {
-        const ofWebhook = { webhookId, accountId };
-        const ofAny = (some: PageRequest) =>
-          countSegments.page<DeliveryDoc>(
-            listOf(accountId),
-            deliveries,
-            { ...ofWebhook, status: { $in: STATUSES } },
-            { ...some, direction: -1, hint: LIST_INDEX },
-          );
-        if (!status) return ofAny(request);
-        // A status changes with every attempt, so what has one is counted anew: of DELIVERED, which most are, the others.
-        const allButOthers = async () => {
-          const [{ meta }, count] = await Promise.all([
-            ofAny({ page: 1, pageSize: 1 }),
-            deliveries.countDocuments({ ...ofWebhook, status: { $in: STATUSES.filter((each) => each !== status) } }),
-          ]);
-          return Math.max(0, meta.total - count);
-        };
-        const listed = { ...ofWebhook, status };
-        return status === 'DELIVERED'
-          ? pageOfKnown<DeliveryDoc>(deliveries, listed, request, allButOthers)
-          : page(listed, request);
-      },
-      /** Due at once, whatever became of it; its attempts go on counting. Null when it was cancelled or does not exist. */
-      redeliver: (id: string, session?: Session): Promise<DeliveryDoc | null> =>
-        collection.findOneAndUpdate(
-          { _id: id, accountId, status: { $ne: 'CANCELLED' } },
-          { $set: { status: 'PENDING', nextAttemptAt: clock.now(), endedAt: null } },
-          { returnDocument: 'after', session },
-        ),
-      /** Whatever waits for this webhook is due at once: for one that was made ACTIVE again. */
-      async expedite(webhookId: string): Promise<void> {
-        const now = clock.now();
-        await collection.updateMany(
-          { webhookId, accountId, status: 'PENDING', nextAttemptAt: { $gt: now } },
-          { $set: { nextAttemptAt: now } },
-        );
-      },
-      /** How deliveries to this webhook go. @param since from when on those that ended are counted */
-      health: (webhookId: string, since: Date) => readHealth(collection, { webhookId, accountId }, since),
-      countPending: (webhookId: string, session: Session): Promise<number> =>
-        collection.countDocuments({ webhookId, accountId, status: 'PENDING' }, { session }),
-      ...replays.forAccount(accountId),
-      /** For a webhook that was deleted. */
-      cancelPending: (webhookId: string) => cancelPending([webhookId], { accountId }),
-    }),
-
+    forAccount: (accountId: string) => ({ ...ofAccount(opened, accountId), ...replays.forAccount(accountId) }),
     system: {
-      /** For webhooks that were deleted. */
-      cancelPending: (webhookIds: readonly string[]) => cancelPending(webhookIds, {}),
-
-      /** In the transaction that moves the webhooks behind their events, or of a replay. PAUSED webhooks get theirs too: they wait. */
-      async open(planned: OpeningPlan['deliveries'], session: Session, replayId = ''): Promise<void> {
-        if (planned.length === 0) return;
-        const now = clock.now();
-        const opened = planned.map((each) => ({ ...toDelivery(newId('dlv'), each, now), ...replayed(replayId) }));
-        await collection.insertMany(opened, { session });
-        await countSegments.touchAll(opened, (delivery) => listOf(delivery.accountId), session);
-      },
-
+      ...ofAllAccounts(opened),
       ...replays.system,
-      ...due,
+      ...createDueDeliveries(connection, collection),
     },
   };
+}
+
+interface Opened {
+  deliveries: mongoose.Model<DeliveryDoc>;
+  page: ReturnType<typeof createPages<DeliveryDoc>>;
+  collection: mongoose.mongo.Collection<DeliveryDoc>;
+  countSegments: CountSegments;
+  newId: NewId;
+  clock: Clock;
+}
+
+/** The deliveries of an account as one list of the count segments. */
+const listOf = (accountId: string) => `deliveries:${accountId}`;
+
+const ofAccount = (opened: Opened, accountId: string) => ({
+  byId: (id: string) => opened.deliveries.findOne({ _id: id, accountId }).lean<DeliveryDoc>().exec(),
+  list: (webhookId: string, { status }: { status?: DeliveryStatus }, request: PageRequest) =>
+    status
+      ? listWithStatus(opened, { webhookId, accountId }, status, request)
+      : listAll(opened, { webhookId, accountId }, request),
+  /** Due at once, whatever became of it; its attempts go on counting. Null when it was cancelled or does not exist. */
+  redeliver: (id: string, session?: Session): Promise<DeliveryDoc | null> =>
+    opened.collection.findOneAndUpdate(
+      { _id: id, accountId, status: { $ne: 'CANCELLED' } },
+      { $set: { status: 'PENDING', nextAttemptAt: opened.clock.now(), endedAt: null } },
+      { returnDocument: 'after', session },
+    ),
+  /** Makes the pending deliveries of a webhook due at once, before it is made ACTIVE again. */
+  async expedite(webhookId: string): Promise<void> {
+    const now = opened.clock.now();
+    await opened.collection.updateMany(
+      { webhookId, accountId, status: 'PENDING', nextAttemptAt: { $gt: now } },
+      { $set: { nextAttemptAt: now } },
+    );
+  },
+  /** @param since deliveries that ended before are not counted */
+  health: (webhookId: string, since: Date) => readHealth(opened.collection, { webhookId, accountId }, since),
+  countPending: (webhookId: string, session: Session): Promise<number> =>
+    opened.collection.countDocuments({ webhookId, accountId, status: 'PENDING' }, { session }),
+  /** For a webhook that was deleted. */
+  cancelPending: (webhookId: string) => cancelPending(opened, { webhookId, accountId }),
+});
+
+const ofAllAccounts = (opened: Opened) => ({
+  /** For webhooks that were deleted. */
+  cancelPending: (webhookIds: readonly string[]) => cancelPending(opened, { webhookId: { $in: [...webhookIds] } }),
+  /** In the transaction that moves the webhooks behind their events, or of a replay. PAUSED webhooks get theirs too: they wait. */
+  async open(planned: OpeningPlan['deliveries'], session: Session, replayId = ''): Promise<void> {
+    if (planned.length === 0) return;
+    const { newId, clock, collection, countSegments } = opened;
+    const now = clock.now();
+    const docs = planned.map((each) => ({ ...toDelivery(newId('dlv'), each, now), ...replayed(replayId) }));
+    await collection.insertMany(docs, { session });
+    await countSegments.touchAll(docs, (delivery) => listOf(delivery.accountId), session);
+  },
+});
+
+interface OfWebhook {
+  webhookId: string;
+  accountId: string;
+}
+
+const listAll = ({ countSegments, deliveries }: Opened, ofWebhook: OfWebhook, request: PageRequest) =>
+  countSegments.page<DeliveryDoc>(
+    listOf(ofWebhook.accountId),
+    deliveries,
+    { ...ofWebhook, status: { $in: STATUSES } },
+    { ...request, direction: -1, hint: LIST_INDEX },
+  );
+
+/** A status changes with every attempt, so no count of one is remembered. Most deliveries are DELIVERED: these are counted as all but the others. */
+function listWithStatus(opened: Opened, ofWebhook: OfWebhook, status: DeliveryStatus, request: PageRequest) {
+  const { deliveries, page } = opened;
+  const listed = { ...ofWebhook, status };
+  if (status !== 'DELIVERED') return page(listed, request);
+  return pageOfKnown<DeliveryDoc>(deliveries, listed, request, async () => {
+    const others = { ...ofWebhook, status: { $in: STATUSES.filter((each) => each !== status) } };
+    const [{ meta }, count] = await Promise.all([
+      listAll(opened, ofWebhook, { page: 1, pageSize: 1 }),
+      deliveries.countDocuments(others),
+    ]);
+    return Math.max(0, meta.total - count);
+  });
+}
+
+async function cancelPending(
+  { collection, clock }: Opened,
+  ofWebhooks: { webhookId: string | { $in: string[] }; accountId?: string },
+): Promise<void> {
+  await collection.updateMany(
+    { ...ofWebhooks, status: 'PENDING' },
+    { $set: { status: 'CANCELLED', nextAttemptAt: null, endedAt: clock.now() } },
+  );
 }
 
 function toDelivery(

@@ -4,7 +4,7 @@ import type { EventType } from '../../contracts/event-kinds.js';
 import { accountsOf } from '../domain/owners.js';
 import type { Attempt, DeliveryDoc, DeliveryStatus } from './deliveries.js';
 
-/** As much of a delivery as sending it needs. */
+/** What sending needs of a delivery. */
 export type DueDelivery = Pick<
   DeliveryDoc,
   '_id' | 'accountId' | 'webhookId' | 'eventId' | 'eventType' | 'subjectId' | 'sequence' | 'attemptCount' | 'isReplayed'
@@ -24,7 +24,7 @@ const DUE_FIELDS = {
 export interface AttemptRecord {
   id: string;
   accountId: string;
-  /** As it was before the attempt: the record of anybody who saw an older state is ignored. */
+  /** Before the attempt. A record that tells of an older state is ignored. */
   attemptCount: number;
   attempt: Attempt;
   status: DeliveryStatus;
@@ -39,7 +39,7 @@ export interface WantedDue {
 }
 
 const MAX_ATTEMPTS_KEPT = 50;
-/** So few webhooks are asked for one by one: MongoDB leaves out what is known, which may be half of what is due. With more of them little is known of each. */
+/** So few webhooks are asked for one by one. */
 const ASKED_ALONE = 8;
 /** Many webhooks mostly have little due: one read of so many deliveries brings all of it. */
 const READ_THROUGH = 4096;
@@ -55,152 +55,167 @@ const DISTINCT_TOO_BIG = 17217;
 const isTooLong = (error: unknown) =>
   error instanceof mongoose.mongo.MongoServerError && error.code === DISTINCT_TOO_BIG;
 
-export function createDueDeliveries(
-  connection: mongoose.Connection,
-  collection: mongoose.mongo.Collection<DeliveryDoc>,
-) {
-  /** All that is due for these webhooks, one after the other, as far as one read of the index goes. */
-  const readThrough = (wanted: readonly WantedDue[], now: Date): Promise<DueDelivery[]> =>
+type Collection = mongoose.mongo.Collection<DeliveryDoc>;
+
+export const createDueDeliveries = (connection: mongoose.Connection, collection: Collection) => ({
+  /** Ids of the webhooks for which something is due: one look into the index for each, however much is due. */
+  dueWebhooks: (now: Date): Promise<string[]> => dueWebhooks(collection, now),
+
+  /** Deliveries that were attempted before and are to be attempted again.
+   *  @returns how many of them are due, counted up to `limit`, and when the next one will be */
+  async retries(now: Date, limit: number): Promise<{ due: number; nextAt: Date | null }> {
+    const retried = { attemptCount: { $gt: 0 } };
+    const [due, next] = await Promise.all([
+      collection.countDocuments({ ...retried, ...dueBy(now) }, { limit }),
+      collection.findOne(
+        { ...retried, nextAttemptAt: { $gt: now } },
+        { sort: { nextAttemptAt: 1 }, projection: { nextAttemptAt: 1 } },
+      ),
+    ]);
+    return { due, nextAt: next?.nextAttemptAt ?? null };
+  },
+
+  /** What is due for each of these webhooks and wanted: what is fresh first, then the oldest. Fewer than `limit` of one only where no more is. */
+  dueOf: (wanted: readonly WantedDue[], now: Date, limit: number): Promise<DueDelivery[]> =>
+    wanted.length <= ASKED_ALONE
+      ? dueOfFew(collection, wanted, now, limit)
+      : dueOfMany(connection, collection, wanted, now, limit),
+
+  /** Deliveries of one kind about these subjects to these webhooks that were never attempted. */
+  unattempted: (
+    accountIds: readonly string[],
+    webhookIds: readonly string[],
+    subjectIds: readonly string[],
+    eventType: EventType,
+  ): Promise<DueDelivery[]> =>
+    collection
+      .find(
+        {
+          accountId: { $in: [...accountIds] },
+          webhookId: { $in: [...webhookIds] },
+          subjectId: { $in: [...subjectIds] },
+          eventType,
+          status: 'PENDING',
+          attemptCount: 0,
+        },
+        { projection: DUE_FIELDS },
+      )
+      .toArray(),
+
+  /** @returns how many of the records were written: a cancellation or another dispatcher overtook the others */
+  async record(records: readonly AttemptRecord[]): Promise<number> {
+    const byCount = new Map<number, AttemptRecord[]>();
+    for (const each of records) {
+      const some = byCount.get(each.attemptCount);
+      if (some) some.push(each);
+      else byCount.set(each.attemptCount, [each]);
+    }
+    const { modifiedCount } = await collection.bulkWrite(
+      [...byCount].map(([attemptCount, some]) => ({ updateMany: updateAll(attemptCount, some) })),
+      { ordered: false },
+    );
+    return modifiedCount;
+  },
+});
+
+async function dueWebhooks(collection: Collection, now: Date): Promise<string[]> {
+  // Without a condition on the first field the planner would read the whole index.
+  const due = { webhookId: { $gt: '' }, ...dueBy(now) };
+  try {
+    return await collection.distinct('webhookId', due);
+  } catch (error) {
+    if (!isTooLong(error)) throw error;
+    // Takes up to three times as long, but is not answered in one document.
+    const found = await collection
+      .aggregate<{ _id: string }>([{ $match: due }, { $group: { _id: '$webhookId' } }, { $sort: { _id: 1 } }])
+      .toArray();
+    return found.map(({ _id }) => _id);
+  }
+}
+
+/** One query for each webhook: MongoDB leaves out what is known, which may be half of what is due. */
+async function dueOfFew(collection: Collection, wanted: readonly WantedDue[], now: Date, limit: number) {
+  const dueOfOne = ({ webhookId, known, replayed }: WantedDue) =>
     collection
       .find<DueDelivery>(
-        { webhookId: { $in: wanted.map(({ webhookId }) => webhookId) }, ...dueBy(now) },
-        { projection: DUE_FIELDS, batchSize: READ_THROUGH + 1 },
+        { webhookId, ...(replayed ? {} : { isReplayed: false }), ...dueBy(now), _id: { $nin: [...known] } },
+        { projection: DUE_FIELDS, batchSize: limit + 1 },
       )
-      .sort({ webhookId: 1, ...IN_ORDER })
-      .limit(READ_THROUGH)
+      .sort(IN_ORDER)
+      .limit(limit)
       .toArray();
+  return (await Promise.all(wanted.map(dueOfOne))).flat();
+}
 
-  /** Some of what is due for each of these webhooks, however much it is: 0.1 ms each. */
-  async function lookUp(wanted: readonly WantedDue[], now: Date, limit: number): Promise<DueDelivery[]> {
-    if (wanted.length === 0) return [];
-    const mostKnown = Math.max(...wanted.map(({ known }) => known.size));
-    return connection
-      .db!.aggregate<DueDelivery>([
-        { $documents: wanted.map(({ webhookId: _id }) => ({ _id })) },
-        {
-          $lookup: {
-            from: collection.collectionName,
-            localField: '_id',
-            foreignField: 'webhookId',
-            pipeline: [
-              { $match: dueBy(now) },
-              { $sort: IN_ORDER },
-              { $limit: limit + mostKnown },
-              { $project: DUE_FIELDS },
-            ],
-            as: 'due',
-          },
+/** One read through the index for all, and a look-up of those webhooks for which it ended too early. Of each webhook little is known, and left out here. */
+async function dueOfMany(
+  connection: mongoose.Connection,
+  collection: Collection,
+  wanted: readonly WantedDue[],
+  now: Date,
+  limit: number,
+) {
+  const read = await readThrough(collection, wanted, now);
+  const last = read.length < READ_THROUGH ? null : read.at(-1)!.webhookId;
+  const unread = last === null ? [] : wanted.filter(({ webhookId }) => webhookId >= last);
+  const found = [
+    ...read.filter(({ webhookId }) => last === null || webhookId < last),
+    ...(await lookUp(connection.db!, collection, unread, now, limit)),
+  ];
+  const wantedOf = new Map(wanted.map((each) => [each.webhookId, each]));
+  const taken = new Map<string, number>();
+  return found.filter(({ _id, webhookId, isReplayed }) => {
+    const count = taken.get(webhookId) ?? 0;
+    const { known, replayed } = wantedOf.get(webhookId)!;
+    if (count >= limit || known.has(_id) || (isReplayed && !replayed)) return false;
+    taken.set(webhookId, count + 1);
+    return true;
+  });
+}
+
+/** All that is due for these webhooks, one after the other, as far as one read of the index goes. */
+const readThrough = (collection: Collection, wanted: readonly WantedDue[], now: Date): Promise<DueDelivery[]> =>
+  collection
+    .find<DueDelivery>(
+      { webhookId: { $in: wanted.map(({ webhookId }) => webhookId) }, ...dueBy(now) },
+      { projection: DUE_FIELDS, batchSize: READ_THROUGH + 1 },
+    )
+    .sort({ webhookId: 1, ...IN_ORDER })
+    .limit(READ_THROUGH)
+    .toArray();
+
+/** Some of what is due for each of these webhooks, however much it is: 0.1 ms each. */
+async function lookUp(
+  db: mongoose.mongo.Db,
+  collection: Collection,
+  wanted: readonly WantedDue[],
+  now: Date,
+  limit: number,
+): Promise<DueDelivery[]> {
+  if (wanted.length === 0) return [];
+  const mostKnown = Math.max(...wanted.map(({ known }) => known.size));
+  const pipeline = [
+    { $match: dueBy(now) },
+    { $sort: IN_ORDER },
+    { $limit: limit + mostKnown },
+    { $project: DUE_FIELDS },
+  ];
+  return db
+    .aggregate<DueDelivery>([
+      { $documents: wanted.map(({ webhookId: _id }) => ({ _id })) },
+      {
+        $lookup: {
+          from: collection.collectionName,
+          localField: '_id',
+          foreignField: 'webhookId',
+          pipeline,
+          as: 'due',
         },
-        { $unwind: '$due' },
-        { $replaceRoot: { newRoot: '$due' } },
-      ])
-      .toArray();
-  }
-
-  return {
-    /** Ids of the webhooks for which something is due: one look into the index for each, however much is due. */
-    async dueWebhooks(now: Date): Promise<string[]> {
-      // Without a condition on the first field the planner would read the whole index.
-      const due = { webhookId: { $gt: '' }, ...dueBy(now) };
-      try {
-        return await collection.distinct('webhookId', due);
-      } catch (error) {
-        if (!isTooLong(error)) throw error;
-        // Takes up to three times as long, but is not answered in one document.
-        const found = await collection
-          .aggregate<{ _id: string }>([{ $match: due }, { $group: { _id: '$webhookId' } }, { $sort: { _id: 1 } }])
-          .toArray();
-        return found.map(({ _id }) => _id);
-      }
-    },
-
-    /** How many deliveries to these webhooks are due, counted up to `limit`. */
-    countDue: (webhookIds: readonly string[], now: Date, limit: number): Promise<number> =>
-      collection.countDocuments({ webhookId: { $in: [...webhookIds] }, ...dueBy(now) }, { limit }),
-
-    /** Deliveries that were attempted before and are to be attempted again.
-     *  @returns how many of them are due, counted up to `limit`, and when the next one will be */
-    async retries(now: Date, limit: number): Promise<{ due: number; nextAt: Date | null }> {
-      const retried = { attemptCount: { $gt: 0 } };
-      const [due, next] = await Promise.all([
-        collection.countDocuments({ ...retried, ...dueBy(now) }, { limit }),
-        collection.findOne(
-          { ...retried, nextAttemptAt: { $gt: now } },
-          { sort: { nextAttemptAt: 1 }, projection: { nextAttemptAt: 1 } },
-        ),
-      ]);
-      return { due, nextAt: next?.nextAttemptAt ?? null };
-    },
-
-    /** What is due for each of these webhooks and wanted: what is fresh first, then the oldest. Fewer than `limit` of one only where no more is. */
-    async dueOf(wanted: readonly WantedDue[], now: Date, limit: number): Promise<DueDelivery[]> {
-      if (wanted.length <= ASKED_ALONE) {
-        const found = await Promise.all(
-          wanted.map(({ webhookId, known, replayed }) =>
-            collection
-              .find<DueDelivery>(
-                { webhookId, ...(replayed ? {} : { isReplayed: false }), ...dueBy(now), _id: { $nin: [...known] } },
-                { projection: DUE_FIELDS, batchSize: limit + 1 },
-              )
-              .sort(IN_ORDER)
-              .limit(limit)
-              .toArray(),
-          ),
-        );
-        return found.flat();
-      }
-      const read = await readThrough(wanted, now);
-      const rest =
-        read.length < READ_THROUGH ? [] : wanted.filter(({ webhookId }) => webhookId >= read.at(-1)!.webhookId);
-      const unread = new Set(rest.map(({ webhookId }) => webhookId));
-      const found = [...read.filter(({ webhookId }) => !unread.has(webhookId)), ...(await lookUp(rest, now, limit))];
-      const wantedOf = new Map(wanted.map((each) => [each.webhookId, each]));
-      const taken = new Map<string, number>();
-      return found.filter(({ _id, webhookId, isReplayed }) => {
-        const count = taken.get(webhookId) ?? 0;
-        const { known, replayed } = wantedOf.get(webhookId)!;
-        if (count >= limit || known.has(_id) || (isReplayed && !replayed)) return false;
-        taken.set(webhookId, count + 1);
-        return true;
-      });
-    },
-
-    /** Of the deliveries of one kind about these subjects to these webhooks, those that were never attempted. */
-    unattempted: (
-      accountIds: readonly string[],
-      webhookIds: readonly string[],
-      subjectIds: readonly string[],
-      eventType: EventType,
-    ): Promise<DueDelivery[]> =>
-      collection
-        .find(
-          {
-            accountId: { $in: [...accountIds] },
-            webhookId: { $in: [...webhookIds] },
-            subjectId: { $in: [...subjectIds] },
-            eventType,
-            status: 'PENDING',
-            attemptCount: 0,
-          },
-          { projection: DUE_FIELDS },
-        )
-        .toArray(),
-
-    /** @returns how many of the records were written: the others were overtaken by a cancellation or another dispatcher. */
-    async record(records: readonly AttemptRecord[]): Promise<number> {
-      const byCount = new Map<number, AttemptRecord[]>();
-      for (const each of records) {
-        const some = byCount.get(each.attemptCount);
-        if (some) some.push(each);
-        else byCount.set(each.attemptCount, [each]);
-      }
-      const { modifiedCount } = await collection.bulkWrite(
-        [...byCount].map(([attemptCount, some]) => ({ updateMany: updateAll(attemptCount, some) })),
-        { ordered: false },
-      );
-      return modifiedCount;
-    },
-  };
+      },
+      { $unwind: '$due' },
+      { $replaceRoot: { newRoot: '$due' } },
+    ])
+    .toArray();
 }
 
 /** One update of many deliveries, to each its own record: MongoDB has less than half the work of as many updates of one. */

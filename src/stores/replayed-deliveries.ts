@@ -12,84 +12,84 @@ const failedBefore = (replay: ReplayDoc) => ({
   status: 'FAILED' as const,
   eventType: { $in: replay.types },
   eventId: idRangeOf(replay),
-  // Those of before there were ends count as ended.
+  // Deliveries of earlier versions have no end, and count as ended.
   $or: [{ endedAt: { $lte: replay.createdAt } }, { endedAt: null }],
 });
 
-export function createReplayedDeliveries(
-  collection: mongoose.mongo.Collection<DeliveryDoc>,
-  clock: Pick<Clock, 'now'>,
-) {
-  return {
-    forAccount: (accountId: string) => ({
-      /** How many deliveries that were given up the replay would take. */
-      countFailed: (replay: ReplayDoc): Promise<number> =>
-        collection.countDocuments({ ...failedBefore(replay), accountId }),
-      /** How many of its events the replay would leave alone, because their deliveries had not ended when it was asked for.
-       *  @param lastSequence number of the webhook's latest delivery then: what has a later one is fresh */
-      async countUnfinished(replay: ReplayDoc, lastSequence: number): Promise<number> {
-        const { webhookId, types, createdAt } = replay;
-        const unfinished = [
-          { status: 'PENDING' as const },
-          { status: { $in: ['DELIVERED' as const, 'FAILED' as const] }, endedAt: { $gt: createdAt } },
-        ];
-        const ofEvents = { eventType: { $in: types }, eventId: idRangeOf(replay) };
-        const known = { sequence: { $not: { $gt: lastSequence } } };
-        const [found] = await collection
-          .aggregate<{ n: number }>([
-            { $match: { $or: unfinished.map((each) => ({ webhookId, accountId, ...each, ...ofEvents, ...known })) } },
-            { $group: { _id: '$eventId' } },
-            { $count: 'n' },
-          ])
-          .toArray();
-        return found?.n ?? 0;
-      },
-    }),
+type Collection = mongoose.mongo.Collection<DeliveryDoc>;
 
-    system: {
-      /** The deliveries that the replay takes next, in the order of their ids. */
-      failed: (replay: ReplayDoc, limit: number) =>
-        collection
-          .find({ ...failedBefore(replay), _id: { $gt: replay.cursor } }, { projection: { _id: 1 } })
-          .sort({ _id: 1 })
-          .limit(limit)
-          .toArray(),
-      /** Makes those of these that are FAILED due, behind what is fresh. @returns how many these are */
-      async replayFailed({ accountId }: ReplayDoc, ids: readonly string[], session: Session): Promise<number> {
-        const { modifiedCount } = await collection.updateMany(
-          { _id: { $in: [...ids] }, accountId, status: 'FAILED' },
-          { $set: { status: 'PENDING', nextAttemptAt: clock.now(), endedAt: null, isReplayed: true } },
-          { session },
-        );
-        return modifiedCount;
-      },
-      /** Of these events, those with a delivery to the webhook that had not ended when the replay was asked for, or that the replay itself has made: a
-       *  request that is repeated may store it again. */
-      async unfinished(
-        { _id: replayId, accountId, webhookId, createdAt: askedAt }: ReplayDoc,
-        some: readonly { _id: string; subjectId: string }[],
-        session: Session,
-      ): Promise<Set<string>> {
-        const found = await collection
-          .find(
-            {
-              ...{ accountId, webhookId },
-              subjectId: { $in: some.map(({ subjectId }) => subjectId) },
-              eventId: { $in: some.map(({ _id }) => _id) },
-              status: { $in: ['PENDING', 'DELIVERED', 'FAILED'] },
-            },
-            { session, projection: { eventId: 1, endedAt: 1, createdAt: 1, status: 1, replayId: 1 } },
-          )
-          .toArray();
-        return new Set(
-          found
-            .filter(
-              (each) =>
-                each.status === 'PENDING' || each.replayId === replayId || (each.endedAt ?? each.createdAt) > askedAt,
-            )
-            .map(({ eventId }) => eventId),
-        );
-      },
-    },
-  };
-}
+export const createReplayedDeliveries = (collection: Collection, clock: Pick<Clock, 'now'>) => ({
+  forAccount: (accountId: string) => ofAccount(collection, accountId),
+  system: ofAllAccounts(collection, clock),
+});
+
+const ofAccount = (collection: Collection, accountId: string) => ({
+  /** How many FAILED deliveries the replay would take. */
+  countFailed: (replay: ReplayDoc): Promise<number> =>
+    collection.countDocuments({ ...failedBefore(replay), accountId }),
+  /** How many of its events the replay would leave alone, because their deliveries had not ended when it was asked for.
+   *  @param lastSequence number of the webhook's latest delivery then: what has a later one is fresh */
+  async countUnfinished(replay: ReplayDoc, lastSequence: number): Promise<number> {
+    const { webhookId, types, createdAt } = replay;
+    const unfinished = [
+      { status: 'PENDING' as const },
+      { status: { $in: ['DELIVERED' as const, 'FAILED' as const] }, endedAt: { $gt: createdAt } },
+    ];
+    const ofEvents = { eventType: { $in: types }, eventId: idRangeOf(replay) };
+    const known = { sequence: { $not: { $gt: lastSequence } } };
+    const [found] = await collection
+      .aggregate<{ n: number }>([
+        { $match: { $or: unfinished.map((each) => ({ webhookId, accountId, ...each, ...ofEvents, ...known })) } },
+        { $group: { _id: '$eventId' } },
+        { $count: 'n' },
+      ])
+      .toArray();
+    return found?.n ?? 0;
+  },
+});
+
+const ofAllAccounts = (collection: Collection, clock: Pick<Clock, 'now'>) => ({
+  /** The deliveries that the replay takes next, in the order of their ids. */
+  failed: (replay: ReplayDoc, limit: number) =>
+    collection
+      .find({ ...failedBefore(replay), _id: { $gt: replay.cursor } }, { projection: { _id: 1 } })
+      .sort({ _id: 1 })
+      .limit(limit)
+      .toArray(),
+  /** Makes the FAILED ones of these due, behind fresh deliveries. @returns how many */
+  async replayFailed({ accountId }: ReplayDoc, ids: readonly string[], session: Session): Promise<number> {
+    const { modifiedCount } = await collection.updateMany(
+      { _id: { $in: [...ids] }, accountId, status: 'FAILED' },
+      { $set: { status: 'PENDING', nextAttemptAt: clock.now(), endedAt: null, isReplayed: true } },
+      { session },
+    );
+    return modifiedCount;
+  },
+  /** The events with a delivery to the webhook that had not ended when the replay was asked for, or that the replay itself has made: a request that
+   *  is repeated may store it again. */
+  async unfinished(
+    { _id: replayId, accountId, webhookId, createdAt: askedAt }: ReplayDoc,
+    some: readonly { _id: string; subjectId: string }[],
+    session: Session,
+  ): Promise<Set<string>> {
+    const found = await collection
+      .find(
+        {
+          ...{ accountId, webhookId },
+          subjectId: { $in: some.map(({ subjectId }) => subjectId) },
+          eventId: { $in: some.map(({ _id }) => _id) },
+          status: { $in: ['PENDING', 'DELIVERED', 'FAILED'] },
+        },
+        { session, projection: { eventId: 1, endedAt: 1, createdAt: 1, status: 1, replayId: 1 } },
+      )
+      .toArray();
+    return new Set(
+      found
+        .filter(
+          (each) =>
+            each.status === 'PENDING' || each.replayId === replayId || (each.endedAt ?? each.createdAt) > askedAt,
+        )
+        .map(({ eventId }) => eventId),
+    );
+  },
+});

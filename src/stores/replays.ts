@@ -11,21 +11,21 @@ export interface ReplayDoc {
   types: EventType[];
   /** Ids of events: from this one on. */
   fromId: string;
-  /** Before this one; null for no end. */
+  /** Up to this one, exclusive; null for no end. */
   toId: string | null;
   /** `sequence` of the last event that is not fresh. */
   upTo: number;
-  /** When it was asked for: what had not ended by then is left alone. */
+  /** When it was asked for: deliveries that had not ended by then are left alone. */
   createdAt: Date;
   /** Id of the last delivery (FAILED) or event (ALL) that it has dealt with. */
   cursor: string;
-  /** How many deliveries it will send. Absent for one of before this was kept. */
+  /** How many deliveries it will send. Absent in replays of earlier versions. */
   count?: number;
   /** How many of those are due by now. */
   made?: number;
 }
 
-/** Its events, in MongoDB's terms. */
+/** The ids of its events, as a condition. */
 export const idRangeOf = ({ fromId, toId }: Pick<ReplayDoc, 'fromId' | 'toId'>) => ({
   $gte: fromId,
   ...(toId === null ? {} : { $lt: toId }),

@@ -1,9 +1,9 @@
-/** The key pairs that sign deliveries of all accounts. A key that signs is never changed: that a newer one signs, and since when, says when it ends. */
+/** The key pairs that sign deliveries of all accounts. A key that signs is never changed: it ends some time after the next one begins to sign. */
 import mongoose from 'mongoose';
 import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 
 export interface WebhookKeyDoc {
-  /** `whk_` and a number that counts up: two processes that make the next key at once meet in it. */
+  /** `whk_` and a number that counts up: of two processes that make the next key at once, one succeeds. */
   _id: string;
   number: number;
   publicKey: string;
