@@ -39,7 +39,7 @@ export interface WantedDue {
 }
 
 const MAX_ATTEMPTS_KEPT = 50;
-/** So few webhooks are asked for one by one. */
+/** Up to so many webhooks are asked for one by one. */
 const ASKED_ALONE = 8;
 /** Many webhooks mostly have little due: one read of so many deliveries brings all of it. */
 const READ_THROUGH = 4096;
@@ -75,7 +75,7 @@ export const createDueDeliveries = (connection: mongoose.Connection, collection:
     return { due, nextAt: next?.nextAttemptAt ?? null };
   },
 
-  /** What is due for each of these webhooks and wanted: what is fresh first, then the oldest. Fewer than `limit` of one only where no more is. */
+  /** The due deliveries to each of these webhooks that are wanted: fresh ones first, then the oldest. Fewer than `limit` for one only where no more are. */
   dueOf: (wanted: readonly WantedDue[], now: Date, limit: number): Promise<DueDelivery[]> =>
     wanted.length <= ASKED_ALONE
       ? dueOfFew(collection, wanted, now, limit)

@@ -1,19 +1,19 @@
-/** The address guard: while private targets are not allowed, a connection is opened only to an address that was looked at and is public. */
+/** The address guard: while private targets are not allowed, a connection is opened only to an address that was checked and is public. */
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { type Address, HostNotFound, type Resolve } from './resolver.js';
 
-/** Refused: no address that a webhook may reach. Its message says nothing of what is there. */
+/** Thrown where a webhook may not connect. The message does not tell what is there. */
 export class AddressNotAllowed extends Error {
   readonly code = 'ADDRESS_NOT_ALLOWED';
 }
 
 /** The global unicast block of IANA; everything of IPv6 outside of it (mapped, compatible, NAT64, …) is special. */
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
-/** Public by its number, but answered by the host of a virtual machine in Azure: metadata and credentials. */
+/** Looks public, but on Azure the host of the virtual machine answers with metadata and credentials. */
 const AZURE_HOST = '168.63.129.16';
 
-/** True only for global unicast: whatever is no plain public address is refused, not the other way round. */
+/** True only for global unicast: an address is refused unless it is known to be public. */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text) || text.includes('%')) return false;
   const address = ipaddr.parse(text);
@@ -22,7 +22,7 @@ export function isPublicAddress(text: string): boolean {
 }
 
 export interface AddressGuard {
-  /** For hosts that are addresses: those are connected to without a look-up. */
+  /** Decides on a host that is an address: connecting to it takes no look-up. */
   allowsHost(hostname: string): boolean;
   /** For `net.connect`: resolves once and hands over exactly the addresses that were checked. The DNS is never asked a second time. */
   lookup: LookupFunction;

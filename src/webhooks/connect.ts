@@ -30,7 +30,7 @@ export function createConnector(options: {
   return developmentCa ? withDevelopmentCa(guarded, developmentCa, connectorTrusting) : guarded;
 }
 
-/** A loopback host whose certificate is not trusted is tried with the authority of development, from then on at once. */
+/** Tries a loopback host whose certificate is not trusted again with the development authority, and from then on with that alone. */
 function withDevelopmentCa(
   connect: Connector,
   developmentCa: () => string | null,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 export const DEVELOPMENT_CA_FILE = 'development-ca.pem';
 
-/** PEM of the certificate alone: the file may hold its key as well. Null when nobody ever listened here. */
+/** PEM of the certificate alone: the file may hold its key as well. Null where `webhook listen` never ran. */
 export function readDevelopmentCa(dataDir: string): string | null {
   try {
     const file = readFileSync(join(dataDir, DEVELOPMENT_CA_FILE), 'utf8');

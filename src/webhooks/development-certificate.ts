@@ -6,7 +6,7 @@ import type { Clock } from '../clock.js';
 
 const DAY_MS = 86_400_000;
 const VALID_MS = 365 * DAY_MS;
-/** One that ends sooner is replaced. */
+/** A certificate that ends sooner is replaced. */
 const LEAST_LEFT_MS = DAY_MS;
 
 export interface Certificate {

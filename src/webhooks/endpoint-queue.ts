@@ -14,7 +14,7 @@ export interface LoadedDelivery {
 
 const PREDECESSORS: ReadonlySet<EventType | null> = new Set(EVENT_TYPES.map(predecessorOf));
 
-/** Names the predecessor for all that wait for it: a subject and a kind. */
+/** The key under which deliveries wait for a predecessor. */
 const keyOf = (subjectId: string, type: EventType) => `${subjectId} ${type}`;
 
 /** Only first attempts are ordered: a retry of one event does not hold up another. */
@@ -28,7 +28,7 @@ export const predecessorOfDelivery = (delivery: DueDelivery): EventType | null =
 export const isPredecessor = (delivery: DueDelivery): boolean =>
   isFirst(delivery) && PREDECESSORS.has(delivery.eventType);
 
-/** What is fresh and what is of a replay are queued apart, so that neither takes the other's room. */
+/** Fresh deliveries and those of replays are queued apart, so that neither takes the other's room. */
 export class Lane {
   readonly ready: LoadedDelivery[] = [];
   /** Deliveries that wait for a predecessor. */
@@ -47,7 +47,7 @@ export class EndpointQueue {
   /** Nothing more is started: the webhook is paused, deleted or leased by another dispatcher. What is in flight ends as usual. */
   stopped = false;
   readonly fresh = new Lane();
-  /** They go when nothing else is ready, and never take all slots. */
+  /** Deliveries of replays go when no fresh one is ready, and never take all slots. */
   readonly replays = new Lane();
   /** Number of the read that `webhook` is from; 0 when it was claimed. */
   lastRead = 0;
@@ -86,7 +86,7 @@ export class EndpointQueue {
     return this.#held;
   }
 
-  /** Called before the database is asked what is due. @param lanes of this queue, that it is asked for */
+  /** Called before the database is asked what is due. @param lanes those that are to be loaded */
   look(lanes: readonly Lane[]): void {
     for (const lane of lanes) lane.hasMore = false;
     this.#recordedSinceLook.clear();
@@ -97,7 +97,7 @@ export class EndpointQueue {
     return this.#held.has(deliveryId) || this.#recordedSinceLook.has(deliveryId);
   }
 
-  /** Whether a predecessor of this kind about this subject is here, and its first attempt not over. */
+  /** True while a predecessor of this kind about this subject is here, and its first attempt is not over. */
   awaits(subjectId: string, type: EventType): boolean {
     return this.#awaited.has(keyOf(subjectId, type));
   }
@@ -130,13 +130,13 @@ export class EndpointQueue {
     return loaded;
   }
 
-  /** Its attempt is over: what waited for it may start. */
+  /** Ends its attempt: the deliveries that waited for it may start. */
   ended(loaded: LoadedDelivery): void {
     this.#laneOf(loaded).inFlight -= 1;
     this.unblock(loaded.delivery);
   }
 
-  /** What waits for its first attempt may start: that is over, or will never be. */
+  /** Lets the deliveries start that wait for its first attempt: that is over, or will never be made. */
   unblock(delivery: DueDelivery): void {
     if (!isPredecessor(delivery)) return;
     const key = keyOf(delivery.subjectId, delivery.eventType);
@@ -150,7 +150,7 @@ export class EndpointQueue {
     }
   }
 
-  /** It was taken, and no attempt began. It is loaded again, and what waits for it goes on waiting. */
+  /** Forgets a delivery that was taken and not attempted: it is loaded again, and its successors go on waiting. */
   putBack(loaded: LoadedDelivery): void {
     this.#laneOf(loaded).inFlight -= 1;
     this.#held.delete(loaded.delivery._id);

@@ -106,7 +106,7 @@ export class EndpointQueues {
     return hasMore && !this.#isCrowded;
   }
 
-  /** Those of these webhooks that may be claimed, beginning behind the one that was asked for last. */
+  /** The webhooks among these that may be claimed, beginning behind the one that was asked for last. */
   #claimable(webhookIds: readonly string[]): string[] {
     const nowMs = this.#monotonic.nowMs();
     for (const [id, atMs] of this.#claimableMs) if (atMs <= nowMs) this.#claimableMs.delete(id);

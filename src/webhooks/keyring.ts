@@ -5,13 +5,13 @@ import type { SecretBox } from '../domain/secrets.js';
 import { newKeySeed, privateKeyOf, publicKeyOf } from '../domain/webhook-key.js';
 import type { WebhookKeyDoc, WebhookKeyStore } from '../stores/webhook-keys.js';
 
-/** So long an old key goes on signing, for receivers that remember the published keys. */
+/** How long an old key goes on signing, for receivers that remember the published keys. */
 const OVERLAP_MS = 24 * 3_600_000;
-/** So soon every process knows of a rotation. */
+/** After this time every process knows of a rotation. */
 const REMEMBERED_MS = 5000;
-/** More do not sign at once: each is a signature in every delivery. */
+/** Each key that signs adds a signature to every delivery. */
 const MAX_SIGNING = 10;
-/** Processes that rotate at the same moment may go beyond it. */
+/** Processes that rotate at the same moment may exceed MAX_SIGNING. */
 const MAX_READ = 2 * MAX_SIGNING;
 
 export type Keyring = ReturnType<typeof createKeyring>;
@@ -30,6 +30,13 @@ const withEnds = (keys: readonly WebhookKeyDoc[]): SigningKey[] =>
 
 const signingAt = (keys: readonly SigningKey[], now: Date): SigningKey[] =>
   keys.filter(({ retiresAt }) => retiresAt === null || retiresAt > now);
+
+const toPublished = ({ _id, publicKey, createdAt, retiresAt }: SigningKey) => ({
+  id: _id,
+  publicKey,
+  createdAt: createdAt.toISOString(),
+  retiresAt: retiresAt?.toISOString() ?? null,
+});
 
 export function createKeyring(deps: { webhookKeys: WebhookKeyStore; secrets: SecretBox; clock: Clock }) {
   const { webhookKeys, secrets, clock } = deps;
@@ -57,7 +64,7 @@ export function createKeyring(deps: { webhookKeys: WebhookKeyStore; secrets: Sec
     if (known && nowMs - known.atMs < REMEMBERED_MS && nowMs >= known.atMs) return known.keys;
     const before = known?.keys;
     const keys = read().catch((error: unknown) => {
-      // While the database is away the keys of before go on.
+      // Without the database, the keys that are known go on signing.
       if (before) return before;
       known = null;
       throw error;
@@ -77,15 +84,7 @@ export function createKeyring(deps: { webhookKeys: WebhookKeyStore; secrets: Sec
     signers: async (now: Date): Promise<KeyObject[]> => signingAt(await remembered(), now).map(open),
     /** What is published: the keys that sign now, newest first. */
     async published() {
-      const keys = signingAt(await remembered(), clock.now());
-      return {
-        keys: keys.map(({ _id, publicKey, createdAt, retiresAt }) => ({
-          id: _id,
-          publicKey,
-          createdAt: createdAt.toISOString(),
-          retiresAt: retiresAt?.toISOString() ?? null,
-        })),
-      };
+      return { keys: signingAt(await remembered(), clock.now()).map(toPublished) };
     },
     /**
      * A new key signs from now on; those before it go on for 24 h.

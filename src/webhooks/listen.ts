@@ -9,10 +9,10 @@ import { verifyWithKeys } from '../domain/webhook-key.js';
 import type { Certificate } from './development-certificate.js';
 
 const MAX_BODY_BYTES = 1_000_000;
-/** As long as the service waits by default. */
+/** The service's default time-out. */
 const FORWARD_TIMEOUT_MS = 15_000;
 
-/** A request that came in: an event with what it was answered, or why it is none. */
+/** A request: an event with the status that it was answered, or why it was refused. */
 export type Heard = { event: WebhookPayload; status: number } | { refused: string };
 
 export interface Listener {
@@ -23,7 +23,7 @@ export interface Listener {
 
 /**
  * @param options.port 0 picks a free one
- * @param options.secret of the registered webhook; null until it is, and then requests are refused
+ * @param options.secret of the registered webhook; null before it is registered, when requests are refused
  * @param options.forward where genuine requests are passed on to, as they came; what it answers is the answer, 502 when there is none
  * @throws Error with code EADDRINUSE when the port is taken
  */

@@ -8,9 +8,9 @@ import { reasonOf, reasonOfStatus } from './reason.js';
 import { createHostResolver, type Resolve } from './resolver.js';
 import { StatusClient, type StatusOptions } from './status-client.js';
 
-/** More of an answer is not read; what was read is dropped. */
+/** The rest of a longer answer is not read. */
 const MAX_BODY_BYTES = 4096;
-/** Of the time-out, for the look-up: a host without addresses is told from one that does not answer. */
+/** Share of the time-out for the look-up, so that a host without addresses is told from one that does not answer. */
 const LOOKUP_SHARE = 0.8;
 const USER_AGENT = 'stellar-collect-webhooks/1';
 /** Interim answers have a lower one. */
@@ -101,7 +101,7 @@ interface Exchanged {
 }
 
 /** One request and its answer. Ends once: with the answer, a fault of the connection or the time-out, whichever comes first. Once there is a status, it
- *  decides, whatever becomes of the rest: an endpoint that has said 2xx has the event, and would get it twice. */
+ *  decides, whatever becomes of the rest: an endpoint that has said 2xx has the event, and must not get it twice. */
 class Exchange implements Dispatcher.DispatchHandler {
   #client: StatusClient | null = null;
   #controller: Dispatcher.DispatchController | null = null;
@@ -134,7 +134,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // The connection came too late: what was given up is not sent behind everybody's back.
+    // The connection came too late: a request that was given up is not sent.
     if (this.#ended) controller.abort(new Error('given up'));
     this.#client?.hearStatus((status) => {
       this.#status = status;
@@ -154,7 +154,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     clearTimeout(this.#timer);
-    // undici frees the connection a turn after the answer; whoever posts next shall find it free instead of opening another.
+    // undici frees the connection in the next round of the event loop: the next post then finds it free and opens no other.
     queueMicrotask(() => setImmediate(() => this.end('invalid answer')));
   }
 

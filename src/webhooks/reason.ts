@@ -1,7 +1,7 @@
 /** Says why an attempt failed, in a few stable words. They reach the merchant, so they reveal nothing about addresses, certificates or code. */
 import { errors } from 'undici';
 
-/** One text for both, so that nobody can find out which names exist in the operator's network. */
+/** One text for both: it does not tell which names exist in the operator's network. */
 const NO_ADDRESS = 'host not found or not allowed';
 
 const REASONS: Readonly<Record<string, string>> = {

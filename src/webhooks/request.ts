@@ -11,7 +11,7 @@ export const toBody = (event: SentEvent): Buffer => Buffer.from(toEventBody(even
 
 type Secret = WebhookDoc['secrets'][number];
 
-/** What was opened already: once for each time that a webhook is read, not for each attempt. Kept no longer than what was read. */
+/** Opened secrets: each is opened once for each read of its webhook, not for each attempt, and forgotten with it. */
 const opened = new WeakMap<Secret, string>();
 
 function open(secret: Secret, webhookId: string, secrets: SecretBox): string {
@@ -20,7 +20,7 @@ function open(secret: Secret, webhookId: string, secrets: SecretBox): string {
   return known;
 }
 
-/** Signs with every secret that is valid at `now`, and with each of the service's own keys. @throws when a secret cannot be opened: SECRETS_KEY is another than it was sealed with */
+/** Signs with every secret that is valid at `now`, and with each of the service's own keys. @throws when a secret cannot be opened: it was sealed with another SECRETS_KEY */
 export async function signedHeaders(
   webhook: Pick<WebhookDoc, '_id' | 'secrets'>,
   secrets: SecretBox,

@@ -1,7 +1,8 @@
-/** Resolves the hosts of webhooks without the process's look-up threads, so that a name server that never answers delays nobody else:
- *  neither other endpoints nor the reads of Horizon. Each look-up has a deadline, and each host has one look-up at a time. */
+/** Resolves the hosts of webhooks without the process's look-up threads, so that a name server that never answers delays neither
+ *  other endpoints nor reads of Horizon. Each look-up has a deadline, and each host has one look-up at a time. */
 import { Resolver } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
+import { monotonicClock, within } from '../clock.js';
 
 export interface Address {
   address: string;
@@ -10,10 +11,14 @@ export interface Address {
 /** Rejects with `HostNotFound` when there is no address. */
 export type Resolve = (hostname: string) => Promise<readonly Address[]>;
 
-/** Whatever the reason is: unknown name, broken name server, deadline. Tenants learn no difference. */
+/** Unknown name, broken name server or deadline: tenants do not learn which. */
 export class HostNotFound extends Error {
   readonly code = 'ENOTFOUND';
 }
+
+const notFound = () => {
+  throw new HostNotFound();
+};
 
 export interface HostResolver {
   resolve: Resolve;
@@ -60,7 +65,8 @@ export function createHostResolver(options: { timeoutMs?: number; servers?: read
   return {
     resolve(host) {
       const hostname = host.toLowerCase();
-      const lookup = running.get(hostname) ?? within(deadlineMs, lookUp(hostname));
+      // A deadline of the network, not of the service: it runs in real time whatever the clock of the service says.
+      const lookup = running.get(hostname) ?? within(monotonicClock, deadlineMs, lookUp(hostname), notFound);
       running.set(hostname, lookup);
       const forget = () => void (running.get(hostname) === lookup && running.delete(hostname));
       lookup.then(forget, forget);
@@ -86,7 +92,7 @@ interface Search {
   ndots: number;
 }
 
-/** Of `resolv.conf`: the last `search` or `domain` line, and the option `ndots`. */
+/** Reads the last `search` or `domain` line of `resolv.conf`, and its option `ndots`. */
 export function readSearch(text: string): Search {
   const lines = text.split('\n').map((line) => line.trim().split(/\s+/));
   const domains = lines.findLast(([key]) => key === 'search' || key === 'domain')?.slice(1) ?? [];
@@ -108,12 +114,4 @@ function read(path: string): string {
   } catch {
     return '';
   }
-}
-
-/** A deadline of the network, not of the service: it runs in real time whatever the clock of the service says. */
-function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new HostNotFound()), timeoutMs);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }

@@ -10,7 +10,7 @@ import type { AttemptRecorder } from './recorder.js';
 import { toBody } from './request.js';
 import type { Throttles } from './throttles.js';
 
-/** So many queues that were emptied make room for others at once. */
+/** So many emptied queues are worth a look at once, for webhooks that wait for a lease. */
 const ENOUGH_EMPTIED = 256;
 
 /** What an attempt needs besides its delivery. */

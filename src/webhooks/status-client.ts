@@ -4,11 +4,11 @@ import type { Socket } from 'node:net';
 import { Client, type Dispatcher } from 'undici';
 
 const STATUS_LINE = /^HTTP\/1\.[01] ([2-5]\d\d)/;
-/** Of a status line, up to the code. */
+/** Length of a status line up to the code. */
 const CODE_ENDS = 'HTTP/1.1 200'.length;
 
 export interface StatusOptions extends Dispatcher.DispatchOptions {
-  /** Called when it is known by which connection the request goes. */
+  /** Called when the request has its connection. */
   onClient(client: StatusClient): void;
 }
 
@@ -39,7 +39,7 @@ export class StatusClient extends Client {
 
   /** To be called when a request starts. Does not call back when an interim answer (1xx) comes first.
    *
-   *  undici reads the socket when it is readable. Node shows each piece that it reads to those who listen for data, before undici looks at it. */
+   *  undici reads the socket when it is readable. Node emits each piece as `data` before undici parses it. */
   hearStatus(onStatus: (status: number) => void): void {
     const { socket } = this.#connected;
     let line = '';

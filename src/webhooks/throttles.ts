@@ -1,9 +1,9 @@
 /** How many requests an endpoint gets at once when it says that it has too much to do: each such answer halves them, each success brings one back.
  *  Kept by this process, whichever run sends the next one. */
 
-/** Too many requests; no good answer from behind it; unavailable; too late. */
+/** Statuses that mean overload. */
 const TOO_MUCH: ReadonlySet<number> = new Set([429, 502, 503, 504]);
-/** Beyond them the oldest are forgotten. */
+/** With more limits, the oldest are forgotten. */
 const MAX_KNOWN = 10_000;
 
 interface Answer {
@@ -16,11 +16,11 @@ interface Answer {
 export type Throttles = ReturnType<typeof createThrottles>;
 
 export function createThrottles(maxKnown = MAX_KNOWN) {
-  /** Only of endpoints that are slowed down. */
+  /** By webhook, only where an endpoint is slowed down. */
   const limits = new Map<string, number>();
   const slots = (webhookId: string, share: number): number => Math.min(share, limits.get(webhookId) ?? share);
   return {
-    /** @param share what an endpoint gets at most */
+    /** @param share the most that an endpoint gets */
     slots,
     answered(webhookId: string, { responseStatus, error }: Answer, share: number): void {
       const limit = limits.get(webhookId);

@@ -164,7 +164,7 @@ t.test('certificates are verified, whatever is allowed', async (t) => {
   for (const receiver of [otherName, expired]) t.same(receiver.requests, []);
 });
 
-t.test('what does not speak TLS and HTTP is a failure, not a fault', async (t) => {
+t.test('an endpoint that does not speak TLS and HTTP fails the attempt', async (t) => {
   const poster = await posterFor(t);
   const post = async (port: number) => (await poster.post(`https://127.0.0.1:${port}/`, {}, body)).error;
   const serve = async (server: Server) => {
@@ -309,7 +309,7 @@ t.test('a name that changes its address between check and connection leads nowhe
   t.equal((await poster.post(url, {}, body)).error, 'connection closed');
   t.same(shown.touched, ['127.0.0.2'], 'what was checked is what is connected to');
   t.equal(lookups, 1, 'the DNS was asked once');
-  t.equal((await poster.post(url, {}, body)).error, 'host not found or not allowed', 'every attempt is checked anew');
+  t.equal((await poster.post(url, {}, body)).error, 'host not found or not allowed', 'every attempt is checked');
   t.equal(lookups, 2);
   t.same(canary.touched, []);
 });

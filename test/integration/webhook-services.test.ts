@@ -152,7 +152,7 @@ t.test('a secret is shown when it is made, and kept sealed', async (t) => {
   t.equal(rotated.secretMasked, `whsec_…${rotated.secret.slice(-4)}`);
 });
 
-t.test("an account's webhooks, deliveries and events are nobody else's", async (t) => {
+t.test("an account's webhooks, deliveries and events are hidden from other accounts", async (t) => {
   const { id } = await subscribe(caller);
   const event = await happen(caller);
   const delivery = await only({ id });
@@ -215,7 +215,7 @@ t.test(
   },
 );
 
-t.test('what waits is due when a webhook is ACTIVE again, whatever died meanwhile; no retry is hurried', async (t) => {
+t.test('what waits is due when a webhook is ACTIVE again, whatever died in between; no retry is hurried', async (t) => {
   const webhook = await subscribe(caller);
   receiver.behave((_, nth) => ({ status: nth === 1 ? 500 : 200 }));
   await happen(caller);
@@ -295,8 +295,8 @@ t.test('the test event is signed, goes to a paused webhook too, and is neither e
   t.equal((await webhooks.deliveries(caller, { id: webhook.id, ...firstPage })).meta.total, 0);
   t.match(await webhooks.get(caller, { id: webhook.id }), { status: 'PAUSED' });
 
-  const nobody = await subscribe(caller, { url: 'https://127.0.0.1:1/' });
-  t.match(await webhooks.test(caller, { id: nobody.id }), { responseStatus: null, error: 'connection refused' });
+  const unreachable = await subscribe(caller, { url: 'https://127.0.0.1:1/' });
+  t.match(await webhooks.test(caller, { id: unreachable.id }), { responseStatus: null, error: 'connection refused' });
 });
 
 t.test('for 24 hours after a rotation both secrets sign, then only the new one', async (t) => {
