@@ -374,6 +374,9 @@ task(
   async (t, page) => {
     await signIn(page, apiKey, '/products');
     await page.getByRole('link', { name: 'New product' }).click();
+    await button(page, 'Create the product').click();
+    await page.getByText(/fields need another look\./).waitFor();
+    t.equal(await page.getByText('Fill this in.').count(), 2, 'name and price');
     await page.getByLabel('Name').fill('Tea');
     await page.getByLabel('Price', { exact: true }).fill('12,5');
     await button(page, 'Create the product').click();

@@ -37,16 +37,17 @@ function valuesOf(form: HTMLFormElement): Values {
 
 export function Form({ onSubmit, submit, isBusy, failure, children, beside, draft }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
-  const fields = failure?.fields ?? {};
+  const [faults, setFaults] = useState<Failure['fields']>({});
   const [problem, setProblem] = useState<string | null>(null);
   // The same refusal comes with each rendering: the focus is moved once.
   const said = failure && JSON.stringify(failure);
   useLayoutEffect(() => {
-    if (failure) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus();
+    setFaults(failure && form.current ? inWords(failure.fields, form.current) : {});
     setProblem(failure && form.current ? problemOf(failure, form.current) : null);
+    if (failure && form.current) focusFirst(failure.fields, form.current);
   }, [said]);
   return (
-    <Faults.Provider value={fields}>
+    <Faults.Provider value={faults}>
       <form
         ref={form}
         class="form"
@@ -75,13 +76,31 @@ export function Form({ onSubmit, submit, isBusy, failure, children, beside, draf
   );
 }
 
+const namesOf = ({ dataset }: HTMLElement): string[] => dataset.faults!.split(' ');
+const placesIn = (form: HTMLFormElement) => [...form.querySelectorAll<HTMLElement>('[data-faults]')];
+
+function focusFirst(fields: Failure['fields'], form: HTMLFormElement): void {
+  const place = placesIn(form).find((each) => namesOf(each).some((name) => name in fields));
+  place?.querySelector<HTMLElement>('input, select, textarea')?.focus();
+}
+
+/** Of what was left empty there is one thing to say, whatever the API makes of it. */
+function inWords(fields: Failure['fields'], form: HTMLFormElement): Failure['fields'] {
+  const said = ([name, fault]: [string, string]): [string, string] => {
+    const field = form.elements.namedItem(name);
+    if (field instanceof HTMLSelectElement && field.value === '') return [name, 'Choose one.'];
+    const isText =
+      field instanceof HTMLTextAreaElement || (field instanceof HTMLInputElement && field.type !== 'hidden');
+    return [name, isText && field.value.trim() === '' ? 'Fill this in.' : fault];
+  };
+  return Object.fromEntries(Object.entries(fields).map(said));
+}
+
 /** What is said at a field is not said again: the API counts them, and names them as programs do. */
 function problemOf({ message, fields }: Failure, form: HTMLFormElement): string {
   const faults = Object.entries(fields);
   if (faults.length === 0) return message;
-  const shown = new Set(
-    [...form.querySelectorAll<HTMLElement>('[data-faults]')].flatMap(({ dataset }) => dataset.faults!.split(' ')),
-  );
+  const shown = new Set(placesIn(form).flatMap(namesOf));
   const elsewhere = faults.flatMap(([name, fault]) => (shown.has(name) ? [] : [fault]));
   if (elsewhere.length > 0) return elsewhere.join(' ');
   return faults.length === 1 ? 'One field needs another look.' : `${faults.length} fields need another look.`;
