@@ -51,9 +51,9 @@ export const CHECKOUT_STATUS: Record<Item<'checkouts.list'>['status'], Word> = {
 };
 
 export const NETWORK: Record<Network, string> = {
-  PUBLIC: 'Stellar: real money',
-  TESTNET: 'Stellar’s test network: no real money',
-  LOCAL: 'Only on this machine, for trying out: no real money',
+  PUBLIC: 'Stellar, real money',
+  TESTNET: 'Test network, no real money',
+  LOCAL: 'This machine, no real money',
 };
 
 /** For forms. */
