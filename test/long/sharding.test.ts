@@ -1,5 +1,5 @@
 /** Accounts divided among the shards of a real cluster: how the collections come to be sharded, how accounts move, and which shards a request asks. */
-import { mongo } from 'mongoose';
+import type { mongo } from 'mongoose';
 import { pino } from 'pino';
 import t from 'tap';
 import { systemClock } from '../../src/clock.js';
@@ -11,6 +11,7 @@ import { testCluster } from '../helpers/cluster.js';
 import { loadDatabase, readFixture } from '../helpers/database-fixture.js';
 import type { TestDatabase } from '../helpers/mongo.js';
 import { eventually, startTestService, type TestService } from '../helpers/service.js';
+import { askedOf, BY_ACCOUNT, moveFrom, placesOf } from '../helpers/shards.js';
 
 const ACCOUNTS = 40;
 const SIDE_BY_SIDE = 8;
@@ -47,40 +48,6 @@ const countsOn = ({ name }: TestDatabase, collection: string, filter = {}) =>
   cluster.onShards(name, (db) => db.collection(collection).countDocuments(filter));
 
 const admin = ({ db }: TestDatabase) => db.client.db('admin');
-const shardOf = async (database: TestDatabase, index: number) => {
-  const { shards } = await admin(database).command({ listShards: 1 });
-  return shards.map(({ _id }: { _id: string }) => _id).sort()[index] as string;
-};
-
-/** The least key of an account in a collection. */
-const from = (collection: string, accountId: string | mongo.BSON.MaxKey) =>
-  Object.fromEntries(
-    Object.keys(SHARD_KEYS[collection]!).map((field) => [
-      field,
-      field === 'accountId' ? accountId : accountId instanceof mongo.BSON.MaxKey ? accountId : new mongo.BSON.MinKey(),
-    ]),
-  );
-
-/** Everything of this account and those that were made after it, by MongoDB's own command. */
-async function moveFrom(database: TestDatabase, accountId: string): Promise<void> {
-  const { primary } = (await database.db.client
-    .db('config')
-    .collection<{ _id: string; primary: string }>('databases')
-    .findOne({ _id: database.name }))!;
-  const toShard = (await shardOf(database, 0)) === primary ? await shardOf(database, 1) : await shardOf(database, 0);
-  for (const collection of SHARDED) {
-    if (!('accountId' in SHARD_KEYS[collection]!)) continue;
-    const [min, max] = [from(collection, accountId), from(collection, new mongo.BSON.MaxKey())];
-    await admin(database).command({
-      moveRange: `${database.name}.${collection}`,
-      min,
-      max,
-      toShard,
-      waitForDelete: true,
-    });
-  }
-}
-
 t.test('a fresh database is sharded by accounts once, and a start later leaves it as it is', async (t) => {
   const database = cluster.database();
   t.match(await open(database), [/^Sharding payments, .*\.$/]);
@@ -205,29 +172,6 @@ async function ask(service: TestService, { apiKey, product, link, wallet }: Shop
   }
 }
 
-interface Asked {
-  ns: string;
-  op: string;
-  command: Record<string, unknown>;
-}
-
-/** What a shard was asked about sharded collections while `work` ran; not what its own background does. */
-async function askedOf(database: TestDatabase, work: () => Promise<void>): Promise<string[][]> {
-  const namespaces = SHARDED.filter((each) => each !== 'payableNames').map((each) => `${database.name}.${each}`);
-  await cluster.onShards(database.name, (db) =>
-    db.command({ profile: 1, filter: { ns: { $in: namespaces }, op: { $ne: 'getmore' } } }),
-  );
-  await work();
-  return cluster.onShards(database.name, async (db) => {
-    await db.command({ profile: 0 });
-    const asked = (await db.collection('system.profile').find().toArray()) as unknown as Asked[];
-    return asked
-      .map(({ ns, op, command }) => `${op} ${ns.slice(database.name.length + 1)} ${JSON.stringify(command)}`)
-      .filter((text) => !text.includes('$changeStream'))
-      .map((text) => text.slice(0, 300));
-  });
-}
-
 t.test(
   'forty accounts on two shards: half of them move while they are paid, and each request asks one shard',
   async (t) => {
@@ -243,7 +187,8 @@ t.test(
       for (const { wallet, link } of shops) await ledger.pay({ to: wallet.address, amount: '1', memo: link.memo });
     };
     await payAll();
-    await Promise.all([payAll(), moveFrom(database, shops[ACCOUNTS / 2]!.accountId)]);
+    const { other } = await placesOf(database);
+    await Promise.all([payAll(), moveFrom(database, shops[ACCOUNTS / 2]!.accountId, other)]);
     const paid = { status: 'COMPLETED' };
     const count = (filter: object) => database.db.collection('payments').countDocuments(filter);
     await eventually(async () => (await count(paid)) === 2 * ACCOUNTS, 'every payment', 120_000);
@@ -275,10 +220,13 @@ t.test(
     const api = await startTestService(t, { database, role: 'api' });
     for (const shop of [shops[0]!, shops.at(-1)!]) {
       const home = (await countsOn(database, 'payments', { accountId: shop.accountId })).findIndex((held) => held > 0);
-      const asked = await askedOf(database, () => ask(api, shop));
+      const asked = (await askedOf(cluster, database.name, () => ask(api, shop))).map((of) =>
+        of
+          .filter(({ collection }) => BY_ACCOUNT.includes(collection))
+          .map((each) => JSON.stringify(each).slice(0, 300)),
+      );
       t.ok(asked[home]!.length > 20, `its shard was asked ${asked[home]!.length} times`);
       t.same(asked[1 - home], [], 'the other was asked nothing');
-      await cluster.onShards(database.name, (db) => db.collection('system.profile').drop());
     }
   },
 );

@@ -1,0 +1,56 @@
+/** What lies where on a cluster of two shards: accounts moved as an operator does, and what each shard is asked. */
+import { mongo } from 'mongoose';
+import { SHARD_KEYS } from '../../src/stores/sharding.js';
+import type { TestCluster } from './cluster.js';
+import type { TestDatabase } from './mongo.js';
+
+/** The collections that are divided by accounts. */
+export const BY_ACCOUNT = Object.keys(SHARD_KEYS).filter((collection) => 'accountId' in SHARD_KEYS[collection]!);
+export const SHARDS = ['shard0', 'shard1'];
+
+/** The shard that holds what is not divided, and the other one, by their places. */
+export async function placesOf({ db, name }: TestDatabase): Promise<{ primary: number; other: number }> {
+  const databases = db.client.db('config').collection<{ _id: string; primary: string }>('databases');
+  const primary = SHARDS.indexOf((await databases.findOne({ _id: name }))!.primary);
+  return { primary, other: 1 - primary };
+}
+
+/** Everything of this account and those that were made after it, by MongoDB's own command. Routers know of it afterwards. */
+export async function moveFrom({ db, name }: TestDatabase, accountId: string, toShard: number): Promise<void> {
+  for (const collection of BY_ACCOUNT) {
+    const fields = Object.keys(SHARD_KEYS[collection]!);
+    const least = Object.fromEntries(fields.map((field) => [field, new mongo.BSON.MinKey()]));
+    await db.client.db('admin').command({
+      moveRange: `${name}.${collection}`,
+      min: { ...least, accountId },
+      max: Object.fromEntries(fields.map((field) => [field, new mongo.BSON.MaxKey()])),
+      toShard: SHARDS[toShard],
+      waitForDelete: true,
+    });
+    // A router hears of a move from the shard that it asks in vain.
+    await db.collection(collection).findOne({ accountId });
+  }
+}
+
+/** A question that a shard was asked. */
+export interface Asked {
+  collection: string;
+  op: string;
+  command: Record<string, any>;
+}
+
+/** What each shard was asked about the database while `work` ran, in the order of the shards. Not what goes on by itself: change streams, the
+ *  balancer, and the rest of an answer. */
+export async function askedOf(cluster: TestCluster, name: string, work: () => Promise<unknown>): Promise<Asked[][]> {
+  const filter = { ns: new RegExp(`^${name}\\.(?!system\\.)`), op: { $nin: ['getmore', 'killcursors'] } };
+  await cluster.onShards(name, (db) => db.command({ profile: 1, filter }));
+  await work();
+  return cluster.onShards(name, async (db) => {
+    await db.command({ profile: 0 });
+    const profiled = await db.collection('system.profile').find().toArray();
+    await db.collection('system.profile').drop();
+    return profiled
+      .map(({ ns, op, command }) => ({ collection: ns.slice(name.length + 1), op, command }))
+      .filter(({ command }) => !command.pipeline?.[0]?.$changeStream && !Object.keys(command)[0]?.startsWith('_'));
+  });
+}
