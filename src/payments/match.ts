@@ -45,7 +45,9 @@ export async function matchCredits(deps: MatchDeps, batch: CreditBatch, session:
     // A batch may hold a record twice.
     return known.has(key) ? false : known.add(key);
   });
-  const named = fresh.flatMap(({ credit }) => memosNamedBy(credit).map((memo) => ({ memo, close: credit })));
+  const named = fresh.flatMap(({ credit, wallet: { accountId } }) =>
+    memosNamedBy(credit).map((memo) => ({ memo, close: credit, accountId })),
+  );
   const payables = await payablesByMemo(deps, named, session);
   const matches = fresh.map(({ wallet, credit }) => {
     const meant = memosNamedBy(credit).map((memo) => payables.get(memo));

@@ -48,8 +48,8 @@ export interface SystemPayables {
   products: Pick<ProductStore, 'ofAccounts' | 'withVersionsAt'>;
   wallets: Pick<WalletStore, 'ofAllAccounts'>;
   payableNames: PayableNameStore;
-  paymentLinks: Pick<PaymentLinkStore, 'ofAccounts'>;
-  checkouts: Pick<CheckoutStore, 'ofAccounts'>;
+  paymentLinks: Pick<PaymentLinkStore, 'ofAccounts' | 'withMemos'>;
+  checkouts: Pick<CheckoutStore, 'ofAccounts' | 'withMemos'>;
 }
 
 /** @param owned documents whose accounts own what is looked up */
@@ -104,11 +104,19 @@ export async function payableOf(
   return checkoutId ? loadPayable(stores, await stores.checkouts.byId(checkoutId, session), session) : null;
 }
 
-/** The payables that memos name, by memo, each with the terms that its product had when it was named.
- *  @param named each with the close of the ledger in which it was named */
+/** A memo that a transaction names. */
+export interface NamedMemo {
+  memo: string;
+  /** Of the ledger in which it was named. */
+  close: LedgerClose;
+  /** Whose wallet it concerns. */
+  accountId: string;
+}
+
+/** The payables that memos name, by memo, each with the terms that its product had when it was named. */
 export async function payablesByMemo(
   stores: SystemPayables,
-  named: readonly { memo: string; close: LedgerClose }[],
+  named: readonly NamedMemo[],
   session: Session,
 ): Promise<Map<string, Payable>> {
   const closes = new Map<string, LedgerClose[]>();
@@ -120,13 +128,36 @@ export async function payablesByMemo(
   );
   const links = await stores.paymentLinks.ofAccounts(accountsOf(names), linkIds!, session);
   const checkouts = await stores.checkouts.ofAccounts(accountsOf(names), checkoutIds!, session);
-  const found = new Map<string, Payable>();
   const docs = [...links, ...checkouts];
+  const known = new Set(docs.map(({ memo }) => memo));
+  docs.push(
+    ...(await completed(
+      stores,
+      named.filter(({ memo }) => !known.has(memo)),
+      session,
+    )),
+  );
+  const found = new Map<string, Payable>();
   for (const payable of await loadPayables<PaymentLinkDoc | CheckoutDoc>(ofAllAccounts(stores, docs), docs, session)) {
     const { memo } = paidFor(payable);
     found.set(memo, await withTermsAt(stores.products, payable, closes.get(memo)!, session));
   }
   return found;
+}
+
+/** Links and checkouts that have no names yet: a process of an older release, which had not been stopped, made them after the upgrade of the database.
+ *  A memo has a check symbol, so hardly any that means nothing is looked for. */
+async function completed(
+  { paymentLinks, checkouts, payableNames }: SystemPayables,
+  named: readonly NamedMemo[],
+  session: Session,
+): Promise<(PaymentLinkDoc | CheckoutDoc)[]> {
+  if (named.length === 0) return [];
+  const memos = [...new Set(named.map(({ memo }) => memo))];
+  const links = await paymentLinks.withMemos(accountsOf(named), memos, session);
+  const docs = [...links, ...(await checkouts.withMemos(accountsOf(named), memos, session))];
+  if (docs.length > 0) await payableNames.complete(docs, session);
+  return docs;
 }
 
 /** With the terms that its product had at these closes, however often they were changed since. */

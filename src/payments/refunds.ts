@@ -21,8 +21,8 @@ import type { PaymentEvents } from './payment-events.js';
 
 export interface RefundDeps extends SystemPayables {
   wallets: Pick<WalletStore, 'at' | 'ofAllAccounts'>;
-  paymentLinks: Pick<PaymentLinkStore, 'ofAccounts' | 'countEarlyRefund'>;
-  checkouts: Pick<CheckoutStore, 'ofAccounts' | 'byId' | 'update' | 'countEarlyRefund'>;
+  paymentLinks: Pick<PaymentLinkStore, 'ofAccounts' | 'withMemos' | 'countEarlyRefund'>;
+  checkouts: Pick<CheckoutStore, 'ofAccounts' | 'withMemos' | 'byId' | 'update' | 'countEarlyRefund'>;
   payments: Pick<PaymentStore, 'refundable' | 'addRefund' | 'countedSince'>;
   refunds: RefundStore;
   paymentEvents: Pick<PaymentEvents, 'ofRefund'>;
@@ -60,7 +60,8 @@ export function createRefundBook(deps: RefundDeps) {
         deps,
         sent.flatMap((close) => {
           const memo = memoRefunded(close.memo);
-          return memo === null ? [] : { memo, close };
+          const theirs = senders.filter(({ address }) => memo !== null && address === close.sender);
+          return theirs.map(({ accountId }) => ({ memo: memo!, close, accountId }));
         }),
         session,
       );

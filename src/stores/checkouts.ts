@@ -13,7 +13,7 @@ import { type CheckoutDoc, checkoutModel } from './checkout-document.js';
 import { createCountSegments } from './count-segments.js';
 import { isDuplicateKey, makeIndexes, orAlreadyMade, removeSome, type Session } from './database.js';
 import { createPages, type PageRequest, withinIds } from './paging.js';
-import { createPayableNames } from './payable-names.js';
+import { createPayableNames, withMemosOf } from './payable-names.js';
 import { type Priced, pricedOf } from './priced.js';
 import { batchesOf, LINES_AT_ONCE } from './snapshot.js';
 import { beginning } from './text-search.js';
@@ -132,6 +132,7 @@ export function createCheckoutStore(
         return named && store.byId.one(named.accountId, named.payableId);
       },
       ofAccounts: store.byId.ofAccounts,
+      withMemos: withMemosOf(checkouts, 'words'),
       byId: (accountId: string, id: string, session: Session) =>
         store.collection.findOne({ _id: id, accountId }, { session }),
       /** Stores what became of checkouts, in the transaction that read them. */

@@ -1,7 +1,8 @@
 /** Names of payables: the memo and the slug of each link and checkout, once in the installation, with whose they are. They are written in the transaction
  *  that makes or removes the payable. Who knows a memo or slug and no account looks here first, and then at the account's own documents. */
 import mongoose from 'mongoose';
-import { SCHEMA_OPTIONS, type Session } from './database.js';
+import { foldText } from '../domain/fold.js';
+import { projectionOf, SCHEMA_OPTIONS, type Session } from './database.js';
 
 export interface PayableNameDoc {
   /** `memo:` and the memo in canonical form, or `slug:` and the slug. */
@@ -27,11 +28,25 @@ export interface Named {
 const memoName = (memo: string) => `memo:${memo}`;
 const slugName = (slug: string) => `slug:${slug}`;
 const namesOf = ({ memo, slug }: Pick<Named, 'memo' | 'slug'>) => [memoName(memo), slugName(slug)];
+const docsOf = (named: Named): PayableNameDoc[] =>
+  namesOf(named).map((_id) => ({ _id, accountId: named.accountId, payableId: named._id }));
 
 /** Used by the stores of links and checkouts. */
 export type PayableNames = ReturnType<typeof createPayableNames>;
 /** For the watcher. */
-export type PayableNameStore = Pick<PayableNames, 'byMemos'>;
+export type PayableNameStore = Pick<PayableNames, 'byMemos' | 'complete'>;
+
+/** Finds payables by memos that have no name, among these accounts' documents. @param words the field by whose index they are searched for */
+export const withMemosOf =
+  <Doc extends Named>(model: mongoose.Model<Doc>, words: string) =>
+  (accountIds: readonly string[], memos: readonly string[], session: Session): Promise<Doc[]> => {
+    const filter = {
+      accountId: { $in: [...accountIds] },
+      [words]: { $in: memos.map(foldText) },
+      memo: { $in: [...memos] },
+    };
+    return model.collection.find<Doc>(filter, { projection: projectionOf(model), session }).toArray();
+  };
 
 export function createPayableNames(connection: mongoose.Connection) {
   const names = connection.model<PayableNameDoc>('PayableName', payableNameSchema);
@@ -42,10 +57,15 @@ export function createPayableNames(connection: mongoose.Connection) {
 
     /** @throws a duplicate key error when one is taken */
     async take(batch: readonly Named[], session: Session): Promise<void> {
-      const docs = batch.flatMap((named) =>
-        namesOf(named).map((_id) => ({ _id, accountId: named.accountId, payableId: named._id })),
-      );
-      await collection.insertMany(docs, { session });
+      await collection.insertMany(batch.flatMap(docsOf), { session });
+    },
+    /** Gives their names to payables that have none; one that is taken stays as it is. */
+    async complete(batch: readonly Named[], session: Session): Promise<void> {
+      const docs = batch.flatMap(docsOf);
+      const writes = docs.map(({ _id, ...name }) => ({
+        updateOne: { filter: { _id }, update: { $setOnInsert: name }, upsert: true },
+      }));
+      await collection.bulkWrite(writes, { session, ordered: false });
     },
     /** Gives back the names of payables that are removed. */
     async release(accountId: string, batch: readonly Pick<Named, 'memo' | 'slug'>[], session: Session): Promise<void> {

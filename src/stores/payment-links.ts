@@ -15,7 +15,7 @@ import {
   type Session,
 } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
-import { createPayableNames } from './payable-names.js';
+import { createPayableNames, withMemosOf } from './payable-names.js';
 import { beginning, startingWith } from './text-search.js';
 import { stampSchema } from './wallets.js';
 
@@ -125,6 +125,7 @@ export function createPaymentLinkStore(
         return named && store.byId.one(named.accountId, named.payableId);
       },
       ofAccounts: store.byId.ofAccounts,
+      withMemos: withMemosOf(links, 'suffixes'),
       ...ledgerSideOf(store),
     },
   };
