@@ -23,7 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   payments: 'contracts domain clock resources type:rates type:events type:ledger type:stores',
   ingest: 'contracts domain clock ledger runtime resources events payments type:stores',
   audit: 'contracts domain clock ledger runtime resources events ingest type:payments type:stores',
-  webhooks: 'contracts domain clock resources type:events type:stores',
+  webhooks: 'contracts domain clock runtime resources type:events type:stores',
   mail: 'contracts domain clock runtime page/html page/words type:events type:stores',
   services: 'contracts domain clock type:rates rates/quote runtime resources events payments type:ingest type:stores',
   api: 'contracts domain clock resources type:client type:services',
