@@ -35,14 +35,27 @@ const IS_FREE = {
   ],
 };
 
+/** What `isWanted` says stays. */
+const withLease = (holder: string, lastsMs: number) => [
+  {
+    $set: {
+      lease: { holder: { $literal: holder }, until: { $add: ['$$NOW', lastsMs] }, lastsMs: { $literal: lastsMs } },
+    },
+  },
+];
+
 export const createWebhookLeases = (collection: mongoose.mongo.Collection<WebhookDoc>) => ({
-  /** Renews those of these leases that `holder` has, and takes the free ones of ACTIVE webhooks. */
+  /** Takes the free ones of these leases, of ACTIVE webhooks, and those that `holder` has. */
   async takeLeases(ids: readonly string[], holder: string, lastsMs: number): Promise<void> {
-    const lease = { holder: { $literal: holder }, until: { $add: ['$$NOW', lastsMs] }, lastsMs: { $literal: lastsMs } };
     await collection.updateMany(
       { _id: { $in: [...ids] }, $or: [{ 'lease.holder': holder }, { status: 'ACTIVE', $expr: IS_FREE }] },
-      [{ $set: { lease } }],
+      withLease(holder, lastsMs),
     );
+  },
+  /** Renews those of these leases that `holder` has, although they have ended. One that another dispatcher had since is not taken again: what was loaded
+   *  under it may be sent by now. */
+  async renewLeases(ids: readonly string[], holder: string, lastsMs: number): Promise<void> {
+    await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, withLease(holder, lastsMs));
   },
   /** Asks the holders of these leases to release them soon. */
   async wantLeases(ids: readonly string[]): Promise<void> {

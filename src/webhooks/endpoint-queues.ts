@@ -21,7 +21,7 @@ const MIN_SLOTS = 2;
 const MAX_SLOTS = 32;
 
 export interface EndpointQueuesDeps {
-  webhooks: Pick<WebhookStore, 'takeLeases' | 'wantLeases' | 'byIds' | 'releaseLeases'>;
+  webhooks: Pick<WebhookStore, 'takeLeases' | 'renewLeases' | 'wantLeases' | 'byIds' | 'releaseLeases'>;
   deliveries: Pick<DeliveryStore, 'cancelPending'>;
   holder: string;
   /** The longest that one attempt takes. */
@@ -157,7 +157,7 @@ export class EndpointQueues {
     if (this.#queues.size === 0) return;
     const renewed = this.all();
     const askedMs = this.#monotonic.nowMs();
-    await this.#deps.webhooks.takeLeases(idsOf(renewed), this.#deps.holder, this.#leaseMs);
+    await this.#deps.webhooks.renewLeases(idsOf(renewed), this.#deps.holder, this.#leaseMs);
     await this.refresh(renewed);
     for (const queue of renewed) if (!queue.stopped) queue.leaseEndsMs = askedMs + this.#leaseMs;
   }

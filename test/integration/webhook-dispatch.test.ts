@@ -200,6 +200,10 @@ const unrenewable = (webhooks: WebhookStore, isAway = () => true): WebhookStore 
       isTaken = true;
       await webhooks.takeLeases(...args);
     },
+    async renewLeases(...args) {
+      if (isAway()) throw new Error('the database is away');
+      await webhooks.renewLeases(...args);
+    },
   };
 };
 
@@ -854,6 +858,19 @@ t.test(
     t.equal(r.receiver.requests.length, attempts, 'each request is a recorded attempt');
   },
 );
+
+t.test('a lease that ended is renewed, unless another dispatcher had it since', async (t) => {
+  const { webhooks, ...r } = await rig(t);
+  const [left, taken] = [await r.webhook('/left'), await r.webhook('/taken')];
+  const ids = [left._id, taken._id];
+  await webhooks.takeLeases(ids, 'one', -1);
+  await webhooks.takeLeases([taken._id], 'two', 60_000);
+  await webhooks.releaseLeases([taken._id], 'two');
+  await webhooks.renewLeases(ids, 'one', 60_000);
+  const holders = new Map((await webhooks.byIds(ids)).map(({ _id, lease }) => [_id, lease?.holder ?? null]));
+  t.equal(holders.get(left._id), 'one');
+  t.equal(holders.get(taken._id), null, 'what was loaded under it may be sent by now');
+});
 
 t.test('what was in flight when a process was killed is sent again, once, in time; nothing else is', async (t) => {
   const timeoutMs = 1000;

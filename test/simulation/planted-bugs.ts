@@ -724,6 +724,17 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [['src/stores/webhook-leases.ts', "{ status: 'ACTIVE', $expr: IS_FREE }", "{ status: 'ACTIVE' }"]],
   },
   {
+    guard: 'a lease that another dispatcher had since is not renewed',
+    changes: [
+      [
+        'src/stores/webhook-leases.ts',
+        "{ _id: { $in: [...ids] }, 'lease.holder': holder }, withLease(",
+        '{ _id: { $in: [...ids] } }, withLease(',
+      ],
+    ],
+    elsewhere: 'test/integration/webhook-dispatch.test.ts',
+  },
+  {
     guard: 'nothing is started that could outlast the lease',
     changes: [
       [

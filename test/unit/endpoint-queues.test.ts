@@ -16,6 +16,7 @@ const queuesBy = (nowMs: () => number, webhooks: Partial<Webhooks> = {}, maxQueu
   new EndpointQueues({
     webhooks: {
       takeLeases: async () => undefined,
+      renewLeases: async () => undefined,
       wantLeases: async () => undefined,
       byIds: async (ids) => ids.map((id) => webhook(id)),
       releaseLeases: async () => undefined,
@@ -203,6 +204,7 @@ t.test('deliveries of a webhook that is gone are cancelled', async (t) => {
   const queues = new EndpointQueues({
     webhooks: {
       takeLeases: async () => undefined,
+      renewLeases: async () => undefined,
       wantLeases: async () => undefined,
       byIds: async () => [],
       releaseLeases: async () => undefined,
