@@ -722,6 +722,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a lease is taken only when nobody holds it',
     changes: [['src/stores/webhook-leases.ts', "{ status: 'ACTIVE', $expr: IS_FREE }", "{ status: 'ACTIVE' }"]],
+    elsewhere: 'test/integration/webhook-dispatch.test.ts',
   },
   {
     guard: 'a lease that another dispatcher had since is not renewed',
