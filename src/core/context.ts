@@ -219,11 +219,11 @@ function composeRates(
   config: Config,
   { stamper, metrics }: { stamper: LedgerStamper; metrics: ReturnType<typeof createMetrics> },
 ): Rates {
-  const { products, checkouts, accounts } = stores.system;
+  const { products, accounts } = stores.system;
   const stamp = (network: Network) => stamper.stamp(network);
+  // What a checkout needs it has said with the pair.
   const isInUse = async ({ currency, asset: { code: assetCode, issuer: assetIssuer } }: Pair) => {
-    const priced = { currency, assetCode, assetIssuer };
-    if ((await products.isPriced(priced)) || (await checkouts.isPriced(priced))) return true;
+    if (await products.isPriced({ currency, assetCode, assetIssuer })) return true;
     const keepers = await accounts.idsByBooks(currency);
     return keepers.length > 0 && (assetIssuer === null || products.isPaidIn(keepers, { assetCode, assetIssuer }));
   };

@@ -94,8 +94,7 @@ async function quoteOf(
   if (!currency && (productId !== null || assetIssuer === null)) return null;
   const wallet = await forAccount(accountId).wallets.byId(walletId);
   if (!wallet) return null;
-  // While it is OPEN its price keeps the rate in use. The books' rate is kept by nothing else.
-  const isSampled = await rateNeeds.ofPriced(accountId, terms, wallet.network, currency ? undefined : until);
+  const isSampled = await rateNeeds.ofPriced(accountId, terms, wallet.network, until);
   return currency ? quotes.one(accountId, { ...terms, currency }, wallet.network, price!, isSampled) : null;
 }
 

@@ -143,11 +143,6 @@ checkoutSchema.index(
   { accountId: 1, soldBy: 1, status: 1, _id: -1 },
   { partialFilterExpression: { soldBy: { $gt: '' } }, name: 'sellers' },
 );
-// Only what is OPEN is asked for by its price.
-checkoutSchema.index(
-  { currency: 1, assetCode: 1, assetIssuer: 1 },
-  { partialFilterExpression: { status: 'OPEN', currency: { $gt: '' } }, name: 'priced' },
-);
 // Only what is OPEN can expire: the index holds nothing else.
 checkoutSchema.index({ expiryCheckAt: 1 }, { partialFilterExpression: { status: 'OPEN' }, name: 'expiry' });
 

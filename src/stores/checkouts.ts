@@ -251,12 +251,6 @@ async function removeUnpaid(
 }
 
 const expiryOf = ({ collection }: Store) => ({
-  /** Whether an OPEN one is priced so. */
-  isPriced: async ({ currency, assetCode, assetIssuer }: Omit<Priced, 'walletId'>): Promise<boolean> =>
-    (await collection.findOne(
-      { status: 'OPEN', currency, assetCode, assetIssuer },
-      { projection: { _id: 1 }, hint: 'priced' },
-    )) !== null,
   /** OPEN checkouts to look at now, those that have waited longest first. */
   dueForExpiry: (now: Date, limit: number) =>
     collection.find({ status: 'OPEN', expiryCheckAt: { $lte: now } }, { sort: { expiryCheckAt: 1 }, limit }).toArray(),

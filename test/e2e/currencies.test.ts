@@ -90,23 +90,6 @@ t.test('a checkout in a currency is paid in parts, each by its value', async (t)
   t.match(whole, { receivedAmount: '25', excessAmount: null });
 });
 
-t.test('a rate is needed for as long as an order is open, and no longer', async (t) => {
-  const { checkouts, ratePairs } = service.context.stores.system;
-  const pair = { currency: 'CHF', assetCode: 'XLM', assetIssuer: null };
-  const inFrancs = { ...inEuro, currency: 'CHF', price: '3' };
-  const expiresAt = new Date(Date.now() + 30 * 24 * 3_600_000).toISOString();
-  const orders = [await order({ ...inFrancs, expiresAt }), await order({ ...inFrancs, expiresAt })];
-  const sampled = (await ratePairs.all()).find(({ currency }) => currency === 'CHF')!;
-  t.ok(sampled.neededUntil.getTime() < Date.now() + 2 * 3_600_000, 'looked at again within two hours');
-  t.equal(await checkouts.isPriced(pair), true);
-  const [paid, cancelled] = orders.map(({ data }) => data);
-  await pay(paid.memo, paid.remainingAmount);
-  await came(`checkoutId=${paid.id}`, 1);
-  t.equal(await checkouts.isPriced(pair), true, 'the other one is open');
-  t.equal((await service.api('POST', `/checkouts/${cancelled.id}/cancel`)).data.status, 'CANCELLED');
-  t.equal(await checkouts.isPriced(pair), false);
-});
-
 t.test('accepting takes the value of what came, and a refund may be asked for by value', async (t) => {
   const { data: checkout } = await order({ ...inEuro, price: '100' });
   await pay(checkout.memo, '30');
