@@ -2,6 +2,7 @@
  *  are remembered, but for the few segments that changed, and a deep page is found by walking the sums and skipping within one segment. */
 import type { Model, mongo, QueryFilter } from 'mongoose';
 import { type CountSegmentDoc, FIRST, LEAST_ROOM, ofList } from './count-segment-document.js';
+import { FairCache } from './fair-cache.js';
 import { type IdRange, itemsAt, type Page, toMeta, withinIds } from './paging.js';
 
 /** Shorter lists are simply counted. */
@@ -39,30 +40,10 @@ interface RememberedCount {
 /** The counts of one filter, by the start of the segment. */
 type RememberedCounts = Map<string, RememberedCount>;
 
-/** The counts of each filter of each list, least recently used first. */
-class Memory {
-  readonly #counts = new Map<string, RememberedCounts>();
-
-  of(key: string): RememberedCounts | undefined {
-    const counts = this.#counts.get(key);
-    if (counts) {
-      this.#counts.delete(key);
-      this.#counts.set(key, counts);
-    }
-    return counts;
-  }
-
-  begin(key: string): RememberedCounts {
-    const counts: RememberedCounts = new Map();
-    this.#counts.set(key, counts);
-    if (this.#counts.size > MAX_FILTERS) this.#counts.delete(keyToForget(this.#counts.keys()));
-    return counts;
-  }
-}
-
 /** Reads pages of documents in the order of their ids. */
 export function createCountedPages(segments: mongo.Collection<CountSegmentDoc>) {
-  const memory = new Memory();
+  /** The counts of each filter, by list. */
+  const remembered = new FairCache<RememberedCounts>(MAX_FILTERS);
 
   /** @param filter looks at nothing that changes without a touch, and not at the id */
   return async <Doc extends { _id: string }>(
@@ -75,15 +56,16 @@ export function createCountedPages(segments: mongo.Collection<CountSegmentDoc>) 
     const offset = (page - 1) * pageSize;
     const answer = (items: Doc[], total: number): Page<Doc> => ({ items, meta: toMeta({ page, pageSize }, total) });
     const { itemsIn, countIn } = createQueries(model, filter, request);
-    const key = `${list} ${JSON.stringify(filter)}`;
-    let known = memory.of(key);
+    const key = JSON.stringify(filter);
+    let known = remembered.get(list, key);
     if (!known) {
       const [items, total] = await Promise.all([
         offset <= SHORT_LIST ? itemsIn({}, offset) : [],
         countIn({}, { limit: SHORT_LIST + 1 }),
       ]);
       if (total <= SHORT_LIST) return answer(items, total);
-      known = memory.of(key) ?? memory.begin(key);
+      known = remembered.get(list, key) ?? new Map();
+      remembered.set(list, key, known);
     }
     const shallow = offset <= LEAST_ROOM ? itemsIn({}, offset) : null;
     // It is awaited last: should it fail before, the process must not end for that.
@@ -129,20 +111,6 @@ async function segmentsOf(
         (ids.from === undefined || upTo === null || upTo >= ids.from) && (ids.to === undefined || after < ids.to),
     );
   return direction === 1 ? ascending : ascending.reverse();
-}
-
-/** The longest unused one of the list that has the most, so that the filters of one account push out none of another's. */
-function keyToForget(keys: Iterable<string>): string {
-  const byList = new Map<string, string[]>();
-  let most: string[] = [];
-  for (const key of keys) {
-    const list = key.slice(0, key.indexOf(' '));
-    const same = byList.get(list) ?? [];
-    same.push(key);
-    byList.set(list, same);
-    if (same.length > most.length) most = same;
-  }
-  return most[0]!;
 }
 
 const isWithin = ({ after, upTo }: CountSegment, { from, to }: IdRange) =>

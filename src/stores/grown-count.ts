@@ -2,6 +2,7 @@
 import type { Model, QueryFilter } from 'mongoose';
 import type { Clock } from '../clock.js';
 import { firstIdOf, type IdPrefix } from '../domain/ids.js';
+import { FairCache } from './fair-cache.js';
 import { type IdRange, withinIds } from './paging.js';
 
 /** What is stored now has no older id: longer than a transaction lasts, and than hosts' clocks differ. */
@@ -16,25 +17,30 @@ interface Settled {
   count: Promise<number>;
 }
 
-export function createGrownCount<Doc extends { _id: string }>(
+export function createGrownCount<Doc extends { _id: string; accountId: string }>(
   { collection }: Pick<Model<Doc>, 'collection'>,
   prefix: IdPrefix,
   clock: Pick<Clock, 'nowMs'>,
 ) {
-  /** By filter, least recently used first. */
-  const remembered = new Map<string, Settled>();
+  /** By account and filter. */
+  const remembered = new FairCache<Settled>(MAX_FILTERS);
   const countIn = (filter: QueryFilter<Doc>, ids: IdRange): Promise<number> =>
     collection.countDocuments({ ...filter, ...withinIds(ids) } as never);
 
-  function settledOf(key: string, filter: QueryFilter<Doc>, from: string | undefined, upTo: string): Promise<number> {
-    const known = remembered.get(key);
-    remembered.delete(key);
+  function settledOf(
+    account: string,
+    key: string,
+    filter: QueryFilter<Doc>,
+    from: string | undefined,
+    upTo: string,
+  ): Promise<number> {
+    const known = remembered.get(account, key);
     // Where the clock was set back it was remembered too soon.
     const base = known && known.upTo <= upTo ? known : null;
-    const next = base?.upTo === upTo ? base : { upTo, count: countOn(filter, from, base, upTo) };
-    remembered.set(key, next);
-    if (remembered.size > MAX_FILTERS) remembered.delete(remembered.keys().next().value!);
-    next.count.catch(() => remembered.get(key) === next && remembered.delete(key));
+    if (base?.upTo === upTo) return base.count;
+    const next = { upTo, count: countOn(filter, from, base, upTo) };
+    remembered.set(account, key, next);
+    next.count.catch(() => remembered.get(account, key) === next && remembered.delete(account, key));
     return next.count;
   }
 
@@ -52,14 +58,18 @@ export function createGrownCount<Doc extends { _id: string }>(
   }
 
   /** @param filter looks at nothing that changes, and not at the id */
-  return async (filter: QueryFilter<Doc>, { from, to }: IdRange): Promise<number> => {
+  return async (
+    { accountId, ...more }: QueryFilter<Doc> & { accountId: string },
+    { from, to }: IdRange,
+  ): Promise<number> => {
+    const filter = { accountId, ...more } as QueryFilter<Doc>;
     const settledMs = Math.floor((clock.nowMs() - SETTLED_AFTER_MS) / STEP_MS) * STEP_MS;
     const settled = firstIdOf(prefix, new Date(settledMs));
     const isPast = to !== undefined && to <= settled;
     const upTo = isPast ? to : settled;
-    const key = JSON.stringify([filter, from ?? null, isPast ? to : null]);
+    const key = JSON.stringify([more, from ?? null, isPast ? to : null]);
     const [older, newer] = await Promise.all([
-      settledOf(key, filter, from, upTo),
+      settledOf(accountId, key, filter, from, upTo),
       isPast ? 0 : countIn(filter, { from: later(upTo, from), to }),
     ]);
     return older + newer;
