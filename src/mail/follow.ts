@@ -4,6 +4,7 @@
 import type { EventDataOf } from '../../contracts/event-kinds.js';
 import { NOTICE_KINDS, type NoticeKind } from '../../contracts/notifications.js';
 import { createdAtOf, type NewId } from '../domain/ids.js';
+import { accountsOf } from '../domain/owners.js';
 import type { FollowEvents, StoredEvent } from '../events/outbox.js';
 import type { AccountStore } from '../stores/accounts.js';
 import type { MailStore, NewMail } from '../stores/mails.js';
@@ -24,7 +25,7 @@ export function createFollowEvents(deps: {
       const notice = noticeOf(event);
       return notice ? { event, notice } : [];
     });
-    const ids = [...new Set(noticed.map(({ event }) => event.accountId))];
+    const ids = accountsOf(noticed.map(({ event }) => event));
     const settings = new Map(
       ids.length === 0
         ? []
