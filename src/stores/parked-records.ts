@@ -110,11 +110,6 @@ export function createParkedRecordStore(connection: mongoose.Connection) {
     async remove(id: string, session?: Session): Promise<void> {
       await collection.deleteOne({ _id: id }, session ? { session } : {});
     },
-    /** False when there is no such open record. */
-    async dismiss(id: string, dismissed: { at: Date; why: string }): Promise<boolean> {
-      const { matchedCount } = await collection.updateOne({ _id: id, dismissed: null }, { $set: { dismissed } });
-      return matchedCount === 1;
-    },
     ...createDismissals(opened),
     /** The network was reset: what was parked of it cannot be had any more, and its numbers are given again. May be repeated. */
     async lose(network: Network, lostSince: Date, dismissed: { at: Date; why: string }): Promise<void> {

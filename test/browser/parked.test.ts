@@ -1,14 +1,18 @@
 /** The dashboard says of a wallet that records which may have paid it wait, wherever it shows the wallet, until they are settled. */
 import t from 'tap';
 import { axeViolations, openBrowser, watchPage } from '../helpers/browser.js';
-import { eventually, startSelling, startTestService } from '../helpers/service.js';
+import { startProgram } from '../helpers/command.js';
+import { testDatabase } from '../helpers/mongo.js';
+import { eventually, startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 
-const service = await startTestService(t);
+const database = await testDatabase(t);
+const service = await startTestService(t, { database });
 const { wallet } = await startSelling(service);
 const account = await service.context.localLedger!.client.fund();
 const other = (await service.api('POST', '/wallets', { name: 'Till', address: account.address, network: 'LOCAL' }))
   .data;
 const { parkedRecords } = service.context.stores.system;
+const ledgerUrl = service.context.localLedger!.url;
 const browser = await openBrowser(t);
 const home = `${service.url}/dashboard`;
 
@@ -56,7 +60,15 @@ t.test(
     t.match(await page.locator('dl', { hasText: 'Records that wait' }).first().innerText(), /Records that wait\s+2/);
     t.strictSame(await axeViolations(page), []);
 
-    for (const id of ids) t.ok(await parkedRecords.dismiss(id, { at: new Date(), why: 'no money' }));
+    for (const id of ids) {
+      const { code, stderr } = await startProgram('src/cli/main.ts', ['parked', 'dismiss', id, '--why', 'no money'], {
+        env: {
+          ...{ MONGODB_URI: database.uri, SECRETS_KEY: TEST_SECRETS_KEY },
+          ...{ DATA_DIR: service.dataDir, HORIZON_URLS_LOCAL: ledgerUrl },
+        },
+      }).ended;
+      t.equal(code, 0, stderr);
+    }
     await shown('/wallets');
     t.equal(await waiting.count(), 0);
     await shown(`/wallets/${wallet.id}`);

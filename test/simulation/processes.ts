@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { composeAuditor } from '../../src/core/auditing.js';
 import { type Core, createCore } from '../../src/core/core.js';
 import { openEventTail } from '../../src/core/event-tail.js';
+import { dismissParked } from '../../src/core/operator.js';
 import { createServices } from '../../src/core/services.js';
 import { createWorker, type Worker } from '../../src/core/worker.js';
 import { createIds } from '../../src/domain/ids.js';
@@ -247,7 +248,7 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
     process,
     ...services,
     ...pages,
-    parkedRecords: stores.system.parkedRecords,
+    dismissParked: (id: string, why: string) => dismissParked(core, id, why),
     accounts: stores.system.accounts,
   };
 }

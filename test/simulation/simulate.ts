@@ -367,8 +367,8 @@ async function dismissParked(run: Run, supervisor: Supervisor): Promise<void> {
   // Read while time stands still: a real mongod takes longer than the one in memory.
   const open = (await database.docs('parkedRecords')).filter(({ dismissed }) => dismissed === null);
   const dismissAll = async () => {
-    const { parkedRecords } = await supervisor.openApi();
-    for (const { _id } of open) await parkedRecords.dismiss(_id, { at: new Date(scheduler.nowMs()), why: 'settled' });
+    const { dismissParked } = await supervisor.openApi();
+    for (const { _id } of open) await dismissParked(_id, 'settled');
     state.isDone = true;
   };
   void dismissAll().catch((error) => {
