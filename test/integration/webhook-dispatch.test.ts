@@ -948,8 +948,8 @@ t.test('endpoints that hang hold up no other, and the database is asked in batch
   );
   while ((await r.delivered()) < 850 && Date.now() - startedAt < 40_000) await systemClock.sleep(50);
   const ms = Date.now() - startedAt;
-  // What is slower comes in smaller batches.
-  const most = 283 + ms / 40;
+  // Where the machine is slow, fewer results share a write.
+  const most = Math.max(283, ms / 20);
   t.ok(roundTrips < most, `${roundTrips} calls of the stores in ${ms} ms for 850 deliveries, at most ${most}`);
   t.equal(await r.delivered(), 850, 'long before the first of them times out');
   for (const path of hanging) {
@@ -1107,7 +1107,8 @@ t.test('pausing and a new address count within seconds, in the middle of a backl
     sent = r.receiver.requests.length;
     await systemClock.sleep(600);
   }
-  t.ok(sent < 1500, `${sent} of 1,500 are sent, none after ${Date.now() - pausedAt} ms`);
+  t.ok(sent < 1500, `${sent} of 1,500 are sent`);
+  t.ok(Date.now() - pausedAt < 5000, `nothing is sent any more after ${Date.now() - pausedAt} ms`);
   t.ok(r.receiver.at('/old').at(-1)!.at - r.receiver.at('/new')[0]!.at < 1500);
   await r.settled((all) => all.filter(isDelivered).length === sent);
   await systemClock.sleep(600);
