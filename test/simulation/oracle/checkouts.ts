@@ -186,7 +186,11 @@ export class CheckoutObserver {
     if (came.length === 0) return this.#decisionFaults(name, { before, after, all });
     const paidMs = before.paidAt?.getTime() ?? null;
     const start = { status: before.status, received: BigInt(before.received), returned: before.returned ?? [], paidMs };
-    const gone = returnedSince(before, after);
+    // What was sent back of an order that was complete by then goes on counting.
+    const fresh = freshReturns(before, after).filter(
+      (each) => before.status !== 'PAID' || after.acceptedFrom || wasDueAt(before, each, all),
+    );
+    const gone = sumOf(fresh);
     let states: State[] = [start];
     for (const { payment, isAssigned } of came) {
       const later = all.filter((each) => !came.some((one) => one.payment === each) && inLedgerOrder(each, payment) > 0);
