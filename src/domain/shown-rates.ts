@@ -105,13 +105,14 @@ export function shownWithin(history: RateHistory, close: LedgerClose, lockMs: nu
     ...begun.own.flatMap(({ until }) => until?.getTime() ?? []),
     ...begun.markups.map(({ from }) => from.getTime()),
   ];
-  // The window is a minute longer for a clock that is behind the ledger's; one that is ahead changes a minute before it says so.
-  const changes = byClock.flatMap((ms) => [ms - CLOCKS_MS, ms]).filter((ms) => ms <= closedMs);
-  const begins = [...begun.samples, ...begun.own].map(({ from }) => from.at.getTime());
-  const moments = [beginMs, ...[...begins, ...changes].filter((ms) => ms > beginMs).sort((a, b) => a - b)];
-  const shown = moments.flatMap((atMs) =>
-    [atMs, atMs + CLOCKS_MS].flatMap((clockMs) => shownAt(begun, { atMs, clockMs }, closedMs - OLDEST_MS) ?? []),
-  );
+  const begins = [...begun.samples, ...begun.own].map(({ from }) => from.at.getTime()).filter((ms) => ms > beginMs);
+  const shown = [beginMs, ...begins.sort((a, b) => a - b)].flatMap((atMs, index, all) => {
+    // From here to the next beginning, the clock that dates markups may have shown a minute less or more than the ledger's.
+    const firstMs = Math.max(beginMs, atMs - CLOCKS_MS);
+    const lastMs = (all[index + 1] ?? closedMs) + CLOCKS_MS;
+    const clocks = [firstMs, ...byClock.filter((ms) => ms > firstMs && ms <= lastMs).sort((a, b) => a - b)];
+    return clocks.flatMap((clockMs) => shownAt(begun, { atMs, clockMs }, closedMs - OLDEST_MS) ?? []);
+  });
   const keyOf = ({ at, rate, source }: ShownRate) => `${at.getTime()} ${rate.units} ${rate.scale} ${source}`;
   return [...new Map(shown.map((each) => [keyOf(each), each])).values()];
 }

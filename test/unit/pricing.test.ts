@@ -114,6 +114,16 @@ t.test('what was shown within the lock', async (t) => {
       { samples: [sample('0.25', 30)], markups: [{ from: ago(15.9), percent: of('2') }] },
       ['0.25', '0.245'],
     ],
+    [
+      'a sample less the markup of before, where a clock that is behind begins the next one ahead of the sample',
+      { samples: [sample('0.25', 5)], markups: [{ from: ago(5.9), percent: of('2') }] },
+      ['0.25', '0.245'],
+    ],
+    [
+      'and not where it is too far behind',
+      { samples: [sample('0.25', 5)], markups: [{ from: ago(6.1), percent: of('2') }] },
+      ['0.245'],
+    ],
     ['an own rate of long ago', { own: [own('0.5', 100_000)] }, ['0.5']],
     [
       'samples less the markup',

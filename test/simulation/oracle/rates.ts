@@ -48,6 +48,9 @@ const worthBy = (amount: bigint, rate: bigint): bigint => ((amount * rate) / SCA
 const least = (all: readonly bigint[]): bigint => all.reduce((a, b) => (b < a ? b : a));
 const most = (all: readonly bigint[]): bigint => all.reduce((a, b) => (b > a ? b : a));
 
+/** What an account's pages go by at first: a clock that begins its first markup late still goes by none. */
+const FIRST: Shown = { atMs: Number.NEGATIVE_INFINITY, sample: null, own: null, markup: '0' };
+
 /** Watches what is stored of rates. */
 export class RateObserver {
   readonly #shown = new Map<string, Shown[]>();
@@ -70,8 +73,8 @@ export class RateObserver {
     for (const { _id, rateMarkups = [] } of accounts!) {
       const own = ownRates!.filter(({ accountId }) => accountId === _id).at(-1)?.rate ?? null;
       const now = { sample: newest, own, markup: rateMarkups.at(-1)?.percent ?? '0' };
-      const before = this.#shown.get(_id) ?? [];
-      const { atMs: _, ...last } = before.at(-1) ?? { atMs: 0, sample: null, own: null, markup: '0' };
+      const before = this.#shown.get(_id) ?? [FIRST];
+      const { atMs: _, ...last } = before.at(-1)!;
       if (JSON.stringify(last) !== JSON.stringify(now)) this.#shown.set(_id, [...before, { atMs: nowMs, ...now }]);
     }
     return faults;
