@@ -41,7 +41,7 @@ export async function within<T, Late>(
   }
 }
 
-/** Milliseconds that pass evenly when the time of day is set anew: for short deadlines between processes, which no `Clock` may stretch. */
+/** Milliseconds that pass evenly when the time of day is changed: for short deadlines between processes, which no `Clock` may stretch. */
 export const monotonicMs = (): number => performance.now();
 
 /** What leases go by: a time that only passes. */

@@ -32,7 +32,7 @@ interface Telling {
   doing: Pick<Doing, 'operation' | 'input'>;
   /** How far it has come; null where it has ended. */
   toldTo(): Promise<string | null>;
-  /** Whom it concerns next. @returns how far it has come with them, null for to the end */
+  /** The accounts that it concerns next. @returns how far it has come with them, null for to the end */
   next(from: string): Promise<{ subjects: Subject[]; to: string | null }>;
   /** Within the transaction; with null it takes effect. @returns false when another run has taken the step */
   step(from: string, to: string | null, session: Session): Promise<boolean>;

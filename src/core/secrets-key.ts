@@ -47,7 +47,7 @@ export async function checkSecretsKey(installation: InstallationStore, secrets: 
   }
 }
 
-/** Stores what was sealed anew of a row. It may run `work` again. @returns what `work` did */
+/** Stores the resealed values of a row. It may run `work` again. @returns what `work` did */
 export type StoreResealed = (row: SealedRow, work: (session?: Session) => Promise<number>) => Promise<number>;
 
 /** Seals everything with the first key that is not sealed with it yet. Safe to end at any moment, to repeat, and to run beside the service.

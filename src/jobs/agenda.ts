@@ -112,7 +112,7 @@ function openAgenda({ db, processId, log }: JobsDeps, ended: AbortSignal): Agend
   return agenda;
 }
 
-/** Has Agenda call this for the job's document, whose lock is touched meanwhile. */
+/** Has Agenda call this for the job's document, and touches the document's lock while it runs. */
 function define(agenda: Agenda, name: string, run: () => Promise<Next>): void {
   agenda.define(
     name,

@@ -107,9 +107,9 @@ export async function payableOf(
 /** A memo that a transaction names. */
 export interface NamedMemo {
   memo: string;
-  /** Of the ledger in which it was named. */
+  /** The close of the ledger in which it was named. */
   close: LedgerClose;
-  /** Whose wallet it concerns. */
+  /** The account whose wallet the transaction concerns. */
   accountId: string;
 }
 

@@ -17,7 +17,7 @@ const LANES = { sound: 6, any: 2 };
 const LOOK_EVERY_MS = 100;
 
 /** Has a pair sampled, for the first account that needs it. @param until default an hour from now
- *  @returns false where nobody has it sampled and the account has as many as it may */
+ *  @returns false where it is not sampled yet, and the account has as many as it may */
 export type NeedRate = (pair: Pair, accountId: string, until?: Date) => Promise<boolean>;
 
 export type Sampler = ReturnType<typeof createSampler>;

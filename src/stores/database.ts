@@ -149,7 +149,7 @@ export async function removeSome<Doc extends { _id: string }>(
       session,
     })
     .toArray();
-  // Of a cluster, a filter that fits nothing asks a shard that has no part in it.
+  // On a cluster, a filter that fits nothing asks a shard that has no part in it.
   if (found.length > 0) await remove(found.map(({ _id }) => _id));
   return found.length < REMOVED_AT_ONCE;
 }

@@ -147,7 +147,7 @@ async function dueOfFew(collection: Collection, wanted: readonly WantedDue[], no
   return (await Promise.all(wanted.map(dueOfOne))).flat();
 }
 
-/** One read through the index for all, and a look-up of those webhooks for which it ended too early. Of each webhook little is known, and left out here. */
+/** One read through the index for all, and a look-up of those webhooks for which it ended too early. Little of each webhook is known, and is left out here. */
 async function dueOfMany(
   connection: mongoose.Connection,
   collection: Collection,

@@ -102,7 +102,7 @@ const listsOf = ({ events, collection, countSegments }: Opened, accountId: strin
     const direction = order === 'asc' ? 1 : -1;
     return countSegments.page<EventDoc>(listOfEvents(accountId), events, filter, { ...request, direction, ids });
   },
-  /** How many events a replay to this webhook would take, those that are still to be sent included. Of a long list most counts are remembered. */
+  /** How many events a replay to this webhook would take, those that are still to be sent included. Most counts of a long list are remembered. */
   async countReplayed(replay: ReplayDoc): Promise<number> {
     const { webhookId, types, fromId, toId, upTo } = replay;
     const ids = idRangeOf(replay);

@@ -81,7 +81,7 @@ const ofAccount = ({ page }: Opened, accountId: string) => ({
 const ofAllAccounts = ({ collection, openOf }: Opened) => ({
   /** Those that can be mended, in the order of their ledgers. */
   openOf,
-  /** The open gaps of these wallets that this one belongs to: it begins within them or just after their end; when the network began anew, that
+  /** The open gaps of these wallets that this one belongs to: it begins within them or just after their end; after a reset of the network, that
    *  which it left then. */
   same: (
     walletIds: readonly string[],

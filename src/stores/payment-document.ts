@@ -131,7 +131,7 @@ const paymentSchema = new mongoose.Schema<PaymentDoc>(
   },
   { ...SCHEMA_OPTIONS, collection: 'payments' },
 );
-/** What makes a payment one. The transaction's hash is part of it because operation ids begin anew when a test network is reset. */
+/** What makes a payment one. The transaction's hash is part of it because operation ids start over when a test network is reset. */
 export const PAYMENT_KEY = { accountId: 1, walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 } as const;
 paymentSchema.index(PAYMENT_KEY, { unique: true });
 // Lists always name the statuses: MongoDB merges one ordered scan for each, and counts without a look at the documents.

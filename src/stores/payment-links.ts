@@ -252,7 +252,7 @@ const ledgerSideOf = ({ collection }: Store) => ({
   ): Promise<void> {
     await collection.updateOne({ _id, accountId }, { $inc: { earlyRefunds: 1 } }, { session });
   },
-  /** The network began anew: only the times of stamps count for these products' links. */
+  /** The network was reset: only the times of stamps count for these products' links. */
   async forgetLedgers(productIds: readonly string[]): Promise<void> {
     await collection.updateMany(
       { productId: { $in: [...productIds] } },

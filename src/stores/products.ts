@@ -164,7 +164,7 @@ const changesOf = ({ collection, byId, versions, versionsKept }: Store, accountI
     if (after) await versions.insert(docs, session);
     return after;
   },
-  /** Called in the transaction that makes or deletes links, so that their products cannot vanish meanwhile. One write for all of them.
+  /** Called in the transaction that makes or deletes links, so that their products cannot vanish before it ends. One write for all of them.
    *  @param changes by product id
    *  @returns those products that there are, as they are now */
   async countLinks(changes: ReadonlyMap<string, number>, session: Session): Promise<Map<string, ProductDoc>> {
@@ -214,7 +214,7 @@ const ledgerSideOf = ({ collection, versions }: Store) => ({
       { session },
     );
   },
-  /** The network began anew: only the times of stamps count for these wallets' products. @returns the ids of the products */
+  /** The network was reset: only the times of stamps count for these wallets' products. @returns the ids of the products */
   async forgetLedgers(walletIds: readonly string[]): Promise<string[]> {
     const filter = { walletId: { $in: [...walletIds] } };
     await collection.updateMany(

@@ -88,7 +88,7 @@ export function createKeyring(deps: { webhookKeys: WebhookKeyStore; secrets: Sec
     },
     /**
      * A new key signs from now on; those before it go on for 24 h.
-     * @param begin tells whom it concerns, then lets it sign; returns since when, or null when another process let it. One that is cut off is
+     * @param begin tells the accounts that it concerns, then lets it sign; returns since when, or null when another process let it. One that is cut off is
      *   gone on with by the next rotation
      * @throws Error when 10 keys sign already
      */

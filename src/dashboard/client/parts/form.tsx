@@ -84,7 +84,7 @@ function focusFirst(fields: Failure['fields'], form: HTMLFormElement): void {
   place?.querySelector<HTMLElement>('input, select, textarea')?.focus();
 }
 
-/** Of what was left empty there is one thing to say, whatever the API makes of it. */
+/** A field that was left empty says one thing, whatever the API says of it. */
 function inWords(fields: Failure['fields'], form: HTMLFormElement): Failure['fields'] {
   const said = ([name, fault]: [string, string]): [string, string] => {
     const field = form.elements.namedItem(name);
