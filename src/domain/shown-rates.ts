@@ -37,8 +37,6 @@ export const CLOCKS_MS = 60_000;
 /** An older sample says nothing of a payment. */
 const OLDEST_MS = 24 * 3_600_000;
 
-/** Ledgers of one second may have closed before or after a moment in it. */
-const SECOND_MS = 1000;
 /** Spans that are no further apart are read as one: between them lie fewer samples than a query of its own is worth. */
 const APART_MS = 3_600_000;
 
@@ -48,12 +46,12 @@ export interface Span {
   to: Date;
 }
 
-/** When began what decides payments of these times, apart from what held at the beginning of each span. Oldest first, none overlaps another. */
+/** When began what may decide payments of these times, apart from what held at the beginning of each span. Oldest first, none overlaps another. */
 export function spansOf(closes: readonly Date[], lockMs: number): Span[] {
   const spans: Span[] = [];
   for (const closedMs of closes.map((at) => at.getTime()).sort((a, b) => a - b)) {
     const from = closedMs - lockMs - CLOCKS_MS;
-    const to = new Date(closedMs + SECOND_MS);
+    const to = new Date(closedMs + CLOCKS_MS);
     const last = spans.at(-1);
     if (last && from <= last.to.getTime() + APART_MS) last.to = to;
     else spans.push({ from: new Date(from), to });
@@ -61,13 +59,17 @@ export function spansOf(closes: readonly Date[], lockMs: number): Span[] {
   return spans;
 }
 
-const lastBefore = <T>(list: readonly T[], isBefore: (each: T) => boolean): T | undefined => list.findLast(isBefore);
-
 /** What held at the moment, and what has begun since. @param list oldest first */
 function heldFrom<T extends Begun>(list: readonly T[], ms: number): readonly T[] {
   const held = list.findLastIndex(({ from }) => from.at.getTime() <= ms);
   return held > 0 ? list.slice(held) : list;
 }
+
+/** What was in force at the moment: what had begun last, undefined for nothing, and each that began at that very moment. @param list oldest first */
+const inForce = <T extends Begun>(list: readonly T[], atMs: number): (T | undefined)[] => [
+  list.findLast(({ from }) => from.at.getTime() < atMs),
+  ...list.filter(({ from }) => from.at.getTime() === atMs),
+];
 
 /** What was shown at a moment.
  *  @param atMs of the ledger's time
@@ -77,21 +79,38 @@ function shownAt(
   { samples, own, markups }: RateHistory,
   { atMs, clockMs }: { atMs: number; clockMs: number },
   notBefore: number,
-): ShownRate | null {
-  const hasBegun = ({ from }: Begun) => from.at.getTime() <= atMs;
-  const set = lastBefore(own, hasBegun);
-  if (set?.rate && (set.until === null || set.until.getTime() > clockMs))
-    return { rate: set.rate, at: set.at, source: OWN_SOURCE };
-  const sample = lastBefore(samples, hasBegun);
-  if (!sample || sample.from.at.getTime() < notBefore) return null;
-  const percent = lastBefore(markups, ({ from }) => from.getTime() <= clockMs)?.percent ?? null;
-  const rate = lowerRate(sample.rate, percent);
-  return rate && { rate, at: sample.at, source: sample.source };
+): ShownRate[] {
+  const percent = markups.findLast(({ from }) => from.getTime() <= clockMs)?.percent ?? null;
+  return inForce(own, atMs).flatMap((set) => {
+    if (set?.rate && (set.until === null || set.until.getTime() > clockMs))
+      return { rate: set.rate, at: set.at, source: OWN_SOURCE };
+    return inForce(samples, atMs).flatMap((sample) => {
+      if (!sample || sample.from.at.getTime() < notBefore) return [];
+      const rate = lowerRate(sample.rate, percent);
+      return rate ? { rate, at: sample.at, source: sample.source } : [];
+    });
+  });
 }
 
 /** All that were shown at some time of the lock before the ledger closed, each once, oldest first. Empty where nothing was, and nothing had been for a
  *  day. */
 export function shownWithin(history: RateHistory, close: LedgerClose, lockMs: number): ShownRate[] {
+  const shown = [history, withEarlyBegins(history)].flatMap((each) => shownBy(each, close, lockMs));
+  const keyOf = ({ at, rate, source }: ShownRate) => `${at.getTime()} ${rate.units} ${rate.scale} ${source}`;
+  const distinct = [...new Map(shown.map((each) => [keyOf(each), each])).values()];
+  return distinct.sort((a, b) => a.at.getTime() - b.at.getTime());
+}
+
+/** What began while no ledger was known is dated by the host's clock alone, which may have been ahead. */
+function withEarlyBegins({ samples, own, markups }: RateHistory): RateHistory {
+  const early = <T extends Begun>(each: T): T =>
+    each.from.ledger === null
+      ? { ...each, from: { ...each.from, at: new Date(each.from.at.getTime() - CLOCKS_MS) } }
+      : each;
+  return { samples: samples.map(early), own: own.map(early), markups };
+}
+
+function shownBy(history: RateHistory, close: LedgerClose, lockMs: number): ShownRate[] {
   const closedMs = close.closedAt.getTime();
   const beginMs = closedMs - lockMs - CLOCKS_MS;
   // Ledgers of one second may have closed before or after a moment in it: then the payer may have seen it.
@@ -106,25 +125,23 @@ export function shownWithin(history: RateHistory, close: LedgerClose, lockMs: nu
     ...begun.markups.map(({ from }) => from.getTime()),
   ];
   const begins = [...begun.samples, ...begun.own].map(({ from }) => from.at.getTime()).filter((ms) => ms > beginMs);
-  const shown = [beginMs, ...begins.sort((a, b) => a - b)].flatMap((atMs, index, all) => {
+  return [beginMs, ...begins.sort((a, b) => a - b)].flatMap((atMs, index, all) => {
     // From here to the next beginning, the clock that dates markups may have shown a minute less or more than the ledger's.
     const firstMs = Math.max(beginMs, atMs - CLOCKS_MS);
     const lastMs = (all[index + 1] ?? closedMs) + CLOCKS_MS;
     const clocks = [firstMs, ...byClock.filter((ms) => ms > firstMs && ms <= lastMs).sort((a, b) => a - b)];
-    return clocks.flatMap((clockMs) => shownAt(begun, { atMs, clockMs }, closedMs - OLDEST_MS) ?? []);
+    return clocks.flatMap((clockMs) => shownAt(begun, { atMs, clockMs }, closedMs - OLDEST_MS));
   });
-  const keyOf = ({ at, rate, source }: ShownRate) => `${at.getTime()} ${rate.units} ${rate.scale} ${source}`;
-  return [...new Map(shown.map((each) => [keyOf(each), each])).values()];
 }
 
 /** By which books value a payment: the rate that the account had set when the ledger closed, else the newest sample, of the last day. No markup lowers it:
  *  it says what the money was worth. */
 export function worthAt({ samples, own }: WorthHistory, close: LedgerClose): ShownRate | null {
   const hasBegun = ({ from }: Begun) => sideOf(close, from) !== 'before';
-  const set = lastBefore(own, hasBegun);
+  const set = own.findLast(hasBegun);
   if (set?.rate && (set.until === null || set.until > close.closedAt))
     return { rate: set.rate, at: set.at, source: OWN_SOURCE };
-  const sample = lastBefore(samples, hasBegun);
+  const sample = samples.findLast(hasBegun);
   if (!sample || sample.from.at.getTime() < close.closedAt.getTime() - OLDEST_MS) return null;
   const { rate, at, source } = sample;
   return { rate, at, source };

@@ -48,6 +48,10 @@ export function sideOf(close: LedgerClose, { at, ledger, isNewest = false }: Led
 /** Whether the ledger certainly closed after the moment: what ends a payer's chance counts from there on. */
 export const isAfter = (close: LedgerClose, stamp: LedgerStamp): boolean => sideOf(close, stamp) === 'after';
 
+/** When what is added begins: after the last one of its kind, also where this host's clock is behind the one that dated it. */
+export const beginAfter = (last: { from: LedgerStamp } | null, now: LedgerStamp): LedgerStamp =>
+  last && now.at <= last.from.at ? { ...now, at: new Date(last.from.at.getTime() + 1) } : now;
+
 /** Oldest first, never empty. The first has no beginning: its terms hold from ever. */
 export type Versioned<T> = ReadonlyArray<{ from: LedgerStamp | null; terms: T }>;
 

@@ -4,7 +4,7 @@ import type { Network } from '../../contracts/networks.js';
 import { type Clock, within } from '../clock.js';
 import { countsNow, formatRate, parseRate } from '../domain/rate.js';
 import { MAX_PAIRS_PER_ACCOUNT, type Pair, pairKey } from '../domain/rate-pair.js';
-import type { LedgerStamp } from '../domain/terms.js';
+import { beginAfter, type LedgerStamp } from '../domain/terms.js';
 import type { RatePairDoc, RatePairStore } from '../stores/rate-pairs.js';
 import type { RateSampleStore } from '../stores/rate-samples.js';
 import { PATIENCE_MS, type Take } from './take.js';
@@ -22,7 +22,7 @@ export type NeedRate = (pair: Pair, accountId: string, until?: Date) => Promise<
 
 export type Sampler = ReturnType<typeof createSampler>;
 
-export function createSampler(deps: {
+export interface SamplerDeps {
   pairs: RatePairStore;
   samples: RateSampleStore;
   take: Take;
@@ -33,7 +33,9 @@ export function createSampler(deps: {
   clock: Clock;
   log: Logger;
   onDisagreed: () => void;
-}) {
+}
+
+export function createSampler(deps: SamplerDeps) {
   const { pairs, samples, intervalMs, clock } = deps;
 
   return {
@@ -92,46 +94,11 @@ export function createSampler(deps: {
   };
 }
 
-const ahead = (
-  {
-    clock,
-  }: {
-    pairs: RatePairStore;
-    samples: RateSampleStore;
-    take: Take;
-    stamp: (network: Network) => Promise<LedgerStamp>;
-    /** Whether a product, an open checkout or an account's books use the pair. */
-    isInUse: (pair: Pair) => Promise<boolean>;
-    intervalMs: number;
-    clock: Clock;
-    log: Logger;
-    onDisagreed: () => void;
-  },
-  ms: number,
-) => new Date(clock.nowMs() + ms);
+const ahead = ({ clock }: SamplerDeps, ms: number) => new Date(clock.nowMs() + ms);
 
 /** @returns whether a sample was stored */
 async function sample(
-  {
-    take,
-    log,
-    pairs,
-    clock,
-    onDisagreed,
-    samples,
-    stamp,
-  }: {
-    pairs: RatePairStore;
-    samples: RateSampleStore;
-    take: Take;
-    stamp: (network: Network) => Promise<LedgerStamp>;
-    /** Whether a product, an open checkout or an account's books use the pair. */
-    isInUse: (pair: Pair) => Promise<boolean>;
-    intervalMs: number;
-    clock: Clock;
-    log: Logger;
-    onDisagreed: () => void;
-  },
+  { take, log, pairs, clock, onDisagreed, samples, stamp }: SamplerDeps,
   pair: Pair,
   doc: Pick<RatePairDoc, '_id' | 'unconfirmed' | 'trouble'>,
 ): Promise<boolean> {
@@ -152,24 +119,16 @@ async function sample(
   if (!countsNow(taken.rate, before, doc.unconfirmed === null ? null : parseRate(doc.unconfirmed)))
     return none(`it jumped from ${last!.rate} to ${rate}, which a second sample has to confirm`, rate);
   const at = clock.now();
-  await samples.add({ pair: doc._id, rate, at, from: await stamp(pair.network), source: taken.source }, last);
+  await samples.add(
+    { pair: doc._id, rate, at, from: beginAfter(last, await stamp(pair.network)), source: taken.source },
+    last,
+  );
   await pairs.noteSample(doc._id, at);
   return true;
 }
 
 async function sampleDue(
-  deps: {
-    pairs: RatePairStore;
-    samples: RateSampleStore;
-    take: Take;
-    stamp: (network: Network) => Promise<LedgerStamp>;
-    /** Whether a product, an open checkout or an account's books use the pair. */
-    isInUse: (pair: Pair) => Promise<boolean>;
-    intervalMs: number;
-    clock: Clock;
-    log: Logger;
-    onDisagreed: () => void;
-  },
+  deps: SamplerDeps,
   doc: RatePairDoc,
   result: { sampled: number; without: number },
 ): Promise<void> {
@@ -187,24 +146,7 @@ async function sampleDue(
 }
 
 /** Waits while another request takes the pair's first sample. */
-async function firstOf(
-  {
-    pairs,
-    clock,
-  }: {
-    pairs: RatePairStore;
-    samples: RateSampleStore;
-    take: Take;
-    stamp: (network: Network) => Promise<LedgerStamp>;
-    /** Whether a product, an open checkout or an account's books use the pair. */
-    isInUse: (pair: Pair) => Promise<boolean>;
-    intervalMs: number;
-    clock: Clock;
-    log: Logger;
-    onDisagreed: () => void;
-  },
-  key: string,
-): Promise<boolean> {
+async function firstOf({ pairs, clock }: SamplerDeps, key: string): Promise<boolean> {
   for (;;) {
     const pair = await pairs.byId(key);
     const isBeingTaken = pair && pair.sampledAt === null && pair.trouble === null;

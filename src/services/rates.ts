@@ -5,6 +5,7 @@ import { parseAmount } from '../domain/amount.js';
 import { conflict, notFound, rateLimited } from '../domain/api-error.js';
 import { formatRate, parseRate } from '../domain/rate.js';
 import { MAX_PAIRS_PER_ACCOUNT, type Pair, pairKey } from '../domain/rate-pair.js';
+import { beginAfter } from '../domain/terms.js';
 import type { LedgerStamper } from '../ingest/ledger-stamper.js';
 import type { RateBook } from '../rates/book.js';
 import { quoteOf } from '../rates/quote.js';
@@ -92,9 +93,7 @@ async function add(
   // Each is looked at with every payment of the lock.
   if ((await ownRates.countSince(rate.pair, before(HOUR_MS), MAX_OWN_CHANGES_PER_HOUR)) >= MAX_OWN_CHANGES_PER_HOUR)
     throw rateLimited(RETRY_SECONDS);
-  const [stamp, last] = [await stamper.stamp(rate.network), await ownRates.newest(rate.pair)];
-  // After the one before it, also where the clock of this host is behind that one's.
-  const from = last && stamp.at <= last.from.at ? { ...stamp, at: new Date(last.from.at.getTime() + 1) } : stamp;
+  const from = beginAfter(await ownRates.newest(rate.pair), await stamper.stamp(rate.network));
   await commit({ caller, subjectId: rate.pair }, (session) =>
     ownRates.add({ ...rate, at, from }, before(OWN_RATES_KEPT_MS), session),
   );

@@ -132,12 +132,9 @@ const ofAllAccounts = ({ accounts, page, byId }: Opened) => ({
   byId,
   /** By how many percent the account's rates are lower now; undefined where it never said. */
   markupOf: createSharedRead(String, async (id: string) => {
-    const projection = { _id: 0, rateMarkups: { $slice: -1 } };
-    const found = await accounts.collection.findOne<Pick<AccountDoc, 'rateMarkups'>>(
-      { _id: id as never },
-      { projection },
-    );
-    return found?.rateMarkups?.[0]?.percent;
+    const projection = { _id: 0, percent: { $last: '$rateMarkups.percent' } };
+    const found = await accounts.collection.findOne<{ percent?: string }>({ _id: id as never }, { projection });
+    return found?.percent;
   }),
   /** Those of these accounts that keep books in a currency, or did. */
   withBooks: (ids: readonly string[], session: Session) =>

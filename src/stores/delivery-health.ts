@@ -37,7 +37,9 @@ export async function readHealth(
       .limit(1)
       .toArray(),
     collection
-      .find(ended('DELIVERED', since), { projection: { attempts: { $slice: -1 } } })
+      .find<{ ms?: number }>(ended('DELIVERED', since), {
+        projection: { _id: 0, ms: { $last: '$attempts.durationMs' } },
+      })
       .sort({ endedAt: -1 })
       .limit(LATENCIES)
       .toArray(),
@@ -47,6 +49,6 @@ export async function readHealth(
     delivered,
     failed,
     lastDeliveredAt: newest?.endedAt ?? null,
-    latenciesMs: latest.flatMap(({ attempts }) => attempts.map(({ durationMs }) => durationMs)),
+    latenciesMs: latest.flatMap(({ ms }) => ms ?? []),
   };
 }

@@ -2,6 +2,7 @@
 import t from 'tap';
 import { testDatabase } from '../helpers/mongo.js';
 import { openDatabaseServer } from '../simulation/database.js';
+import type { HardshipName } from '../simulation/hardships.js';
 import { WRITE_CONFLICT } from '../simulation/memory-mongo.js';
 import { simulate } from '../simulation/simulate.js';
 
@@ -18,7 +19,10 @@ const ONCE_BROKEN = [
   32_226, 40_551, 42_102, 42_310, 102_696, 201_697, 203_710, 206_504, 202_963, 204_029, 402_956, 504_825, 700_678,
   701_540, 702_788, 908_285,
 ];
-const SEEDS_ON_MONGOD = [1, 2];
+/** Rates while the clock is off and a source is away: what a clock alone dates, an own rate and a sample of one moment, a sample dated before the last. */
+const RATES_ONCE_BROKEN = [73_017, 73_025, 73_040];
+const RATES_AWAY = ['rates', 'skewMs', 'rpc'] as const;
+const SEEDS_ON_MONGOD: [seed: number, hardships?: readonly HardshipName[]][] = [[1], [2], [73_004, RATES_AWAY]];
 
 t.test(
   'whatever dies and whenever, every payment is recorded once, judged once, and its events delivered',
@@ -56,6 +60,8 @@ t.test('seeds that once broke a promise keep it', async (t) => {
   const server = await openDatabaseServer(uri, 'memory');
   t.teardown(() => server.close());
   for (const seed of ONCE_BROKEN) t.same((await simulate(server, seed)).violations, [], `seed ${seed}`);
+  for (const seed of RATES_ONCE_BROKEN)
+    t.same((await simulate(server, seed, null, RATES_AWAY)).violations, [], `seed ${seed}`);
 });
 
 const differsByConflict = (steps: string[], expected: string[]): boolean => {
@@ -68,9 +74,9 @@ t.test('the database in memory is a faithful one: the same seeds take the same s
   const stepsOf = async (kind: 'memory' | 'real') => {
     const server = await openDatabaseServer(uri, kind);
     const traces: string[][] = [];
-    for (const seed of SEEDS_ON_MONGOD) {
+    for (const [seed, hardships] of SEEDS_ON_MONGOD) {
       const trace: string[] = [];
-      const { violations } = await simulate(server, seed, (line) => trace.push(line));
+      const { violations } = await simulate(server, seed, (line) => trace.push(line), hardships);
       t.same(violations, [], `seed ${seed} (${kind})`);
       traces.push(trace);
     }

@@ -234,7 +234,7 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
         );
         const from = command.skip ?? 0;
         const page = found.slice(from, command.limit ? from + command.limit : undefined);
-        return cursor(page.map((doc) => project(doc, command.projection)));
+        return cursor(page.map((doc) => project(doc, command.projection, now)));
       }
       case 'distinct':
         return {
@@ -358,6 +358,13 @@ const at = (doc: any, path: string): any => {
   return value;
 };
 
+/** A field as expressions read it: of an array, that of each element which has it. */
+function read(doc: any, [part, ...rest]: readonly string[]): any {
+  if (part === undefined) return doc;
+  if (!Array.isArray(doc)) return read(doc?.[part], rest);
+  return doc.map((each) => read(each, [part, ...rest])).filter((each) => each !== undefined);
+}
+
 const comparable = (value: any): any => (value instanceof Date ? value.getTime() : value);
 const isSameType = (a: any, b: any) =>
   a !== null &&
@@ -416,13 +423,15 @@ function sorted(docs: Doc[], sort: Doc | undefined): Doc[] {
   });
 }
 
-function project(doc: Doc, projection: Doc | undefined): Doc {
+function project(doc: Doc, projection: Doc | undefined, now: Date): Doc {
   const fields = Object.entries(projection ?? {});
   if (fields.length === 0) return doc;
   if (fields.every(([, shown]) => !shown))
     return Object.fromEntries(Object.entries(doc).filter(([name]) => !(name in projection!)));
   const wanted = fields.filter(([, shown]) => shown).map(([field]) => field);
-  const result = Object.fromEntries(wanted.map((field) => [field, doc[field]]));
+  const shownOf = (field: string) =>
+    typeof projection![field] === 'object' ? evaluate(projection![field], doc, now) : doc[field];
+  const result = Object.fromEntries(wanted.map((field) => [field, shownOf(field)]));
   return projection!._id === 0 ? result : { _id: doc._id, ...result };
 }
 
@@ -507,9 +516,9 @@ function evaluate(expression: any, doc: Doc, now: Date, variables: Doc = {}): an
     if (name === 'NOW') return now;
     if (name === 'ROOT') return doc;
     const value = variables[name];
-    return path.length > 0 ? at(value, path.join('.')) : value;
+    return read(value, path);
   }
-  if (typeof expression === 'string' && expression.startsWith('$')) return at(doc, expression.slice(1));
+  if (typeof expression === 'string' && expression.startsWith('$')) return read(doc, expression.slice(1).split('.'));
   if (Array.isArray(expression)) return expression.map((each) => evaluate(each, doc, now, variables));
   if (typeof expression !== 'object' || expression === null || expression instanceof Date) return expression;
   if (!isOperators(expression)) {
@@ -569,6 +578,8 @@ function evaluate(expression: any, doc: Doc, now: Date, variables: Doc = {}): an
       return Object.assign({}, ...operand.map((each: any) => value(each)));
     case '$indexOfArray':
       return value(operand[0]).findIndex((each: any) => equal(each, value(operand[1])));
+    case '$last':
+      return value(operand)?.at(-1);
     case '$arrayElemAt':
       return value(operand[0]).at(value(operand[1]));
     case '$map':

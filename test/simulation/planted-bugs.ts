@@ -827,6 +827,30 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [['src/domain/shown-rates.ts', 'const beginMs = closedMs - lockMs - CLOCKS_MS;', 'const beginMs = 0;']],
   },
   {
+    guard: 'what was dated by a clock alone, as no ledger was known, may have been shown before that',
+    hardship: ['rates', 'skewMs', 'rpc'],
+    seed: 73_017,
+    changes: [['src/domain/shown-rates.ts', '[history, withEarlyBegins(history)]', '[history]']],
+  },
+  {
+    guard: 'of a sample and an own rate that begin at one moment, both were shown',
+    hardship: ['rates', 'skewMs', 'rpc'],
+    seed: 73_025,
+    changes: [
+      [
+        'src/domain/shown-rates.ts',
+        '  list.findLast(({ from }) => from.at.getTime() < atMs),\n  ...list.filter(({ from }) => from.at.getTime() === atMs),',
+        '  list.findLast(({ from }) => from.at.getTime() <= atMs),',
+      ],
+    ],
+  },
+  {
+    guard: 'a sample is never dated before the last one',
+    hardship: ['rates', 'skewMs', 'rpc'],
+    seed: 73_040,
+    changes: [['src/rates/sampler.ts', 'beginAfter(last, await stamp(pair.network))', 'await stamp(pair.network)']],
+  },
+  {
     guard: 'too little counts by the rate that is best for the payer',
     hardship: ['rates', 'checkouts'],
     changes: [

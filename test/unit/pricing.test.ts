@@ -14,7 +14,7 @@ const MINUTE = 60_000;
 const LOCK = 15 * MINUTE;
 /** Minutes before the ledger closes. */
 const ago = (minutes: number) => new Date(T - minutes * MINUTE);
-const stampAt = (at: Date) => ({ at, ledger: null });
+const stampAt = (at: Date, ledger: number | null = 1) => ({ at, ledger });
 const units = (text: string) => (text === '0' ? 0n : parseAmount(text)!);
 const of = (text: string): Rate => parseRate(text)!;
 const sample = (rate: string, minutes: number) => ({
@@ -38,7 +38,10 @@ t.test('what is read of the spans decides as all that there is', async () => {
   const rising = fc.uniqueArray(minutes, { maxLength: 40 }).map((list) => list.sort((a, b) => b - a));
   fc.assert(
     fc.property(rising, rising, fc.array(minutes, { minLength: 1, maxLength: 6 }), (sampled, set, paid) => {
-      const samples = sampled.map((minute, nth) => sample(`0.${nth + 10}`, minute));
+      const samples = sampled.map((minute, nth) => ({
+        ...sample(`0.${nth + 10}`, minute),
+        from: stampAt(ago(minute), nth % 4 === 0 ? null : 1),
+      }));
       const ownRates = set.map((minute, nth) => own(nth % 3 === 2 ? null : `1.${nth + 10}`, minute));
       const closes = paid.map((minute, ledger) => ({ ledger, closedAt: ago(minute) }));
       const spans = spansOf(
@@ -145,6 +148,23 @@ t.test('what was shown within the lock', async (t) => {
   const late = { samples: [{ ...sample('0.25', 0), from: stampAt(new Date(T + 900)) }] };
   t.same(shown(late), ['0.25'], 'what began within the second of the close may have been seen');
   t.same(shown({ samples: [{ ...sample('0.25', 0), from: stampAt(new Date(T + 1000)) }] }), []);
+});
+
+t.test('what a clock alone dates may have been shown a minute earlier, and the one before it until then', async (t) => {
+  const byClock = (minutes: number) => ({ ...sample('0.2', minutes), from: stampAt(ago(minutes), null) });
+  t.same(shown({ samples: [sample('0.25', 30), byClock(-0.9)] }), ['0.25', '0.2']);
+  t.same(shown({ samples: [byClock(-0.9)] }), ['0.2']);
+  t.same(shown({ samples: [sample('0.25', 30), byClock(-1.1)] }), ['0.25']);
+  t.same(shown({ samples: [sample('0.25', 30), byClock(15.9)] }), ['0.25', '0.2']);
+  t.same(shown({ samples: [sample('0.25', 30)], own: [{ ...own('0.5', -0.9), from: stampAt(ago(-0.9), null) }] }), [
+    '0.25',
+    '0.5',
+  ]);
+});
+
+t.test('what begins at one moment was each shown for an instant', async (t) => {
+  t.same(shown({ samples: [sample('0.25', 30), sample('0.2', 5)], own: [own('0.5', 5)] }), ['0.25', '0.2', '0.5']);
+  t.same(shown({ samples: [sample('0.25', 30)], own: [own('0.5', 5), own('0.6', 5)] }), ['0.25', '0.5', '0.6']);
 });
 
 const rates = (...texts: string[]): ShownRate[] =>

@@ -8,6 +8,8 @@ import { stroops } from './verdicts.js';
 /** What an account's pages go by from this moment on. */
 interface Shown {
   atMs: number;
+  /** No ledger was known when it was stored: a clock alone dates it. */
+  isByClock: boolean;
   sample: string | null;
   own: string | null;
   markup: string;
@@ -49,7 +51,7 @@ const least = (all: readonly bigint[]): bigint => all.reduce((a, b) => (b < a ? 
 const most = (all: readonly bigint[]): bigint => all.reduce((a, b) => (b > a ? b : a));
 
 /** What an account's pages go by at first: a clock that begins its first markup late still goes by none. */
-const FIRST: Shown = { atMs: Number.NEGATIVE_INFINITY, sample: null, own: null, markup: '0' };
+const FIRST: Shown = { atMs: Number.NEGATIVE_INFINITY, isByClock: false, sample: null, own: null, markup: '0' };
 
 /** Watches what is stored of rates. */
 export class RateObserver {
@@ -69,10 +71,13 @@ export class RateObserver {
       if (scaled(sample.rate) < scaled(LEAST_RATE) || scaled(sample.rate) > scaled(MOST_RATE))
         faults.push(`the sample ${sample.rate} is none that two answers confirm`);
     }
-    const newest = [...this.#samples.values()].at(-1)?.rate ?? null;
+    const newest = [...this.#samples.values()].at(-1);
     for (const { _id, rateMarkups = [] } of accounts!) {
-      const own = ownRates!.filter(({ accountId }) => accountId === _id).at(-1)?.rate ?? null;
-      const now = { sample: newest, own, markup: rateMarkups.at(-1)?.percent ?? '0' };
+      const own = ownRates!.filter(({ accountId }) => accountId === _id).at(-1);
+      const now = {
+        isByClock: [newest, own].some((each) => each?.from.ledger === null),
+        ...{ sample: newest?.rate ?? null, own: own?.rate ?? null, markup: rateMarkups.at(-1)?.percent ?? '0' },
+      };
       const before = this.#shown.get(_id) ?? [FIRST];
       const { atMs: _, ...last } = before.at(-1)!;
       if (JSON.stringify(last) !== JSON.stringify(now)) this.#shown.set(_id, [...before, { atMs: nowMs, ...now }]);
@@ -80,18 +85,29 @@ export class RateObserver {
     return faults;
   }
 
-  /** Every rate that may have been shown at some time between; markups count for a minute more, because clocks begin them. */
-  #between(accountId: string, fromMs: number, untilMs: number, clocksMs: number): bigint[] {
+  /** Every rate that may have been shown at some time between; what clocks begin counts for a minute more.
+   *  @param orderMs an own rate and a sample that changed within that time are dated in either order */
+  #between(
+    accountId: string,
+    [fromMs, untilMs]: readonly [number, number],
+    { clocksMs, orderMs }: { clocksMs: number; orderMs: number },
+  ): bigint[] {
     const shown = this.#shown.get(accountId) ?? [];
-    const within = (slackMs: number) =>
+    const endMs = (index: number) => shown[index + 1]?.atMs ?? Number.POSITIVE_INFINITY;
+    const within = (slackMs: number, [from, until] = [fromMs, untilMs]) =>
       shown.filter(
-        ({ atMs }, index) =>
-          atMs <= untilMs + slackMs && (shown[index + 1]?.atMs ?? Number.POSITIVE_INFINITY) >= fromMs - slackMs,
+        ({ atMs, isByClock }, index) =>
+          atMs <= until + Math.max(slackMs, isByClock ? clocksMs : 0) && endMs(index) >= from - slackMs,
       );
     const markups = [...new Set(within(clocksMs).map(({ markup }) => markup))];
-    const rates = within(0).flatMap(({ own, sample }) =>
-      own !== null ? [scaled(own)] : sample !== null ? markups.map((markup) => lowered(sample, markup)) : [],
-    );
+    const rates = within(0).flatMap((each) => {
+      const around =
+        orderMs === 0 ? [each] : within(orderMs, [each.atMs, Math.min(untilMs, endMs(shown.indexOf(each)))]);
+      const samples = around.flatMap(({ sample }) => sample ?? []);
+      return around.flatMap(({ own }) =>
+        own !== null ? [scaled(own)] : samples.flatMap((sample) => markups.map((markup) => lowered(sample, markup))),
+      );
+    });
     return [...new Set(rates)];
   }
 
@@ -108,12 +124,10 @@ export class RateObserver {
       return own !== null ? [scaled(own)] : sample !== null ? [lowered(sample, markup)] : [];
     });
     const fromMs = closedMs - lockMs - CLOCKS_MS - slackMs;
-    const possibly = this.#between(
-      accountId,
-      fromMs,
-      closedMs + SECOND_MS + slackMs,
-      CLOCKS_MS + Math.abs(known.skewMs) + SECOND_MS,
-    );
+    const possibly = this.#between(accountId, [fromMs, closedMs + SECOND_MS + slackMs], {
+      clocksMs: CLOCKS_MS + Math.abs(known.skewMs) + SECOND_MS,
+      orderMs: known.skewMs === 0 ? 0 : STORING_MS,
+    });
     return { sure, possible: [...new Set([...possibly, ...sure])] };
   }
 
