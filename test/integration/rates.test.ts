@@ -349,6 +349,19 @@ t.test('a process that dies after any of its writes leaves a pair that is sample
   );
 });
 
+t.test('the newest sample is shown, also where a clock that is ahead dated the one before it', async (t) => {
+  const { stores, clock, servers, sampler, newest, minute } = await setUp(t, ['kraken']);
+  await sampler.need(EUR, 'acct_1');
+  const { rateSamples } = stores.system;
+  const first = (await rateOf(stores, EUR))!;
+  const ahead = { at: new Date(clock.nowMs() + 90_000), ledger: 7 };
+  const { _id: _, isHourly: __, ...sample } = { ...first, at: new Date(clock.nowMs() + 1), from: ahead };
+  await rateSamples.add(sample, first);
+  servers.prices.EUR = '0.26';
+  await minute();
+  t.same(await newest(), ['0.26', 'kraken']);
+});
+
 t.test('a hundred pairs that stall do not keep the pair of another account waiting', async (t) => {
   const { servers, sampler, newest, clock, stores, seen } = await setUp(t, ['custom']);
   await sampler.need(EUR, 'acct_2');
