@@ -68,13 +68,15 @@ export function knownStart(knownCloses: KnownCloses, before: Date, { tip, state 
   return isOfNetwork && known.ledger + 1 >= tip.oldestLedger ? known : null;
 }
 
-export function createWalletStarts(deps: {
+export interface WalletStartsDeps {
   network: Network;
   wallets: Pick<WalletStore, 'notStarted' | 'at' | 'startWatching'>;
   cursors: Pick<CursorStore, 'byIds' | 'save'>;
   knownCloses: KnownCloses;
   clock: Clock;
-}) {
+}
+
+export function createWalletStarts(deps: WalletStartsDeps) {
   const { network, wallets } = deps;
 
   return {
@@ -91,15 +93,7 @@ export function createWalletStarts(deps: {
 
 /** @throws LedgerUnavailable */
 async function searchStart(
-  {
-    knownCloses,
-  }: {
-    network: Network;
-    wallets: Pick<WalletStore, 'notStarted' | 'at' | 'startWatching'>;
-    cursors: Pick<CursorStore, 'byIds' | 'save'>;
-    knownCloses: KnownCloses;
-    clock: Clock;
-  },
+  { knownCloses }: WalletStartsDeps,
   { from }: WatchWindow,
   search: Search,
 ): Promise<LedgerClose> {
@@ -125,13 +119,7 @@ async function searchStart(
 
 /** The earliest ledger and the earliest time, which may be of two windows: the cursor says that nothing before either is left to read. */
 async function earliestStart(
-  deps: {
-    network: Network;
-    wallets: Pick<WalletStore, 'notStarted' | 'at' | 'startWatching'>;
-    cursors: Pick<CursorStore, 'byIds' | 'save'>;
-    knownCloses: KnownCloses;
-    clock: Clock;
-  },
+  deps: WalletStartsDeps,
   windows: readonly WatchWindow[],
   search: Search,
 ): Promise<LedgerClose | null> {
@@ -143,13 +131,7 @@ async function earliestStart(
 }
 
 async function start(
-  deps: {
-    network: Network;
-    wallets: Pick<WalletStore, 'notStarted' | 'at' | 'startWatching'>;
-    cursors: Pick<CursorStore, 'byIds' | 'save'>;
-    knownCloses: KnownCloses;
-    clock: Clock;
-  },
+  deps: WalletStartsDeps,
   session: LedgerSession,
   batch: readonly WalletDoc[],
   facts: StartFacts,
@@ -191,15 +173,7 @@ async function start(
 }
 
 const cursorAt = (
-  {
-    network,
-  }: {
-    network: Network;
-    wallets: Pick<WalletStore, 'notStarted' | 'at' | 'startWatching'>;
-    cursors: Pick<CursorStore, 'byIds' | 'save'>;
-    knownCloses: KnownCloses;
-    clock: Clock;
-  },
+  { network }: WalletStartsDeps,
   _id: string,
   address: string,
   { ledger, closedAt }: LedgerClose,
