@@ -1,7 +1,7 @@
 /** `npm test [files…]`: all tests but those of test/long, on one real mongod and a real browser; the last line is `N passed, N failed`, and nothing that ran is a failure too. */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { mongo } from 'mongoose';
@@ -95,6 +95,16 @@ function totals(tap: string): { passed: number; failed: number } {
   return { passed: number('pass'), failed: number('fail') };
 }
 
+const IN_MEMORY = '/dev/shm';
+const ROOM_BYTES = 8 * 2 ** 30;
+
+/** Where mongod keeps its data: in memory where there is room, because each test makes and removes a database of its own. */
+function dataRoot(): string {
+  if (!existsSync(IN_MEMORY) || freemem() < 2 * ROOM_BYTES) return tmpdir();
+  const { bavail, bsize } = statfsSync(IN_MEMORY);
+  return bavail * bsize < ROOM_BYTES ? tmpdir() : IN_MEMORY;
+}
+
 /** Each test drops a database of some 250 files, which mongod keeps open for as long as it keeps history: in the five minutes of its default there are more
  *  than it may open, and then it ends. */
 async function keepLittleHistory(uri: string): Promise<void> {
@@ -104,7 +114,7 @@ async function keepLittleHistory(uri: string): Promise<void> {
 }
 
 async function main(): Promise<number> {
-  const workDir = mkdtempSync(join(tmpdir(), 'stellar-collect-test-'));
+  const workDir = mkdtempSync(join(dataRoot(), 'stellar-collect-test-'));
   const tapFile = join(workDir, 'results.tap');
   const missing = named.find((path) => !existsSync(path));
   if (missing) console.log(`There is no test ${missing}.`);
