@@ -136,7 +136,7 @@ const pricesOf = ({ collection }: Store, accountId: string) => ({
   priced: (): Promise<Priced[]> => pricedOf(collection, { accountId, currency: { $gt: '' } }),
 });
 
-const changesOf = ({ collection, byId, versions, versionsKept }: Store, accountId: string) => ({
+const changesOf = ({ collection, versions, versionsKept }: Store, accountId: string) => ({
   /** Stores them as this account's, all or none. */
   async insert(batch: readonly ProductDoc[], session: Session): Promise<void> {
     const docs = batch.map((product) => ({ ...product, accountId }));
@@ -164,16 +164,20 @@ const changesOf = ({ collection, byId, versions, versionsKept }: Store, accountI
     if (after) await versions.insert(docs, session);
     return after;
   },
-  /** Called in the transaction that makes or deletes links, so that their products cannot vanish before it ends. One write for all of them.
+  /** Called in the transaction that makes or deletes links, so that their products cannot vanish before it ends.
    *  @param changes by product id
    *  @returns those products that there are, as they are now */
   async countLinks(changes: ReadonlyMap<string, number>, session: Session): Promise<Map<string, ProductDoc>> {
-    const updates = [...changes].map(([id, change]) => ({
-      updateOne: { filter: { _id: id, accountId }, update: { $inc: { paymentLinkCount: change } } },
-    }));
-    await collection.bulkWrite(updates, { session, ordered: false });
-    const counted = await byId.many(accountId, [...changes.keys()], session);
-    return new Map(counted.map((product) => [product._id, product]));
+    const counted = new Map<string, ProductDoc>();
+    for (const [id, change] of changes) {
+      const update = { $inc: { paymentLinkCount: change } };
+      const product = await collection.findOneAndUpdate({ _id: id, accountId }, update, {
+        session,
+        returnDocument: 'after',
+      });
+      if (product) counted.set(id, product);
+    }
+    return counted;
   },
 });
 
