@@ -13,7 +13,7 @@ const ASSETS = /(?<==")\.\/assets\//g;
 
 /** Files whose names do not tell their content: browsers look for them by name. */
 export const FIXED_FILES = ['pos.webmanifest', 'pos-icon.svg', 'sw.js'] as const;
-export type FixedFile = (typeof FIXED_FILES)[number];
+type FixedFile = (typeof FIXED_FILES)[number];
 
 type Encoding = 'br' | 'gzip' | 'identity';
 
@@ -22,8 +22,6 @@ const compress: Record<Encoding, (body: Buffer) => Promise<Buffer>> = {
   gzip: (body) => promisify(gzip)(body, { level: 9 }),
   identity: async (body) => body,
 };
-
-export type Files = ReturnType<typeof createFiles>;
 
 /** @param base the path of `PUBLIC_URL` */
 export function createFiles(base: string, folder = FOLDER) {

@@ -6,10 +6,10 @@ const WINDOW_MS = 60_000;
 const MAX_KEYS = 100_000;
 
 /** Counts `requests` (1 by default) for the key. @returns 0 when they are within the limit, else the seconds to wait */
-export type RateLimit = (key: string, requests?: number) => number;
+type RateLimit = (key: string, requests?: number) => number;
 
 /** @param perMinute 0 turns the limit off */
-export function createRateLimit(perMinute: number, clock: Pick<Clock, 'nowMs'>, maxKeys = MAX_KEYS): RateLimit {
+export function createRateLimit(perMinute: number, clock: Pick<Clock, 'nowMs'>): RateLimit {
   if (perMinute === 0) return () => 0;
   const windows = new Map<string, { endsAtMs: number; count: number }>();
   let sweepAtMs = 0;
@@ -26,7 +26,7 @@ export function createRateLimit(perMinute: number, clock: Pick<Clock, 'nowMs'>, 
     // Deleted first, so that the map stays in the order in which windows began.
     windows.delete(key);
     windows.set(key, window);
-    if (windows.size > maxKeys) windows.delete(windows.keys().next().value!);
+    if (windows.size > MAX_KEYS) windows.delete(windows.keys().next().value!);
     return window;
   };
 

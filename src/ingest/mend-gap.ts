@@ -26,7 +26,7 @@ const LEASE_MS = 120_000;
 /** What was read is kept even where the budget is used up by then: a request that shows it is worth this wait. */
 const LAST_WAIT_MS = 30_000;
 
-export interface MendOptions {
+interface MendOptions {
   /** In place of the configured sources. */
   source?: Pick<NetworkLedger, 'session'>;
   /** A tenant, not the operator, names the source: records that cannot be understood are not parked for the operator, and fewer pages are read. */
@@ -58,8 +58,6 @@ interface Holder {
   /** Whether it still has this ledger. @throws LedgerUnavailable when it has not */
   keeps(ledger: number): Promise<boolean>;
 }
-
-export type MendGaps = ReturnType<typeof createMendGaps>;
 
 export function createMendGaps(deps: MendDeps) {
   const { leases, processId, clock } = deps;

@@ -17,7 +17,7 @@ const BATCH = 1000;
 const STRAGGLERS_PER_ROUND = 20;
 
 /** What a round reads. */
-export interface RoundStreams {
+interface RoundStreams {
   feed: CursorDoc | null;
   /** The addresses' cursors to read in this round. */
   streams: CursorDoc[];
@@ -40,7 +40,6 @@ export function createModes(deps: ModeDeps) {
   const feedId = cursorId(network, FEED);
 
   return {
-    detach: (addresses: readonly string[], feed: CursorDoc) => detach(deps, addresses, feed),
     forgetUnwatched: (some: readonly CursorDoc[]) => forgetUnwatched(deps, some),
 
     /** Changes the mode when that is due.

@@ -31,8 +31,6 @@ export interface Invited {
   options: PublicKeyCredentialCreationOptionsJSON;
 }
 
-export type Passkeys = ReturnType<typeof createPasskeys>;
-
 interface PasskeyDeps {
   users: Pick<UserStore, 'byInvitation' | 'byPasskey' | 'accept' | 'noteUse'>;
   challenges: PasskeyChallengeStore;

@@ -18,8 +18,6 @@ export interface OpenSession {
   token: string;
 }
 
-export type Sessions = ReturnType<typeof createSessions>;
-
 export function createSessions(deps: {
   sessions: SessionStore;
   users: Pick<UserStore, 'byId'>;

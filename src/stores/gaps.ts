@@ -62,12 +62,9 @@ function openModel(connection: mongoose.Connection) {
   const gaps = connection.model<GapDoc>('Gap', gapSchema);
   const page = createPages(gaps);
   const collection = gaps.collection as unknown as mongoose.mongo.Collection<GapDoc>;
-  const openOf = (walletId: string, session?: Session) =>
+  const openOf = (walletId: string) =>
     collection
-      .find(
-        { walletId, mendedAt: null, isLost: false },
-        { ...(session ? { session } : {}), sort: { fromLedger: 1 }, limit: OPEN_AT_ONCE },
-      )
+      .find({ walletId, mendedAt: null, isLost: false }, { sort: { fromLedger: 1 }, limit: OPEN_AT_ONCE })
       .toArray();
   return { gaps, page, collection, openOf };
 }

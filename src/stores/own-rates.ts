@@ -46,9 +46,6 @@ const ownRateSchema = new mongoose.Schema<OwnRateDoc>(
 ownRateSchema.index({ accountId: 1, pair: 1, 'from.at': 1, _id: 1 });
 
 export type OwnRateStore = ReturnType<typeof createOwnRateStore>['system'];
-/** One account's view. */
-export type AccountOwnRates = ReturnType<ReturnType<typeof createOwnRateStore>['forAccount']>;
-
 export function createOwnRateStore(connection: mongoose.Connection) {
   const rates = connection.model<OwnRateDoc>('OwnRate', ownRateSchema);
   const collection = rates.collection as unknown as mongoose.mongo.Collection<OwnRateDoc>;

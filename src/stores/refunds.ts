@@ -73,8 +73,7 @@ export function createRefundStore(connection: mongoose.Connection) {
     ensureIndexes: () => makeIndexes(refunds),
 
     forAccount: (accountId: string) => ({
-      ofTransaction: (transactionHash: string, session?: Session) =>
-        collection.find({ accountId, transactionHash }, session ? { session } : {}).toArray(),
+      ofTransaction: (transactionHash: string) => collection.find({ accountId, transactionHash }).toArray(),
     }),
 
     system: {

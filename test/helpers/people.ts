@@ -37,8 +37,8 @@ export async function accept(service: Pick<TestService, 'url'>, url: string, aut
 
 export const passkeyFor = (url: string) => createAuthenticator({ origin: new URL(url).origin });
 
-export async function comeIn(service: TestService, role: string, name = role, key = service.apiKey): Promise<Person> {
-  const { data: user, error } = await service.api('POST', '/users', { name, role }, key);
+export async function comeIn(service: TestService, role: string, name = role): Promise<Person> {
+  const { data: user, error } = await service.api('POST', '/users', { name, role });
   if (error) throw new Error(JSON.stringify(error));
   const { cookie, authenticator, status } = await accept(service, user.url);
   if (!cookie) throw new Error(`not let in: ${status}`);

@@ -158,10 +158,6 @@ export function refresh(resources: readonly string[]): void {
   void queryClient.invalidateQueries({ predicate: ({ queryKey }) => resources.includes(String(queryKey[0])) });
 }
 
-/** Reads once, outside of a view. */
-export const read = <Name extends ReadName>(name: Name, input: Input<Name>) =>
-  client.query(name, input) as Promise<Output<Name>>;
-
 export interface Session {
   account: Output<'account.get'>;
   scope: 'FULL' | 'READ';

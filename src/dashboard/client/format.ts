@@ -40,8 +40,9 @@ const exactly = new Intl.DateTimeFormat('en-GB', {
 });
 
 /** Short, in the browser's zone: `14:03`, `21 Nov, 14:03`, `21 Nov 2025`. */
-export function shortTime(iso: string, now = new Date()): string {
+export function shortTime(iso: string): string {
   const at = new Date(iso);
+  const now = new Date();
   if (sameDay(at, now)) return clockTime.format(at);
   if (at.getFullYear() === now.getFullYear()) return `${dayAndMonth.format(at)}, ${clockTime.format(at)}`;
   return wholeDate.format(at);
