@@ -61,7 +61,7 @@ export interface Config {
   logLevel: LogLevel;
 }
 
-export interface RateSettings {
+interface RateSettings {
   /** In the order of the settings. */
   sources: readonly RateSourceSetting[];
   pegs: readonly Peg[];

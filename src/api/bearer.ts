@@ -6,7 +6,7 @@ import type { Caller } from '../services/caller.js';
 /** Longer than any key; what is longer is not worth a look-up. */
 const BEARER = /^Bearer +([\x21-\x7e]{1,256}) *$/i;
 
-export interface CallerDeps {
+interface CallerDeps {
   /** Takes what follows `Bearer `. @returns null for a key that is unknown, revoked or expired */
   authenticate: (token: string) => Promise<Caller | null>;
   /** Counts authenticated calls by account. @returns the seconds to wait, 0 when the calls are let through */

@@ -41,7 +41,7 @@ export function checkInput(
 const MOST_FAULTS = 50;
 
 /** Faults in their order, at most one more than are listed: the last one then says how many more there are. No more are made than that. */
-export class Faults {
+class Faults {
   readonly #listed: FieldError[] = [];
   count = 0;
 

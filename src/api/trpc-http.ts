@@ -9,7 +9,7 @@ import { idempotencyKeyOf, type RestDeps } from './rest.js';
 import { MAX_BODY_BYTES } from './rest-body.js';
 import type { ApiContext } from './trpc.js';
 
-export const MAX_BATCH_SIZE = 20;
+const MAX_BATCH_SIZE = 20;
 /** tRPC decodes the path before it splits it. */
 const COMMA = /,|%2c/i;
 

@@ -21,7 +21,7 @@ const PLAN_MS = 5000;
 const PLANNED_AT_ONCE = 200;
 
 /** How fast the audits of a network go. Milliseconds. */
-export interface AuditPace {
+interface AuditPace {
   /** From an audit's turn to its next, and at first between two looks for something to do. */
   lookMs: number;
   /** Nobody takes over before a process that died has lost its lease. */

@@ -5,7 +5,7 @@ import type { LedgerSession } from '../ledger/network-ledger.js';
 import { type Holdings, MOST_ASSETS } from '../ledger/source.js';
 import type { AuditServers } from './plan.js';
 
-export interface ReadBalances {
+interface ReadBalances {
   held: Holdings;
   balanceSource: string;
   /** Names of the assets that were asked for; null where the server lists what an account holds. */

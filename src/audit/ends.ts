@@ -5,7 +5,7 @@ import { isAfter, placeOf } from '../ledger/toid.js';
 import type { ListRead } from './read.js';
 
 /** What an audit knows of its account. */
-export interface Account {
+interface Account {
   fromLedger: number;
   toLedger: number;
   /** The ledger in which its balances last changed; 0 for an account that is not on the ledger. */
@@ -20,7 +20,7 @@ export function mustShow({ fromLedger, toLedger, changedLedger, readsAll }: Acco
   return readsAll || changedLedger > fromLedger ? changedLedger : 0;
 }
 
-export type EndCheck =
+type EndCheck =
   | 'whole'
   /** There is more than was read. */
   | 'more'

@@ -80,9 +80,9 @@ async function isRead(
 
 const keyOf = ({ operationId, closedAt }: HealedOperation) => `${operationId}:${closedAt.getTime()}`;
 
-export type ReadPage = (audit: AuditDoc, wallet: WalletDoc, session: LedgerSession) => Promise<AuditDoc>;
+type ReadPage = (audit: AuditDoc, wallet: WalletDoc, session: LedgerSession) => Promise<AuditDoc>;
 
-export interface PageReaderDeps extends HealDeps {
+interface PageReaderDeps extends HealDeps {
   payments: Pick<PaymentStore, 'ofOperations'>;
   save: Save;
 }

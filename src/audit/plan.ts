@@ -38,7 +38,7 @@ export async function firstLedgerOf(
   return (await session.ledgerAtOrBefore(secondBefore(at)))?.sequence ?? 0;
 }
 
-export interface RangeStart {
+interface RangeStart {
   /** Not included. */
   fromLedger: number;
   openingSource: 'HISTORY' | 'PREVIOUS_AUDIT' | 'COMPUTED_BACK';

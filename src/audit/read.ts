@@ -60,7 +60,7 @@ export interface EffectsRead extends ListRead {
   unread: number;
 }
 
-export interface ReadDeps {
+interface ReadDeps {
   history: AccountHistory;
   session: Pick<LedgerSession, 'accountPayments'>;
   payments: Pick<PaymentStore, 'ofOperations'>;
@@ -248,7 +248,7 @@ function listFailed(error: unknown): never {
   throw error instanceof LedgerUnavailable ? new ListFailed(error.reason, error.retryAfterMs) : error;
 }
 
-export interface FeesRead extends ListRead {
+interface FeesRead extends ListRead {
   isBefore: boolean;
 }
 

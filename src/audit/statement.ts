@@ -28,7 +28,7 @@ const MOST_ITEMS = 10_000;
 
 class TooLong extends Error {}
 
-export interface StatementDeps {
+interface StatementDeps {
   ledgers: ReadonlyMap<Network, NetworkLedger>;
   payments: Pick<PaymentStore, 'ofOperations'>;
   cursors: Pick<CursorStore, 'byId'>;

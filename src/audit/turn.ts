@@ -28,7 +28,7 @@ const PAGES_ONE_BY_ONE = 2;
 /** An audit fails when no difference shows twice in a row within so many readings. */
 const MOST_READINGS = 5;
 
-export interface TurnDeps extends Omit<HealDeps, 'clock'> {
+interface TurnDeps extends Omit<HealDeps, 'clock'> {
   audits: AuditStore;
   wallets: Pick<WalletStore, 'ofAllAccounts'>;
   payments: Pick<PaymentStore, 'ofOperations'>;

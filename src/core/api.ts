@@ -31,7 +31,7 @@ export interface Api {
   close(): Promise<void>;
 }
 
-export interface ApiOptions {
+interface ApiOptions {
   config: Config;
   services: Services;
   snapshot: Database['snapshot'];

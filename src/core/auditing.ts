@@ -15,7 +15,7 @@ const LOOK_MS = 200;
 /** Wallets that are loaded at once. */
 const BATCH = 200;
 
-export interface AuditingOptions extends Pick<AuditorDeps, 'intervalMs' | 'pace'> {
+interface AuditingOptions extends Pick<AuditorDeps, 'intervalMs' | 'pace'> {
   /** Payments smaller than `dustStroops` are removed after so many days; 0 for never. */
   retentionDays: number;
   dustStroops: bigint;

@@ -58,7 +58,7 @@ export interface Context {
   close(graceMs?: number): Promise<void>;
 }
 
-export interface ContextDeps {
+interface ContextDeps {
   config: Config;
   role: Role;
   clock: Clock;

@@ -15,7 +15,7 @@ import type { Database } from '../stores/database.js';
 import type { Stores } from '../stores/index.js';
 import { createTellOfActivity } from './news.js';
 
-export interface CoreDeps {
+interface CoreDeps {
   stores: Stores;
   transaction: Database['transaction'];
   ledgers: ReadonlyMap<Network, NetworkLedger>;

@@ -12,7 +12,7 @@ import { createStores, type Stores } from '../stores/index.js';
 import { MIGRATIONS, migrate } from '../stores/migrations/index.js';
 import { shardCollections } from '../stores/sharding.js';
 
-export interface OpenDatabase {
+interface OpenDatabase {
   database: Database;
   stores: Stores;
   /** MongoDB runs in the data directory. */

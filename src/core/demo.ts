@@ -8,7 +8,7 @@ import { openAccount } from '../services/account.js';
 import type { Context } from './context.js';
 import { openMarket } from './demo-market.js';
 
-export interface Demo {
+interface Demo {
   apiKey: string;
   /** The link's hosted page. */
   pageUrl: string;

@@ -75,7 +75,7 @@ export async function startWorkerJobs(
 }
 
 /** Puts each job of the table together with its run. @param runs makes the run of a job; called for the jobs of these networks only */
-export const bindJobs = (networks: readonly Network[], runs: Readonly<Record<JobName, () => Run>>): Job[] =>
+const bindJobs = (networks: readonly Network[], runs: Readonly<Record<JobName, () => Run>>): Job[] =>
   jobsOf(networks).map((info) => ({ ...info, run: runs[info.name]() }));
 
 /** Has nothing to do. */
@@ -86,7 +86,7 @@ const untilEnough: Run = async ({ enough }) => {
 
 /** Polls a network. What was learned of its rhythm and what is left of the budget goes over from run to run.
  *  Fails when every poll of the run failed. Without the network's lease, the run waits for it and has nothing to record. */
-export function pollLedger(deps: Omit<WatchDeps, 'scheduler' | 'onPoll'>): Run {
+function pollLedger(deps: Omit<WatchDeps, 'scheduler' | 'onPoll'>): Run {
   const scheduler = createPollScheduler(deps);
   return async ({ enough }) => {
     const seen = { polls: 0, failed: 0 };
@@ -119,7 +119,7 @@ export function retryWebhooks(deps: {
 }
 
 /** Removes jobs of processes that died, and what is older than `retentionDays`; 0 keeps it. */
-export function housekeeping(
+function housekeeping(
   deps: Omit<RetentionDeps, 'countSegments'> & {
     db: mongoose.mongo.Db;
     countSegments: CountSegments;

@@ -9,7 +9,7 @@ import type { NetworkLedger } from '../ledger/network-ledger.js';
 import { createLedger } from '../ledger/sources.js';
 import type { SystemStores } from '../stores/index.js';
 
-export interface LedgersDeps {
+interface LedgersDeps {
   requestBudgets: SystemStores['requestBudgets'];
   clock: Clock;
   monotonic: MonotonicClock;

@@ -8,7 +8,7 @@ import type { LedgerClient } from '../local-ledger/index.js';
 import type { TestPayer } from '../page/types.js';
 import type { Database } from '../stores/database.js';
 
-export interface BuiltInLedger {
+interface BuiltInLedger {
   url: string;
   client: LedgerClient;
   close(): Promise<void>;

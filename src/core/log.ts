@@ -14,7 +14,7 @@ interface LoggedError {
 }
 
 /** Drops every other field: MongoDB's bulk write errors, for one, carry the documents that were written. */
-export function toLoggedError(error: unknown, depth = 0): LoggedError {
+function toLoggedError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { name: typeof error, message: bounded(String(error)) };
   const { name, code, message, stack, cause } = error as Error & { code?: unknown };
   const frames = stack?.split('\n').filter((line) => /^\s+at /.test(line));

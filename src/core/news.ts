@@ -8,7 +8,7 @@ import type { ActivityDoc } from '../stores/activities.js';
 import type { Session } from '../stores/database.js';
 import type { Stores } from '../stores/index.js';
 
-export type OnActivity = NonNullable<CommitDeps['onActivity']>;
+type OnActivity = NonNullable<CommitDeps['onActivity']>;
 
 export function createTellOfActivity({
   forAccount,

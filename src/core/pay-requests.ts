@@ -6,7 +6,7 @@ import { strkeyOf } from '../domain/strkey.js';
 import { newKeySeed, privateKeyOf, publicBytesOf } from '../domain/webhook-key.js';
 import type { RequestKeyDoc, RequestKeyStore } from '../stores/request-keys.js';
 
-export interface PayRequests {
+interface PayRequests {
   payUri: PayUri;
   /** `/.well-known/stellar.toml`, by which wallets verify the requests; null where they are not signed. */
   stellarToml: string | null;

@@ -34,7 +34,7 @@ import { createWalletService, type MendGaps } from '../services/wallets.js';
 import { createWebhookService } from '../services/webhooks.js';
 import type { Core } from './core.js';
 
-export interface ServicesOptions {
+interface ServicesOptions {
   networks: readonly Network[];
   secrets: SecretBox;
   stamper: LedgerStamper;

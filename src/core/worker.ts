@@ -16,7 +16,7 @@ import { createDispatcher, type Dispatcher, type DispatcherDeps } from '../webho
 import { createPause } from '../webhooks/pause.js';
 import type { Core } from './core.js';
 
-export interface WorkerOptions {
+interface WorkerOptions {
   secrets: SecretBox;
   signers?: DispatcherDeps['signers'];
   poster: DispatcherDeps['poster'];

@@ -1,5 +1,5 @@
 /** What the activity says of a change: which fields, from what, to what. A record is bounded, whatever was changed; a secret is never in it. */
-export type Value = string | number | boolean | null | string[];
+type Value = string | number | boolean | null | string[];
 
 export interface Change {
   field: string;

@@ -13,7 +13,7 @@ export interface Brand {
 export const NO_BRAND: Brand = { name: null, logoUrl: null, color: null, supportUrl: null, supportEmail: null };
 
 /** Colors of a button, each `#rrggbb`. */
-export interface ButtonColors {
+interface ButtonColors {
   background: string;
   /** The text's color: at least 4.5:1 against `background` and against `hover`. */
   text: string;

@@ -73,7 +73,7 @@ export interface Counted extends Pick<Place, 'closedAt' | 'operationId'> {
 }
 
 /** What a payment does. */
-export interface CheckoutJudgement {
+interface CheckoutJudgement {
   verdict: Verdict;
   /** The checkout after it; the same object when nothing changed but the judged payment. */
   after: Checkout;
@@ -231,7 +231,7 @@ function refusalOf(checkout: Checkout, payment: CheckoutPayment, due: bigint): O
   return sameAsset(payment.asset, asset) ? null : 'wrong_asset';
 }
 
-export type CancelOutcome =
+type CancelOutcome =
   | { outcome: 'cancelled'; after: Checkout }
   /** It is CANCELLED already. */
   | { outcome: 'unchanged' }
@@ -299,7 +299,7 @@ export interface ReadState {
 }
 
 /** A checkout's beginning. */
-export interface CheckoutBegin {
+interface CheckoutBegin {
   createdAt: Date;
   /** When the newest gap that its wallet had then was found, by the finder's clock; null for none, missing where it was not noted. */
   gapBefore?: Date | null;

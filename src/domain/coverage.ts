@@ -13,7 +13,7 @@ export const FEED = 'feed';
 export const cursorId = (network: Network, stream: string): string => `${network}:${stream}`;
 
 /** The part of a cursor that tells how far it has come. */
-export interface Reach {
+interface Reach {
   ledger: number;
   shownLedger: number;
   shownClosedAt: Date;

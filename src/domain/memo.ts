@@ -24,7 +24,7 @@ const timesX = (element: number): number => ((element << 1) ^ (element & 16 ? 0b
 const weigh = (values: readonly number[]): number => values.reduce((sum, value) => timesX(sum) ^ value, 0);
 
 /** What a memo is drawn for. */
-export type MemoOwner = 'link' | 'checkout';
+type MemoOwner = 'link' | 'checkout';
 
 /** A new memo: 12 upper-case symbols. It is unique only in all likelihood: the store decides. */
 export function createMemo(clock: Pick<Clock, 'randomBytes'>, owner: MemoOwner): string {
@@ -68,10 +68,10 @@ export type CreditMemo =
   | { type: 'text'; text: string; valid: boolean }
   | { type: 'id' | 'hash' | 'return'; text: string };
 
-export type UnmatchedReason = 'no_memo' | 'unknown_memo' | 'unsupported_memo';
+type UnmatchedReason = 'no_memo' | 'unknown_memo' | 'unsupported_memo';
 
 /** The parts of a credit that can name a link or checkout. */
-export interface PaymentReference {
+interface PaymentReference {
   memo: CreditMemo;
   /** Decimal text; null when the destination is not muxed. */
   destinationMuxedId: string | null;

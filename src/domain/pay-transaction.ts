@@ -16,9 +16,9 @@ export interface Payable {
   networkPassphrase: string;
 }
 
-export type SignedTransaction = Transaction | FeeBumpTransaction;
+type SignedTransaction = Transaction | FeeBumpTransaction;
 
-export interface TransactionFault {
+interface TransactionFault {
   message: string;
   code: string;
 }

@@ -10,7 +10,7 @@ import type { ShownRate } from './shown-rates.js';
 export type PaidBy = { currency: string; rates: readonly ShownRate[] } | null;
 
 /** Stroops that were asked for what is due. */
-export interface Asked {
+interface Asked {
   least: bigint;
   most: bigint;
 }
@@ -22,7 +22,7 @@ export interface Value extends ShownRate {
 }
 
 /** A payment measured against what is due. Everything but `asked` is in the units of the price: stroops, or 10^7 units of the currency each. */
-export interface Measured {
+interface Measured {
   asked: Asked;
   side: 'short' | 'exact' | 'over';
   /** What it counts for. */

@@ -40,7 +40,7 @@ export function spend(
 }
 
 /** The part of a network's budget that each purpose gets at most. Outsiders are pages and payers together. The rest is the watcher's alone. */
-export const SHARES = { outsiders: 1 / 8, pages: 1 / 16, tenants: 1 / 8, audits: 1 / 4, parked: 1 / 8 } as const;
+const SHARES = { outsiders: 1 / 8, pages: 1 / 16, tenants: 1 / 8, audits: 1 / 4, parked: 1 / 8 } as const;
 export type Share = keyof typeof SHARES;
 
 /** A payment from a wallet takes two requests: even the smallest share has room for two payers. */

@@ -4,8 +4,8 @@ const HOUR_MS = 3_600_000;
 /** No wait is longer, neither ours nor one that a `Retry-After` asks for. */
 export const MAX_WAIT_MS = 24 * HOUR_MS;
 /** A webhook is paused after at least this many failed attempts in a row, over at least this long. */
-export const PAUSE_AFTER_ATTEMPTS = 10;
-export const PAUSE_AFTER_MS = 5 * 24 * HOUR_MS;
+const PAUSE_AFTER_ATTEMPTS = 10;
+const PAUSE_AFTER_MS = 5 * 24 * HOUR_MS;
 const JITTER = 0.1;
 
 export interface RetrySettings {
@@ -22,7 +22,7 @@ export interface AttemptResult {
 }
 
 /** `gone`: the endpoint wants nothing more (410); the delivery waits until its webhook is made ACTIVE again. */
-export type AttemptOutcome =
+type AttemptOutcome =
   | { status: 'DELIVERED'; nextAttemptAt: null; gone: false }
   | { status: 'FAILED'; nextAttemptAt: null; gone: false }
   | { status: 'PENDING'; nextAttemptAt: Date; gone: boolean };

@@ -26,7 +26,7 @@ export interface Movement {
   changeIndex: number | null;
 }
 
-export interface StatementRow {
+interface StatementRow {
   asset: Asset;
   opening: bigint;
   closing: bigint;
@@ -51,7 +51,7 @@ const SIGNED: readonly (readonly [Exclude<Movement['kind'], 'fee'>, (sums: Sums)
 ];
 
 /** A part of what one operation moved, as far as the operation tells. */
-export type Moved = Pick<Movement, 'kind' | 'asset' | 'stroops'> & {
+type Moved = Pick<Movement, 'kind' | 'asset' | 'stroops'> & {
   /** Which balance change of a contract call it is; null for what is told as a whole. */
   changeIndex: number | null;
   /** The other party of a balance change; null for what is told as a whole. */

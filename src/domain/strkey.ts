@@ -8,7 +8,7 @@ const BALANCE_TYPE = 0;
 
 export type StrkeyKind = keyof typeof SIZES;
 
-export interface Strkey {
+interface Strkey {
   kind: StrkeyKind;
   bytes: Buffer;
 }

@@ -19,7 +19,7 @@ export interface LedgerClose {
 }
 
 /** On which side of a moment a ledger lies. */
-export type Side = 'before' | 'either' | 'after';
+type Side = 'before' | 'either' | 'after';
 
 const SECOND_MS = 1000;
 /** The numbers decide where close times cannot, which have whole seconds and come from another clock. Further from the stamp they say nothing

@@ -8,7 +8,7 @@ import type { EventCounterStore, Numbering } from '../stores/event-counters.js';
 const ACCOUNTS_PER_QUERY = 500;
 const ASK_MS = 250;
 
-export interface EventFollower {
+interface EventFollower {
   /** The account's latest event now has this number. */
   moved(last: number): void;
   /** The process is about to end. */

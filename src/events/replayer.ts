@@ -13,7 +13,7 @@ import type { WebhookStore } from '../stores/webhooks.js';
 /** Deliveries that one transaction makes due at most. */
 const BATCH = 500;
 
-export interface ReplayerDeps {
+interface ReplayerDeps {
   replays: ReplayStore;
   events: Pick<EventStore, 'replayed'>;
   webhooks: Pick<WebhookStore, 'byId' | 'countDeliveries'>;

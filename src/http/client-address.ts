@@ -8,7 +8,7 @@ const LOCAL_RANGES: ReadonlySet<string> = new Set(['loopback', 'private', 'uniqu
 const IPV6_GROUPS = 4;
 
 /** @param ip as express tells it; IPv6 addresses are cut to their /64 */
-export function toClientAddress(ip: string | undefined): string {
+function toClientAddress(ip: string | undefined): string {
   const address = parse(ip);
   if (address === null) return 'unknown';
   if (address.kind() === 'ipv4') return address.toString();

@@ -3,7 +3,7 @@ import express, { type Request, Router } from 'express';
 import type { Registry } from 'prom-client';
 import type { Readiness } from './readiness.js';
 
-export interface OperationsDeps {
+interface OperationsDeps {
   checkReadiness: () => Promise<Readiness>;
   metrics: Registry;
 }

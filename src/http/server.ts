@@ -6,7 +6,7 @@ import type { Clock } from '../clock.js';
 import { StartupError } from '../domain/startup-error.js';
 import { createRequestIds } from './request-id.js';
 
-export interface HttpServer {
+interface HttpServer {
   port: number;
   /** How many are open. */
   connections(): Promise<number>;

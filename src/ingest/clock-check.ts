@@ -21,7 +21,7 @@ function createSetCheck(): (nowMs: number, steadyMs: number) => boolean {
   };
 }
 
-export interface ClockCheck {
+interface ClockCheck {
   /** @param steadyMs of the monotonic clock. Default: the clock is never set */
   saw(tip: Newest, nowMs: number, steadyMs?: number): void;
   /** Milliseconds, less than 0 when the clock is behind; null until a few ledgers were seen. Of the last ledgers the one seen soonest counts: it is late by

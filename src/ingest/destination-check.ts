@@ -5,9 +5,9 @@ import { type Asset, assetName } from '../domain/asset.js';
 import { BudgetUsedUp } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 
-export type DestinationProblem = 'no_account' | 'no_trustline';
+type DestinationProblem = 'no_account' | 'no_trustline';
 /** `unknown`: the ledger does not tell in time, or may not be asked now. */
-export type DestinationState = 'ready' | DestinationProblem | 'unknown';
+type DestinationState = 'ready' | DestinationProblem | 'unknown';
 
 export interface DestinationCheck {
   /** @param visitor client address on whose behalf the ledger is asked */

@@ -14,7 +14,7 @@ import { planGap } from './plan.js';
 const TIPS_FOR_MS = 30_000;
 
 /** Where a stream goes on: with this session and its tip, from this cursor. Null when it has to wait. */
-export interface Continuation {
+interface Continuation {
   session: LedgerSession;
   tip: LedgerTip;
   cursor: CursorDoc;

@@ -32,7 +32,7 @@ export interface ParkedRetry {
   reason: string | null;
 }
 
-export interface RetryDeps {
+interface RetryDeps {
   wallets: Pick<WalletStore, 'ours'>;
   parkedRecords: Pick<ParkedRecordStore, 'noteTry'>;
   recorder: Pick<Recorder, 'record'>;

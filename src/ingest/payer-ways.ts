@@ -11,7 +11,7 @@ import { type Holding, MOST_WAYS, type Way } from '../ledger/source.js';
 import { askForPayer, type NotNow } from './payer.js';
 
 /** Amounts are stroops. */
-export interface PayerWay {
+interface PayerWay {
   asset: Asset;
   /** What the account holds of it, its reserve included. */
   balance: bigint;

@@ -19,7 +19,7 @@ export const FARTHEST_BEHIND_MS = 5_000_000;
 export const FARTHEST_BEHIND_LEDGERS = 1000;
 
 /** `compare_hash`: only the hash of a known ledger can tell. */
-export type ResetCheck = 'same_network' | 'reset' | 'compare_hash';
+type ResetCheck = 'same_network' | 'reset' | 'compare_hash';
 
 /** Whether the network was reset. A server that merely lags shows an old ledger that closed long ago, not a young one with a low number. */
 export function checkReset(
@@ -42,7 +42,7 @@ export function checkReset(
 /** Whether a source's histories of accounts hold every payment: `lossy` ones may leave some out. */
 export type Histories = 'complete' | 'lossy';
 
-export interface ModeFacts {
+interface ModeFacts {
   tip: Pick<LedgerTip, 'latestLedger' | 'oldestLedger'>;
   feed: CursorDoc | null;
   /** Watched addresses, counted only as far as it matters. */
@@ -55,7 +55,7 @@ export interface ModeFacts {
 }
 
 /** `start_feed`: begin the network's feed after this ledger. `detach_feed`: each address goes on by its own cursor. */
-export type ModePlan = { kind: 'accounts' | 'feed' | 'detach_feed' } | { kind: 'start_feed'; fromLedger: number };
+type ModePlan = { kind: 'accounts' | 'feed' | 'detach_feed' } | { kind: 'start_feed'; fromLedger: number };
 
 /** A few addresses are read one by one, more by the network's feed. Half as many are needed to go back, so that the mode does not flap. */
 export function planMode({ tip, feed, addresses, readOneByOne, histories, lowestNearLedger }: ModeFacts): ModePlan {
@@ -101,7 +101,7 @@ export function planStreams(streams: readonly CursorDoc[], failures: StreamFailu
 }
 
 /** `quiet_check`: first ask whether anything came at all, in an answer that shows how far its server is. */
-export type ReadPlan = 'nothing_new' | 'read' | 'quiet_check';
+type ReadPlan = 'nothing_new' | 'read' | 'quiet_check';
 
 /** @param mustShow the ledger that the stream has to be shown before the feed can cover its address; null when it need not. */
 export function planRead(
@@ -116,7 +116,7 @@ export function planRead(
   return cursor.ledger - cursor.shownLedger > Math.max(10, longest) ? 'quiet_check' : 'read';
 }
 
-export type GapPlan =
+type GapPlan =
   | { kind: 'none' }
   /** This server still has the ledgers. */
   | { kind: 'read_elsewhere'; server: string }

@@ -7,7 +7,7 @@ interface Page {
   full: boolean;
 }
 
-export interface ReadAhead<P extends Page> {
+interface ReadAhead<P extends Page> {
   /** Takes the pages that were read since the last call, in their order: at least one, at most `atMost`. That many more are then read ahead.
    *  @throws what reading throws, once the pages before it are taken. */
   take(atMost: number): Promise<P[]>;

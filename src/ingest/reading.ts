@@ -26,7 +26,7 @@ export interface Reading {
   parked: ParkedRecordDoc[];
 }
 
-export interface ReadingDeps {
+interface ReadingDeps {
   network: Network;
   session: Pick<LedgerSession, 'complete'>;
   clock: Clock;

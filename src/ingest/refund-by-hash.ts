@@ -20,9 +20,9 @@ import { readRecords } from './reading.js';
 
 /** `no_refund`: the transaction is not on the ledger, or gives back nothing of this payment. `booked_for_another`: it does, but all of that is booked
  *  for other payments of the payer. `ledger_away`: no source answers now. */
-export type RefundOutcome = 'booked' | 'no_refund' | 'booked_for_another' | 'ledger_away';
+type RefundOutcome = 'booked' | 'no_refund' | 'booked_for_another' | 'ledger_away';
 
-export interface RefundByHashDeps {
+interface RefundByHashDeps {
   ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session'>>;
   wallets: Pick<WalletStore, 'at'>;
   payments: Pick<PaymentStore, 'refundable' | 'byId'>;

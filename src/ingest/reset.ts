@@ -18,7 +18,7 @@ import { checkReset } from './plan.js';
 const BATCH = 1000;
 const ANCHOR_EVERY_LEDGERS = 1000;
 
-export interface ResetDeps {
+interface ResetDeps {
   network: Network;
   wallets: WalletStore;
   flagGap: FlagGap;

@@ -25,7 +25,7 @@ export interface WatcherMetrics {
   parked(count: number): void;
 }
 
-export interface StreamReaderDeps {
+interface StreamReaderDeps {
   network: Network;
   wallets: Pick<WalletStore, 'at' | 'ours' | 'watchedAddresses'>;
   cursors: Pick<CursorStore, 'advance'>;

@@ -18,7 +18,7 @@ const EARLIER_MS = 15_000;
 /** The first ledger that can hold a payment. A server that keeps none so old has dropped the network's first ledgers. */
 const FIRST_LEDGER = 3;
 
-export interface StartFacts {
+interface StartFacts {
   tip: LedgerTip;
   state: Pick<NetworkStateDoc, 'latestLedger' | 'resetAt'> | null;
 }
@@ -68,7 +68,7 @@ export function knownStart(knownCloses: KnownCloses, before: Date, { tip, state 
   return isOfNetwork && known.ledger + 1 >= tip.oldestLedger ? known : null;
 }
 
-export interface WalletStartsDeps {
+interface WalletStartsDeps {
   network: Network;
   wallets: Pick<WalletStore, 'notStarted' | 'at' | 'startWatching'>;
   cursors: Pick<CursorStore, 'byIds' | 'save'>;

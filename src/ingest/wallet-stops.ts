@@ -10,7 +10,7 @@ const BATCH = 1000;
 /** Streams that are asked in one round whether they are as far as they seem. */
 const CHECKS_PER_ROUND = 20;
 
-export interface EndedWallet {
+interface EndedWallet {
   wallet: WalletDoc;
   /** Null for an address that has none. */
   cursor: CursorDoc | null;

@@ -1,14 +1,14 @@
 /** What makes a job. */
 import type { JobInfo } from './table.js';
 
-export interface RunLimits {
+interface RunLimits {
   /** Aborts when the run has lasted its time, and when the process ends: end at the next good moment. */
   enough: AbortSignal;
   /** Aborts when the process ends: end within seconds. */
   ended: AbortSignal;
 }
 
-export interface RunOutcome {
+interface RunOutcome {
   /** What the run did, for people and programs: counts, mostly. */
   result: Readonly<Record<string, number>>;
   /** Milliseconds from the end of this run to the next; without it, the job's schedule decides. */

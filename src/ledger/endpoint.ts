@@ -8,7 +8,7 @@ export function labelsOf(urls: readonly string[]): string[] {
   );
 }
 
-export interface Endpoint {
+interface Endpoint {
   /** Basic authentication, where the URL has user info. */
   headers: Record<string, string>;
   /** @param path begins with `/`; added to the URL's own. */

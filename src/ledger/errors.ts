@@ -2,7 +2,7 @@
 
 /** `server`: the server as a whole is in trouble. `slow`, `too_large` and `missing`: this one answer took too long, was too large, or does
  *  not exist; others may be fine. */
-export type SourceErrorKind = 'server' | 'slow' | 'too_large' | 'missing';
+type SourceErrorKind = 'server' | 'slow' | 'too_large' | 'missing';
 
 /** One server did not answer, or not with what it should. The reason names neither URL nor content. */
 export class SourceError extends Error {

@@ -33,7 +33,7 @@ export interface NetworkLedger {
   close(): Promise<void>;
 }
 
-export interface NetworkLedgerOptions {
+interface NetworkLedgerOptions {
   servers: readonly LedgerServer[];
   /** Null for no limit. */
   budget: LedgerBudget | null;

@@ -6,7 +6,7 @@ const MAX_REMEMBERED = 1000;
 /** Pages that have to come through before more records are asked for, at most. */
 const LONGEST_TRIAL = 32;
 
-export interface PageSizes {
+interface PageSizes {
   /** @param stream an address, or null for the whole network. */
   of(stream: string | null, limit: number): number;
   /** @returns false when it was one record already: there is nothing smaller. */

@@ -27,7 +27,7 @@ export interface Credit {
 }
 
 /** For logs and metrics; `malformed` covers missing fields and fields that contradict each other, `parser_failed` is a bug of ours. */
-export type RecordFault = 'not_a_record' | 'unknown_type' | 'malformed' | 'out_of_range' | 'parser_failed';
+type RecordFault = 'not_a_record' | 'unknown_type' | 'malformed' | 'out_of_range' | 'parser_failed';
 
 export interface NotUnderstood {
   fault: RecordFault;
@@ -38,7 +38,7 @@ export interface NotUnderstood {
 }
 
 /** A balance change of a Soroban operation that cannot be understood; those beside it are. */
-export type ParkedChange = NotUnderstood & { changeIndex: number };
+type ParkedChange = NotUnderstood & { changeIndex: number };
 
 /** Known of every record that has been understood so far. */
 export interface Place {
@@ -64,7 +64,7 @@ export type RecordOutcome =
     } & Place)
   | ({ kind: 'parked' } & { [Key in Exclude<keyof Place, 'ledger'>]: string | null } & NotUnderstood);
 
-export type Incomplete = Extract<RecordOutcome, { kind: 'incomplete' }>;
+type Incomplete = Extract<RecordOutcome, { kind: 'incomplete' }>;
 
 /** Everybody whom an incomplete record may concern. */
 export const partiesOf = ({ receivers, senders = [] }: Incomplete): string[] => [...receivers, ...senders];

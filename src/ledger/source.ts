@@ -49,7 +49,7 @@ export const MOST_AMONG = 12;
 export const MOST_ASSETS = 199;
 
 /** How to read on behind a cursor. */
-export interface PageOptions {
+interface PageOptions {
   /** Leaves out what `complete` can fetch. */
   lean?: boolean;
   /** Everything up to this ledger has been dealt with, also where the cursor lies before it: a source may begin behind it. */
@@ -60,7 +60,7 @@ export interface PageOptions {
   among?(): Promise<readonly string[] | null>;
 }
 
-export interface QuietCheck {
+interface QuietCheck {
   /** The server has no payment after the cursor. */
   isQuiet: boolean;
   /** A ledger that the server certainly had; null when its answer does not tell. */
@@ -68,7 +68,7 @@ export interface QuietCheck {
 }
 
 /** An account on the ledger. */
-export interface LedgerAccount {
+interface LedgerAccount {
   /** It has a trustline to the asset that was asked for. */
   trusts: boolean;
 }

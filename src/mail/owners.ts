@@ -6,7 +6,7 @@ import type { MailStore } from '../stores/mails.js';
 import type { UserStore } from '../stores/users.js';
 import type { SecurityFacts, SecurityNotice } from './facts.js';
 
-export interface SecurityNews {
+interface SecurityNews {
   accountId: string;
   notice: SecurityNotice;
   actor: SecurityFacts['actor'];

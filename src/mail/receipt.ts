@@ -6,7 +6,7 @@ import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { Letter } from './letter.js';
 
-export interface ReceiptParts {
+interface ReceiptParts {
   checkout: CheckoutDoc;
   wallet: Pick<WalletDoc, 'address'>;
   brand: Brand;

@@ -20,7 +20,7 @@ No tool moves money: the service holds no keys of wallets.`;
 /** What is being answered when stdin ends has so long to be done. */
 const FINISH_MS = 7_000;
 
-export interface McpSettings {
+interface McpSettings {
   /** Base of the service. */
   url: string;
   apiKey: string;

@@ -11,7 +11,7 @@ const PROBE_TIMEOUT_MS = 5_000;
 /** The service is asked to wait for events for less time than the call has. */
 const LONGEST_WAIT_SECONDS = 25;
 
-export type Answer = { ok: unknown; error?: undefined } | { error: ErrorBody };
+type Answer = { ok: unknown; error?: undefined } | { error: ErrorBody };
 
 export interface McpService {
   /** @param name the tRPC procedure, `products.create`. @param signal ends the call early. Never rejects. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { contract } from '../../contracts/index.js';
 import { type Operation, operationIdOf } from '../../contracts/operation.js';
 
-export interface ContractTool {
+interface ContractTool {
   operation: Operation;
   /** The tRPC procedure: `products.create`. */
   procedure: string;

@@ -6,7 +6,7 @@ import type { PageLink, PagePayment, StatusFeed } from './types.js';
 import { PAYMENTS_SHOWN } from './types.js';
 import type { Words } from './words.js';
 
-export interface FollowDeps {
+interface FollowDeps {
   status: StatusFeed;
   streams: ReturnType<typeof createStreams>;
   updates: ReturnType<typeof createLinkUpdates>;

@@ -7,7 +7,7 @@ const JOIN_MS = 250;
 /** Pages that were opened at different times may show different payments; beyond these the oldest rendering is forgotten. */
 const MAX_RENDERED = 32;
 
-export interface Viewer {
+interface Viewer {
   /** Has `tell` called soon, once for however many changes. */
   changed(): void;
   /** The text of that key: what another page of the link rendered, or what `render` makes. */

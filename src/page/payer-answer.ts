@@ -38,9 +38,9 @@ export type Handle<Op extends Operation> = (
 ) => Promise<unknown>;
 
 /** What the page shows to be wrong with a body, valid or not. */
-export type FaultsOf = (words: Words, link: PageLink, body: RawBody) => FieldError[];
+type FaultsOf = (words: Words, link: PageLink, body: RawBody) => FieldError[];
 
-export type Answer = <Op extends Operation>(operation: Op, handle: Handle<Op>, faultsOf?: FaultsOf) => RequestHandler;
+type Answer = <Op extends Operation>(operation: Op, handle: Handle<Op>, faultsOf?: FaultsOf) => RequestHandler;
 
 export function createPayerAnswer({ find, limit, addressOf, wordsOf, clock, log }: PayerAnswerDeps): Answer {
   const onInternalError = (error: unknown, requestId: string) =>

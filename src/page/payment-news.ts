@@ -14,7 +14,7 @@ export interface AccountEvents {
   subjectsAfter(accountId: string, sequence: number, limit: number): Promise<{ sequence: number; subjectId: string }[]>;
 }
 
-export interface PaymentNewsDeps<Payment> extends AccountEvents {
+interface PaymentNewsDeps<Payment> extends AccountEvents {
   paymentsOf: (accountId: string, ids: readonly string[]) => Promise<Payment[]>;
   tell: (payment: Payment) => void;
   clock: Clock;

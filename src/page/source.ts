@@ -17,7 +17,7 @@ import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { WalletDoc } from '../stores/wallets.js';
 import type { PagePayment, PageSource } from './types.js';
 
-export interface PageSourceDeps {
+interface PageSourceDeps {
   /** A page is known by its slug alone, for every account. */
   paymentLinks: Pick<PaymentLinkStore, 'bySlug'>;
   checkouts: Pick<CheckoutStore, 'bySlug'>;

@@ -9,13 +9,13 @@ import { PAYMENTS_SHOWN, type PagePayment, type StatusFeed } from './types.js';
 
 const LINKS_PER_QUERY = 100;
 
-export interface PaymentFields {
+interface PaymentFields {
   paymentLinkId: string | null;
   checkoutId?: string | null;
   createdAt: Date;
 }
 
-export interface StatusFeedDeps<Payment extends PaymentFields> {
+interface StatusFeedDeps<Payment extends PaymentFields> {
   payments: PaymentChanges<Payment>;
   /** Null where the change stream is soon enough. */
   events: AccountEvents | null;
@@ -25,7 +25,7 @@ export interface StatusFeedDeps<Payment extends PaymentFields> {
   log: Logger;
 }
 
-export type ClosableStatusFeed = StatusFeed & { close(): Promise<void> };
+type ClosableStatusFeed = StatusFeed & { close(): Promise<void> };
 
 /** Starts following at once; the database need not be there yet. */
 export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeedDeps<Payment>): ClosableStatusFeed {

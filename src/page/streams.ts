@@ -9,7 +9,7 @@ const MAX_AGE_MS = 15 * 60_000;
 /** A reader that leaves this much unread is gone. */
 const MAX_BACKLOG_BYTES = 256 * 1024;
 
-export interface EventStream {
+interface EventStream {
   /** @param data one line */
   send(event: string, data: string): void;
   end(): void;

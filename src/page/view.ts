@@ -12,7 +12,7 @@ import type { PageLink, PagePrice, PageWarning } from './types.js';
 import { walletButton, walletData, walletTexts } from './wallet-offer.js';
 import type { PlainKey, Words } from './words.js';
 
-export interface PageModel {
+interface PageModel {
   words: Words;
   link: PageLink;
   pageState: PageState;

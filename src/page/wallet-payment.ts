@@ -22,7 +22,7 @@ import { codeOf, refusalSentence } from './refusal.js';
 import type { PageLink } from './types.js';
 import type { Words } from './words.js';
 
-export interface WalletPaymentDeps extends PayerAnswerDeps {
+interface WalletPaymentDeps extends PayerAnswerDeps {
   payerLedger: PayerLedger;
 }
 

@@ -20,7 +20,7 @@ const COMPLETED_AT_ONCE = 500;
 const MAX_BATCHES = 10;
 
 /** The checkout as it was left, or why it was not accepted. */
-export type Accepted = CheckoutPayable | Extract<AcceptOutcome<never>, { outcome: 'refused' }>['because'];
+type Accepted = CheckoutPayable | Extract<AcceptOutcome<never>, { outcome: 'refused' }>['because'];
 /** @param from the moment as the ledger sees it */
 export type AcceptCheckout = (before: CheckoutPayable, from: LedgerStamp, session: Session) => Promise<Accepted>;
 
@@ -53,7 +53,7 @@ export function createAcceptCheckout(deps: {
 
 type Accepting = Pick<CheckoutDoc, '_id' | 'accountId'>;
 
-export interface AcceptanceFinisherDeps extends Pick<SystemPayables, 'products' | 'wallets'> {
+interface AcceptanceFinisherDeps extends Pick<SystemPayables, 'products' | 'wallets'> {
   checkouts: Pick<CheckoutStore, 'leftToComplete' | 'sameToComplete' | 'completedUpTo'>;
   payments: Pick<PaymentStore, 'leftOfCheckout' | 'complete'>;
   settle: Settle;

@@ -31,7 +31,7 @@ const MAX_WAIT_MS = 30_000;
 /** Read state of a wallet that was deleted a moment ago. */
 const UNREAD: ReadState = { readTo: null, gapFoundAt: null };
 
-export interface CheckoutExpiryDeps extends Pick<SystemPayables, 'products' | 'wallets'> {
+interface CheckoutExpiryDeps extends Pick<SystemPayables, 'products' | 'wallets'> {
   forAccount: ForAccount<'checkouts'>;
   checkouts: Pick<CheckoutStore, 'dueForExpiry' | 'checkExpiryAgain' | 'openOf'>;
   cursors: Pick<CursorStore, 'byIds'>;

@@ -28,8 +28,7 @@ export const toCheckoutState = (checkout: CheckoutDoc): Checkout => ({
 });
 
 /** What the order costs, in the units of its price. */
-export const priceOf = ({ price, amount }: Pick<CheckoutDoc, 'price' | 'amount'>): bigint =>
-  parseAmount(price ?? amount!)!;
+const priceOf = ({ price, amount }: Pick<CheckoutDoc, 'price' | 'amount'>): bigint => parseAmount(price ?? amount!)!;
 
 /** The document with what became of the checkout. @param now when that was found out */
 export const withState = (
@@ -70,7 +69,7 @@ export function leftSumOf(payment: PaymentDoc, checkout: Pick<CheckoutDoc, 'curr
 }
 
 /** What a payment counts for, in the units of the price; nothing where no rate is known. */
-export const countedOf = (
+const countedOf = (
   payment: Pick<PaymentDoc, 'amount' | 'value'>,
   { currency }: Pick<CheckoutDoc, 'currency'>,
 ): bigint => {

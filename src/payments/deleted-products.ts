@@ -8,7 +8,7 @@ import type { ProductStore } from '../stores/products.js';
 /** Looked at in one run, for a batch each: the run goes before the next look at what expires. */
 const PRODUCTS = 20;
 
-export interface DeletedProductsDeps {
+interface DeletedProductsDeps {
   forAccount: ForAccount<'products' | 'paymentLinks' | 'checkouts'>;
   transaction: Database['transaction'];
 }

@@ -19,7 +19,7 @@ import { assetOf, type Later, leftOf, needsDecision, partOf, toCheckoutState, wi
 import type { CheckoutPayable, LinkPayable, Payable } from './payable.js';
 
 /** Money that came. */
-export interface Paid extends LedgerClose {
+interface Paid extends LedgerClose {
   operationId: string;
   asset: Asset;
   /** Stroops, greater than 0. */
@@ -27,9 +27,9 @@ export interface Paid extends LedgerClose {
 }
 
 /** The rates that a payment of the account may have been made by; empty where none is known. */
-export type RatesFor = (pair: Pair) => readonly ShownRate[];
+type RatesFor = (pair: Pair) => readonly ShownRate[];
 
-export interface Judgement<P extends Payable = Payable> {
+interface Judgement<P extends Payable = Payable> {
   verdict: Verdict;
   /** A checkout as the payment leaves it. */
   payable: P;

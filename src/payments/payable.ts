@@ -39,7 +39,7 @@ export interface CheckoutPayable {
 type PayableOf<Doc> = Doc extends CheckoutDoc ? CheckoutPayable : LinkPayable;
 
 /** Where products and wallets are looked up: `stores.forAccount(id)`, or `ofAllAccounts(stores.system, docs)`. */
-export interface PayableStores {
+interface PayableStores {
   products: { byIds(ids: readonly string[], session?: Session): Promise<ProductDoc[]> };
   wallets: { byIds(ids: readonly string[], session?: Session): Promise<WalletDoc[]> };
 }
@@ -105,7 +105,7 @@ export async function payableOf(
 }
 
 /** A memo that a transaction names. */
-export interface NamedMemo {
+interface NamedMemo {
   memo: string;
   /** The close of the ledger in which it was named. */
   close: LedgerClose;

@@ -26,13 +26,13 @@ export class CursorConflict extends Error {
   override readonly name = 'CursorConflict';
 }
 
-export interface CursorMove {
+interface CursorMove {
   from: CursorDoc;
   to: Progress;
 }
 
 /** What was read of the ledger. */
-export interface Read {
+interface Read {
   credits: readonly Credit[];
   /** What our wallets sent with the memo of a refund. */
   refunds?: readonly Credit[];

@@ -30,7 +30,7 @@ export interface RefundDeps extends SystemPayables {
 }
 
 /** What watched wallets sent with the memo of a refund. */
-export interface Sent {
+interface Sent {
   network: Network;
   refunds: readonly Credit[];
   /** The only wallet that may have sent it. */
@@ -38,7 +38,7 @@ export interface Sent {
 }
 
 /** A payment that was given to its link or checkout just now. */
-export interface Received {
+interface Received {
   payment: PaymentDoc;
   payable: Payable;
 }

@@ -173,13 +173,13 @@ const arrivalsIn = (changes: readonly Change[]) =>
   );
 
 /** As much of a payment as decides about its events. */
-export interface PaymentState {
+interface PaymentState {
   status: PaymentStatus;
   paymentLinkId: string | null;
   checkoutId?: string | null;
 }
 
-export interface Following {
+interface Following {
   /** In the order in which they are published. */
   events: ('payment.received' | 'payment.completed')[];
   /** What the payment's link counts in addition: `payments` leaves out those that are REJECTED, `received` does not. */

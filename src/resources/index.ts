@@ -15,10 +15,10 @@ import type { WalletDoc } from '../stores/wallets.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 
 export type Wallet = OutputOf<Contract['wallets']['get']>;
-export type Gap = OutputOf<Contract['wallets']['gaps']>['items'][number];
+type Gap = OutputOf<Contract['wallets']['gaps']>['items'][number];
 export type Product = OutputOf<Contract['products']['get']>;
 export type PaymentLink = OutputOf<Contract['paymentLinks']['get']>;
-export type Webhook = OutputOf<Contract['webhooks']['get']>;
+type Webhook = OutputOf<Contract['webhooks']['get']>;
 export type Payment = OutputOf<Contract['payments']['get']>;
 
 export const toWallet = (wallet: WalletDoc, sync: Wallet['sync']): Wallet => ({

@@ -8,9 +8,9 @@ import { muxedAddressOf } from '../domain/muxed.js';
 import type { PayUri } from '../domain/sep7.js';
 import { qrSvg } from './qr.js';
 
-export type Instructions = OutputOf<Contract['paymentLinks']['instructions']>;
+type Instructions = OutputOf<Contract['paymentLinks']['instructions']>;
 
-export interface Payable {
+interface Payable {
   address: string;
   network: Network;
   memo: string;

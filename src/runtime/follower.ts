@@ -11,7 +11,7 @@ const refuseSilence = () => {
 /** On average: processes that lost the same database do not all come back at once. */
 const RETRY_MS = 1000;
 
-export interface Follower {
+interface Follower {
   /** Starts following, once; the database need not be there yet. */
   start(): void;
   /** False from when the stream broke until it is followed again. */
@@ -21,7 +21,7 @@ export interface Follower {
   close(): Promise<void>;
 }
 
-export interface FollowerDeps<Change> {
+interface FollowerDeps<Change> {
   /** For the log. */
   what: string;
   /** @param position where an earlier stream was; undefined to begin now */

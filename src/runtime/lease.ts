@@ -6,7 +6,7 @@ import { every } from './every.js';
 
 const RENEWALS = 3;
 
-export interface Lease {
+interface Lease {
   leases: Pick<LeaseStore, 'hold' | 'release'>;
   name: string;
   /** Unique per process. */

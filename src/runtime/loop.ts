@@ -1,7 +1,7 @@
 /** A loop of steps with rests between them, which a wake-up cuts short. */
 import type { Clock } from '../clock.js';
 
-export interface Loop {
+interface Loop {
   /** Takes the next step now, or once more after the one that goes on. */
   wake: () => void;
   /** Takes steps until the signal aborts. Never rejects, unless `onError` throws. */

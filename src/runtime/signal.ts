@@ -1,6 +1,6 @@
 /** Wake-ups inside one process. A signal only saves a wait: its listeners also look by themselves, at their interval, so a signal that is never raised,
  *  as when another process stored something, costs time and loses nothing. Any number of sources may raise the same one. */
-export interface Signal {
+interface Signal {
   raise: () => void;
   on(listener: () => void): void;
 }

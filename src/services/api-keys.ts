@@ -13,7 +13,7 @@ import type { Quota } from './quota.js';
 
 type Service = ServiceOf<Contract['apiKeys']>;
 
-export interface ApiKeyServiceDeps {
+interface ApiKeyServiceDeps {
   forAccount: ForAccount<'apiKeys'>;
   commit: Commit;
   clock: Clock;

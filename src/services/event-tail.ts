@@ -15,7 +15,7 @@ const FULL_RETRY_SECONDS = 30;
 const BATCH = 50;
 const BATCH_BYTES = 256 * 1024;
 
-export interface EventTailDeps {
+interface EventTailDeps {
   forAccount: ForAccount<'events'>;
   notifier: Pick<EventNotifier, 'follow'>;
   keyWatch: Pick<KeyWatch, 'watch'>;
@@ -23,7 +23,7 @@ export interface EventTailDeps {
 }
 
 /** A caller that waits for events of an account. */
-export interface Waiter {
+interface Waiter {
   /** The highest number that is known to be given; 0 when none is known yet. */
   known(): number;
   /** Resolves when a number after this one is known, when `wake` was called, or when it is over. */

@@ -17,7 +17,7 @@ type ListInput = ParsedInputOf<Contract['events']['list']>;
 
 type Service = ServiceOf<Contract['events']>;
 
-export interface EventServiceDeps {
+interface EventServiceDeps {
   forAccount: ForAccount<'events' | 'eventCounters'>;
   tail: EventTail;
   /** Wakes the sequencer of this process, if it has one. */

@@ -21,7 +21,7 @@ const LEASE_MS = 10_000;
 const WAIT_MS = 30_000;
 const POLL_MS = 50;
 
-export interface IdempotentRequest {
+interface IdempotentRequest {
   method: string;
   /** As requested, ids filled in. */
   path: string;
@@ -33,7 +33,7 @@ export interface IdempotentRequest {
   secretField?: string;
 }
 
-export interface Answer {
+interface Answer {
   status: number;
   /** The resource, without envelope. */
   body: unknown;

@@ -40,7 +40,7 @@ interface Creation extends Act {
 
 type Service = ServiceOf<Contract['paymentLinks']>;
 
-export interface PaymentLinkServiceDeps {
+interface PaymentLinkServiceDeps {
   forAccount: ForAccount<'paymentLinks' | 'products' | 'wallets'>;
   commit: Commit;
   stamper: LedgerStamper;

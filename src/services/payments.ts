@@ -93,7 +93,7 @@ export function faultOfAssignment(found: Payable | null, ids: Assigned, payment:
 
 type Service = ServiceOf<Contract['payments']>;
 
-export interface PaymentServiceDeps {
+interface PaymentServiceDeps {
   forAccount: ForAccount<'payments' | 'refunds' | 'paymentLinks' | 'checkouts' | 'products' | 'wallets'>;
   settle: Settle;
   commit: Commit;

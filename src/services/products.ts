@@ -71,7 +71,7 @@ const unknownWallet = () => invalid(NO_SUCH.wallet);
 
 type Service = ServiceOf<Contract['products']>;
 
-export interface ProductServiceDeps {
+interface ProductServiceDeps {
   forAccount: ForAccount<'products' | 'wallets'>;
   /** Removes links and checkouts of a deleted product, a batch of them. */
   removeLeftovers: (accountId: string, productId: string) => Promise<unknown>;

@@ -34,7 +34,7 @@ const pairOf = ({ currency, assetCode, assetIssuer = null, network }: GivenPair)
 
 type Service = ServiceOf<Contract['rates']>;
 
-export interface RateServiceDeps {
+interface RateServiceDeps {
   forAccount: ForAccount<'account' | 'ownRates' | 'products' | 'checkouts' | 'wallets'>;
   commit: Commit;
   rateNeeds: Pick<RateNeeds, 'pairsOfBooks'>;

@@ -2,7 +2,7 @@
 import { ApiError, rateLimited } from '../domain/api-error.js';
 import type { Caller } from './caller.js';
 
-export interface Turns {
+interface Turns {
   /** Waits for a turn, then works. A caller that hangs up while waiting leaves the queue.
    *  @throws ApiError `rate_limited` when the account has too many waiting already; whatever `work` throws */
   run<T>(caller: Pick<Caller, 'accountId' | 'signal'>, work: () => Promise<T>): Promise<T>;

@@ -16,7 +16,7 @@ const INVITATION_MS = 72 * 3_600_000;
 
 type Service = ServiceOf<Contract['users']>;
 
-export interface UserServiceDeps {
+interface UserServiceDeps {
   forAccount: ForAccount<'users' | 'apiKeys'>;
   commit: Commit;
   clock: Clock;

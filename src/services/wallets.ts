@@ -40,11 +40,7 @@ export type MendGaps = (
 ) => Promise<{ mended: number; open: number } | keyof typeof MEND_REFUSALS>;
 
 /** Reads what moved a wallet. @param from included. @param to not included; null for all */
-export type ReadStatement = (
-  wallet: WalletDoc,
-  from: Date,
-  to: Date | null,
-) => Promise<StatementRead | StatementRefusal>;
+type ReadStatement = (wallet: WalletDoc, from: Date, to: Date | null) => Promise<StatementRead | StatementRefusal>;
 
 const STATEMENT_REFUSALS = {
   no_histories: 'No Horizon is configured for this network, and Stellar RPC shows no histories of accounts.',
@@ -63,7 +59,7 @@ const MAX_WINDOWS = 1000;
 
 type Service = ServiceOf<Contract['wallets']>;
 
-export interface WalletServiceDeps {
+interface WalletServiceDeps {
   forAccount: ForAccount<'wallets' | 'gaps' | 'audits' | 'checkouts' | 'products'>;
   readSync: ReadSync;
   stamper: LedgerStamper;

@@ -9,7 +9,7 @@ import type { WebhookDoc } from '../stores/webhooks.js';
 
 const DAY_MS = 24 * 3_600_000;
 
-export type WebhookHealth = OutputOf<Contract['webhooks']['health']>;
+type WebhookHealth = OutputOf<Contract['webhooks']['health']>;
 
 /** What took long to count is remembered for a moment, so that no request has it counted again at once. */
 const MUCH = 5000;
@@ -90,7 +90,7 @@ function stateOf({ status, failingSince }: WebhookDoc, delivered: number): Webho
 }
 
 /** The nearest rank; null of nothing. */
-export function percentile(values: readonly number[], share: number): number | null {
+function percentile(values: readonly number[], share: number): number | null {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? null;
 }

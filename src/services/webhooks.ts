@@ -21,11 +21,11 @@ import { createReadDeliveryHealth, toHealth } from './webhook-health.js';
 /** Each rotated secret signs for 24 h: this many rotations in a day are possible, less one. */
 const MAX_SECRETS = 20;
 
-export type TestResult = OutputOf<Contract['webhooks']['test']>;
+type TestResult = OutputOf<Contract['webhooks']['test']>;
 
 type Service = ServiceOf<Contract['webhooks']>;
 
-export interface WebhookServiceDeps {
+interface WebhookServiceDeps {
   forAccount: ForAccount<'webhooks' | 'deliveries' | 'events' | 'eventCounters' | 'replays'>;
   transaction: Database['transaction'];
   commit: Commit;

@@ -56,7 +56,7 @@ accountSchema.index({ booksCurrency: 1 }, { partialFilterExpression: { booksCurr
 /** More make each read of an account slower. */
 const CHANGES_KEPT = 1000;
 
-export interface AccountChanges {
+interface AccountChanges {
   /** The fields that are named. */
   brand?: Partial<Brand>;
   /** The markup. */

@@ -42,7 +42,7 @@ activitySchema.index({ accountId: 1, subjectId: 1, _id: -1 });
 activitySchema.index({ accountId: 1, 'actor.id': 1, _id: -1 });
 activitySchema.index({ accountId: 1, operation: 1, _id: -1 });
 
-export interface ActivityFilter {
+interface ActivityFilter {
   actorId?: string | undefined;
   operation?: string | undefined;
   subjectId?: string | undefined;

@@ -6,14 +6,14 @@ import { isDuplicateKey, makeIndexes, type Session } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
 
 /** The most audits kept of a wallet, besides the one that the next one begins with. */
-export const KEPT_AUDITS = 100;
+const KEPT_AUDITS = 100;
 const ENDED = ['PROVEN', 'DIFFERENT'] as const;
 
 /** Across accounts: for the auditor. */
 export type AuditStore = ReturnType<typeof createAuditStore>['system'];
 
 /** What an audit begins with. */
-export type NewAudit = Pick<AuditDoc, '_id' | 'accountId' | 'walletId' | 'network' | 'createdAt' | 'isAskedFor'>;
+type NewAudit = Pick<AuditDoc, '_id' | 'accountId' | 'walletId' | 'network' | 'createdAt' | 'isAskedFor'>;
 
 const newAudit = (fields: NewAudit): AuditDoc => ({
   ...fields,

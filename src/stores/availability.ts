@@ -10,7 +10,7 @@ const { mongo } = mongoose;
  *  @throws ApiError `unavailable` when MongoDB is away, or has been for `PATIENCE_MS`; what was begun goes on by itself */
 export type Guard = <T>(work: () => Promise<T>) => Promise<T>;
 
-export interface Availability {
+interface Availability {
   guard: Guard;
   /** Takes what the monitors see. */
   observe(isThere: boolean): void;
@@ -77,7 +77,7 @@ const databaseAway = () => unavailable('The database does not answer at the mome
 const STEPPED_DOWN = new Set([91, 189, 10058, 10107, 11600, 11602, 13435, 13436]);
 
 /** True when an operation failed because MongoDB was away, whatever became of it there. */
-export const isAway = (error: unknown): boolean =>
+const isAway = (error: unknown): boolean =>
   error instanceof mongo.MongoNetworkError ||
   error instanceof mongo.MongoServerSelectionError ||
   error instanceof mongo.MongoNotConnectedError ||

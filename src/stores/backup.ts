@@ -15,7 +15,7 @@ const FORMAT = 'stellar-collect backup 1';
 const MAX_BLOCK_BYTES = 500 * 16 * 2 ** 20;
 const MAX_LINE_BYTES = 1000;
 
-export interface BackupPart {
+interface BackupPart {
   bytes: Buffer;
   /** How many documents it holds. */
   documents: number;
@@ -53,7 +53,7 @@ export async function* backupOf(connection: mongoose.Connection, takenAt: Date):
 
 /** @param chunks of the backup, however they are cut
  *  @throws StartupError when it is no backup, or not a whole one */
-export async function* blocksOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Block> {
+async function* blocksOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Block> {
   const take = createReader(chunks);
   const { format } = await take.line();
   if (format !== FORMAT)

@@ -15,7 +15,7 @@ const REFUNDED = { $toDecimal: { $ifNull: ['$refundedAmount', '0'] } };
 /** What was not sent back of a payment, as MongoDB works it out. */
 export const LEFT = { $subtract: [{ $toDecimal: '$amount' }, REFUNDED] };
 
-export interface CountedPayments {
+interface CountedPayments {
   count: number;
   largest: PaymentDoc[];
 }

@@ -42,7 +42,7 @@ const searched = (search: string) => ({
 });
 
 /** What a checkout is found by. */
-export const wordsOfCheckout = ({
+const wordsOfCheckout = ({
   name,
   reference,
   memo,
@@ -66,7 +66,7 @@ function queryOf(accountId: string, filter: CheckoutFilter) {
 }
 
 /** The fields that payments, cancel, accept and expiry change. */
-export type CheckoutState = Pick<
+type CheckoutState = Pick<
   CheckoutDoc,
   | 'status'
   | 'received'

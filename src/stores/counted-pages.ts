@@ -14,7 +14,7 @@ const COUNTED_AT_ONCE = 8;
 const FOR_REMEMBERING = { readConcern: { level: 'majority' } } as const;
 const UNKNOWN = -1;
 
-export interface LongListRequest {
+interface LongListRequest {
   page: number;
   pageSize: number;
   /** 1: oldest first. */

@@ -32,7 +32,7 @@ export interface AttemptRecord {
 }
 
 /** A webhook, the deliveries to it that are not wanted, and whether any of a replay are. */
-export interface WantedDue {
+interface WantedDue {
   webhookId: string;
   known: ReadonlySet<string>;
   replayed: boolean;

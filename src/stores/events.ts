@@ -48,7 +48,7 @@ eventSchema.index({ accountId: 1, type: 1, sequence: 1 }, { partialFilterExpress
 // What the sequencer has to do.
 eventSchema.index({ accountId: 1, sequence: 1, _id: 1 }, { partialFilterExpression: { sequence: 0 } });
 
-export interface EventFilter {
+interface EventFilter {
   type?: EventType;
   subjectId?: string;
   /** Inclusive. */
@@ -59,9 +59,9 @@ export interface EventFilter {
 }
 
 /** An event whose data were not read, because they are large. */
-export type LargeEvent = Omit<EventDoc, 'data'> & { data: null };
+type LargeEvent = Omit<EventDoc, 'data'> & { data: null };
 
-export interface AfterOptions {
+interface AfterOptions {
   type?: EventType;
   subjectId?: string;
   maxBytes?: number;

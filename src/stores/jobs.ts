@@ -24,7 +24,7 @@ interface AgendaDoc {
 }
 
 /** A run that ended. */
-export interface JobRun {
+interface JobRun {
   startedAt: Date;
   durationMs: number;
   result: Readonly<Record<string, number>>;
@@ -34,7 +34,7 @@ export interface JobRun {
   process: string;
 }
 
-export interface JobRecordDoc {
+interface JobRecordDoc {
   /** The job's name. */
   _id: string;
   lastRun: JobRun;
@@ -56,7 +56,7 @@ export interface JobState {
 }
 
 /** What is to be in Agenda's collection. */
-export interface ScheduledJob {
+interface ScheduledJob {
   /** With ` @process` for a job of one process. */
   name: string;
   everyMs: number;

@@ -9,7 +9,7 @@ import { EPOCH } from './due-deliveries.js';
 export type MailSort = 'receipt' | 'notice' | 'security';
 
 /** SENT: the mail server has taken it. DROPPED: there were too many that day. */
-export type MailStatus = 'PENDING' | 'SENT' | 'FAILED' | 'DROPPED';
+type MailStatus = 'PENDING' | 'SENT' | 'FAILED' | 'DROPPED';
 
 export interface MailDoc {
   _id: string;

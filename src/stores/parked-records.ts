@@ -71,7 +71,7 @@ const LOST_AT_ONCE = 100;
 const MOST_COUNTED = 10_000;
 
 /** A wallet's address, and the time in which a payment may have come. */
-export interface PayableSpan {
+interface PayableSpan {
   network: Network;
   address: string;
   from: Date;

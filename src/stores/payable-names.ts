@@ -4,7 +4,7 @@ import mongoose from 'mongoose';
 import { foldText } from '../domain/fold.js';
 import { projectionOf, SCHEMA_OPTIONS, type Session } from './database.js';
 
-export interface PayableNameDoc {
+interface PayableNameDoc {
   /** `memo:` and the memo in canonical form, or `slug:` and the slug. */
   _id: string;
   accountId: string;
@@ -18,7 +18,7 @@ const payableNameSchema = new mongoose.Schema<PayableNameDoc>(
 );
 
 /** As much of a link or checkout as its names need. */
-export interface Named {
+interface Named {
   _id: string;
   accountId: string;
   memo: string;
@@ -32,7 +32,7 @@ const docsOf = (named: Named): PayableNameDoc[] =>
   namesOf(named).map((_id) => ({ _id, accountId: named.accountId, payableId: named._id }));
 
 /** Used by the stores of links and checkouts. */
-export type PayableNames = ReturnType<typeof createPayableNames>;
+type PayableNames = ReturnType<typeof createPayableNames>;
 /** For the watcher. */
 export type PayableNameStore = Pick<PayableNames, 'byMemos' | 'complete'>;
 

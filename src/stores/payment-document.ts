@@ -5,7 +5,7 @@ import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS } from './database.js';
 
 /** Money sent back, as its payment shows it. */
-export interface PaymentRefund {
+interface PaymentRefund {
   transactionHash: string;
   amount: string;
   ledger: number;

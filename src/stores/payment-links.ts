@@ -83,7 +83,7 @@ paymentLinkSchema.index({ accountId: 1, active: 1, _id: -1 });
 paymentLinkSchema.index({ accountId: 1, productId: 1, _id: -1 });
 paymentLinkSchema.index({ accountId: 1, suffixes: 1 });
 
-export interface PaymentLinkFilter {
+interface PaymentLinkFilter {
   productId?: string;
   active?: boolean;
   /** Links whose name, memo or slug contains `text`, or that are of one of these products. */

@@ -20,7 +20,7 @@ export interface SummaryFilter {
   maxRows: number;
 }
 
-export interface SummaryRow {
+interface SummaryRow {
   key: string | null;
   assetCode: string;
   assetIssuer: string | null;
@@ -219,7 +219,7 @@ const toRow = ({ _id, key, count, sums: { amount, refunded } }: Group<'amount' |
 });
 
 /** Stroops of a decimal that is not negative, in any form: `1E+3` is one. @throws RangeError when it is no whole number of stroops */
-export function stroopsOf(decimal: { toString(): string }): bigint {
+function stroopsOf(decimal: { toString(): string }): bigint {
   const parts = /^(\d+)(?:\.(\d*))?(?:E([+-]\d+))?$/.exec(decimal.toString());
   if (!parts) throw new RangeError(`no amount: ${decimal}`);
   const [, whole = '', fraction = '', exponent = '0'] = parts;

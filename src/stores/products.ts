@@ -16,7 +16,7 @@ import { containing } from './text-search.js';
 const VERSIONS_KEPT = 50;
 
 /** A deleted product whose links and checkouts may not all be removed yet. */
-export interface DeletedProductDoc {
+interface DeletedProductDoc {
   _id: string;
   accountId: string;
 }

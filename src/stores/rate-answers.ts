@@ -9,7 +9,7 @@ export interface StoredQuote {
   at: Date;
 }
 
-export interface RateAnswerDoc {
+interface RateAnswerDoc {
   /** The source's name. */
   _id: string;
   askedAt: Date;

@@ -33,7 +33,7 @@ rateSampleSchema.index({ pair: 1, 'from.at': 1, _id: 1 });
 rateSampleSchema.index({ at: 1 }, { partialFilterExpression: { isHourly: false }, name: 'removal' });
 
 /** A checkout lives for 90 days; what is judged later is judged by the samples of each hour. */
-export const SAMPLES_KEPT_DAYS = 100;
+const SAMPLES_KEPT_DAYS = 100;
 const DAY_MS = 24 * 3_600_000;
 const HOUR_MS = 3_600_000;
 const REMOVED_AT_ONCE = 5000;

@@ -7,8 +7,7 @@ import type { Session } from './database.js';
 import type { PaymentDoc } from './payment-document.js';
 
 /** The payments to look among: all of an account's, or those of one link or checkout. */
-export type PaymentsOf = Pick<PaymentDoc, 'accountId' | 'network'> &
-  Partial<Pick<PaymentDoc, 'paymentLinkId' | 'checkoutId'>>;
+type PaymentsOf = Pick<PaymentDoc, 'accountId' | 'network'> & Partial<Pick<PaymentDoc, 'paymentLinkId' | 'checkoutId'>>;
 
 /** In the order of the ledger. */
 const ORDER = { ledgerClosedAt: 1, ledger: 1, operationId: 1 } as const;

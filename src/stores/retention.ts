@@ -33,14 +33,14 @@ export interface RetentionDeps {
   transaction: <T>(work: (session: Session) => Promise<T>) => Promise<T>;
 }
 
-export interface RetentionRules {
+interface RetentionRules {
   /** What was created before is removed, and of deliveries what ended before. */
   before: Date;
   /** UNMATCHED payments below this amount are dust; 0 keeps them all. */
   dustStroops: bigint;
 }
 
-export interface Removed {
+interface Removed {
   deliveries: number;
   events: number;
   payments: number;

@@ -5,7 +5,7 @@ import { AlreadyMade } from '../domain/already-made.js';
 import { isDuplicateKey, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
 
-export interface Passkey {
+interface Passkey {
   /** Credential id, base64url. */
   id: string;
   /** COSE key, base64url. */

@@ -9,7 +9,7 @@ export interface LastFailure {
 }
 
 /** Failed attempts in a row at a webhook. */
-export interface FailureState {
+interface FailureState {
   id: string;
   /** `starts` of the webhook when the attempt began. */
   starts: number | null | undefined;

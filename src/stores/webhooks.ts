@@ -42,7 +42,7 @@ export interface WebhookDoc {
 
 type Collection = mongoose.mongo.Collection<WebhookDoc>;
 
-export type WebhookChanges = Partial<Pick<WebhookDoc, 'name' | 'url' | 'events' | 'status'>>;
+type WebhookChanges = Partial<Pick<WebhookDoc, 'name' | 'url' | 'events' | 'status'>>;
 
 const webhookSchema = new mongoose.Schema<WebhookDoc>(
   {

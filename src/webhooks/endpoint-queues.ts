@@ -20,7 +20,7 @@ const SLOTS = 256;
 const MIN_SLOTS = 2;
 const MAX_SLOTS = 32;
 
-export interface EndpointQueuesDeps {
+interface EndpointQueuesDeps {
   webhooks: Pick<WebhookStore, 'takeLeases' | 'renewLeases' | 'wantLeases' | 'byIds' | 'releaseLeases'>;
   deliveries: Pick<DeliveryStore, 'cancelPending'>;
   holder: string;

@@ -15,7 +15,7 @@ const FORWARD_TIMEOUT_MS = 15_000;
 /** A request: an event with the status that it was answered, or why it was refused. */
 export type Heard = { event: WebhookPayload; status: number } | { refused: string };
 
-export interface Listener {
+interface Listener {
   /** The address to register. */
   url: string;
   close(): Promise<void>;

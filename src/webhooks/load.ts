@@ -29,7 +29,7 @@ const hasRoom = (queue: EndpointQueue, lane: Lane, queues: EndpointQueues) => {
   return lane.queued <= Math.max(2 * queues.slots, buffer / 2) && started <= 2 * buffer;
 };
 
-export interface LoadDeps {
+interface LoadDeps {
   deliveries: Pick<DeliveryStore, 'dueOf' | 'unattempted' | 'record'>;
   events: Pick<EventStore, 'byIds'>;
   /** Larger bodies are not loaded. */

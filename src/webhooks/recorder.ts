@@ -13,7 +13,7 @@ const MAX_BATCH = 500;
 const GATHER_MS = 10;
 const WAIT_AFTER_FAULT_MS = 500;
 
-export interface Result {
+interface Result {
   webhookId: string;
   record: AttemptRecord;
   /** Called once it is written. */

@@ -20,7 +20,7 @@ const notFound = () => {
   throw new HostNotFound();
 };
 
-export interface HostResolver {
+interface HostResolver {
   resolve: Resolve;
   /** Ends what is still being looked up. */
   close(): void;

@@ -19,7 +19,7 @@ interface Read {
   body: Buffer;
 }
 
-export interface SenderDeps extends AttemptDeps {
+interface SenderDeps extends AttemptDeps {
   queues: EndpointQueues;
   recorder: AttemptRecorder;
   throttles: Throttles;

@@ -7,7 +7,7 @@ import type { PaymentReason, PaymentStatus } from '../../../contracts/payments.j
 import type { MovementKind } from '../../../contracts/statements.js';
 import type { Item, Output, WriteName } from './api.js';
 
-export type Tone = 'good' | 'caution' | 'bad' | 'quiet';
+type Tone = 'good' | 'caution' | 'bad' | 'quiet';
 export interface Word {
   label: string;
   tone: Tone;
@@ -50,7 +50,7 @@ export const CHECKOUT_STATUS: Record<Item<'checkouts.list'>['status'], Word> = {
   CANCELLED: { label: 'Cancelled', tone: 'quiet' },
 };
 
-export const NETWORK: Record<Network, string> = {
+const NETWORK: Record<Network, string> = {
   PUBLIC: 'Stellar, real money',
   TESTNET: 'Test network, no real money',
   LOCAL: 'This machine, no real money',

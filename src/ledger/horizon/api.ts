@@ -20,7 +20,7 @@ export type Answer =
 /** Sends one GET. @throws SourceError */
 export type Get = (path: string, query?: Record<string, string>) => Promise<Answer>;
 /** Sends one form. @throws SourceError */
-export type Post = (path: string, form: Record<string, string>) => Promise<Response>;
+type Post = (path: string, form: Record<string, string>) => Promise<Response>;
 
 /** A server further behind its own stellar-core than this is behind the network. */
 const USUAL_CORE_LEAD = 2;

@@ -23,7 +23,7 @@ export interface Movement {
 }
 
 /** A balance change that cannot be understood. */
-export interface ChangeFault {
+interface ChangeFault {
   changeIndex: number;
   fault: FieldFault['fault'] | 'unknown_type';
   reason: string;
@@ -31,7 +31,7 @@ export interface ChangeFault {
   receivers: readonly string[] | null;
 }
 
-export interface Movements {
+interface Movements {
   movements: Movement[];
   faults: ChangeFault[];
 }

@@ -32,7 +32,7 @@ const transactionSchema = z.discriminatedUnion('memo_type', [
   z.object({ ...common, memo_type: z.enum(['hash', 'return']), memo: hashMemo }),
 ]);
 
-export type Transaction = z.infer<typeof transactionSchema>;
+type Transaction = z.infer<typeof transactionSchema>;
 
 /** @param expectedHash of the operation's transaction: another transaction is refused. */
 export function readTransaction(raw: unknown, expectedHash: string): Transaction | FieldFault {

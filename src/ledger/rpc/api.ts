@@ -18,7 +18,7 @@ import type { ContractIdOf } from './token-event.js';
 import { type FoundOperation, getOperation, getOperations, type Transactions } from './transaction.js';
 
 /** State that is kept for a server between requests. */
-export interface ServerMemory {
+interface ServerMemory {
   /** Monotonic time until which its network and sight need no check. */
   checkedUntilMs: number;
   /** Calls until the next check; both limits must have passed. */
@@ -56,7 +56,7 @@ const networkSchema = z.object({ passphrase: z.string(), protocolVersion: z.int(
 const ledgersSchema = z.object({
   ledgers: z.array(z.object({ hash, sequence: ledgerNumber, ledgerCloseTime: moment })),
 });
-export interface RpcSourceDeps {
+interface RpcSourceDeps {
   call: Call;
   memory: ServerMemory;
   passphrase: string;

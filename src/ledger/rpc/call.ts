@@ -4,7 +4,7 @@ import { SourceError } from '../errors.js';
 import type { Response } from '../request.js';
 
 /** Sends a body. @throws SourceError */
-export type Post = (body: string) => Promise<Response>;
+type Post = (body: string) => Promise<Response>;
 
 /** @throws SourceError, `RpcError` among them */
 export type Call = <T>(method: string, params: object | null, schema: z.ZodType<T>) => Promise<T>;

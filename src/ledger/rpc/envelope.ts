@@ -13,7 +13,7 @@ export interface TransactionParts {
   operations: readonly OperationParts[];
 }
 
-export interface OperationParts {
+interface OperationParts {
   /** Null for the transaction's. */
   source: string | null;
   /** XDR as JSON: an arm named after the kind of operation. */

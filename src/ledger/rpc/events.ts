@@ -81,7 +81,7 @@ export function readEvent(raw: unknown): RpcEvent | null {
   return data && ledgerOf(toidOf(data.id)) === data.ledger ? data : null;
 }
 
-export interface EventsAnswer {
+interface EventsAnswer {
   /** In their order, each once. */
   events: RpcEvent[];
   /** Entries that are no events. */
@@ -95,7 +95,7 @@ export interface EventsAnswer {
 }
 
 /** Where to begin: at a ledger, perhaps up to another one (exclusive), or after an event. */
-export type EventsFrom = { startLedger: number; endLedger?: number } | { cursor: string };
+type EventsFrom = { startLedger: number; endLedger?: number } | { cursor: string };
 
 /** @throws SourceError, an `RpcError` for ledgers that the server does not have */
 export async function getEvents(

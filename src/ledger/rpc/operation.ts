@@ -26,7 +26,7 @@ export interface RpcOperation {
   json?: OperationJson | undefined;
 }
 
-export interface OperationJson {
+interface OperationJson {
   envelope?: unknown;
   result?: unknown;
   events?: unknown[] | undefined;

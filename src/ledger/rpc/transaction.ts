@@ -65,7 +65,7 @@ export interface FoundOperation {
 }
 
 /** What to ask by. */
-export interface Asking {
+interface Asking {
   call: Call;
   remembered: Transactions;
   /** The network's. */

@@ -24,7 +24,7 @@ const LOOK_MS = 200;
 
 type Leases = Pick<LeaseStore, 'hold' | 'release'>;
 
-export interface MigrateDeps {
+interface MigrateDeps {
   db: mongo.Db;
   leases: Leases;
   /** Unique per process. */

@@ -11,7 +11,7 @@ export interface Migration {
   steps: readonly MigrationStep[];
 }
 
-export type MigrationStep = (db: mongo.Db) => Promise<void>;
+type MigrationStep = (db: mongo.Db) => Promise<void>;
 
 // biome-ignore lint/suspicious/noExplicitAny: documents have the shapes that older programs gave them.
 export type Doc = { _id: string } & Record<string, any>;

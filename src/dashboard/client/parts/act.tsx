@@ -15,15 +15,7 @@ export const useMay = (name: ReadName | WriteName): boolean => useSession().data
 export const useCanWrite = (): boolean => useMay('products.update');
 
 /** Opens as a modal dialog: the browser keeps the focus within it, and gives it back. */
-export function Dialog({
-  title,
-  onClose,
-  children,
-}: {
-  title: string;
-  onClose: () => void;
-  children: ComponentChildren;
-}) {
+function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useLayoutEffect(() => dialog.current?.showModal(), []);

@@ -12,7 +12,7 @@ type Source = 'products.list' | 'wallets.list';
 const MOST_SHOWN = 100;
 const WHAT = { 'products.list': 'product', 'wallets.list': 'wallet' } as const;
 
-export interface Choices {
+interface Choices {
   of: Source;
   options: Options;
   /** There is nothing to choose. */

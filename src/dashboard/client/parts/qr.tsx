@@ -73,7 +73,7 @@ async function pngOf(path: string, modules: number): Promise<Blob> {
   return new Promise((resolve) => canvas.toBlob((blob) => resolve(blob!), 'image/png'));
 }
 
-export function save(blob: Blob, name: string): void {
+function save(blob: Blob, name: string): void {
   const url = URL.createObjectURL(blob);
   const link = document.createElement('a');
   link.href = url;

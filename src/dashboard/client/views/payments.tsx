@@ -21,7 +21,7 @@ const TABS = [
   ...STATUSES.map((status) => [status, PAYMENT_STATUS[status].label] as const),
 ] as const;
 
-export const whatFor = ({ product, checkoutId, memo }: Payment): string =>
+const whatFor = ({ product, checkoutId, memo }: Payment): string =>
   product?.name ?? (checkoutId ? 'Checkout' : memo ? `Memo ${memo}` : 'No memo');
 
 export const PaymentBadge = ({ status, reason }: Pick<Payment, 'status' | 'reason'>) => (

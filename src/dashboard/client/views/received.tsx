@@ -18,7 +18,7 @@ interface Asset {
 }
 
 /** Every day of the range, also those without payments. The asset that came most often is first. */
-export function assetsOf(rows: readonly Row[], today: string): Asset[] {
+function assetsOf(rows: readonly Row[], today: string): Asset[] {
   const days = Array.from({ length: DAYS }, (_, index) => dayOf(startOfDay(today, index - DAYS + 1)));
   const counts = new Map<string, number>();
   const assets = new Map<string, Asset>();
@@ -42,7 +42,7 @@ const lately = (asset: Asset, days: number): string =>
   amountOf(asset.days.slice(-days).reduce((sum, { stroops }) => sum + stroops, 0n));
 
 /** What the payments of all assets are worth in the currency of the books. */
-export function worthOf(rows: readonly Row[], today: string, days: number): string {
+function worthOf(rows: readonly Row[], today: string, days: number): string {
   const first = dayOf(startOfDay(today, 1 - days));
   const lately = rows.filter(({ key }) => key !== null && key >= first && key <= today);
   return amountOf(lately.reduce((sum, { value = '0' }) => sum + stroopsOf(value), 0n));
