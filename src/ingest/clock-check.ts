@@ -1,12 +1,12 @@
-/** How far this host's clock is from the ledger's: measured by when ledgers were first seen, against when they closed; before that, bounded by the newest
- *  ledger that was there when the server was asked. */
+/** Measures this host's clock against the ledger's: the time a ledger is first seen less its close time. Until a few ledgers were seen, the newest ledger of an
+ *  answer gives an upper bound. */
 import type { LedgerTip } from '../ledger/source.js';
 
 const SAMPLES = 10;
 const ENOUGH = 3;
-/** The clock was set when the time of day moved this much more than time passed. */
+/** When the time of day and the monotonic clock diverge by more than this, the clock was set. */
 const SET_MS = 1000;
-/** Ledgers close so much faster than time passes only while a source catches up. */
+/** When close times advance this much faster than the monotonic clock, the source is catching up. */
 const CATCHING_UP_MS = 3000;
 
 type Newest = Pick<LedgerTip, 'latestLedger' | 'latestClosedAt' | 'isBehind'>;
@@ -24,8 +24,8 @@ function createSetCheck(): (nowMs: number, steadyMs: number) => boolean {
 interface ClockCheck {
   /** @param steadyMs of the monotonic clock. Default: the clock is never set */
   saw(tip: Newest, nowMs: number, steadyMs?: number): void;
-  /** Milliseconds, less than 0 when the clock is behind; null until a few ledgers were seen. Of the last ledgers the one seen soonest counts: it is late by
-   *  as little as any. */
+  /** Milliseconds, negative when the clock is behind; null until a few ledgers were seen. The smallest of the last samples, because it holds the least delay.
+   *  */
   aheadMs(): number | null;
   /** Call after a reset. */
   forget(): void;
@@ -53,18 +53,18 @@ export function createClockCheck(): ClockCheck {
   };
 }
 
-/** How old an answer may be that bounds the clock. */
+/** Older answers no longer bound the clock. */
 const BOUND_FOR_MS = 300_000;
-/** A bound beyond this more likely tells of a source that is behind and does not say so. */
+/** A larger bound more likely comes from a source that is behind without saying so. */
 const MOST_AHEAD_MS = 90_000;
-/** The bound, in milliseconds; null when it is not to be believed. */
+/** Milliseconds; null when the bound is implausible. */
 export const likelyBound = (aheadMs: number): number | null => (aheadMs <= MOST_AHEAD_MS ? aheadMs : null);
 
 /** Upper bound of the host clock's lead, from single answers of sources: no newer ledger had closed then, nor one in the future. */
 export interface ClockBound {
   /** @param steadyMs of the monotonic clock. Default: the clock is never set */
   saw(newest: Pick<Newest, 'latestClosedAt' | 'isBehind'>, nowMs: number, steadyMs?: number): void;
-  /** Milliseconds; null when nothing is known of late. */
+  /** Milliseconds; null without a recent answer. */
   aheadMs(nowMs: number, steadyMs?: number): number | null;
 }
 

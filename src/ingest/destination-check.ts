@@ -1,4 +1,4 @@
-/** What would keep a wallet from receiving an asset, as far as the ledger tells quickly. Answers are remembered, so that pages cost few requests. */
+/** Checks whether an address can receive an asset, with a short time limit. Answers are remembered, so that pages cost few requests. */
 import type { Network } from '../../contracts/networks.js';
 import { type Clock, within } from '../clock.js';
 import { type Asset, assetName } from '../domain/asset.js';
@@ -6,7 +6,7 @@ import { BudgetUsedUp } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 
 type DestinationProblem = 'no_account' | 'no_trustline';
-/** `unknown`: the ledger does not tell in time, or may not be asked now. */
+/** `unknown`: no answer in time, or the request budget is used up. */
 type DestinationState = 'ready' | DestinationProblem | 'unknown';
 
 export interface DestinationCheck {
@@ -15,7 +15,7 @@ export interface DestinationCheck {
 }
 
 const PATIENCE_MS = 1000;
-/** An account that can be paid is likely to stay so; one that cannot is likely to be mended soon. */
+/** An account that can be paid is likely to stay so; one that cannot is likely to be set up soon. */
 const KEPT_MS: Readonly<Record<DestinationState, number>> = {
   ready: 600_000,
   no_account: 15_000,
@@ -59,7 +59,7 @@ export function createDestinationCheck({
       },
       (error) => {
         entry.untilMs = clock.nowMs() + KEPT_MS.unknown;
-        // One visitor who may ask no more keeps no other from asking.
+        // Not remembered: one visitor's exhausted share must not stop another visitor's request.
         if (error instanceof BudgetUsedUp && remembered.get(key) === entry) remembered.delete(key);
         return 'unknown' as const;
       },

@@ -1,4 +1,4 @@
-/** Notes the ledgers that wallets missed, and tells their accounts: each batch in one transaction, so that no gap stays untold. */
+/** Records the ledgers that wallets missed and publishes `wallet.gap`, each batch in one transaction, so that no gap goes unreported. */
 import type { Network } from '../../contracts/networks.js';
 import type { NewId } from '../domain/ids.js';
 import type { Outbox, OutboxEvent } from '../events/outbox.js';
@@ -10,8 +10,7 @@ import type { GapScope } from '../stores/watched-wallets.js';
 
 const BATCH = 100;
 
-/** Notes the gap of all wallets in the scope, a batch at a time. One whose open gap goes on keeps that, which grows, and is not told
- *  again: so this may be repeated. */
+/** Records the gap for every wallet in the scope, a batch at a time. Repeatable: an open gap that continues is extended, without another event. */
 export type FlagGap = (network: Network, scope: GapScope) => Promise<void>;
 
 export function createFlagGap(deps: {
@@ -20,7 +19,6 @@ export function createFlagGap(deps: {
   outbox: Outbox;
   transaction: Database['transaction'];
   newId: NewId;
-  /** Called when events were stored. */
   eventsStored: () => void;
 }): FlagGap {
   const { wallets, gaps, outbox, transaction, newId, eventsStored } = deps;
@@ -63,7 +61,7 @@ export function createFlagGap(deps: {
   }
 
   return async (network, scope) => {
-    // After a reset no source knows the old ledgers any more.
+    // No source keeps ledgers from before a reset.
     if (scope.lostSince) await gaps.lose(network);
     for (let after = ''; ; ) {
       const { flagged, last } = await transaction(async (session) => {

@@ -1,4 +1,5 @@
-/** Ledgers that the source dropped before they were read. A gap is believed only when every source has answered that it no longer has them. */
+/** Ledgers that the source dropped before they were read. They become a gap only once every source has answered without them, or waiting for one that is away
+ *  has gone on too long. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
@@ -10,7 +11,7 @@ import type { NetworkStateStore } from '../stores/network-states.js';
 import type { FlagGap } from './flag-gap.js';
 import { planGap } from './plan.js';
 
-/** How long the answers of all sources count. */
+/** How long the tips of all sources are kept. */
 const TIPS_FOR_MS = 30_000;
 
 /** Where a stream goes on: with this session and its tip, from this cursor. Null when it has to wait. */
@@ -25,10 +26,10 @@ interface GapDeps {
   flagGap: FlagGap;
   cursors: Pick<CursorStore, 'save'>;
   networkStates: NetworkStateStore;
-  /** Ids of wallets that miss nothing, and are only still being watched. */
+  /** Ids of wallets that are read to their end and so miss nothing. */
   done: () => Promise<string[]>;
   clock: Clock;
-  /** What kept answers age by. Default the clock. */
+  /** Ages the kept tips. Default the clock. */
   monotonic?: Pick<MonotonicClock, 'nowMs'>;
   log: Logger;
 }
@@ -55,14 +56,14 @@ export function createGaps(deps: GapDeps) {
   }
 
   return {
-    /** The oldest ledger of any source that answers and has this one too, or has come beyond it. */
+    /** The oldest ledger kept by any source that answers and has reached `ledger`. */
     async oldestKept(session: LedgerSession, tip: LedgerTip, ledger: number): Promise<number> {
       const tips = await tipsOf(session, tip);
       const having = tips.flatMap((each) => (each.tip && each.tip.latestLedger >= ledger ? [each.tip] : []));
       return Math.min(tip.oldestLedger, ...having.map(({ oldestLedger }) => oldestLedger));
     },
 
-    /** Nothing waits any more. */
+    /** Call when no stream waits any more. */
     async endWait(): Promise<void> {
       await networkStates.noteGapWait(network, null);
     },

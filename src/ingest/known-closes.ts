@@ -1,13 +1,13 @@
-/** Close times of ledgers as seen lately. A ledger that a server has shown is dated by the newest known one that is not after it. */
+/** Close times of recently seen ledgers. Any other ledger is dated by the newest known one before it. */
 import type { LedgerClose } from '../domain/terms.js';
 
 const MAX_KNOWN = 1000;
-/** Close times are rounded down to seconds: over less than this they tell no pace. */
+/** Close times are whole seconds: over a shorter span they give no pace. */
 const TELLING_MS = 10_000;
 
 export interface KnownCloses {
   note(close: LedgerClose): void;
-  /** The newest known ledger up to this one; null when all known ones are after it. */
+  /** The newest known ledger up to this one; null when all known ones come later. */
   atOrBefore(ledger: number): LedgerClose | null;
   /** The newest known ledger that closed at or before a time. */
   closedAtOrBefore(time: Date): LedgerClose | null;
@@ -18,7 +18,7 @@ export interface KnownCloses {
 }
 
 export function createKnownCloses(): KnownCloses {
-  /** In the order of their ledgers. */
+  /** Ordered by ledger. */
   let known: LedgerClose[] = [];
   return {
     note(close) {

@@ -1,5 +1,5 @@
-/** Stamps moments with the newest ledger that is known, and with the ledger's time where this host's clock may be off. While the watcher is up to date and
- *  the clock agrees this costs no request; else all who ask at once share one question. */
+/** Stamps moments with the newest known ledger, and with the ledger's time where this host's clock may be off. It costs no request while the watcher is up to
+ *  date and the clock agrees; otherwise concurrent callers share one. */
 import type { Network } from '../../contracts/networks.js';
 import { type Clock, type MonotonicClock, within } from '../clock.js';
 import { toLedgerTime } from '../domain/ledger-time.js';
@@ -10,16 +10,16 @@ import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-state
 import { type ClockBound, createClockBound, likelyBound } from './clock-check.js';
 
 const PATIENCE_MS = 1500;
-/** What the watcher saw is taken for the newest ledger so long: on a small request budget its polls are minutes apart. */
+/** How long the watcher's tip counts as the newest ledger: on a small request budget its polls are minutes apart. */
 const FRESH_MS = 15_000;
-/** An answer serves all who ask within this time. */
+/** Callers within this time share one answer. */
 const SHARED_FOR_MS = 1000;
 
-/** `isNewest`: it certainly was the newest one of all when it was asked for. */
+/** `isNewest`: no newer ledger had closed when the request was sent. */
 type Newest = Pick<LedgerTip, 'latestLedger' | 'latestClosedAt'> & { isNewest?: boolean };
 
 export interface LedgerStamper {
-  /** The present moment: its ledger is the newest one that is known, which closed before it; null when none is known. Never fails. */
+  /** Stamps the present moment with the newest known ledger, which closed before it; null when none is known. Never rejects. */
   stamp(network: Network): Promise<LedgerStamp>;
 }
 
@@ -27,15 +27,15 @@ interface LedgerStamperDeps {
   ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session' | 'isFree' | 'isOwn'>>;
   networkStates: Pick<NetworkStateStore, 'byNetwork'>;
   clock: Clock;
-  /** Tells when the clock was set. Default the clock: it never is. */
+  /** Shows when the clock was set. Default the clock: never. */
   monotonic?: Pick<MonotonicClock, 'nowMs'>;
-  /** The machine that this process runs on: the watcher's measure of the clock counts where it was made. Default unknown: then the clock is believed. */
+  /** This machine's name: the watcher's clock measurement applies only to the machine that made it. Without a name the clock is trusted. */
   host?: string;
 }
 
 interface Stamping extends LedgerStamperDeps {
   monotonic: Pick<MonotonicClock, 'nowMs'>;
-  /** The latest question of each network, whose answer others may share. */
+  /** The latest request for each network, shared by its callers. */
   asked: Map<Network, { tip: Promise<LedgerTip | null>; untilMs: number }>;
   bounds: Map<Network, ClockBound>;
 }
@@ -49,7 +49,7 @@ export function createLedgerStamper(deps: LedgerStamperDeps): LedgerStamper {
       const state = await networkStates.byNetwork(network);
       const newest = await newestOf(stamping, network, state);
       const at = toLedgerTime(clock.now(), clockAheadMs(stamping, network, state));
-      // However far a clock is behind, the present is not before a ledger that has closed.
+      // However slow the clock, the present is later than any closed ledger.
       const closedAt = newest?.latestClosedAt;
       return {
         at: closedAt && closedAt > at ? closedAt : at,
@@ -66,8 +66,8 @@ function boundOf({ bounds }: Stamping, network: Network): ClockBound {
   return bound;
 }
 
-/** How far this host's clock is ahead: as the watcher measured it here, else at most, by the newest ledgers that were seen here, also before this process
- *  began. Null when nothing tells, or this machine's name is unknown. */
+/** The lead of this host's clock: as the watcher measured it on this machine, else an upper bound from ledgers seen on it, also by earlier processes. Null when
+ *  there is neither, or the machine has no name. */
 function clockAheadMs(stamping: Stamping, network: Network, state: NetworkStateDoc | null): number | null {
   const { host, clock, monotonic } = stamping;
   if (host === undefined) return null;
@@ -85,7 +85,7 @@ function seenHere({ host }: Stamping, { latestSeen, clockHost, isSourceBehind, s
   return clockHost === host && !isSourceBehind ? seenAt : null;
 }
 
-/** Whether the clock's lead is known, or a question about it went unanswered a moment ago. */
+/** Whether the clock's lead is known, or a request for it has just failed. */
 const knowsClock = (stamping: Stamping, network: Network, state: NetworkStateDoc): boolean =>
   stamping.host === undefined ||
   clockAheadMs(stamping, network, state) !== null ||
@@ -96,14 +96,14 @@ function ask(stamping: Stamping, network: Network): Promise<LedgerTip | null> {
   const known = asked.get(network);
   const ledger = ledgers.get(network);
   if (!ledger) return Promise.resolve(null);
-  // What was asked before this moment tells of an earlier one, which is good enough but for a ledger that can tell exactly.
+  // An answer to an earlier request misses ledgers that closed since, which matters only on our own ledger, whose newest is known exactly.
   if (known && known.untilMs > monotonic.nowMs() && !ledger.isOwn) return known.tip;
   const tip = ledger
-    // The stamps of all accounts together have the allowance of one tenant.
+    // The stamps of all accounts share one tenant's allowance.
     .session({ purpose: 'tenants', by: 'stamps' })
     .tip()
     .catch(() => null);
-  // Until it is answered, and a moment longer.
+  // Shared until the answer comes, and briefly after.
   const entry = { tip, untilMs: Number.POSITIVE_INFINITY };
   asked.set(network, entry);
   void tip.then((newest) => {
@@ -115,7 +115,7 @@ function ask(stamping: Stamping, network: Network): Promise<LedgerTip | null> {
 
 async function newestOf(stamping: Stamping, network: Network, state: NetworkStateDoc | null): Promise<Newest | null> {
   const { clock, host, monotonic, ledgers } = stamping;
-  // While the watcher cannot reach a source, asking again would only make a merchant wait.
+  // The watcher reaches no source: another request would only make the merchant wait.
   if (state?.trouble) return state;
   const isFresh = state?.seenAt && clock.nowMs() - state.seenAt.getTime() < FRESH_MS;
   if (isFresh && host !== undefined) {
@@ -123,10 +123,10 @@ async function newestOf(stamping: Stamping, network: Network, state: NetworkStat
     boundOf(stamping, network).saw({ ...state, isBehind }, clock.nowMs(), monotonic.nowMs());
   }
   const isKnown = isFresh && knowsClock(stamping, network, state);
-  // A ledger without a budget may close many times a second: there the newest one is worth a question.
+  // Without a budget, ledgers may close many times a second: request the newest.
   if (isKnown && !ledgers.get(network)?.isFree) return state;
   const answer = await within(clock, PATIENCE_MS, ask(stamping, network), () => null);
-  // A server that lags must not take a stamp back.
+  // A lagging server must not move a stamp back.
   if (!answer || answer.latestLedger < (state?.latestLedger ?? 0)) return state;
   return { ...answer, isNewest: ledgers.get(network)?.isOwn === true && !answer.isBehind };
 }

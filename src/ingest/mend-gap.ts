@@ -1,5 +1,5 @@
-/** Mends gaps: reads the ledgers that a wallet missed from a source that has them after all, and records what is there the ordinary way. It may be
- *  cut off at any moment and goes on where it was. */
+/** Mends gaps: reads the ledgers that a wallet missed from a source that still has them, and records their payments as usual. Interrupted at any moment, it
+ *  resumes where it stopped. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
@@ -20,22 +20,23 @@ import { FARTHEST_BEHIND_LEDGERS, FARTHEST_BEHIND_MS } from './plan.js';
 import { readRecords } from './reading.js';
 
 const PAGE_LIMIT = 200;
-/** The most pages that one call reads; the next call goes on. */
+/** Page limit of one call; the next call continues. */
 const MAX_PAGES = 50;
 const LEASE_MS = 120_000;
-/** What was read is kept even where the budget is used up by then: a request that shows it is worth this wait. */
+/** How long to wait for budget for the request that confirms the pages read, so that they are not lost. */
 const LAST_WAIT_MS = 30_000;
 
 interface MendOptions {
-  /** In place of the configured sources. */
+  /** Replaces the configured sources. */
   source?: Pick<NetworkLedger, 'session'>;
-  /** A tenant, not the operator, names the source: records that cannot be understood are not parked for the operator, and fewer pages are read. */
+  /** Set where the tenant, not the operator, named the source: records that cannot be understood are not parked, and fewer pages are read. */
   isForeign?: boolean;
-  /** Called once a source was found that has ledgers of a gap, before anything of it is recorded. */
+  /** Called when a source with the missing ledgers is found, before anything is recorded. */
   onBegin?: () => Promise<void>;
 }
 
-/** `isCut`: there is more to read than one call reads. `no_source`: no source has the ledgers. `away`: a source that may have them cannot be asked now. `busy`: they are being read already. */
+/** `isCut`: the page limit was reached. `no_source`: no source has the ledgers. `away`: a source that may have them does not answer. `busy`: another call reads
+ *  them. */
 export type MendOutcome = { mended: number; open: number; isCut: boolean } | 'no_source' | 'away' | 'busy';
 
 export interface MendDeps {
@@ -62,7 +63,7 @@ interface Holder {
 export function createMendGaps(deps: MendDeps) {
   const { leases, processId, clock } = deps;
 
-  /** @throws ApiError `rate_limited` when the account has used up what it may ask of the ledger: what was read by then is kept */
+  /** @throws ApiError `rate_limited` when the account's share of the request budget is used up: pages read by then are kept */
   return async (wallet: WalletDoc, options: MendOptions = {}): Promise<MendOutcome> => {
     const lease = `mend:${wallet._id}`;
     const holder = `${processId}:${clock.randomBytes(8).toString('hex')}`;
@@ -75,7 +76,7 @@ export function createMendGaps(deps: MendDeps) {
   };
 }
 
-/** Reads on in a gap. @returns whether it is read to its end. @throws LedgerUnavailable */
+/** Continues reading a gap. @returns whether its end was reached. @throws LedgerUnavailable */
 async function read(
   deps: MendDeps,
   { session, tip, keeps }: Holder,
@@ -123,7 +124,7 @@ async function read(
       throw new LedgerUnavailable('it answers a page that leads nowhere', 0);
     cursor = end;
   }
-  // The last ledger may go on in the next page.
+  // The last ledger may continue on the next page.
   if (cursor !== begin && (await keeps(firstLedger))) await gaps.noteRead(gap._id, ledgerOfCursor(cursor) - 1);
   if (usedUp) throw usedUp;
   return false;
@@ -139,8 +140,8 @@ async function hasKeptRecords(
   return recordLedger !== null && recordLedger >= oldestLedger;
 }
 
-/** Whether one answer shows that nothing came after the cursor up to the gap's end: the server that gave the last page may be another one than that of
- *  the tip, and behind it. */
+/** Whether one answer shows that nothing came after the cursor up to the gap's end: behind a load balancer, the server of the last page may lag behind that of
+ *  the tip. */
 async function isQuietTo(
   { session, tip, hasRecords }: Pick<Holder, 'session' | 'tip'> & { hasRecords: boolean },
   { address }: WalletDoc,
@@ -149,14 +150,14 @@ async function isQuietTo(
 ): Promise<boolean> {
   const { isQuiet, shownLedger } = await session.quietCheck(address, cursor, { hasRecords });
   if (shownLedger !== null) return isQuiet && shownLedger >= toLedger;
-  // Some servers say no more than that of an account without any history; none is so far behind.
+  // For an account without history some servers do not say how far they are; none lags this much.
   const isLongPast =
     tip.latestLedger - toLedger >= FARTHEST_BEHIND_LEDGERS &&
     tip.latestClosedAt.getTime() - at.getTime() >= FARTHEST_BEHIND_MS;
   return isQuiet && isLongPast;
 }
 
-/** A server that dropped ledgers while they were read gave pages without them. */
+/** If the server dropped ledgers during the reading, its pages lack them. */
 async function keepsOn(
   { clock }: MendDeps,
   from: Pick<NetworkLedger, 'session'>,
@@ -203,12 +204,12 @@ async function close(
     if (!(await gaps.mend(gap, clock.now(), session))) return false;
     const [now] = await wallets.ofAllAccounts([wallet._id], session);
     const since = now?.windows.at(-1)?.from.at;
-    // A gap that was acknowledged by reactivating the wallet stays acknowledged.
+    // Reactivating the wallet acknowledged the gap: it stays acknowledged.
     if (!now?.gap || !since) return true;
     const newest = await gaps.newestOf(wallet._id, since, session);
     const left = newest && {
       ...{ fromLedger: newest.fromLedger, toLedger: newest.toLedger, at: newest.at },
-      // Never earlier than it was: checkouts made before must not expire by a guess.
+      // Never earlier than before: checkouts must not expire on a guess.
       ...(now.gap.lastAt ? { lastAt: now.gap.lastAt } : {}),
     };
     await wallets.setGap([wallet._id], left, session);

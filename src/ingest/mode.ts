@@ -1,6 +1,6 @@
-/** The two modes of reading, and the changes between them. A few addresses are read one by one, each by its own cursor. Beyond that the network's feed
- *  is read instead, at a cost that does not grow with the wallets; it covers an address from where the address's own cursor was shown to reach what
- *  the feed leaves no hole in. Reading ledgers twice is harmless, so every change overlaps rather than leaves a gap. */
+/** The two modes of reading, and the changes between them. A few addresses are read one by one, each by its own cursor; more are read through the network's
+ *  feed, whose cost does not grow with the wallets. The feed covers an address once the address's own cursor was shown to have reached the part of the feed
+ *  read without a hole. Reading ledgers twice is harmless, so changes overlap and leave no gap. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
@@ -13,7 +13,7 @@ import type { KnownCloses } from './known-closes.js';
 import { droppedLedger, type Histories, nearFrom, planMode } from './plan.js';
 
 const BATCH = 1000;
-/** Streams of single addresses that are read in one round besides the feed. */
+/** Addresses read one by one in a round, besides the feed. */
 const STRAGGLERS_PER_ROUND = 20;
 
 /** What a round reads. */
@@ -42,7 +42,7 @@ export function createModes(deps: ModeDeps) {
   return {
     forgetUnwatched: (some: readonly CursorDoc[]) => forgetUnwatched(deps, some),
 
-    /** Changes the mode when that is due.
+    /** Changes the mode when due.
      *  @param oldestKept the oldest ledger of any source that has this one
      *  @param failing ids of streams that wait
      *  @returns what to read in this round */
@@ -125,8 +125,8 @@ async function forgetUnwatched(
   return some.filter(({ address }) => watched.has(address!));
 }
 
-/** After a long outage: when what the feed has to catch up is more pages than there are addresses, each address catches up by itself, and the
- *  feed goes on from the newest ledgers. @param from where the feed stood. @param pages that it has read since. @returns whether it does */
+/** After a long outage, when the feed would need more pages to catch up than there are addresses: moves the feed to the newest ledgers and lets each address
+ *  catch up by itself. @param from the feed's cursor before this round. @param pages read since. @returns whether it moved */
 async function fastForward(
   deps: ModeDeps,
   tip: LedgerTip,
@@ -141,7 +141,7 @@ async function fastForward(
   const addresses = await wallets.watchedAddresses(network, { limit: Math.ceil(pagesLeft) });
   if (addresses.length >= pagesLeft) return false;
   const started = feedFrom(deps, tip.latestLedger);
-  // Detach first: the feed covers the addresses only as long as its cursor stays.
+  // Detach first: moving the feed's cursor ends its cover.
   await detach(deps, addresses, feed);
   await cursors.save([started]);
   log.info(

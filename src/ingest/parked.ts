@@ -1,5 +1,4 @@
-/** Tries parked records again: by itself, soon and then ever more rarely, and when the operator asks. What a record turns out to hold is recorded the
- *  ordinary way, judged as of its ledger. */
+/** Retries parked records, at growing intervals and on the operator's request. Payments found in one are recorded as usual, judged as of their ledger. */
 import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
@@ -13,22 +12,22 @@ import type { DueRecord, ParkedRecordDoc, ParkedRecordStore } from '../stores/pa
 import type { WalletStore } from '../stores/wallets.js';
 import { type Reading, readRecords } from './reading.js';
 
-/** The next try comes after half of the time since a record was set aside, within these. */
+/** The wait before the next try is half the record's age, within these bounds. */
 const SHORTEST_PAUSE_MS = 2000;
 const LONGEST_PAUSE_MS = 6 * 3_600_000;
-/** A record that lacks something for so long is told to the operator. */
+/** A record parked for longer is logged as a warning. */
 const TELL_AFTER_MS = 60_000;
 const DUE_AT_ONCE = 500;
-/** So many are tried before it is looked for others that are due. */
+/** Records tried before the next query for due ones. */
 const TRIED_AT_ONCE = 16;
 const SIDE_BY_SIDE = 8;
 const LONGEST_LOOK_MS = 10_000;
 const SHORTEST_LOOK_MS = 200;
 
 export interface ParkedRetry {
-  /** Payments that it turned out to hold and that were not stored before. */
+  /** Payments found in it that were not stored before. */
   payments: number;
-  /** Why it stays parked; null when it does not. */
+  /** Why it stays parked; null when it was recorded. */
   reason: string | null;
 }
 
@@ -39,17 +38,17 @@ interface RetryDeps {
   clock: Clock;
 }
 
-/** What a reading makes of a parked record: `left` of it is not understood, or lacks something, still. */
+/** The result of reading a parked record again: `left` is what still cannot be understood or lacks something. */
 interface Reread {
   reading: Reading;
   left: ParkedRecordDoc[];
 }
 
 /**
- * Reads a parked record again and stores the payments that it holds. Whatever of it is still not understood stays parked, or is parked in its place: a
- * record that was parked as a whole may turn out to hold changes of which only some are understood.
- * @param sessions the servers to ask, one after the other
- * @throws BudgetUsedUp when nothing may be asked now
+ * Reads a parked record again and stores its payments. What is still not understood stays parked; of a record that was parked whole, each such change is parked
+ * in its place.
+ * @param sessions one for each server, tried in order
+ * @throws BudgetUsedUp
  */
 export async function retryParked(
   deps: RetryDeps,
@@ -74,7 +73,7 @@ export async function retryParked(
   const { reading, left } = found ?? { reading: null, left: [] };
   const self = left.find((each) => each._id === _id);
   const isOpen = reading === null || self !== undefined;
-  // The other balance changes of its record were stored before, and are known by their keys.
+  // The record's other changes were stored before; their unique keys skip them.
   const others = left.filter((each) => each !== self);
   const stored = reading
     ? await recorder.record(network, { ...reading, parked: others, resolves: isOpen ? undefined : _id }, null)
@@ -105,11 +104,11 @@ async function readAgain(
   const raw: unknown = JSON.parse(parked.raw);
   const outcome = parseRecord(raw, networkInfo[network].passphrase);
   const kept = await read({ raw, outcome });
-  // What it lacks was asked for just now.
+  // What it lacks was requested just now.
   if (kept.left.length === 0 || outcome.kind === 'incomplete' || !('transactionHash' in outcome)) return kept;
   const { transactionHash, pagingToken } = outcome;
   if (transactionHash === null || pagingToken === null) return kept;
-  // Another server may show it whole.
+  // Another server may show the whole record.
   const records = (await session.transactionRecords(transactionHash)) ?? [];
   const own = records.find((each) => each.outcome.pagingToken === pagingToken);
   if (own?.outcome.kind !== 'credits' && own?.outcome.kind !== 'incomplete') return kept;
@@ -117,10 +116,10 @@ async function readAgain(
   return fresh.left.length === 0 ? fresh : kept;
 }
 
-/** A change that was parked by itself is all that matters of its record; a record that was parked as a whole matters with every change. */
+/** Of a change parked by itself, only that change counts; of a record parked whole, every change. */
 const isPartOf = (id: string, parkedId: string): boolean => parkedId.split(':').length < 3 || id === parkedId;
 
-/** Which of those that are due are tried first: wallets take turns, so that one with very many keeps no other waiting. Pure. */
+/** Orders due records so that wallets take turns: one with many records must not delay the others. Pure. */
 export function planTries(due: readonly DueRecord[], most: number): DueRecord[] {
   const queues = new Map<string, DueRecord[]>();
   for (const record of due) {
@@ -134,11 +133,11 @@ export function planTries(due: readonly DueRecord[], most: number): DueRecord[] 
 }
 
 export interface ParkedRetries {
-  /** Tries some of those that are due. @returns milliseconds until the next look */
+  /** Tries a batch of due records. @returns milliseconds until the next look */
   round(signal: AbortSignal): Promise<number>;
-  /** Tries what is due until the signal aborts. Never rejects. */
+  /** Tries due records until the signal aborts. Never rejects. */
   run(signal: AbortSignal): Promise<void>;
-  /** Something was set aside: it may be due sooner than all others. */
+  /** Call when records were parked: they may be due before all others. */
   wake(): void;
 }
 
@@ -148,13 +147,12 @@ export function createParkedRetries(
     ledger: Pick<NetworkLedger, 'session' | 'servers'>;
     parkedRecords: Pick<ParkedRecordStore, 'noteTry' | 'due' | 'nextTryAt' | 'byId'>;
     log: Logger;
-    /** Called when payments, and with them perhaps deliveries, were stored. */
     eventsStored: () => void;
   },
 ): ParkedRetries {
   const { network, ledger, parkedRecords, clock, log, eventsStored } = deps;
 
-  /** One server a try, each in its turn: a record may be had from another one only. */
+  /** Servers alternate from try to try: perhaps only one of them has the record. */
   function sessionFor({ tries }: ParkedRecordDoc): LedgerSession {
     const { servers } = ledger;
     const session = ledger.session({ purpose: 'parked' });
@@ -166,7 +164,7 @@ export function createParkedRetries(
     if (!parked || parked.dismissed) return;
     const retry = async () => retryParked(deps, parked, [sessionFor(parked)]);
     const { payments, reason } = await retry().catch(async (error: unknown) => {
-      // Tried like one that cannot be had: otherwise it would stay the first that is due, in the way of all others.
+      // Postponed like a failed try: otherwise it would stay first in line and block the others.
       if (!(error instanceof BudgetUsedUp))
         await parkedRecords.noteTry(_id, { nextTryAt: nextTryOf(parked.createdAt, clock) });
       throw error;

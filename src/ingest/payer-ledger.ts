@@ -1,5 +1,5 @@
-/** The ledger for payers who pay from a page: what their next transaction needs, and where it is handed over. Payers have a share of the request
- *  budget, so that no crowd of them keeps the watcher from reading. */
+/** The ledger for payers on a payment page: reads what their transaction needs and submits it. Payers have a share of the request budget of their own, so that
+ *  many of them cannot starve the watcher. */
 import type { Network } from '../../contracts/networks.js';
 import type { Submission } from '../ledger/source.js';
 import { askForPayer, type NotNow } from './payer.js';
@@ -7,7 +7,7 @@ import { createPayerWays, type PayerWays, type WaysDeps } from './payer-ways.js'
 
 export type { NotNow } from './payer.js';
 
-/** `visitor` is the client address on whose behalf the ledger is asked. */
+/** `visitor` is the client address that the request is charged to. */
 export interface PayerLedger extends PayerWays {
   /** The sequence number of an account's newest transaction, decimal text. */
   sequenceOf(

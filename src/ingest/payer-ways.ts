@@ -1,5 +1,5 @@
-/** In which assets a payer can pay, and what it costs in each: asked of the network's market on behalf of a payer, and remembered for the payment that
- *  follows. Where no server sees the market, there is the asset itself. */
+/** Finds the assets that a payer can pay in and the cost in each, by the network's market, and remembers the answer for the payment that follows. Where no
+ *  server sees the market, only the asset itself is offered. */
 import { knownAsset } from '../../contracts/known-assets.js';
 import type { Network } from '../../contracts/networks.js';
 import type { MonotonicClock } from '../clock.js';
@@ -13,21 +13,21 @@ import { askForPayer, type NotNow } from './payer.js';
 /** Amounts are stroops. */
 interface PayerWay {
   asset: Asset;
-  /** What the account holds of it, its reserve included. */
+  /** The account's balance, reserve included. */
   balance: bigint;
   cost: bigint;
 }
 
-/** The part of `PayerLedger` that says how else a payer can pay. */
+/** The part of `PayerLedger` that finds ways to pay. */
 export interface PayerWays {
-  /** The asset itself first, then the others that the account holds and that lead to it, by code. */
+  /** The asset itself first, then, by code, held assets with a path to it. */
   waysOf(
     network: Network,
     account: string,
     due: Amount,
     visitor: string,
   ): Promise<{ state: 'known'; ways: PayerWay[] } | { state: 'no_account' } | NotNow>;
-  /** The way from one asset: the account's last answer, which is used once, or a fresh one where that is old. Null where there is none. */
+  /** The way from one asset: the remembered answer, which is used once, or a fresh one when that is old. Null when there is no way. */
   wayFrom(
     network: Network,
     account: string,
@@ -37,9 +37,9 @@ export interface PayerWays {
   ): Promise<{ state: 'known'; way: Way | null } | NotNow>;
 }
 
-/** Older answers are asked for again. */
+/** Older answers are replaced by fresh ones. */
 export const FRESH_MS = 30_000;
-/** Answers that are remembered; the oldest go first. */
+/** Remembered answers; the oldest go first. */
 const MOST_REMEMBERED = 1000;
 
 type Ledger = Pick<NetworkLedger, 'session' | 'finders'>;
@@ -54,7 +54,7 @@ export function createPayerWays({ ledgers, monotonic }: WaysDeps): PayerWays {
   const keyOf = (network: Network, account: string, asset: Asset, due: Amount) =>
     `${network} ${account} ${assetName(asset)} ${assetName(due.asset)} ${due.stroops}`;
 
-  /** What was told is used once: a second payment, perhaps because the price has moved, is at the price of then. */
+  /** Used once: a second payment takes a fresh price. */
   function take(key: string): Way | null {
     const last = answers.get(key);
     answers.delete(key);
@@ -109,7 +109,7 @@ export function createPayerWays({ ledgers, monotonic }: WaysDeps): PayerWays {
 const byCode = ({ asset: a }: { asset: Asset }, { asset: b }: { asset: Asset }): number =>
   assetName(a) < assetName(b) ? -1 : 1;
 
-/** What the account could pay with: as many assets as one question takes, lumens and known ones before others. */
+/** The assets to ask about: as many as one request takes, lumens and known assets first. */
 function sourcesAmong(balances: readonly Holding[], account: string, asked: Asset): Asset[] {
   const rank = ({ code, issuer }: Asset) => (issuer === null ? 0 : knownAsset(code, issuer) ? 1 : 2);
   return balances
@@ -120,7 +120,7 @@ function sourcesAmong(balances: readonly Holding[], account: string, asked: Asse
     .slice(0, MOST_WAYS);
 }
 
-/** Along the servers that see the market, until one answers; null where none does. */
+/** Tries the servers that see the market until one answers; null when none does. */
 async function onFinder<T>(
   session: LedgerSession,
   { finders }: Ledger,

@@ -1,11 +1,11 @@
-/** Asks a network's ledger on behalf of a payer: within the payers' share of the request budget, in which client addresses take turns. */
+/** Ledger requests on behalf of a payer, within the payers' share of the request budget, in which client addresses take turns. */
 import { BudgetUsedUp, LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
 
-/** `busy`: payers have used up their share for now. `unavailable`: no source answers. */
+/** `busy`: the payers' share is used up for now. `unavailable`: no source answers. */
 export type NotNow = { state: 'busy'; waitSeconds: number } | { state: 'unavailable' };
 
-/** @param visitor the client address on whose behalf it is asked */
+/** @param visitor the client address that the request is charged to */
 export async function askForPayer<T, L extends Pick<NetworkLedger, 'session'>>(
   ledger: L | undefined,
   visitor: string,

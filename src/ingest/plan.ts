@@ -1,4 +1,4 @@
-/** What a round of watching does, decided from facts alone. Nothing here asks or stores anything. */
+/** Decides what a round of watching does. Pure: reads and stores nothing. */
 
 import type { ServerTip } from '../ledger/network-ledger.js';
 import type { LedgerTip } from '../ledger/source.js';
@@ -10,11 +10,10 @@ const NEAR_LEDGERS = 100;
 const HASH_CHECK_AFTER_MS = 60_000;
 /** No network closes ledgers faster. */
 const SHORTEST_LEDGER_MS = 50;
-/** A stream that shows nothing new for so long is asked how far its server is. */
+/** A stream without anything new for this long gets a quiet check. */
 const LONGEST_QUIET_LEDGERS = 720;
 const GAP_WAIT_MS = 3_600_000;
-/** How far behind a server may be whose answer does not show how far it is, and at least how many ledgers that is. Only an account without any history
- *  gets such answers. */
+/** The lag to assume for a server whose answer does not show how far it is, and its least number of ledgers. Only accounts without history get such answers. */
 export const FARTHEST_BEHIND_MS = 5_000_000;
 export const FARTHEST_BEHIND_LEDGERS = 1000;
 
@@ -30,10 +29,10 @@ export function checkReset(
   if (!state) return 'same_network';
   if (tip.latestLedger < state.latestLedger) {
     if (tip.latestClosedAt <= state.latestClosedAt) return 'same_network';
-    // Or the newest ledger that was known was a wrong claim, which nothing has shown.
+    // Or the newest known ledger was a false claim that was never shown.
     return state.anchor ? 'compare_hash' : 'reset';
   }
-  // During a long silence a new network may have grown past the old one, but not faster than ledgers close.
+  // During a long outage a new network may have grown past the old one, but no faster than ledgers close.
   const silentMs = nowMs - state.seenAt.getTime();
   const mayHaveOutgrown = silentMs >= HASH_CHECK_AFTER_MS && silentMs >= tip.latestLedger * SHORTEST_LEDGER_MS;
   return state.anchor && mayHaveOutgrown ? 'compare_hash' : 'same_network';
@@ -45,7 +44,7 @@ export type Histories = 'complete' | 'lossy';
 interface ModeFacts {
   tip: Pick<LedgerTip, 'latestLedger' | 'oldestLedger'>;
   feed: CursorDoc | null;
-  /** Watched addresses, counted only as far as it matters. */
+  /** Number of watched addresses; counting stops where more make no difference. */
   addresses: number;
   /** More addresses than this are read by the feed. */
   readOneByOne: number;
@@ -54,18 +53,18 @@ interface ModeFacts {
   lowestNearLedger: number | null;
 }
 
-/** `start_feed`: begin the network's feed after this ledger. `detach_feed`: each address goes on by its own cursor. */
+/** `start_feed`: begin the network's feed after this ledger. `detach_feed`: return to each address's own cursor. */
 type ModePlan = { kind: 'accounts' | 'feed' | 'detach_feed' } | { kind: 'start_feed'; fromLedger: number };
 
 /** A few addresses are read one by one, more by the network's feed. Half as many are needed to go back, so that the mode does not flap. */
 export function planMode({ tip, feed, addresses, readOneByOne, histories, lowestNearLedger }: ModeFacts): ModePlan {
   const isLossy = histories === 'lossy';
   const most = isLossy ? 0 : readOneByOne;
-  // The feed has to begin where the addresses were shown to: what a server merely claimed may not have been read.
+  // The feed begins at the shown ledger: up to a merely claimed one, ledgers may be unread.
   const reach = Math.min(tip.latestLedger, lowestNearLedger ?? tip.latestLedger);
   const fromLedger = Math.max(tip.oldestLedger - 1, reach, 0);
   if (!feed && addresses > most) return { kind: 'start_feed', fromLedger };
-  // What an address lacks from before the feed's beginning cannot be had from its history: the feed begins again.
+  // A lossy history cannot supply what an address lacks from before the feed: begin the feed again.
   const isLacking =
     lowestNearLedger !== null && Math.max(tip.oldestLedger - 1, lowestNearLedger, 0) < (feed?.fromLedger ?? 0);
   if (feed && isLossy && isLacking) return { kind: 'start_feed', fromLedger };
@@ -73,8 +72,8 @@ export function planMode({ tip, feed, addresses, readOneByOne, histories, lowest
   return { kind: feed ? 'feed' : 'accounts' };
 }
 
-/** The next ledger that an address lacks, where only a feed can be relied on for it and this server has dropped it: another one may have it, in its feed
- *  as well. Null when there is none. */
+/** The next ledger that an address lacks, if only a feed is reliable and this server has dropped it: another server may still have it, in its feed as well.
+ *  Null when there is none. */
 export function droppedLedger({
   tip,
   feed,
@@ -89,10 +88,10 @@ export function droppedLedger({
 /** The oldest ledger that an address's cursor may stand at to count as near. */
 export const nearFrom = (tip: Pick<LedgerTip, 'latestLedger'>): number => tip.latestLedger - NEAR_LEDGERS;
 
-/** How often streams failed in a row, and until when they wait. */
+/** Consecutive failures of streams, and until when each waits. */
 export type StreamFailures = ReadonlyMap<string, { untilMs: number }>;
 
-/** Which streams a round reads, in which order: those that failed go last, and wait as long as there are others. */
+/** Orders the streams of a round: those that failed come last, and are skipped while they wait if there are others. */
 export function planStreams(streams: readonly CursorDoc[], failures: StreamFailures, nowMs: number): CursorDoc[] {
   const healthy = streams.filter(({ _id }) => !failures.has(_id));
   const failed = streams.filter(({ _id }) => failures.has(_id));
@@ -100,7 +99,7 @@ export function planStreams(streams: readonly CursorDoc[], failures: StreamFailu
   return healthy.length > 0 || due.length > 0 ? [...healthy, ...due] : failed;
 }
 
-/** `quiet_check`: first ask whether anything came at all, in an answer that shows how far its server is. */
+/** `quiet_check`: first ask whether anything came, in an answer that shows how far its server is. */
 type ReadPlan = 'nothing_new' | 'read' | 'quiet_check';
 
 /** @param mustShow the ledger that the stream has to be shown before the feed can cover its address; null when it need not. */
@@ -111,7 +110,7 @@ export function planRead(
 ): ReadPlan {
   if (cursor.ledger >= tip.latestLedger) return 'nothing_new';
   if (mustShow !== null && cursor.shownLedger < mustShow) return 'quiet_check';
-  // Asked long before the ledgers that may have been missed are dropped.
+  // Early enough: the server still keeps the ledgers that may have been missed.
   const longest = Math.min(LONGEST_QUIET_LEDGERS, Math.ceil((tip.latestLedger - tip.oldestLedger) / 20));
   return cursor.ledger - cursor.shownLedger > Math.max(10, longest) ? 'quiet_check' : 'read';
 }
@@ -125,7 +124,8 @@ type GapPlan =
   /** No source has them any more. */
   | { kind: 'gap'; toLedger: number };
 
-/** What becomes of ledgers that the session's server has dropped. @param fromLedger the first unread one. @param waitedMs for servers that are away. */
+/** Decides what to do about ledgers that the session's server has dropped. @param fromLedger the first unread one. @param waitedMs how long servers were away
+ *  */
 export function planGap(
   fromLedger: number,
   tip: Pick<LedgerTip, 'oldestLedger'>,
@@ -136,7 +136,7 @@ export function planGap(
   const answered = tips.flatMap((each) => (each.tip ? [{ server: each.server, ...each.tip }] : []));
   const holder = answered.find((each) => each.oldestLedger <= fromLedger && each.latestLedger >= fromLedger);
   if (holder) return { kind: 'read_elsewhere', server: holder.server };
-  // One that keeps older ledgers and has not come so far yet will have them too.
+  // A server that keeps older ledgers but has not reached these yet will have them.
   const away = tips.filter((each) => each.tip === null || each.tip.oldestLedger <= fromLedger);
   if (away.length > 0 && waitedMs < GAP_WAIT_MS) return { kind: 'wait', servers: away.map(({ server }) => server) };
   const kept = answered.map(({ oldestLedger }) => oldestLedger).filter((ledger) => ledger > fromLedger);

@@ -1,42 +1,42 @@
-/** When to look for the next ledger: soon enough to see it when it appears, and no more often than the request budget bears.
+/** Decides when to poll for the next ledger: in time to see it appear, within the request budget.
  *
- *  Ledgers close at a steady interval. Without a budget the newest ledger is looked up at a quarter of the poll interval. With one the scheduler is a
- *  token bucket: time refills tokens, every request takes one. With tokens in hand it begins to look before the next ledger is due, and looks often; in
- *  debt it looks after that, when the ledger is there already, and at last not at every ledger. So the budget is used, whatever reading costs. */
+ *  Ledgers close at a steady interval. Without a budget it polls at a quarter of the poll interval. With one it is a token bucket: time refills tokens, every
+ *  request takes one. With tokens left it polls often, beginning before the next ledger is due; in debt it polls after the ledger is due, and finally skips
+ *  ledgers. So the budget is used up, whatever reading costs. */
 
 import { rateOf } from '../domain/request-rate.js';
 
 export interface PollScheduler {
-  /** A look found `ledger` as the newest at `nowMs`. */
+  /** Reports the newest ledger, as polled at `nowMs`. */
   saw(ledger: number, nowMs: number): void;
-  /** Requests were sent, looks among them, whether or not they were answered. */
+  /** Reports requests sent, polls included, answered or not. */
   spent(requests: number): void;
-  /** Others were seen to have sent so many requests since this was last said. */
+  /** Reports requests that others have sent since the last call. */
   othersSpent(requests: number, nowMs: number): void;
-  /** Milliseconds until the next look. */
+  /** Milliseconds until the next poll. */
   waitMs(nowMs: number): number;
 }
 
 const HOUR_MS = 3_600_000;
-/** The watcher's part of what the budget grants steadily. The rest lets others in, whose requests are then made room for. */
+/** The watcher's share of the budget. The rest lets others begin; the watcher then makes room for what they send. */
 const OWN_SHARE = 0.95;
-/** To see and to read every ledger takes this many an hour: others get no room below it. */
+/** Requests an hour that seeing and reading every ledger takes: the watcher makes no room for others below it. */
 const NEEDED_PER_HOUR = 1440;
-/** What others send is averaged over about this time. */
+/** Averaging time for the requests of others. */
 const OTHERS_MS = 600_000;
 const LARGEST_INTERVAL_MS = 10_000;
 const SHORTEST_LOOK_MS = 150;
 const LONGEST_LOOK_MS = 3000;
-/** The looking begins this long before the next ledger is due, at most. */
+/** Polling begins at most this long before the next ledger is due. */
 const LARGEST_LEAD_MS = 1500;
-/** Tokens are counted in this many requests, or a hundredth of a smaller budget. */
+/** Requests per token unit, or a hundredth of a smaller budget. */
 const UNIT = 20;
 const MOST_UNITS = 3;
 const DEBT_UNITS = -1.5;
-/** The weight of what was measured last, once much has been measured. */
+/** Weight of the latest measurement, once there are many. */
 const NEWEST_WEIGHT = 0.15;
 
-/** What the watcher may send in an hour when others send nothing. */
+/** Requests an hour for the watcher while others send none. */
 function ownOf(perHour: number): number {
   return OWN_SHARE * (perHour - rateOf(perHour).burst);
 }
@@ -48,14 +48,14 @@ export function createPollScheduler(options: {
   requestsPerHour: number | null;
 }): PollScheduler {
   const { pollIntervalMs, requestsPerHour } = options;
-  /** The newest ledger; the age of the first one that was seen is unknown. */
+  /** The newest ledger; the age of the first one is unknown. */
   let newest: { ledger: number; seenMs: number; isFirst: boolean } | null = null;
   let measurements = 0;
   /** Smoothed time between two ledgers; 0 while unknown. */
   let intervalMs = 0;
-  /** How far ledgers are off the interval, smoothed. */
+  /** Deviation from the interval, smoothed. */
   let spreadMs = 500;
-  /** Full at first: finding the interval is paid in advance, so that the first ledgers need not be late for it. */
+  /** Full at first: finding the interval takes many polls and must not delay the first ledgers. */
   let tokens = requestsPerHour === null ? 0 : MOST_UNITS * unitOf(requestsPerHour);
   let refilledMs: number | null = null;
   let lookedMs = Number.NEGATIVE_INFINITY;
@@ -114,7 +114,7 @@ export function createPollScheduler(options: {
   };
 }
 
-/** What others send in an hour, smoothed. */
+/** Requests an hour of others, smoothed. */
 class OthersRequests {
   perHour = 0;
   #atMs: number | null = null;

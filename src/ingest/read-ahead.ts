@@ -8,7 +8,7 @@ interface Page {
 }
 
 interface ReadAhead<P extends Page> {
-  /** Takes the pages that were read since the last call, in their order: at least one, at most `atMost`. That many more are then read ahead.
+  /** Takes the pages read since the last call, in order: at least one, at most `atMost`. As many more are then read ahead.
    *  @throws what reading throws, once the pages before it are taken. */
   take(atMost: number): Promise<P[]>;
   /** Ends the reading. */
@@ -32,7 +32,7 @@ export function readAhead<P extends Page>(read: (from: CursorDoc) => Promise<P>,
       reading = null;
       goOn();
     });
-    // A failure matters only to a caller who takes.
+    // `take` reports failures; unhandled here, one would end the process.
     reading.catch(() => undefined);
   }
 

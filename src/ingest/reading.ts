@@ -1,5 +1,5 @@
-/** One page of records → what it means for the wallets of this service. What a record lacks and a second request can fetch is fetched; a record
- *  that lacks it still, or cannot be understood, is set aside and never stops the records after it. */
+/** Turns a page of records into credits, refunds and parked records of our wallets. What an incomplete record lacks is fetched; a record that stays incomplete
+ *  or cannot be understood is parked and never stops those after it. */
 import { createHash } from 'node:crypto';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
@@ -12,17 +12,17 @@ import { ledgerOfCursor } from '../ledger/toid.js';
 import type { ParkedRecordDoc } from '../stores/parked-records.js';
 
 const FETCHED_AT_ONCE = 8;
-/** After so many records were asked for in vain, a page that may leave records behind leaves the others unasked. */
+/** After this many failed fetches, a page that may park incomplete records parks the rest without asking. */
 const MOST_IN_VAIN = 8;
 const FIRST_TRY_MS = 2000;
-/** What is read within this time of its close may have paid what was made until then, by whichever clock. */
+/** A record read this soon after its close may pay anything made before it was read, whichever clock dated it. */
 const READ_SOON_MS = 86_400_000;
 
 export interface Reading {
   credits: Credit[];
-  /** What our wallets sent with the memo of a refund. */
+  /** Money that our wallets sent with a refund's memo. */
   refunds: Credit[];
-  /** What may be money and cannot be recorded yet. */
+  /** Possible money that cannot be recorded yet. */
   parked: ParkedRecordDoc[];
 }
 
@@ -30,28 +30,28 @@ interface ReadingDeps {
   network: Network;
   session: Pick<LedgerSession, 'complete'>;
   clock: Clock;
-  /** Tells which of some addresses have a wallet here; it must be asked after the page was fetched, so that a wallet made before a ledger closed is never
-   *  overlooked in that ledger. */
+  /** Finds the addresses that have a wallet here. Call it after fetching the page, so that a wallet made before a ledger closed is not overlooked in that
+   *  ledger. */
   isOurs: (addresses: readonly string[]) => Promise<ReadonlySet<string>>;
-  /** The records are the history of this watched address: one that names no receiver concerns it. Null for records of the whole network. */
+  /** The watched address whose history the records are: a record that names no receiver concerns it. Null for the feed. */
   historyOf: string | null;
-  /** When the ledgers before the records closed, or earlier. Default unknown. */
+  /** Close time of the ledgers before the records, or earlier. Default unknown. */
   closedFrom?: Date;
-  /** Records are set aside when asking for what they lack fails: each by itself, whatever it fails with for `everything`; where only the answer for one
-   *  record is bad for `one_by_one`. Default none: then the reading fails, unless all that a source says is that it has nothing. */
+  /** Which failed fetches park their record: `everything`: any; `one_by_one`: those where only this record's answer is bad. Default none: the reading fails,
+   *  unless the source merely answers that it has nothing. */
   leavesBehind?: 'one_by_one' | 'everything';
-  /** The record is read again: whatever of it is not understood stays. */
+  /** A parked record is read again: all of it that is not understood stays parked. */
   again?: ParkedRecordDoc;
 }
 
-/** @throws LedgerUnavailable when something has to be fetched and cannot be */
+/** @throws LedgerUnavailable when a fetch fails */
 export async function readRecords(deps: ReadingDeps, records: readonly LedgerRecord[]): Promise<Reading> {
   const { isOurs, historyOf, again } = deps;
   let ours = await isOurs([...new Set(records.flatMap(({ outcome }) => addressesOf(outcome)))]);
   const concernsUs = (addresses: readonly string[] | null) =>
     again !== undefined || addresses === null || addresses.some((address) => ours.has(address));
   const completed = await completeAll(deps, records, concernsUs);
-  // An event names some of those whom its transaction pays.
+  // An event names only some of the receivers of its transaction.
   const more = completed.flatMap(({ outcome }, index) =>
     outcome === records[index]!.outcome ? [] : addressesOf(outcome),
   );
@@ -63,7 +63,7 @@ export async function readRecords(deps: ReadingDeps, records: readonly LedgerRec
   for (const { raw, outcome } of completed) {
     if (outcome.kind === 'incomplete') {
       const { pagingToken, needs, receivers } = outcome;
-      // Money sent by a wallet of ours may be a refund, unless its size is beyond what can be told.
+      // A record that is too large to be read is never booked as a refund: its senders do not count.
       if (concernsUs(outcome.isTooLarge ? receivers : partiesOf(outcome)))
         park(raw, { id: pagingToken, pagingToken, receivers, reason: `its ${needs} cannot be had` });
     } else if (outcome.kind === 'parked') {
@@ -83,7 +83,6 @@ export async function readRecords(deps: ReadingDeps, records: readonly LedgerRec
   return reading;
 }
 
-/** A record as it is set aside. */
 function toParked(
   { network, clock, historyOf, closedFrom, again, ours }: ReadingDeps & { ours: ReadonlySet<string> },
   raw: unknown,
@@ -103,7 +102,7 @@ function toParked(
 ): ParkedRecordDoc {
   const now = clock.now();
   const known = (receivers ?? []).filter((address) => ours.has(address));
-  // A record of an unknown type may pay more than those whom it names.
+  // A record of an unknown type may pay addresses that it does not name.
   const isOpen = receivers === null || fault === 'unknown_type';
   const others = isOpen ? (again?.concerns ?? [historyOf ?? (receivers === null ? ANY_WALLET : [])].flat()) : [];
   const closedAt = closedAtOf(raw);
@@ -124,10 +123,10 @@ function toParked(
   };
 }
 
-/** The fields in which records of Horizon, events and operations of Stellar RPC say when their ledger closed. */
+/** Fields for the close time in records of Horizon, and in events and operations of Stellar RPC. */
 const CLOSE_FIELDS = ['created_at', 'ledgerClosedAt', 'closedAt'];
 
-/** Null where the record does not tell. */
+/** Null where the record has none. */
 function closedAtOf(raw: unknown): Date | null {
   for (const field of CLOSE_FIELDS) {
     const text = (Object(raw) as Record<string, unknown>)[field];
@@ -137,7 +136,7 @@ function closedAtOf(raw: unknown): Date | null {
   return null;
 }
 
-/** Fetches what the records lack, a few at a time. @returns them in their order; what could not be had is still incomplete */
+/** Fetches what the records lack, a few at a time. @returns them in order; a record whose fetch failed stays incomplete */
 async function completeAll(
   { session, leavesBehind }: Pick<ReadingDeps, 'session' | 'leavesBehind'>,
   records: readonly LedgerRecord[],

@@ -1,4 +1,4 @@
-/** Books a refund that the merchant names by its transaction: looks the transaction up on the ledger instead of trusting the request. */
+/** Books a refund that the merchant names by its transaction, which is read from the ledger rather than trusted. */
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { formatAmount } from '../domain/amount.js';
@@ -18,8 +18,8 @@ import type { RefundDoc, RefundStore } from '../stores/refunds.js';
 import type { WalletStore } from '../stores/wallets.js';
 import { readRecords } from './reading.js';
 
-/** `no_refund`: the transaction is not on the ledger, or gives back nothing of this payment. `booked_for_another`: it does, but all of that is booked
- *  for other payments of the payer. `ledger_away`: no source answers now. */
+/** `no_refund`: the transaction is not on the ledger, or returns nothing of this payment. `booked_for_another`: all that it returns is booked for other
+ *  payments of the payer. `ledger_away`: no source answers. */
 type RefundOutcome = 'booked' | 'no_refund' | 'booked_for_another' | 'ledger_away';
 
 interface RefundByHashDeps {
@@ -32,7 +32,7 @@ interface RefundByHashDeps {
   clock: Clock;
 }
 
-/** One operation is shared out over so many payments; what they do not hold stays with the named one. */
+/** One operation is divided among at most this many payments; the rest goes to the named one. */
 const MOST_SHARES = 100;
 
 export type BookByHash = ReturnType<typeof createBookByHash>;
@@ -40,8 +40,8 @@ export type BookByHash = ReturnType<typeof createBookByHash>;
 export function createBookByHash(deps: RefundByHashDeps) {
   const { payments, refunds, forAccount, refundBook } = deps;
 
-  /** Books what is not booked yet. @param transaction of who asks for it
-   *  @throws ApiError `rate_limited` when the account has used up what it may ask of the ledger */
+  /** Books what is not booked yet. @param transaction the caller's
+   *  @throws ApiError `rate_limited` when the account's share of the request budget is used up */
   return async (
     payment: PaymentDoc,
     transactionHash: string,
@@ -79,7 +79,7 @@ export function createBookByHash(deps: RefundByHashDeps) {
   };
 }
 
-/** What the transaction moved between accounts; null when it is not on the ledger. @throws LedgerUnavailable */
+/** The transaction's movements; null when it is not on the ledger. @throws LedgerUnavailable */
 async function movedBy(
   { ledgers, clock }: RefundByHashDeps,
   { network, accountId }: PaymentDoc,
@@ -91,12 +91,12 @@ async function movedBy(
   if (!records) return null;
   const isOurs = async (addresses: readonly string[]) => new Set(addresses);
   const reading = await readRecords({ network, session, clock, isOurs, historyOf: null }, records);
-  // What cannot be had now is not nothing.
+  // Incomplete: a refund may be in the part that is missing.
   if (reading.parked.length > 0) throw new LedgerUnavailable(reading.parked[0]!.reason, 0);
   return reading.credits;
 }
 
-/** In the order of the ledger. */
+/** In ledger order. */
 async function refundsIn(
   { wallets }: RefundByHashDeps,
   payment: PaymentDoc,
@@ -114,8 +114,8 @@ async function refundsIn(
   return back.filter(({ credit }) => senders.has(credit.sender)).map(({ refund }) => refund);
 }
 
-/** Which payments one operation gives back: the named one, or else the payer's oldest with as much left; where none has, all that have something
- *  left. What is more than that was paid is the named one's. */
+/** The payments that one operation refunds: the named one if enough of it is left, else the payer's oldest with enough left, else all with something left. Any
+ *  excess goes to the named one. */
 async function sharesOf(
   { payments }: RefundByHashDeps,
   named: PaymentDoc,

@@ -1,4 +1,4 @@
-/** Resets of a test network: the old ledgers are lost, and watching goes on from the newest one. */
+/** Resets of a test network: the old ledgers are lost, and watching continues from the newest one. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
@@ -87,9 +87,9 @@ async function startAnew(
   const gap = { fromLedger: 1, toLedger: tip.latestLedger, at: clock.now() };
   log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: tip.latestLedger }, 'the network was reset');
   await flagGap(network, { gap, address: null, without: [], lostSince: state.seenAt });
-  // The gap stands for them from now on.
+  // The gap covers parked records of the old network.
   await parkedRecords.lose(network, state.seenAt, { at: clock.now(), why: 'the network began anew' });
-  // The stamps that payments are judged by name ledgers of the old network too.
+  // Ledger stamps hold numbers of the old network, too.
   const walletIds = await wallets.forgetLedgers(network);
   await paymentLinks.forgetLedgers(await products.forgetLedgers(walletIds));
   if (await cursors.byId(cursorId(network, FEED))) await cursors.save([cursorAt(deps, null, tip)]);
@@ -105,7 +105,7 @@ async function startAnew(
   return { ...state, ...changes };
 }
 
-/** Remembers the hash of a ledger now and then. */
+/** Stores the hash of a ledger from time to time. */
 async function keepAnchor(
   { networkStates, network }: ResetDeps,
   session: LedgerSession,

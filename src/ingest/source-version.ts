@@ -8,7 +8,7 @@ const isBefore = (version: readonly number[], other: readonly number[]): boolean
   return at >= 0 && (version[at] ?? 0) < other[at]!;
 };
 
-/** @param version such as `27.1.0`; null when the server does not say. @returns why its account histories cannot be relied on; null when they can. */
+/** @param version such as `27.1.0`; null when unknown. @returns why its account histories are unreliable; null when they are not */
 export function sourceWarning(version: string | null): string | null {
   if (version === null) return null;
   const parts = version.split('.').map(Number);

@@ -1,5 +1,5 @@
-/** Streams whose reading failed, each with its own pause, so that one that always fails is never in the way of the others. The pause grows while a stream
- *  stands still. In memory only: after a restart all are tried again. */
+/** Streams whose reading failed, each with a pause of its own, so that one that always fails does not delay the others. The pause grows until the stream's
+ *  cursor moves. In memory only: a restart tries all again. */
 import type { StreamFailures } from './plan.js';
 
 const FIRST_PAUSE_MS = 1000;
@@ -10,7 +10,7 @@ export function createStreamFailures() {
   const failures = new Map<string, { count: number; cursor: string; untilMs: number }>();
   return {
     all: failures as StreamFailures,
-    /** Streams whose pause lasts. */
+    /** Ids of the streams that are paused. */
     waiting: (nowMs: number): string[] => [...failures].flatMap(([id, { untilMs }]) => (untilMs > nowMs ? [id] : [])),
     /** @param cursor where the reading began */
     failed({ _id: id, cursor }: { _id: string; cursor: string }, nowMs: number): void {
@@ -23,7 +23,7 @@ export function createStreamFailures() {
         untilMs: nowMs + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (count - 1)),
       });
     },
-    /** How often reading on from this cursor failed. */
+    /** Consecutive failures at this cursor. */
     at: ({ _id: id, cursor }: { _id: string; cursor: string }): number => {
       const known = failures.get(id);
       return known?.cursor === cursor ? known.count : 0;

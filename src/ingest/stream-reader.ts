@@ -1,4 +1,4 @@
-/** Reads one stream from its cursor to its end: pages are read ahead, stored, and only with them the cursor moves. */
+/** Reads one stream from its cursor to its end. Pages are read ahead; the cursor moves in the transaction that stores them. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
@@ -14,7 +14,7 @@ import { FARTHEST_BEHIND_LEDGERS, FARTHEST_BEHIND_MS, planRead } from './plan.js
 import { readAhead } from './read-ahead.js';
 import { type Reading, readRecords } from './reading.js';
 
-/** Pages stored in one transaction, if that many have been read; fewer after a slow one, because MongoDB ends transactions that take too long. */
+/** Most pages in one transaction; fewer after a slow one, because MongoDB aborts transactions that take too long. */
 const PAGES_AT_ONCE = 8;
 const LONG_STORE_MS = 2000;
 const LONG_HISTORY_LEDGERS = 100;
@@ -34,11 +34,9 @@ interface StreamReaderDeps {
   clock: Clock;
   log: Logger;
   metrics: WatcherMetrics;
-  /** Called when payments, and with them perhaps deliveries, were stored. */
   eventsStored: () => void;
-  /** Called when records were set aside. */
   recordsParked: () => void;
-  /** Whether reading fails again and again behind a cursor. */
+  /** Whether reading keeps failing at this cursor. */
   isStuck: (from: Pick<CursorDoc, '_id' | 'cursor'>) => boolean;
   pageLimit: number;
 }
@@ -52,13 +50,13 @@ export interface ReadOptions {
   role: StreamRole;
 }
 
-/** What a stream is to its round, and so how far it is read. */
+/** Determines how far a stream is read. */
 export type StreamRole =
-  /** An address that is read by itself, to its end. */
+  /** An address outside the feed, read to its end. */
   | { kind: 'address' }
-  /** An address that the feed does not cover yet: it has to be shown the ledger with which the feed begins. */
+  /** An address that the feed does not cover yet: read until it is shown the feed's first ledger. */
   | { kind: 'straggler'; feedFrom: number }
-  /** The network's feed. `fastForward` is asked whenever twice as many pages have been read as the last time; true ends the reading. */
+  /** The network's feed. `fastForward` is called after 1, 2, 4, … pages; true ends the reading. */
   | { kind: 'feed'; fastForward: ((reached: CursorDoc, pages: number) => Promise<boolean>) | null };
 
 interface PageRead extends Reading {
@@ -72,7 +70,7 @@ export function createStreamReader(deps: StreamReaderDeps) {
   return {
     quietCheck: (options: SessionAndTip, cursor: CursorDoc) => quietCheck(deps, options, cursor),
 
-    /** Reads a stream to its end. @returns how many pages it read, a quiet check counted as one. */
+    /** @returns how many pages were read; a quiet check counts as one */
     async read(options: ReadOptions, cursor: CursorDoc): Promise<number> {
       const { role } = options;
       const plan = planRead(cursor, options.tip, role.kind === 'straggler' ? role.feedFrom : null);
@@ -83,13 +81,13 @@ export function createStreamReader(deps: StreamReaderDeps) {
   };
 }
 
-/** Null when they are many. */
+/** Null when there are too many for one request. */
 async function fewAddresses({ wallets, network }: StreamReaderDeps): Promise<readonly string[] | null> {
   const addresses = await wallets.watchedAddresses(network, { limit: MOST_AMONG + 1 });
   return addresses.length > MOST_AMONG ? null : addresses;
 }
 
-/** Whether a page that was narrowed to some addresses misses an address that is watched by now. */
+/** Whether a page limited to some addresses leaves out one that is watched by now. */
 async function leavesOut(deps: StreamReaderDeps, { among }: Page): Promise<boolean> {
   if (among === null) return false;
   const watched = await fewAddresses(deps);
@@ -111,7 +109,7 @@ async function fetchPage(
   }
 }
 
-/** @throws LedgerUnavailable when the server has dropped what comes next; until its tip says so, the wallet lags. */
+/** @throws LedgerUnavailable when the server has dropped what comes next; until its tip shows that, the wallet lags */
 async function readPage(deps: StreamReaderDeps, { session, tip }: ReadOptions, from: CursorDoc): Promise<PageRead> {
   const page = await fetchPage(deps, session, from, hasKeptRecords(tip, from));
   if (page.gone || (await wasCut(session, tip, from)))
@@ -132,13 +130,13 @@ async function readPage(deps: StreamReaderDeps, { session, tip }: ReadOptions, f
   return { ...reading, to: progressAfter(deps, page, tip, from), full: page.full };
 }
 
-/** Where the cursor moves when the page is stored. */
+/** The cursor after this page. */
 function progressAfter(deps: StreamReaderDeps, page: Page, tip: LedgerTip, from: CursorDoc): Progress {
   for (const { outcome } of page.records)
     if (outcome.kind === 'credits')
       for (const { ledger, closedAt } of outcome.credits) deps.knownCloses.note({ ledger, closedAt });
   const cursor = page.cursor === null ? from.cursor : larger(from.cursor, page.cursor);
-  // The last ledger of a full page may go on in the next one.
+  // The last ledger of a full page may continue on the next one.
   const shown = page.full ? ledgerOfCursor(cursor) - 1 : page.shownLedger;
   const isNewer = !page.full && tip.latestLedger > from.ledger;
   return {
@@ -151,7 +149,7 @@ function progressAfter(deps: StreamReaderDeps, page: Page, tip: LedgerTip, from:
   };
 }
 
-/** A ledger without a known close time is dated by a known one before it, or as the cursor was: never too late. */
+/** A ledger without a known close time takes that of a known earlier one, or the cursor's: never too late. */
 function shownUpTo(
   { knownCloses }: StreamReaderDeps,
   from: CursorDoc,
@@ -163,8 +161,8 @@ function shownUpTo(
   return { shownLedger: ledger, shownClosedAt: isLater ? close.closedAt : from.shownClosedAt };
 }
 
-/** Whether the server dropped ledgers between giving its tip and giving this page: a page does not say so. Near the end of a long history nothing can be
- *  missing; elsewhere the tip is asked for once more. */
+/** Whether the server dropped ledgers between its tip and this page, which a page does not show. Near the end of a long history nothing can be missing;
+ *  otherwise the tip is requested again. */
 async function wasCut(session: LedgerSession, tip: LedgerTip, { shownLedger }: CursorDoc): Promise<boolean> {
   const kept = tip.latestLedger - tip.oldestLedger;
   if (kept >= LONG_HISTORY_LEDGERS && (tip.latestLedger - shownLedger) * 10 <= kept) return false;
@@ -192,14 +190,14 @@ async function store(deps: StreamReaderDeps, from: CursorDoc, pages: readonly Pa
   return true;
 }
 
-/** The least ledger that a server has which does not say how far it is; null while the network's pace is unknown. */
+/** The lowest ledger to assume of a server that does not say how far it is; null while the network's pace is unknown. */
 function leastShown({ knownCloses }: StreamReaderDeps, { latestLedger }: LedgerTip): number | null {
   const pace = knownCloses.pace();
   return pace && latestLedger - Math.max(FARTHEST_BEHIND_LEDGERS, Math.ceil(FARTHEST_BEHIND_MS / pace));
 }
 
-/** Asks whether anything came after the cursor, in one answer that shows how far its server is, and moves the cursor by it.
- *  @returns where the cursor is then; null when something came, or may have come. */
+/** Asks whether anything came after the cursor, in one answer that shows how far its server is. If nothing came, moves the cursor.
+ *  @returns the moved cursor; null when something came or may have come */
 async function quietCheck(
   deps: StreamReaderDeps,
   { session, tip }: SessionAndTip,
@@ -209,7 +207,7 @@ async function quietCheck(
     shownLedger: from.shownLedger,
     hasRecords: hasKeptRecords(tip, from),
   });
-  // Where ledgers were dropped, the server cannot say that nothing came.
+  // A server that dropped ledgers cannot vouch for them.
   if (!isQuiet || (await wasCut(session, tip, from))) return null;
   const shown = shownLedger ?? leastShown(deps, tip) ?? from.shownLedger;
   const isNewer = tip.latestLedger > from.ledger;
@@ -228,12 +226,12 @@ async function quietCheck(
 async function readPages(deps: StreamReaderDeps, options: ReadOptions, start: CursorDoc): Promise<number> {
   const { session, signal, role } = options;
   const fastForward = role.kind === 'feed' ? role.fastForward : null;
-  // The server is asked, and its answers parsed, while MongoDB stores.
+  // Fetch and parse the next pages while MongoDB stores.
   const ahead = readAhead((from) => readPage(deps, options, from), start);
   let cursor = start;
   let pages = 0;
   let askAt = 1;
-  // Begins with one page: if storing several at once failed, the next round still gets further.
+  // Begin with one page, so that a round advances even if storing several at once fails.
   let atOnce = 1;
   try {
     while (!signal.aborted) {
@@ -261,7 +259,7 @@ async function readPages(deps: StreamReaderDeps, options: ReadOptions, start: Cu
 const hasKeptRecords = ({ oldestLedger }: LedgerTip, { recordLedger }: CursorDoc): boolean =>
   recordLedger !== null && recordLedger >= oldestLedger;
 
-/** The newest ledger that a record of the page is in, or the one that is known. */
+/** The newest ledger among the page's records, or the known one. */
 const newestOf = ({ records }: Page, known: number | null): number | null =>
   records.reduce<number | null>((newest, { outcome: { pagingToken } }) => {
     return pagingToken === null ? newest : Math.max(newest ?? 0, ledgerOfCursor(pagingToken));

@@ -1,4 +1,4 @@
-/** What a wallet holds and can receive, asked of the ledger at this moment. */
+/** Reads from the ledger what a wallet holds and can receive now. */
 import type { Network } from '../../contracts/networks.js';
 import { rateLimited, unavailable } from '../domain/api-error.js';
 import type { Asset } from '../domain/asset.js';
@@ -9,8 +9,8 @@ import type { WalletDoc } from '../stores/wallets.js';
 
 export type ReadWalletAssets = (wallet: WalletDoc, likely: readonly Asset[]) => Promise<readonly Holding[]>;
 
-/** @param likely assets that a server is asked for which cannot list what an account holds
- *  @throws ApiError `unavailable`, or `rate_limited` when the account has used up what it may ask of the ledger */
+/** @param likely assets to look for on a server that cannot list an account's assets
+ *  @throws ApiError `unavailable`, or `rate_limited` when the account's share of the request budget is used up */
 export const createReadWalletAssets =
   ({ ledgers }: { ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session'>> }): ReadWalletAssets =>
   async ({ network, address, accountId }, likely) => {

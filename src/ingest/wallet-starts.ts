@@ -1,4 +1,4 @@
-/** Starts watching: gives a cursor to the address of each wallet that was made or made active since the last round. */
+/** Starts watching: creates a cursor for the address of each wallet created or activated since the last round. */
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { cursorId, wasRead } from '../domain/coverage.js';
@@ -13,9 +13,9 @@ import type { KnownCloses } from './known-closes.js';
 
 const BATCH = 1000;
 const NEVER_MS = 8_640_000_000_000_000;
-/** Reading may begin this much before a window, about three ledgers: to search for the very ledger takes ten requests. */
+/** Reading may begin up to this long (about three ledgers) before a window: finding the exact ledger takes ten requests. */
 const EARLIER_MS = 15_000;
-/** The first ledger that can hold a payment. A server that keeps none so old has dropped the network's first ledgers. */
+/** The first ledger that can hold a payment. A server whose oldest ledger is newer has dropped the network's first ledgers. */
 const FIRST_LEDGER = 3;
 
 interface StartFacts {
@@ -23,14 +23,14 @@ interface StartFacts {
   state: Pick<NetworkStateDoc, 'latestLedger' | 'resetAt'> | null;
 }
 
-/** A batch of starts, all of one session. */
+/** Facts shared by a batch of starts. */
 interface Search extends StartFacts {
   session: LedgerSession;
-  /** No ledger that is kept closed at or before this time, as a search has shown. */
+  /** A search has shown that no kept ledger closed at or before this time. */
   noneAtMs: number;
 }
 
-/** The windows of an address that still have to be read. Those that ended before the last reset cannot be. */
+/** The windows of an address that still have to be read; those that ended before the last reset are lost. */
 export function unreadWindows(
   walletsOfAddress: readonly Pick<WalletDoc, 'windows' | 'readTo'>[],
   own: CursorDoc | undefined,
@@ -46,25 +46,23 @@ export function unreadWindows(
 const isOfOtherNetwork = ({ ledger }: LedgerStamp, { tip, state }: StartFacts): boolean =>
   ledger !== null && ledger > Math.max(tip.latestLedger, state?.latestLedger ?? 0);
 
-/** The ledger after which a window begins, where its stamp says it: null when only its time can tell. One before the oldest comes from a time when the
- *  source was away. */
+/** The ledger after which a window begins, by its stamp; null when it must be searched for by time, as when the stamp is older than the oldest kept ledger. */
 export function startOf({ from }: WatchWindow, { tip, state }: StartFacts): LedgerClose | null {
   if (from.ledger === null || from.ledger + 1 < tip.oldestLedger || isOfOtherNetwork(from, { tip, state })) return null;
-  // Ledgers of the same second, which are to be read, closed no earlier.
+  // Ledgers of the same second are read too; none closed earlier.
   return { ledger: from.ledger, closedAt: secondOf(from.at) };
 }
 
 const beginOf = (windows: readonly WatchWindow[]): number =>
   Math.min(...windows.map(({ from }) => from.at.getTime()), NEVER_MS);
 
-/** A ledger that closed shortly before a time, if one is known. Another process may have noticed a reset: what closed before is
- *  not of this network. */
+/** A known ledger that closed shortly before a time. After a reset, which another process may have handled, older ones belong to the old network. */
 export function knownStart(knownCloses: KnownCloses, before: Date, { tip, state }: StartFacts): LedgerClose | null {
   const known = knownCloses.closedAtOrBefore(before);
   if (!known || before.getTime() - known.closedAt.getTime() > EARLIER_MS) return null;
   const resetAt = state?.resetAt ?? null;
   const isOfNetwork = known.ledger <= tip.latestLedger && (resetAt === null || known.closedAt > resetAt);
-  // What was dropped before the window began is no gap.
+  // Ledgers dropped before the window began are no gap.
   return isOfNetwork && known.ledger + 1 >= tip.oldestLedger ? known : null;
 }
 
@@ -80,7 +78,7 @@ export function createWalletStarts(deps: WalletStartsDeps) {
   const { network, wallets } = deps;
 
   return {
-    /** @throws LedgerUnavailable when a start has to be searched for and no source answers; what was started by then stays. */
+    /** @throws LedgerUnavailable when a start must be searched for and no source answers; wallets started before stay started */
     async startAll(session: LedgerSession, facts: StartFacts): Promise<void> {
       for (;;) {
         const batch = await wallets.notStarted(network, BATCH);
@@ -97,7 +95,7 @@ async function searchStart(
   { from }: WatchWindow,
   search: Search,
 ): Promise<LedgerClose> {
-  // Ledgers of the same second count.
+  // Include ledgers of the same second.
   const before = secondBefore(from.at);
   const known = knownStart(knownCloses, before, search);
   if (known) return known;
@@ -110,14 +108,14 @@ async function searchStart(
   }
   const { resetAt } = search.state ?? {};
   search.noneAtMs = Math.max(search.noneAtMs, before.getTime());
-  // All ledgers are younger: after a reset that is the network's beginning, else ledgers may have been dropped.
+  // Every kept ledger is younger: after a reset, begin with the network; otherwise ledgers may have been dropped.
   const isOther = isOfOtherNetwork(from, search);
   const isWhole = resetAt && (from.at <= resetAt || isOther);
   const beginning = Math.min(search.tip.oldestLedger, FIRST_LEDGER) - 1;
   return { ledger: isWhole ? beginning : isOther ? 0 : (from.ledger ?? 0), closedAt: before };
 }
 
-/** The earliest ledger and the earliest time, which may be of two windows: the cursor says that nothing before either is left to read. */
+/** The earliest ledger and the earliest time, perhaps of two windows: nothing before either is left to read. */
 async function earliestStart(
   deps: WalletStartsDeps,
   windows: readonly WatchWindow[],
@@ -147,8 +145,7 @@ async function start(
     const ofAddress = all.filter((wallet) => wallet.address === address);
     return { address, known, unread: unreadWindows(ofAddress, known, facts.state) };
   });
-  // Those whose ledger is known never wait for one that has to be searched for. Then the oldest: what was searched for one serves those that follow
-  // shortly after.
+  // Known ledgers first, so that they never wait for a search. Then the oldest: one search serves the starts shortly after it.
   const isSearched = (unread: readonly WatchWindow[]) => Number(unread.some((window) => !startOf(window, facts)));
   plans.sort((a, b) => isSearched(a.unread) - isSearched(b.unread) || beginOf(a.unread) - beginOf(b.unread));
   const search = { ...facts, session, noneAtMs: Number.NEGATIVE_INFINITY };
@@ -161,12 +158,12 @@ async function start(
       const readAt = clock.now();
       if (found && (!known || known.shownLedger < found.ledger))
         starts.push(cursorAt(deps, _id, address, found, readAt));
-      // Saved again, with another time: a process that stalled before it could remove the cursor finds it in use.
+      // Saved with a new time, so that a stalled process about to remove the cursor finds it in use.
       else if (known) starts.push({ ...known, readAt });
       done.add(address);
     }
   } finally {
-    // Where a source fails in between, the next round goes on there.
+    // If a source failed, the next round continues from here.
     await cursors.save(starts);
     await wallets.startWatching(batch.filter(({ address }) => done.has(address)));
   }

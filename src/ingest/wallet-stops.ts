@@ -1,4 +1,4 @@
-/** Stops watching: inactive wallets whose last window was shown to have been read to its end. */
+/** Stops watching inactive wallets once their last window is shown to be read to its end. */
 import type { Network } from '../../contracts/networks.js';
 import { cursorId, FEED, isShownPast, type ReadTo, shownCursor, wasRead } from '../domain/coverage.js';
 import type { CursorDoc, CursorStore } from '../stores/cursors.js';
@@ -7,17 +7,16 @@ import type { Modes } from './mode.js';
 import type { ReadOptions, StreamReader } from './stream-reader.js';
 
 const BATCH = 1000;
-/** Streams that are asked in one round whether they are as far as they seem. */
+/** Quiet checks in one round. */
 const CHECKS_PER_ROUND = 20;
 
 interface EndedWallet {
   wallet: WalletDoc;
-  /** Null for an address that has none. */
   cursor: CursorDoc | null;
   isDone: boolean;
 }
 
-/** What is to be done about inactive wallets. Pure. */
+/** Determines which inactive wallets are done. Pure. */
 export function planStops(
   ended: readonly WalletDoc[],
   own: ReadonlyMap<string, CursorDoc>,
@@ -26,7 +25,7 @@ export function planStops(
   return ended.map((wallet) => {
     const cursor = shownCursor(own.get(cursorId(wallet.network, wallet.address)), feed) ?? null;
     const until = wallet.windows.at(-1)?.until;
-    // Without a cursor it was not started again, because nothing of its new window was left to read.
+    // Without a cursor it was never restarted, because nothing of its new window was unread.
     const isDone = cursor
       ? until && isShownPast(cursor, until)
       : wallet.windows.every((each) => wasRead(each, undefined, wallet.readTo));
@@ -43,7 +42,7 @@ function readToOf({ windows }: WalletDoc, { shownLedger, shownClosedAt, readAt }
   };
 }
 
-/** The streams that have come far enough by what was claimed, and were not shown to it. Pure. */
+/** The streams past their wallet's end by claimed ledgers but not by shown ones. Pure. */
 export function streamsToCheck(planned: readonly EndedWallet[]): CursorDoc[] {
   const streams = planned.flatMap(({ wallet, cursor, isDone }) => {
     const until = wallet.windows.at(-1)?.until;
@@ -62,7 +61,7 @@ export function createWalletStops(deps: {
   modes: Pick<Modes, 'forgetUnwatched'>;
 }) {
   const { network, wallets, cursors, reader, modes } = deps;
-  /** The newest ledger at which each stream was checked: once a ledger is enough. */
+  /** The newest ledger when each stream was last checked: once per ledger is enough. */
   let checked = new Map<string, number>();
 
   async function plan(): Promise<{ planned: EndedWallet[]; own: CursorDoc[] }> {
@@ -84,7 +83,7 @@ export function createWalletStops(deps: {
   }
 
   return {
-    /** Ids of wallets that are read to their end. They miss nothing, whatever is dropped from now on. */
+    /** Ids of wallets that are read to their end: ledgers dropped from now on are no gap for them. */
     async done(): Promise<string[]> {
       return (await plan()).planned.filter(({ isDone }) => isDone).map(({ wallet }) => wallet._id);
     },

@@ -1,4 +1,4 @@
-/** Keeps watching a network: round after round while this process holds the lease. The lease only saves requests; unique keys and cursors see to it that
+/** Keeps watching a network, round after round, while this process holds the lease. The lease only saves requests; unique keys and cursors ensure that
  *  everything is stored once. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
@@ -22,24 +22,24 @@ const IDLE_ROUND_MS = 1000;
 export interface WatchDeps {
   network: Network;
   watcher: Watcher;
-  /** Tries again what was set aside, beside the reading. */
+  /** Retries parked records while streams are read. */
   retries: Pick<ParkedRetries, 'run'>;
   ledger: NetworkLedger;
   leases: LeaseStore;
   networkStates: NetworkStateStore;
   /** Id of this process. */
   holder: string;
-  /** The shortest time from one round that reads to the next. */
+  /** Shortest time between two rounds that read pages. */
   pollIntervalMs: number;
-  /** The budget; null without one. */
+  /** Null without a budget. */
   requestsPerHour: number | null;
   clock: Clock;
-  /** The monotonic clock, which polling goes by: a clock that is set back an hour must not stop the watching for that hour. Default the clock. */
+  /** Times the polling: setting the clock back an hour must not stop the watching for an hour. Default the clock. */
   monotonic?: MonotonicClock;
   log: Logger;
-  /** Kept from one run to the next, so that a run begins with what the last one learned and has left. Default a new one. */
+  /** Kept between runs with what it has learned and its tokens. Default a new one. */
   scheduler?: PollScheduler;
-  /** Called after each poll, with what it failed with, or null. */
+  /** Called after each poll with its error, or null. */
   onPoll?: (error: Error | null) => void;
 }
 
@@ -67,11 +67,11 @@ async function watchAndRetry(deps: WatchDeps, held: AbortSignal): Promise<void> 
   }
 }
 
-/** What the rounds share while the lease is held. */
+/** State of the rounds while the lease is held. */
 interface WatchState {
   scheduler: PollScheduler;
   failures: number;
-  /** The newest ledger when something was last read, and when that was. */
+  /** When pages were last read, and the newest ledger then. */
   read: { ledger: number; atMs: number };
   roundMs: number;
 }
@@ -98,11 +98,11 @@ function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   return createLoop({ step, onError, clock }).run(signal);
 }
 
-/** Looks for the newest ledger and reads what is new. @returns milliseconds until the next poll */
+/** Polls for the newest ledger and reads what is new. @returns milliseconds until the next poll */
 async function poll(deps: WatchDeps, state: WatchState, signal: AbortSignal): Promise<number> {
   const { watcher, ledger, pollIntervalMs, clock, monotonic = clock } = deps;
   const { scheduler, read } = state;
-  // Pages wait for the budget however long it takes: giving up would spend the next request on asking for the newest ledger again.
+  // Pages wait for the budget without a limit: giving up would spend the next request on the tip again.
   const session = ledger.session({ purpose: 'watching' }, signal);
   try {
     const tip = await session.tip();
@@ -110,12 +110,12 @@ async function poll(deps: WatchDeps, state: WatchState, signal: AbortSignal): Pr
     scheduler.saw(tip.latestLedger, nowMs);
     const isNew = tip.latestLedger !== read.ledger;
     if (isNew && nowMs - read.atMs < pollIntervalMs) return read.atMs + pollIntervalMs - nowMs;
-    // Without a new ledger there may be new wallets.
+    // Even without a new ledger there may be new wallets.
     if (isNew || nowMs - state.roundMs >= IDLE_ROUND_MS) {
       state.roundMs = nowMs;
       if (isNew) state.read = { ledger: tip.latestLedger, atMs: nowMs };
       const pages = await watcher.round(session, tip, signal);
-      // A round that read nothing must not hold up the next ledger.
+      // A round that read nothing must not delay the next ledger.
       if (pages > 0) state.read.atMs = nowMs;
     }
   } finally {

@@ -1,5 +1,5 @@
-/** One round of watching a network, in short steps that may be repeated: deal with a reset, start new wallets, choose the mode of reading, read the
- *  streams, stop ended wallets. What a step decides is in the pure functions of `plan.ts`. Rounds are called by `watch.ts`. */
+/** One round of watching a network, in short repeatable steps: deal with a reset, start new wallets, choose the mode of reading, read the streams, stop ended
+ *  wallets. The pure functions in `plan.ts` decide; `watch.ts` calls the rounds. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
@@ -46,19 +46,18 @@ export interface WatcherDeps {
   products: Pick<ProductStore, 'forgetLedgers'>;
   paymentLinks: Pick<PaymentLinkStore, 'forgetLedgers'>;
   clock: Clock;
-  /** Tells when the clock was set. Default the clock: it never is. */
+  /** Shows when the clock was set. Default the clock: never. */
   monotonic?: Pick<MonotonicClock, 'nowMs'>;
   log: Logger;
   metrics: WatcherMetrics;
-  /** Called when payments, and with them perhaps deliveries, were stored. */
   eventsStored: () => void;
-  /** Called when records were set aside. Default nothing. */
+  /** Called when records were parked. Default nothing. */
   recordsParked?: () => void;
-  /** Records of one page. Default 200, which is Horizon's largest. */
+  /** Records per page. Default 200, Horizon's maximum. */
   pageLimit?: number;
-  /** More addresses than this are read by the feed; half as many or fewer one by one again. Default 2: from there on the feed costs fewer requests. */
+  /** More addresses than this are read through the feed; at half as many, one by one again. Default 2: beyond it the feed takes fewer requests. */
   readOneByOne?: number;
-  /** The machine that this process runs on, whose clock is measured. Default unknown. */
+  /** Name of this machine, whose clock is measured. Default unknown. */
   host?: string;
 }
 
@@ -87,12 +86,12 @@ function createWatching(deps: WatcherDeps) {
     starts: createWalletStarts({ ...deps, knownCloses }),
     resets: createResets(deps),
     gaps: createGaps({ ...deps, done: stops.done }),
-    /** Warnings that were logged: each is logged once. */
+    /** Each warning is logged once. */
     warned: new Set<string>(),
   };
 }
 
-/** The dependencies of a watcher with the parts that it is made of. */
+/** A watcher's dependencies and parts. */
 type Watching = ReturnType<typeof createWatching>;
 
 export function createWatcher(deps: WatcherDeps) {
@@ -100,8 +99,8 @@ export function createWatcher(deps: WatcherDeps) {
   const { clock, monotonic, knownCloses, failures, modes, stops, clockCheck, gaps } = watching;
 
   return {
-    /** One round: reads everything that is new. What was stored by then stays when it rejects.
-     *  @param tip asked in this session, before. @returns how many pages it read.
+    /** Reads everything that is new. When it rejects, what was stored stays.
+     *  @param tip this session's. @returns how many pages were read
      *  @throws LedgerUnavailable, CursorConflict, or what MongoDB rejects with */
     async round(session: LedgerSession, tip: LedgerTip, signal: AbortSignal): Promise<number> {
       const tipAt = clock.now();
@@ -131,7 +130,7 @@ function warnOnce({ warned, log, network }: Watching, warning: string | null, se
 
 const seenOf = ({ host }: Watching, { isBehind }: LedgerTip, at: Date) => (isBehind ? null : { at, by: host ?? null });
 
-/** @returns the state to go on with */
+/** @returns the state to continue with */
 async function dealWithReset(
   watching: Watching,
   session: LedgerSession,
@@ -146,12 +145,12 @@ async function dealWithReset(
   return resets.startAnew(tip, state, seenOf(watching, tip, tipAt));
 }
 
-/** Reads one stream, after dealing with ledgers that its source has dropped. @returns how many pages it read; null when it has to wait */
+/** Reads one stream, after dealing with ledgers that its source has dropped. @returns how many pages were read; null when the stream has to wait */
 async function readStream(watching: Watching, round: Round, stream: CursorDoc): Promise<number | null> {
   const next = await watching.gaps.pass(round.session, round.tip, stream);
   if (!next) return null;
   const { session, tip, cursor } = next;
-  // The next round may begin the feed there, instead of a history that leaves records out.
+  // A lossy history would leave records out: the next round may begin the feed there instead.
   if (cursor.address !== null && round.histories === 'lossy' && cursor !== stream) return 0;
   const { signal } = round;
   const role = roleOf(watching, cursor, round);
@@ -164,7 +163,7 @@ async function readStream(watching: Watching, round: Round, stream: CursorDoc): 
   }
 }
 
-/** Only the feed may skip ahead, and only where histories of accounts can catch up: an address that is behind is read to its end. */
+/** Only the feed may skip ahead, and only where complete histories let addresses catch up. */
 function roleOf({ modes }: Watching, { address }: CursorDoc, { feed, histories, tip }: Round): StreamRole {
   if (feed === null) return { kind: 'address' };
   if (address !== null) return { kind: 'straggler', feedFrom: feed.fromLedger! };
@@ -172,7 +171,7 @@ function roleOf({ modes }: Watching, { address }: CursorDoc, { feed, histories, 
   return { kind: 'feed', fastForward: (reached, pages) => modes.fastForward(tip, feed, reached, pages) };
 }
 
-/** Reads a stream by another server that answers. @throws `unsure` where there is none: the cursor stays */
+/** Reads a stream from another server that answers. @throws `unsure` when there is none: the cursor stays */
 async function readElsewhere(
   session: LedgerSession,
   read: (of: Pick<ReadOptions, 'session' | 'tip'>) => Promise<number>,
@@ -189,8 +188,8 @@ async function readElsewhere(
   throw unsure;
 }
 
-/** Reads the streams of a round. One that fails is logged and waits; the others are read all the same.
- *  @throws what the first one threw, when all failed */
+/** Reads the streams of a round. One that fails is logged and waits; the others are still read.
+ *  @throws the first error, when all failed */
 async function readStreams(watching: Watching, round: Round, streams: readonly CursorDoc[]): Promise<number> {
   const { failures, monotonic, log, network, networkStates, gaps } = watching;
   let pages = 0;
@@ -211,14 +210,14 @@ async function readStreams(watching: Watching, round: Round, streams: readonly C
     }
   }
   if (errors.length > 0 && errors.length + waiting === streams.length) throw errors[0];
-  // Other errors than an unavailable ledger end the round, once the other streams have been read.
+  // An error other than an unavailable ledger ends the round, after the other streams were read.
   for (const error of errors) if (!(error instanceof LedgerUnavailable)) throw error;
   const isFree = waiting === 0 && errors.length === 0 && streams.length > 0;
   if (isFree && (await networkStates.byNetwork(network))?.gapWaitsSince) await gaps.endWait();
   return pages;
 }
 
-/** Starts what can be started: a wallet whose first ledger cannot be found yet must not keep others from being read. */
+/** A wallet whose first ledger cannot be found yet must not keep others from being read. */
 async function startWallets(
   { starts, log, network }: Watching,
   session: LedgerSession,
@@ -233,7 +232,7 @@ async function startWallets(
   }
 }
 
-/** @param tipAt when the tip was asked: reading up to it may have taken long */
+/** @param tipAt when the tip was requested: the reading since may have taken long */
 async function keepState(
   watching: Watching,
   session: LedgerSession,
