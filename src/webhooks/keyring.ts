@@ -1,11 +1,11 @@
-/** The keys that sign deliveries: makes the first one, rotates, and knows those that sign now. */
+/** The keys that sign deliveries: makes the first one, rotates them, and returns those that sign now. */
 import type { KeyObject } from 'node:crypto';
 import type { Clock } from '../clock.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { newKeySeed, privateKeyOf, publicKeyOf } from '../domain/webhook-key.js';
 import type { WebhookKeyDoc, WebhookKeyStore } from '../stores/webhook-keys.js';
 
-/** How long an old key goes on signing, for receivers that remember the published keys. */
+/** How long an old key keeps signing, for receivers that cache the published keys. */
 const OVERLAP_MS = 24 * 3_600_000;
 /** After this time every process knows of a rotation. */
 const REMEMBERED_MS = 5000;
@@ -17,7 +17,7 @@ const MAX_READ = 2 * MAX_SIGNING;
 export type Keyring = ReturnType<typeof createKeyring>;
 
 interface SigningKey extends WebhookKeyDoc {
-  /** When it stops to sign; null for the newest. */
+  /** When it stops signing; null for the newest. */
   retiresAt: Date | null;
 }
 
@@ -38,33 +38,44 @@ const toPublished = ({ _id, publicKey, createdAt, retiresAt }: SigningKey) => ({
   retiresAt: retiresAt?.toISOString() ?? null,
 });
 
-export function createKeyring(deps: { webhookKeys: WebhookKeyStore; secrets: SecretBox; clock: Clock }) {
+interface KeyringDeps {
+  webhookKeys: WebhookKeyStore;
+  secrets: SecretBox;
+  clock: Clock;
+}
+
+/** @param fields of a key that does not sign at once. @returns null when another process made the key of this number */
+async function make(
+  { webhookKeys, secrets, clock }: KeyringDeps,
+  number: number,
+  fields: Pick<WebhookKeyDoc, 'toldTo'> = {},
+): Promise<WebhookKeyDoc | null> {
+  const _id = `whk_${number}`;
+  const seed = newKeySeed(clock);
+  const publicKey = publicKeyOf(privateKeyOf(seed));
+  const key = { _id, number, publicKey, sealed: secrets.seal(seed, _id), createdAt: clock.now(), ...fields };
+  return (await webhookKeys.insert(key)) ? key : null;
+}
+
+/** Makes the first key if there is none. */
+async function read(deps: KeyringDeps): Promise<SigningKey[]> {
+  const keys = await deps.webhookKeys.newest(MAX_READ);
+  if (keys.length > 0) return withEnds(keys);
+  await make(deps, 1);
+  return withEnds(await deps.webhookKeys.newest(MAX_READ));
+}
+
+export function createKeyring(deps: KeyringDeps) {
   const { webhookKeys, secrets, clock } = deps;
   let known: { atMs: number; keys: Promise<SigningKey[]> } | null = null;
   const opened = new Map<string, KeyObject>();
-
-  /** @param fields say what is different from a key that signs at once. @returns null when another process made the key of this number */
-  async function make(number: number, fields: Pick<WebhookKeyDoc, 'toldTo'> = {}): Promise<WebhookKeyDoc | null> {
-    const _id = `whk_${number}`;
-    const seed = newKeySeed(clock);
-    const publicKey = publicKeyOf(privateKeyOf(seed));
-    const key = { _id, number, publicKey, sealed: secrets.seal(seed, _id), createdAt: clock.now(), ...fields };
-    return (await webhookKeys.insert(key)) ? key : null;
-  }
-
-  async function read(): Promise<SigningKey[]> {
-    const keys = await webhookKeys.newest(MAX_READ);
-    if (keys.length > 0) return withEnds(keys);
-    await make(1);
-    return withEnds(await webhookKeys.newest(MAX_READ));
-  }
 
   function remembered(): Promise<SigningKey[]> {
     const nowMs = clock.nowMs();
     if (known && nowMs - known.atMs < REMEMBERED_MS && nowMs >= known.atMs) return known.keys;
     const before = known?.keys;
-    const keys = read().catch((error: unknown) => {
-      // Without the database, the keys that are known go on signing.
+    const keys = read(deps).catch((error: unknown) => {
+      // Without the database, the known keys keep signing.
       if (before) return before;
       known = null;
       throw error;
@@ -87,9 +98,9 @@ export function createKeyring(deps: { webhookKeys: WebhookKeyStore; secrets: Sec
       return { keys: signingAt(await remembered(), clock.now()).map(toPublished) };
     },
     /**
-     * A new key signs from now on; those before it go on for 24 h.
-     * @param begin tells the accounts that it concerns, then lets it sign; returns since when, or null when another process let it. One that is cut off is
-     *   gone on with by the next rotation
+     * Makes a new key sign from now on; older ones sign for another 24 h.
+     * @param begin tells the accounts of the key, then activates it; returns since when it signs, or null when another process activated it. The next rotation
+     * continues an interrupted one
      * @throws Error when 10 keys sign already
      */
     async rotate(begin: (id: string) => Promise<Date | null>): Promise<{
@@ -98,12 +109,12 @@ export function createKeyring(deps: { webhookKeys: WebhookKeyStore; secrets: Sec
       previousRetireAt: Date;
     }> {
       for (;;) {
-        const [newest, ...older] = signingAt(await read(), clock.now());
+        const [newest, ...older] = signingAt(await read(deps), clock.now());
         if (older.length >= MAX_SIGNING - 1) {
           const firstEnd = older.at(-1)!.retiresAt!.toISOString();
           throw new Error(`${MAX_SIGNING} keys sign already: rotate again after ${firstEnd}.`);
         }
-        const key = (await webhookKeys.coming()) ?? (await make(newest!.number + 1, { toldTo: '' }));
+        const key = (await webhookKeys.coming()) ?? (await make(deps, newest!.number + 1, { toldTo: '' }));
         const since = key && (await begin(key._id));
         if (!since) continue;
         known = null;
