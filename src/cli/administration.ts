@@ -3,9 +3,9 @@ import { pino } from 'pino';
 import { contract } from '../../contracts/index.js';
 import { NETWORKS } from '../../contracts/networks.js';
 import { monotonicClock, systemClock } from '../clock.js';
-import { originOf, readConfig } from '../config.js';
+import { type Config, originOf, readConfig } from '../config.js';
 import { auditByOperator } from '../core/auditing.js';
-import { createCore } from '../core/core.js';
+import { type Core, createCore } from '../core/core.js';
 import { openDatabase } from '../core/database.js';
 import { closeLedgers, createLedgers } from '../core/ledgers.js';
 import { mendByOperator } from '../core/named-sources.js';
@@ -22,6 +22,7 @@ import { withDoing } from '../services/doing.js';
 import { createExportService } from '../services/exports.js';
 import { unlimited } from '../services/quota.js';
 import { createUserService } from '../services/users.js';
+import type { Database } from '../stores/database.js';
 import { sealedRows } from '../stores/sealed-values.js';
 import { createKeyring } from '../webhooks/keyring.js';
 import type { Administration } from './program.js';
@@ -35,7 +36,7 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
   // Progress goes to stderr: stdout belongs to the command's answer.
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
   const { database, stores, close } = await openDatabase({ clock, newId, log, onProgress }, config);
-  const { forAccount, system } = stores;
+  const { system } = stores;
   const { transaction } = database;
   const { parkedRecords, requestBudgets, wallets } = system;
   const ledgersDeps = { requestBudgets, clock, monotonic: monotonicClock, log };
@@ -52,32 +53,11 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
     processId: `cli${clock.randomBytes(8).toString('hex')}`,
     log,
   });
-  const { commit } = core;
-  const quota = unlimited(commit);
-  const apiKeyService = withContextRules(
-    contract.apiKeys,
-    createApiKeyService({ forAccount, commit, clock, newId, quota }),
-    () => ({ now: clock.now(), networks: config.networks, allowPrivate: config.webhookAllowPrivate }),
-  );
-  const users = createUserService({ forAccount, commit, clock, newId, publicUrl: core.publicUrl, quota });
-  const openSecrets = async () => {
-    const secrets = createSecretBox(await openSecretsKey(config.secretsKeys, config.dataDir), clock);
-    await checkSecretsKey(system.installation, secrets);
-    return secrets;
-  };
-  const openKeyring = async () =>
-    createKeyring({ webhookKeys: system.webhookKeys, secrets: await openSecrets(), clock });
   return {
     ...system,
-    apiKeyService: withDoing('apiKeys', apiKeyService),
-    userService: withDoing('users', users),
-    commit,
-    exports: createExportService({
-      forAccount,
-      snapshot: database.snapshot,
-      publicUrl: core.publicUrl,
-      mostOfAccount: 1,
-    }),
+    ...servicesOf(core, config, database),
+    ...signingOf(core, config, database),
+    commit: core.commit,
     async jobReports() {
       const jobs = jobsOf(config.networks);
       const states = await system.jobs.states(
@@ -86,14 +66,7 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
       );
       return jobs.map((job, index) => ({ job, state: states[index]! }));
     },
-    keyring: openKeyring,
-    async rotateWebhookKey() {
-      return rotateWebhookKey(core, await openKeyring());
-    },
     dismissParked: (id, why) => dismissParked(core, id, why),
-    async resealSecrets() {
-      return resealSecrets(sealedRows(database.connection.db!), await openSecrets(), storeResealed(core));
-    },
     async *audit(walletId) {
       for await (const audit of auditByOperator(core, config, walletId)) yield toAudit(audit);
     },
@@ -109,5 +82,39 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
       await closeLedgers(ledgers);
       await close();
     },
+  };
+}
+
+/** The services that commands call on behalf of an account, without the API's limits. */
+function servicesOf(core: Core, config: Config, { snapshot }: Database) {
+  const { commit, clock, newId, publicUrl } = core;
+  const { forAccount } = core.stores;
+  const quota = unlimited(commit);
+  const apiKeys = withContextRules(
+    contract.apiKeys,
+    createApiKeyService({ forAccount, commit, clock, newId, quota }),
+    () => ({ now: clock.now(), networks: config.networks, allowPrivate: config.webhookAllowPrivate }),
+  );
+  const users = createUserService({ forAccount, commit, clock, newId, publicUrl, quota });
+  return {
+    apiKeyService: withDoing('apiKeys', apiKeys),
+    userService: withDoing('users', users),
+    exports: createExportService({ forAccount, snapshot, publicUrl, mostOfAccount: 1 }),
+  };
+}
+
+/** The keys that sign deliveries, and the values sealed with SECRETS_KEY. */
+function signingOf(core: Core, config: Config, { connection }: Database) {
+  const { installation, webhookKeys } = core.stores.system;
+  const openSecrets = async () => {
+    const secrets = createSecretBox(await openSecretsKey(config.secretsKeys, config.dataDir), core.clock);
+    await checkSecretsKey(installation, secrets);
+    return secrets;
+  };
+  const keyring = async () => createKeyring({ webhookKeys, secrets: await openSecrets(), clock: core.clock });
+  return {
+    keyring,
+    rotateWebhookKey: async () => rotateWebhookKey(core, await keyring()),
+    resealSecrets: async () => resealSecrets(sealedRows(connection.db!), await openSecrets(), storeResealed(core)),
   };
 }
