@@ -3,7 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { type Address, HostNotFound, type Resolve } from './resolver.js';
 
-/** Thrown where a webhook may not connect. The message does not tell what is there. */
+/** Thrown for a forbidden address. The message does not reveal what is there. */
 export class AddressNotAllowed extends Error {
   readonly code = 'ADDRESS_NOT_ALLOWED';
 }
@@ -22,13 +22,13 @@ export function isPublicAddress(text: string): boolean {
 }
 
 export interface AddressGuard {
-  /** Decides on a host that is an address: connecting to it takes no look-up. */
+  /** Decides on a host given as an address, which needs no look-up. */
   allowsHost(hostname: string): boolean;
-  /** For `net.connect`: resolves once and hands over exactly the addresses that were checked. The DNS is never asked a second time. */
+  /** For `net.connect`: resolves once and returns exactly the addresses that were checked, so that no second DNS answer can differ. */
   lookup: LookupFunction;
 }
 
-/** @param isAllowed decides on each address; one that is refused refuses the whole answer */
+/** @param isAllowed called for each address; one refused address refuses the whole answer */
 export function createAddressGuard(isAllowed: (address: string) => boolean, resolve: Resolve): AddressGuard {
   return {
     allowsHost: (hostname) => isIP(hostname) === 0 || isAllowed(hostname),

@@ -1,4 +1,4 @@
-/** One attempt of a delivery: sign, post, judge. It never rejects, and says what to record of the delivery and of its webhook. */
+/** One attempt of a delivery: sign, post, judge. Never rejects; returns what to record of the delivery and of its webhook. */
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
@@ -22,7 +22,7 @@ export interface AttemptDeps {
 /** The service's keys that sign at `now`. @throws when they cannot be read */
 export type Signers = (now: Date) => Promise<readonly KeyObject[]>;
 
-/** Makes one attempt and judges its answer. @param keys the service's, with which it signs
+/** Makes one attempt and judges its answer. @param keys the service's signing keys
  *  @returns what to record; `health` is null when the attempt changes nothing about the webhook */
 export async function attempt(
   queue: EndpointQueue,
@@ -37,7 +37,7 @@ export async function attempt(
   const nowMs = clock.nowMs();
   const { status, nextAttemptAt, gone } = judgeAttempt(result, attemptCount + 1, nowMs, clock.random(), settings);
   const { durationMs, responseStatus, error } = result;
-  // An answer from before the last start says nothing about the webhook now.
+  // An answer from before the webhook's last start does not count.
   const isSameStart = queue.webhook.starts === webhook.starts;
   const health = isSameStart ? healthAfter(queue, { delivered: status === 'DELIVERED', gone, at, error }) : null;
   if (health?.status === 'PAUSED') {

@@ -7,7 +7,7 @@ import { isUntrustedCertificate } from './reason.js';
 type Connector = buildConnector.connector;
 
 /**
- * @param options.developmentCa PEM that is trusted in addition for hosts on the loopback interface; asked when needed
+ * @param options.developmentCa PEM trusted in addition for loopback hosts; read when needed
  */
 export function createConnector(options: {
   guard: AddressGuard;
@@ -30,7 +30,7 @@ export function createConnector(options: {
   return developmentCa ? withDevelopmentCa(guarded, developmentCa, connectorTrusting) : guarded;
 }
 
-/** Tries a loopback host whose certificate is not trusted again with the development authority, and from then on with that alone. */
+/** Retries a loopback host whose certificate is not trusted with the development authority, and from then on uses that alone. */
 function withDevelopmentCa(
   connect: Connector,
   developmentCa: () => string | null,

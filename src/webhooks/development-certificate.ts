@@ -1,4 +1,4 @@
-/** The certificate of `webhook listen`: self-signed, for loopback names only, made once per data directory, where the service finds it to trust it. */
+/** The certificate of `webhook listen`: self-signed, for loopback names only, made once per data directory, where the service reads it. */
 import { X509Certificate } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { generate } from 'selfsigned';
@@ -16,7 +16,7 @@ export interface Certificate {
   key: string;
 }
 
-/** @param path of a file that holds both, readable by its owner only; made when it is missing, unusable or about to expire */
+/** @param path of the file for both, readable by its owner only; written anew when missing, unusable or about to expire */
 export async function openDevelopmentCertificate(path: string, clock: Clock): Promise<Certificate> {
   const found = await readFile(path, 'utf8').catch(() => '');
   const cert = found.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/)?.[0];
@@ -31,7 +31,7 @@ export async function openDevelopmentCertificate(path: string, clock: Clock): Pr
     notBeforeDate: new Date(now - DAY_MS),
     notAfterDate: new Date(now + VALID_MS),
     extensions: [
-      // No authority: with this key nothing can be signed that the service would trust.
+      // Not an authority: the service trusts nothing that this key signs.
       { name: 'basicConstraints', cA: false, critical: true },
       { name: 'keyUsage', digitalSignature: true, critical: true },
       { name: 'extKeyUsage', serverAuth: true },

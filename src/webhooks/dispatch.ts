@@ -1,5 +1,5 @@
 /** The way of a delivery: due → endpoint queue → signed post → record → next. Several dispatchers may run at once; a webhook's lease keeps two of them from
- *  sending the same delivery. Each endpoint has its own queue and its own limit of requests in flight, so that none waits for another. */
+ *  sending the same delivery. Each endpoint has its own queue and its own limit of requests in flight, so that a slow endpoint delays no other. */
 import type { Logger } from 'pino';
 import { type Clock, type MonotonicClock, monotonicClock, within } from '../clock.js';
 import type { RetrySettings } from '../domain/retry.js';
@@ -22,15 +22,15 @@ import { createThrottles, type Throttles } from './throttles.js';
 export interface DispatchSettings extends RetrySettings {
   /** The longest that one attempt takes. */
   timeoutMs: number;
-  /** Milliseconds from one look for due deliveries to the next, unless a wake-up comes first. Default 250. */
+  /** Interval of the queries for due deliveries, unless a wake-up comes first. Default 250. */
   pollMs?: number;
-  /** How much longer than one attempt a lease lasts. After a crash, other dispatchers wait until it has ended. Default 3000. */
+  /** Lease time beyond one attempt. After a crash, other dispatchers wait for the lease to end. Default 3000. */
   leaseMarginMs?: number;
-  /** How long an ending dispatcher waits for what is in flight. Default 7000. */
+  /** How long an ending dispatcher waits for requests in flight. Default 7000. */
   graceMs?: number;
   /** Webhooks that one dispatcher sends to at once. Default 1024. */
   maxQueues?: number | undefined;
-  /** Bodies up to this size wait in memory, larger ones are read when their attempt begins. Default 8192. */
+  /** Bodies up to this size are kept in memory; larger ones are read when their attempt begins. Default 8192. */
   maxBodyBytes?: number | undefined;
 }
 
@@ -47,13 +47,12 @@ export interface DispatcherDeps {
   settings: DispatchSettings;
   /** Measures leases, and the wait at the end; simulations pass their own. */
   monotonic?: MonotonicClock;
-  /** For metrics. */
   onAttempt?: (record: AttemptRecord) => void;
 }
 
 const WAIT_AFTER_FAULT_MS = 1000;
 const POLL_MS = 250;
-/** Each look goes past all webhooks with due deliveries: after one past so many, the next comes half as soon. */
+/** A query passes every webhook with due deliveries. The interval grows with their number: this many double it. */
 const DUE_AT_ONCE = 1000;
 const LONGEST_POLL_MS = 2000;
 /** Thousands of deliveries may wait in memory. */
@@ -65,8 +64,8 @@ export function createDispatcher(deps: DispatcherDeps) {
   const running = new Set<() => void>();
   const throttles = createThrottles();
   return {
-    /** Sends what is due until the signal aborts, then waits for what is in flight and releases its leases.
-     *  @param enough ends it too, at the first moment when nothing is queued or in flight
+    /** Sends due deliveries until the signal aborts, then waits for requests in flight and releases its leases.
+     *  @param enough when aborted, ends the run as soon as nothing is queued or in flight
      *  @returns how many attempts it recorded */
     async drain(signal: AbortSignal, enough?: AbortSignal): Promise<{ attempts: number }> {
       const run = createRun(deps, throttles, enough);
@@ -82,7 +81,7 @@ export function createDispatcher(deps: DispatcherDeps) {
   };
 }
 
-/** One run of a dispatcher: its queues, what sends from them, and what records the results. */
+/** One run of a dispatcher: its queues, sender and recorder. */
 function createRun(deps: DispatcherDeps, throttles: Throttles, enough?: AbortSignal) {
   const { clock, log, settings, monotonic = monotonicClock } = deps;
   const { timeoutMs, leaseMarginMs: marginMs = 3000, graceMs = 7000, maxQueues } = settings;
@@ -127,7 +126,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles, enough?: AbortSig
     return every(marginMs / 3, renew, { clock: monotonic, signal, onError });
   }
 
-  /** Waits up to `graceMs` for what is in flight: what is not recorded by then is sent again, as after a crash. */
+  /** Waits up to `graceMs` for requests in flight. Deliveries not recorded by then are sent again, as after a crash. */
   async function finish(): Promise<void> {
     await within(monotonic, graceMs, sender.finish(), () => undefined);
     recorder.abandon();
@@ -149,8 +148,8 @@ function createRun(deps: DispatcherDeps, throttles: Throttles, enough?: AbortSig
   };
 }
 
-/** Looks which webhooks have due deliveries, and whether their leases may be claimed: when the database is back after it was away, their holders are to
- *  renew those that have ended, and to record what they sent, before others take them. */
+/** Finds the webhooks with due deliveries, and whether their leases may be claimed: when the database returns after an outage, the holders first get time to
+ *  renew ended leases and to record what they sent. */
 function createLook(
   { deliveries, clock, monotonic }: DispatcherDeps & { monotonic: MonotonicClock },
   marginMs: number,
@@ -173,7 +172,7 @@ function createLook(
   };
 }
 
-/** Releases what is done, claims and loads what is due, and sends it. @returns whether there may be more to claim */
+/** Releases drained queues, claims webhooks, loads their due deliveries and sends them. @returns whether there may be more to claim */
 async function round(
   { queues, sender, ...deps }: DispatcherDeps & { queues: EndpointQueues; sender: Sender },
   due: readonly string[],

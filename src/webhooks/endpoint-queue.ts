@@ -1,5 +1,5 @@
-/** The queue of one webhook while a dispatcher has its lease: the deliveries that were loaded and are not recorded yet, in the order in which they
- *  may be sent. A delivery never starts before the first attempt of its predecessor (the event that goes before it about the same subject) is over. */
+/** The queue of one webhook while a dispatcher has its lease: deliveries that are loaded and not recorded yet, in sending order. A delivery never starts before
+ *  the first attempt of its predecessor (the earlier event about the same subject) is over. */
 import { EVENT_TYPES, type EventType, predecessorOf } from '../../contracts/event-kinds.js';
 import type { FailureStreak } from '../domain/retry.js';
 import type { DueDelivery } from '../stores/due-deliveries.js';
@@ -8,33 +8,33 @@ import type { WebhookDoc } from '../stores/webhooks.js';
 /** A due delivery in memory. */
 export interface LoadedDelivery {
   delivery: DueDelivery;
-  /** The same bytes on every attempt. Null for a large one, which is read when the attempt begins. */
+  /** The same bytes on every attempt. Null for a large body, which is read when the attempt begins. */
   body: Buffer | null;
 }
 
 const PREDECESSORS: ReadonlySet<EventType | null> = new Set(EVENT_TYPES.map(predecessorOf));
 
-/** The key under which deliveries wait for a predecessor. */
+/** The key of a predecessor that deliveries wait for. */
 const keyOf = (subjectId: string, type: EventType) => `${subjectId} ${type}`;
 
-/** Only first attempts are ordered: a retry of one event does not hold up another. */
+/** Only first attempts are ordered: an event's retry does not delay another event. */
 const isFirst = (delivery: DueDelivery) => delivery.attemptCount === 0;
 
-/** The kind that has to go before this delivery; null where nothing has to. */
+/** The event kind that must go before this delivery; null if none. */
 export const predecessorOfDelivery = (delivery: DueDelivery): EventType | null =>
   isFirst(delivery) ? predecessorOf(delivery.eventType) : null;
 
-/** True for a delivery that others may have to wait for. */
+/** Whether other deliveries may have to wait for this one. */
 export const isPredecessor = (delivery: DueDelivery): boolean =>
   isFirst(delivery) && PREDECESSORS.has(delivery.eventType);
 
-/** Fresh deliveries and those of replays are queued apart, so that neither takes the other's room. */
+/** Fresh and replayed deliveries are queued separately, so that neither takes the other's room. */
 export class Lane {
   readonly ready: LoadedDelivery[] = [];
   /** Deliveries that wait for a predecessor. */
   waiting = 0;
   inFlight = 0;
-  /** There may be more due than was loaded. */
+  /** More may be due than was loaded. */
   hasMore = false;
 
   /** Deliveries that have not started. */
@@ -44,19 +44,19 @@ export class Lane {
 }
 
 export class EndpointQueue {
-  /** Nothing more is started: the webhook is paused, deleted or leased by another dispatcher. What is in flight ends as usual. */
+  /** Starts no more deliveries: the webhook is paused, deleted or leased by another dispatcher. Requests in flight end as usual. */
   stopped = false;
   readonly fresh = new Lane();
-  /** Deliveries of replays go when no fresh one is ready, and never take all slots. */
+  /** Replayed deliveries start when no fresh one is ready, and never take all slots. */
   readonly replays = new Lane();
-  /** Number of the read that `webhook` is from; 0 when it was claimed. */
+  /** Number of the read that returned `webhook`; 0 for the claim. */
   lastRead = 0;
-  /** Failed attempts since the last delivery; in memory first, written with the next records. */
+  /** Failed attempts since the last success; written with the next records. */
   failures: FailureStreak | null;
 
   /** Deliveries that wait for a predecessor, by its key. */
   readonly #waiting = new Map<string, LoadedDelivery[]>();
-  /** Keys of predecessors that are here and whose first attempt is not over. */
+  /** Keys of queued predecessors whose first attempt is not over. */
   readonly #awaited = new Set<string>();
   readonly #held = new Set<string>();
   readonly #recordedSinceLook = new Set<string>();
@@ -86,23 +86,23 @@ export class EndpointQueue {
     return this.#held;
   }
 
-  /** Called before the database is asked what is due. @param lanes those that are to be loaded */
+  /** Call before querying due deliveries. @param lanes the lanes to load */
   look(lanes: readonly Lane[]): void {
     for (const lane of lanes) lane.hasMore = false;
     this.#recordedSinceLook.clear();
   }
 
-  /** True when it is here, or was when the database was last asked: what the database said about it may be out of date. */
+  /** True when the delivery is here, or was at the last query, whose answer about it may be out of date. */
   holds(deliveryId: string): boolean {
     return this.#held.has(deliveryId) || this.#recordedSinceLook.has(deliveryId);
   }
 
-  /** True while a predecessor of this kind about this subject is here, and its first attempt is not over. */
+  /** True while a predecessor of this kind about this subject is queued and its first attempt is not over. */
   awaits(subjectId: string, type: EventType): boolean {
     return this.#awaited.has(keyOf(subjectId, type));
   }
 
-  /** Adds a delivery in its order; one that is here already is ignored. */
+  /** Adds a delivery in order; ignores one that is already here. */
   offer(loaded: LoadedDelivery): void {
     const { delivery } = loaded;
     if (this.holds(delivery._id) || this.stopped) return;
@@ -130,13 +130,13 @@ export class EndpointQueue {
     return loaded;
   }
 
-  /** Ends its attempt: the deliveries that waited for it may start. */
+  /** Call when the attempt is over: deliveries that waited for it may start. */
   ended(loaded: LoadedDelivery): void {
     this.#laneOf(loaded).inFlight -= 1;
     this.unblock(loaded.delivery);
   }
 
-  /** Lets the deliveries start that wait for its first attempt: that is over, or will never be made. */
+  /** Releases the deliveries that wait for its first attempt, which is over or will never be made. */
   unblock(delivery: DueDelivery): void {
     if (!isPredecessor(delivery)) return;
     const key = keyOf(delivery.subjectId, delivery.eventType);
@@ -150,13 +150,13 @@ export class EndpointQueue {
     }
   }
 
-  /** Forgets a delivery that was taken and not attempted: it is loaded again, and its successors go on waiting. */
+  /** Drops a delivery that was taken but not attempted: it is loaded again, and its successors keep waiting. */
   putBack(loaded: LoadedDelivery): void {
     this.#laneOf(loaded).inFlight -= 1;
     this.#held.delete(loaded.delivery._id);
   }
 
-  /** Its result is in the database: from now on the database's answers about it are up to date. */
+  /** Call when its result is stored: the database's answers about it are up to date from now on. */
   recorded(deliveryId: string): void {
     this.#held.delete(deliveryId);
     this.#recordedSinceLook.add(deliveryId);

@@ -1,5 +1,6 @@
 /** The endpoint queues of one dispatcher, one for each webhook whose lease it holds. Nothing starts that could outlast the lease. Dispatchers share the
- *  webhooks: each takes half of what is free at a time, one with nothing to send wants half of what others have, and their holders leave them to it. */
+ *  webhooks: each takes half of the free ones at a time; one with nothing to send marks half of the others' leases as wanted, and their holders release them.
+ *  */
 import { type MonotonicClock, monotonicClock } from '../clock.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
 import type { WebhookStore } from '../stores/webhooks.js';
@@ -7,13 +8,13 @@ import { EndpointQueue } from './endpoint-queue.js';
 
 /** Leases held at once. */
 const MAX_QUEUES = 1024;
-/** Leases taken at once: with more of them, the answer would come too late to start at once. */
+/** Leases taken in one query: a larger one would answer too late. */
 const CLAIM_BATCH = 500;
-/** A webhook with much to send keeps its lease for this long before it is left to another dispatcher, or a webhook without a lease has its turn. */
+/** A busy webhook keeps its lease this long before another dispatcher, or a webhook without a lease, has its turn. */
 const TURN_MS = 5000;
-/** Longer than another dispatcher needs to find a lease that was left to it. */
+/** Longer than another dispatcher needs to find a released lease. */
 const LEFT_MS = 600;
-/** Deliveries of a paused webhook stay due: between two looks whether it is ACTIVE again. */
+/** Interval of checks whether a paused webhook, whose deliveries stay due, is ACTIVE again. */
 const PAUSED_LOOK_MS = 2000;
 /** Requests in flight: shared out over the queues, within the bounds for one endpoint, so that no endpoint can use up another's share. */
 const SLOTS = 256;
@@ -26,7 +27,7 @@ interface EndpointQueuesDeps {
   holder: string;
   /** The longest that one attempt takes. */
   timeoutMs: number;
-  /** How much longer than one attempt a lease lasts. */
+  /** Lease time beyond one attempt. */
   marginMs: number;
   /** Leases held at once. Default 1024. */
   maxQueues?: number | undefined;
@@ -35,21 +36,21 @@ interface EndpointQueuesDeps {
 }
 
 export class EndpointQueues {
-  /** By webhook, the one that is held the longest first. */
+  /** By webhook, longest held first. */
   readonly #queues = new Map<string, EndpointQueue>();
-  /** Webhooks that are not claimed before a moment: they were paused, or their leases are left to other dispatchers. */
+  /** Earliest claim of webhooks that were paused or released to other dispatchers. */
   readonly #claimableMs = new Map<string, number>();
   readonly #deps: EndpointQueuesDeps;
   readonly #maxQueues: number;
   readonly #monotonic: MonotonicClock;
   readonly #leaseMs: number;
-  /** The webhook that was asked for last: the next claim begins behind it. */
+  /** The last webhook requested: the next claim begins after it. */
   #lastAsked = '';
-  /** When turns may end again. */
+  /** Earliest next end of turns. */
   #turnsEndMs = Number.NEGATIVE_INFINITY;
-  /** There was no room for the leases of all webhooks with due deliveries. */
+  /** More webhooks have due deliveries than leases fit. */
   #isCrowded = false;
-  /** How often webhooks were read again. */
+  /** Counts the reads of webhooks. */
   #reads = 0;
 
   constructor(deps: EndpointQueuesDeps) {
@@ -82,7 +83,7 @@ export class EndpointQueues {
     return leaseEndsMs - this.#monotonic.nowMs() >= timeoutMs + marginMs / 4;
   }
 
-  /** Milliseconds until a webhook may be claimed that may not be claimed now; Infinity where there is none. */
+  /** Milliseconds until the next webhook becomes claimable; Infinity if none is waiting. */
   untilClaimableMs(): number {
     const nowMs = this.#monotonic.nowMs();
     let firstMs = Number.POSITIVE_INFINITY;
@@ -90,7 +91,7 @@ export class EndpointQueues {
     return firstMs;
   }
 
-  /** Takes the leases of half of these webhooks, or of the other half where other dispatchers have the first.
+  /** Takes the leases of half of these webhooks, or of the other half if other dispatchers hold the first.
    *  @returns whether there may be more to take */
   async claim(webhookIds: readonly string[]): Promise<boolean> {
     const held = this.#queues.size;
@@ -106,7 +107,7 @@ export class EndpointQueues {
     return hasMore && !this.#isCrowded;
   }
 
-  /** The webhooks among these that may be claimed, beginning behind the one that was asked for last. */
+  /** The claimable ones of these webhooks, beginning after the last one requested. */
   #claimable(webhookIds: readonly string[]): string[] {
     const nowMs = this.#monotonic.nowMs();
     for (const [id, atMs] of this.#claimableMs) if (atMs <= nowMs) this.#claimableMs.delete(id);
@@ -129,7 +130,7 @@ export class EndpointQueues {
     this.#lastAsked = ids.at(-1)!;
     const known = new Set(found.map(({ _id }) => _id));
     const gone = ids.filter((id) => !known.has(id));
-    // Deleted after its deliveries were opened.
+    // The webhook was deleted after its deliveries were opened.
     if (gone.length > 0) await deliveries.cancelPending(gone);
   }
 
@@ -141,7 +142,7 @@ export class EndpointQueues {
     const held = found.filter(({ lease }) => lease?.holder === this.#deps.holder);
     const heldById = new Map(held.map((webhook) => [webhook._id, webhook]));
     for (const queue of some) {
-      // A read that began later has answered before this one.
+      // A later read has answered first.
       if (queue.lastRead > read) continue;
       queue.lastRead = read;
       const webhook = heldById.get(queue.webhook._id);
@@ -162,8 +163,8 @@ export class EndpointQueues {
     for (const queue of renewed) if (!queue.stopped) queue.leaseEndsMs = askedMs + this.#leaseMs;
   }
 
-  /** Ends turns, every five seconds at most of half of the queues: where another dispatcher wants the lease, or webhooks wait for one. What is stopped is
-   *  released once what is in flight is recorded. */
+  /** Ends turns of at most half of the queues every five seconds: those whose lease another dispatcher wants, or any while webhooks wait for a lease. A stopped
+   *  queue is released once its requests in flight are recorded. */
   endTurns(): void {
     const nowMs = this.#monotonic.nowMs();
     if (nowMs < this.#turnsEndMs) return;
@@ -178,7 +179,7 @@ export class EndpointQueues {
     for (const queue of ending) queue.stop();
   }
 
-  /** Gives the leases back. Those of stopped queues are left to other dispatchers first. */
+  /** Releases the leases. This dispatcher does not reclaim those of stopped queues at once: other dispatchers come first. */
   async release(done: readonly EndpointQueue[]): Promise<void> {
     if (done.length === 0) return;
     for (const id of idsOf(done)) this.#queues.delete(id);

@@ -1,4 +1,4 @@
-/** The receiver of `webhook listen`: a small HTTPS server on the developer's machine that verifies every event before it shows it or passes it on. */
+/** The receiver of `webhook listen`: a small HTTPS server on the developer's machine that verifies every event before showing or forwarding it. */
 import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,7 @@ const MAX_BODY_BYTES = 1_000_000;
 /** The service's default time-out. */
 const FORWARD_TIMEOUT_MS = 15_000;
 
-/** A request: an event with the status that it was answered, or why it was refused. */
+/** A request: an event with the status of its answer, or the reason for its refusal. */
 export type Heard = { event: WebhookPayload; status: number } | { refused: string };
 
 interface Listener {
@@ -24,7 +24,7 @@ interface Listener {
 /**
  * @param options.port 0 picks a free one
  * @param options.secret of the registered webhook; null before it is registered, when requests are refused
- * @param options.forward where genuine requests are passed on to, as they came; what it answers is the answer, 502 when there is none
+ * @param options.forward receives genuine requests unchanged; its answer is passed back, or 502 when there is none
  * @throws Error with code EADDRINUSE when the port is taken
  */
 export async function listenForWebhooks(options: {

@@ -10,7 +10,7 @@ import { type EndpointQueue, isPredecessor, type Lane, predecessorOfDelivery } f
 import type { EndpointQueues } from './endpoint-queues.js';
 import { toBody } from './request.js';
 
-/** Fresh deliveries in memory, and as many of replays: shared out over the queues, within the bounds for one queue. */
+/** Fresh deliveries in memory, and as many replayed ones: divided among the queues, within the bounds for one queue. */
 const BUFFER = 4096;
 const MIN_BUFFER = 16;
 const MAX_BUFFER = 1000;
@@ -18,11 +18,11 @@ const MAX_BUFFER = 1000;
 const bufferOf = (queues: EndpointQueues) =>
   Math.max(MIN_BUFFER, Math.min(MAX_BUFFER, Math.floor(BUFFER / queues.count)));
 
-/** The lanes for which more is due than was loaded, and needed soon. None while they are being loaded. */
+/** The lanes that need loading soon. None while they are being loaded. */
 export const lackingMore = (queue: EndpointQueue, queues: EndpointQueues): Lane[] =>
   [queue.fresh, queue.replays].filter((lane) => lane.hasMore && hasRoom(queue, lane, queues));
 
-/** True when the lane would run dry before another load is over. A queue that stands still, or whose results cannot be recorded, is not loaded again. */
+/** True when the lane would run dry before another load is over. A queue that is stuck, or whose results cannot be recorded, is not loaded again. */
 const hasRoom = (queue: EndpointQueue, lane: Lane, queues: EndpointQueues) => {
   const buffer = bufferOf(queues);
   const started = queue.size - queue.fresh.queued - queue.replays.queued;
@@ -38,7 +38,7 @@ interface LoadDeps {
   log: Logger;
 }
 
-/** @param candidates queues for which something is due */
+/** @param candidates queues with due deliveries */
 export async function loadInto(
   candidates: readonly EndpointQueue[],
   queues: EndpointQueues,
@@ -67,7 +67,7 @@ export async function loadInto(
   for (const queue of open) {
     const { fresh: freshCount = 0, all = 0 } = counts.get(queue.webhook._id) ?? {};
     queue.fresh.hasMore = freshCount >= limit;
-    // More fresh deliveries are loaded before any of replays.
+    // Load all fresh deliveries before replayed ones.
     if (withReplays.has(queue)) queue.replays.hasMore = all >= limit && !queue.fresh.hasMore;
   }
 }
@@ -79,7 +79,7 @@ async function offer(
   { deliveries, events, maxBodyBytes, clock, log }: LoadDeps,
 ): Promise<void> {
   const ordered = await withPredecessors(fresh, queues, deliveries);
-  // Webhooks are read after the deliveries: a delivery that is stored after a rotation, a pause or a new URL is sent accordingly.
+  // Read webhooks after the deliveries: one stored after a rotation, a pause or a new URL is sent accordingly.
   const [found] = await Promise.all([
     events.byIds(accountsOf(ordered), [...new Set(ordered.map(({ eventId }) => eventId))], maxBodyBytes),
     queues.refresh(open),
@@ -106,7 +106,7 @@ async function offer(
   );
 }
 
-/** Puts before each first attempt the delivery of its predecessor, if that was never attempted, whatever the order in which they are due. */
+/** Puts a predecessor that was never attempted before the first attempt that follows it, in whatever order they are due. */
 async function withPredecessors(
   due: readonly DueDelivery[],
   queues: EndpointQueues,

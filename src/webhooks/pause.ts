@@ -8,7 +8,7 @@ import type { Database } from '../stores/database.js';
 import type { WebhookHealth } from '../stores/webhook-health.js';
 import type { WebhookStore } from '../stores/webhooks.js';
 
-/** Does nothing when the webhook is PAUSED already, or leased by another dispatcher. */
+/** Does nothing if the webhook is already PAUSED or leased by another dispatcher. */
 export type Pause = (health: WebhookHealth, holder: string) => Promise<void>;
 
 export function createPause(deps: {
@@ -17,7 +17,6 @@ export function createPause(deps: {
   activities: ActivityStore;
   newId: NewId;
   transaction: Database['transaction'];
-  /** Called when an event was stored. */
   eventsStored: () => void;
 }): Pause {
   const { webhooks, outbox, activities, newId, transaction, eventsStored } = deps;
@@ -27,7 +26,7 @@ export function createPause(deps: {
       if (!webhook) return;
       const { accountId } = webhook;
       const data = { webhook: toWebhook(webhook), reason: health.pausedBecause ?? 'failing' };
-      // Each start is paused once.
+      // At most one pause for each start of the webhook.
       const occurrence = `start ${health.starts ?? 0}`;
       await outbox.publish([{ type: 'webhook.paused', accountId, data, occurrence }], session);
       const changes = [{ field: 'status', from: 'ACTIVE', to: 'PAUSED' }];

@@ -1,4 +1,4 @@
-/** Posts to endpoints of strangers: https only, to checked addresses with verified certificates, without following redirects, within one time-out. */
+/** Posts to untrusted endpoints: https only, to checked addresses with verified certificates, without following redirects, within one time-out. */
 import { Agent, type Dispatcher, Pool } from 'undici';
 import { type Clock, monotonicMs } from '../clock.js';
 import { type AttemptResult, parseRetryAfter } from '../domain/retry.js';
@@ -8,12 +8,12 @@ import { reasonOf, reasonOfStatus } from './reason.js';
 import { createHostResolver, type Resolve } from './resolver.js';
 import { StatusClient, type StatusOptions } from './status-client.js';
 
-/** The rest of a longer answer is not read. */
+/** Longer answers are cut off here. */
 const MAX_BODY_BYTES = 4096;
-/** Share of the time-out for the look-up, so that a host without addresses is told from one that does not answer. */
+/** Share of the time-out for the look-up, which distinguishes a host without addresses from one that does not answer. */
 const LOOKUP_SHARE = 0.8;
 const USER_AGENT = 'stellar-collect-webhooks/1';
-/** Interim answers have a lower one. */
+/** Interim answers have a lower status. */
 const FINAL_STATUS = 200;
 const ASKS_TO_WAIT = new Set([429, 503]);
 
@@ -24,7 +24,7 @@ export interface PostResult extends AttemptResult {
 export interface Poster {
   /** One attempt; never rejects. */
   post(url: string, headers: Readonly<Record<string, string>>, body: Buffer): Promise<PostResult>;
-  /** Cuts what is still open. */
+  /** Cuts open connections. */
   close(): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export interface PosterOptions {
   /** For the whole attempt: look-up, connection, handshake, answer. */
   timeoutMs: number;
   clock: Clock;
-  /** PEM trusted in addition for loopback hosts, and only while private targets are allowed. Asked whenever a certificate there is not trusted. */
+  /** PEM trusted in addition for loopback hosts, and only while private targets are allowed. Called when such a certificate is not trusted. */
   developmentCa?: () => string | null;
   /** For tests. */
   resolve?: Resolve;
@@ -46,7 +46,7 @@ export function createPoster(options: PosterOptions): Poster {
   const { allowPrivate, timeoutMs, clock, developmentCa = null, isAllowed = isPublicAddress } = options;
   const resolver = createHostResolver({ timeoutMs: timeoutMs * LOOKUP_SHARE, servers: options.nameServers });
   const resolve = options.resolve ?? resolver.resolve;
-  // An open connection leads to the address that was checked when it was opened, whatever the DNS says since: reusing it needs no second check.
+  // An open connection leads to the address checked when it was opened, so reusing it needs no second check.
   const connect = createConnector({
     guard: createAddressGuard(allowPrivate ? () => true : isAllowed, resolve),
     timeoutMs,
@@ -55,7 +55,7 @@ export function createPoster(options: PosterOptions): Poster {
   const agent = new Agent({
     factory: (origin, options) =>
       new Pool(origin, { ...options, connect, factory: (...given) => new StatusClient(...given) }),
-    // The time-out below covers the attempt as a whole.
+    // The time-out below covers the whole attempt.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -101,7 +101,7 @@ interface Exchanged {
 }
 
 /** One request and its answer. Ends once: with the answer, a fault of the connection or the time-out, whichever comes first. Once there is a status, it
- *  decides, whatever becomes of the rest: an endpoint that has said 2xx has the event, and must not get it twice. */
+ *  decides, however headers and body end: an endpoint that answered 2xx has the event and must not get it twice. */
 class Exchange implements Dispatcher.DispatchHandler {
   #client: StatusClient | null = null;
   #controller: Dispatcher.DispatchController | null = null;
@@ -115,11 +115,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     timeoutMs: number,
     private readonly onEnd: (exchanged: Exchanged) => void,
   ) {
-    // A deadline of the network, not of the service: it runs in real time whatever the clock of the service says.
+    // A network deadline: it runs in real time, not by the service's clock.
     this.#timer = setTimeout(() => this.#cut('timed out'), timeoutMs);
   }
 
-  /** @param fault what is wrong if there is no status yet */
+  /** @param fault the failure if there is no status yet */
   end(fault: string): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -134,7 +134,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // The connection came too late: a request that was given up is not sent.
+    // The connection came too late: do not send a request that was given up.
     if (this.#ended) controller.abort(new Error('given up'));
     this.#client?.hearStatus((status) => {
       this.#status = status;
@@ -154,7 +154,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     clearTimeout(this.#timer);
-    // undici frees the connection in the next round of the event loop: the next post then finds it free and opens no other.
+    // End only after undici has freed the connection, in the next turn of the event loop, so that the next post reuses it.
     queueMicrotask(() => setImmediate(() => this.end('invalid answer')));
   }
 

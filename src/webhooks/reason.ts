@@ -1,7 +1,7 @@
-/** Says why an attempt failed, in a few stable words. They reach the merchant, so they reveal nothing about addresses, certificates or code. */
+/** Describes why an attempt failed in a few stable words. Merchants see them, so they reveal nothing about addresses, certificates or code. */
 import { errors } from 'undici';
 
-/** One text for both: it does not tell which names exist in the operator's network. */
+/** One text for both, so as not to reveal which names exist in the operator's network. */
 const NO_ADDRESS = 'host not found or not allowed';
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -26,7 +26,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'certificate is for another host',
 };
 
-/** OpenSSL's verdicts on a chain that ends in nothing we trust. */
+/** OpenSSL's verdicts on a chain without a trusted root. */
 const UNTRUSTED = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',

@@ -1,5 +1,4 @@
-/** Writes the results of attempts in batches: what comes in while a batch is being written is the next batch. A batch that could not be written is written
- *  again, until the dispatcher ends. */
+/** Writes the results of attempts in batches: results that arrive during a write form the next batch. A failed write is repeated until the dispatcher ends. */
 import type { Logger } from 'pino';
 import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
@@ -9,14 +8,14 @@ import type { WebhookStore } from '../stores/webhooks.js';
 import type { Pause } from './pause.js';
 
 const MAX_BATCH = 500;
-/** Waited before each batch, so that it fills. Requests do not wait for their records. */
+/** Pause before each batch, so that it fills. Sending does not wait for records. */
 const GATHER_MS = 10;
 const WAIT_AFTER_FAULT_MS = 500;
 
 interface Result {
   webhookId: string;
   record: AttemptRecord;
-  /** Called once it is written. */
+  /** Called once the result is written. */
   onRecorded(): void;
 }
 
@@ -54,7 +53,7 @@ export class AttemptRecorder {
     while (this.#writing) await this.#writing;
   }
 
-  /** Drops the results that are not written: their deliveries are sent again. */
+  /** Drops unwritten results: their deliveries are sent again. */
   abandon(): void {
     this.#abandoned.abort();
   }
@@ -78,7 +77,7 @@ export class AttemptRecorder {
         await this.#writeBatch(batch, changes);
       } catch (err) {
         log.error({ err, attempts: batch.length }, 'webhook attempts not recorded yet');
-        // A record that is written twice changes nothing: the first write raised the count that the second one expects.
+        // Writing a record twice is harmless: the first write raises the attempt count that the second one expects.
         this.#waiting.unshift(...batch);
         for (const change of changes) this.#putBack(change);
         await clock.sleep(WAIT_AFTER_FAULT_MS, this.#abandoned.signal);
@@ -103,8 +102,8 @@ export class AttemptRecorder {
     if (written.length === 0) await clock.sleep(WAIT_AFTER_FAULT_MS, this.#abandoned.signal);
   }
 
-  /** The attempts of a webhook that cannot be paused yet are not recorded either, so it keeps its lease; those of others are recorded.
-   *  @returns ids of those that are not paused yet */
+  /** If a webhook cannot be paused yet, its attempts are not recorded, so that it keeps its lease; those of other webhooks are.
+   *  @returns ids of webhooks not paused yet */
   async #pauseEach(changes: readonly WebhookHealth[]): Promise<Set<string>> {
     const { pause, holder, log } = this.#deps;
     const unpaused = new Set<string>();
@@ -120,13 +119,13 @@ export class AttemptRecorder {
     return unpaused;
   }
 
-  /** Puts a change that could not be written before those that came later. */
+  /** Puts a failed change back, before later ones. */
   #putBack(change: WebhookHealth): void {
     this.#health.set(change.id, withLater(change, this.#health.get(change.id) ?? change));
   }
 }
 
-/** Two states of a webhook in one. Only a new start undoes a pause. */
+/** Merges two states of a webhook. Only a new start undoes a pause. */
 function withLater(earlier: WebhookHealth, later: WebhookHealth): WebhookHealth {
   if (earlier.starts !== later.starts) return later;
   return earlier.status === 'PAUSED' ? earlier : { ...earlier, ...later };

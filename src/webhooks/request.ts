@@ -1,4 +1,4 @@
-/** What is sent to an endpoint: the body of an event and the headers that sign it. */
+/** Builds a request to an endpoint: the body of an event and the headers that sign it. */
 import type { KeyObject } from 'node:crypto';
 import type { SecretBox } from '../domain/secrets.js';
 import { type SignatureHeaders, signatureHeaders } from '../domain/signature.js';
@@ -6,12 +6,12 @@ import { signWithKey } from '../domain/webhook-key.js';
 import { type SentEvent, toEventBody } from '../resources/event.js';
 import type { WebhookDoc } from '../stores/webhooks.js';
 
-/** The same bytes whenever it is called for the same event. */
+/** The same bytes on every call for an event. */
 export const toBody = (event: SentEvent): Buffer => Buffer.from(toEventBody(event));
 
 type Secret = WebhookDoc['secrets'][number];
 
-/** Opened secrets: each is opened once for each read of its webhook, not for each attempt, and forgotten with it. */
+/** Opened secrets, cached by the webhook as read, so that attempts do not open them again. */
 const opened = new WeakMap<Secret, string>();
 
 function open(secret: Secret, webhookId: string, secrets: SecretBox): string {
@@ -20,7 +20,7 @@ function open(secret: Secret, webhookId: string, secrets: SecretBox): string {
   return known;
 }
 
-/** Signs with every secret that is valid at `now`, and with each of the service's own keys. @throws when a secret cannot be opened: it was sealed with another SECRETS_KEY */
+/** Signs with every secret that is valid at `now` and with each of the service's keys. @throws when a secret was sealed with another SECRETS_KEY */
 export async function signedHeaders(
   webhook: Pick<WebhookDoc, '_id' | 'secrets'>,
   secrets: SecretBox,

@@ -1,5 +1,5 @@
-/** Resolves the hosts of webhooks without the process's look-up threads, so that a name server that never answers delays neither
- *  other endpoints nor reads of Horizon. Each look-up has a deadline, and each host has one look-up at a time. */
+/** Resolves the hosts of webhooks outside the process's look-up threads, so that a silent name server delays neither other endpoints nor reads of Horizon. Each
+ *  look-up has a deadline, and each host one look-up at a time. */
 import { Resolver } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { monotonicClock, within } from '../clock.js';
@@ -22,7 +22,7 @@ const notFound = () => {
 
 interface HostResolver {
   resolve: Resolve;
-  /** Ends what is still being looked up. */
+  /** Ends pending look-ups. */
   close(): void;
 }
 
@@ -33,7 +33,7 @@ const LOOPBACK: readonly Address[] = [
   { address: '::1', family: 6 },
 ];
 
-/** Looks into the hosts file first, then asks the name servers for IPv4 and IPv6 addresses, as the system does.
+/** Searches the hosts file, then queries the name servers for IPv4 and IPv6 addresses, as the system does.
  *  @param options.timeoutMs for one look-up; at most 5 s
  *  @param options.servers name servers (`address:port`) instead of the system's, for tests */
 export function createHostResolver(options: { timeoutMs?: number; servers?: readonly string[] } = {}): HostResolver {
@@ -65,7 +65,7 @@ export function createHostResolver(options: { timeoutMs?: number; servers?: read
   return {
     resolve(host) {
       const hostname = host.toLowerCase();
-      // A deadline of the network, not of the service: it runs in real time whatever the clock of the service says.
+      // A network deadline: it runs in real time, not by the service's clock.
       const lookup = running.get(hostname) ?? within(monotonicClock, deadlineMs, lookUp(hostname), notFound);
       running.set(hostname, lookup);
       const forget = () => void (running.get(hostname) === lookup && running.delete(hostname));
@@ -88,7 +88,7 @@ export function inHosts(text: string, hostname: string): readonly Address[] {
 
 interface Search {
   domains: readonly string[];
-  /** A name with at least this many dots is asked for as it is first. */
+  /** A name with at least this many dots is first tried as given. */
   ndots: number;
 }
 
@@ -100,7 +100,7 @@ export function readSearch(text: string): Search {
   return { domains, ndots: ndots === undefined ? 1 : Number(ndots) };
 }
 
-/** The names that a host may mean, in the order in which they are asked for. A dot at the end makes it exactly that name. */
+/** The names that a host may stand for, in query order. With a final dot it is taken literally. */
 export function namesToAsk(hostname: string, { domains, ndots }: Search): readonly string[] {
   if (hostname.endsWith('.')) return [hostname];
   const within = domains.map((domain) => `${hostname}.${domain}`);

@@ -1,4 +1,4 @@
-/** Sends one event to a webhook now, outside of the deliveries: for the test event. Works while the webhook is PAUSED. */
+/** Sends a test event to a webhook at once, without a delivery. Works while the webhook is PAUSED. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import type { SecretBox } from '../domain/secrets.js';
@@ -8,7 +8,7 @@ import { type Signers, signAndPost } from './attempt.js';
 import type { Poster } from './poster.js';
 import { toBody } from './request.js';
 
-/** @returns a function that answers how it went. It rejects only when the service's keys cannot be read. */
+/** @returns a function that resolves to the outcome. It rejects only when the service's keys cannot be read */
 export function createSend(deps: { poster: Poster; secrets: SecretBox; signers?: Signers; clock: Clock; log: Logger }) {
   return async (webhook: WebhookDoc, event: SentEvent) => {
     const at = deps.clock.now();

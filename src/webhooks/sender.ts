@@ -1,4 +1,4 @@
-/** Sends what the endpoint queues hold: read → sign → post → record, with as many requests at once to an endpoint as its slots allow. */
+/** Sends from the endpoint queues: read → sign → post → record, with as many concurrent requests to an endpoint as it has slots. */
 import type { KeyObject } from 'node:crypto';
 import type { AttemptRecord } from '../stores/due-deliveries.js';
 import type { EventStore } from '../stores/events.js';
@@ -10,10 +10,9 @@ import type { AttemptRecorder } from './recorder.js';
 import { toBody } from './request.js';
 import type { Throttles } from './throttles.js';
 
-/** So many emptied queues are worth a look at once, for webhooks that wait for a lease. */
+/** This many drained queues justify a query at once, for webhooks that wait for a lease. */
 const ENOUGH_EMPTIED = 256;
 
-/** What an attempt needs besides its delivery. */
 interface Read {
   keys: readonly KeyObject[];
   body: Buffer;
@@ -26,7 +25,7 @@ interface SenderDeps extends AttemptDeps {
   events: Pick<EventStore, 'byId'>;
   signers?: Signers;
   onAttempt?: (record: AttemptRecord) => void;
-  /** Called when there is room for deliveries, or for queues, that are due. */
+  /** Called when there is room for due deliveries or queues. */
   onRoom: () => void;
 }
 
@@ -41,17 +40,16 @@ export class Sender {
     this.#deps = deps;
   }
 
-  /** How many attempts were recorded. */
+  /** Number of recorded attempts. */
   get attempts(): number {
     return this.#attempts;
   }
 
-  /** True while nothing is being sent. */
   get isIdle(): boolean {
     return this.#sending.size === 0;
   }
 
-  /** Starts what is ready in this queue. */
+  /** Starts the ready deliveries of this queue. */
   fill(queue: EndpointQueue): void {
     const { queues, throttles } = this.#deps;
     const slots = throttles.slots(queue.webhook._id, queues.slots);
@@ -67,7 +65,7 @@ export class Sender {
     }
   }
 
-  /** Starts nothing more. Resolves when everything in flight is recorded. */
+  /** Starts no more deliveries. Resolves when everything in flight is recorded. */
   async finish(): Promise<void> {
     this.#stopping = true;
     await Promise.all(this.#sending);
@@ -78,7 +76,7 @@ export class Sender {
     return !this.#stopping && !queue.stopped && this.#deps.queues.mayStart(queue);
   }
 
-  /** Reading may take long, or fail: then no attempt was made, and the endpoint is not blamed. */
+  /** Reading the body may fail or take too long: then no attempt was made, and the endpoint is not blamed. */
   async #readAndSend(queue: EndpointQueue, loaded: LoadedDelivery): Promise<void> {
     const read = await this.#readFor(loaded).catch((err) => {
       this.#deps.log.error({ err, deliveryId: loaded.delivery._id }, 'what a webhook delivery needs not read yet');
@@ -88,7 +86,7 @@ export class Sender {
     else queue.putBack(loaded);
   }
 
-  /** Null when its event is gone. */
+  /** Null when the event is gone. */
   async #readFor({ delivery, body }: LoadedDelivery): Promise<Read | null> {
     const { signers, events, clock } = this.#deps;
     const keys = (await signers?.(clock.now())) ?? [];

@@ -1,5 +1,5 @@
-/** A connection that tells the status of an answer as soon as its status line is there. undici itself tells it after the headers, and not at all where
- *  those are too large, malformed or never end. */
+/** A connection that reports the status of an answer as soon as its status line arrives. undici reports it after the headers, and never if they are too large,
+ *  malformed or endless. */
 import type { Socket } from 'node:net';
 import { Client, type Dispatcher } from 'undici';
 
@@ -12,7 +12,7 @@ export interface StatusOptions extends Dispatcher.DispatchOptions {
   onClient(client: StatusClient): void;
 }
 
-/** Has one request at a time, as undici's `pipelining` is 1. */
+/** One request at a time: undici's `pipelining` is 1. */
 export class StatusClient extends Client {
   readonly #connected: { socket: Socket | null };
 
@@ -37,7 +37,7 @@ export class StatusClient extends Client {
     return super.dispatch(options, handler);
   }
 
-  /** To be called when a request starts. Does not call back when an interim answer (1xx) comes first.
+  /** Call when a request starts. Does not call back if an interim answer (1xx) comes first.
    *
    *  undici reads the socket when it is readable. Node emits each piece as `data` before undici parses it. */
   hearStatus(onStatus: (status: number) => void): void {

@@ -1,9 +1,9 @@
-/** How many requests an endpoint gets at once when it says that it has too much to do: each such answer halves them, each success brings one back.
- *  Kept by this process, whichever run sends the next one. */
+/** Limits the concurrent requests to an overloaded endpoint: each answer that says so halves the limit, each success adds one. Kept in this process across runs
+ *  of the dispatcher. */
 
 /** Statuses that mean overload. */
 const TOO_MUCH: ReadonlySet<number> = new Set([429, 502, 503, 504]);
-/** With more limits, the oldest are forgotten. */
+/** The oldest limits beyond this number are forgotten. */
 const MAX_KNOWN = 10_000;
 
 interface Answer {
@@ -16,11 +16,11 @@ interface Answer {
 export type Throttles = ReturnType<typeof createThrottles>;
 
 export function createThrottles(maxKnown = MAX_KNOWN) {
-  /** By webhook, only where an endpoint is slowed down. */
+  /** By webhook, only for slowed endpoints. */
   const limits = new Map<string, number>();
   const slots = (webhookId: string, share: number): number => Math.min(share, limits.get(webhookId) ?? share);
   return {
-    /** @param share the most that an endpoint gets */
+    /** @param share the maximum for one endpoint */
     slots,
     answered(webhookId: string, { responseStatus, error }: Answer, share: number): void {
       const limit = limits.get(webhookId);
